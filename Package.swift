@@ -1,0 +1,136 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .treatAllWarnings(as: .error),
+]
+
+let log = Target.Dependency.product(name: "Logging", package: "swift-log")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let protobuf = Target.Dependency.product(name: "SwiftProtobuf", package: "swift-protobuf")
+let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let lifecycle = Target.Dependency.product(
+  name: "ServiceLifecycle", package: "swift-service-lifecycle")
+
+/// The targets, in the order in which a reader meets them.
+var targets: [Target] = [
+  // System libraries: a module map and one commented shim each.
+  .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
+  .target(name: "CZlib", linkerSettings: [.linkedLibrary("z")]),
+  .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
+
+  // The embedded library.
+  .target(name: "DriftlessSQLite", dependencies: ["CSQLite"], swiftSettings: settings),
+  .target(
+    name: "Driftless", dependencies: ["DriftlessSQLite", log], swiftSettings: settings),
+
+  // Sync.
+  .target(
+    name: "DriftlessProtocol", dependencies: ["CZlib", crypto, protobuf], swiftSettings: settings),
+  .target(
+    name: "DriftlessSync",
+    dependencies: ["Driftless", "DriftlessSQLite", "DriftlessProtocol", crypto, log],
+    swiftSettings: settings),
+  .target(
+    name: "DriftlessHTTP", dependencies: ["CCurl", "DriftlessProtocol", log],
+    swiftSettings: settings),
+  .target(
+    name: "DriftlessTesting", dependencies: ["DriftlessProtocol", "DriftlessSync", "Driftless"],
+    swiftSettings: settings),
+
+  // The reference server.
+  .target(
+    name: "DriftlessServer",
+    dependencies: [
+      "DriftlessProtocol", "DriftlessSQLite", crypto, log, lifecycle,
+      .product(name: "Hummingbird", package: "hummingbird"),
+      .product(name: "HummingbirdTLS", package: "hummingbird"),
+      .product(name: "Metrics", package: "swift-metrics"),
+      .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      .product(name: "NIOCore", package: "swift-nio"),
+      .product(name: "HTTPTypes", package: "swift-http-types"),
+    ],
+    path: "Server/DriftlessServer", swiftSettings: settings),
+  .executableTarget(
+    name: "driftless-server", dependencies: ["DriftlessServer", arguments],
+    path: "Server/driftless-server", swiftSettings: settings),
+
+  // The clients.
+  .target(
+    name: "SyncControl",
+    dependencies: [
+      "Driftless", "DriftlessSync", "DriftlessHTTP", "DriftlessProtocol", arguments, crypto, log,
+    ],
+    path: "Client/SyncControl", swiftSettings: settings),
+  .executableTarget(
+    name: "syncctl", dependencies: ["SyncControl"], path: "Client/syncctl",
+    swiftSettings: settings),
+  .target(
+    name: "SyncDaemon",
+    dependencies: ["Driftless", "DriftlessSync", "DriftlessHTTP", "DriftlessProtocol", log],
+    path: "Client/SyncDaemon", swiftSettings: settings),
+  .executableTarget(
+    name: "syncd", dependencies: ["SyncDaemon", arguments], path: "Client/syncd",
+    swiftSettings: settings),
+]
+
+targets += [
+  .target(name: "TestSupport", dependencies: [], path: "Tests/Support", swiftSettings: settings),
+  test("DriftlessModelTests", ["Driftless"]),
+  test("DriftlessFetchTests", ["Driftless"]),
+  test("DriftlessSQLiteTests", ["DriftlessSQLite", "CSQLite"]),
+  test("DriftlessStoreTests", ["Driftless", "DriftlessSQLite"]),
+  test("DriftlessObjectTests", ["Driftless"]),
+  test("DriftlessProtocolTests", ["DriftlessProtocol", protobuf]),
+  test(
+    "DriftlessSyncTests",
+    ["DriftlessSync", "DriftlessTesting", "DriftlessProtocol", "Driftless", "DriftlessSQLite"]),
+  test("DriftlessHTTPTests", ["DriftlessHTTP", "DriftlessProtocol"]),
+  test(
+    "DriftlessServerTests",
+    [
+      "DriftlessServer", "DriftlessProtocol",
+      .product(name: "HummingbirdTesting", package: "hummingbird"),
+    ]),
+  test(
+    "ClientTests", ["SyncControl", "SyncDaemon", "Driftless", "DriftlessSync", "DriftlessProtocol"]),
+  test("EndToEndTests", ["DriftlessProtocol", crypto]),
+]
+
+/// A test target: each sees `TestSupport`.
+func test(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(
+    name: name, dependencies: ["TestSupport"] + dependencies, path: "Tests/\(name)",
+    swiftSettings: settings)
+}
+
+// DEVELOPMENT: build a subset while other rooms are under construction.
+if let only = Context.environment["ONLY"] {
+  let names = Set(only.split(separator: ",").map(String.init))
+  targets = targets.filter { names.contains($0.name) }
+}
+
+let package = Package(
+  name: "driftless",
+  products: [
+    .library(name: "Driftless", targets: ["Driftless"])
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
+    .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0"),
+    .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
+    .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
+    .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
+    .package(
+      url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
+  ],
+  targets: targets,
+  swiftLanguageModes: [.v6]
+)
