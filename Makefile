@@ -1,0 +1,23 @@
+# The commands a newcomer types. Each installs what is missing, builds, and runs.
+.PHONY: demo test bench prepare lint build
+
+# The host's package database on three replicas, through one server, with the network cut in between.
+demo: build
+	@Demo/run
+
+# Every test.
+test: prepare
+	@Scripts/test
+
+# Ours against the limit in C and against peers, in one run. JSON=FILE writes the rows as JSON lines.
+bench: prepare
+	@Benchmarks/run $(JSON)
+
+build: prepare
+	@swift build
+
+lint:
+	@swift format lint --strict --recursive --parallel Package.swift Sources Tests Server Client
+
+prepare:
+	@Scripts/prepare
