@@ -97,7 +97,7 @@ targets += [
     ]),
   test(
     "ClientTests", ["SyncControl", "SyncDaemon", "Driftless", "DriftlessSync", "DriftlessProtocol"]),
-  test("EndToEndTests", ["DriftlessProtocol", crypto]),
+  test("EndToEndTests", ["syncctl", "syncd", "driftless-server"]),
 ]
 
 /// A test target: each sees `TestSupport`.

@@ -1,0 +1,87 @@
+import Foundation
+import Synchronization
+
+/// What a program printed and how it ended.
+struct Outcome: Sendable {
+  var status: Int32
+  var output: String
+  var errors: String
+}
+
+/// The programs of this package, as built beside the tests.
+enum Programs {
+  /// The folder that holds the built programs: the test bundle's own.
+  static let folder: URL = {
+    var url = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+    while url.pathComponents.count > 1 {
+      url.deleteLastPathComponent()
+      if FileManager.default.isExecutableFile(atPath: url.appendingPathComponent("syncctl").path) {
+        return url
+      }
+    }
+    return url
+  }()
+
+  static func url(_ name: String) -> URL { folder.appendingPathComponent(name) }
+
+  /// Runs `name` to its end. Output goes through files: a full pipe can never stop the program.
+  static func run(
+    _ name: String, _ arguments: [String], environment: [String: String] = [:]
+  ) throws -> Outcome {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("driftless-run-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let output = folder.appendingPathComponent("out")
+    let errors = folder.appendingPathComponent("err")
+    for file in [output, errors] {
+      FileManager.default.createFile(atPath: file.path, contents: nil)
+    }
+    let process = Process()
+    process.executableURL = url(name)
+    process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = try FileHandle(forWritingTo: output)
+    process.standardError = try FileHandle(forWritingTo: errors)
+    try process.run()
+    process.waitUntilExit()
+    return Outcome(
+      status: process.terminationStatus,
+      output: String(decoding: try Data(contentsOf: output), as: UTF8.self),
+      errors: String(decoding: try Data(contentsOf: errors), as: UTF8.self))
+  }
+}
+
+/// A failure of the harness or of a program that it ran.
+struct HarnessError: Error, CustomStringConvertible {
+  var description: String
+}
+
+/// The shared data that lies beside a checkout where the larger tests run, or nil elsewhere.
+enum SharedData {
+  static func file(_ path: String) -> URL? {
+    let root = URL(fileURLWithPath: #filePath)
+      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let url = root.deletingLastPathComponent().appendingPathComponent("shared/data/\(path)")
+    if FileManager.default.fileExists(atPath: url.path) { return url }
+    print("../shared/data/\(path) is not here: the test that reads it has nothing to check")
+    return nil
+  }
+
+  /// The lines of a gzip file.
+  static func gzipLines(_ url: URL) throws -> [Substring] {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["gzip", "-dc", url.path]
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    try process.run()
+    let data = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else {
+      throw HarnessError(description: "gzip -dc \(url.path) ended \(process.terminationStatus)")
+    }
+    return String(decoding: data, as: UTF8.self).split(separator: "\n")
+  }
+}
