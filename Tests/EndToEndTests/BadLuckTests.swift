@@ -1,0 +1,206 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A generator that one number replays.
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+  init(seed: UInt64) { state = seed }
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+}
+
+/// What happens when programs are killed, disks fill up and people make mistakes.
+@Suite(.serialized) struct BadLuckTests {
+  private static let model = ModelText(entities: [
+    .init(
+      name: "Item",
+      attributes: [
+        ("name", "String", nil), ("count", "Integer 64", "counter"), ("size", "Integer 64", "max"),
+        ("payload", "String", nil),
+      ],
+      relationships: [("box", "Box", "items", false)]),
+    .init(
+      name: "Box", attributes: [("name", "String", nil)],
+      relationships: [("items", "Item", "box", true)], deletePolicy: "editWins"),
+  ])
+
+  private struct World {
+    let directory = try! TemporaryDirectory()  // a test without a folder cannot go on
+    let model: URL
+    let server: ServerProcess
+    let token: String
+    var replicas: [Replica] = []
+
+    init(_ names: [String]) throws {
+      model = try writeModel(BadLuckTests.model.xml, named: "Boxes", in: directory)
+      server = try ServerProcess(data: directory.file("server"), zone: "boxes")
+      token = try server.token(zone: "boxes")
+      replicas = try names.map(replica)
+    }
+
+    func replica(_ name: String) throws -> Replica {
+      try Replica(
+        name, in: directory, model: model, server: server, zone: "boxes", token: token)
+    }
+  }
+
+  private func insertions(_ prefix: String, _ count: Int) -> [String] {
+    let payload = String(repeating: "x", count: 100)
+    return (0..<count).map {
+      #"{"op":"insert","entity":"Item","id":"\#(prefix)\#($0)","set":{"name":"\#(prefix) \#($0)","count":1,"payload":"\#(payload)"}}"#
+    }
+  }
+
+  @Test("Client and server killed at random points of a sync loop lose nothing and end equal")
+  func killedAtRandom() throws {
+    let seed = UInt64(ProcessInfo.processInfo.environment["SEED"] ?? "") ?? 20_261_121
+    var random = SeededGenerator(seed: seed)
+    let world = try World(["a", "b", "c"])
+    var inserted = 0
+    for round in 0..<12 {
+      for replica in world.replicas {
+        let count = Int.random(in: 1...200, using: &random)
+        try replica.importLines(insertions("\(replica.name)\(round)-", count))
+        inserted += count
+        try Self.syncAndKill(
+          replica, after: .random(in: 0.0...0.25, using: &random),
+          server: Int.random(in: 0..<3, using: &random) == 0 ? world.server : nil)
+      }
+    }
+    try world.replicas.settle()
+    let exports = try world.replicas.map { try $0.export() }
+    #expect(Set(exports).count == 1, "seed \(seed)")
+    #expect(exports[0].split(separator: "\n").count == inserted, "seed \(seed)")
+    for replica in world.replicas {
+      let status = try replica.status()
+      #expect((status["pending"] as? [String: Any])?["objects"] as? Int == 0)
+    }
+  }
+
+  /// Starts a sync and kills it after a while; the server too, if one is given, and starts that again.
+  private static func syncAndKill(
+    _ replica: Replica, after seconds: Double, server: ServerProcess?
+  ) throws {
+    let process = Process()
+    process.executableURL = Programs.url("syncctl")
+    process.arguments = ["sync", "--store", replica.store.path]
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    // Where the kill lands is chance; what must hold afterwards holds wherever it lands.
+    usleep(UInt32(seconds * 1_000_000))
+    server?.kill()
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+    try server?.start()
+  }
+
+  @Test("A server that is stopped by SIGTERM ends with 0 and keeps what it acknowledged")
+  func gracefulStop() throws {
+    let world = try World(["a", "b"])
+    try world.replicas[0].importLines(insertions("a", 10))
+    try world.replicas[0].sync()
+    #expect(world.server.stop() == 0)
+    try world.server.start()
+    try world.replicas[1].sync()
+    #expect(try world.replicas[0].export() == world.replicas[1].export())
+    #expect(try world.replicas[1].export().split(separator: "\n").count == 10)
+  }
+
+  @Test("A bad line names file and line, and nothing of its transaction is saved")
+  func badImportLine() throws {
+    let world = try World(["a"])
+    let replica = world.replicas[0]
+    let file = replica.folder.appendingPathComponent("bad.jsonl")
+    let lines = [
+      #"{"op":"insert","entity":"Item","id":"1","set":{"name":"kept"}}"#,
+      #"{"op":"save"}"#,
+      #"{"op":"insert","entity":"Item","id":"2","set":{"name":"not kept"}}"#,
+      #"{"op":"insert","entity":"Item","id":"3","set":{"nme":"typo"}}"#,
+    ]
+    try Data(lines.joined(separator: "\n").utf8).write(to: file)
+    let outcome = try replica.attempt("import", [file.path])
+    #expect(outcome.status == 65)
+    #expect(outcome.errors.contains("\(file.path):4: "), "\(outcome.errors)")
+    #expect(outcome.errors.contains("nme"))
+    let export = try replica.export()
+    #expect(export.contains("\"kept\""))
+    #expect(!export.contains("not kept"))
+  }
+
+  @Test("A wrong token says what to do and keeps what is pending")
+  func wrongToken() throws {
+    let world = try World(["a"])
+    let store = world.directory.file("other.sqlite")
+    _ = try Programs.run("syncctl", ["init", "--store", store.path, "--model", world.model.path])
+    let outcome = try Programs.run(
+      "syncctl",
+      ["enroll", "--store", store.path, "--server", world.server.address, "--zone", "boxes"],
+      environment: ["SYNCCTL_TOKEN": "no-such-token"])
+    #expect(outcome.status == 77)
+    #expect(outcome.errors.contains("Try:"), "\(outcome.errors)")
+  }
+
+  @Test("A zone that does not exist is refused as a token for another zone is")
+  func wrongZone() throws {
+    let world = try World(["a"])
+    let store = world.directory.file("other.sqlite")
+    _ = try Programs.run("syncctl", ["init", "--store", store.path, "--model", world.model.path])
+    let outcome = try Programs.run(
+      "syncctl",
+      ["enroll", "--store", store.path, "--server", world.server.address, "--zone", "elsewhere"],
+      environment: ["SYNCCTL_TOKEN": world.token])
+    #expect(outcome.status != 0)
+    #expect(outcome.errors.contains("Try:"), "\(outcome.errors)")
+  }
+
+  @Test("A full disk fails the import, and the store is as it was")
+  func fullDisk() throws {
+    let world = try World(["a"])
+    let replica = world.replicas[0]
+    try replica.importLines(insertions("before", 10))
+    let before = try replica.export()
+    let file = replica.folder.appendingPathComponent("large.jsonl")
+    try Data(insertions("large", 20_000).joined(separator: "\n").utf8).write(to: file)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    // A file-size limit is the disk that a test can fill without being root.
+    process.arguments = [
+      "-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" \"$@\"", Programs.url("syncctl").path,
+      "import", "--store", replica.store.path, file.path,
+    ]
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    process.waitUntilExit()
+    #expect(process.terminationStatus != 0)
+    #expect(process.terminationReason == .exit, "an error, not a crash")
+    #expect(try replica.export() == before)
+    try replica.importLines(insertions("after", 10))
+    #expect(try replica.export().split(separator: "\n").count == 20)
+  }
+
+  @Test("A store that only may be read gives an error and keeps its data")
+  func readOnlyStore() throws {
+    // Root may write everywhere: this needs a user without that right, or an immutable folder.
+    guard getuid() != 0 else {
+      print("running as root: file permissions stop nobody, the read-only store is not checked")
+      return
+    }
+    let world = try World(["a"])
+    let replica = world.replicas[0]
+    try replica.importLines(insertions("a", 5))
+    let before = try replica.export()
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o400], ofItemAtPath: replica.store.path)
+    let outcome = try replica.attempt("import", [replica.folder.path + "/import.jsonl"])
+    #expect(outcome.status != 0)
+    #expect(try replica.export() == before)
+  }
+}
