@@ -1,0 +1,73 @@
+import CLimits
+import Foundation
+
+/// One row of the table: our work against the same work in C, and against a peer.
+struct Row: Codable {
+  var name: String
+  /// CPU nanoseconds (or bytes, for the rows that say so) for the whole of the work.
+  var ours: UInt64
+  var limit: UInt64
+  var ratio: Double
+  var peer: String?
+  var peerRatio: Double?
+  /// The most that the design allows.
+  var aim: Double?
+
+  enum CodingKeys: String, CodingKey {
+    case name
+    case ours = "ours_cpu_ns"
+    case limit = "limit_cpu_ns"
+    case ratio
+    case peer
+    case peerRatio = "peer_ratio"
+    case aim
+  }
+}
+
+/// Runs work in turns, A B C A B C …, so that a machine whose speed drifts does not favour one of them.
+struct Comparison {
+  var name: String
+  var aim: Double?
+  var rounds = 5
+  var ours: () throws -> Void
+  var limit: () throws -> Void
+  var peer: (name: String, work: () throws -> Void)?
+
+  func run() throws -> Row {
+    var oursTimes: [UInt64] = []
+    var limitTimes: [UInt64] = []
+    var ratios: [Double] = []
+    var peerRatios: [Double] = []
+    for round in 0...rounds {
+      let limitTime = try Self.cpu(limit)
+      let oursTime = try Self.cpu(ours)
+      let peerTime = try peer.map { try Self.cpu($0.work) }
+      guard round > 0 else { continue }  // the first round warms caches and files
+      oursTimes.append(oursTime)
+      limitTimes.append(limitTime)
+      ratios.append(Double(oursTime) / Double(limitTime))
+      if let peerTime { peerRatios.append(Double(peerTime) / Double(limitTime)) }
+    }
+    return Row(
+      name: name, ours: Self.median(oursTimes), limit: Self.median(limitTimes),
+      ratio: Self.median(ratios), peer: peer?.name,
+      peerRatio: peerRatios.isEmpty ? nil : Self.median(peerRatios), aim: aim)
+  }
+
+  static func cpu(_ work: () throws -> Void) rethrows -> UInt64 {
+    let start = limit_cpu_nanoseconds()
+    try work()
+    return limit_cpu_nanoseconds() - start
+  }
+
+  static func median<T: Comparable>(_ values: [T]) -> T { values.sorted()[values.count / 2] }
+}
+
+/// Throws when a limit's C function failed: a limit that did not do its work would flatter us.
+func check(_ code: Int32, _ what: String) throws {
+  guard code == 0 else { throw BenchError(description: "\(what) failed with code \(code)") }
+}
+
+struct BenchError: Error, CustomStringConvertible {
+  var description: String
+}
