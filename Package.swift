@@ -97,6 +97,7 @@ targets += [
     ]),
   test(
     "ClientTests", ["SyncControl", "SyncDaemon", "Driftless", "DriftlessSync", "DriftlessProtocol"]),
+  test("TidyTests", []),
   test("EndToEndTests", ["syncctl", "syncd", "driftless-server"]),
 ]
 

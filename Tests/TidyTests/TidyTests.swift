@@ -1,0 +1,96 @@
+import Foundation
+import Testing
+
+/// The rules of style that a machine can check, checked.
+struct TidyTests {
+  private struct SourceFile {
+    let path: String
+    let lines: [Substring]
+    var isTest: Bool { path.hasPrefix("Tests/") }
+  }
+
+  private static let root = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+  /// Files over the limit, each with the reason why it is one file.
+  private static let longFiles: [String: String] = [:]
+
+  private static let files: [SourceFile] = {
+    var files: [SourceFile] = []
+    for folder in ["Sources", "Server", "Client", "Tests"] {
+      let url = root.appendingPathComponent(folder)
+      let names = FileManager.default.enumerator(atPath: url.path)
+      while let name = names?.nextObject() as? String {
+        guard name.hasSuffix(".swift"), !name.hasSuffix(".pb.swift") else { continue }
+        guard
+          let text = try? String(contentsOf: url.appendingPathComponent(name), encoding: .utf8)
+        else { continue }
+        files.append(
+          SourceFile(
+            path: "\(folder)/\(name)",
+            lines: text.split(separator: "\n", omittingEmptySubsequences: false)))
+      }
+    }
+    return files
+  }()
+
+  @Test("There are files to check")
+  func filesAreFound() {
+    #expect(Self.files.count > 20)
+  }
+
+  @Test("No file is longer than 400 lines, unless a reason is given here")
+  func filesAreShort() {
+    for file in Self.files where Self.longFiles[file.path] == nil {
+      #expect(file.lines.count <= 401, "\(file.path) has \(file.lines.count) lines: split it")
+    }
+  }
+
+  @Test("Nothing is left half done")
+  func nothingIsHalfDone() {
+    // Spelled in parts, so that this file does not find itself.
+    let marks = ["TO" + "DO", "FIX" + "ME", "not yet " + "implemented"]
+    for file in Self.files {
+      for (number, line) in file.lines.enumerated() {
+        for mark in marks where line.contains(mark) {
+          Issue.record("\(file.path):\(number + 1): \(mark)")
+        }
+      }
+    }
+  }
+
+  @Test("What can trap or race says on its line why it does not")
+  func dangersGiveReasons() {
+    let marks = ["fatal" + "Error(", "tr" + "y!", " as" + "! ", "@unchecked " + "Sendable"]
+    for file in Self.files where !file.isTest {
+      for (number, line) in file.lines.enumerated() {
+        let before = number > 0 ? file.lines[number - 1] : ""
+        for mark in marks where line.contains(mark) {
+          let hasReason =
+            line.contains("// ") || before.trimmingCharacters(in: .whitespaces).hasPrefix("//")
+          #expect(hasReason, "\(file.path):\(number + 1): \(mark) gives no reason")
+        }
+      }
+    }
+  }
+
+  @Test("Only the modules that may know a library import it")
+  func modulesKnowWhatTheyMay() {
+    let owners: [String: [String]] = [
+      "CSQLite": ["Sources/DriftlessSQLite/", "Tests/DriftlessSQLiteTests/"],
+      "CZlib": ["Sources/DriftlessProtocol/", "Tests/DriftlessProtocolTests/"],
+      "CCurl": ["Sources/DriftlessHTTP/"],
+      "Hummingbird": ["Server/", "Tests/DriftlessServerTests/"],
+      "SwiftProtobuf": ["Sources/DriftlessProtocol/", "Tests/DriftlessProtocolTests/"],
+    ]
+    for file in Self.files {
+      for line in file.lines where line.contains("import ") && !line.hasPrefix(" ") {
+        guard let module = line.split(separator: " ").last.map(String.init),
+          let allowed = owners[module]
+        else { continue }
+        #expect(
+          allowed.contains { file.path.hasPrefix($0) }, "\(file.path) must not import \(module)")
+      }
+    }
+  }
+}
