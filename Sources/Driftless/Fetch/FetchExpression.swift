@@ -1,0 +1,54 @@
+/// One side of a comparison.
+///
+/// Expressions are usually written inside a format string (``FetchPredicate/init(format:_:)``) or
+/// come from typed keys; this is the form that both produce.
+public indirect enum FetchExpression: Hashable, Sendable {
+  /// A value.
+  case constant(PropertyValue)
+  /// A property of the evaluated object, step by step; without steps the object itself (`SELF`).
+  case keyPath([String])
+  /// `$name`, or a property of it: `$book.author.name`.
+  case variable(String, path: [String])
+  /// `{a, b, c}`, or an array that was passed as an argument.
+  case list([FetchExpression])
+  /// An arithmetic or text function.
+  case function(FetchFunction, [FetchExpression])
+  /// `books.@count`, `books.@sum.pages`; `path` is the key path behind the operator.
+  case collection(CollectionOperator, of: FetchExpression, path: [String])
+  /// `SUBQUERY(books, $b, $b.pages > 3)`: the objects that satisfy the predicate.
+  case subquery(of: FetchExpression, variable: String, where: FetchPredicate)
+}
+
+/// The functions that work in memory and in the store alike.
+public enum FetchFunction: String, Hashable, Sendable, CaseIterable {
+  case add = "add:to:"
+  case subtract = "from:subtract:"
+  case multiply = "multiply:by:"
+  /// Between two integers it drops the remainder; by zero it gives null.
+  case divide = "divide:by:"
+  case modulus = "modulus:by:"
+  case negate = "negate:"
+  case absolute = "abs:"
+  case uppercase = "uppercase:"
+  case lowercase = "lowercase:"
+  /// Without case and diacritics.
+  case canonical = "canonical:"
+  /// Length of a text in UTF-16 units, as `NSString.length`.
+  case length = "length:"
+  /// The current time, when the predicate is evaluated or compiled.
+  case now = "now"
+
+  /// How many operands it takes.
+  var argumentCount: Int {
+    switch self {
+    case .add, .subtract, .multiply, .divide, .modulus: 2
+    case .negate, .absolute, .uppercase, .lowercase, .canonical, .length: 1
+    case .now: 0
+    }
+  }
+}
+
+/// What `@…` in a key path computes over a collection.
+public enum CollectionOperator: String, Hashable, Sendable, CaseIterable {
+  case count, sum, avg, min, max
+}

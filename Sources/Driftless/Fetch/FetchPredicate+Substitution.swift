@@ -1,0 +1,85 @@
+extension FetchPredicate {
+  /// The predicate with each `$NAME` replaced by the value of that name.
+  ///
+  /// Variables that SUBQUERY declares stay. Pass nil for null.
+  /// - Throws: ``PredicateError`` for a variable without a value, or a value that no predicate can
+  ///   hold.
+  public func withSubstitutionVariables(
+    _ variables: [String: Any?]
+  ) throws(PredicateError) -> FetchPredicate {
+    try substituting(variables, declared: [])
+  }
+
+  private func substituting(
+    _ variables: [String: Any?], declared: Set<String>
+  ) throws(PredicateError) -> FetchPredicate {
+    switch self {
+    case .constant:
+      return self
+    case .comparison(var comparison):
+      comparison.left = try comparison.left.substituting(variables, declared: declared)
+      comparison.right = try comparison.right.substituting(variables, declared: declared)
+      return .comparison(comparison)
+    case .and(let parts):
+      var mapped: [FetchPredicate] = []
+      for part in parts { mapped.append(try part.substituting(variables, declared: declared)) }
+      return .and(mapped)
+    case .or(let parts):
+      var mapped: [FetchPredicate] = []
+      for part in parts { mapped.append(try part.substituting(variables, declared: declared)) }
+      return .or(mapped)
+    case .not(let part):
+      return .not(try part.substituting(variables, declared: declared))
+    }
+  }
+
+  fileprivate func substitutingInside(
+    _ variables: [String: Any?], declared: Set<String>
+  ) throws(PredicateError) -> FetchPredicate {
+    try substituting(variables, declared: declared)
+  }
+}
+
+extension FetchExpression {
+  fileprivate func substituting(
+    _ variables: [String: Any?], declared: Set<String>
+  ) throws(PredicateError) -> FetchExpression {
+    switch self {
+    case .constant, .keyPath:
+      return self
+    case .variable(let name, let path):
+      if declared.contains(name) { return self }
+      guard let value = variables[name] else {
+        throw PredicateError(
+          .unboundVariable, "No value was given for $\(name)",
+          suggestion: "Add \"\(name)\" to the substitution variables.")
+      }
+      guard path.isEmpty else {
+        throw PredicateError(
+          .unsupported, "$\(name).\(path.joined(separator: ".")) is a property of a variable",
+          suggestion: "Substitute the property's value itself.")
+      }
+      return try FetchExpression(argument: value)
+    case .list(let items):
+      return .list(try Self.substituting(items, variables, declared))
+    case .function(let function, let operands):
+      return .function(function, try Self.substituting(operands, variables, declared))
+    case .collection(let operation, let collection, let path):
+      return .collection(
+        operation, of: try collection.substituting(variables, declared: declared), path: path)
+    case .subquery(let collection, let variable, let condition):
+      return .subquery(
+        of: try collection.substituting(variables, declared: declared), variable: variable,
+        where: try condition.substitutingInside(
+          variables, declared: declared.union([variable])))
+    }
+  }
+
+  private static func substituting(
+    _ items: [FetchExpression], _ variables: [String: Any?], _ declared: Set<String>
+  ) throws(PredicateError) -> [FetchExpression] {
+    var mapped: [FetchExpression] = []
+    for item in items { mapped.append(try item.substituting(variables, declared: declared)) }
+    return mapped
+  }
+}

@@ -1,0 +1,89 @@
+extension FetchPredicate {
+  /// The predicate with each expression replaced, innermost first.
+  func mapExpressions<Failure: Error>(
+    _ transform: (FetchExpression) throws(Failure) -> FetchExpression
+  ) throws(Failure) -> FetchPredicate {
+    switch self {
+    case .constant:
+      return self
+    case .comparison(var comparison):
+      comparison.left = try comparison.left.map(transform)
+      comparison.right = try comparison.right.map(transform)
+      return .comparison(comparison)
+    case .and(let parts):
+      return .and(try mapAll(parts, transform))
+    case .or(let parts):
+      return .or(try mapAll(parts, transform))
+    case .not(let part):
+      return .not(try part.mapExpressions(transform))
+    }
+  }
+
+  private func mapAll<Failure: Error>(
+    _ parts: [FetchPredicate], _ transform: (FetchExpression) throws(Failure) -> FetchExpression
+  ) throws(Failure) -> [FetchPredicate] {
+    var mapped: [FetchPredicate] = []
+    for part in parts { mapped.append(try part.mapExpressions(transform)) }
+    return mapped
+  }
+
+  /// The predicate with its key paths starting at `$variable` instead of the evaluated object.
+  func rooted(at variable: String) -> FetchPredicate {
+    mapExpressions { expression in
+      guard case .keyPath(let path) = expression else { return expression }
+      return .variable(variable, path: path)
+    }
+  }
+
+  /// How deep subqueries nest, for names that do not collide.
+  var subqueryDepth: Int {
+    switch self {
+    case .constant: 0
+    case .comparison(let comparison):
+      max(comparison.left.subqueryDepth, comparison.right.subqueryDepth)
+    case .and(let parts), .or(let parts): parts.map(\.subqueryDepth).max() ?? 0
+    case .not(let part): part.subqueryDepth
+    }
+  }
+}
+
+extension FetchExpression {
+  func map<Failure: Error>(
+    _ transform: (FetchExpression) throws(Failure) -> FetchExpression
+  ) throws(Failure) -> FetchExpression {
+    switch self {
+    case .constant, .keyPath, .variable:
+      return try transform(self)
+    case .list(let items):
+      return try transform(.list(try mapAll(items, transform)))
+    case .function(let function, let operands):
+      return try transform(.function(function, try mapAll(operands, transform)))
+    case .collection(let operation, let collection, let path):
+      return try transform(
+        .collection(operation, of: try collection.map(transform), path: path))
+    case .subquery(let collection, let variable, let condition):
+      return try transform(
+        .subquery(
+          of: try collection.map(transform), variable: variable,
+          where: try condition.mapExpressions(transform)))
+    }
+  }
+
+  private func mapAll<Failure: Error>(
+    _ items: [FetchExpression], _ transform: (FetchExpression) throws(Failure) -> FetchExpression
+  ) throws(Failure) -> [FetchExpression] {
+    var mapped: [FetchExpression] = []
+    for item in items { mapped.append(try item.map(transform)) }
+    return mapped
+  }
+
+  var subqueryDepth: Int {
+    switch self {
+    case .constant, .keyPath, .variable: 0
+    case .list(let items), .function(_, let items): items.map(\.subqueryDepth).max() ?? 0
+    case .collection(_, let collection, _): collection.subqueryDepth
+    case .subquery(let collection, _, let condition):
+      1 + max(collection.subqueryDepth, condition.subqueryDepth)
+    }
+  }
+}

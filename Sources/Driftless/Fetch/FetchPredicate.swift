@@ -1,0 +1,91 @@
+/// A condition on objects, evaluated in memory or compiled to SQL.
+///
+/// ```swift
+/// let long = try FetchPredicate(format: "pages > %@ AND author.name CONTAINS[cd] %@", 300, "eco")
+/// let same = (Book.pages > 300).predicate
+/// ```
+///
+/// **Null.** In the store a comparison with a missing value is neither true nor false, as in SQL
+/// and in Core Data's store: `name != "x"` and `NOT name == "x"` leave out objects without a name
+/// (write `name != "x" OR name == nil` to get them). ``evaluate(_:)`` treats null as a value, as
+/// Core Data does in memory. A context evaluates unsaved objects by the store's rule, so that a
+/// fetch answers the same before and after a save.
+///
+/// **Text.** Without options, text compares byte by byte in UTF-8 order. `[c]` ignores case and
+/// `[d]` diacritics, both by Unicode's rules.
+public indirect enum FetchPredicate: Hashable, Sendable {
+  /// `TRUEPREDICATE`, `FALSEPREDICATE`
+  case constant(Bool)
+  case comparison(FetchComparison)
+  /// True when all are; true when empty.
+  case and([FetchPredicate])
+  /// True when one is; false when empty.
+  case or([FetchPredicate])
+  case not(FetchPredicate)
+}
+
+/// The name in the rest of the library. Foundation has a generic type of the same name: a file that
+/// imports both writes `FetchPredicate`.
+public typealias Predicate = FetchPredicate
+
+/// `left operator right`.
+public struct FetchComparison: Hashable, Sendable {
+  public enum Operator: String, Hashable, Sendable, CaseIterable {
+    case equal = "=="
+    case notEqual = "!="
+    case less = "<"
+    case lessOrEqual = "<="
+    case greater = ">"
+    case greaterOrEqual = ">="
+    /// Both ends included.
+    case between = "BETWEEN"
+    /// The left side is an element of the right.
+    case `in` = "IN"
+    /// The left side, a text or a collection, has the right in it.
+    case contains = "CONTAINS"
+    case beginsWith = "BEGINSWITH"
+    case endsWith = "ENDSWITH"
+    /// `*` stands for any run of characters, `?` for one, `\` takes the next one literally.
+    case like = "LIKE"
+    /// A regular expression that has to match the whole text.
+    case matches = "MATCHES"
+  }
+
+  /// How the elements of a to-many key path on the left side count.
+  public enum Modifier: String, Hashable, Sendable {
+    case direct = ""
+    case any = "ANY"
+    /// True for an empty collection.
+    case all = "ALL"
+    /// True for an empty collection.
+    case none = "NONE"
+  }
+
+  public struct Options: OptionSet, Hashable, Sendable {
+    public let rawValue: Int
+
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// `[c]`
+    public static let caseInsensitive = Options(rawValue: 1)
+    /// `[d]`
+    public static let diacriticInsensitive = Options(rawValue: 2)
+  }
+
+  public var left: FetchExpression
+  public var `operator`: Operator
+  public var right: FetchExpression
+  public var modifier: Modifier
+  public var options: Options
+
+  public init(
+    _ left: FetchExpression, _ operator: Operator, _ right: FetchExpression,
+    modifier: Modifier = .direct, options: Options = []
+  ) {
+    self.left = left
+    self.operator = `operator`
+    self.right = right
+    self.modifier = modifier
+    self.options = options
+  }
+}

@@ -1,0 +1,287 @@
+import Foundation
+
+extension PredicateParser {
+  mutating func expression() throws(PredicateError) -> FetchExpression {
+    try enter()
+    defer { depth -= 1 }
+    var left = try product()
+    while true {
+      if take("+") {
+        left = .function(.add, [left, try product()])
+      } else if take("-") {
+        left = .function(.subtract, [left, try product()])
+      } else {
+        return left
+      }
+    }
+  }
+
+  private mutating func product() throws(PredicateError) -> FetchExpression {
+    var left = try operand()
+    while true {
+      if take("*") {
+        left = .function(.multiply, [left, try operand()])
+      } else if take("/") {
+        left = .function(.divide, [left, try operand()])
+      } else {
+        return left
+      }
+    }
+  }
+
+  private mutating func operand() throws(PredicateError) -> FetchExpression {
+    guard take("-") else { return try suffixed(try atom()) }
+    try enter()
+    defer { depth -= 1 }
+    switch try operand() {
+    case .constant(.integer(let value)): return .constant(.integer(0 &- value))
+    case .constant(.double(let value)): return .constant(.double(-value))
+    case let operand: return .function(.negate, [operand])
+    }
+  }
+
+  private mutating func atom() throws(PredicateError) -> FetchExpression {
+    let token = current
+    index += 1
+    switch token.kind {
+    case .string(let text): return .constant(.string(text))
+    case .integer(let value): return .constant(.integer(value))
+    case .double(let value): return .constant(.double(value))
+    case .keyword("TRUE"), .keyword("YES"): return .constant(.bool(true))
+    case .keyword("FALSE"), .keyword("NO"): return .constant(.bool(false))
+    case .keyword("NULL"), .keyword("NIL"): return .constant(.null)
+    case .keyword("SELF"): return .keyPath([])
+    case .variable(let name): return .variable(name, path: [])
+    case .value(let argument, let placeholder):
+      return try value(of: argument, placeholder, at: token.position)
+    case .key(let argument): return try keyPath(of: argument, at: token.position)
+    case .symbol("{"): return .list(try expressions(until: "}"))
+    case .symbol("("):
+      let inner = try expression()
+      try expect(")")
+      return inner
+    case .identifier(let name):
+      if current.kind == .symbol("(") || current.kind == .symbol(":") {
+        return try call(name, at: token.position)
+      }
+      return .keyPath([name])
+    default:
+      index -= 1
+      if case .keyword(let word) = token.kind {
+        throw error(
+          "\(word) is a reserved word and stands where a value is expected",
+          "If it is a property's name, write #\(word.lowercased()) or pass it for %K.")
+      }
+      throw error("A value or key path was expected", "Complete the comparison at the mark.")
+    }
+  }
+
+  /// `.name`, `.@count`, `[SIZE]` behind an expression.
+  private mutating func suffixed(_ start: FetchExpression) throws(PredicateError) -> FetchExpression
+  {
+    var expression = start
+    while true {
+      if take("[") {
+        guard case .identifier(let word) = current.kind, word.uppercased() == "SIZE" else {
+          throw error(
+            "Elements of a collection cannot be picked by index", "Only [SIZE] is supported.",
+            .unsupported)
+        }
+        index += 1
+        try expect("]")
+        expression = .collection(.count, of: expression, path: [])
+        continue
+      }
+      guard take(".") else { return expression }
+      let position = index
+      index += 1
+      switch tokens[min(position, tokens.count - 1)].kind {
+      case .identifier(let name):
+        expression = try append([name], to: expression)
+      case .keyword(let word) where word != "SELF":
+        // Behind a dot even a reserved word can only be a property.
+        let spelled = Array(format)[tokens[position].position...].prefix(word.count)
+        expression = try append([String(spelled)], to: expression)
+      case .collectionOperator(let name):
+        expression = try collect(name, expression)
+      case .key(let argument):
+        guard case .keyPath(let path) = try keyPath(of: argument, at: tokens[position].position)
+        else { throw error("%K has no key path for this place", "Pass plain keys.") }
+        expression = try append(path, to: expression)
+      default:
+        index = position
+        throw error("A property name was expected behind the dot", "Complete the key path.")
+      }
+    }
+  }
+
+  private func append(
+    _ path: [String], to expression: FetchExpression
+  ) throws(PredicateError) -> FetchExpression {
+    switch expression {
+    case .keyPath(let start): return .keyPath(start + path)
+    case .variable(let name, let start): return .variable(name, path: start + path)
+    case .collection(let operation, let collection, let start) where operation != .count:
+      return .collection(operation, of: collection, path: start + path)
+    default:
+      throw error(
+        "Only an object has properties", "Start the key path at a property, SELF or a variable.")
+    }
+  }
+
+  private func collect(
+    _ name: String, _ collection: FetchExpression
+  ) throws(PredicateError) -> FetchExpression {
+    guard let operation = CollectionOperator(rawValue: name) else {
+      throw error(
+        "@\(name) is no collection operator", "Use @count, @sum, @avg, @min or @max.",
+        .unsupported)
+    }
+    return .collection(operation, of: collection, path: [])
+  }
+
+  private mutating func expressions(
+    until closing: String
+  ) throws(PredicateError) -> [FetchExpression] {
+    if take(closing) { return [] }
+    var items: [FetchExpression] = []
+    repeat { items.append(try expression()) } while take(",")
+    try expect(closing)
+    return items
+  }
+
+  // MARK: Arguments
+
+  private func value(
+    of argument: Int, _ placeholder: String, at position: Int
+  ) throws(PredicateError) -> FetchExpression {
+    let expression: FetchExpression
+    do {
+      expression = try FetchExpression(argument: arguments[argument])
+    } catch {
+      throw PredicateError(
+        error.code, error.message, suggestion: error.suggestion, format: format,
+        position: position)
+    }
+    if placeholder == "%@" { return expression }
+    switch expression {
+    case .constant(.integer), .constant(.double), .constant(.bool), .constant(.decimal):
+      return expression
+    default:
+      throw PredicateError(
+        .argument, "\(placeholder) needs a number, but argument \(argument + 1) is none",
+        suggestion: "Pass a number, or write %@.", format: format, position: position)
+    }
+  }
+
+  private func keyPath(
+    of argument: Int, at position: Int
+  ) throws(PredicateError) -> FetchExpression {
+    guard let text = arguments[argument] as? String, !text.isEmpty else {
+      throw PredicateError(
+        .argument, "%K needs the text of a key path, but argument \(argument + 1) is none",
+        suggestion: "Pass a property's name, or write %@ for a value.", format: format,
+        position: position)
+    }
+    var expression = FetchExpression.keyPath([])
+    for step in text.split(separator: ".", omittingEmptySubsequences: false) {
+      if step.first == "@" {
+        expression = try collect(String(step.dropFirst()), expression)
+      } else if step.uppercased() != "SELF" || expression != .keyPath([]) {
+        guard !step.isEmpty else {
+          throw PredicateError(
+            .argument, "The key path \"\(text)\" has an empty step",
+            suggestion: "Separate properties by single dots.", format: format, position: position)
+        }
+        expression = try append([String(step)], to: expression)
+      }
+    }
+    return expression
+  }
+
+  // MARK: Functions
+
+  /// `uppercase:(name)`, `SUBQUERY(…)`, `CAST(…)`, `FUNCTION(x, 'name')`
+  private mutating func call(
+    _ first: String, at position: Int
+  ) throws(PredicateError) -> FetchExpression {
+    var name = first
+    if take(":") {
+      name += ":"
+      while case .identifier(let part) = current.kind, peek(1) == .symbol(":") {
+        name += part + ":"
+        index += 2
+      }
+    }
+    try expect("(")
+    if name.uppercased() == "SUBQUERY" { return try subquery() }
+    let operands = try expressions(until: ")")
+    switch name.uppercased() {
+    case "CAST": return try cast(operands, at: position)
+    case "FUNCTION":
+      guard operands.count >= 2, case .constant(.string(let name)) = operands[1] else {
+        throw syntaxError("FUNCTION needs an operand and a function's name", at: position)
+      }
+      return try function(name, [operands[0]] + operands.dropFirst(2), at: position)
+    default: return try function(name, operands, at: position)
+    }
+  }
+
+  private func function(
+    _ name: String, _ operands: [FetchExpression], at position: Int
+  ) throws(PredicateError) -> FetchExpression {
+    let plain = name.hasSuffix(":") ? String(name.dropLast()) : name
+    if let operation = CollectionOperator(rawValue: plain == "average" ? "avg" : plain),
+      operands.count == 1
+    {
+      return try collectionCall(operation, operands[0], at: position)
+    }
+    let function = FetchFunction(rawValue: name) ?? FetchFunction(rawValue: plain + ":")
+    guard let function else {
+      let known = FetchFunction.allCases.map(\.rawValue).joined(separator: " ")
+      throw PredicateError(
+        .unsupported, "There is no function \(name)", suggestion: "Known are \(known).",
+        format: format, position: position)
+    }
+    guard operands.count == function.argumentCount else {
+      throw syntaxError("\(name) takes \(function.argumentCount) operands", at: position)
+    }
+    return .function(function, operands)
+  }
+
+  /// `count:(books)`, `sum:(books.pages)`
+  private func collectionCall(
+    _ operation: CollectionOperator, _ operand: FetchExpression, at position: Int
+  ) throws(PredicateError) -> FetchExpression {
+    switch operand {
+    case .list, .subquery:
+      return .collection(operation, of: operand, path: [])
+    case _ where operation == .count:
+      return .collection(operation, of: operand, path: [])
+    case .keyPath(let path) where path.count > 1:
+      return .collection(
+        operation, of: .keyPath(Array(path.dropLast())), path: path.suffix(1))
+    default:
+      throw syntaxError("\(operation.rawValue): needs a collection", at: position)
+    }
+  }
+
+  private mutating func subquery() throws(PredicateError) -> FetchExpression {
+    let collection = try expression()
+    try expect(",")
+    guard case .variable(let name) = current.kind else {
+      throw error("SUBQUERY needs a variable", "Write SUBQUERY(books, $b, $b.pages > 3).")
+    }
+    index += 1
+    try expect(",")
+    let condition = try predicate()
+    try expect(")")
+    return .subquery(of: collection, variable: name, where: condition)
+  }
+
+  func syntaxError(_ message: String, at position: Int) -> PredicateError {
+    PredicateError(
+      .syntax, message, suggestion: "Correct the format string at the mark.", format: format,
+      position: position)
+  }
+}

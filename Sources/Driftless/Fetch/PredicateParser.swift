@@ -1,0 +1,241 @@
+import Foundation
+
+/// Reads the words of a format string by recursive descent; expressions are in
+/// `PredicateParser+Expression.swift`.
+///
+///     predicate  := and (OR and)*
+///     and        := not (AND not)*
+///     not        := (NOT | !)* primary
+///     primary    := '(' predicate ')' | TRUEPREDICATE | FALSEPREDICATE | comparison
+///     comparison := (ANY | SOME | ALL | NONE)? expression operator ('[' cd ']')? expression
+struct PredicateParser {
+  /// Deeper nesting than this is refused, so that no format string exhausts the stack.
+  static let maximumDepth = 100
+
+  let format: String
+  let arguments: [Any?]
+  var tokens: [PredicateToken]
+  /// For the token at an opening parenthesis, where its partner is.
+  var partners: [Int: Int]
+  var index = 0
+  var depth = 0
+  /// The variables of the SUBQUERYs around.
+  var declared: [String] = []
+
+  init(format: String, arguments: [Any?]) throws(PredicateError) {
+    self.format = format
+    self.arguments = arguments
+    let (tokens, argumentCount) = try PredicateLexer.tokens(of: format)
+    guard argumentCount == arguments.count else {
+      throw PredicateError(
+        .argument,
+        "The format has \(argumentCount) placeholders, but \(arguments.count) arguments were given",
+        suggestion: "Give one argument for each %@, %K and %d, in their order.", format: format,
+        position: max(0, format.count))
+    }
+    self.tokens = tokens
+    var open: [Int] = []
+    partners = [:]
+    for (index, token) in tokens.enumerated() {
+      if token.kind == .symbol("(") { open.append(index) }
+      if token.kind == .symbol(")"), let start = open.popLast() { partners[start] = index }
+    }
+  }
+
+  mutating func parse() throws(PredicateError) -> FetchPredicate {
+    let predicate = try self.predicate()
+    guard current.kind == .end else {
+      throw error("The predicate ends before this", "Join conditions with AND or OR.")
+    }
+    return predicate
+  }
+
+  // MARK: Predicates
+
+  mutating func predicate() throws(PredicateError) -> FetchPredicate {
+    try enter()
+    defer { depth -= 1 }
+    var parts = [try conjunction()]
+    while take("||") || take(keyword: "OR") { parts.append(try conjunction()) }
+    return parts.count == 1 ? parts[0] : .or(parts)
+  }
+
+  private mutating func conjunction() throws(PredicateError) -> FetchPredicate {
+    var parts = [try negation()]
+    while take("&&") || take(keyword: "AND") { parts.append(try negation()) }
+    return parts.count == 1 ? parts[0] : .and(parts)
+  }
+
+  private mutating func negation() throws(PredicateError) -> FetchPredicate {
+    guard take("!") || take(keyword: "NOT") else { return try primary() }
+    try enter()
+    defer { depth -= 1 }
+    return .not(try negation())
+  }
+
+  private mutating func primary() throws(PredicateError) -> FetchPredicate {
+    if take(keyword: "TRUEPREDICATE") { return .constant(true) }
+    if take(keyword: "FALSEPREDICATE") { return .constant(false) }
+    if current.kind == .symbol("("), !parenthesisOpensExpression {
+      index += 1
+      let inner = try predicate()
+      try expect(")")
+      return inner
+    }
+    return try comparison()
+  }
+
+  /// Whether what follows the parenthesis that closes this one makes it part of an expression.
+  private var parenthesisOpensExpression: Bool {
+    guard let partner = partners[index] else { return false }
+    switch tokens[partner + 1].kind {
+    case .symbol(let symbol): return !["&&", "||", ")", ","].contains(symbol)
+    case .keyword(let word): return word != "AND" && word != "OR"
+    default: return false
+    }
+  }
+
+  // MARK: Comparisons
+
+  private mutating func comparison() throws(PredicateError) -> FetchPredicate {
+    var modifier = FetchComparison.Modifier.direct
+    if take(keyword: "ANY") || take(keyword: "SOME") {
+      modifier = .any
+    } else if take(keyword: "ALL") {
+      modifier = .all
+    } else if take(keyword: "NONE") {
+      modifier = .none
+    }
+    let left = try expression()
+    let `operator` = try comparisonOperator()
+    let options = try self.options(for: `operator`)
+    let rightPosition = current.position
+    let right = try expression()
+    if `operator` == .between {
+      try checkBounds(right, at: rightPosition)
+    }
+    if `operator` == .matches, case .constant(.string(let pattern)) = right {
+      do {
+        _ = try TextPattern.regularExpression(pattern, options)
+      } catch {
+        throw PredicateError(
+          error.code, error.message, suggestion: error.suggestion, format: format,
+          position: rightPosition)
+      }
+    }
+    return .comparison(
+      FetchComparison(left, `operator`, right, modifier: modifier, options: options))
+  }
+
+  private mutating func comparisonOperator() throws(PredicateError) -> FetchComparison.Operator {
+    let spelling: String
+    switch current.kind {
+    case .symbol(let symbol): spelling = symbol
+    case .keyword(let word): spelling = word
+    default: spelling = ""
+    }
+    guard let `operator` = FetchComparison.Operator(rawValue: spelling) else {
+      throw error(
+        "A comparison operator was expected",
+        "Use == != < <= > >= BETWEEN IN CONTAINS BEGINSWITH ENDSWITH LIKE or MATCHES.")
+    }
+    index += 1
+    return `operator`
+  }
+
+  /// `[cd]`
+  private mutating func options(
+    for operator: FetchComparison.Operator
+  ) throws(PredicateError) -> FetchComparison.Options {
+    guard take("[") else { return [] }
+    var options: FetchComparison.Options = []
+    guard case .identifier(let letters) = current.kind else {
+      throw error("Comparison options were expected", "Write [c], [d] or [cd].")
+    }
+    for letter in letters.lowercased() {
+      switch letter {
+      case "c": options.insert(.caseInsensitive)
+      case "d": options.insert(.diacriticInsensitive)
+      case "n": break  // "The texts are normalized already": nothing to do.
+      default:
+        throw error("'\(letter)' is no comparison option", "Write [c], [d] or [cd].")
+      }
+    }
+    if `operator` == .between {
+      throw error("BETWEEN takes no options", "Leave them out.")
+    }
+    index += 1
+    try expect("]")
+    return options
+  }
+
+  private func checkBounds(
+    _ bounds: FetchExpression, at position: Int
+  ) throws(PredicateError) {
+    if case .list(let items) = bounds, items.count == 2 { return }
+    if case .variable = bounds { return }
+    throw PredicateError(
+      .syntax, "BETWEEN needs two bounds",
+      suggestion: "Write {lower, upper}, or pass an array of two.", format: format,
+      position: position)
+  }
+
+  // MARK: Words
+
+  var current: PredicateToken { tokens[min(index, tokens.count - 1)] }
+
+  func peek(_ offset: Int) -> PredicateToken.Kind {
+    tokens[min(index + offset, tokens.count - 1)].kind
+  }
+
+  mutating func take(_ symbol: String) -> Bool {
+    guard current.kind == .symbol(symbol) else { return false }
+    index += 1
+    return true
+  }
+
+  mutating func take(keyword: String) -> Bool {
+    guard current.kind == .keyword(keyword) else { return false }
+    index += 1
+    return true
+  }
+
+  mutating func expect(_ symbol: String) throws(PredicateError) {
+    guard take(symbol) else {
+      throw error("'\(symbol)' was expected", "Add it at the mark.")
+    }
+  }
+
+  mutating func enter() throws(PredicateError) {
+    depth += 1
+    if depth > Self.maximumDepth {
+      throw error(
+        "The predicate nests deeper than \(Self.maximumDepth) levels",
+        "Build it from parts in code, or simplify it.")
+    }
+  }
+
+  func error(
+    _ message: String, _ suggestion: String, _ code: PredicateError.Code = .syntax
+  ) -> PredicateError {
+    PredicateError(
+      code, message, suggestion: suggestion, format: format, position: current.position)
+  }
+}
+
+extension FetchPredicate {
+  /// Reads a format string such as `"pages > %@ AND ANY tags.name BEGINSWITH[cd] %@"`.
+  ///
+  /// Each `%@` (a value, an array, an object or its ID), `%K` (a key path) and `%d`, `%ld`, `%f`
+  /// takes an argument. Values never become part of the text, whatever they contain.
+  /// - Throws: ``PredicateError`` that points to the place in the string.
+  public init(format: String, _ arguments: Any?...) throws(PredicateError) {
+    try self.init(format: format, argumentArray: arguments)
+  }
+
+  /// Reads a format string with its arguments in an array.
+  public init(format: String, argumentArray: [Any?]) throws(PredicateError) {
+    var parser = try PredicateParser(format: format, arguments: argumentArray)
+    self = try parser.parse()
+  }
+}

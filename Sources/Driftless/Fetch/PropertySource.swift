@@ -1,0 +1,24 @@
+/// What a predicate reads when it is evaluated in memory: one object.
+package protocol PropertySource {
+  /// The object's place in the store; nil for a source that is not a stored object.
+  var predicateObjectKey: ObjectKey? { get }
+
+  /// The value of one property, not a key path; nil when there is no property of that name.
+  /// A leaf of a composite attribute is asked for by its full name, `location.lat`.
+  func predicateValue(forKey key: String) -> PredicateValue?
+}
+
+/// What a property holds, as predicates see it.
+package enum PredicateValue {
+  /// An attribute's value, or `.null` for an empty to-one relationship.
+  case scalar(PropertyValue)
+  /// The object at the end of a to-one relationship.
+  case object(any PropertySource)
+  /// The objects of a to-many relationship.
+  case objects([any PropertySource])
+}
+
+/// Anything that stands for a stored object in a predicate, such as an object or its ID.
+package protocol ObjectKeyProviding {
+  var providedObjectKey: ObjectKey { get }
+}

@@ -1,0 +1,99 @@
+package import DriftlessSQLite
+import Foundation
+
+/// The functions that compiled predicates call inside SQLite. A store registers them on each
+/// connection that it opens.
+///
+/// A null operand, or one of another type, gives null.
+package enum SQLFunction {
+  /// `(text, options)`
+  static let fold = "driftless_fold"
+  /// `(text, part, options)`: both operands folded by the options.
+  static let contains = "driftless_contains"
+  static let begins = "driftless_begins"
+  static let ends = "driftless_ends"
+  static let like = "driftless_like"
+  static let matches = "driftless_matches"
+  /// `(text)`
+  static let uppercase = "driftless_uppercase"
+  static let lowercase = "driftless_lowercase"
+  static let length = "driftless_length"
+  /// `(stored decimal)`: a key that sorts as the number, see ``DecimalKey``.
+  static let decimalKey = "driftless_decimal_key"
+  /// `(stored decimal)`: the nearest double.
+  static let decimalNumber = "driftless_decimal_number"
+
+  package static func register(on connection: SQLiteConnection) throws {
+    try text(fold, on: connection) { .text($0) }
+    try search(contains, on: connection, TextPattern.contains)
+    try search(begins, on: connection, TextPattern.begins)
+    try search(ends, on: connection, TextPattern.ends)
+    try search(like, on: connection, TextPattern.like)
+    try connection.createFunction(matches, argc: 3, deterministic: true) { operands in
+      guard case .text(let text) = operands[0], case .text(let pattern) = operands[1],
+        case .integer(let options) = operands[2],
+        let isMatch = TextPattern.matches(
+          text, pattern, FetchComparison.Options(rawValue: Int(options)))
+      else { return .null }
+      return .integer(isMatch ? 1 : 0)
+    }
+    try unary(uppercase, on: connection) { .text($0.uppercased()) }
+    try unary(lowercase, on: connection) { .text($0.lowercased()) }
+    try unary(length, on: connection) { .integer(Int64($0.utf16.count)) }
+    try connection.createFunction(decimalKey, argc: 1, deterministic: true) { operands in
+      Self.key(of: operands[0]).map(SQLiteValue.blob) ?? .null
+    }
+    try connection.createFunction(decimalNumber, argc: 1, deterministic: true) { operands in
+      guard case .blob(let bytes) = operands[0] else { return operands[0] }
+      return Double(String(decoding: bytes, as: UTF8.self)).map(SQLiteValue.real) ?? .null
+    }
+  }
+
+  /// The key of a decimal as the store keeps it: a number, or the text of one in a blob.
+  static func key(of stored: SQLiteValue) -> Data? {
+    switch stored {
+    case .integer(let value): DecimalKey.bytes(of: Decimal(value))
+    case .real(let value): DecimalKey.bytes(of: value)
+    case .text(let text): Decimal(string: text).flatMap(DecimalKey.bytes(of:))
+    case .blob(let bytes):
+      Decimal(string: String(decoding: bytes, as: UTF8.self)).flatMap(DecimalKey.bytes(of:))
+    case .null: nil
+    }
+  }
+
+  private static func text(
+    _ name: String, on connection: SQLiteConnection,
+    _ result: @escaping @Sendable (String) -> SQLiteValue
+  ) throws {
+    try connection.createFunction(name, argc: 2, deterministic: true) { operands in
+      guard case .text(let text) = operands[0], case .integer(let options) = operands[1] else {
+        return .null
+      }
+      return result(TextPattern.fold(text, FetchComparison.Options(rawValue: Int(options))))
+    }
+  }
+
+  private static func unary(
+    _ name: String, on connection: SQLiteConnection,
+    _ result: @escaping @Sendable (String) -> SQLiteValue
+  ) throws {
+    try connection.createFunction(name, argc: 1, deterministic: true) { operands in
+      guard case .text(let text) = operands[0] else { return .null }
+      return result(text)
+    }
+  }
+
+  private static func search(
+    _ name: String, on connection: SQLiteConnection,
+    _ condition: @escaping @Sendable (String, String) -> Bool
+  ) throws {
+    try connection.createFunction(name, argc: 3, deterministic: true) { operands in
+      guard case .text(let text) = operands[0], case .text(let part) = operands[1],
+        case .integer(let rawOptions) = operands[2]
+      else { return .null }
+      let options = FetchComparison.Options(rawValue: Int(rawOptions))
+      let isFound = condition(TextPattern.fold(text, options), TextPattern.fold(part, options))
+      return .integer(isFound ? 1 : 0)
+    }
+  }
+}
