@@ -1,0 +1,59 @@
+public import Driftless
+public import Foundation
+
+/// One settled conflict: what each side wanted, what was kept, and why. The value that lost is never gone.
+public struct JournalEntry: Hashable, Sendable, Codable {
+  /// Which value stands now.
+  public enum Outcome: String, Hashable, Sendable, Codable {
+    /// This replica's value stands and waits to be pushed.
+    case local
+    /// The zone's value stands.
+    case remote
+    /// A value made of both stands.
+    case combined
+  }
+
+  /// The entry's number: grows with each conflict of this replica.
+  public var number: Int64
+  /// The object's identity, and its entity.
+  public var object: UUID
+  public var entity: String
+  /// The property, or nil when the conflict is about the object as a whole (a delete against an edit).
+  public var property: String?
+  /// The rule that settled it, as the model spells it.
+  public var policy: String
+  /// The values as JSON text; nil when unknown (base) or when the object is deleted on that side.
+  public var base: String?
+  public var local: String?
+  public var remote: String?
+  public var kept: String?
+  public var outcome: Outcome
+  /// The replica that made the remote change.
+  public var origin: UUID
+  /// When each side's edit was made.
+  public var localTime: HybridTime
+  public var remoteTime: HybridTime
+  /// The history transaction of the import that settled it.
+  public var transaction: Int64
+  /// The sequence number of the remote change set.
+  public var sequence: UInt64
+  /// One sentence for a person.
+  public var explanation: String
+}
+
+/// The answer to "why does this property have this value?".
+public struct PropertyExplanation: Hashable, Sendable, Codable {
+  public var object: UUID
+  public var entity: String
+  public var property: String
+  /// The value now, as JSON text.
+  public var value: String
+  public var policy: String
+  /// Whether the value waits to be pushed.
+  public var isPending: Bool
+  /// When it was last changed here, by whom.
+  public var changedAt: HybridTime?
+  public var author: String?
+  /// The settled conflicts of the property, oldest first.
+  public var conflicts: [JournalEntry]
+}

@@ -1,0 +1,96 @@
+package import Driftless
+
+/// What this replica did to one object and the zone has not acknowledged.
+package struct PendingObject: Hashable, Sendable {
+  /// What is pending about the object as a whole.
+  package enum Whole: String, Hashable, Sendable, Codable {
+    case none, insert, delete
+    /// Another replica deleted it and an edit here won: it is pushed whole, under its old number.
+    case revive
+  }
+
+  /// Properties that one transaction set last.
+  package struct Edit: Hashable, Sendable {
+    package var transaction: Int64
+    package var properties: PropertyMask
+  }
+
+  package var whole: Whole = .none
+  /// The transaction of `whole`.
+  package var wholeTransaction: Int64 = 0
+  /// Disjoint sets of properties, by the transaction that set each last, oldest first.
+  package var edits: [Edit] = []
+
+  package init() {}
+
+  package var isEmpty: Bool { whole == .none && edits.isEmpty }
+
+  /// Every property that is pending by itself.
+  package var properties: PropertyMask {
+    var mask = PropertyMask()
+    for edit in edits { mask.formUnion(edit.properties) }
+    return mask
+  }
+
+  /// The transaction that set the property last, when it is pending.
+  package func transaction(of slot: Int) -> Int64? {
+    edits.last { $0.properties.contains(slot) }?.transaction
+  }
+
+  package var lastTransaction: Int64 {
+    max(wholeTransaction, edits.last?.transaction ?? 0)
+  }
+
+  /// Marks properties as set by `transaction`, the newest so far or an older one that a merge keeps.
+  package mutating func set(_ properties: PropertyMask, by transaction: Int64) {
+    guard !properties.isEmpty else { return }
+    clear(properties)
+    if let index = edits.firstIndex(where: { $0.transaction == transaction }) {
+      edits[index].properties.formUnion(properties)
+      return
+    }
+    let index = edits.firstIndex { $0.transaction > transaction } ?? edits.count
+    edits.insert(Edit(transaction: transaction, properties: properties), at: index)
+  }
+
+  /// Marks properties as not pending any more.
+  package mutating func clear(_ properties: PropertyMask) {
+    for index in edits.indices { properties.forEach { edits[index].properties.remove($0) } }
+    edits.removeAll { $0.properties.isEmpty }
+  }
+
+  /// Forgets what the zone acknowledged: everything up to `transaction`.
+  package mutating func acknowledge(through transaction: Int64) {
+    if whole != .none, wholeTransaction <= transaction { whole = .none }
+    if whole == .none { wholeTransaction = 0 }
+    edits.removeAll { $0.transaction <= transaction }
+  }
+
+  /// Takes in one local change of history, in order.
+  ///
+  /// - Parameter all: every property of the entity that syncs; an insert sets them all.
+  package mutating func record(_ change: LocalChange, by transaction: Int64, all: PropertyMask) {
+    switch change {
+    case .insert:
+      // An insert over a pending delete is the same key brought back: the whole object is offered again.
+      whole = whole == .delete ? .revive : .insert
+      wholeTransaction = transaction
+      edits = [Edit(transaction: transaction, properties: all)]
+    case .update(var properties):
+      guard whole != .delete else { return }
+      properties.formIntersection(all)
+      set(properties, by: transaction)
+    case .delete:
+      whole = .delete
+      wholeTransaction = transaction
+      edits = []
+    }
+  }
+}
+
+/// A change of local history, as far as the pending set cares.
+package enum LocalChange: Hashable, Sendable {
+  case insert
+  case update(PropertyMask)
+  case delete
+}

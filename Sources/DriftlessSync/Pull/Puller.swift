@@ -1,0 +1,86 @@
+package import DriftlessProtocol
+package import Foundation
+
+/// Decides what a pull does next. No I/O: an event goes in, one action comes out.
+package struct Puller: Sendable {
+  package enum Event: Sendable {
+    case begin(cursor: Cursor)
+    /// A page came: the sequence numbers of its entries, in order, and the zone's state.
+    case page(sequences: [UInt64], generation: UUID, head: UInt64)
+    /// The page and the cursor are saved.
+    case applied
+    case failed(any Error)
+  }
+
+  package enum Action: Sendable {
+    case request(Cursor)
+    /// Apply the page's entries and move the cursor, in one transaction.
+    case apply(cursor: Cursor, head: UInt64)
+    case finish(head: UInt64)
+    case fail(any Error)
+  }
+
+  private enum State { case idle, requesting(Cursor), applying(Cursor, head: UInt64), done }
+  private var state = State.idle
+
+  package init() {}
+
+  package mutating func handle(_ event: Event) -> Action {
+    switch (state, event) {
+    case (.idle, .begin(let cursor)):
+      state = .requesting(cursor)
+      return .request(cursor)
+    case (.requesting(let cursor), .page(let sequences, let generation, let head)):
+      return take(sequences, generation: generation, head: head, after: cursor)
+    case (.applying(let cursor, let head), .applied):
+      guard cursor.sequence < head else {
+        state = .done
+        return .finish(head: head)
+      }
+      state = .requesting(cursor)
+      return .request(cursor)
+    case (_, .failed(let error)):
+      return fail(error)
+    default:
+      return fail(SyncError.brokenLog("The puller got an event out of turn."))
+    }
+  }
+
+  private mutating func take(
+    _ sequences: [UInt64], generation: UUID, head: UInt64, after cursor: Cursor
+  ) -> Action {
+    guard generation == cursor.generation else {
+      return fail(
+        SyncError(
+          .generationChanged,
+          "The zone was restored or replaced: its generation is another one.",
+          suggestion: "Enroll the store with the zone again; what it holds is offered anew."))
+    }
+    guard head >= cursor.sequence else {
+      return fail(
+        SyncError.brokenLog(
+          "The zone's log ends at \(head), before this replica's cursor \(cursor.sequence)."))
+    }
+    var next = cursor
+    for sequence in sequences {
+      guard sequence == next.sequence &+ 1 else {
+        return fail(
+          SyncError.brokenLog(
+            "The zone's log goes from \(next.sequence) to \(sequence): a change set is missing."))
+      }
+      next.sequence = sequence
+    }
+    guard !sequences.isEmpty else {
+      state = .done
+      return .finish(head: head)
+    }
+    let reached = max(head, next.sequence)
+    state = .applying(next, head: reached)
+    return .apply(cursor: next, head: reached)
+  }
+
+  private mutating func fail(_ error: any Error) -> Action {
+    state = .done
+    return .fail(error)
+  }
+}

@@ -1,0 +1,67 @@
+/// Why a sync operation failed, and what to do about it.
+///
+/// The set of codes may grow: compare `code` with the constants below and keep a default.
+public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What kind of failure it is. Open: later versions may add codes.
+  public struct Code: RawRepresentable, Hashable, Sendable {
+    public let rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The store has not been enrolled with a server.
+    public static let notEnrolled = Code(rawValue: "not-enrolled")
+    /// The store is enrolled with another zone already.
+    public static let alreadyEnrolled = Code(rawValue: "already-enrolled")
+    /// The store can only be read.
+    public static let readOnlyStore = Code(rawValue: "read-only-store")
+    /// The zone is of another generation than the replica's cursor: it was restored or replaced.
+    public static let generationChanged = Code(rawValue: "generation-changed")
+    /// Others wrote to the same properties again and again while this replica tried to push.
+    public static let stillStale = Code(rawValue: "still-stale")
+    /// A change set of the zone's log does not continue the cursor, or cannot be read.
+    public static let brokenLog = Code(rawValue: "broken-log")
+    /// The server refuses the change set for good.
+    public static let refused = Code(rawValue: "refused")
+    /// One transaction is larger than the server takes.
+    public static let tooLarge = Code(rawValue: "too-large")
+    /// A row of the engine's own tables cannot be read.
+    public static let damagedState = Code(rawValue: "damaged-state")
+    /// The model has no such entity or property, or the object does not exist.
+    public static let unknownElement = Code(rawValue: "unknown-element")
+    /// The pull would delete a large part of the store: it waits for a person's word.
+    public static let massDelete = Code(rawValue: "mass-delete")
+  }
+
+  public let code: Code
+  /// What went wrong, with the name of the element that is wrong.
+  public let message: String
+  /// What the reader can do about it.
+  public let suggestion: String
+
+  public init(_ code: Code, _ message: String, suggestion: String) {
+    self.code = code
+    self.message = message
+    self.suggestion = suggestion
+  }
+
+  public var description: String { "\(message) (\(code.rawValue)). \(suggestion)" }
+}
+
+extension SyncError {
+  static func notEnrolled(_ store: String) -> SyncError {
+    SyncError(
+      .notEnrolled, "The store \(store) is not enrolled with a server.",
+      suggestion: "Run: syncctl enroll --store \(store) --server URL --zone NAME")
+  }
+
+  static func damaged(_ what: String) -> SyncError {
+    SyncError(
+      .damagedState, "The engine's own record of \(what) cannot be read.",
+      suggestion: "Check the store with PRAGMA integrity_check, then restore it or enroll anew.")
+  }
+
+  static func brokenLog(_ what: String) -> SyncError {
+    SyncError(
+      .brokenLog, what,
+      suggestion: "Pull again; when it stays, the server's log is damaged: ask its operator.")
+  }
+}

@@ -1,0 +1,34 @@
+public import Driftless
+public import Foundation
+
+/// How an engine works. The defaults suit a desktop or a small host; units and reasons are in `SyncTuning`.
+public struct SyncOptions: Sendable {
+  /// One side of a conflict, as a custom policy sees it.
+  public struct Conflict: Sendable {
+    public var entity: String
+    public var property: String
+    public var identity: UUID
+    /// The value before the first local change, when it is known.
+    public var base: PropertyValue?
+    public var local: PropertyValue
+    public var remote: PropertyValue
+    public var localTime: HybridTime
+    public var remoteTime: HybridTime
+  }
+
+  /// Settles a conflict: gives the value that both sides shall have. It must depend on its argument alone.
+  public typealias CustomPolicy = @Sendable (Conflict) -> PropertyValue
+
+  /// The most bytes of compressed log that one pull asks for. A larger change set still comes whole.
+  public var pullBytesMax = SyncTuning.pullBytesMax
+  /// The most objects that one push carries; history is cut between transactions.
+  public var pushObjectsMax = SyncTuning.pushObjectsMax
+  /// How often a push that is told *stale* pulls and tries again before it gives up.
+  public var staleRetriesMax = SyncTuning.staleRetriesMax
+  /// The rules of the properties whose policy is `custom(name)`, by name.
+  public var customPolicies: [String: CustomPolicy] = [:]
+  /// The context name of imports in history.
+  public var importContextName: String?
+
+  public init() {}
+}

@@ -1,0 +1,59 @@
+/// What a push did.
+public struct PushReport: Hashable, Sendable {
+  /// Change sets that the zone accepted.
+  public var changeSets = 0
+  /// Objects in them.
+  public var objects = 0
+  /// Properties of objects in them.
+  public var properties = 0
+  /// Bytes sent.
+  public var bytes = 0
+  /// How often the zone answered that something newer must be pulled first.
+  public var staleAnswers = 0
+
+  public init() {}
+
+  mutating func add(_ other: PushReport) {
+    changeSets += other.changeSets
+    objects += other.objects
+    properties += other.properties
+    bytes += other.bytes
+    staleAnswers += other.staleAnswers
+  }
+}
+
+/// What a pull did.
+public struct PullReport: Hashable, Sendable {
+  /// Change sets of other replicas that were applied.
+  public var changeSets = 0
+  /// Change sets of this replica that the cursor walked past.
+  public var ownChangeSets = 0
+  /// Objects that were inserted, updated and deleted here.
+  public var inserted = 0
+  public var updated = 0
+  public var deleted = 0
+  /// Conflicts that were settled.
+  public var conflicts = 0
+  /// Bytes received.
+  public var bytes = 0
+
+  public init() {}
+
+  mutating func add(_ other: PullReport) {
+    changeSets += other.changeSets
+    ownChangeSets += other.ownChangeSets
+    inserted += other.inserted
+    updated += other.updated
+    deleted += other.deleted
+    conflicts += other.conflicts
+    bytes += other.bytes
+  }
+}
+
+/// What a sync did: everything it pulled and pushed until nothing was left to do.
+public struct SyncReport: Hashable, Sendable {
+  public var pull = PullReport()
+  public var push = PushReport()
+
+  public init() {}
+}
