@@ -24,7 +24,7 @@ package enum SQLFunction {
   static let decimalNumber = "driftless_decimal_number"
 
   package static func register(on connection: SQLiteConnection) throws {
-    try text(fold, on: connection) { .text($0) }
+    try registerFold(on: connection)
     try search(contains, on: connection, TextPattern.contains)
     try search(begins, on: connection, TextPattern.begins)
     try search(ends, on: connection, TextPattern.ends)
@@ -44,8 +44,12 @@ package enum SQLFunction {
       Self.key(of: operands[0]).map(SQLiteValue.blob) ?? .null
     }
     try connection.createFunction(decimalNumber, argc: 1, deterministic: true) { operands in
-      guard case .blob(let bytes) = operands[0] else { return operands[0] }
-      return Double(String(decoding: bytes, as: UTF8.self)).map(SQLiteValue.real) ?? .null
+      switch operands[0] {
+      case .blob(let bytes):
+        Double(String(decoding: bytes, as: UTF8.self)).map(SQLiteValue.real) ?? .null
+      case .integer(let value): .real(Double(value))
+      case let value: value
+      }
     }
   }
 
@@ -61,15 +65,12 @@ package enum SQLFunction {
     }
   }
 
-  private static func text(
-    _ name: String, on connection: SQLiteConnection,
-    _ result: @escaping @Sendable (String) -> SQLiteValue
-  ) throws {
-    try connection.createFunction(name, argc: 2, deterministic: true) { operands in
+  private static func registerFold(on connection: SQLiteConnection) throws {
+    try connection.createFunction(fold, argc: 2, deterministic: true) { operands in
       guard case .text(let text) = operands[0], case .integer(let options) = operands[1] else {
         return .null
       }
-      return result(TextPattern.fold(text, FetchComparison.Options(rawValue: Int(options))))
+      return .text(TextPattern.fold(text, FetchComparison.Options(rawValue: Int(options))))
     }
   }
 

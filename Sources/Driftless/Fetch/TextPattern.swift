@@ -15,12 +15,9 @@ enum TextPattern {
     return text.precomposedStringWithCanonicalMapping.folding(options: folding, locale: nil)
   }
 
-  static func isLess(_ left: String, _ right: String) -> Bool {
-    left.utf8.lexicographicallyPrecedes(right.utf8)
-  }
-
-  static func isEqual(_ left: String, _ right: String) -> Bool {
-    left.utf8.elementsEqual(right.utf8)
+  static func order(_ left: String, _ right: String) -> ComparisonResult {
+    if left.utf8.elementsEqual(right.utf8) { return .orderedSame }
+    return left.utf8.lexicographicallyPrecedes(right.utf8) ? .orderedAscending : .orderedDescending
   }
 
   static func contains(_ text: String, _ part: String) -> Bool {
@@ -29,6 +26,19 @@ enum TextPattern {
 
   static func begins(_ text: String, _ part: String) -> Bool {
     text.utf8.starts(with: part.utf8)
+  }
+
+  /// The least text behind all that begin with the prefix; nil when there is none.
+  static func successor(ofPrefix prefix: String) -> String? {
+    var scalars = Array(prefix.unicodeScalars)
+    while let last = scalars.popLast() {
+      // The surrogates between are no scalars.
+      let next = last.value == 0xD7FF ? 0xE000 : last.value + 1
+      if let scalar = Unicode.Scalar(next) {
+        return String(String.UnicodeScalarView(scalars + [scalar]))
+      }
+    }
+    return nil
   }
 
   static func ends(_ text: String, _ part: String) -> Bool {

@@ -1,0 +1,95 @@
+import Foundation
+
+extension FetchFunction {
+  /// The result, computed as SQLite would; null when an operand is null.
+  func apply(to operands: [PropertyValue], now: Date) throws(PredicateError) -> PropertyValue {
+    guard operands.count == argumentCount else { throw mismatch(operands) }
+    if self == .now { return .date(now) }
+    if operands.contains(where: \.isNull) { return .null }
+    switch self {
+    case .uppercase, .lowercase, .canonical, .length:
+      guard let text = operands[0].text else { throw mismatch(operands) }
+      return apply(to: text)
+    case .negate: return try FetchFunction.subtract.apply(to: [.integer(0), operands[0]], now: now)
+    case .absolute:
+      guard let number = operands[0].number else { throw mismatch(operands) }
+      return number < 0 ? try FetchFunction.negate.apply(to: operands, now: now) : operands[0]
+    default:
+      if let date = try applyToDates(operands) { return date }
+      return try applyToNumbers(operands)
+    }
+  }
+
+  private func apply(to text: String) -> PropertyValue {
+    switch self {
+    case .uppercase: .string(text.uppercased())
+    case .lowercase: .string(text.lowercased())
+    case .canonical:
+      .string(TextPattern.fold(text, [.caseInsensitive, .diacriticInsensitive]))
+    default: .integer(Int64(text.utf16.count))
+    }
+  }
+
+  /// A date and seconds give a date, two dates the seconds between.
+  private func applyToDates(
+    _ operands: [PropertyValue]
+  ) throws(PredicateError) -> PropertyValue? {
+    switch (operands[0], operands[1]) {
+    case (.date(let date), .date(let other)) where self == .subtract:
+      return .double(
+        date.timeIntervalSinceReferenceDate - other.timeIntervalSinceReferenceDate)
+    case (.date(let date), let other):
+      guard let seconds = other.number, self == .add || self == .subtract else {
+        throw mismatch(operands)
+      }
+      return .date(date.addingTimeInterval(self == .add ? seconds : -seconds))
+    case (let other, .date(let date)):
+      guard let seconds = other.number, self == .add else { throw mismatch(operands) }
+      return .date(date.addingTimeInterval(seconds))
+    default: return nil
+    }
+  }
+
+  private func applyToNumbers(_ operands: [PropertyValue]) throws(PredicateError) -> PropertyValue {
+    guard let left = operands[0].number, let right = operands[1].number else {
+      throw mismatch(operands)
+    }
+    if let left = operands[0].wholeNumber, let right = operands[1].wholeNumber {
+      if right == 0, self == .divide || self == .modulus { return .null }
+      if self == .modulus { return .integer(right == -1 ? 0 : left % right) }
+      let (result, overflow) = wholeResult(left, right)
+      if !overflow { return .integer(result) }
+    }
+    switch self {
+    case .add: return .double(left + right)
+    case .subtract: return .double(left - right)
+    case .multiply: return .double(left * right)
+    case .divide: return right == 0 ? .null : .double(left / right)
+    default:
+      // Like SQLite, on the whole parts.
+      let whole = Self.clamped(right)
+      if whole == 0 { return .null }
+      return .double(whole == -1 ? 0 : Double(Self.clamped(left) % whole))
+    }
+  }
+
+  private func wholeResult(_ left: Int64, _ right: Int64) -> (Int64, Bool) {
+    switch self {
+    case .add: left.addingReportingOverflow(right)
+    case .subtract: left.subtractingReportingOverflow(right)
+    case .multiply: left.multipliedReportingOverflow(by: right)
+    default: left.dividedReportingOverflow(by: right)
+    }
+  }
+
+  private static func clamped(_ number: Double) -> Int64 {
+    Int64(exactly: number.rounded(.towardZero)) ?? (number < 0 ? .min : number > 0 ? .max : 0)
+  }
+
+  private func mismatch(_ operands: [PropertyValue]) -> PredicateError {
+    let values = operands.map { "\($0)" }.joined(separator: ", ")
+    return PredicateError(
+      .typeMismatch, "\(rawValue) cannot work on \(values)",
+      suggestion: "Arithmetic takes numbers, or a date and seconds; text functions take text.")
+  }
+}

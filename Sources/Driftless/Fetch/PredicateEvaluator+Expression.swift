@@ -1,0 +1,155 @@
+import Foundation
+
+extension PredicateEvaluator {
+  func operand(_ expression: FetchExpression) throws(PredicateError) -> Operand {
+    switch expression {
+    case .constant(let value):
+      return .value(value.isNotANumber ? .null : value)
+    case .keyPath(let path):
+      return try resolve(path[...], from: source)
+    case .variable(let name, let path):
+      guard let operand = variables[name] else {
+        throw PredicateError(
+          .unboundVariable, "$\(name) has no value",
+          suggestion: "Call withSubstitutionVariables first.")
+      }
+      return try resolve(path[...], from: operand, path)
+    case .list(let items):
+      var operands: [Operand] = []
+      for item in items { operands.append(try operand(item)) }
+      return .list(operands)
+    case .function(let function, let operands):
+      var values: [PropertyValue] = []
+      for expression in operands {
+        values.append(try value(try operand(expression), expression))
+      }
+      return .value(try function.apply(to: values, now: now))
+    case .collection(let operation, let collection, let path):
+      let elements = try self.elements(of: try operand(collection), collection)
+      return .value(try aggregate(operation, elements, path, expression))
+    case .subquery(let collection, let variable, let condition):
+      var inner = self
+      var found: [Operand] = []
+      for element in try elements(of: try operand(collection), collection) {
+        inner.variables[variable] = element
+        if try inner.truth(of: condition) == true { found.append(element) }
+      }
+      return .list(found)
+    }
+  }
+
+  // MARK: Key paths
+
+  private func resolve(
+    _ path: ArraySlice<String>, from operand: Operand, _ whole: [String]
+  ) throws(PredicateError) -> Operand {
+    if path.isEmpty { return operand }
+    switch operand {
+    case .object(let object): return try resolve(path, from: object)
+    case .list(let elements):
+      var found: [Operand] = []
+      for element in elements { found.append(try resolve(path, from: element, whole)) }
+      return .list(found)
+    case .value(.null): return operand
+    case .value:
+      throw PredicateError(
+        .unknownKey, "\(whole.joined(separator: ".")) goes on behind a value",
+        suggestion: "Only relationships can be followed.")
+    }
+  }
+
+  private func resolve(
+    _ path: ArraySlice<String>, from object: any PropertySource
+  ) throws(PredicateError) -> Operand {
+    guard let first = path.first else { return .object(object) }
+    // A leaf of a composite attribute is one property whose name has dots.
+    var name = first
+    var rest = path.dropFirst()
+    var found = object.predicateValue(forKey: name)
+    while found == nil, let next = rest.popFirst() {
+      name += "." + next
+      found = object.predicateValue(forKey: name)
+    }
+    switch found {
+    case .scalar(let value):
+      let value = value.isNotANumber ? .null : value
+      return try resolve(rest, from: .value(value), Array(path))
+    case .object(let destination): return try resolve(rest, from: destination)
+    case .objects(let elements):
+      var operands: [Operand] = []
+      for element in elements {
+        switch try resolve(rest, from: element) {
+        case .list(let nested): operands += nested
+        case let operand: operands.append(operand)
+        }
+      }
+      return .list(operands)
+    case nil where path.count == 1 && first == "objectID": return .object(object)
+    case nil:
+      throw PredicateError(
+        .unknownKey, "There is no property \"\(path.joined(separator: "."))\"",
+        suggestion: "Check the spelling against the model.")
+    }
+  }
+
+  // MARK: Collections
+
+  private func aggregate(
+    _ operation: CollectionOperator, _ elements: [Operand], _ path: [String],
+    _ expression: FetchExpression
+  ) throws(PredicateError) -> PropertyValue {
+    if operation == .count { return .integer(Int64(elements.count)) }
+    var values: [PropertyValue] = []
+    for element in elements {
+      let operand = try resolve(path[...], from: element, path)
+      let value = try value(operand, expression)
+      if !value.isNull { values.append(value) }
+    }
+    switch operation {
+    case .sum: return try sum(values, expression)
+    case .avg:
+      guard !values.isEmpty else { return .null }
+      let total = try sum(values, expression).number ?? 0
+      return .double(total / Double(values.count))
+    case .min: return try extreme(values, .orderedAscending)
+    case .max: return try extreme(values, .orderedDescending)
+    case .count: return .integer(Int64(values.count))
+    }
+  }
+
+  private func sum(
+    _ values: [PropertyValue], _ expression: FetchExpression
+  ) throws(PredicateError) -> PropertyValue {
+    var total = PropertyValue.integer(0)
+    for value in values {
+      guard value.number != nil else {
+        throw PredicateError(
+          .typeMismatch, "\(expression) adds up values that are no numbers",
+          suggestion: "Use @sum and @avg on numeric attributes.")
+      }
+      total = try FetchFunction.add.apply(to: [total, value], now: now)
+    }
+    return total
+  }
+
+  private func extreme(
+    _ values: [PropertyValue], _ order: ComparisonResult
+  ) throws(PredicateError) -> PropertyValue {
+    guard var extreme = values.first else { return .null }
+    for value in values.dropFirst() where try value.order(extreme, []) == order {
+      extreme = value
+    }
+    return extreme
+  }
+}
+
+extension PropertyValue {
+  /// The store keeps no NaN: it reads back as null.
+  var isNotANumber: Bool {
+    switch self {
+    case .double(let value): value.isNaN
+    case .decimal(let value): value.isNaN
+    default: false
+    }
+  }
+}

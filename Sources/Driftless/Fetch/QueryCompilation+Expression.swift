@@ -1,0 +1,161 @@
+import DriftlessSQLite
+import Foundation
+
+extension QueryCompilation {
+  /// An expression that stands for one value.
+  func operand(_ expression: FetchExpression) throws(PredicateError) -> SQLOperand {
+    switch expression {
+    case .constant(let value):
+      return .constant(value.isNotANumber ? .null : value)
+    case .keyPath(let path):
+      return try operand(path[...], from: root, expression)
+    case .variable(let name, let path):
+      return try operand(path[...], from: variable(name), expression)
+    case .function(let function, let operands):
+      return try call(function, operands)
+    case .collection(let operation, let collection, let path):
+      return try aggregate(operation, collection, path, expression)
+    case .list, .subquery:
+      throw toManyNotAllowed(expression)
+    }
+  }
+
+  func variable(_ name: String) throws(PredicateError) -> SQLRoot {
+    guard let root = variables[name] else {
+      throw PredicateError(
+        .unboundVariable, "$\(name) has no value",
+        suggestion: "Call withSubstitutionVariables first.")
+    }
+    return root
+  }
+
+  func operand(
+    _ path: ArraySlice<String>, from root: SQLRoot, _ expression: FetchExpression
+  ) throws(PredicateError) -> SQLOperand {
+    switch try destination(of: path, from: root) {
+    case .attribute(let column, let type):
+      return .computed(column, try kind(of: type, expression))
+    case .toOne(let column, let relationship):
+      let table = schema.tableName(of: try destination(of: relationship))
+      return .computed(column, .reference(table: table))
+    case .object(let root):
+      return .computed(
+        .column(root.alias, "Z_PK"), .reference(table: schema.tableName(of: root.entity)))
+    case .toMany:
+      throw toManyNotAllowed(expression)
+    }
+  }
+
+  func toManyNotAllowed(_ expression: FetchExpression) -> PredicateError {
+    PredicateError(
+      .toManyNotAllowed, "\(expression) has many values where one is needed",
+      suggestion: "Use ANY, ALL, IN, @count, @max or SUBQUERY.")
+  }
+
+  private func kind(
+    of type: AttributeType, _ expression: FetchExpression
+  ) throws(PredicateError) -> SQLKind {
+    switch type {
+    case .integer16, .integer32, .integer64, .double, .float, .boolean: return .number
+    case .decimal: return .decimal
+    case .string, .uri: return .text
+    case .date: return .date
+    case .uuid: return .uuid
+    case .binaryData, .transformable: return .data
+    case .undefined, .objectID, .composite:
+      throw PredicateError(
+        .unsupported, "\(expression) has a type that the store cannot compare",
+        suggestion: "Compare a stored attribute of a plain type.")
+    }
+  }
+
+  // MARK: Functions
+
+  private func call(
+    _ function: FetchFunction, _ expressions: [FetchExpression]
+  ) throws(PredicateError) -> SQLOperand {
+    var operands: [SQLOperand] = []
+    var constants: [PropertyValue] = []
+    for expression in expressions {
+      let operand = try self.operand(expression)
+      if case .constant(let value) = operand { constants.append(value) }
+      operands.append(operand)
+    }
+    if constants.count == operands.count {
+      return .constant(try function.apply(to: constants, now: Date()))
+    }
+    let isBoth = operands.count == 2 ? expressions[1] : nil
+    switch function {
+    case .uppercase: return .computed(.call(SQLFunction.uppercase, try text(operands[0])), .text)
+    case .lowercase: return .computed(.call(SQLFunction.lowercase, try text(operands[0])), .text)
+    case .canonical:
+      let options = Self.options([.caseInsensitive, .diacriticInsensitive])
+      return .computed(.call(SQLFunction.fold, try text(operands[0]), options), .text)
+    case .length: return .computed(.call(SQLFunction.length, try text(operands[0])), .number)
+    case .negate:
+      return .computed("(-" + (try number(operands[0], expressions[0])).0 + ")", .number)
+    case .absolute:
+      let value = try number(operands[0], expressions[0]).0
+      return .computed("max(" + value + ", -" + value + ")", .number)
+    case .add: return try arithmetic(" + ", function, operands, expressions, isBoth)
+    case .subtract: return try arithmetic(" - ", function, operands, expressions, isBoth)
+    case .multiply: return try arithmetic(" * ", function, operands, expressions, isBoth)
+    case .divide: return try arithmetic(" / ", function, operands, expressions, isBoth)
+    case .modulus: return try arithmetic(" % ", function, operands, expressions, isBoth)
+    case .now: return .constant(.date(Date()))
+    }
+  }
+
+  private func arithmetic(
+    _ sign: StaticString, _ function: FetchFunction, _ operands: [SQLOperand],
+    _ expressions: [FetchExpression], _ second: FetchExpression?
+  ) throws(PredicateError) -> SQLOperand {
+    guard operands.count == 2, let second else { throw toManyNotAllowed(expressions[0]) }
+    let (left, leftIsDate) = try number(operands[0], expressions[0])
+    let (right, rightIsDate) = try number(operands[1], second)
+    let result = "(" + left + sign + right + ")"
+    switch (function, leftIsDate, rightIsDate) {
+    case (_, false, false), (.subtract, true, true): return .computed(result, .number)
+    case (.add, true, false), (.add, false, true), (.subtract, true, false):
+      return .computed(result, .date)
+    default:
+      throw PredicateError(
+        .typeMismatch, "\(expressions[0])\(sign)\(second) cannot be computed with a date",
+        suggestion: "Add seconds to a date, or subtract them or another date.")
+    }
+  }
+
+  /// The operand as something to compute with.
+  private func number(
+    _ operand: SQLOperand, _ expression: FetchExpression
+  ) throws(PredicateError) -> (SQLFragment, isDate: Bool) {
+    switch operand {
+    case .constant(.null): return (.value(.null), false)
+    case .constant(.date(let date)):
+      return (.value(.real(date.timeIntervalSinceReferenceDate)), true)
+    case .constant(let value):
+      if let whole = value.wholeNumber { return (.value(.integer(whole)), false) }
+      if let number = value.number { return (.value(.real(number)), false) }
+    case .computed(let value, .number): return (value, false)
+    case .computed(let value, .decimal): return (.call(SQLFunction.decimalNumber, value), false)
+    case .computed(let value, .date): return (value, true)
+    case .computed: break
+    }
+    throw PredicateError(
+      .typeMismatch, "\(expression) is no number to compute with",
+      suggestion: "Arithmetic takes numbers, or a date and seconds.")
+  }
+
+  func text(_ operand: SQLOperand) throws(PredicateError) -> SQLFragment {
+    switch operand {
+    case .computed(let value, .text): return value
+    case .constant(.null): return .value(.null)
+    case .constant(let value):
+      if let text = value.text { return .value(.text(text)) }
+    case .computed: break
+    }
+    throw PredicateError(
+      .typeMismatch, "A text operation was asked for a value that is no text",
+      suggestion: "Use it on string attributes, with text to compare.")
+  }
+}

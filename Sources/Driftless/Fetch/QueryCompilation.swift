@@ -1,0 +1,72 @@
+import DriftlessSQLite
+
+/// The state of compiling one query: the aliases given out and the variables in sight.
+struct QueryCompilation {
+  static let rootAlias = "t0"
+
+  /// Hands out `t1`, `t2`, …, over all nested SELECTs.
+  final class Aliases {
+    private var count = 0
+
+    func next() -> String {
+      count += 1
+      return "t\(count)"
+    }
+  }
+
+  let schema: StoreSchema
+  let aliases = Aliases()
+  /// Where key paths start.
+  let root: SQLRoot
+  /// Where the variables of the SUBQUERYs around start.
+  var variables: [String: SQLRoot] = [:]
+
+  init(schema: StoreSchema, entity: EntityDescription) {
+    self.schema = schema
+    let from =
+      SQLFragment.identifier(schema.tableName(of: entity)) + " " + .identifier(Self.rootAlias)
+    root = SQLRoot(scope: SQLScope(from: from), alias: Self.rootAlias, entity: entity)
+  }
+
+  // MARK: Conditions
+
+  func condition(_ predicate: FetchPredicate) throws(PredicateError) -> SQLFragment {
+    switch predicate {
+    case .constant(let value): return .value(.integer(value ? 1 : 0))
+    case .and(let parts): return try all(parts, empty: true, by: " AND ")
+    case .or(let parts): return try all(parts, empty: false, by: " OR ")
+    case .not(let part): return "NOT (" + (try condition(part)) + ")"
+    case .comparison(let comparison): return try condition(comparison)
+    }
+  }
+
+  private func all(
+    _ parts: [FetchPredicate], empty: Bool, by separator: String
+  ) throws(PredicateError) -> SQLFragment {
+    if parts.isEmpty { return try condition(.constant(empty)) }
+    var conditions: [SQLFragment] = []
+    for part in parts { conditions.append(try condition(part)) }
+    return .tree(conditions, by: separator)
+  }
+
+  // MARK: Sorting
+
+  func order(by key: FetchSort) throws(PredicateError) -> SQLFragment {
+    guard case .computed(let value, let kind) = try operand(.keyPath(key.keyPath)) else {
+      throw PredicateError(
+        .unsupported, "\(key.keyPath) is no sort key", suggestion: "Sort by a property.")
+    }
+    var sorted = value
+    switch kind {
+    case .decimal: sorted = .call(SQLFunction.decimalKey, value)
+    case .text where !key.options.isEmpty:
+      sorted = .call(SQLFunction.fold, value, Self.options(key.options))
+    default: break
+    }
+    return key.ascending ? sorted : sorted + " DESC"
+  }
+
+  static func options(_ options: FetchComparison.Options) -> SQLFragment {
+    .value(.integer(Int64(options.rawValue)))
+  }
+}

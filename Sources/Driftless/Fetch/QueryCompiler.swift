@@ -1,0 +1,77 @@
+import DriftlessSQLite
+
+/// Compiles fetches to SQL on a store's tables.
+///
+/// Null has SQL's three-valued logic (see ``FetchPredicate``), and text functions are those of
+/// ``SQLFunction``, so that the store finds what `FetchPredicate.matches(_:)` finds in memory.
+package struct QueryCompiler {
+  let schema: StoreSchema
+
+  package init(schema: StoreSchema) { self.schema = schema }
+
+  /// - Parameters:
+  ///   - sort: ties, and all rows without a sort but with a limit, are in the order of their keys.
+  ///   - limit: 0 for all.
+  /// - Throws: ``PredicateError`` that names the key path or value that does not fit the model.
+  package func compile(
+    entity: EntityDescription, predicate: FetchPredicate? = nil, sort: [FetchSort] = [],
+    limit: Int = 0, offset: Int = 0, includesSubentities: Bool = true,
+    selection: QuerySelection = .rows
+  ) throws(PredicateError) -> CompiledQuery {
+    let compilation = QueryCompilation(schema: schema, entity: entity)
+    var conditions: [SQLFragment] = []
+    if let scope = entityCondition(entity, includesSubentities: includesSubentities) {
+      conditions.append(scope)
+    }
+    if let predicate {
+      conditions.append(try compilation.condition(predicate))
+    }
+    let isCut = limit > 0 || offset > 0
+    var order: [SQLFragment] = []
+    if selection != .count || isCut {
+      for key in sort { order.append(try compilation.order(by: key)) }
+      if isCut || !sort.isEmpty {
+        order.append(.column(QueryCompilation.rootAlias, "Z_PK"))
+      }
+    }
+
+    var query =
+      "SELECT " + columns(selection, isCut: isCut, of: entity) + " FROM "
+      + compilation.root.scope.from
+    if !conditions.isEmpty { query = query + " WHERE " + .joined(conditions, by: " AND ") }
+    if !order.isEmpty { query = query + " ORDER BY " + .joined(order, by: ", ") }
+    if isCut {
+      query = query + " LIMIT " + .value(.integer(limit > 0 ? Int64(limit) : -1))
+      query = query + " OFFSET " + .value(.integer(Int64(max(0, offset))))
+    }
+    if selection == .count, isCut { query = "SELECT COUNT(*) FROM (" + query + ")" }
+    return CompiledQuery(sql: query.sql, bindings: query.bindings)
+  }
+
+  private func columns(
+    _ selection: QuerySelection, isCut: Bool, of entity: EntityDescription
+  ) -> SQLFragment {
+    switch selection {
+    case .count: return isCut ? SQLFragment("1") : SQLFragment("COUNT(*)")
+    case .keys: return named(["Z_PK", "Z_ENT"])
+    case .rows:
+      return named(["Z_PK", "Z_ENT", "Z_OPT"] + schema.table(for: entity).columns.map(\.name))
+    }
+  }
+
+  private func named(_ columns: [String]) -> SQLFragment {
+    .joined(columns.map { .column(QueryCompilation.rootAlias, $0) }, by: ", ")
+  }
+
+  /// nil when all rows of the table belong to the entity.
+  private func entityCondition(
+    _ entity: EntityDescription, includesSubentities: Bool
+  ) -> SQLFragment? {
+    if entity.superentity == nil, includesSubentities || entity.subentities.isEmpty { return nil }
+    let numbers = schema.numbers(of: entity, includingSubentities: includesSubentities)
+    let values = numbers.map { SQLFragment.value(.integer(Int64($0))) }
+    let column = SQLFragment.column(QueryCompilation.rootAlias, "Z_ENT")
+    if values.count == 1 { return column + " = " + values[0] }
+    return column + " IN (" + .joined(values, by: ", ") + ")"
+  }
+}

@@ -1,0 +1,29 @@
+/// What the compiler asks the schema.
+extension StoreSchema {
+  func tableName(of entity: EntityDescription) -> String { table(for: entity).name }
+
+  /// The table of the hierarchy that an object belongs to; nil for an unknown entity number.
+  func tableName(of key: ObjectKey) -> String? {
+    entity(numbered: key.entity).map(tableName(of:))
+  }
+
+  /// The column of an attribute, or the key column of a to-one relationship.
+  func columnName(of slot: Int, in entity: EntityDescription) -> String? {
+    let table = table(for: entity)
+    guard let binding = table.slotBindings(for: entity).first(where: { $0.slot == slot }) else {
+      return nil
+    }
+    return table.columns[binding.column].name
+  }
+
+  /// The numbers of an entity and, when asked for, all below it.
+  func numbers(of entity: EntityDescription, includingSubentities: Bool) -> [Int32] {
+    var numbers = [entityNumber(of: entity)]
+    if includingSubentities {
+      for subentity in entity.subentities {
+        numbers += self.numbers(of: subentity, includingSubentities: true)
+      }
+    }
+    return numbers
+  }
+}

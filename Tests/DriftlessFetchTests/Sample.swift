@@ -1,0 +1,45 @@
+import Driftless
+import Foundation
+
+/// An object for predicates to look at, without a store.
+final class Sample: PropertySource {
+  let key: ObjectKey
+  var values: [String: PredicateValue]
+
+  init(_ key: Int64 = 1, _ values: [String: PropertyValue] = [:]) {
+    self.key = ObjectKey(entity: 1, key: key)
+    self.values = values.mapValues(PredicateValue.scalar)
+  }
+
+  var predicateObjectKey: ObjectKey? { key }
+
+  func predicateValue(forKey key: String) -> PredicateValue? { values[key] }
+
+  /// A book with an author and three reviews, one of them without stars.
+  static func book() -> Sample {
+    let author = Sample(7, ["name": .string("Umberto Éco"), "born": .integer(1932)])
+    let reviews = [5, 3, nil].enumerated().map { index, stars in
+      Sample(
+        Int64(20 + index),
+        [
+          "stars": stars.map { .integer($0) } ?? .null,
+          "text": .string(["Great", "Fine", "?"][index]),
+        ])
+    }
+    let book = Sample(
+      1,
+      [
+        "title": .string("Il nome della rosa"), "pages": .integer(503), "subtitle": .null,
+        "price": .decimal(Decimal(string: "12.30") ?? 0), "weight": .double(0.75),
+        "isRead": .bool(true),
+        "published": .date(Date(timeIntervalSinceReferenceDate: -600_000_000)),
+        "location.shelf": .string("B"), "select": .integer(1),
+      ])
+    author.values["books"] = .objects([book])
+    book.values["author"] = .object(author)
+    book.values["translator"] = .scalar(.null)
+    book.values["reviews"] = .objects(reviews)
+    book.values["tags"] = .objects([])
+    return book
+  }
+}
