@@ -69,7 +69,7 @@ struct EvaluationTests {
   @Test(
     "What makes no sense is refused",
     arguments: [
-      ("nothing == 1", PredicateError.Code.unknownKey), ("author.nothing == 1", .unknownKey),
+      ("nothing == 1", FetchError.Code.unknownKey), ("author.nothing == 1", .unknownKey),
       ("title == 3", .typeMismatch), ("pages CONTAINS 'x'", .typeMismatch),
       ("reviews.stars > 3", .toManyNotAllowed), ("ANY title == 'x'", .typeMismatch),
       ("published > 3", .typeMismatch), ("title + 1 == 3", .typeMismatch),
@@ -77,9 +77,9 @@ struct EvaluationTests {
       ("title.x == 1", .unknownKey), ("reviews.@sum.text > 1", .typeMismatch),
       ("title MATCHES lowercase:('(')", .regularExpression),
     ])
-  func refuses(format: String, code: PredicateError.Code) throws {
+  func refuses(format: String, code: FetchError.Code) throws {
     let predicate = try FetchPredicate(format: format)
-    let error = #expect(throws: PredicateError.self) { try predicate.evaluate(Sample.book()) }
+    let error = #expect(throws: FetchError.self) { try predicate.evaluate(Sample.book()) }
     #expect(error?.code == code)
   }
 

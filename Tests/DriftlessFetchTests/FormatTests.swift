@@ -73,12 +73,12 @@ struct FormatTests {
     arguments: [
       ("a == ", 5), ("a = 1 b", 6), ("== 1", 0), ("a == 'x", 5), ("a ~ 1", 2), ("(a == 1", 7),
       ("a BETWEEN 3", 10), ("a BETWEEN {1}", 10), ("name ==[x] 'a'", 8), ("kids[0] == 1", 5),
-      ("kids.@median.age > 1", 4), ("foo:(a) == 1", 0), ("SUBQUERY(kids, k, TRUEPREDICATE)", 15),
+      ("kids.@median.age > 1", 5), ("foo:(a) == 1", 0), ("SUBQUERY(kids, k, TRUEPREDICATE)", 15),
       ("a == 12x", 5), ("a == %z", 5), ("name MATCHES '('", 13), ("", 0), ("and == 1", 0),
       ("a == 99999999999999999999999x", 5), ("a == $", 5), ("a == 0xZZ", 5),
     ])
   func mistakes(format: String, position: Int) throws {
-    let error = #expect(throws: PredicateError.self) { try FetchPredicate(format: format) }
+    let error = #expect(throws: FetchError.self) { try FetchPredicate(format: format) }
     #expect(error?.position == position, "\(error.map(String.init(describing:)) ?? "")")
     let lines = error?.description.split(separator: "\n") ?? []
     #expect(lines.last?.last == "^")
@@ -87,8 +87,8 @@ struct FormatTests {
   @Test("The number and kind of arguments is checked")
   func argumentMistakes() {
     struct Unfit {}
-    func fails(_ format: String, _ arguments: [Any?]) -> PredicateError.Code? {
-      do {
+    func fails(_ format: String, _ arguments: [Any?]) -> FetchError.Code? {
+      do throws(FetchError) {
         _ = try FetchPredicate(format: format, argumentArray: arguments)
         return nil
       } catch {
@@ -107,11 +107,11 @@ struct FormatTests {
   @Test("Deep nesting is refused instead of exhausting the stack")
   func depth() {
     let deep = String(repeating: "(", count: 5000) + "a == 1" + String(repeating: ")", count: 5000)
-    #expect(throws: PredicateError.self) { try FetchPredicate(format: deep) }
+    #expect(throws: FetchError.self) { try FetchPredicate(format: deep) }
     let negated = String(repeating: "NOT ", count: 5000) + "a == 1"
-    #expect(throws: PredicateError.self) { try FetchPredicate(format: negated) }
+    #expect(throws: FetchError.self) { try FetchPredicate(format: negated) }
     let minus = "a == " + String(repeating: "-", count: 5000) + "b"
-    #expect(throws: PredicateError.self) { try FetchPredicate(format: minus) }
+    #expect(throws: FetchError.self) { try FetchPredicate(format: minus) }
   }
 
   @Test("No mixture of words traps the parser")
@@ -143,10 +143,10 @@ struct FormatTests {
       predicate
         == (try FetchPredicate(
           format: "pages > 3 AND SUBQUERY(reviews, $r, $r.stars > 4).@count > 0")))
-    #expect(throws: PredicateError.self) {
+    #expect(throws: FetchError.self) {
       try template.withSubstitutionVariables(["PAGES": 3])
     }
-    #expect(throws: PredicateError.self) { try template.evaluate(Sample.book()) }
+    #expect(throws: FetchError.self) { try template.evaluate(Sample.book()) }
     let null = try FetchPredicate(format: "subtitle == $S").withSubstitutionVariables(["S": nil])
     #expect(try null.evaluate(Sample.book()))
   }

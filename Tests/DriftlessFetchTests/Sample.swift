@@ -18,7 +18,8 @@ final class Sample: PropertySource {
   /// A book with an author and three reviews, one of them without stars.
   static func book() -> Sample {
     let author = Sample(7, ["name": .string("Umberto Éco"), "born": .integer(1932)])
-    let reviews = [5, 3, nil].enumerated().map { index, stars in
+    let stars: [Int64?] = [5, 3, nil]
+    let reviews = stars.enumerated().map { index, stars in
       Sample(
         Int64(20 + index),
         [

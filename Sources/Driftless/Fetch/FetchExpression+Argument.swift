@@ -2,7 +2,7 @@ import Foundation
 
 extension FetchExpression {
   /// A constant, or a list, from a value that a caller passed for `%@` or a variable.
-  init(argument: Any?) throws(PredicateError) {
+  init(argument: Any?) throws(FetchError) {
     guard let argument else {
       self = .constant(.null)
       return
@@ -12,7 +12,7 @@ extension FetchExpression {
       return
     }
     guard let elements = Self.elements(of: argument) else {
-      throw PredicateError(
+      throw FetchError(
         .argument, "A value of type \(type(of: argument)) cannot stand in a predicate",
         suggestion: "Pass a number, text, date, data, UUID, URL, object ID, or an array of these.")
     }

@@ -2,7 +2,7 @@ import Foundation
 
 extension FetchFunction {
   /// The result, computed as SQLite would; null when an operand is null.
-  func apply(to operands: [PropertyValue], now: Date) throws(PredicateError) -> PropertyValue {
+  func apply(to operands: [PropertyValue], now: Date) throws(FetchError) -> PropertyValue {
     guard operands.count == argumentCount else { throw mismatch(operands) }
     if self == .now { return .date(now) }
     if operands.contains(where: \.isNull) { return .null }
@@ -33,7 +33,7 @@ extension FetchFunction {
   /// A date and seconds give a date, two dates the seconds between.
   private func applyToDates(
     _ operands: [PropertyValue]
-  ) throws(PredicateError) -> PropertyValue? {
+  ) throws(FetchError) -> PropertyValue? {
     switch (operands[0], operands[1]) {
     case (.date(let date), .date(let other)) where self == .subtract:
       return .double(
@@ -50,7 +50,7 @@ extension FetchFunction {
     }
   }
 
-  private func applyToNumbers(_ operands: [PropertyValue]) throws(PredicateError) -> PropertyValue {
+  private func applyToNumbers(_ operands: [PropertyValue]) throws(FetchError) -> PropertyValue {
     guard let left = operands[0].number, let right = operands[1].number else {
       throw mismatch(operands)
     }
@@ -86,9 +86,9 @@ extension FetchFunction {
     Int64(exactly: number.rounded(.towardZero)) ?? (number < 0 ? .min : number > 0 ? .max : 0)
   }
 
-  private func mismatch(_ operands: [PropertyValue]) -> PredicateError {
+  private func mismatch(_ operands: [PropertyValue]) -> FetchError {
     let values = operands.map { "\($0)" }.joined(separator: ", ")
-    return PredicateError(
+    return FetchError(
       .typeMismatch, "\(rawValue) cannot work on \(values)",
       suggestion: "Arithmetic takes numbers, or a date and seconds; text functions take text.")
   }

@@ -2,17 +2,17 @@ extension FetchPredicate {
   /// The predicate with each `$NAME` replaced by the value of that name.
   ///
   /// Variables that SUBQUERY declares stay. Pass nil for null.
-  /// - Throws: ``PredicateError`` for a variable without a value, or a value that no predicate can
+  /// - Throws: ``FetchError`` for a variable without a value, or a value that no predicate can
   ///   hold.
   public func withSubstitutionVariables(
     _ variables: [String: Any?]
-  ) throws(PredicateError) -> FetchPredicate {
+  ) throws(FetchError) -> FetchPredicate {
     try substituting(variables, declared: [])
   }
 
   private func substituting(
     _ variables: [String: Any?], declared: Set<String>
-  ) throws(PredicateError) -> FetchPredicate {
+  ) throws(FetchError) -> FetchPredicate {
     switch self {
     case .constant:
       return self
@@ -35,7 +35,7 @@ extension FetchPredicate {
 
   fileprivate func substitutingInside(
     _ variables: [String: Any?], declared: Set<String>
-  ) throws(PredicateError) -> FetchPredicate {
+  ) throws(FetchError) -> FetchPredicate {
     try substituting(variables, declared: declared)
   }
 }
@@ -43,19 +43,19 @@ extension FetchPredicate {
 extension FetchExpression {
   fileprivate func substituting(
     _ variables: [String: Any?], declared: Set<String>
-  ) throws(PredicateError) -> FetchExpression {
+  ) throws(FetchError) -> FetchExpression {
     switch self {
     case .constant, .keyPath:
       return self
     case .variable(let name, let path):
       if declared.contains(name) { return self }
       guard let value = variables[name] else {
-        throw PredicateError(
+        throw FetchError(
           .unboundVariable, "No value was given for $\(name)",
           suggestion: "Add \"\(name)\" to the substitution variables.")
       }
       guard path.isEmpty else {
-        throw PredicateError(
+        throw FetchError(
           .unsupported, "$\(name).\(path.joined(separator: ".")) is a property of a variable",
           suggestion: "Substitute the property's value itself.")
       }
@@ -77,7 +77,7 @@ extension FetchExpression {
 
   private static func substituting(
     _ items: [FetchExpression], _ variables: [String: Any?], _ declared: Set<String>
-  ) throws(PredicateError) -> [FetchExpression] {
+  ) throws(FetchError) -> [FetchExpression] {
     var mapped: [FetchExpression] = []
     for item in items { mapped.append(try item.substituting(variables, declared: declared)) }
     return mapped

@@ -3,10 +3,10 @@ import Foundation
 extension [FetchSort] {
   /// Whether `left` comes before `right`, as the store would sort them: null first when ascending,
   /// ties by primary key.
-  /// - Throws: ``PredicateError`` for an unknown key.
+  /// - Throws: ``FetchError`` for an unknown key.
   package func areInIncreasingOrder(
     _ left: any PropertySource, _ right: any PropertySource
-  ) throws(PredicateError) -> Bool {
+  ) throws(FetchError) -> Bool {
     let leftReader = PredicateEvaluator(nulls: .unknown, source: left)
     let rightReader = PredicateEvaluator(nulls: .unknown, source: right)
     for sort in self {
@@ -27,7 +27,7 @@ extension [FetchSort] {
 extension PropertyValue {
   fileprivate func sortOrder(
     _ other: PropertyValue, _ options: FetchComparison.Options
-  ) throws(PredicateError) -> ComparisonResult {
+  ) throws(FetchError) -> ComparisonResult {
     switch (self, other) {
     case (.null, .null): return .orderedSame
     case (.null, _): return .orderedAscending

@@ -4,7 +4,7 @@ extension PredicateEvaluator {
   /// nil for unknown: the caller knows what its rule makes of that.
   func compare(
     _ left: Operand, _ right: Operand, _ comparison: FetchComparison
-  ) throws(PredicateError) -> Bool? {
+  ) throws(FetchError) -> Bool? {
     switch comparison.operator {
     case .equal, .notEqual:
       let isNegated = comparison.operator == .notEqual
@@ -24,7 +24,7 @@ extension PredicateEvaluator {
 
   private func equal(
     _ left: Operand, _ right: Operand, _ comparison: FetchComparison
-  ) throws(PredicateError) -> Bool? {
+  ) throws(FetchError) -> Bool? {
     if left.isNull || right.isNull {
       let asksForNull =
         comparison.left == .constant(.null) || comparison.right == .constant(.null)
@@ -37,7 +37,7 @@ extension PredicateEvaluator {
   /// nil when one is null, or for numbers that have no order.
   private func order(
     _ left: Operand, _ right: Operand, _ comparison: FetchComparison
-  ) throws(PredicateError) -> ComparisonResult? {
+  ) throws(FetchError) -> ComparisonResult? {
     if left.isNull || right.isNull { return nil }
     return try value(left, comparison.left).order(
       value(right, comparison.right), comparison.options)
@@ -45,9 +45,9 @@ extension PredicateEvaluator {
 
   private func between(
     _ left: Operand, _ right: Operand, _ comparison: FetchComparison
-  ) throws(PredicateError) -> Bool? {
+  ) throws(FetchError) -> Bool? {
     guard case .list(let bounds) = right, bounds.count == 2 else {
-      throw PredicateError(
+      throw FetchError(
         .typeMismatch, "BETWEEN needs two bounds, not \(comparison.right)",
         suggestion: "Write {lower, upper}, or pass an array of two.")
     }
@@ -59,7 +59,7 @@ extension PredicateEvaluator {
 
   private func isElement(
     _ element: Operand, of collection: Operand, _ comparison: FetchComparison
-  ) throws(PredicateError) -> Bool? {
+  ) throws(FetchError) -> Bool? {
     if case .value(.string) = collection {
       return try text(collection, element, comparison)
     }
@@ -84,12 +84,12 @@ extension PredicateEvaluator {
 
   private func text(
     _ left: Operand, _ right: Operand, _ comparison: FetchComparison
-  ) throws(PredicateError) -> Bool? {
+  ) throws(FetchError) -> Bool? {
     if left.isNull || right.isNull { return nil }
     guard let text = try value(left, comparison.left).text,
       let part = try value(right, comparison.right).text
     else {
-      throw PredicateError(
+      throw FetchError(
         .typeMismatch,
         "\(comparison.operator.rawValue) needs two texts: "
           + "\(comparison.left), \(comparison.right)",
@@ -114,12 +114,12 @@ extension PredicateEvaluator {
   /// The one value that an operand stands for; an object stands for its key.
   func value(
     _ operand: Operand, _ expression: FetchExpression
-  ) throws(PredicateError) -> PropertyValue {
+  ) throws(FetchError) -> PropertyValue {
     switch operand {
     case .value(let value): return value
     case .object(let object): return object.predicateObjectKey.map(PropertyValue.reference) ?? .null
     case .list:
-      throw PredicateError(
+      throw FetchError(
         .toManyNotAllowed, "\(expression) has many values where one is needed",
         suggestion: "Use ANY, IN, @count, @max or SUBQUERY.")
     }

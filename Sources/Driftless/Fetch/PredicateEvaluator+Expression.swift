@@ -1,7 +1,7 @@
 import Foundation
 
 extension PredicateEvaluator {
-  func operand(_ expression: FetchExpression) throws(PredicateError) -> Operand {
+  func operand(_ expression: FetchExpression) throws(FetchError) -> Operand {
     switch expression {
     case .constant(let value):
       return .value(value.isNotANumber ? .null : value)
@@ -9,7 +9,7 @@ extension PredicateEvaluator {
       return try resolve(path[...], from: source)
     case .variable(let name, let path):
       guard let operand = variables[name] else {
-        throw PredicateError(
+        throw FetchError(
           .unboundVariable, "$\(name) has no value",
           suggestion: "Call withSubstitutionVariables first.")
       }
@@ -42,7 +42,7 @@ extension PredicateEvaluator {
 
   private func resolve(
     _ path: ArraySlice<String>, from operand: Operand, _ whole: [String]
-  ) throws(PredicateError) -> Operand {
+  ) throws(FetchError) -> Operand {
     if path.isEmpty { return operand }
     switch operand {
     case .object(let object): return try resolve(path, from: object)
@@ -52,7 +52,7 @@ extension PredicateEvaluator {
       return .list(found)
     case .value(.null): return operand
     case .value:
-      throw PredicateError(
+      throw FetchError(
         .unknownKey, "\(whole.joined(separator: ".")) goes on behind a value",
         suggestion: "Only relationships can be followed.")
     }
@@ -60,7 +60,7 @@ extension PredicateEvaluator {
 
   private func resolve(
     _ path: ArraySlice<String>, from object: any PropertySource
-  ) throws(PredicateError) -> Operand {
+  ) throws(FetchError) -> Operand {
     guard let first = path.first else { return .object(object) }
     // A leaf of a composite attribute is one property whose name has dots.
     var name = first
@@ -86,7 +86,7 @@ extension PredicateEvaluator {
       return .list(operands)
     case nil where path.count == 1 && first == "objectID": return .object(object)
     case nil:
-      throw PredicateError(
+      throw FetchError(
         .unknownKey, "There is no property \"\(path.joined(separator: "."))\"",
         suggestion: "Check the spelling against the model.")
     }
@@ -97,7 +97,7 @@ extension PredicateEvaluator {
   private func aggregate(
     _ operation: CollectionOperator, _ elements: [Operand], _ path: [String],
     _ expression: FetchExpression
-  ) throws(PredicateError) -> PropertyValue {
+  ) throws(FetchError) -> PropertyValue {
     if operation == .count { return .integer(Int64(elements.count)) }
     var values: [PropertyValue] = []
     for element in elements {
@@ -119,11 +119,11 @@ extension PredicateEvaluator {
 
   private func sum(
     _ values: [PropertyValue], _ expression: FetchExpression
-  ) throws(PredicateError) -> PropertyValue {
+  ) throws(FetchError) -> PropertyValue {
     var total = PropertyValue.integer(0)
     for value in values {
       guard value.number != nil else {
-        throw PredicateError(
+        throw FetchError(
           .typeMismatch, "\(expression) adds up values that are no numbers",
           suggestion: "Use @sum and @avg on numeric attributes.")
       }
@@ -134,7 +134,7 @@ extension PredicateEvaluator {
 
   private func extreme(
     _ values: [PropertyValue], _ order: ComparisonResult
-  ) throws(PredicateError) -> PropertyValue {
+  ) throws(FetchError) -> PropertyValue {
     guard var extreme = values.first else { return .null }
     for value in values.dropFirst() where try value.order(extreme, []) == order {
       extreme = value

@@ -3,14 +3,14 @@ import Foundation
 extension FetchPredicate {
   /// Whether the object satisfies the predicate, null being a value like any other, as Core Data
   /// does it in memory: `name != "x"` is true for an object without a name.
-  /// - Throws: ``PredicateError`` for an unknown key, values of kinds that do not compare, or a
+  /// - Throws: ``FetchError`` for an unknown key, values of kinds that do not compare, or a
   ///   variable that was not substituted.
-  package func evaluate(_ source: any PropertySource) throws(PredicateError) -> Bool {
+  package func evaluate(_ source: any PropertySource) throws(FetchError) -> Bool {
     try PredicateEvaluator(nulls: .value, source: source).truth(of: self) ?? false
   }
 
   /// Whether a fetch from the store would find the object: null makes a comparison unknown.
-  package func matches(_ source: any PropertySource) throws(PredicateError) -> Bool {
+  package func matches(_ source: any PropertySource) throws(FetchError) -> Bool {
     try PredicateEvaluator(nulls: .unknown, source: source).truth(of: self) ?? false
   }
 }
@@ -51,7 +51,7 @@ struct PredicateEvaluator {
   }
 
   /// nil for unknown, which `.value` never gives.
-  func truth(of predicate: FetchPredicate) throws(PredicateError) -> Bool? {
+  func truth(of predicate: FetchPredicate) throws(FetchError) -> Bool? {
     switch predicate {
     case .constant(let value):
       return value
@@ -82,12 +82,12 @@ struct PredicateEvaluator {
     }
   }
 
-  private func truth(of comparison: FetchComparison) throws(PredicateError) -> Bool? {
+  private func truth(of comparison: FetchComparison) throws(FetchError) -> Bool? {
     let left = try operand(comparison.left)
     let right = try operand(comparison.right)
     guard comparison.modifier != .direct else {
       if case .list = left, comparison.operator != .contains, comparison.operator != .in {
-        throw PredicateError(
+        throw FetchError(
           .toManyNotAllowed,
           "\(comparison.left) has many values, but \(comparison.operator.rawValue) needs one",
           suggestion: "Put ANY, ALL or NONE in front, or use @count, @max or SUBQUERY.")
@@ -111,12 +111,12 @@ struct PredicateEvaluator {
   /// The elements of a collection; null, the end of a key path through nothing, has none.
   func elements(
     of operand: Operand, _ expression: FetchExpression
-  ) throws(PredicateError) -> [Operand] {
+  ) throws(FetchError) -> [Operand] {
     switch operand {
     case .list(let elements): return elements
     case _ where operand.isNull: return []
     default:
-      throw PredicateError(
+      throw FetchError(
         .typeMismatch, "\(expression) is one value, but a collection is needed",
         suggestion: "Leave out ANY, ALL, NONE or the @ operator, or use a to-many key path.")
     }

@@ -60,14 +60,14 @@ struct PredicateLexer {
   /// The words, the last of which is `.end`, and how many arguments they ask for.
   static func tokens(
     of format: String
-  ) throws(PredicateError) -> (tokens: [PredicateToken], argumentCount: Int) {
+  ) throws(FetchError) -> (tokens: [PredicateToken], argumentCount: Int) {
     var lexer = PredicateLexer(format)
     var tokens: [PredicateToken] = []
     repeat { tokens.append(try lexer.next()) } while tokens.last?.kind != .end
     return (tokens, lexer.argumentCount)
   }
 
-  private mutating func next() throws(PredicateError) -> PredicateToken {
+  private mutating func next() throws(FetchError) -> PredicateToken {
     while position < characters.count, characters[position].isWhitespace { position += 1 }
     let start = position
     guard let character = peek() else { return PredicateToken(kind: .end, position: start) }
@@ -111,7 +111,7 @@ struct PredicateLexer {
   }
 
   /// The word behind a mark such as `$`.
-  private mutating func word(after what: String) throws(PredicateError) -> String {
+  private mutating func word(after what: String) throws(FetchError) -> String {
     let start = position
     position += 1
     let word = self.word()
@@ -121,7 +121,7 @@ struct PredicateLexer {
     return word
   }
 
-  private mutating func symbol() throws(PredicateError) -> PredicateToken.Kind {
+  private mutating func symbol() throws(FetchError) -> PredicateToken.Kind {
     for symbol in Self.symbols where starts(with: symbol.spelling) {
       position += symbol.spelling.count
       return .symbol(symbol.canonical)
@@ -129,20 +129,20 @@ struct PredicateLexer {
     throw error("'\(characters[position])' means nothing in a predicate", at: position)
   }
 
-  private mutating func placeholder() throws(PredicateError) -> PredicateToken.Kind {
+  private mutating func placeholder() throws(FetchError) -> PredicateToken.Kind {
     for placeholder in Self.placeholders where starts(with: placeholder) {
       position += placeholder.count
       defer { argumentCount += 1 }
       if placeholder == "%K" { return .key(argument: argumentCount) }
       return .value(argument: argumentCount, format: placeholder)
     }
-    throw PredicateError(
+    throw FetchError(
       .syntax, "'%' starts no known placeholder",
       suggestion: "Use %@ for a value, %K for a key path, %d, %ld or %f for a number.",
       format: format, position: position)
   }
 
-  private mutating func string(quote: Character) throws(PredicateError) -> String {
+  private mutating func string(quote: Character) throws(FetchError) -> String {
     let start = position
     var text = String.UnicodeScalarView()
     position += 1
@@ -173,7 +173,7 @@ struct PredicateLexer {
       }
     }
     guard peek() == quote else {
-      throw PredicateError(
+      throw FetchError(
         .syntax, "The text that starts here does not end",
         suggestion: "Close it with \(quote), or pass it as an argument for %@.", format: format,
         position: start)
@@ -182,7 +182,7 @@ struct PredicateLexer {
     return String(text)
   }
 
-  private mutating func number() throws(PredicateError) -> PredicateToken.Kind {
+  private mutating func number() throws(FetchError) -> PredicateToken.Kind {
     let start = position
     if peek() == "0", peek(1) == "x" || peek(1) == "X" {
       position += 2
@@ -221,8 +221,8 @@ struct PredicateLexer {
     while let digit = peek(), digit.isASCII, digit.isNumber { position += 1 }
   }
 
-  private func error(_ message: String, at position: Int) -> PredicateError {
-    PredicateError(
+  private func error(_ message: String, at position: Int) -> FetchError {
+    FetchError(
       .syntax, message, suggestion: "Correct the format string at the mark.", format: format,
       position: position)
   }

@@ -4,13 +4,13 @@ extension PredicateParser {
   /// `CAST(700000000, "NSDate")`: values that have no literal. `description` writes them this way.
   func cast(
     _ operands: [FetchExpression], at position: Int
-  ) throws(PredicateError) -> FetchExpression {
+  ) throws(FetchError) -> FetchExpression {
     guard operands.count == 2, case .constant(let value) = operands[0],
       case .constant(.string(let type)) = operands[1]
     else { throw syntaxError("CAST needs a literal and the name of a type", at: position) }
     let bare = type.hasPrefix("NS") ? String(type.dropFirst(2)) : type
     guard let result = value.cast(to: bare) else {
-      throw PredicateError(
+      throw FetchError(
         .typeMismatch, "CAST cannot make a \(type) of this",
         suggestion: "Known are NSDate (seconds since 2001), Decimal, Double, UUID, URL and Data "
           + "(Base64).",

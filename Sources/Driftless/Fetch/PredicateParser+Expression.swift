@@ -1,7 +1,7 @@
 import Foundation
 
 extension PredicateParser {
-  mutating func expression() throws(PredicateError) -> FetchExpression {
+  mutating func expression() throws(FetchError) -> FetchExpression {
     try enter()
     defer { depth -= 1 }
     var left = try product()
@@ -16,7 +16,7 @@ extension PredicateParser {
     }
   }
 
-  private mutating func product() throws(PredicateError) -> FetchExpression {
+  private mutating func product() throws(FetchError) -> FetchExpression {
     var left = try operand()
     while true {
       if take("*") {
@@ -29,7 +29,7 @@ extension PredicateParser {
     }
   }
 
-  private mutating func operand() throws(PredicateError) -> FetchExpression {
+  private mutating func operand() throws(FetchError) -> FetchExpression {
     guard take("-") else { return try suffixed(try atom()) }
     try enter()
     defer { depth -= 1 }
@@ -40,7 +40,7 @@ extension PredicateParser {
     }
   }
 
-  private mutating func atom() throws(PredicateError) -> FetchExpression {
+  private mutating func atom() throws(FetchError) -> FetchExpression {
     let token = current
     index += 1
     switch token.kind {
@@ -77,8 +77,7 @@ extension PredicateParser {
   }
 
   /// `.name`, `.@count`, `[SIZE]` behind an expression.
-  private mutating func suffixed(_ start: FetchExpression) throws(PredicateError) -> FetchExpression
-  {
+  private mutating func suffixed(_ start: FetchExpression) throws(FetchError) -> FetchExpression {
     var expression = start
     while true {
       if take("[") {
@@ -103,7 +102,7 @@ extension PredicateParser {
         let spelled = Array(format)[tokens[position].position...].prefix(word.count)
         expression = try append([String(spelled)], to: expression)
       case .collectionOperator(let name):
-        expression = try collect(name, expression)
+        expression = try collect(name, expression, at: tokens[position].position)
       case .key(let argument):
         guard case .keyPath(let path) = try keyPath(of: argument, at: tokens[position].position)
         else { throw error("%K has no key path for this place", "Pass plain keys.") }
@@ -117,7 +116,7 @@ extension PredicateParser {
 
   private func append(
     _ path: [String], to expression: FetchExpression
-  ) throws(PredicateError) -> FetchExpression {
+  ) throws(FetchError) -> FetchExpression {
     switch expression {
     case .keyPath(let start): return .keyPath(start + path)
     case .variable(let name, let start): return .variable(name, path: start + path)
@@ -130,19 +129,19 @@ extension PredicateParser {
   }
 
   private func collect(
-    _ name: String, _ collection: FetchExpression
-  ) throws(PredicateError) -> FetchExpression {
+    _ name: String, _ collection: FetchExpression, at position: Int
+  ) throws(FetchError) -> FetchExpression {
     guard let operation = CollectionOperator(rawValue: name) else {
-      throw error(
-        "@\(name) is no collection operator", "Use @count, @sum, @avg, @min or @max.",
-        .unsupported)
+      throw FetchError(
+        .unsupported, "@\(name) is no collection operator",
+        suggestion: "Use @count, @sum, @avg, @min or @max.", format: format, position: position)
     }
     return .collection(operation, of: collection, path: [])
   }
 
   private mutating func expressions(
     until closing: String
-  ) throws(PredicateError) -> [FetchExpression] {
+  ) throws(FetchError) -> [FetchExpression] {
     if take(closing) { return [] }
     var items: [FetchExpression] = []
     repeat { items.append(try expression()) } while take(",")
@@ -154,12 +153,12 @@ extension PredicateParser {
 
   private func value(
     of argument: Int, _ placeholder: String, at position: Int
-  ) throws(PredicateError) -> FetchExpression {
+  ) throws(FetchError) -> FetchExpression {
     let expression: FetchExpression
     do {
       expression = try FetchExpression(argument: arguments[argument])
     } catch {
-      throw PredicateError(
+      throw FetchError(
         error.code, error.message, suggestion: error.suggestion, format: format,
         position: position)
     }
@@ -168,7 +167,7 @@ extension PredicateParser {
     case .constant(.integer), .constant(.double), .constant(.bool), .constant(.decimal):
       return expression
     default:
-      throw PredicateError(
+      throw FetchError(
         .argument, "\(placeholder) needs a number, but argument \(argument + 1) is none",
         suggestion: "Pass a number, or write %@.", format: format, position: position)
     }
@@ -176,9 +175,9 @@ extension PredicateParser {
 
   private func keyPath(
     of argument: Int, at position: Int
-  ) throws(PredicateError) -> FetchExpression {
+  ) throws(FetchError) -> FetchExpression {
     guard let text = arguments[argument] as? String, !text.isEmpty else {
-      throw PredicateError(
+      throw FetchError(
         .argument, "%K needs the text of a key path, but argument \(argument + 1) is none",
         suggestion: "Pass a property's name, or write %@ for a value.", format: format,
         position: position)
@@ -186,10 +185,10 @@ extension PredicateParser {
     var expression = FetchExpression.keyPath([])
     for step in text.split(separator: ".", omittingEmptySubsequences: false) {
       if step.first == "@" {
-        expression = try collect(String(step.dropFirst()), expression)
+        expression = try collect(String(step.dropFirst()), expression, at: position)
       } else if step.uppercased() != "SELF" || expression != .keyPath([]) {
         guard !step.isEmpty else {
-          throw PredicateError(
+          throw FetchError(
             .argument, "The key path \"\(text)\" has an empty step",
             suggestion: "Separate properties by single dots.", format: format, position: position)
         }
@@ -204,7 +203,7 @@ extension PredicateParser {
   /// `uppercase:(name)`, `SUBQUERY(…)`, `CAST(…)`, `FUNCTION(x, 'name')`
   private mutating func call(
     _ first: String, at position: Int
-  ) throws(PredicateError) -> FetchExpression {
+  ) throws(FetchError) -> FetchExpression {
     var name = first
     if take(":") {
       name += ":"
@@ -229,7 +228,7 @@ extension PredicateParser {
 
   private func function(
     _ name: String, _ operands: [FetchExpression], at position: Int
-  ) throws(PredicateError) -> FetchExpression {
+  ) throws(FetchError) -> FetchExpression {
     let plain = name.hasSuffix(":") ? String(name.dropLast()) : name
     if let operation = CollectionOperator(rawValue: plain == "average" ? "avg" : plain),
       operands.count == 1
@@ -239,7 +238,7 @@ extension PredicateParser {
     let function = FetchFunction(rawValue: name) ?? FetchFunction(rawValue: plain + ":")
     guard let function else {
       let known = FetchFunction.allCases.map(\.rawValue).joined(separator: " ")
-      throw PredicateError(
+      throw FetchError(
         .unsupported, "There is no function \(name)", suggestion: "Known are \(known).",
         format: format, position: position)
     }
@@ -252,7 +251,7 @@ extension PredicateParser {
   /// `count:(books)`, `sum:(books.pages)`
   private func collectionCall(
     _ operation: CollectionOperator, _ operand: FetchExpression, at position: Int
-  ) throws(PredicateError) -> FetchExpression {
+  ) throws(FetchError) -> FetchExpression {
     switch operand {
     case .list, .subquery:
       return .collection(operation, of: operand, path: [])
@@ -266,7 +265,7 @@ extension PredicateParser {
     }
   }
 
-  private mutating func subquery() throws(PredicateError) -> FetchExpression {
+  private mutating func subquery() throws(FetchError) -> FetchExpression {
     let collection = try expression()
     try expect(",")
     guard case .variable(let name) = current.kind else {
@@ -279,8 +278,8 @@ extension PredicateParser {
     return .subquery(of: collection, variable: name, where: condition)
   }
 
-  func syntaxError(_ message: String, at position: Int) -> PredicateError {
-    PredicateError(
+  func syntaxError(_ message: String, at position: Int) -> FetchError {
+    FetchError(
       .syntax, message, suggestion: "Correct the format string at the mark.", format: format,
       position: position)
   }

@@ -22,12 +22,12 @@ struct PredicateParser {
   /// The variables of the SUBQUERYs around.
   var declared: [String] = []
 
-  init(format: String, arguments: [Any?]) throws(PredicateError) {
+  init(format: String, arguments: [Any?]) throws(FetchError) {
     self.format = format
     self.arguments = arguments
     let (tokens, argumentCount) = try PredicateLexer.tokens(of: format)
     guard argumentCount == arguments.count else {
-      throw PredicateError(
+      throw FetchError(
         .argument,
         "The format has \(argumentCount) placeholders, but \(arguments.count) arguments were given",
         suggestion: "Give one argument for each %@, %K and %d, in their order.", format: format,
@@ -42,7 +42,7 @@ struct PredicateParser {
     }
   }
 
-  mutating func parse() throws(PredicateError) -> FetchPredicate {
+  mutating func parse() throws(FetchError) -> FetchPredicate {
     let predicate = try self.predicate()
     guard current.kind == .end else {
       throw error("The predicate ends before this", "Join conditions with AND or OR.")
@@ -52,7 +52,7 @@ struct PredicateParser {
 
   // MARK: Predicates
 
-  mutating func predicate() throws(PredicateError) -> FetchPredicate {
+  mutating func predicate() throws(FetchError) -> FetchPredicate {
     try enter()
     defer { depth -= 1 }
     var parts = [try conjunction()]
@@ -60,20 +60,20 @@ struct PredicateParser {
     return parts.count == 1 ? parts[0] : .or(parts)
   }
 
-  private mutating func conjunction() throws(PredicateError) -> FetchPredicate {
+  private mutating func conjunction() throws(FetchError) -> FetchPredicate {
     var parts = [try negation()]
     while take("&&") || take(keyword: "AND") { parts.append(try negation()) }
     return parts.count == 1 ? parts[0] : .and(parts)
   }
 
-  private mutating func negation() throws(PredicateError) -> FetchPredicate {
+  private mutating func negation() throws(FetchError) -> FetchPredicate {
     guard take("!") || take(keyword: "NOT") else { return try primary() }
     try enter()
     defer { depth -= 1 }
     return .not(try negation())
   }
 
-  private mutating func primary() throws(PredicateError) -> FetchPredicate {
+  private mutating func primary() throws(FetchError) -> FetchPredicate {
     if take(keyword: "TRUEPREDICATE") { return .constant(true) }
     if take(keyword: "FALSEPREDICATE") { return .constant(false) }
     if current.kind == .symbol("("), !parenthesisOpensExpression {
@@ -97,7 +97,7 @@ struct PredicateParser {
 
   // MARK: Comparisons
 
-  private mutating func comparison() throws(PredicateError) -> FetchPredicate {
+  private mutating func comparison() throws(FetchError) -> FetchPredicate {
     var modifier = FetchComparison.Modifier.direct
     if take(keyword: "ANY") || take(keyword: "SOME") {
       modifier = .any
@@ -118,7 +118,7 @@ struct PredicateParser {
       do {
         _ = try TextPattern.regularExpression(pattern, options)
       } catch {
-        throw PredicateError(
+        throw FetchError(
           error.code, error.message, suggestion: error.suggestion, format: format,
           position: rightPosition)
       }
@@ -127,7 +127,7 @@ struct PredicateParser {
       FetchComparison(left, `operator`, right, modifier: modifier, options: options))
   }
 
-  private mutating func comparisonOperator() throws(PredicateError) -> FetchComparison.Operator {
+  private mutating func comparisonOperator() throws(FetchError) -> FetchComparison.Operator {
     let spelling: String
     switch current.kind {
     case .symbol(let symbol): spelling = symbol
@@ -146,7 +146,7 @@ struct PredicateParser {
   /// `[cd]`
   private mutating func options(
     for operator: FetchComparison.Operator
-  ) throws(PredicateError) -> FetchComparison.Options {
+  ) throws(FetchError) -> FetchComparison.Options {
     guard take("[") else { return [] }
     var options: FetchComparison.Options = []
     guard case .identifier(let letters) = current.kind else {
@@ -171,10 +171,10 @@ struct PredicateParser {
 
   private func checkBounds(
     _ bounds: FetchExpression, at position: Int
-  ) throws(PredicateError) {
+  ) throws(FetchError) {
     if case .list(let items) = bounds, items.count == 2 { return }
     if case .variable = bounds { return }
-    throw PredicateError(
+    throw FetchError(
       .syntax, "BETWEEN needs two bounds",
       suggestion: "Write {lower, upper}, or pass an array of two.", format: format,
       position: position)
@@ -200,13 +200,13 @@ struct PredicateParser {
     return true
   }
 
-  mutating func expect(_ symbol: String) throws(PredicateError) {
+  mutating func expect(_ symbol: String) throws(FetchError) {
     guard take(symbol) else {
       throw error("'\(symbol)' was expected", "Add it at the mark.")
     }
   }
 
-  mutating func enter() throws(PredicateError) {
+  mutating func enter() throws(FetchError) {
     depth += 1
     if depth > Self.maximumDepth {
       throw error(
@@ -216,9 +216,9 @@ struct PredicateParser {
   }
 
   func error(
-    _ message: String, _ suggestion: String, _ code: PredicateError.Code = .syntax
-  ) -> PredicateError {
-    PredicateError(
+    _ message: String, _ suggestion: String, _ code: FetchError.Code = .syntax
+  ) -> FetchError {
+    FetchError(
       code, message, suggestion: suggestion, format: format, position: current.position)
   }
 }
@@ -228,13 +228,13 @@ extension FetchPredicate {
   ///
   /// Each `%@` (a value, an array, an object or its ID), `%K` (a key path) and `%d`, `%ld`, `%f`
   /// takes an argument. Values never become part of the text, whatever they contain.
-  /// - Throws: ``PredicateError`` that points to the place in the string.
-  public init(format: String, _ arguments: Any?...) throws(PredicateError) {
+  /// - Throws: ``FetchError`` that points to the place in the string.
+  public init(format: String, _ arguments: Any?...) throws(FetchError) {
     try self.init(format: format, argumentArray: arguments)
   }
 
   /// Reads a format string with its arguments in an array.
-  public init(format: String, argumentArray: [Any?]) throws(PredicateError) {
+  public init(format: String, argumentArray: [Any?]) throws(FetchError) {
     var parser = try PredicateParser(format: format, arguments: argumentArray)
     self = try parser.parse()
   }

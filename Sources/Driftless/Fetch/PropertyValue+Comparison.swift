@@ -31,10 +31,10 @@ extension PropertyValue {
   }
 
   /// Whether a predicate takes the two for equal, whatever their number types.
-  /// - Throws: ``PredicateError`` for kinds that never compare.
+  /// - Throws: ``FetchError`` for kinds that never compare.
   func isEqual(
     _ other: PropertyValue, _ options: FetchComparison.Options
-  ) throws(PredicateError) -> Bool {
+  ) throws(FetchError) -> Bool {
     switch (self, other) {
     case (.reference(let left), .reference(let right)): return left == right
     case (.uuid(let left), .uuid(let right)): return left == right
@@ -48,7 +48,7 @@ extension PropertyValue {
   /// The order that predicates and sorts see; nil when there is none (not a number).
   func order(
     _ other: PropertyValue, _ options: FetchComparison.Options
-  ) throws(PredicateError) -> ComparisonResult? {
+  ) throws(FetchError) -> ComparisonResult? {
     if let left = text, let right = other.text {
       return TextPattern.order(
         TextPattern.fold(left, options), TextPattern.fold(right, options))
@@ -73,7 +73,7 @@ extension PropertyValue {
       }
       if let left = number, let right = other.number { return Self.order(left, right) }
     }
-    throw PredicateError(
+    throw FetchError(
       .typeMismatch, "\(self) and \(other) do not compare",
       suggestion: "Compare values of one kind; pass dates as Date and keys as object IDs.")
   }

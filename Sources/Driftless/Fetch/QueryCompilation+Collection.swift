@@ -28,7 +28,7 @@ extension QueryCompilation {
     return false
   }
 
-  func collection(_ expression: FetchExpression) throws(PredicateError) -> SQLCollection {
+  func collection(_ expression: FetchExpression) throws(FetchError) -> SQLCollection {
     switch expression {
     case .keyPath(let path): return try collection(path[...], from: root, expression)
     case .variable(let name, let path):
@@ -41,7 +41,7 @@ extension QueryCompilation {
       collection.conditions.append(try nested.condition(condition))
       return collection
     default:
-      throw PredicateError(
+      throw FetchError(
         .typeMismatch, "\(expression) is no collection",
         suggestion: "Use a to-many key path or SUBQUERY.")
     }
@@ -49,11 +49,11 @@ extension QueryCompilation {
 
   private func collection(
     _ path: ArraySlice<String>, from root: SQLRoot, _ expression: FetchExpression
-  ) throws(PredicateError) -> SQLCollection {
+  ) throws(FetchError) -> SQLCollection {
     guard
       case .toMany(let relationship, let owner, let rest) = try destination(of: path, from: root)
     else {
-      throw PredicateError(
+      throw FetchError(
         .typeMismatch, "\(expression) is one value, but a collection is needed",
         suggestion: "Leave out ANY, ALL, NONE or the @ operator, or use a to-many key path.")
     }
@@ -72,7 +72,7 @@ extension QueryCompilation {
   private func elements(
     of relationship: RelationshipDescription, owner: SQLRoot, in joined: SQLScope?,
     _ rest: ArraySlice<String>
-  ) throws(PredicateError) -> SQLCollection {
+  ) throws(FetchError) -> SQLCollection {
     let entity = try destination(of: relationship)
     let alias = aliases.next()
     let table = SQLFragment.identifier(schema.tableName(of: entity)) + " " + .identifier(alias)
@@ -106,8 +106,8 @@ extension QueryCompilation {
       element: SQLRoot(scope: scope, alias: alias, entity: entity), rest: rest)
   }
 
-  private func notStored(_ relationship: RelationshipDescription) -> PredicateError {
-    PredicateError(
+  private func notStored(_ relationship: RelationshipDescription) -> FetchError {
+    FetchError(
       .unsupported, "The relationship \(relationship.name) is not kept in the store",
       suggestion: "Give it an inverse in the model.")
   }
@@ -115,14 +115,14 @@ extension QueryCompilation {
   /// The collection with the rest of its path followed, so that its elements are objects.
   private func entering(
     _ collection: SQLCollection, _ expression: FetchExpression
-  ) throws(PredicateError) -> SQLCollection {
+  ) throws(FetchError) -> SQLCollection {
     var entered = collection
     if collection.rest.isEmpty { return entered }
     guard
       case .object(let root) = try destination(
         of: collection.rest, from: collection.element, joiningLast: true)
     else {
-      throw PredicateError(
+      throw FetchError(
         .typeMismatch, "The elements of \(expression) are no objects",
         suggestion: "End the key path at a relationship.")
     }
@@ -134,7 +134,7 @@ extension QueryCompilation {
   // MARK: Quantifiers and aggregates
 
   /// ANY, ALL, NONE
-  func quantified(_ comparison: FetchComparison) throws(PredicateError) -> SQLFragment {
+  func quantified(_ comparison: FetchComparison) throws(FetchError) -> SQLFragment {
     let collection = try collection(comparison.left)
     let element = try operand(
       collection.rest, from: collection.element, comparison.left)
@@ -151,7 +151,7 @@ extension QueryCompilation {
   func aggregate(
     _ operation: CollectionOperator, _ expression: FetchExpression, _ path: [String],
     _ whole: FetchExpression
-  ) throws(PredicateError) -> SQLOperand {
+  ) throws(FetchError) -> SQLOperand {
     if case .list(let items) = expression, operation == .count {
       return .constant(.integer(Int64(items.count)))
     }
@@ -176,7 +176,7 @@ extension QueryCompilation {
         "(" + select(.call(name, key), collection, nil) + ")",
         kind == .decimal ? .decimalKey : kind)
     default:
-      throw PredicateError(
+      throw FetchError(
         .typeMismatch, "\(whole) adds up \(kind.name)",
         suggestion: "Use @sum and @avg on numeric attributes.")
     }

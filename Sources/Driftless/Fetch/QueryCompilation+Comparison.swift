@@ -2,7 +2,7 @@ import DriftlessSQLite
 import Foundation
 
 extension QueryCompilation {
-  func condition(_ comparison: FetchComparison) throws(PredicateError) -> SQLFragment {
+  func condition(_ comparison: FetchComparison) throws(FetchError) -> SQLFragment {
     if comparison.modifier != .direct {
       return try quantified(comparison)
     }
@@ -18,12 +18,12 @@ extension QueryCompilation {
   /// `left` compared as the rest of the comparison says.
   func compare(
     _ left: SQLOperand, _ comparison: FetchComparison
-  ) throws(PredicateError) -> SQLFragment {
+  ) throws(FetchError) -> SQLFragment {
     switch comparison.operator {
     case .in: return try membership(left, comparison)
     case .between:
       guard case .list(let bounds) = comparison.right, bounds.count == 2 else {
-        throw PredicateError(
+        throw FetchError(
           .typeMismatch, "BETWEEN needs two bounds, not \(comparison.right)",
           suggestion: "Write {lower, upper}, or pass an array of two.")
       }
@@ -43,13 +43,13 @@ extension QueryCompilation {
   func compare(
     _ left: SQLOperand, _ operator: FetchComparison.Operator, _ right: SQLOperand,
     _ comparison: FetchComparison
-  ) throws(PredicateError) -> SQLFragment {
+  ) throws(FetchError) -> SQLFragment {
     if left.isNullConstant || right.isNullConstant {
       return try compareWithNull(left.isNullConstant ? right : left, `operator`)
     }
     guard let kind = commonKind(left, right) else { throw mismatch(comparison) }
     if case .reference = kind, `operator` != .equal, `operator` != .notEqual {
-      throw PredicateError(
+      throw FetchError(
         .typeMismatch, "Objects have no order: \(comparison)",
         suggestion: "Compare objects with ==, != or IN, or compare a property of theirs.")
     }
@@ -68,7 +68,7 @@ extension QueryCompilation {
 
   private func compareWithNull(
     _ operand: SQLOperand, _ operator: FetchComparison.Operator
-  ) throws(PredicateError) -> SQLFragment {
+  ) throws(FetchError) -> SQLFragment {
     let value: SQLFragment
     switch operand {
     case .computed(let computed, _): value = computed
@@ -100,7 +100,7 @@ extension QueryCompilation {
   /// One side as SQL, made comparable.
   func side(
     _ operand: SQLOperand, _ kind: SQLKind, _ comparison: FetchComparison
-  ) throws(PredicateError) -> SQLFragment {
+  ) throws(FetchError) -> SQLFragment {
     switch operand {
     case .constant(let value):
       guard var bound = value.sqlValue(as: kind, table: schema.tableName(of:)) else {
@@ -127,8 +127,8 @@ extension QueryCompilation {
     }
   }
 
-  func mismatch(_ comparison: FetchComparison) -> PredicateError {
-    PredicateError(
+  func mismatch(_ comparison: FetchComparison) -> FetchError {
+    FetchError(
       .typeMismatch, "The two sides do not compare: \(comparison)",
       suggestion: "Compare values of one kind; pass dates as Date and objects by ID.")
   }
@@ -137,7 +137,7 @@ extension QueryCompilation {
 
   private func textCondition(
     _ left: SQLOperand, _ right: SQLOperand, _ comparison: FetchComparison
-  ) throws(PredicateError) -> SQLFragment {
+  ) throws(FetchError) -> SQLFragment {
     let text = try self.text(left)
     let part = try self.text(right)
     let options = Self.options(comparison.options)

@@ -3,7 +3,7 @@ import Foundation
 
 extension QueryCompilation {
   /// An expression that stands for one value.
-  func operand(_ expression: FetchExpression) throws(PredicateError) -> SQLOperand {
+  func operand(_ expression: FetchExpression) throws(FetchError) -> SQLOperand {
     switch expression {
     case .constant(let value):
       return .constant(value.isNotANumber ? .null : value)
@@ -20,9 +20,9 @@ extension QueryCompilation {
     }
   }
 
-  func variable(_ name: String) throws(PredicateError) -> SQLRoot {
+  func variable(_ name: String) throws(FetchError) -> SQLRoot {
     guard let root = variables[name] else {
-      throw PredicateError(
+      throw FetchError(
         .unboundVariable, "$\(name) has no value",
         suggestion: "Call withSubstitutionVariables first.")
     }
@@ -31,7 +31,7 @@ extension QueryCompilation {
 
   func operand(
     _ path: ArraySlice<String>, from root: SQLRoot, _ expression: FetchExpression
-  ) throws(PredicateError) -> SQLOperand {
+  ) throws(FetchError) -> SQLOperand {
     switch try destination(of: path, from: root) {
     case .attribute(let column, let type):
       return .computed(column, try kind(of: type, expression))
@@ -46,15 +46,15 @@ extension QueryCompilation {
     }
   }
 
-  func toManyNotAllowed(_ expression: FetchExpression) -> PredicateError {
-    PredicateError(
+  func toManyNotAllowed(_ expression: FetchExpression) -> FetchError {
+    FetchError(
       .toManyNotAllowed, "\(expression) has many values where one is needed",
       suggestion: "Use ANY, ALL, IN, @count, @max or SUBQUERY.")
   }
 
   private func kind(
     of type: AttributeType, _ expression: FetchExpression
-  ) throws(PredicateError) -> SQLKind {
+  ) throws(FetchError) -> SQLKind {
     switch type {
     case .integer16, .integer32, .integer64, .double, .float, .boolean: return .number
     case .decimal: return .decimal
@@ -63,7 +63,7 @@ extension QueryCompilation {
     case .uuid: return .uuid
     case .binaryData, .transformable: return .data
     case .undefined, .objectID, .composite:
-      throw PredicateError(
+      throw FetchError(
         .unsupported, "\(expression) has a type that the store cannot compare",
         suggestion: "Compare a stored attribute of a plain type.")
     }
@@ -73,7 +73,7 @@ extension QueryCompilation {
 
   private func call(
     _ function: FetchFunction, _ expressions: [FetchExpression]
-  ) throws(PredicateError) -> SQLOperand {
+  ) throws(FetchError) -> SQLOperand {
     var operands: [SQLOperand] = []
     var constants: [PropertyValue] = []
     for expression in expressions {
@@ -109,7 +109,7 @@ extension QueryCompilation {
   private func arithmetic(
     _ sign: StaticString, _ function: FetchFunction, _ operands: [SQLOperand],
     _ expressions: [FetchExpression], _ second: FetchExpression?
-  ) throws(PredicateError) -> SQLOperand {
+  ) throws(FetchError) -> SQLOperand {
     guard operands.count == 2, let second else { throw toManyNotAllowed(expressions[0]) }
     let (left, leftIsDate) = try number(operands[0], expressions[0])
     let (right, rightIsDate) = try number(operands[1], second)
@@ -119,7 +119,7 @@ extension QueryCompilation {
     case (.add, true, false), (.add, false, true), (.subtract, true, false):
       return .computed(result, .date)
     default:
-      throw PredicateError(
+      throw FetchError(
         .typeMismatch, "\(expressions[0])\(sign)\(second) cannot be computed with a date",
         suggestion: "Add seconds to a date, or subtract them or another date.")
     }
@@ -128,7 +128,7 @@ extension QueryCompilation {
   /// The operand as something to compute with.
   private func number(
     _ operand: SQLOperand, _ expression: FetchExpression
-  ) throws(PredicateError) -> (SQLFragment, isDate: Bool) {
+  ) throws(FetchError) -> (SQLFragment, isDate: Bool) {
     switch operand {
     case .constant(.null): return (.value(.null), false)
     case .constant(.date(let date)):
@@ -141,12 +141,12 @@ extension QueryCompilation {
     case .computed(let value, .date): return (value, true)
     case .computed: break
     }
-    throw PredicateError(
+    throw FetchError(
       .typeMismatch, "\(expression) is no number to compute with",
       suggestion: "Arithmetic takes numbers, or a date and seconds.")
   }
 
-  func text(_ operand: SQLOperand) throws(PredicateError) -> SQLFragment {
+  func text(_ operand: SQLOperand) throws(FetchError) -> SQLFragment {
     switch operand {
     case .computed(let value, .text): return value
     case .constant(.null): return .value(.null)
@@ -154,7 +154,7 @@ extension QueryCompilation {
       if let text = value.text { return .value(.text(text)) }
     case .computed: break
     }
-    throw PredicateError(
+    throw FetchError(
       .typeMismatch, "A text operation was asked for a value that is no text",
       suggestion: "Use it on string attributes, with text to compare.")
   }

@@ -14,7 +14,7 @@ extension QueryCompilation {
   /// - Parameter joiningLast: the row at the end of a last to-one step is needed, not just its key.
   func destination(
     of path: ArraySlice<String>, from start: SQLRoot, joiningLast: Bool = false
-  ) throws(PredicateError) -> SQLDestination {
+  ) throws(FetchError) -> SQLDestination {
     var root = start
     var rest = path
     while true {
@@ -27,7 +27,7 @@ extension QueryCompilation {
         return .toMany(relationship, from: root, rest: rest)
       }
       guard let name = schema.columnName(of: step, in: root.entity) else {
-        throw PredicateError(
+        throw FetchError(
           .unsupported, "\(slot.name) of \(root.entity.name) is not kept in the store",
           suggestion: "Fetch by stored properties and filter the result in memory.")
       }
@@ -65,7 +65,7 @@ extension QueryCompilation {
   /// Joins the row at the end of a to-one relationship.
   private func follow(
     _ relationship: RelationshipDescription, column: SQLFragment, from root: SQLRoot
-  ) throws(PredicateError) -> SQLRoot {
+  ) throws(FetchError) -> SQLRoot {
     let destination = try self.destination(of: relationship)
     let path = (root.path.isEmpty ? [root.alias] : root.path) + [relationship.name]
     let alias = root.scope.alias(
@@ -76,9 +76,9 @@ extension QueryCompilation {
 
   func destination(
     of relationship: RelationshipDescription
-  ) throws(PredicateError) -> EntityDescription {
+  ) throws(FetchError) -> EntityDescription {
     guard let entity = relationship.destinationEntity else {
-      throw PredicateError(
+      throw FetchError(
         .unsupported, "The relationship \(relationship.name) has no destination",
         suggestion: "Complete the model.")
     }
@@ -87,8 +87,8 @@ extension QueryCompilation {
 
   private func unknown(
     _ rest: ArraySlice<String>, of entity: EntityDescription, in path: ArraySlice<String>
-  ) -> PredicateError {
-    PredicateError(
+  ) -> FetchError {
+    FetchError(
       .unknownKey,
       "\(entity.name) has no property \"\(rest.joined(separator: "."))\""
         + " (key path \"\(path.joined(separator: "."))\")",

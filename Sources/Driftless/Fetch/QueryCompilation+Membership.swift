@@ -8,7 +8,7 @@ extension QueryCompilation {
   /// SQLite's own bound on placeholders is 32,766 in a default build.
   private static let maximumValues = 30_000
 
-  func membership(_ comparison: FetchComparison) throws(PredicateError) -> SQLFragment {
+  func membership(_ comparison: FetchComparison) throws(FetchError) -> SQLFragment {
     if isCollection(comparison.right) {
       return try isElement(comparison.left, of: comparison.right, comparison.options)
     }
@@ -17,7 +17,7 @@ extension QueryCompilation {
 
   func membership(
     _ left: SQLOperand, _ comparison: FetchComparison
-  ) throws(PredicateError) -> SQLFragment {
+  ) throws(FetchError) -> SQLFragment {
     guard case .list(let items) = comparison.right else {
       // 'a' IN name: the same as name CONTAINS 'a'.
       var mirrored = comparison
@@ -42,7 +42,7 @@ extension QueryCompilation {
 
   private func list(
     _ left: SQLOperand, _ constants: [PropertyValue], _ comparison: FetchComparison
-  ) throws(PredicateError) -> SQLFragment {
+  ) throws(FetchError) -> SQLFragment {
     var kind: SQLKind
     switch left {
     case .computed(_, let own): kind = own
@@ -61,7 +61,7 @@ extension QueryCompilation {
       return value + " IN (SELECT value FROM json_each(" + .value(.text(json)) + "))"
     }
     guard values.count <= Self.maximumValues else {
-      throw PredicateError(
+      throw FetchError(
         .unsupported, "IN has \(values.count) values; the store takes \(Self.maximumValues)",
         suggestion: "Fetch in parts.")
     }
@@ -88,7 +88,7 @@ extension QueryCompilation {
   /// Whether an element of the collection equals the value.
   func isElement(
     _ value: FetchExpression, of collection: FetchExpression, _ options: FetchComparison.Options
-  ) throws(PredicateError) -> SQLFragment {
+  ) throws(FetchError) -> SQLFragment {
     if case .list = collection {
       return try membership(FetchComparison(value, .in, collection, options: options))
     }

@@ -30,7 +30,7 @@ struct QueryCompilation {
 
   // MARK: Conditions
 
-  func condition(_ predicate: FetchPredicate) throws(PredicateError) -> SQLFragment {
+  func condition(_ predicate: FetchPredicate) throws(FetchError) -> SQLFragment {
     switch predicate {
     case .constant(let value): return .value(.integer(value ? 1 : 0))
     case .and(let parts): return try all(parts, empty: true, by: " AND ")
@@ -42,7 +42,7 @@ struct QueryCompilation {
 
   private func all(
     _ parts: [FetchPredicate], empty: Bool, by separator: String
-  ) throws(PredicateError) -> SQLFragment {
+  ) throws(FetchError) -> SQLFragment {
     if parts.isEmpty { return try condition(.constant(empty)) }
     var conditions: [SQLFragment] = []
     for part in parts { conditions.append(try condition(part)) }
@@ -51,9 +51,9 @@ struct QueryCompilation {
 
   // MARK: Sorting
 
-  func order(by key: FetchSort) throws(PredicateError) -> SQLFragment {
+  func order(by key: FetchSort) throws(FetchError) -> SQLFragment {
     guard case .computed(let value, let kind) = try operand(.keyPath(key.keyPath)) else {
-      throw PredicateError(
+      throw FetchError(
         .unsupported, "\(key.keyPath) is no sort key", suggestion: "Sort by a property.")
     }
     var sorted = value

@@ -12,12 +12,12 @@ package struct QueryCompiler {
   /// - Parameters:
   ///   - sort: ties, and all rows without a sort but with a limit, are in the order of their keys.
   ///   - limit: 0 for all.
-  /// - Throws: ``PredicateError`` that names the key path or value that does not fit the model.
+  /// - Throws: ``FetchError`` that names the key path or value that does not fit the model.
   package func compile(
     entity: EntityDescription, predicate: FetchPredicate? = nil, sort: [FetchSort] = [],
     limit: Int = 0, offset: Int = 0, includesSubentities: Bool = true,
     selection: QuerySelection = .rows
-  ) throws(PredicateError) -> CompiledQuery {
+  ) throws(FetchError) -> CompiledQuery {
     let compilation = QueryCompilation(schema: schema, entity: entity)
     var conditions: [SQLFragment] = []
     if let scope = entityCondition(entity, includesSubentities: includesSubentities) {

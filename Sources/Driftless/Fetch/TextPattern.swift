@@ -113,7 +113,7 @@ enum TextPattern {
 
   static func regularExpression(
     _ pattern: String, _ options: FetchComparison.Options
-  ) throws(PredicateError) -> NSRegularExpression {
+  ) throws(FetchError) -> NSRegularExpression {
     let key = Expression(pattern: pattern, options: options)
     if let known = expressions.withLock({ $0[key] }) { return known }
     let folded = fold(pattern, options.intersection(.diacriticInsensitive))
@@ -122,7 +122,7 @@ enum TextPattern {
       let expression = try? NSRegularExpression(
         pattern: whole, options: options.contains(.caseInsensitive) ? .caseInsensitive : [])
     else {
-      throw PredicateError(
+      throw FetchError(
         .regularExpression, "\"\(pattern)\" is no regular expression",
         suggestion:
           "Check its brackets and escapes; a literal backslash in a format string is \\\\."

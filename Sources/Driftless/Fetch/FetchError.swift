@@ -2,7 +2,7 @@
 ///
 /// An error of the format parser knows where in the string it happened; `description` shows the
 /// string with a caret under that place.
-public struct PredicateError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct FetchError: Error, Hashable, Sendable, CustomStringConvertible {
   /// What went wrong, open for new cases.
   public struct Code: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
