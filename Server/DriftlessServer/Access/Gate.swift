@@ -1,0 +1,45 @@
+import HTTPTypes
+
+/// Decides who may do what: a token in the Authorization header, for one zone and some verbs.
+struct Gate: Sendable {
+  let storage: any ZoneStorage
+
+  /// The zone that a request may use.
+  ///
+  /// A zone that does not exist is refused as one that the token is not for, so that names of zones
+  /// cannot be tried out.
+  ///
+  /// - Throws: `ServerError`: `.unauthorized`, `.forbidden`.
+  func admit(_ headers: HTTPFields, zone name: String?, verb: Verbs) async throws -> ZoneRecord {
+    let token = try await token(headers)
+    guard let name, ZoneName.isValid(name), token.zoneName == name else {
+      throw ServerError(
+        .forbidden, "the token is not for this zone",
+        suggestion: "Check the zone's name, or ask the operator for a token for it.")
+    }
+    guard token.verbs.isSuperset(of: verb) else {
+      throw ServerError(
+        .forbidden, "the token allows only \(token.verbs) in this zone, not \(verb)",
+        suggestion: "Ask the operator: driftless-server token create --zone \(name) --verbs \(verb)"
+      )
+    }
+    guard let zone = try await storage.zone(named: name) else {
+      throw ServerError(
+        .noZone, "there is no zone \(name)", suggestion: "Ask the operator for its name.")
+    }
+    return zone
+  }
+
+  private func token(_ headers: HTTPFields) async throws -> TokenRecord {
+    let parts = (headers[.authorization] ?? "").split(separator: " ")
+    guard parts.count == 2, parts[0].lowercased() == "bearer",
+      let token = AccessToken(text: parts[1]), let record = try await storage.token(id: token.id),
+      token.matches(record.hash), record.revokedMilliseconds == nil
+    else {
+      throw ServerError(
+        .unauthorized, "the token is missing, wrong or revoked",
+        suggestion: "Ask the operator for a token: driftless-server token create --zone NAME")
+    }
+    return record
+  }
+}

@@ -1,0 +1,33 @@
+/// What a token allows in its zone.
+package struct Verbs: OptionSet, Sendable, CustomStringConvertible {
+  package let rawValue: Int64
+  package init(rawValue: Int64) { self.rawValue = rawValue }
+
+  package static let read = Verbs(rawValue: 1)
+  package static let write = Verbs(rawValue: 2)
+
+  /// Reads `read`, `write` or `read,write`.
+  ///
+  /// - Throws: `ServerError` (`.badName`) that names the unknown verb.
+  package init(text: String) throws {
+    self = []
+    for word in text.split(separator: ",") {
+      switch word {
+      case "read": insert(.read)
+      case "write": insert(.write)
+      default:
+        throw ServerError(
+          .badName, "unknown verb \"\(word)\"", suggestion: "Use read, write or read,write.")
+      }
+    }
+    guard !isEmpty else {
+      throw ServerError(
+        .badName, "a token needs a verb", suggestion: "Use read, write or read,write.")
+    }
+  }
+
+  package var description: String {
+    [contains(.read) ? "read" : nil, contains(.write) ? "write" : nil].compactMap(\.self)
+      .joined(separator: ",")
+  }
+}

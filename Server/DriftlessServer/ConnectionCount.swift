@@ -1,0 +1,25 @@
+import HummingbirdCore
+
+/// Lets no more than so many connections in; the rest wait in the listen queue.
+struct ConnectionCount: AvailableConnectionsDelegate {
+  let connectionsMax: Int
+  let metrics: ServerMetrics
+  private var count = 0
+
+  init(connectionsMax: Int, metrics: ServerMetrics) {
+    self.connectionsMax = connectionsMax
+    self.metrics = metrics
+  }
+
+  mutating func connectionOpened() {
+    count += 1
+    metrics.connectionOpened()
+  }
+
+  mutating func connectionClosed() {
+    count -= 1
+    metrics.connectionClosed()
+  }
+
+  func isAcceptingNewConnections() -> Bool { count < connectionsMax }
+}

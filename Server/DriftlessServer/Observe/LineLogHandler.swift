@@ -1,0 +1,59 @@
+import Foundation
+package import Logging
+import Synchronization
+
+/// Writes one line a message: `time=… level=info msg="…" key=value`. Values are quoted and escaped, so
+/// that nothing that a client sends can start a line of its own.
+package struct LineLogHandler: LogHandler {
+  package var metadata: Logger.Metadata = [:]
+  package var logLevel: Logger.Level = .info
+  private let label: String
+  private let write: @Sendable (String) -> Void
+
+  /// - Parameter write: takes each finished line, with its line feed. By default, standard error.
+  package init(label: String, write: (@Sendable (String) -> Void)? = nil) {
+    self.label = label
+    self.write =
+      write ?? { line in
+        try? FileHandle.standardError.write(contentsOf: Data(line.utf8))
+      }
+  }
+
+  package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  package func log(event: LogEvent) {
+    var text = "time=\(Date().formatted(.iso8601)) level=\(event.level) log=\(label) "
+    text += "msg=\(Self.quoted("\(event.message)"))"
+    var all = metadata.merging(event.metadata ?? [:]) { _, new in new }
+    if let error = event.error { all["error"] = "\(error)" }
+    for (key, value) in all.sorted(by: { $0.key < $1.key }) {
+      text += " \(key)=\(Self.quoted("\(value)"))"
+    }
+    write(text + "\n")
+  }
+
+  /// The text as it is when it holds only harmless characters; else in quotes, controls escaped.
+  static func quoted(_ text: String) -> String {
+    let plain = text.utf8.allSatisfy {
+      $0 > 32 && $0 < 127 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "=")
+        && $0 != UInt8(ascii: "\\")
+    }
+    if plain, !text.isEmpty { return text }
+    var result = "\""
+    for scalar in text.unicodeScalars.prefix(2000) {
+      switch scalar {
+      case "\"": result += "\\\""
+      case "\\": result += "\\\\"
+      case _
+      where scalar.value < 32 || (127...159).contains(scalar.value)
+        || [0x2028, 0x2029].contains(scalar.value):
+        result += "\\u{\(String(scalar.value, radix: 16))}"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result + "\""
+  }
+}

@@ -1,0 +1,109 @@
+package import Foundation
+package import Hummingbird
+import HummingbirdCore
+import HummingbirdTLS
+package import Logging
+import NIOCore
+import NIOSSL
+import ServiceLifecycle
+
+/// The server: storage, routes and a socket. One a data folder.
+///
+/// A push: `ZoneRoutes` → `Gate` → `PushReader` → `GroupCommit` → `LogAppend` → `ObjectIndex`.
+/// A pull: `ZoneRoutes` → `Gate` → `ZoneNews` (long poll) → `SQLiteZoneStorage` → the entries as stored.
+package struct ReferenceServer: Sendable {
+  package let options: ServeOptions
+  package let storage: SQLiteZoneStorage
+  package let metrics: ServerMetrics
+  package let news: ZoneNews
+  private let logger: Logger
+  private let lock: FileLock
+
+  /// Opens a data folder for serving.
+  ///
+  /// - Throws: `ServerError` (`.locked` when another process serves it, `.refusedStart` for options that
+  ///   would not be safe), `SQLiteError`.
+  package init(data: URL, options: ServeOptions, logger: Logger) throws {
+    try options.check()
+    let folder = try DataFolder(data)
+    if folder.isOpenToOthers {
+      logger.warning(
+        "other users may enter the data folder; its files are closed to them",
+        metadata: ["folder": "\(data.path)", "try": "chmod 700 \(data.path)"])
+    }
+    lock = try folder.lockForServing()
+    self.options = options
+    self.logger = logger
+    metrics = ServerMetrics()
+    news = ZoneNews(waitersMax: options.limits.waitersMax)
+    storage = try SQLiteZoneStorage(
+      folder: folder, limits: options.limits, metrics: metrics, news: news, logger: logger)
+  }
+
+  /// Serves until SIGTERM or SIGINT; then answers what it is at, and closes the database.
+  ///
+  /// - Parameter onListening: called once with the URL that clients use.
+  package func run(onListening: @escaping @Sendable (String) -> Void) async throws {
+    defer { close() }
+    try await application(onListening: onListening).runService()
+  }
+
+  /// Closes the database and lets the data folder go.
+  package func close() {
+    storage.close()
+    lock.release()
+  }
+
+  /// The application, for `run` and for tests that drive it themselves.
+  package func application(
+    onListening: @escaping @Sendable (String) -> Void = { _ in }
+  ) throws -> some ApplicationProtocol {
+    let limits = options.limits
+    var configuration = HTTP1Channel.Configuration(idleTimeout: .seconds(Int64(limits.idleSeconds)))
+    configuration.httpDecoder = .init(
+      maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
+      maxHeaderFieldCount: limits.headerFieldsMax)
+    let tls = try tlsConfiguration()
+    let plain = HTTPServerBuilder.http1(configuration: configuration)
+    let host = options.host.contains(":") ? "[\(options.host)]" : options.host
+    let scheme = tls == nil ? "http" : "https"
+    return Application(
+      router: router(),
+      server: try tls.map { try .tls(plain, tlsConfiguration: $0) } ?? plain,
+      configuration: ApplicationConfiguration(
+        address: .hostname(options.host, port: options.port), serverName: "driftless",
+        availableConnectionsDelegate: ConnectionCount(
+          connectionsMax: limits.connectionsMax, metrics: metrics)),
+      onServerRunning: { channel in
+        let port = channel.localAddress?.port ?? options.port
+        onListening("\(scheme)://\(host):\(port)")
+      },
+      logger: logger)
+  }
+
+  private func router() -> Router<ServerContext> {
+    let router = Router(context: ServerContext.self)
+    router.add(middleware: ErrorReplies(metrics: metrics, limits: options.limits))
+    OperatorRoutes(storage: storage, metrics: metrics, news: news).add(to: router)
+    ZoneRoutes(storage: storage, metrics: metrics, news: news, limits: options.limits)
+      .add(to: router)
+    return router
+  }
+
+  /// TLS 1.2 or newer; nil when none is asked for.
+  private func tlsConfiguration() throws -> TLSConfiguration? {
+    guard let certificate = options.tlsCertificate, let key = options.tlsKey else { return nil }
+    do {
+      let chain = try NIOSSLCertificate.fromPEMFile(certificate.path)
+      var configuration = TLSConfiguration.makeServerConfiguration(
+        certificateChain: chain.map { .certificate($0) },
+        privateKey: .privateKey(try NIOSSLPrivateKey(file: key.path, format: .pem)))
+      configuration.minimumTLSVersion = .tlsv12
+      return configuration
+    } catch {
+      throw ServerError(
+        .refusedStart, "cannot use the TLS certificate \(certificate.path): \(error)",
+        suggestion: "Give a PEM file with the chain and a PEM file with its private key.")
+    }
+  }
+}

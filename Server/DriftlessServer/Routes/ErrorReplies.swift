@@ -1,0 +1,83 @@
+import DriftlessProtocol
+import Foundation
+import Hummingbird
+import Logging
+import NIOCore
+
+/// The outermost middleware: turns every error into the JSON of the wire, counts and logs the request.
+///
+/// The log names the route, never the URL's text or a header: no token can get into it.
+struct ErrorReplies: RouterMiddleware {
+  let metrics: ServerMetrics
+  let limits: ServerLimits
+
+  func handle(
+    _ request: Request, context: ServerContext,
+    next: (Request, ServerContext) async throws -> Response
+  ) async throws -> Response {
+    let start = ContinuousClock.now
+    var response: Response
+    var code: ServerError.Code?
+    do {
+      response = try await next(request, context)
+    } catch {
+      let error = Self.serverError(error)
+      code = error.code
+      metrics.countRefusal(error.code)
+      if error.code.status >= 500 {
+        context.logger.error("request failed", metadata: ["error": "\(error)"])
+      }
+      response = try reply(error, context)
+    }
+    let duration = ContinuousClock.now - start
+    let route = "\(request.method.rawValue.prefix(10)) \(context.endpointPath ?? "other")"
+    let known = context.endpointPath == nil ? "other" : route
+    metrics.count(route: known, status: response.status.code, duration: duration)
+    context.logger.info(
+      "request",
+      metadata: [
+        "route": "\(known)", "status": "\(response.status.code)", "code": "\(code?.name ?? "ok")",
+        "milliseconds": "\(duration / .milliseconds(1))",
+        "zone": "\(context.parameters.get("zone").map { String($0.prefix(100)) } ?? "-")",
+      ])
+    response.headers[.cacheControl] = "no-store"
+    return response
+  }
+
+  static func serverError(_ error: any Error) -> ServerError {
+    switch error {
+    case let error as ServerError: return error
+    case let error as HTTPError where error.status == .notFound:
+      return ServerError(
+        .notFound, "there is nothing at this address",
+        suggestion: "Check the server's URL: the API is under /v1/zones/NAME.")
+    case let error as ProtocolError: return ServerError(wire: error)
+    case is CancellationError: return .busy("the server stops")
+    default: return ServerError(storage: error)
+    }
+  }
+
+  private func reply(_ error: ServerError, _ context: ServerContext) throws -> Response {
+    let wire = WireError(
+      code: error.code.name, message: error.message, suggestion: error.suggestion, head: error.head)
+    var headers: HTTPFields = [.contentType: "application/json"]
+    if error.code == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
+    if error.code == .busy { headers[.retryAfter] = "\(limits.retryAfterSeconds)" }
+    let buffer = ByteBuffer(bytes: try JSONEncoder().encode(wire))
+    let status = HTTPResponse.Status(code: error.code.status)
+    guard error.closesConnection else {
+      return Response(status: status, headers: headers, body: .init(byteBuffer: buffer))
+    }
+    headers[.connection] = "close"
+    let channel = context.channel
+    let body = ResponseBody(contentLength: buffer.readableBytes) { writer in
+      try await writer.write(buffer)
+      try await writer.finish(nil)
+      // The client may still be sending. Closing both ways at once would reset the connection and could
+      // take the answer with it: say that nothing more comes, and hang up a moment later.
+      channel.close(mode: .output, promise: nil)
+      channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
+    }
+    return Response(status: status, headers: headers, body: body)
+  }
+}

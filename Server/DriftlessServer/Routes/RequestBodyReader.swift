@@ -1,0 +1,57 @@
+import Foundation
+import Hummingbird
+import Synchronization
+
+/// Reads the bodies of pushes within bounds: of each, of all together, and of time.
+final class RequestBodyReader: Sendable {
+  private let limits: ServerLimits
+  private let bytesHeld = Mutex(0)
+
+  init(limits: ServerLimits) { self.limits = limits }
+
+  /// Reads a request's body and hands it to `use`; its bytes count as held until that returns.
+  ///
+  /// - Throws: `ServerError`: `.tooLarge`, `.busy`, `.malformed` (too slow), which end the connection,
+  ///   because what is left of the body is not worth reading.
+  func withBody<Result>(
+    of request: Request, _ use: (Data) async throws -> Result
+  ) async throws -> Result {
+    if let text = request.headers[.contentLength] {
+      guard let length = Int(text), length <= limits.bodyBytesMax else { throw tooLarge }
+    }
+    var held = 0
+    defer { bytesHeld.withLock { $0 -= held } }
+    var body = Data()
+    let deadline = ContinuousClock.now + .seconds(limits.bodySeconds)
+    for try await chunk in request.body {
+      guard body.count + chunk.readableBytes <= limits.bodyBytesMax else { throw tooLarge }
+      guard ContinuousClock.now < deadline else {
+        throw ServerError(
+          .malformed, "the body took more than \(limits.bodySeconds) seconds to arrive",
+          suggestion: "Push again over a better connection."
+        ).closing()
+      }
+      guard reserve(chunk.readableBytes) else {
+        throw ServerError.busy("too many bodies arrive at one time").closing()
+      }
+      held += chunk.readableBytes
+      body.append(contentsOf: chunk.readableBytesView)
+    }
+    return try await use(body)
+  }
+
+  private func reserve(_ bytes: Int) -> Bool {
+    bytesHeld.withLock { held in
+      guard held + bytes <= limits.bodiesInMemoryBytesMax else { return false }
+      held += bytes
+      return true
+    }
+  }
+
+  private var tooLarge: ServerError {
+    ServerError(
+      .tooLarge, "the body is larger than \(limits.bodyBytesMax) bytes",
+      suggestion: "Push fewer changes at a time."
+    ).closing()
+  }
+}

@@ -1,0 +1,112 @@
+import DriftlessProtocol
+import Foundation
+import Hummingbird
+import ServiceLifecycle
+
+/// The sync API: what a zone is, push, pull.
+struct ZoneRoutes: Sendable {
+  let storage: any ZoneStorage
+  let metrics: ServerMetrics
+  let news: ZoneNews
+  let limits: ServerLimits
+  private let gate: Gate
+  private let bodies: RequestBodyReader
+  private let reader: PushReader
+
+  init(storage: any ZoneStorage, metrics: ServerMetrics, news: ZoneNews, limits: ServerLimits) {
+    self.storage = storage
+    self.metrics = metrics
+    self.news = news
+    self.limits = limits
+    gate = Gate(storage: storage)
+    bodies = RequestBodyReader(limits: limits)
+    reader = PushReader(limits: limits)
+  }
+
+  func add(to router: Router<ServerContext>) {
+    router.get("v1/zones/:zone") { request, context in
+      let zone = try await gate.admit(request.headers, zone: context.zone, verb: .read)
+      return try Self.json(
+        ZoneInfo(
+          zone: zone.name, generation: zone.generation, head: zone.head,
+          serverTimeMilliseconds: Self.now))
+    }
+    router.post("v1/zones/:zone/changes") { request, context in
+      do {
+        return try await push(request, context)
+      } catch let error as ServerError where error.code.status == 401 || error.code.status == 403 {
+        // Who may not push does not get a body read, however long it is.
+        throw request.headers[.contentLength] == "0" ? error : error.closing()
+      }
+    }
+    router.get("v1/zones/:zone/changes") { request, context in try await pull(request, context) }
+  }
+
+  // MARK: - Push
+
+  private func push(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let zone = try await gate.admit(request.headers, zone: context.zone, verb: .write)
+    return try await bodies.withBody(of: request) { body in
+      metrics.countReceived(bytes: body.count)
+      let push = try reader.read(body, nowMilliseconds: Self.now)
+      let appended = try await storage.append(push, to: zone)
+      return try Self.json(
+        PushReply(
+          sequence: appended.sequence, firstObjectNumber: appended.firstObjectNumber,
+          generation: zone.generation, serverTimeMilliseconds: Self.now))
+    }
+  }
+
+  // MARK: - Pull
+
+  private func pull(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let zone = try await gate.admit(request.headers, zone: context.zone, verb: .read)
+    let query = try PullQuery(request.uri.queryParameters, limits: limits)
+    guard query.generation == zone.generation else {
+      throw ServerError.generationChanged(zone: zone.name)
+    }
+    guard query.page.after <= zone.head else {
+      throw ServerError(
+        .generationChanged,
+        "the replica is at sequence number \(query.page.after), but the log ends at \(zone.head)",
+        suggestion: "The server was restored from an older copy: enrol the store again.",
+        head: zone.head)
+    }
+    if query.page.after == zone.head, query.waitSeconds > 0 {
+      await wait(for: zone, after: query.page.after, seconds: query.waitSeconds)
+    }
+    let page = try await storage.page(of: zone, query.page)
+    let body = PullPage.buffer(of: page, generation: zone.generation)
+    metrics.countSent(bytes: body.readableBytes)
+    return Response(
+      status: .ok, headers: PullPage.headers(of: page, generation: zone.generation),
+      body: .init(byteBuffer: body))
+  }
+
+  /// Waits until the log grows, the time is over, or the server is about to stop.
+  private func wait(for zone: ZoneRecord, after: UInt64, seconds: Int) async {
+    await cancelWhenGracefulShutdown {
+      await withTaskGroup { group in
+        group.addTask { await news.wait(zone: zone.id, after: after) }
+        group.addTask { try? await Task.sleep(for: .seconds(seconds)) }
+        await group.next()
+        group.cancelAll()
+      }
+    }
+  }
+
+  // MARK: -
+
+  private static var now: UInt64 { UInt64(max(0, Date().timeIntervalSince1970 * 1000)) }
+
+  private static func json(_ value: some Encodable) throws -> Response {
+    Response(
+      status: .ok, headers: [.contentType: "application/json"],
+      body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(value))))
+  }
+}
+
+extension ServerContext {
+  /// The zone's name in the path.
+  fileprivate var zone: String? { parameters.get("zone") }
+}

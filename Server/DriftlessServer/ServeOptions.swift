@@ -1,0 +1,54 @@
+package import Foundation
+
+/// How `driftless-server serve` was asked to serve.
+package struct ServeOptions: Sendable {
+  /// Host and port; port 0 takes a free one.
+  package var host = "127.0.0.1"
+  package var port = 8080
+  package var tlsCertificate: URL?
+  package var tlsKey: URL?
+  /// Whether tokens and data may cross a network in clear text, say behind a proxy that speaks TLS.
+  package var allowsPlaintext = false
+  package var limits = ServerLimits()
+
+  package init() {}
+
+  /// Reads `127.0.0.1:8080`, `[::1]:8080` or `localhost:0`.
+  ///
+  /// - Throws: `ServerError` (`.badName`).
+  package mutating func listen(on text: String) throws {
+    guard let colon = text.lastIndex(of: ":"), colon > text.startIndex,
+      let port = UInt16(text[text.index(after: colon)...])
+    else {
+      throw ServerError(
+        .badName, "\"\(text)\" is not an address to listen on",
+        suggestion: "Write HOST:PORT, as in 127.0.0.1:8080.")
+    }
+    host = text[..<colon].trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
+    self.port = Int(port)
+  }
+
+  package var isLoopback: Bool {
+    host == "localhost" || host == "::1" || isLoopbackIPv4
+  }
+
+  private var isLoopbackIPv4: Bool {
+    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+  }
+
+  /// - Throws: `ServerError` (`.refusedStart`) for what would not be safe.
+  package func check() throws {
+    guard (tlsCertificate == nil) == (tlsKey == nil) else {
+      throw ServerError(
+        .refusedStart, "TLS needs a certificate and its key",
+        suggestion: "Give both --tls-certificate and --tls-key.")
+    }
+    guard isLoopback || tlsCertificate != nil || allowsPlaintext else {
+      throw ServerError(
+        .refusedStart, "\(host) is not a loopback address, and without TLS tokens could be read",
+        suggestion:
+          "Give --tls-certificate and --tls-key, or --allow-plaintext when a proxy speaks TLS.")
+    }
+  }
+}

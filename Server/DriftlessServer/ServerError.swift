@@ -1,0 +1,65 @@
+/// What the server refuses or fails at: a code that programs read, words that people read, and what to do.
+package struct ServerError: Error, Sendable, CustomStringConvertible {
+  /// An open set of codes: the ones of the wire, and the ones of the command line.
+  package struct Code: Hashable, Sendable, CustomStringConvertible {
+    package let name: String
+    package let status: Int
+
+    package static let malformed = Code(name: "malformed", status: 400)
+    package static let unauthorized = Code(name: "unauthorized", status: 401)
+    package static let forbidden = Code(name: "forbidden", status: 403)
+    package static let noZone = Code(name: "no-zone", status: 404)
+    package static let notFound = Code(name: "not-found", status: 404)
+    package static let stale = Code(name: "stale", status: 409)
+    package static let generationChanged = Code(name: "generation-changed", status: 409)
+    package static let forked = Code(name: "forked", status: 409)
+    package static let numberGap = Code(name: "number-gap", status: 409)
+    package static let clockAhead = Code(name: "clock-ahead", status: 409)
+    package static let tooLarge = Code(name: "too-large", status: 413)
+    package static let storage = Code(name: "storage", status: 500)
+    package static let busy = Code(name: "busy", status: 503)
+    package static let diskFull = Code(name: "disk-full", status: 507)
+    // Of the command line only:
+    package static let badLimits = Code(name: "bad-limits", status: 400)
+    package static let badName = Code(name: "bad-name", status: 400)
+    package static let exists = Code(name: "exists", status: 409)
+    package static let locked = Code(name: "locked", status: 503)
+    package static let folder = Code(name: "folder", status: 500)
+    package static let refusedStart = Code(name: "refused-start", status: 500)
+
+    package var description: String { name }
+  }
+
+  package let code: Code
+  package let message: String
+  package let suggestion: String
+  /// The last sequence number of the zone, where that helps the client.
+  package var head: UInt64?
+  /// Whether the connection must end with the answer: the rest of the body is not worth reading.
+  package var closesConnection = false
+
+  package init(_ code: Code, _ message: String, suggestion: String, head: UInt64? = nil) {
+    self.code = code
+    self.message = message
+    self.suggestion = suggestion
+    self.head = head
+  }
+
+  package var description: String { "\(message) (\(code)). \(suggestion)" }
+
+  static func badLimits(_ message: String) -> ServerError {
+    ServerError(
+      .badLimits, message, suggestion: "Correct the file; the names are those of ServerLimits.")
+  }
+
+  static func busy(_ message: String) -> ServerError {
+    ServerError(.busy, message, suggestion: "Send the same request again after a while.")
+  }
+
+  /// The error with the connection closed after it.
+  func closing() -> ServerError {
+    var error = self
+    error.closesConnection = true
+    return error
+  }
+}

@@ -1,0 +1,87 @@
+package import Foundation
+
+/// Every bound, delay and batch size of the server in one place, each with its unit and its reason.
+///
+/// `driftless-server serve --limits FILE.json` overrides single values:
+/// `{"bodyBytesMax": 33554432, "connectionsMax": 4096}`. An unknown name or a value below 1 is refused.
+package struct ServerLimits: Sendable, Equatable {
+  /// Bytes of one push as sent (compressed). Larger ones get 413 before they are read.
+  package var bodyBytesMax = 16 << 20
+  /// Bytes that one section of a push may inflate to.
+  package var inflatedBytesMax = 64 << 20
+  /// Bytes of request bodies held in memory at one time by all requests; above it, 503.
+  package var bodiesInMemoryBytesMax = 256 << 20
+  /// Seconds that a client may take to send one body: bounds a slow sender.
+  package var bodySeconds = 120
+  /// Objects named by one push.
+  package var objectsPerPushMax = 1_000_000
+  /// Milliseconds that a transaction's time may lie ahead of this host's clock (24 hours).
+  package var clockAheadMillisecondsMax = 24 * 3600 * 1000
+  /// Bytes of log in one answer, whatever the client asks; one entry is always sent whole.
+  package var pageBytesMax = 4 << 20
+  /// Entries in one answer: bounds the work for a log of many small change sets.
+  package var pageEntriesMax = 10_000
+  /// Seconds that a long poll may wait, whatever the client asks. Below common proxy time-outs (60).
+  package var waitSecondsMax = 50
+  /// Long polls that wait at one time; further ones are answered at once.
+  package var waitersMax = 4096
+  /// Open connections; further ones wait in the listen queue.
+  package var connectionsMax = 1024
+  /// Seconds after which a connection with no request, or with half of one, is closed.
+  package var idleSeconds = 60
+  /// Bytes of all header fields of one request.
+  package var headerBytesMax = 32 << 10
+  /// Header fields of one request.
+  package var headerFieldsMax = 100
+  /// Pushes that wait for the writer; further ones get 503.
+  package var queuedPushesMax = 512
+  /// Pushes in one group commit: bounds the time until the first of the group is answered.
+  package var groupPushesMax = 64
+  /// Bytes in one group commit.
+  package var groupBytesMax = 32 << 20
+  /// Pages of write-ahead log (4 KiB each) above which the server checkpoints.
+  package var checkpointPages = 4000
+  /// Bytes of the database file; above it a push gets 507. 0 means that only the disk bounds it.
+  package var databaseBytesMax = 0
+  /// Replicas (with their incarnations) that one zone remembers.
+  package var replicasPerZoneMax = 100_000
+  /// Seconds that a refused client is asked to wait when the server is busy.
+  package var retryAfterSeconds = 1
+  /// Connections to the database that serve reads.
+  package var readers = 4
+
+  package init() {}
+
+  private static let fields: [(String, any WritableKeyPath<ServerLimits, Int> & Sendable)] = [
+    ("bodyBytesMax", \.bodyBytesMax), ("inflatedBytesMax", \.inflatedBytesMax),
+    ("bodiesInMemoryBytesMax", \.bodiesInMemoryBytesMax), ("bodySeconds", \.bodySeconds),
+    ("objectsPerPushMax", \.objectsPerPushMax),
+    ("clockAheadMillisecondsMax", \.clockAheadMillisecondsMax),
+    ("pageBytesMax", \.pageBytesMax), ("pageEntriesMax", \.pageEntriesMax),
+    ("waitSecondsMax", \.waitSecondsMax), ("waitersMax", \.waitersMax),
+    ("connectionsMax", \.connectionsMax), ("idleSeconds", \.idleSeconds),
+    ("headerBytesMax", \.headerBytesMax), ("headerFieldsMax", \.headerFieldsMax),
+    ("queuedPushesMax", \.queuedPushesMax), ("groupPushesMax", \.groupPushesMax),
+    ("groupBytesMax", \.groupBytesMax), ("checkpointPages", \.checkpointPages),
+    ("databaseBytesMax", \.databaseBytesMax), ("replicasPerZoneMax", \.replicasPerZoneMax),
+    ("retryAfterSeconds", \.retryAfterSeconds), ("readers", \.readers),
+  ]
+
+  /// The defaults, with the values that a JSON object names put in their place.
+  ///
+  /// - Throws: `ServerError` (`.badLimits`) that names the field.
+  package init(json: Data) throws {
+    guard let values = try? JSONDecoder().decode([String: Int].self, from: json) else {
+      throw ServerError.badLimits("the limits file is not a JSON object of whole numbers")
+    }
+    for (name, value) in values {
+      guard let path = Self.fields.first(where: { $0.0 == name })?.1 else {
+        throw ServerError.badLimits("the limits file names an unknown limit, \(name)")
+      }
+      guard value >= 1, value <= 1 << 40 else {
+        throw ServerError.badLimits("the limit \(name) is \(value); it must be 1 or more")
+      }
+      self[keyPath: path] = value
+    }
+  }
+}

@@ -1,0 +1,47 @@
+package import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// An advisory lock on a file of its own, let go at the latest when the process ends.
+package final class FileLock: Sendable {
+  package enum Mode: Sendable { case shared, exclusive }
+
+  private let descriptor: Int32
+
+  /// Takes the lock; nil when another holds it and `waits` is false.
+  ///
+  /// - Throws: `ServerError` (`.folder`) when the file cannot be opened or locked.
+  package init?(_ file: URL, _ mode: Mode, waits: Bool) throws {
+    let descriptor = open(file.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw Self.error(file) }
+    let operation = (mode == .shared ? LOCK_SH : LOCK_EX) | (waits ? 0 : LOCK_NB)
+    while flock(descriptor, operation) != 0 {
+      let reason = errno
+      if reason == EINTR { continue }
+      Glibc.close(descriptor)
+      if reason == EWOULDBLOCK { return nil }
+      throw Self.error(file)
+    }
+    self.descriptor = descriptor
+  }
+
+  deinit { Glibc.close(descriptor) }
+
+  /// Lets go before the object goes.
+  package func release() { flock(descriptor, LOCK_UN) }
+
+  /// Puts this process's ID into the file, for the one who is refused.
+  package func writeProcessID() {
+    let text = Array("\(getpid())\n".utf8)
+    ftruncate(descriptor, 0)
+    _ = pwrite(descriptor, text, text.count, 0)
+  }
+
+  private static func error(_ file: URL) -> ServerError {
+    ServerError(
+      .folder, "cannot lock \(file.path): \(String(cString: strerror(errno)))",
+      suggestion: "Check that the data folder belongs to the user of the server.")
+  }
+}

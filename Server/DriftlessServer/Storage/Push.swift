@@ -1,0 +1,39 @@
+package import Foundation
+
+/// A change set on its way into a log: the bytes as they came, and what the server must know of them.
+package struct Push: Sendable {
+  package let replica: UUID
+  package let incarnation: UInt32
+  package let number: UInt64
+  package let generation: UUID
+  /// The sequence number up to which the replica had applied the log.
+  package let cursor: UInt64
+  package let frame: Data
+  /// SHA-256 of the frame: tells a repeated push from another one under the same number.
+  package let digest: Data
+  package let contents: Contents
+
+  /// Which objects a push makes and touches, in zone object numbers.
+  package struct Contents: Sendable {
+    /// Identities of the new objects in the order of their numbers.
+    package var identities: [IdentityRun] = []
+    package var touches: [Touch] = []
+
+    package var newCount: UInt64 { identities.reduce(0) { $0 + $1.count } }
+  }
+
+  /// `count` identities: each is the one before it plus 1 in the last eight bytes (big-endian).
+  package struct IdentityRun: Sendable, Hashable {
+    package let first: UUID
+    package let count: UInt64
+  }
+
+  /// The same kind of change to the same properties of many objects.
+  package struct Touch: Sendable {
+    package enum Kind: Sendable { case update, delete, revive }
+    package let kind: Kind
+    package let properties: [String]
+    /// Zone object numbers of objects that existed before the push.
+    package let objects: [UInt64]
+  }
+}

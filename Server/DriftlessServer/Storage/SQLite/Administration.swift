@@ -1,0 +1,132 @@
+import DriftlessSQLite
+import Foundation
+
+/// What an operator does to a data folder, while the server runs or not: zones and tokens.
+///
+/// It writes the server's database from a process of its own; the server sees it at the next request.
+package struct Administration {
+  private let connection: SQLiteConnection
+  private let folder: DataFolder
+
+  /// - Throws: `ServerError` or `SQLiteError` when the folder cannot be opened.
+  package init(folder: DataFolder) throws {
+    self.folder = folder
+    let lock = try FileLock(folder.writeLock, .shared, waits: true)
+    defer { lock?.release() }
+    connection = try SQLiteConnection(path: folder.database.path, mode: .readWriteCreate)
+    connection.busyTimeoutMilliseconds = 10_000
+    try ServerSchema.apply(to: connection)
+  }
+
+  package func close() { connection.close() }
+
+  package func zones() throws -> [ZoneRecord] { try connection.zones() }
+
+  package func tokens() throws -> [TokenRecord] { try connection.tokens() }
+
+  /// Creates a zone with an empty log and a new generation.
+  ///
+  /// - Throws: `ServerError`: `.badName`, `.exists`.
+  package func createZone(_ name: String) throws -> ZoneRecord {
+    guard ZoneName.isValid(name) else {
+      throw ServerError(
+        .badName, "\"\(name)\" is not the name of a zone",
+        suggestion: "Use 1 to 100 letters, digits, '-', '_' or '.', first a letter or digit.")
+    }
+    return try write {
+      guard try connection.zone(named: name) == nil else {
+        throw ServerError(
+          .exists, "the zone \(name) exists already",
+          suggestion: "Make a token for it: driftless-server token create --zone \(name)")
+      }
+      let count = try connection.integer("SELECT coalesce(max(id), 0) FROM zone") ?? 0
+      guard count < LogPosition.zoneMax else {
+        throw ServerError(
+          .tooLarge, "the server has no room for another zone",
+          suggestion: "Start another server on a data folder of its own.")
+      }
+      let insert = try connection.prepare("INSERT INTO zone VALUES(?, ?, ?, 0, 1, ?)")
+      defer { insert.reset() }
+      insert.bind(count + 1, at: 1)
+      insert.bind(name, at: 2)
+      insert.bind(UUID().bytes, at: 3)
+      insert.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 4)
+      _ = try insert.step()
+      return try existingZone(name)
+    }
+  }
+
+  /// Makes a token. Its text is known only now: the database keeps a hash of it.
+  ///
+  /// - Throws: `ServerError` (`.noZone`).
+  package func createToken(zone name: String, verbs: Verbs) throws -> AccessToken {
+    try write {
+      let zone = try existingZone(name)
+      let token = AccessToken.mint()
+      let insert = try connection.prepare("INSERT INTO token VALUES(?, ?, ?, ?, ?, NULL)")
+      defer { insert.reset() }
+      insert.bind(token.id, at: 1)
+      insert.bind(token.hash, at: 2)
+      insert.bind(zone.id, at: 3)
+      insert.bind(verbs.rawValue, at: 4)
+      insert.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 5)
+      _ = try insert.step()
+      return token
+    }
+  }
+
+  /// Makes a token worthless from the next request on.
+  ///
+  /// - Throws: `ServerError` (`.notFound`).
+  package func revokeToken(id: String) throws {
+    try write {
+      let update = try connection.prepare(
+        "UPDATE token SET revoked_ms = coalesce(revoked_ms, ?) WHERE id = ?")
+      defer { update.reset() }
+      update.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 1)
+      update.bind(id, at: 2)
+      _ = try update.step()
+      guard try connection.integer("SELECT changes()") ?? 0 > 0 else {
+        throw ServerError(
+          .notFound, "there is no token with the ID \(id)",
+          suggestion: "See the IDs: driftless-server token list")
+      }
+    }
+  }
+
+  private func existingZone(_ name: String) throws -> ZoneRecord {
+    guard let zone = try connection.zone(named: name) else {
+      throw ServerError(
+        .noZone, "there is no zone \(name)",
+        suggestion: "Create it: driftless-server zone create \(name)")
+    }
+    return zone
+  }
+
+  private func write<Result>(_ body: () throws -> Result) throws -> Result {
+    let lock = try FileLock(folder.writeLock, .shared, waits: true)
+    defer { lock?.release() }
+    try connection.execute("BEGIN IMMEDIATE")
+    do {
+      let result = try body()
+      try connection.execute("COMMIT")
+      return result
+    } catch {
+      try? connection.execute("ROLLBACK")
+      throw error
+    }
+  }
+}
+
+/// What may be the name of a zone: it stands in URLs and logs as it is.
+package enum ZoneName {
+  package static func isValid(_ name: some StringProtocol) -> Bool {
+    func isAlphanumeric(_ byte: UInt8) -> Bool {
+      (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
+    }
+    guard let first = name.utf8.first, name.utf8.count <= 100, isAlphanumeric(first) else {
+      return false
+    }
+    return name.utf8.allSatisfy { isAlphanumeric($0) || $0 == 45 || $0 == 46 || $0 == 95 }
+  }
+}

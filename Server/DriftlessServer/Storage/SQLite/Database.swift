@@ -1,0 +1,76 @@
+import Dispatch
+package import DriftlessSQLite
+import Synchronization
+
+/// One connection with a thread of its own: SQLite blocks, and the threads that serve requests must not.
+package final class Database: Sendable {
+  private let path: String
+  private let prepare: @Sendable (SQLiteConnection) throws -> Void
+  private let queue: DispatchQueue
+  private let connection: Mutex<SQLiteConnection?>
+
+  /// Opens the file, creating it when it is not there.
+  ///
+  /// - Parameter prepare: sets the connection up, now and whenever it is opened again.
+  package init(
+    path: String, label: String, prepare: @escaping @Sendable (SQLiteConnection) throws -> Void
+  ) throws {
+    self.path = path
+    self.prepare = prepare
+    queue = DispatchQueue(label: "driftless.database.\(label)")
+    connection = Mutex(nil)
+    try run { _ in }
+  }
+
+  /// Runs `body` on the calling thread, as soon as the connection is free.
+  package func run<Result: Sendable>(_ body: (SQLiteConnection) throws -> Result) throws -> Result {
+    try connection.withLock { slot in
+      let open = try slot ?? Self.open(path, prepare)
+      slot = open
+      do {
+        return try body(open)
+      } catch let error as SQLiteError where Self.isBroken(error) {
+        // After a failed write or sync the state of the file is unknown to this connection: a later
+        // success would prove nothing. A fresh connection reads what the disk really holds.
+        open.close()
+        slot = nil
+        throw error
+      }
+    }
+  }
+
+  /// Runs `body` on the connection's thread.
+  package func perform<Result: Sendable>(
+    _ body: @escaping @Sendable (SQLiteConnection) throws -> Result
+  ) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+      queue.async {
+        continuation.resume(with: Swift.Result { try self.run(body) })
+      }
+    }
+  }
+
+  /// Calls `body` on the connection's thread, later.
+  package func later(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
+
+  package func close() {
+    connection.withLock { slot in
+      slot?.close()
+      slot = nil
+    }
+  }
+
+  private static func open(
+    _ path: String, _ prepare: @Sendable (SQLiteConnection) throws -> Void
+  ) throws -> SQLiteConnection {
+    let connection = try SQLiteConnection(path: path, mode: .readWriteCreate)
+    connection.busyTimeoutMilliseconds = 10_000
+    try prepare(connection)
+    return connection
+  }
+
+  /// SQLITE_IOERR (10), SQLITE_CORRUPT (11), SQLITE_NOTADB (26).
+  private static func isBroken(_ error: SQLiteError) -> Bool {
+    [10, 11, 26].contains(error.primaryCode)
+  }
+}

@@ -1,0 +1,154 @@
+import DriftlessSQLite
+import Foundation
+import Logging
+import Synchronization
+
+/// One writer for all pushes. While the disk syncs one group, the next gathers; so the more push at once,
+/// the fewer syncs each costs. A push is answered when its group is on disk.
+///
+/// Within a group each push has a savepoint: one that is refused leaves no trace and harms no other.
+final class GroupCommit: Sendable {
+  private struct Pending: Sendable {
+    let push: Push
+    let zone: ZoneRecord
+    let answer: CheckedContinuation<Appended, any Error>
+  }
+
+  private struct Queue {
+    var waiting: [Pending] = []
+    var isDraining = false
+  }
+
+  private let queue = Mutex(Queue())
+  private let database: Database
+  private let checkpointer: Checkpointer
+  private let limits: ServerLimits
+  private let metrics: ServerMetrics
+  private let news: ZoneNews
+  private let logger: Logger
+
+  init(
+    database: Database, checkpointer: Checkpointer, limits: ServerLimits, metrics: ServerMetrics,
+    news: ZoneNews, logger: Logger
+  ) {
+    self.database = database
+    self.checkpointer = checkpointer
+    self.limits = limits
+    self.metrics = metrics
+    self.news = news
+    self.logger = logger
+  }
+
+  func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
+    try await withCheckedThrowingContinuation { answer in
+      let action: Action = queue.withLock { queue in
+        guard queue.waiting.count < limits.queuedPushesMax else { return .refuse }
+        queue.waiting.append(Pending(push: push, zone: zone, answer: answer))
+        defer { queue.isDraining = true }
+        return queue.isDraining ? .none : .drain
+      }
+      switch action {
+      case .none: break
+      case .drain: database.later { self.drain() }
+      case .refuse: answer.resume(throwing: ServerError.busy("too many pushes wait for the disk"))
+      }
+    }
+  }
+
+  private enum Action { case none, drain, refuse }
+
+  /// Commits groups until nothing waits. Runs on the writer's thread.
+  private func drain() {
+    while let group = nextGroup() {
+      commit(group)
+      checkpointer.checkpointIfDue(database, logger: logger)
+    }
+  }
+
+  private func nextGroup() -> [Pending]? {
+    queue.withLock { queue in
+      var bytes = 0
+      let count = queue.waiting.prefix(limits.groupPushesMax).prefix { pending in
+        defer { bytes += pending.push.frame.count }
+        return bytes == 0 || bytes + pending.push.frame.count <= limits.groupBytesMax
+      }.count
+      guard count > 0 else {
+        queue.isDraining = false
+        return nil
+      }
+      defer { queue.waiting.removeFirst(count) }
+      return Array(queue.waiting.prefix(count))
+    }
+  }
+
+  private func commit(_ group: [Pending]) {
+    do {
+      let outcomes = try database.run { try self.apply(group, on: $0) }
+      metrics.countCommit(pushes: group.count)
+      for (pending, outcome) in zip(group, outcomes) {
+        if case .success(let appended) = outcome, !appended.isRepeat {
+          news.publish(zone: pending.zone.id, head: appended.sequence)
+        }
+        pending.answer.resume(with: outcome)
+      }
+    } catch  where group.count > 1 {
+      // The transaction as a whole failed, say because the disk is full: one that is too large for it
+      // must not take the others with it.
+      for pending in group { commit([pending]) }
+    } catch {
+      logger.error("a push could not be stored", metadata: ["error": "\(error)"])
+      for pending in group { pending.answer.resume(throwing: ServerError(storage: error)) }
+    }
+  }
+
+  /// All pushes of a group in one transaction.
+  private func apply(_ group: [Pending], on connection: SQLiteConnection) throws
+    -> [Result<Appended, any Error>]
+  {
+    let properties = PropertyNames()
+    try connection.execute("BEGIN IMMEDIATE")
+    do {
+      let append = LogAppend(
+        connection: connection, properties: properties, limits: limits,
+        nowMilliseconds: Int64(Date().timeIntervalSince1970 * 1000))
+      let outcomes = try group.map { pending -> Result<Appended, any Error> in
+        try connection.execute("SAVEPOINT push")
+        do {
+          let appended = try append.append(pending.push, to: pending.zone)
+          try connection.execute("RELEASE push")
+          return .success(appended)
+        } catch let error as ServerError where error.code != .storage {
+          properties.forget()
+          try connection.execute("ROLLBACK TO push")
+          try connection.execute("RELEASE push")
+          return .failure(error)
+        }
+      }
+      try connection.execute("COMMIT")
+      return outcomes
+    } catch {
+      // Some errors (a full disk) have rolled back already; then this says so, and that is all right.
+      try? connection.execute("ROLLBACK")
+      throw error
+    }
+  }
+}
+
+extension ServerError {
+  /// What a client is told of an error of the database.
+  init(storage error: any Error) {
+    switch error {
+    case let error as ServerError: self = error
+    case let error as SQLiteError where error.primaryCode == 13:
+      self.init(
+        .diskFull, "the server's disk is full; nothing of the push was stored",
+        suggestion: "Nothing is lost here: tell the operator, and push again when there is room.")
+    case let error as SQLiteError where error.primaryCode == 5:
+      self = .busy("the server's database is busy")
+    default:
+      self.init(
+        .storage, "the server could not store or read its data",
+        suggestion: "Try again later; the operator finds the reason in the server's log.")
+    }
+  }
+}

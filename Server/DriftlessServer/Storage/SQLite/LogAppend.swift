@@ -1,0 +1,195 @@
+import DriftlessSQLite
+import Foundation
+
+/// What happens to one push inside the database transaction: is it a repeat, is it stale, and if
+/// neither, its place in the log and in the index.
+struct LogAppend {
+  let connection: SQLiteConnection
+  let properties: PropertyNames
+  let limits: ServerLimits
+  let nowMilliseconds: Int64
+
+  /// - Throws: `ServerError`; the caller rolls back to before the push.
+  func append(_ push: Push, to record: ZoneRecord) throws -> Appended {
+    let zone = try current(record, push)
+    let replica = try replica(of: push, zone: zone)
+    if let answer = try repeated(push, replica) { return answer }
+    guard push.cursor <= zone.head else {
+      throw ServerError(
+        .generationChanged,
+        "the push was made at sequence number \(push.cursor), but the log ends at \(zone.head)",
+        suggestion: "The server was restored from an older copy: enrol the store again.",
+        head: zone.head)
+    }
+    let sequence = zone.head + 1
+    let isLast = sequence >= LogPosition.numberMax
+    guard !isLast, zone.nextObject + push.contents.newCount < LogPosition.numberMax else {
+      throw ServerError(
+        .tooLarge, "the log of zone \(record.name) is full", suggestion: "Create a new zone.")
+    }
+    var index = ObjectIndex(
+      connection: connection, properties: properties, zone: record.id,
+      nextObject: zone.nextObject, cursor: push.cursor, head: zone.head, sequence: sequence,
+      own: try ownFrames(replica.id, after: push.cursor, zone: record.id))
+    try index.prepare()
+    try IdentityIndex(connection: connection, zone: record.id, head: zone.head)
+      .insert(push.contents.identities, firstNumber: zone.nextObject)
+    for touch in push.contents.touches { try index.apply(touch) }
+    try store(push, sequence: sequence, replica: replica.id, zone: zone)
+    return Appended(sequence: sequence, firstObjectNumber: zone.nextObject, isRepeat: false)
+  }
+
+  // MARK: - Zone
+
+  private struct Zone {
+    let id: Int64
+    let head: UInt64
+    let nextObject: UInt64
+  }
+
+  private func current(_ record: ZoneRecord, _ push: Push) throws -> Zone {
+    let statement = try connection.prepare(
+      "SELECT generation, head, next_object FROM zone WHERE id = ?")
+    defer { statement.reset() }
+    statement.bind(record.id, at: 1)
+    guard try statement.step() else {
+      throw ServerError(
+        .noZone, "there is no zone \(record.name)", suggestion: "Ask the operator for its name.")
+    }
+    guard UUID(bytes: statement.data(0)) == push.generation else {
+      throw ServerError.generationChanged(zone: record.name)
+    }
+    return Zone(
+      id: record.id, head: UInt64(clamping: statement.int64(1)),
+      nextObject: UInt64(clamping: statement.int64(2)))
+  }
+
+  // MARK: - Replica and repeats
+
+  private struct Replica {
+    let id: Int64
+    let lastPush: UInt64
+  }
+
+  private func replica(of push: Push, zone: Zone) throws -> Replica {
+    try checkOwnership(of: push.replica, zone: zone.id)
+    if let row = try connection.replicaRow(push.replica, push.incarnation) {
+      return Replica(id: row.id, lastPush: row.lastPush)
+    }
+    let count = try connection.prepare("SELECT count(*) FROM replica WHERE zone = ?")
+    defer { count.reset() }
+    count.bind(zone.id, at: 1)
+    guard try count.step(), count.int64(0) < Int64(limits.replicasPerZoneMax) else {
+      throw ServerError(
+        .tooLarge, "the zone already knows \(limits.replicasPerZoneMax) replicas",
+        suggestion: "Enrol into another zone, or ask the operator to raise replicasPerZoneMax.")
+    }
+    let insert = try connection.prepare(
+      "INSERT INTO replica(zone, uuid, incarnation, last_push) VALUES(?, ?, ?, 0)")
+    defer { insert.reset() }
+    insert.bind(zone.id, at: 1)
+    insert.bind(push.replica.bytes, at: 2)
+    insert.bind(Int64(push.incarnation), at: 3)
+    _ = try insert.step()
+    return Replica(id: connection.lastInsertRowID, lastPush: 0)
+  }
+
+  /// A replica lives in one zone: a token of another zone cannot speak in its name.
+  private func checkOwnership(of replica: UUID, zone: Int64) throws {
+    let statement = try connection.prepare(
+      "SELECT 1 FROM replica WHERE uuid = ? AND zone <> ? LIMIT 1")
+    defer { statement.reset() }
+    statement.bind(replica.bytes, at: 1)
+    statement.bind(zone, at: 2)
+    guard try !statement.step() else {
+      throw ServerError(
+        .forbidden, "the replica belongs to another zone",
+        suggestion: "Enrol the store again, so that it gets a replica ID of its own.")
+    }
+  }
+
+  /// The answer that this push got before; nil when it is the next one.
+  private func repeated(_ push: Push, _ replica: Replica) throws -> Appended? {
+    guard push.number <= replica.lastPush else {
+      guard push.number == replica.lastPush + 1 else {
+        throw ServerError(
+          .numberGap,
+          "push number \(push.number) does not follow \(replica.lastPush), the last one known here",
+          suggestion: "The server lost pushes, or the store is a copy: enrol the store again.")
+      }
+      return nil
+    }
+    let statement = try connection.prepare(
+      "SELECT position, first_object, digest FROM log WHERE replica = ? AND number = ?")
+    defer { statement.reset() }
+    statement.bind(replica.id, at: 1)
+    statement.bind(Int64(clamping: push.number), at: 2)
+    guard try statement.step(), statement.data(2) == push.digest else {
+      throw ServerError(
+        .forked, "push number \(push.number) of this replica was something else",
+        suggestion: "The store is a copy or was restored: give it a new incarnation.")
+    }
+    return Appended(
+      sequence: LogPosition.number(statement.int64(0)),
+      firstObjectNumber: UInt64(clamping: statement.int64(1)), isRepeat: true)
+  }
+
+  /// The replica's own change sets above the cursor that it pushes on: it knows what they say.
+  private func ownFrames(_ replica: Int64, after cursor: UInt64, zone: Int64) throws -> OwnFrames {
+    let statement = try connection.prepare(
+      """
+      SELECT position, first_object, new_objects FROM log
+      WHERE replica = ? AND position > ? ORDER BY number DESC LIMIT 100000
+      """)
+    defer { statement.reset() }
+    statement.bind(replica, at: 1)
+    statement.bind(LogPosition.of(zone: zone, number: cursor), at: 2)
+    var own = OwnFrames()
+    while try statement.step() {
+      own.add(
+        sequence: LogPosition.number(statement.int64(0)),
+        firstObject: UInt64(clamping: statement.int64(1)),
+        count: UInt64(clamping: statement.int64(2)))
+    }
+    return own
+  }
+
+  // MARK: - Log
+
+  private func store(_ push: Push, sequence: UInt64, replica: Int64, zone: Zone) throws {
+    let insert = try connection.prepare("INSERT INTO log VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+    defer { insert.reset() }
+    insert.bind(LogPosition.of(zone: zone.id, number: sequence), at: 1)
+    insert.bind(replica, at: 2)
+    insert.bind(Int64(clamping: push.number), at: 3)
+    insert.bind(Int64(clamping: zone.nextObject), at: 4)
+    insert.bind(Int64(clamping: push.contents.newCount), at: 5)
+    insert.bind(nowMilliseconds, at: 6)
+    insert.bind(push.digest, at: 7)
+    insert.bind(Int64(push.frame.count), at: 8)
+    insert.bind(push.frame.prefix(128), at: 9)
+    insert.bind(push.frame.dropFirst(128), at: 10)
+    _ = try insert.step()
+
+    let head = try connection.prepare("UPDATE zone SET head = ?, next_object = ? WHERE id = ?")
+    defer { head.reset() }
+    head.bind(Int64(clamping: sequence), at: 1)
+    head.bind(Int64(clamping: zone.nextObject + push.contents.newCount), at: 2)
+    head.bind(zone.id, at: 3)
+    _ = try head.step()
+
+    let last = try connection.prepare("UPDATE replica SET last_push = ? WHERE id = ?")
+    defer { last.reset() }
+    last.bind(Int64(clamping: push.number), at: 1)
+    last.bind(replica, at: 2)
+    _ = try last.step()
+  }
+}
+
+extension ServerError {
+  static func generationChanged(zone: String) -> ServerError {
+    ServerError(
+      .generationChanged, "the zone \(zone) has another generation than the replica knows",
+      suggestion: "The zone was restored or created anew: enrol the store again.")
+  }
+}

@@ -1,0 +1,129 @@
+import DriftlessSQLite
+import Foundation
+
+/// Reads of zones, tokens and logs; each is one statement, so one snapshot.
+extension SQLiteConnection {
+  func zone(named name: String) throws -> ZoneRecord? {
+    let statement = try prepare("SELECT id, name, generation, head FROM zone WHERE name = ?")
+    defer { statement.reset() }
+    statement.bind(name, at: 1)
+    return try statement.step() ? try zoneRecord(statement) : nil
+  }
+
+  func zones() throws -> [ZoneRecord] {
+    let statement = try prepare("SELECT id, name, generation, head FROM zone ORDER BY name")
+    defer { statement.reset() }
+    var zones: [ZoneRecord] = []
+    while try statement.step() { zones.append(try zoneRecord(statement)) }
+    return zones
+  }
+
+  private func zoneRecord(_ statement: SQLiteStatement) throws -> ZoneRecord {
+    guard let generation = UUID(bytes: statement.data(2)) else {
+      throw ServerError(
+        .storage, "the generation of zone \(statement.string(1)) is damaged",
+        suggestion: "Restore the database from its backup.")
+    }
+    return ZoneRecord(
+      id: statement.int64(0), name: statement.string(1), generation: generation,
+      head: UInt64(clamping: statement.int64(3)))
+  }
+
+  private static let tokenColumns = """
+    SELECT token.id, token.hash, token.zone, zone.name, token.verbs, token.created_ms,
+      token.revoked_ms FROM token JOIN zone ON zone.id = token.zone
+    """
+
+  func token(id: String) throws -> TokenRecord? {
+    let statement = try prepare(Self.tokenColumns + " WHERE token.id = ?")
+    defer { statement.reset() }
+    statement.bind(id, at: 1)
+    return try statement.step() ? tokenRecord(statement) : nil
+  }
+
+  func tokens() throws -> [TokenRecord] {
+    let statement = try prepare(
+      Self.tokenColumns + " ORDER BY zone.name, token.created_ms, token.id")
+    defer { statement.reset() }
+    var tokens: [TokenRecord] = []
+    while try statement.step() { tokens.append(tokenRecord(statement)) }
+    return tokens
+  }
+
+  private func tokenRecord(_ statement: SQLiteStatement) -> TokenRecord {
+    TokenRecord(
+      id: statement.string(0), hash: statement.data(1), zoneID: statement.int64(2),
+      zoneName: statement.string(3), verbs: Verbs(rawValue: statement.int64(4)),
+      createdMilliseconds: statement.int64(5),
+      revokedMilliseconds: statement.isNull(6) ? nil : statement.int64(6))
+  }
+
+  /// Entries after a sequence number, until the bytes are used up; at least one, if there is one.
+  func page(of zone: ZoneRecord, _ request: PageRequest) throws -> LogPage {
+    let own = try request.own.flatMap { try replicaRow($0.replica, $0.incarnation)?.id }
+    let statement = try prepare(
+      """
+      SELECT position, first_object, size, header,
+        CASE WHEN replica = ?1 AND number <= ?2 THEN NULL ELSE body END
+      FROM log WHERE position > ?3 AND position < ?4 ORDER BY position LIMIT ?5
+      """)
+    defer { statement.reset() }
+    statement.bind(own ?? -1, at: 1)
+    statement.bind(Int64(clamping: request.own?.through ?? 0), at: 2)
+    statement.bind(LogPosition.of(zone: zone.id, number: request.after), at: 3)
+    statement.bind(LogPosition.of(zone: zone.id + 1, number: 0), at: 4)
+    statement.bind(Int64(request.entriesMax), at: 5)
+    var entries: [LogEntry] = []
+    var size = 0
+    while try statement.step() {
+      let isHeaderOnly = statement.isNull(4)
+      let next = isHeaderOnly ? 128 : Int(statement.int64(2))
+      guard entries.isEmpty || size + next <= request.bytesMax else { break }
+      size += next
+      entries.append(
+        LogEntry(
+          sequence: LogPosition.number(statement.int64(0)),
+          firstObjectNumber: UInt64(clamping: statement.int64(1)),
+          bytes: isHeaderOnly ? statement.data(3) : statement.data(3) + statement.data(4),
+          isHeaderOnly: isHeaderOnly))
+    }
+    // The head read earlier may be behind the entries that this snapshot saw.
+    return LogPage(entries: entries, head: max(zone.head, entries.last?.sequence ?? 0))
+  }
+
+  func replicaRow(_ replica: UUID, _ incarnation: UInt32) throws
+    -> (id: Int64, zone: Int64, lastPush: UInt64)?
+  {
+    let statement = try prepare(
+      "SELECT id, zone, last_push FROM replica WHERE uuid = ? AND incarnation = ?")
+    defer { statement.reset() }
+    statement.bind(replica.bytes, at: 1)
+    statement.bind(Int64(incarnation), at: 2)
+    guard try statement.step() else { return nil }
+    return (statement.int64(0), statement.int64(1), UInt64(clamping: statement.int64(2)))
+  }
+}
+
+/// A row ID that holds a zone and a number in it: 23 bits and 40 bits.
+enum LogPosition {
+  /// One zone's log ends here: at 1,000 change sets a second, after 35 years.
+  static let numberMax: UInt64 = (1 << 40) - 1
+  static let zoneMax: Int64 = (1 << 22) - 1
+
+  static func of(zone: Int64, number: UInt64) -> Int64 {
+    zone << 40 | Int64(clamping: min(number, numberMax))
+  }
+
+  static func number(_ position: Int64) -> UInt64 { UInt64(clamping: position) & numberMax }
+}
+
+extension UUID {
+  init?(bytes: Data) {
+    guard bytes.count == 16 else { return nil }
+    var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    withUnsafeMutableBytes(of: &value) { $0.copyBytes(from: bytes) }
+    self.init(uuid: value)
+  }
+
+  var bytes: Data { withUnsafeBytes(of: uuid) { Data($0) } }
+}

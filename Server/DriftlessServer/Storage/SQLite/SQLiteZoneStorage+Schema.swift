@@ -1,0 +1,82 @@
+import DriftlessSQLite
+
+/// The database `driftless.sqlite` of a server's data folder.
+///
+/// `zone`        one row a zone: generation, last sequence number, next free object number.
+/// `token`       one row a token: SHA-256 of the secret, zone, verbs, when revoked.
+/// `replica`     one row a (zone, replica, incarnation): number of its last push.
+/// `log`         one row a change set. `position` = zone << 40 | sequence, so that a range of the log is
+///               a range of row IDs. The frame lies in two pieces, so that its header can be read alone.
+/// `identity`    one row a run of identities inserted together: from an identity to its object number.
+/// `object`      one row an object that was touched after its insert. `position` = zone << 40 | number.
+///               `base`: sequence number that set the whole row, 0 = its insert; `deleted`: sequence
+///               number of its delete, 0 = alive; `properties`: `PropertySequences` set after `base`.
+/// `property`    names of properties, so that the index holds small numbers.
+enum ServerSchema {
+  static let version: Int64 = 1
+
+  static let statements = [
+    """
+    CREATE TABLE zone(
+      id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, generation BLOB NOT NULL,
+      head INTEGER NOT NULL, next_object INTEGER NOT NULL, created_ms INTEGER NOT NULL)
+    """,
+    """
+    CREATE TABLE token(
+      id TEXT PRIMARY KEY, hash BLOB NOT NULL, zone INTEGER NOT NULL REFERENCES zone(id),
+      verbs INTEGER NOT NULL, created_ms INTEGER NOT NULL, revoked_ms INTEGER) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE replica(
+      id INTEGER PRIMARY KEY, zone INTEGER NOT NULL REFERENCES zone(id), uuid BLOB NOT NULL,
+      incarnation INTEGER NOT NULL, last_push INTEGER NOT NULL, UNIQUE(uuid, incarnation))
+    """,
+    """
+    CREATE TABLE log(
+      position INTEGER PRIMARY KEY, replica INTEGER NOT NULL, number INTEGER NOT NULL,
+      first_object INTEGER NOT NULL, new_objects INTEGER NOT NULL, received_ms INTEGER NOT NULL,
+      digest BLOB NOT NULL, size INTEGER NOT NULL, header BLOB NOT NULL, body BLOB NOT NULL)
+    """,
+    "CREATE UNIQUE INDEX log_replica ON log(replica, number)",
+    """
+    CREATE TABLE identity(
+      zone INTEGER NOT NULL, first BLOB NOT NULL, count INTEGER NOT NULL, number INTEGER NOT NULL,
+      PRIMARY KEY(zone, first)) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE object(
+      position INTEGER PRIMARY KEY, base INTEGER NOT NULL, deleted INTEGER NOT NULL,
+      properties BLOB NOT NULL)
+    """,
+    "CREATE TABLE property(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+    "PRAGMA user_version = \(version)",
+  ]
+
+  /// Creates the tables in a new file; refuses a file of a newer version.
+  static func apply(to connection: SQLiteConnection) throws {
+    try connection.execute("BEGIN IMMEDIATE")
+    do {
+      switch try connection.integer("PRAGMA user_version") ?? 0 {
+      case 0: for statement in statements { try connection.execute(statement) }
+      case version: break
+      case let other:
+        throw ServerError(
+          .folder, "the data folder has version \(other); this program reads version \(version)",
+          suggestion: "Use the program that wrote it, or a newer one.")
+      }
+      try connection.execute("COMMIT")
+    } catch {
+      try? connection.execute("ROLLBACK")
+      throw error
+    }
+  }
+}
+
+extension SQLiteConnection {
+  /// The first column of the first row, as an integer.
+  func integer(_ sql: String) throws -> Int64? {
+    let statement = try prepare(sql)
+    defer { statement.reset() }
+    return try statement.step() ? statement.int64(0) : nil
+  }
+}

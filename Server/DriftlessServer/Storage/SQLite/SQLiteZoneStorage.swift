@@ -1,0 +1,65 @@
+import DriftlessSQLite
+import Foundation
+package import Logging
+
+/// Zones in one SQLite file: the server's embedded default.
+///
+/// A push goes through `GroupCommit`, which gathers what arrives while the disk syncs the one before;
+/// `LogAppend` says what happens to it inside the transaction. Reads have connections of their own.
+package final class SQLiteZoneStorage: ZoneStorage {
+  package let folder: DataFolder
+  package let limits: ServerLimits
+  package let metrics: ServerMetrics
+  let writer: Database
+  private let readers: [Database]
+  private let commits: GroupCommit
+  private let turn = Turn()
+
+  /// Opens the database of a data folder, creating it when it is new.
+  ///
+  /// - Throws: `ServerError` or `SQLiteError`.
+  package init(
+    folder: DataFolder, limits: ServerLimits = .init(), metrics: ServerMetrics = .init(),
+    news: ZoneNews? = nil, logger: Logger = Logger(label: "storage")
+  ) throws {
+    self.folder = folder
+    self.limits = limits
+    self.metrics = metrics
+    let pages = limits.databaseBytesMax / 4096
+    writer = try Database(path: folder.database.path, label: "writer") { connection in
+      try ServerSchema.apply(to: connection)
+      if pages > 0 { try connection.execute("PRAGMA max_page_count=\(pages)") }
+    }
+    readers = try (0..<max(1, limits.readers)).map {
+      try Database(path: folder.database.path, label: "reader\($0)") { _ in }
+    }
+    commits = GroupCommit(
+      database: writer, checkpointer: Checkpointer(folder: folder, limits: limits), limits: limits,
+      metrics: metrics, news: news ?? ZoneNews(waitersMax: limits.waitersMax), logger: logger)
+  }
+
+  /// Closes every connection. What was acknowledged is on disk already.
+  package func close() {
+    writer.close()
+    for reader in readers { reader.close() }
+  }
+
+  package func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
+    try await commits.append(push, to: zone)
+  }
+
+  package func zone(named name: String) async throws -> ZoneRecord? {
+    try await reader.perform { try $0.zone(named: name) }
+  }
+
+  package func token(id: String) async throws -> TokenRecord? {
+    try await reader.perform { try $0.token(id: id) }
+  }
+
+  package func page(of zone: ZoneRecord, _ request: PageRequest) async throws -> LogPage {
+    try await reader.perform { try $0.page(of: zone, request) }
+  }
+
+  /// One of the readers, in turn.
+  private var reader: Database { readers[turn.next(readers.count)] }
+}

@@ -1,0 +1,67 @@
+import Synchronization
+
+/// Tells those who wait for a zone's log to grow that it did: the long polls.
+package final class ZoneNews: Sendable {
+  private struct State {
+    var nextWaiter: UInt64 = 0
+    var waiters: [Int64: [UInt64: Waiter]] = [:]
+    var count = 0
+  }
+
+  private struct Waiter {
+    let after: UInt64
+    let continuation: CheckedContinuation<Void, Never>
+  }
+
+  private let state = Mutex(State())
+  private let heads = Mutex<[Int64: UInt64]>([:])
+  private let waitersMax: Int
+
+  package init(waitersMax: Int) { self.waitersMax = waitersMax }
+
+  /// How many wait now.
+  package var waiting: Int { state.withLock { $0.count } }
+
+  /// Says that a zone's log now ends at `head`.
+  package func publish(zone: Int64, head: UInt64) {
+    heads.withLock { $0[zone] = max($0[zone] ?? 0, head) }
+    let woken = state.withLock { state in
+      let reached = state.waiters[zone, default: [:]].filter { $0.value.after < head }
+      for id in reached.keys { state.waiters[zone]?[id] = nil }
+      if state.waiters[zone]?.isEmpty == true { state.waiters[zone] = nil }
+      state.count -= reached.count
+      return reached.values.map(\.continuation)
+    }
+    for continuation in woken { continuation.resume() }
+  }
+
+  /// Returns when the zone's log has grown past `after`, when the task is cancelled, or at once when
+  /// too many wait already.
+  package func wait(zone: Int64, after: UInt64) async {
+    let id = state.withLock { state in
+      state.nextWaiter += 1
+      return state.nextWaiter
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let resumesNow = state.withLock { state in
+          let grown = heads.withLock { $0[zone] ?? 0 } > after
+          // Cancellation that came first finds no waiter; this check then sees it.
+          if grown || Task.isCancelled || state.count >= waitersMax { return true }
+          state.waiters[zone, default: [:]][id] = Waiter(after: after, continuation: continuation)
+          state.count += 1
+          return false
+        }
+        if resumesNow { continuation.resume() }
+      }
+    } onCancel: {
+      let waiter = state.withLock { state in
+        let waiter = state.waiters[zone]?.removeValue(forKey: id)
+        if waiter != nil { state.count -= 1 }
+        if state.waiters[zone]?.isEmpty == true { state.waiters[zone] = nil }
+        return waiter
+      }
+      waiter?.continuation.resume()
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import ArgumentParser
+import DriftlessServer
+import Foundation
+
+/// What every command takes, and how every command ends.
+struct CommonOptions: ParsableArguments {
+  @Option(help: "The server's data folder.")
+  var data: String
+
+  @Flag(help: "Write JSON on standard output.")
+  var json = false
+
+  var folder: URL { URL(fileURLWithPath: data, isDirectory: true) }
+
+  /// Runs a command; prints an error with what to do about it, and ends with its exit code.
+  func reporting(_ body: () async throws -> Void) async throws {
+    do {
+      try await body()
+    } catch let error as ServerError {
+      complain("driftless-server: \(error.message) (\(error.code))\nTry: \(error.suggestion)\n")
+      throw ExitCode(exitCode(of: error.code))
+    } catch let error as ExitCode {
+      throw error
+    } catch {
+      complain(
+        "driftless-server: \(error)\nTry: check the data folder \(data) and the server's log.\n")
+      throw ExitCode.failure
+    }
+  }
+
+  private func exitCode(of code: ServerError.Code) -> Int32 {
+    switch code {
+    case .badName, .badLimits: 65
+    case .locked, .busy: 75
+    default: 1
+    }
+  }
+
+  private func complain(_ text: String) {
+    try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
+  }
+
+  /// Prints one JSON value as a line, its keys sorted.
+  func printJSON(_ value: some Encodable) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    print(String(decoding: try encoder.encode(value), as: UTF8.self))
+  }
+
+  /// Opens the data folder for administration while `body` runs.
+  func administering(_ body: (Administration) throws -> Void) async throws {
+    try await reporting {
+      let administration = try Administration(folder: DataFolder(folder))
+      defer { administration.close() }
+      try body(administration)
+    }
+  }
+}

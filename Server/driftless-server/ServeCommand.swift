@@ -1,0 +1,64 @@
+import ArgumentParser
+import DriftlessServer
+import Foundation
+import Logging
+
+struct ServeCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "serve",
+    abstract: "Serve the zones of a data folder until SIGTERM or SIGINT.",
+    discussion: "Prints one line on standard output when it listens; logs to standard error.")
+
+  @OptionGroup var common: CommonOptions
+
+  @Option(help: "HOST:PORT to listen on; port 0 takes a free one.")
+  var listen = "127.0.0.1:8080"
+
+  @Option(help: "PEM file with the certificate chain: serve TLS 1.2 or newer.")
+  var tlsCertificate: String?
+
+  @Option(help: "PEM file with the certificate's private key.")
+  var tlsKey: String?
+
+  @Flag(help: "Listen off loopback without TLS, say behind a proxy that speaks TLS.")
+  var allowPlaintext = false
+
+  @Option(help: "JSON file that overrides single limits, as in {\"bodyBytesMax\": 33554432}.")
+  var limits: String?
+
+  @Option(help: "Least level to log: trace, debug, info, notice, warning, error or critical.")
+  var logLevel = "info"
+
+  func run() async throws {
+    try await common.reporting {
+      guard let level = Logger.Level(rawValue: logLevel) else {
+        throw ServerError(
+          .badName, "unknown log level \"\(logLevel)\"", suggestion: "Use info, or debug for more.")
+      }
+      var logger = Logger(label: "server") { LineLogHandler(label: $0) }
+      logger.logLevel = level
+      let server = try ReferenceServer(
+        data: common.folder, options: try options(), logger: logger)
+      try await server.run { url in
+        print(common.json ? "{\"listening\":\"\(url)\"}" : "listening on \(url)")
+        fflush(nil)
+      }
+    }
+  }
+
+  private func options() throws -> ServeOptions {
+    var options = ServeOptions()
+    try options.listen(on: listen)
+    options.tlsCertificate = tlsCertificate.map { URL(fileURLWithPath: $0) }
+    options.tlsKey = tlsKey.map { URL(fileURLWithPath: $0) }
+    options.allowsPlaintext = allowPlaintext
+    if let limits {
+      guard let data = FileManager.default.contents(atPath: limits) else {
+        throw ServerError(
+          .badLimits, "cannot read the limits file \(limits)", suggestion: "Check its path.")
+      }
+      options.limits = try ServerLimits(json: data)
+    }
+    return options
+  }
+}
