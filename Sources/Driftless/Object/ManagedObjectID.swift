@@ -1,0 +1,45 @@
+public import Foundation
+
+/// What tells one object from all others, in any context and thread.
+///
+/// An object has a temporary ID until its first save. The UUID that replicas know an object by is
+/// ``ManagedObject/identity``.
+public final class ManagedObjectID: Hashable, Sendable {
+  public let entity: EntityDescription
+  /// The identifier of the object's store.
+  public let storeIdentifier: String
+  /// The object's place in the store.
+  public let key: ObjectKey
+
+  package init(entity: EntityDescription, storeIdentifier: String, key: ObjectKey) {
+    self.entity = entity
+    self.storeIdentifier = storeIdentifier
+    self.key = key
+  }
+
+  /// Whether the object has not been saved.
+  public var isTemporaryID: Bool { key.key < 0 }
+
+  /// `x-coredata://STORE/Entity/p12`, or `x-coredata:///Entity/t12` while temporary.
+  public func uriRepresentation() -> URL {
+    var parts = URLComponents()
+    parts.scheme = "x-coredata"
+    parts.host = isTemporaryID ? "" : storeIdentifier
+    parts.path = "/" + entity.name + (isTemporaryID ? "/t" : "/p") + "\(key.key.magnitude)"
+    return parts.url ?? URL(filePath: parts.path)
+  }
+
+  public static func == (left: ManagedObjectID, right: ManagedObjectID) -> Bool {
+    left === right || (left.key == right.key && left.storeIdentifier == right.storeIdentifier)
+  }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(key) }
+}
+
+extension ManagedObjectID: CustomStringConvertible {
+  public var description: String { uriRepresentation().absoluteString }
+}
+
+extension ManagedObjectID: ObjectKeyProviding {
+  package var providedObjectKey: ObjectKey { key }
+}
