@@ -1,0 +1,169 @@
+internal import CCurl
+import Foundation
+
+/// One request on one easy handle, from start to finish. Confined to the thread of the loop that runs it.
+final class CurlTransfer {
+  let easy: UnsafeMutableRawPointer
+  let request: HTTPRequest
+  private var headers: UnsafeMutablePointer<curl_slist>?
+  private var fields: [String: String] = [:]
+  private var body = Data()
+  private var isTooLarge = false
+  /// Where libcurl writes what went wrong, in more words than the code has.
+  private let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+
+  /// Prepares `easy` for `request`. The handle keeps its connections and its TLS sessions from earlier transfers.
+  init(easy: UnsafeMutableRawPointer, request: HTTPRequest) {
+    self.easy = easy
+    self.request = request
+    reason.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    curl_easy_reset(easy)
+    driftless_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, reason)
+    setAddress()
+    setBounds()
+    setHeaders()
+    setSinks()
+  }
+
+  deinit {
+    curl_easy_reset(easy)
+    curl_slist_free_all(headers)
+    reason.deallocate()
+  }
+
+  private func setAddress() {
+    setString(CURLOPT_URL, request.url)
+    // file:, gopher: and the like have no place here, whatever a configuration says.
+    setString(CURLOPT_PROTOCOLS_STR, "http,https")
+    set(CURLOPT_FOLLOWLOCATION, 0)
+    set(CURLOPT_NOSIGNAL, 1)
+    set(CURLOPT_TCP_KEEPALIVE, 1)
+    set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+    set(CURLOPT_SSL_VERIFYPEER, 1)
+    set(CURLOPT_SSL_VERIFYHOST, 2)
+    set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
+    if let file = request.certificateAuthorityFile { setString(CURLOPT_CAINFO, file) }
+  }
+
+  private func setBounds() {
+    set(CURLOPT_CONNECTTIMEOUT_MS, request.connectTimeoutMilliseconds)
+    set(CURLOPT_LOW_SPEED_LIMIT, 1)
+    set(CURLOPT_LOW_SPEED_TIME, request.stallTimeoutSeconds)
+    set(CURLOPT_TIMEOUT, request.requestTimeoutSeconds)
+    // Refuses by Content-Length before the first byte; the sink below refuses whatever the length says.
+    driftless_curl_set_size(easy, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(request.bodyBytesMax))
+  }
+
+  private func setHeaders() {
+    append("Authorization: Bearer \(request.token)")
+    append("User-Agent: driftless")
+    append("Accept: application/json, application/vnd.driftless.log")
+    if case .post(let data, let contentType) = request.method {
+      append("Content-Type: \(contentType)")
+      // Without this, libcurl waits up to a second for "100 Continue" before it sends a large body.
+      append("Expect:")
+      driftless_curl_set_size(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(data.count))
+      // The bytes are copied, so they live as long as the handle needs them.
+      data.withUnsafeBytes { bytes in
+        _ = driftless_curl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, bytes.baseAddress)
+      }
+    } else {
+      set(CURLOPT_HTTPGET, 1)
+    }
+    driftless_curl_set_pointer(easy, CURLOPT_HTTPHEADER, headers)
+  }
+
+  private func setSinks() {
+    let context = Unmanaged.passUnretained(self).toOpaque()
+    driftless_curl_set_pointer(easy, CURLOPT_WRITEDATA, context)
+    driftless_curl_set_pointer(easy, CURLOPT_HEADERDATA, context)
+    driftless_curl_set_sink(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+      guard let bytes, let context else { return 0 }
+      let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+      return transfer.receive(UnsafeRawBufferPointer(start: bytes, count: size &* count))
+    }
+    driftless_curl_set_sink(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+      guard let bytes, let context else { return 0 }
+      let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+      return transfer.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size &* count))
+    }
+  }
+
+  /// Takes bytes of the body; taking fewer than offered makes libcurl fail the transfer.
+  private func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+    guard bytes.count <= request.bodyBytesMax - body.count else {
+      isTooLarge = true
+      return 0
+    }
+    body.append(contentsOf: bytes)
+    return bytes.count
+  }
+
+  /// Takes one header line. A status line starts anew: what came before belonged to a 1xx or to a proxy.
+  private func receiveHeader(_ bytes: UnsafeRawBufferPointer) -> Int {
+    let line = String(decoding: bytes, as: UTF8.self)
+    if line.hasPrefix("HTTP/") {
+      fields.removeAll()
+    } else if let colon = line.firstIndex(of: ":"), fields.count < 256 {
+      let value = line[line.index(after: colon)...].filter { !$0.isNewline }
+      fields[line[..<colon].lowercased()] = String(value).trimmingSpaces()
+    }
+    return bytes.count
+  }
+
+  /// What became of the request when libcurl is done with it.
+  func outcome(_ code: CURLcode) -> Result<HTTPResponse, TransportError> {
+    guard code == CURLE_OK else { return .failure(error(code)) }
+    return .success(
+      HTTPResponse(
+        status: driftless_curl_status(easy), fields: fields, body: body,
+        redirect: driftless_curl_redirect(easy).map { String(cString: $0) },
+        connectionsMade: driftless_curl_connects(easy)))
+  }
+
+  private func error(_ code: CURLcode) -> TransportError {
+    let address = request.url.prefix { $0 != "?" }
+    let detail = String(cString: reason)
+    let reason = detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
+    switch code {
+    case CURLE_WRITE_ERROR where isTooLarge, CURLE_FILESIZE_EXCEEDED:
+      return .tooLarge(String(address), bytesMax: request.bodyBytesMax)
+    case CURLE_OPERATION_TIMEDOUT:
+      return TransportError(
+        .timedOut, "\(address) did not answer in time.",
+        suggestion: "Check the network; nothing was lost, the next sync sends it again.")
+    case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CACERT_BADFILE,
+      CURLE_SSL_CERTPROBLEM, CURLE_SSL_ISSUER_ERROR:
+      return TransportError(
+        .untrusted, "The TLS connection to \(address) was refused: \(reason).",
+        suggestion:
+          "Check the server's certificate and name; name a private authority in SSL_CERT_FILE.")
+    case CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP2_STREAM:
+      return .damagedBody(String(address), reason)
+    case CURLE_URL_MALFORMAT:
+      return TransportError(
+        .badConfiguration, "\(address) is no address that can be used: \(reason).",
+        suggestion: "Give the server as http://HOST:PORT or https://HOST.")
+    case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL:
+      return TransportError(
+        .notDriftless, "What answers at \(address) does not speak HTTP.",
+        suggestion: "Check host and port of the server.")
+    default:
+      return TransportError(
+        .unreachable, "\(address) cannot be reached: \(reason).",
+        suggestion: "Check that the server runs and the network is up; changes stay queued here.")
+    }
+  }
+
+  private func set(_ option: CURLoption, _ value: Int) {
+    driftless_curl_set_long(easy, option, value)
+  }
+
+  private func setString(_ option: CURLoption, _ value: String) {
+    driftless_curl_set_string(easy, option, value)
+  }
+
+  private func append(_ header: String) {
+    headers = curl_slist_append(headers, header) ?? headers
+  }
+}

@@ -1,0 +1,54 @@
+import DriftlessProtocol
+import Foundation
+
+extension CurlTransport {
+  /// Refuses every answer that is no success of a Driftless server.
+  func check(_ response: HTTPResponse) throws {
+    if response.status == 200 { return }
+    if (300..<400).contains(response.status) { throw redirected(response) }
+    let wire = wireError(in: response)
+    let retryAfter = RetryPolicy.retryAfterSeconds(response.fields["retry-after"])
+    switch response.status {
+    case 429, 500, 502, 503, 504:
+      let said = wire.map { ": \($0.message)" } ?? ""
+      throw TransportError(
+        .busy, "\(address) answered \(response.status)\(said).",
+        suggestion: "Changes stay queued here; try again later.", retryAfterSeconds: retryAfter)
+    default:
+      guard let wire else { throw foreign(response) }
+      throw wire.protocolError(status: response.status)
+    }
+  }
+
+  /// Decodes a JSON answer.
+  func decode<Value: Decodable>(_ type: Value.Type, from response: HTTPResponse) throws -> Value {
+    guard response.mediaType == "application/json" else { throw foreign(response) }
+    do {
+      return try JSONDecoder().decode(type, from: response.body)
+    } catch {
+      throw TransportError.damagedBody(address, "it is no \(type)")
+    }
+  }
+
+  /// The error that the server put into the body, if it is one of ours.
+  private func wireError(in response: HTTPResponse) -> WireError? {
+    guard response.mediaType == "application/json" else { return nil }
+    return try? JSONDecoder().decode(WireError.self, from: response.body)
+  }
+
+  /// A redirect is refused whole: whoever answers it would get the token (F24).
+  private func redirected(_ response: HTTPResponse) -> TransportError {
+    TransportError(
+      .notDriftless,
+      "\(address) redirects to \(response.redirect ?? "another address"); the token stays here.",
+      suggestion: "Sign in to the network, or enrol with the server's real address.")
+  }
+
+  /// An answer in a shape that no Driftless server gives: a captive portal, a proxy's page, another program.
+  func foreign(_ response: HTTPResponse) -> TransportError {
+    let type = response.mediaType.isEmpty ? "no content type" : response.mediaType
+    return TransportError(
+      .notDriftless, "\(address) answered \(response.status) with \(type): no Driftless server.",
+      suggestion: "Check the address; a network that asks to sign in answers like this too.")
+  }
+}

@@ -1,0 +1,118 @@
+public import DriftlessProtocol
+public import Foundation
+
+/// The engine's transport over HTTP, on libcurl.
+///
+/// One transport serves one store and one zone. Connections are kept and used again; proxies come from the usual variables
+/// (`https_proxy`, `http_proxy`, `no_proxy`); certificates are verified; redirects are never followed, so the token goes to the
+/// enrolled server only; every body is bounded. A request that fails in passing is made again by `TransportOptions.retry`:
+/// a push may arrive twice and still has one effect, because the server answers a push number once and for all.
+///
+/// ```swift
+/// let transport = try CurlTransport(server: url, zone: "shop", token: token)
+/// let engine = try SyncEngine(store: store, transport: transport)
+/// let report = try await engine.sync()
+/// ```
+///
+/// Methods throw `ProtocolError` for what the server refused, with the server's own code and words, and
+/// `TransportError` when no usable answer came. Cancelling the task ends a request at once.
+public final class CurlTransport: SyncTransport {
+  /// The server's base address.
+  public let server: URL
+  /// The zone's name.
+  public let zone: String
+  let options: TransportOptions
+  private let token: String
+  private let base: String
+  private let session: CurlSession
+
+  /// Prepares a transport; no connection is made yet.
+  ///
+  /// - Parameters:
+  ///   - server: `https://HOST[:PORT][/PATH]`, or `http://` for this host or where `options` allow it.
+  ///   - zone: The zone's name, as the server knows it.
+  ///   - token: The bearer token. It is sent in the Authorization header only, never logged.
+  /// - Throws: `TransportError` with `.badConfiguration` that names the part that cannot be used.
+  public init(
+    server: URL, zone: String, token: String, options: TransportOptions = TransportOptions()
+  ) throws(TransportError) {
+    try ServerAddress.check(server, allowsPlaintext: options.allowsPlaintext)
+    let zonePath = try ServerAddress.pathSegment(zone: zone)
+    guard !token.isEmpty, token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
+      throw TransportError(
+        .badConfiguration, "The token is empty or has characters that no token has.",
+        suggestion: "Give the token as `driftless-server token create` printed it.")
+    }
+    guard let session = CurlSession() else {
+      throw TransportError(
+        .badConfiguration, "libcurl could not start.", suggestion: "Free memory and try again.")
+    }
+    self.server = server
+    self.zone = zone
+    self.token = token
+    self.options = options
+    self.session = session
+    let root = server.absoluteString
+    base = (root.hasSuffix("/") ? String(root.dropLast()) : root) + "/v1/zones/" + zonePath
+  }
+
+  /// Asks where the zone's log stands.
+  public func zoneInfo() async throws -> ZoneInfo {
+    let response = try await send(.get, path: "", bodyBytesMax: options.jsonBytesMax)
+    return try decode(ZoneInfo.self, from: response)
+  }
+
+  /// Hands a change set to the zone.
+  public func push(_ frame: Data) async throws -> PushReply {
+    let response = try await send(
+      .post(frame, contentType: HTTPWire.changeSetType), path: "/changes",
+      bodyBytesMax: options.jsonBytesMax)
+    return try decode(PushReply.self, from: response)
+  }
+
+  /// Reads the zone's log after a cursor; waits for news when asked to.
+  public func pull(_ request: PullRequest) async throws -> PullPage {
+    let response = try await send(
+      .get, path: "/changes?" + HTTPWire.query(of: request),
+      bodyBytesMax: HTTPWire.pageBytesMax(of: request, slack: options.pageSlackBytes),
+      waitSeconds: HTTPWire.waitSeconds(of: request))
+    return try page(from: response, request)
+  }
+
+  /// Closes every connection and ends requests under way. A closed transport answers `.cancelled`.
+  public func close() { session.close() }
+
+  /// Makes a request, again and again as the retry policy says, until an answer with status 200 came.
+  private func send(
+    _ method: HTTPRequest.Method, path: String, bodyBytesMax: Int, waitSeconds: Int = 0
+  ) async throws -> HTTPResponse {
+    let request = HTTPRequest(
+      url: base + path, method: method, token: token, bodyBytesMax: bodyBytesMax,
+      connectTimeoutMilliseconds: options.connectTimeoutMilliseconds,
+      stallTimeoutSeconds: options.stallTimeoutSeconds &+ waitSeconds,
+      requestTimeoutSeconds: options.requestTimeoutSeconds,
+      certificateAuthorityFile: options.certificateAuthorityFile)
+    var attempt = 1
+    while true {
+      do {
+        let response = try await session.send(request)
+        try check(response)
+        return response
+      } catch let error as TransportError {
+        guard
+          let seconds = options.retry.delaySeconds(
+            after: error, attempt: attempt, jitter: .random(in: 0..<1))
+        else { throw error }
+        do {
+          try await Task.sleep(for: .milliseconds(Int(seconds * 1_000)))
+        } catch {
+          throw TransportError.cancelled(address)
+        }
+        attempt += 1
+      }
+    }
+  }
+
+  /// The address that messages name: without path, query and token.
+  var address: String { server.absoluteString }
+}

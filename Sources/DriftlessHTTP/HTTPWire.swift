@@ -1,0 +1,30 @@
+import DriftlessProtocol
+import Foundation
+
+/// How requests of the protocol look as HTTP.
+enum HTTPWire {
+  static let changeSetType = "application/vnd.driftless.changeset"
+
+  /// The query of a pull. Numbers and UUIDs only, so nothing needs escaping.
+  static func query(of request: PullRequest) -> String {
+    [
+      "generation=\(request.cursor.generation.uuidString)",
+      "after=\(request.cursor.sequence)",
+      "max_bytes=\(request.maxBytes)",
+      "wait_seconds=\(request.waitSeconds)",
+      "replica=\(request.replica.uuidString)",
+      "incarnation=\(request.incarnation)",
+      "own_through=\(request.ownThrough)",
+    ].joined(separator: "&")
+  }
+
+  /// The most bytes that a page may have: what was asked for, and room for one change set that is larger.
+  static func pageBytesMax(of request: PullRequest, slack: Int) -> Int {
+    let asked = Int(clamping: request.maxBytes)
+    return max(0, asked).addingReportingOverflow(slack).overflow ? Int.max : max(0, asked) + slack
+  }
+
+  static func waitSeconds(of request: PullRequest) -> Int {
+    max(0, min(Int(clamping: request.waitSeconds), 3_600))
+  }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// A TCP server on the loopback interface that answers as a test tells it to, well or badly.
+///
+/// One thread takes one connection after the other, so what it saw is in order.
+final class CrookedServer: Sendable {
+  /// What a connection does after a request was read whole.
+  enum Step: Sendable {
+    /// Sends bytes as they are.
+    case send(String)
+    /// Sends bytes one at a time.
+    case trickle(String)
+    /// Closes the connection in the ordinary way.
+    case close
+    /// Closes it with a reset.
+    case reset
+    /// Says nothing until the client goes away.
+    case silence
+  }
+
+  /// A request as it arrived.
+  struct Seen: Sendable {
+    var connection: Int
+    var head: String
+    var body: Data
+  }
+
+  private struct State {
+    var answers: [[Step]]
+    var seen: [Seen] = []
+    var connections = 0
+  }
+
+  let port: UInt16
+  private let listener: Int32
+  private let state: Mutex<State>
+
+  /// - Parameter answers: The steps for each request, in order; the last one serves all later requests too.
+  init(_ answers: [Step]...) throws {
+    state = Mutex(State(answers: answers))
+    listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var one: Int32 = 1
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let fd = listener
+    let bound = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        bind(fd, address, length) == 0 && listen(fd, 16) == 0
+          && getsockname(fd, address, &length) == 0
+      }
+    }
+    guard bound else { throw POSIXError(.EADDRINUSE) }
+    port = UInt16(bigEndian: address.sin_port)
+    Thread { [self] in serve() }.start()
+  }
+
+  /// Stops to listen; the thread ends with the connection that it has in hand.
+  func stop() { shutdown(listener, Int32(SHUT_RDWR)) }
+
+  var url: URL { URL(string: "http://127.0.0.1:\(port)") ?? URL(fileURLWithPath: "/") }
+  var seen: [Seen] { state.withLock { $0.seen } }
+  var connections: Int { state.withLock { $0.connections } }
+
+  private func serve() {
+    while true {
+      let connection = accept(listener, nil, nil)
+      guard connection >= 0 else { break }
+      let number = state.withLock { state in
+        state.connections += 1
+        return state.connections
+      }
+      while let (head, body) = Self.readRequest(connection) {
+        let steps = state.withLock { state in
+          state.seen.append(Seen(connection: number, head: head, body: body))
+          return state.answers.count > 1 ? state.answers.removeFirst() : state.answers.first ?? []
+        }
+        guard Self.perform(steps, on: connection) else { break }
+      }
+      close(connection)
+    }
+    close(listener)
+  }
+
+  /// Performs the steps; false when the connection is over.
+  private static func perform(_ steps: [Step], on connection: Int32) -> Bool {
+    for step in steps {
+      switch step {
+      case .send(let text):
+        guard write(Array(text.utf8), to: connection) else { return false }
+      case .trickle(let text):
+        var one: Int32 = 1
+        setsockopt(
+          connection, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
+        for byte in text.utf8 where !write([byte], to: connection) { return false }
+      case .close:
+        return false
+      case .reset:
+        var linger = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(
+          connection, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
+        return false
+      case .silence:
+        var byte: UInt8 = 0
+        while recv(connection, &byte, 1, 0) > 0 {}
+        return false
+      }
+    }
+    return true
+  }
+
+  private static func write(_ bytes: [UInt8], to connection: Int32) -> Bool {
+    var offset = 0
+    while offset < bytes.count {
+      let count = bytes[offset...].withUnsafeBytes {
+        send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      guard count > 0 else { return false }
+      offset += count
+    }
+    return true
+  }
+
+  /// Reads a request head and as many bytes as its Content-Length says.
+  private static func readRequest(_ connection: Int32) -> (head: String, body: Data)? {
+    var data = Data()
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    let end = Data("\r\n\r\n".utf8)
+    while true {
+      if let range = data.range(of: end) {
+        let head = String(decoding: data[..<range.lowerBound], as: UTF8.self)
+        let length =
+          head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("content-length:") }
+          .flatMap { Int($0.split(separator: ":")[1].trimmingCharacters(in: .whitespaces)) } ?? 0
+        if data.count - range.upperBound >= length {
+          return (head, Data(data[range.upperBound..<(range.upperBound + length)]))
+        }
+      }
+      let count = recv(connection, &buffer, buffer.count, 0)
+      guard count > 0 else { return nil }
+      data.append(contentsOf: buffer[..<count])
+    }
+  }
+}
+
+/// Whole answers.
+enum Answer {
+  static let zone =
+    #"{"zone":"shop","generation":"6F9619FF-8B86-4011-B42D-00C04FC964FF","head":7,"serverTimeMilliseconds":1000}"#
+  static let pushed =
+    #"{"sequence":8,"firstObjectNumber":100,"generation":"6F9619FF-8B86-4011-B42D-00C04FC964FF","serverTimeMilliseconds":1000}"#
+
+  static func json(_ body: String, status: String = "200 OK", fields: [String] = []) -> String {
+    text(body, type: "application/json", status: status, fields: fields)
+  }
+
+  static func text(
+    _ body: String, type: String, status: String = "200 OK", fields: [String] = []
+  ) -> String {
+    (["HTTP/1.1 \(status)", "Content-Type: \(type)", "Content-Length: \(body.utf8.count)"] + fields)
+      .joined(separator: "\r\n") + "\r\n\r\n" + body
+  }
+}
