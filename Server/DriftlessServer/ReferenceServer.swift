@@ -10,7 +10,8 @@ import ServiceLifecycle
 /// The server: storage, routes and a socket. One a data folder.
 ///
 /// A push: `ZoneRoutes` → `Gate` → `PushReader` → `GroupCommit` → `LogAppend` → `ObjectIndex`.
-/// A pull: `ZoneRoutes` → `Gate` → `ZoneNews` (long poll) → `SQLiteZoneStorage` → the entries as stored.
+/// A pull: `ZoneRoutes` → `Gate` → `ZoneNews` (long poll) → `SQLiteZoneStorage` → the entries as
+/// stored.
 package struct ReferenceServer: Sendable {
   package let options: ServeOptions
   package let storage: SQLiteZoneStorage
@@ -21,8 +22,8 @@ package struct ReferenceServer: Sendable {
 
   /// Opens a data folder for serving.
   ///
-  /// - Throws: `ServerError` (`.locked` when another process serves it, `.refusedStart` for options that
-  ///   would not be safe), `SQLiteError`.
+  /// - Throws: `ServerError` (`.locked` when another process serves it, `.refusedStart` for options
+  ///   that would not be safe), `SQLiteError`.
   package init(data: URL, options: ServeOptions, logger: Logger) throws {
     try options.check()
     let folder = try DataFolder(data)

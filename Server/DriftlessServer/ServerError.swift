@@ -1,4 +1,5 @@
-/// What the server refuses or fails at: a code that programs read, words that people read, and what to do.
+/// What the server refuses or fails at: a code that programs read, words that people read, and what
+/// to do.
 package struct ServerError: Error, Sendable, CustomStringConvertible {
   /// An open set of codes: the ones of the wire, and the ones of the command line.
   package struct Code: Hashable, Sendable, CustomStringConvertible {

@@ -3,7 +3,8 @@ package import Foundation
 /// Every bound, delay and batch size of the server in one place, each with its unit and its reason.
 ///
 /// `driftless-server serve --limits FILE.json` overrides single values:
-/// `{"bodyBytesMax": 33554432, "connectionsMax": 4096}`. An unknown name or a value below 1 is refused.
+/// `{"bodyBytesMax": 33554432, "connectionsMax": 4096}`. An unknown name or a value below 1 is
+/// refused.
 package struct ServerLimits: Sendable, Equatable {
   /// Bytes of one push as sent (compressed). Larger ones get 413 before they are read.
   package var bodyBytesMax = 16 << 20
@@ -21,7 +22,8 @@ package struct ServerLimits: Sendable, Equatable {
   package var pageBytesMax = 4 << 20
   /// Entries in one answer: bounds the work for a log of many small change sets.
   package var pageEntriesMax = 10_000
-  /// Seconds that a long poll may wait, whatever the client asks. Below common proxy time-outs (60).
+  /// Seconds that a long poll may wait, whatever the client asks. Below common proxy time-outs
+  /// (60).
   package var waitSecondsMax = 50
   /// Long polls that wait at one time; further ones are answered at once.
   package var waitersMax = 4096

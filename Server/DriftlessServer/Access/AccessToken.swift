@@ -1,8 +1,8 @@
 import Crypto
 package import Foundation
 
-/// A bearer token: `dl_ID_SECRET`. The ID finds the row; the secret is 256 random bits, of which the
-/// server keeps only the SHA-256.
+/// A bearer token: `dl_ID_SECRET`. The ID finds the row; the secret is 256 random bits, of which
+/// the server keeps only the SHA-256.
 ///
 /// The prefix lets secret scanners recognise a token that leaked into a repository.
 package struct AccessToken: Sendable {

@@ -2,8 +2,8 @@ import Foundation
 package import Logging
 import Synchronization
 
-/// Writes one line a message: `time=… level=info msg="…" key=value`. Values are quoted and escaped, so
-/// that nothing that a client sends can start a line of its own.
+/// Writes one line a message: `time=… level=info msg="…" key=value`. Values are quoted and escaped,
+/// so that nothing that a client sends can start a line of its own.
 package struct LineLogHandler: LogHandler {
   package var metadata: Logger.Metadata = [:]
   package var logLevel: Logger.Level = .info

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Counters of the server, in the text format of Prometheus. Totals only: no names of zones or clients.
+/// Counters of the server, in the text format of Prometheus. Totals only: no names of zones or
+/// clients.
 package final class ServerMetrics: Sendable {
   private struct Values {
     var requests: [String: [Int: UInt64]] = [:]

@@ -4,7 +4,8 @@ import Hummingbird
 import Logging
 import NIOCore
 
-/// The outermost middleware: turns every error into the JSON of the wire, counts and logs the request.
+/// The outermost middleware: turns every error into the JSON of the wire, counts and logs the
+/// request.
 ///
 /// The log names the route, never the URL's text or a header: no token can get into it.
 struct ErrorReplies: RouterMiddleware {
@@ -73,8 +74,8 @@ struct ErrorReplies: RouterMiddleware {
     let body = ResponseBody(contentLength: buffer.readableBytes) { writer in
       try await writer.write(buffer)
       try await writer.finish(nil)
-      // The client may still be sending. Closing both ways at once would reset the connection and could
-      // take the answer with it: say that nothing more comes, and hang up a moment later.
+      // The client may still be sending. Closing both ways at once would reset the connection and
+      // could take the answer with it: say that nothing more comes, and hang up a moment later.
       channel.close(mode: .output, promise: nil)
       channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
     }

@@ -1,7 +1,8 @@
 import Foundation
 import Hummingbird
 
-/// What an operator's tools ask: is it well, and how is it doing. Neither says anything about content.
+/// What an operator's tools ask: is it well, and how is it doing. Neither says anything about
+/// content.
 struct OperatorRoutes: Sendable {
   let storage: any ZoneStorage
   let metrics: ServerMetrics

@@ -11,8 +11,8 @@ final class RequestBodyReader: Sendable {
 
   /// Reads a request's body and hands it to `use`; its bytes count as held until that returns.
   ///
-  /// - Throws: `ServerError`: `.tooLarge`, `.busy`, `.malformed` (too slow), which end the connection,
-  ///   because what is left of the body is not worth reading.
+  /// - Throws: `ServerError`: `.tooLarge`, `.busy`, `.malformed` (too slow), which end the
+  ///   connection, because what is left of the body is not worth reading.
   func withBody<Result>(
     of request: Request, _ use: (Data) async throws -> Result
   ) async throws -> Result {

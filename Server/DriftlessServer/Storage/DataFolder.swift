@@ -14,8 +14,8 @@ package struct DataFolder: Sendable {
   /// Held shared by other processes while they write, exclusively while the server checkpoints.
   package var writeLock: URL { url.appendingPathComponent("write.lock") }
 
-  /// Opens a data folder, creating it when it is not there; from now on this process creates files that
-  /// only its user may read.
+  /// Opens a data folder, creating it when it is not there; from now on this process creates files
+  /// that only its user may read.
   ///
   /// - Throws: `ServerError` (`.folder`).
   package init(_ url: URL) throws {

@@ -1,6 +1,7 @@
 package import Foundation
 
-/// A change set on its way into a log: the bytes as they came, and what the server must know of them.
+/// A change set on its way into a log: the bytes as they came, and what the server must know of
+/// them.
 package struct Push: Sendable {
   package let replica: UUID
   package let incarnation: UInt32
@@ -13,11 +14,27 @@ package struct Push: Sendable {
   package let digest: Data
   package let contents: Contents
 
+  package init(
+    replica: UUID, incarnation: UInt32, number: UInt64, generation: UUID, cursor: UInt64,
+    frame: Data, digest: Data, contents: Contents
+  ) {
+    self.replica = replica
+    self.incarnation = incarnation
+    self.number = number
+    self.generation = generation
+    self.cursor = cursor
+    self.frame = frame
+    self.digest = digest
+    self.contents = contents
+  }
+
   /// Which objects a push makes and touches, in zone object numbers.
   package struct Contents: Sendable {
     /// Identities of the new objects in the order of their numbers.
     package var identities: [IdentityRun] = []
     package var touches: [Touch] = []
+
+    package init() {}
 
     package var newCount: UInt64 { identities.reduce(0) { $0 + $1.count } }
   }
@@ -26,6 +43,11 @@ package struct Push: Sendable {
   package struct IdentityRun: Sendable, Hashable {
     package let first: UUID
     package let count: UInt64
+
+    package init(first: UUID, count: UInt64) {
+      self.first = first
+      self.count = count
+    }
   }
 
   /// The same kind of change to the same properties of many objects.
@@ -35,5 +57,11 @@ package struct Push: Sendable {
     package let properties: [String]
     /// Zone object numbers of objects that existed before the push.
     package let objects: [UInt64]
+
+    package init(kind: Kind, properties: [String], objects: [UInt64]) {
+      self.kind = kind
+      self.properties = properties
+      self.objects = objects
+    }
   }
 }

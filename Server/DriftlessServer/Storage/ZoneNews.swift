@@ -35,8 +35,8 @@ package final class ZoneNews: Sendable {
     for continuation in woken { continuation.resume() }
   }
 
-  /// Returns when the zone's log has grown past `after`, when the task is cancelled, or at once when
-  /// too many wait already.
+  /// Returns when the zone's log has grown past `after`, when the task is cancelled, or at once
+  /// when too many wait already.
   package func wait(zone: Int64, after: UInt64) async {
     let id = state.withLock { state in
       state.nextWaiter += 1

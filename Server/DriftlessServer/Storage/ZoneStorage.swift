@@ -15,8 +15,8 @@ package protocol ZoneStorage: Sendable {
 
   /// Appends a push to its zone's log.
   ///
-  /// - Throws: `ServerError` with the codes stale, generation-changed, forked, number-gap, disk-full,
-  ///   busy …; then nothing was applied.
+  /// - Throws: `ServerError` with the codes stale, generation-changed, forked, number-gap,
+  ///   disk-full, busy …; then nothing was applied.
   func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended
 
   /// The log after a sequence number.
@@ -48,6 +48,12 @@ package struct Appended: Sendable, Hashable {
   package let firstObjectNumber: UInt64
   /// Whether the push had been appended before.
   package let isRepeat: Bool
+
+  package init(sequence: UInt64, firstObjectNumber: UInt64, isRepeat: Bool) {
+    self.sequence = sequence
+    self.firstObjectNumber = firstObjectNumber
+    self.isRepeat = isRepeat
+  }
 }
 
 /// Which part of a log a replica asks for.
@@ -57,6 +63,12 @@ package struct PageRequest: Sendable {
   package var entriesMax: Int
   /// The asking replica: frames of its own, up to a push number, come back as headers only.
   package var own: (replica: UUID, incarnation: UInt32, through: UInt64)?
+
+  package init(after: UInt64, bytesMax: Int, entriesMax: Int) {
+    self.after = after
+    self.bytesMax = bytesMax
+    self.entriesMax = entriesMax
+  }
 }
 
 /// One change set of the log.

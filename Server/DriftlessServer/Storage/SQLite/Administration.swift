@@ -3,7 +3,8 @@ import Foundation
 
 /// What an operator does to a data folder, while the server runs or not: zones and tokens.
 ///
-/// It writes the server's database from a process of its own; the server sees it at the next request.
+/// It writes the server's database from a process of its own; the server sees it at the next
+/// request.
 package struct Administration {
   private let connection: SQLiteConnection
   private let folder: DataFolder

@@ -4,9 +4,10 @@ import Logging
 
 /// Copies the write-ahead log into the database, alone and under a lock of its own.
 ///
-/// SQLite before 3.51.3 can corrupt a database when one process checkpoints while another writes. So no
-/// connection checkpoints by itself; only the serving process does, between two groups, and while it does
-/// no other process (`zone create`, `token create`) writes, because those hold the same lock, shared.
+/// SQLite before 3.51.3 can corrupt a database when one process checkpoints while another writes.
+/// So no connection checkpoints by itself; only the serving process does, between two groups, and
+/// while it does no other process (`zone create`, `token create`) writes, because those hold the
+/// same lock, shared.
 final class Checkpointer: Sendable {
   private let folder: DataFolder
   private let pagesMax: Int

@@ -2,7 +2,8 @@ import Dispatch
 package import DriftlessSQLite
 import Synchronization
 
-/// One connection with a thread of its own: SQLite blocks, and the threads that serve requests must not.
+/// One connection with a thread of its own: SQLite blocks, and the threads that serve requests must
+/// not.
 package final class Database: Sendable {
   private let path: String
   private let prepare: @Sendable (SQLiteConnection) throws -> Void

@@ -3,10 +3,11 @@ import Foundation
 import Logging
 import Synchronization
 
-/// One writer for all pushes. While the disk syncs one group, the next gathers; so the more push at once,
-/// the fewer syncs each costs. A push is answered when its group is on disk.
+/// One writer for all pushes. While the disk syncs one group, the next gathers; so the more push at
+/// once, the fewer syncs each costs. A push is answered when its group is on disk.
 ///
-/// Within a group each push has a savepoint: one that is refused leaves no trace and harms no other.
+/// Within a group each push has a savepoint: one that is refused leaves no trace and harms no
+/// other.
 final class GroupCommit: Sendable {
   private struct Pending: Sendable {
     let push: Push
@@ -92,8 +93,8 @@ final class GroupCommit: Sendable {
         pending.answer.resume(with: outcome)
       }
     } catch  where group.count > 1 {
-      // The transaction as a whole failed, say because the disk is full: one that is too large for it
-      // must not take the others with it.
+      // The transaction as a whole failed, say because the disk is full: one that is too large for
+      // it must not take the others with it.
       for pending in group { commit([pending]) }
     } catch {
       logger.error("a push could not be stored", metadata: ["error": "\(error)"])
@@ -127,7 +128,8 @@ final class GroupCommit: Sendable {
       try connection.execute("COMMIT")
       return outcomes
     } catch {
-      // Some errors (a full disk) have rolled back already; then this says so, and that is all right.
+      // Some errors (a full disk) have rolled back already; then this says so, and that is all
+      // right.
       try? connection.execute("ROLLBACK")
       throw error
     }

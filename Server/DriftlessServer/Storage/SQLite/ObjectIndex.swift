@@ -1,11 +1,11 @@
 import DriftlessSQLite
 import Foundation
 
-/// The last sequence number that set each property of each object: the stale check, and what follows from
-/// a push that passed it. One indexed read and one write an object.
+/// The last sequence number that set each property of each object: the stale check, and what
+/// follows from a push that passed it. One indexed read and one write an object.
 ///
-/// An object that was never touched after its insert has no row: its insert set all of it, and whether
-/// that was after a cursor follows from its number, since numbers rise with the log.
+/// An object that was never touched after its insert has no row: its insert set all of it, and
+/// whether that was after a cursor follows from its number, since numbers rise with the log.
 struct ObjectIndex {
   let connection: SQLiteConnection
   let properties: PropertyNames

@@ -1,5 +1,6 @@
-/// A replica's acknowledged change sets above its cursor. What they set is not news to it, and nothing of
-/// others can lie between (the stale check of those pushes saw to that), so they never make a push stale.
+/// A replica's acknowledged change sets above its cursor. What they set is not news to it, and
+/// nothing of others can lie between (the stale check of those pushes saw to that), so they never
+/// make a push stale.
 struct OwnFrames {
   private var frames: [(sequence: UInt64, objects: Range<UInt64>)] = []
   private var sequences: Set<UInt64> = []

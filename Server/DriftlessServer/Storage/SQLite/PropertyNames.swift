@@ -2,7 +2,8 @@ import DriftlessSQLite
 
 /// Small numbers for the names of properties, kept in the database and, for the writer, in memory.
 ///
-/// Confined to the writer's thread. After a rollback the memory may know names that the database forgot:
+/// Confined to the writer's thread. After a rollback the memory may know names that the database
+/// forgot:
 /// `forget` empties it.
 final class PropertyNames {
   private var ids: [String: UInt64] = [:]

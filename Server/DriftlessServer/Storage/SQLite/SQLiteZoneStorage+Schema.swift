@@ -5,12 +5,16 @@ import DriftlessSQLite
 /// `zone`        one row a zone: generation, last sequence number, next free object number.
 /// `token`       one row a token: SHA-256 of the secret, zone, verbs, when revoked.
 /// `replica`     one row a (zone, replica, incarnation): number of its last push.
-/// `log`         one row a change set. `position` = zone << 40 | sequence, so that a range of the log is
-///               a range of row IDs. The frame lies in two pieces, so that its header can be read alone.
-/// `identity`    one row a run of identities inserted together: from an identity to its object number.
-/// `object`      one row an object that was touched after its insert. `position` = zone << 40 | number.
-///               `base`: sequence number that set the whole row, 0 = its insert; `deleted`: sequence
-///               number of its delete, 0 = alive; `properties`: `PropertySequences` set after `base`.
+/// `log`         one row a change set. `position` = zone << 40 | sequence, so that a range of the
+///               log is a range of row IDs. The frame lies in two pieces, so that its header can be
+///               read alone.
+/// `identity`    one row a run of identities inserted together: from an identity to its object
+///               number.
+/// `object`      one row an object that was touched after its insert. `position` = zone << 40 |
+///               number.
+///               `base`: sequence number that set the whole row, 0 = its insert; `deleted`:
+///               sequence number of its delete, 0 = alive; `properties`: `PropertySequences` set
+///               after `base`.
 /// `property`    names of properties, so that the index holds small numbers.
 enum ServerSchema {
   static let version: Int64 = 1

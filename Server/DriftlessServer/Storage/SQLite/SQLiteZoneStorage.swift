@@ -4,7 +4,8 @@ package import Logging
 
 /// Zones in one SQLite file: the server's embedded default.
 ///
-/// A push goes through `GroupCommit`, which gathers what arrives while the disk syncs the one before;
+/// A push goes through `GroupCommit`, which gathers what arrives while the disk syncs the one
+/// before;
 /// `LogAppend` says what happens to it inside the transaction. Reads have connections of their own.
 package final class SQLiteZoneStorage: ZoneStorage {
   package let folder: DataFolder

@@ -1,0 +1,87 @@
+import DriftlessServer
+import Foundation
+import TestSupport
+
+/// A data folder with one zone in it, and pushes for it that need no codec.
+final class TestZone: Sendable {
+  let directory: TemporaryDirectory
+  let folder: DataFolder
+  let storage: SQLiteZoneStorage
+  let limits: ServerLimits
+
+  init(limits: ServerLimits = .init(), name: String = "shop") throws {
+    directory = try TemporaryDirectory()
+    self.limits = limits
+    folder = try DataFolder(directory.file("data"))
+    let administration = try Administration(folder: folder)
+    _ = try administration.createZone(name)
+    administration.close()
+    storage = try SQLiteZoneStorage(folder: folder, limits: limits)
+  }
+
+  deinit { storage.close() }
+
+  func zone(_ name: String = "shop") async throws -> ZoneRecord {
+    guard let zone = try await storage.zone(named: name) else { throw Missing(name: name) }
+    return zone
+  }
+
+  struct Missing: Error { let name: String }
+}
+
+/// One replica that pushes.
+struct TestReplica: Sendable {
+  let id = UUID()
+  var incarnation: UInt32 = 1
+  var number: UInt64 = 0
+  var cursor: UInt64 = 0
+
+  /// The next push of this replica.
+  mutating func push(
+    _ generation: UUID, inserts: [Push.IdentityRun] = [], _ touches: Push.Touch...,
+    size: Int = 300
+  ) -> Push {
+    number += 1
+    return push(number, generation, inserts: inserts, touches, size: size)
+  }
+
+  /// A push of any number; its bytes follow from what is in it.
+  func push(
+    _ number: UInt64, _ generation: UUID, inserts: [Push.IdentityRun] = [],
+    _ touches: [Push.Touch] = [], size: Int = 300, fill: UInt8 = 7
+  ) -> Push {
+    var frame = Data(repeating: fill, count: size)
+    frame.replaceSubrange(0..<8, with: withUnsafeBytes(of: number) { Data($0) })
+    var contents = Push.Contents()
+    contents.identities = inserts
+    contents.touches = touches
+    return Push(
+      replica: id, incarnation: incarnation, number: number, generation: generation,
+      cursor: cursor, frame: frame, digest: Data("\(fill)-\(size)-\(number)".utf8),
+      contents: contents)
+  }
+}
+
+extension Push.Touch {
+  static func update(_ properties: [String], of objects: [UInt64]) -> Push.Touch {
+    Push.Touch(kind: .update, properties: properties, objects: objects)
+  }
+
+  static func delete(_ objects: [UInt64]) -> Push.Touch {
+    Push.Touch(kind: .delete, properties: [], objects: objects)
+  }
+
+  static func revive(_ objects: [UInt64]) -> Push.Touch {
+    Push.Touch(kind: .revive, properties: ["title"], objects: objects)
+  }
+}
+
+/// The code of the error that `body` throws; nil when it throws none.
+func code(_ body: () async throws -> Void) async throws -> ServerError.Code? {
+  do {
+    try await body()
+    return nil
+  } catch let error as ServerError {
+    return error.code
+  }
+}
