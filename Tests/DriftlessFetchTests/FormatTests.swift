@@ -88,12 +88,9 @@ struct FormatTests {
   func argumentMistakes() {
     struct Unfit {}
     func fails(_ format: String, _ arguments: [Any?]) -> FetchError.Code? {
-      do throws(FetchError) {
-        _ = try FetchPredicate(format: format, argumentArray: arguments)
-        return nil
-      } catch {
-        return error.code
-      }
+      #expect(throws: FetchError.self) {
+        try FetchPredicate(format: format, argumentArray: arguments)
+      }?.code
     }
     #expect(fails("a == %@", []) == .argument)
     #expect(fails("a == 1", [1]) == .argument)

@@ -6,8 +6,8 @@ final class Sample: PropertySource {
   let key: ObjectKey
   var values: [String: PredicateValue]
 
-  init(_ key: Int64 = 1, _ values: [String: PropertyValue] = [:]) {
-    self.key = ObjectKey(entity: 1, key: key)
+  init(entity: Int32 = 1, _ key: Int64 = 1, _ values: [String: PropertyValue] = [:]) {
+    self.key = ObjectKey(entity: entity, key: key)
     self.values = values.mapValues(PredicateValue.scalar)
   }
 

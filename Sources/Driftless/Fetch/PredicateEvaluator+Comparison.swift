@@ -63,23 +63,22 @@ extension PredicateEvaluator {
     if case .value(.string) = collection {
       return try text(collection, element, comparison)
     }
-    let elements = try self.elements(of: collection, comparison.right)
-    let isListed: Bool
-    if case .list = comparison.right { isListed = true } else { isListed = false }
-    if elements.isEmpty { return false }
-    if element.isNull {
-      if isListed && elements.contains(where: \.isNull) { return true }
-      if nulls == .value { return elements.contains(where: \.isNull) }
-      return isListed ? nil : false
+    let isMirrored = comparison.operator == .contains
+    let whole = isMirrored ? comparison.left : comparison.right
+    let elements = try self.elements(of: collection, whole)
+    // A list spells its elements, so that a nil among them asks for null.
+    var items: [FetchExpression]?
+    if case .list(let spelled) = whole { items = spelled }
+    var equality = FetchComparison(
+      isMirrored ? comparison.right : comparison.left, .equal, whole, options: comparison.options)
+    var result: Bool? = false
+    for (index, candidate) in elements.enumerated() {
+      if let items, items.count == elements.count { equality.right = items[index] }
+      let isEqual = try equal(element, candidate, equality)
+      if isEqual == true { return true }
+      if isEqual == nil, items != nil { result = nil }
     }
-    for candidate in elements where !candidate.isNull {
-      if try value(element, comparison.left).isEqual(
-        value(candidate, comparison.right), comparison.options)
-      {
-        return true
-      }
-    }
-    return false
+    return result
   }
 
   private func text(

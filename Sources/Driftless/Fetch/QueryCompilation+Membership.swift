@@ -9,6 +9,9 @@ extension QueryCompilation {
   private static let maximumValues = 30_000
 
   func membership(_ comparison: FetchComparison) throws(FetchError) -> SQLFragment {
+    if case .list = comparison.right {
+      return try membership(try operand(comparison.left), comparison)
+    }
     if isCollection(comparison.right) {
       return try isElement(comparison.left, of: comparison.right, comparison.options)
     }

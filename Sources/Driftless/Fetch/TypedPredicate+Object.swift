@@ -1,0 +1,39 @@
+extension ToOne {
+  /// The object of that ID is at the other end.
+  public static func == (left: Self, right: ManagedObjectID) -> TypedPredicate<Root> {
+    left.compare(.equal, .constant(.reference(right.key)))
+  }
+
+  /// Another object is at the other end. In the store this leaves out objects with none.
+  public static func != (left: Self, right: ManagedObjectID) -> TypedPredicate<Root> {
+    left.compare(.notEqual, .constant(.reference(right.key)))
+  }
+
+  /// That object is at the other end. An object that was never saved is found among the unsaved
+  /// ones only.
+  public static func == (left: Self, right: Destination) -> TypedPredicate<Root> {
+    left == right.objectID
+  }
+
+  public static func != (left: Self, right: Destination) -> TypedPredicate<Root> {
+    left != right.objectID
+  }
+
+  /// One of these objects is at the other end.
+  public func `in`(_ objects: some Sequence<Destination>) -> TypedPredicate<Root> {
+    compare(.in, .list(objects.map { .constant(.reference($0.objectID.key)) }))
+  }
+}
+
+extension ToMany {
+  /// That object is among them.
+  public func contains(_ object: Destination) -> TypedPredicate<Root> {
+    contains(object.objectID)
+  }
+
+  public func contains(_ object: ManagedObjectID) -> TypedPredicate<Root> {
+    TypedPredicate(
+      .comparison(
+        FetchComparison(.keyPath([property.name]), .contains, .constant(.reference(object.key)))))
+  }
+}

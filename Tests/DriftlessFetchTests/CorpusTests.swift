@@ -1,0 +1,124 @@
+import Driftless
+import Foundation
+import Testing
+
+@Suite("In memory and in the store")
+struct CorpusTests {
+  @Test("Each predicate of the corpus finds the same objects", arguments: Corpus.all)
+  func agreement(format: String) throws {
+    let library = try Library()
+    let predicate = try FetchPredicate(format: format)
+    let inMemory = try library.samples.filter { try predicate.matches($0) }.map(\.key.key)
+    let inStore = try library.keys(predicate).sorted()
+    #expect(inMemory == inStore)
+  }
+
+  @Test("The corpus tells objects apart: most predicates find some books, not all")
+  func corpusIsSharp() throws {
+    let library = try Library()
+    var sharp = 0
+    for format in Corpus.all {
+      let found = try library.keys(FetchPredicate(format: format)).count
+      if found > 0 && found < library.samples.count { sharp += 1 }
+    }
+    #expect(sharp * 10 > Corpus.all.count * 7, "\(sharp) of \(Corpus.all.count)")
+  }
+
+  @Test("The null rule is the one documented difference")
+  func nullRule() throws {
+    let library = try Library()
+    for (format, inMemory, inStore) in Corpus.nullRule {
+      let predicate = try FetchPredicate(format: format)
+      let evaluated = try library.samples.filter { try predicate.evaluate($0) }
+      #expect(evaluated.count == inMemory, "\(format)")
+      let fetched = try library.keys(predicate)
+      #expect(fetched.count == inStore, "\(format)")
+    }
+    for format in Corpus.all where !format.contains("NOT") && !format.contains("!=") {
+      let predicate = try FetchPredicate(format: format)
+      for sample in library.samples where try predicate.matches(sample) {
+        #expect(try predicate.evaluate(sample), "\(format)")
+      }
+    }
+  }
+
+  @Test(
+    "Sorting agrees",
+    arguments: [
+      "title", "pages", "price", "weight", "isRead", "published", "author.name", "author.born",
+      "editor.name", "isbn", "cover", "link", "author",
+    ])
+  func sorting(key: String) throws {
+    let library = try Library()
+    for ascending in [true, false] {
+      for options: FetchComparison.Options in [[], [.caseInsensitive, .diacriticInsensitive]] {
+        let sort = [FetchSort(key, ascending: ascending, options: options)]
+        let inMemory = try library.samples.sorted { try sort.areInIncreasingOrder($0, $1) }
+        #expect(try library.keys(nil, sort: sort) == inMemory.map(\.key.key))
+        let some = try library.keys(nil, sort: sort, limit: 3, offset: 2)
+        #expect(some == inMemory.map(\.key.key).dropFirst(2).prefix(3).map { $0 })
+      }
+    }
+  }
+
+  @Test(
+    "What the model does not know or the store cannot do is refused",
+    arguments: [
+      ("nothing == 1", FetchError.Code.unknownKey), ("author.nothing == 1", .unknownKey),
+      ("title.x == 1", .unknownKey), ("tags.name == 'x'", .toManyNotAllowed),
+      ("title == 3", .typeMismatch), ("pages == 'x'", .typeMismatch),
+      ("published > 3", .typeMismatch), ("ANY title == 'x'", .typeMismatch),
+      ("author > SELF", .typeMismatch), ("author == 3", .typeMismatch),
+      ("pages == $x", .unboundVariable), ("tags.@sum.name > 1", .typeMismatch),
+      ("title + 1 == 2", .typeMismatch), ("pages BEGINSWITH 'x'", .typeMismatch),
+      ("title MATCHES %@", .regularExpression), ("title == pages", .typeMismatch),
+      ("isbn == pages", .typeMismatch),
+    ])
+  func refuses(format: String, code: FetchError.Code) throws {
+    let library = try Library()
+    let arguments: [Any?] = format.contains("%@") ? ["a*"] : []
+    var predicate = try FetchPredicate(format: format, argumentArray: arguments)
+    if case .comparison(var comparison) = predicate, comparison.operator == .matches {
+      comparison.right = .constant(.string("("))
+      predicate = .comparison(comparison)
+    }
+    let error = #expect(throws: FetchError.self) { try library.keys(predicate) }
+    #expect(error?.code == code)
+  }
+
+  @Test("Objects compare by key, and one of another entity is never equal")
+  func objects() throws {
+    let library = try Library()
+    func found(_ format: String, _ argument: Any?) throws -> [Int64] {
+      let predicate = try FetchPredicate(format: format, argument)
+      let inMemory = try library.samples.filter { try predicate.matches($0) }.map(\.key.key)
+      #expect(try library.keys(predicate).sorted() == inMemory)
+      return inMemory
+    }
+    #expect(try found("author == %@", ObjectKey(entity: 1, key: 2)) == [3, 10])
+    #expect(try found("author == %@", ObjectKey(entity: 2, key: 2)) == [])
+    #expect(try found("author == %@", ObjectKey(entity: 99, key: 2)) == [])
+    #expect(try found("author == %@", ObjectKey(entity: 1, key: -2)) == [])
+    #expect(try found("SELF IN %@", [1, 3].map { ObjectKey(entity: 2, key: $0) }) == [1, 3])
+    #expect(try found("tags CONTAINS %@", ObjectKey(entity: 3, key: 4)) == [4, 7])
+    #expect(try found("%@ IN tags", ObjectKey(entity: 3, key: 4)) == [4, 7])
+  }
+
+  @Test("Long lists and long chains of conditions work")
+  func longPredicates() throws {
+    let library = try Library()
+    let numbers = Array(0..<5000)
+    #expect(
+      try library.keys(FetchPredicate(format: "pages IN %@", numbers)) == [1, 2, 3, 7, 9, 10])
+    let texts = numbers.map { "t\($0)" } + ["ROSA", "a\"b", "straße"]
+    #expect(try library.keys(FetchPredicate(format: "title IN %@", texts)) == [3, 6])
+    let doubles = numbers.map { Double($0) + 0.5 }
+    #expect(try library.keys(FetchPredicate(format: "weight IN %@", doubles)) == [2, 8])
+    let chain = FetchPredicate.or(
+      numbers.map {
+        .comparison(FetchComparison(.keyPath(["pages"]), .equal, .constant(.integer(Int64($0)))))
+      })
+    #expect(try library.keys(chain) == [1, 2, 3, 7, 9, 10])
+    #expect(try library.samples.filter { try chain.matches($0) }.count == 6)
+  }
+}
