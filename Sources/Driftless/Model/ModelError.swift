@@ -1,0 +1,38 @@
+/// A model that is wrong: which element, why, and what to do.
+public struct ModelError: Error, CustomStringConvertible, Sendable {
+  /// What kind of error it is. More may be added.
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    public let description: String
+    private init(_ description: String) { self.description = description }
+
+    public static let unreadable = Code("unreadable")
+    public static let malformed = Code("malformed")
+    public static let unsupportedFormat = Code("unsupportedFormat")
+    public static let missingName = Code("missingName")
+    public static let duplicateName = Code("duplicateName")
+    public static let unknownEntity = Code("unknownEntity")
+    public static let unknownProperty = Code("unknownProperty")
+    public static let unknownType = Code("unknownType")
+    public static let missingInverse = Code("missingInverse")
+    public static let invalidInverse = Code("invalidInverse")
+    public static let invalidValue = Code("invalidValue")
+    public static let invalidPolicy = Code("invalidPolicy")
+    public static let cyclicInheritance = Code("cyclicInheritance")
+    public static let sharedElement = Code("sharedElement")
+  }
+
+  public let code: Code
+  /// The element that is wrong, such as `Book.author`.
+  public let element: String
+  public let message: String
+  public let suggestion: String
+
+  public init(_ code: Code, element: String, _ message: String, suggestion: String) {
+    self.code = code
+    self.element = element
+    self.message = message
+    self.suggestion = suggestion
+  }
+
+  public var description: String { "\(element): \(message) [\(code)] \(suggestion)" }
+}

@@ -1,0 +1,107 @@
+/// A property that refers to objects.
+public final class RelationshipDescription: PropertyDescription, @unchecked Sendable {  // as its superclass
+  private var values = Values()
+
+  private struct Values {
+    weak var destination: EntityDescription?
+    var destinationName: String?
+    weak var inverse: RelationshipDescription?
+    var inverseName: String?
+    var minCount = 0
+    var maxCount = 0
+    var deleteRule = DeleteRule.nullify
+    var isOrdered = false
+  }
+
+  public override init() { super.init() }
+
+  /// A relationship by the names of its destination and inverse, which are looked up when the model is frozen.
+  public convenience init(
+    _ name: String, to destination: String, inverse: String?, toMany: Bool = false,
+    isOrdered: Bool = false, deleteRule: DeleteRule = .nullify, isOptional: Bool = true
+  ) {
+    self.init()
+    self.name = name
+    self.isOptional = isOptional
+    destinationEntityName = destination
+    inverseRelationshipName = inverse
+    maxCount = toMany ? 0 : 1
+    self.isOrdered = isOrdered
+    self.deleteRule = deleteRule
+  }
+
+  public var destinationEntity: EntityDescription? {
+    get { values.destination }
+    set {
+      edit {
+        $0.destination = newValue
+        $0.destinationName = newValue?.name
+      }
+    }
+  }
+  public var inverseRelationship: RelationshipDescription? {
+    get { values.inverse }
+    set {
+      edit {
+        $0.inverse = newValue
+        $0.inverseName = newValue?.name
+      }
+    }
+  }
+  /// The destination by name: resolved when the model is frozen.
+  public var destinationEntityName: String? {
+    get { values.destination?.name ?? values.destinationName }
+    set { edit { $0.destinationName = newValue } }
+  }
+  /// The inverse by name: resolved when the model is frozen.
+  public var inverseRelationshipName: String? {
+    get { values.inverse?.name ?? values.inverseName }
+    set { edit { $0.inverseName = newValue } }
+  }
+  public var minCount: Int {
+    get { values.minCount }
+    set { edit { $0.minCount = newValue } }
+  }
+  /// 1 for a to-one relationship; 0 for no bound.
+  public var maxCount: Int {
+    get { values.maxCount }
+    set { edit { $0.maxCount = newValue } }
+  }
+  public var deleteRule: DeleteRule {
+    get { values.deleteRule }
+    set { edit { $0.deleteRule = newValue } }
+  }
+  public var isOrdered: Bool {
+    get { values.isOrdered }
+    set { edit { $0.isOrdered = newValue } }
+  }
+  public var isToMany: Bool { values.maxCount != 1 }
+
+  /// Whether the relationship is kept in a join table: to-many at both ends, or to-many with no inverse.
+  package var usesJoinTable: Bool { isToMany && (inverseRelationship?.isToMany ?? true) }
+
+  func resolve(destination: EntityDescription, inverse: RelationshipDescription?) {
+    values.destination = destination
+    values.inverse = inverse
+  }
+
+  private func edit(_ change: (inout Values) -> Void) {
+    guard !isFrozen else { return FrozenModel.report("\(entity?.name ?? "").\(name)") }
+    change(&values)
+  }
+}
+
+/// A property whose value is the result of a fetch.
+public final class FetchedPropertyDescription: PropertyDescription, @unchecked Sendable {  // as its superclass
+  private var fetch = (entity: "", predicate: String?.none)
+
+  public var fetchEntityName: String {
+    get { fetch.entity }
+    set { if !isFrozen { fetch.entity = newValue } else { FrozenModel.report(name) } }
+  }
+  /// The predicate as a format string.
+  public var fetchPredicate: String? {
+    get { fetch.predicate }
+    set { if !isFrozen { fetch.predicate = newValue } else { FrozenModel.report(name) } }
+  }
+}

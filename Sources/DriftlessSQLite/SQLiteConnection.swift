@@ -1,0 +1,124 @@
+import CSQLite
+
+/// A connection to one database file. It is not Sendable: its owner confines it to one thread at a time.
+///
+/// No connection checkpoints by itself (see the store's checkpointer), and none maps the file into memory.
+package final class SQLiteConnection {
+  package enum Mode: Sendable {
+    case readWriteCreate
+    case readWrite
+    case readOnly
+    /// A database in memory, of this connection alone.
+    case inMemory
+  }
+
+  let handle: OpaquePointer
+  package let path: String
+  private var statements: [String: SQLiteStatement] = [:]
+  private var isClosed = false
+
+  /// Opens the file.
+  ///
+  /// - Throws: `SQLiteError`, with nothing left open.
+  package init(path: String, mode: Mode, busyTimeoutMilliseconds: Int32 = 10_000) throws {
+    var opened: OpaquePointer?
+    let access: Int32 =
+      switch mode {
+      case .readWriteCreate: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+      case .readWrite: SQLITE_OPEN_READWRITE
+      case .readOnly: SQLITE_OPEN_READONLY
+      case .inMemory: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY
+      }
+    let code = sqlite3_open_v2(
+      mode == .inMemory ? ":memory:" : path, &opened, access | SQLITE_OPEN_NOMUTEX, nil)
+    guard code == SQLITE_OK, let opened else {
+      let message =
+        opened.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
+      sqlite3_close_v2(opened)
+      throw SQLiteError(code: code, message: "\(message): \(path)")
+    }
+    handle = opened
+    self.path = path
+    sqlite3_extended_result_codes(handle, 1)
+    sqlite3_busy_timeout(handle, busyTimeoutMilliseconds)
+    try execute("PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0")
+  }
+
+  deinit { close() }
+
+  /// Finalises every statement and closes the file. A second call does nothing.
+  package func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    statements.removeAll()
+    sqlite3_close_v2(handle)
+  }
+
+  /// Runs one or more statements that give no rows.
+  package func execute(_ sql: String) throws {
+    guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw failure(sql) }
+  }
+
+  /// The statement of `sql`: prepared once, and kept for the next time.
+  package func prepare(_ sql: String) throws -> SQLiteStatement {
+    if let statement = statements[sql] {
+      statement.reset()
+      return statement
+    }
+    let statement = try prepareUncached(sql)
+    statements[sql] = statement
+    return statement
+  }
+
+  /// A statement of the caller's own: for one that stays open while the same text may run again.
+  package func prepareUncached(_ sql: String) throws -> SQLiteStatement {
+    var prepared: OpaquePointer?
+    let code = sqlite3_prepare_v3(
+      handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
+    guard code == SQLITE_OK, let prepared else { throw failure(sql) }
+    return SQLiteStatement(handle: prepared, database: handle, sql: sql)
+  }
+
+  /// Runs `sql` with values bound to its parameters.
+  package func run(_ sql: String, _ values: SQLiteValue...) throws {
+    let statement = try prepare(sql)
+    statement.clearBindings()
+    statement.bind(values)
+    try statement.run()
+  }
+
+  /// The rows of a small query.
+  package func rows(_ sql: String, _ values: SQLiteValue...) throws -> [[SQLiteValue]] {
+    let statement = try prepareUncached(sql)
+    statement.bind(values)
+    var rows: [[SQLiteValue]] = []
+    while try statement.step() {
+      rows.append((0..<Int32(statement.columnCount)).map(statement.value))
+    }
+    return rows
+  }
+
+  /// The first column of the first row, or nil when there is no row.
+  package func scalar(_ sql: String, _ values: SQLiteValue...) throws -> SQLiteValue? {
+    let statement = try prepare(sql)
+    statement.clearBindings()
+    statement.bind(values)
+    defer { statement.reset() }
+    return try statement.step() ? statement.value(0) : nil
+  }
+
+  package var lastInsertRowID: Int64 { sqlite3_last_insert_rowid(handle) }
+  package var changes: Int { Int(sqlite3_changes64(handle)) }
+  package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+  /// Makes a statement that runs in another thread end with an error.
+  package func interrupt() { sqlite3_interrupt(handle) }
+
+  package static var libraryVersion: String { String(cString: sqlite3_libversion()) }
+
+  private func failure(_ sql: String) -> SQLiteError {
+    SQLiteError(
+      code: sqlite3_extended_errcode(handle), message: String(cString: sqlite3_errmsg(handle)),
+      sql: sql)
+  }
+}

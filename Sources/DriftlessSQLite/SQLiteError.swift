@@ -1,0 +1,45 @@
+import CSQLite
+
+/// A failure that SQLite reported: what, where, and what to do about it.
+package struct SQLiteError: Error, CustomStringConvertible, Sendable {
+  /// The extended result code.
+  package let code: Int32
+  package let message: String
+  /// The statement that failed, without its values.
+  package let sql: String?
+
+  package init(code: Int32, message: String, sql: String? = nil) {
+    self.code = code
+    self.message = message
+    self.sql = sql
+  }
+
+  /// The result code without its extension.
+  package var primaryCode: Int32 { code & 0xff }
+
+  package var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
+  package var isFull: Bool { primaryCode == SQLITE_FULL }
+  package var isReadOnly: Bool { primaryCode == SQLITE_READONLY }
+  package var isNotADatabase: Bool { primaryCode == SQLITE_NOTADB }
+  package var isCorrupt: Bool { primaryCode == SQLITE_CORRUPT }
+  package var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
+  package var cannotOpen: Bool { primaryCode == SQLITE_CANTOPEN }
+
+  /// What a person can do.
+  package var suggestion: String {
+    switch primaryCode {
+    case SQLITE_FULL: "Free space on the file system and try again; nothing was changed."
+    case SQLITE_READONLY: "Give the process the right to write the file and its folder."
+    case SQLITE_BUSY, SQLITE_LOCKED: "Another process holds the file; try again."
+    case SQLITE_NOTADB: "The file is not an SQLite database: check the path."
+    case SQLITE_CORRUPT: "The file is damaged: keep a copy, and restore it or pull it again."
+    case SQLITE_CANTOPEN: "Check that the folder exists and that the process may open the file."
+    case SQLITE_IOERR: "Reading or writing failed: check the disk and its free space."
+    default: "See SQLite's result code \(code)."
+    }
+  }
+
+  package var description: String {
+    "SQLite \(code): \(message)" + (sql.map { " in «\($0)»" } ?? "")
+  }
+}

@@ -1,0 +1,157 @@
+import CSQLite
+package import Foundation
+
+/// A prepared statement. It belongs to its connection and is used where the connection is.
+package final class SQLiteStatement {
+  let handle: OpaquePointer
+  private let database: OpaquePointer
+  package let sql: String
+
+  init(handle: OpaquePointer, database: OpaquePointer, sql: String) {
+    self.handle = handle
+    self.database = database
+    self.sql = sql
+  }
+
+  deinit { sqlite3_finalize(handle) }
+
+  private nonisolated(unsafe) static let emptyText: UnsafePointer<CChar> = {  // never written
+    let text = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
+    text.initialize(to: 0)
+    return UnsafePointer(text)
+  }()
+
+  // MARK: Binding. Indexes start at 1, as SQLite's do.
+
+  @inline(__always)
+  package func bind(_ value: Int64, at index: Int32) { sqlite3_bind_int64(handle, index, value) }
+
+  @inline(__always)
+  package func bind(_ value: Double, at index: Int32) { sqlite3_bind_double(handle, index, value) }
+
+  @inline(__always)
+  package func bindNull(at index: Int32) { sqlite3_bind_null(handle, index) }
+
+  package func bind(_ value: String, at index: Int32) {
+    var value = value
+    value.withUTF8 { text in
+      text.withMemoryRebound(to: CChar.self) { characters in
+        // SQLite takes a copy: the text's memory ends with this closure. An empty text may have no address, and a null
+        // address would bind NULL.
+        _ = sqlite3_bind_text64(
+          handle, index, characters.baseAddress ?? Self.emptyText, sqlite3_uint64(text.count),
+          driftless_sqlite_transient(), UInt8(SQLITE_UTF8))
+      }
+    }
+  }
+
+  package func bind(_ value: Data, at index: Int32) {
+    value.withUnsafeBytes { bind($0, at: index) }
+  }
+
+  package func bind(_ bytes: UnsafeRawBufferPointer, at index: Int32) {
+    if bytes.isEmpty {
+      sqlite3_bind_zeroblob(handle, index, 0)
+    } else {
+      sqlite3_bind_blob64(
+        handle, index, bytes.baseAddress, sqlite3_uint64(bytes.count), driftless_sqlite_transient())
+    }
+  }
+
+  package func bind(_ value: SQLiteValue, at index: Int32) {
+    switch value {
+    case .null: bindNull(at: index)
+    case .integer(let value): bind(value, at: index)
+    case .real(let value): bind(value, at: index)
+    case .text(let value): bind(value, at: index)
+    case .blob(let value): bind(value, at: index)
+    }
+  }
+
+  package func bind(_ values: [SQLiteValue]) {
+    for (offset, value) in values.enumerated() { bind(value, at: Int32(offset + 1)) }
+  }
+
+  // MARK: Running
+
+  /// Steps to the next row. False at the end, after which the statement is ready to run again.
+  @inline(__always)
+  package func step() throws -> Bool {
+    let code = sqlite3_step(handle)
+    if code == SQLITE_ROW { return true }
+    guard code == SQLITE_DONE else { throw failure() }
+    sqlite3_reset(handle)
+    return false
+  }
+
+  /// Runs a statement that gives no rows.
+  @inline(__always)
+  package func run() throws {
+    let code = sqlite3_step(handle)
+    guard code == SQLITE_DONE || code == SQLITE_ROW else { throw failure() }
+    sqlite3_reset(handle)
+  }
+
+  package func reset() { sqlite3_reset(handle) }
+  package func clearBindings() { sqlite3_clear_bindings(handle) }
+
+  private func failure() -> SQLiteError {
+    let error = SQLiteError(
+      code: sqlite3_extended_errcode(database), message: String(cString: sqlite3_errmsg(database)),
+      sql: sql)
+    sqlite3_reset(handle)
+    return error
+  }
+
+  // MARK: Reading. Columns start at 0, as SQLite's do.
+
+  package var columnCount: Int { Int(sqlite3_column_count(handle)) }
+
+  package func columnName(_ column: Int32) -> String {
+    sqlite3_column_name(handle, column).map { String(cString: $0) } ?? ""
+  }
+
+  @inline(__always)
+  package func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+
+  @inline(__always)
+  package func double(_ column: Int32) -> Double { sqlite3_column_double(handle, column) }
+
+  @inline(__always)
+  package func isNull(_ column: Int32) -> Bool {
+    sqlite3_column_type(handle, column) == SQLITE_NULL
+  }
+
+  @inline(__always)
+  package func type(_ column: Int32) -> Int32 { sqlite3_column_type(handle, column) }
+
+  @inline(__always)
+  package func string(_ column: Int32) -> String {
+    guard let text = sqlite3_column_text(handle, column) else { return "" }
+    return String(
+      decoding: UnsafeBufferPointer(
+        start: text, count: Int(sqlite3_column_bytes(handle, column))), as: UTF8.self)
+  }
+
+  /// The bytes of the column. They are valid inside `body` only.
+  @inline(__always)
+  package func withBytes<T>(_ column: Int32, _ body: (UnsafeRawBufferPointer) throws -> T) rethrows
+    -> T
+  {
+    let start = sqlite3_column_blob(handle, column)
+    return try body(
+      UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
+  }
+
+  package func data(_ column: Int32) -> Data { withBytes(column) { Data($0) } }
+
+  package func value(_ column: Int32) -> SQLiteValue {
+    switch type(column) {
+    case SQLITE_INTEGER: .integer(int64(column))
+    case SQLITE_FLOAT: .real(double(column))
+    case SQLITE_TEXT: .text(string(column))
+    case SQLITE_BLOB: .blob(data(column))
+    default: .null
+    }
+  }
+}
