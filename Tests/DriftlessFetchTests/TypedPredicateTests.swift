@@ -49,6 +49,8 @@ struct TypedPredicateTests {
     try means(Book.author[Author.name] == "Eco", "author.name == 'Eco'")
     try means(Book.author[Author.mentor[Author.name]].isNull, "author.mentor.name == nil")
     try means(Book.author.isNull, "author == nil")
+    try means(Book.author == nil && Book.author != nil, "author == nil AND author != nil")
+    try means(Book.read <= Book.pages || Book.read >= Book.pages, "read <= pages OR read >= pages")
   }
 
   @Test("Collections are asked with any, none, contains and count")

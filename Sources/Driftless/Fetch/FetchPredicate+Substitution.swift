@@ -10,7 +10,7 @@ extension FetchPredicate {
     try substituting(variables, declared: [])
   }
 
-  private func substituting(
+  fileprivate func substituting(
     _ variables: [String: Any?], declared: Set<String>
   ) throws(FetchError) -> FetchPredicate {
     switch self {
@@ -31,12 +31,6 @@ extension FetchPredicate {
     case .not(let part):
       return .not(try part.substituting(variables, declared: declared))
     }
-  }
-
-  fileprivate func substitutingInside(
-    _ variables: [String: Any?], declared: Set<String>
-  ) throws(FetchError) -> FetchPredicate {
-    try substituting(variables, declared: declared)
   }
 }
 
@@ -70,7 +64,7 @@ extension FetchExpression {
     case .subquery(let collection, let variable, let condition):
       return .subquery(
         of: try collection.substituting(variables, declared: declared), variable: variable,
-        where: try condition.substitutingInside(
+        where: try condition.substituting(
           variables, declared: declared.union([variable])))
     }
   }

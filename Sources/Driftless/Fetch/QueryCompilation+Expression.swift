@@ -74,6 +74,11 @@ extension QueryCompilation {
   private func call(
     _ function: FetchFunction, _ expressions: [FetchExpression]
   ) throws(FetchError) -> SQLOperand {
+    guard expressions.count == function.argumentCount else {
+      throw FetchError(
+        .syntax, "\(function.rawValue) takes \(function.argumentCount) operands",
+        suggestion: "Give it that many.")
+    }
     var operands: [SQLOperand] = []
     var constants: [PropertyValue] = []
     for expression in expressions {
@@ -84,7 +89,6 @@ extension QueryCompilation {
     if constants.count == operands.count {
       return .constant(try function.apply(to: constants, now: Date()))
     }
-    let isBoth = operands.count == 2 ? expressions[1] : nil
     switch function {
     case .uppercase: return .computed(.call(SQLFunction.uppercase, try text(operands[0])), .text)
     case .lowercase: return .computed(.call(SQLFunction.lowercase, try text(operands[0])), .text)
@@ -97,22 +101,21 @@ extension QueryCompilation {
     case .absolute:
       let value = try number(operands[0], expressions[0]).0
       return .computed("max(" + value + ", -" + value + ")", .number)
-    case .add: return try arithmetic(" + ", function, operands, expressions, isBoth)
-    case .subtract: return try arithmetic(" - ", function, operands, expressions, isBoth)
-    case .multiply: return try arithmetic(" * ", function, operands, expressions, isBoth)
-    case .divide: return try arithmetic(" / ", function, operands, expressions, isBoth)
-    case .modulus: return try arithmetic(" % ", function, operands, expressions, isBoth)
+    case .add: return try arithmetic(" + ", function, operands, expressions)
+    case .subtract: return try arithmetic(" - ", function, operands, expressions)
+    case .multiply: return try arithmetic(" * ", function, operands, expressions)
+    case .divide: return try arithmetic(" / ", function, operands, expressions)
+    case .modulus: return try arithmetic(" % ", function, operands, expressions)
     case .now: return .constant(.date(Date()))
     }
   }
 
   private func arithmetic(
     _ sign: StaticString, _ function: FetchFunction, _ operands: [SQLOperand],
-    _ expressions: [FetchExpression], _ second: FetchExpression?
+    _ expressions: [FetchExpression]
   ) throws(FetchError) -> SQLOperand {
-    guard operands.count == 2, let second else { throw toManyNotAllowed(expressions[0]) }
     let (left, leftIsDate) = try number(operands[0], expressions[0])
-    let (right, rightIsDate) = try number(operands[1], second)
+    let (right, rightIsDate) = try number(operands[1], expressions[1])
     let result = "(" + left + sign + right + ")"
     switch (function, leftIsDate, rightIsDate) {
     case (_, false, false), (.subtract, true, true): return .computed(result, .number)
@@ -120,7 +123,7 @@ extension QueryCompilation {
       return .computed(result, .date)
     default:
       throw FetchError(
-        .typeMismatch, "\(expressions[0])\(sign)\(second) cannot be computed with a date",
+        .typeMismatch, "\(expressions[0])\(sign)\(expressions[1]) cannot be computed with a date",
         suggestion: "Add seconds to a date, or subtract them or another date.")
     }
   }

@@ -10,13 +10,13 @@ extension ToOne {
   }
 
   /// That object is at the other end. An object that was never saved is found among the unsaved
-  /// ones only.
-  public static func == (left: Self, right: Destination) -> TypedPredicate<Root> {
-    left == right.objectID
+  /// ones only. `nil` asks for no object.
+  public static func == (left: Self, right: Destination?) -> TypedPredicate<Root> {
+    right.map { left == $0.objectID } ?? left.isNull
   }
 
-  public static func != (left: Self, right: Destination) -> TypedPredicate<Root> {
-    left != right.objectID
+  public static func != (left: Self, right: Destination?) -> TypedPredicate<Root> {
+    right.map { left != $0.objectID } ?? left.isNotNull
   }
 
   /// One of these objects is at the other end.

@@ -124,3 +124,15 @@ public func > <Left: ComparableKey, Right: ComparableKey>(
 ) -> TypedPredicate<Left.Root> where Left.Root == Right.Root, Left.Value == Right.Value {
   left.compare(.greater, right.expression)
 }
+
+public func <= <Left: ComparableKey, Right: ComparableKey>(
+  left: Left, right: Right
+) -> TypedPredicate<Left.Root> where Left.Root == Right.Root, Left.Value == Right.Value {
+  left.compare(.lessOrEqual, right.expression)
+}
+
+public func >= <Left: ComparableKey, Right: ComparableKey>(
+  left: Left, right: Right
+) -> TypedPredicate<Left.Root> where Left.Root == Right.Root, Left.Value == Right.Value {
+  left.compare(.greaterOrEqual, right.expression)
+}
