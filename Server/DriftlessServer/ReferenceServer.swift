@@ -1,11 +1,12 @@
 package import Foundation
-package import Hummingbird
+import Hummingbird
 import HummingbirdCore
 import HummingbirdTLS
 package import Logging
 import NIOCore
 import NIOSSL
 import ServiceLifecycle
+import UnixSignals
 
 /// The server: storage, routes and a socket. One a data folder.
 ///
@@ -41,24 +42,50 @@ package struct ReferenceServer: Sendable {
       folder: folder, limits: options.limits, metrics: metrics, news: news, logger: logger)
   }
 
-  /// Serves until SIGTERM or SIGINT; then answers what it is at, and closes the database.
+  /// A server that listens.
+  package struct Listening: Sendable {
+    /// The URL that clients use.
+    package let url: String
+    /// Makes the server answer what it is at, and end.
+    package let stop: @Sendable () async -> Void
+  }
+
+  /// Serves until SIGTERM, SIGINT or `stop`; then answers what it is at, and closes the database.
   ///
-  /// - Parameter onListening: called once with the URL that clients use.
-  package func run(onListening: @escaping @Sendable (String) -> Void) async throws {
-    defer { close() }
-    try await application(onListening: onListening).runService()
+  /// - Parameters:
+  ///   - handlesSignals: whether the process is the server's own.
+  ///   - onListening: called once, when clients can connect.
+  package func run(
+    handlesSignals: Bool, onListening: @escaping @Sendable (Listening) -> Void
+  ) async throws {
+    defer {
+      storage.close()
+      lock.release()
+    }
+    let (urls, url) = AsyncStream<String>.makeStream()
+    let application = try application { url.yield($0) }
+    let group = ServiceGroup(
+      configuration: .init(
+        services: [application],
+        gracefulShutdownSignals: handlesSignals ? [.sigterm, .sigint] : [], logger: logger))
+    let announcement = Task {
+      for await url in urls {
+        onListening(Listening(url: url, stop: { await group.triggerGracefulShutdown() }))
+      }
+    }
+    defer { announcement.cancel() }
+    do {
+      try await group.run()
+    } catch let error as IOError {
+      throw ServerError(
+        .refusedStart, "cannot listen on \(options.host):\(options.port): \(error)",
+        suggestion: "Name a free address with --listen; port 0 takes a free one.")
+    }
   }
 
-  /// Closes the database and lets the data folder go.
-  package func close() {
-    storage.close()
-    lock.release()
-  }
-
-  /// The application, for `run` and for tests that drive it themselves.
-  package func application(
-    onListening: @escaping @Sendable (String) -> Void = { _ in }
-  ) throws -> some ApplicationProtocol {
+  private func application(
+    onListening: @escaping @Sendable (String) -> Void
+  ) throws -> some ApplicationProtocol & Service {
     let limits = options.limits
     var configuration = HTTP1Channel.Configuration(idleTimeout: .seconds(Int64(limits.idleSeconds)))
     configuration.httpDecoder = .init(

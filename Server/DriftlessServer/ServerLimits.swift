@@ -6,10 +6,11 @@ package import Foundation
 /// `{"bodyBytesMax": 33554432, "connectionsMax": 4096}`. An unknown name or a value below 1 is
 /// refused.
 package struct ServerLimits: Sendable, Equatable {
-  /// Bytes of one push as sent (compressed). Larger ones get 413 before they are read.
-  package var bodyBytesMax = 16 << 20
-  /// Bytes that one section of a push may inflate to.
-  package var inflatedBytesMax = 64 << 20
+  /// Bytes of one push as sent (compressed). Larger ones get 413 before they are read. As much as a
+  /// client makes of one (`ChangeSetLimits.frameBytesMax`): a smaller bound would leave an import stuck.
+  package var bodyBytesMax = 64 << 20
+  /// Bytes that the index section of a push may inflate to. Values are never inflated here.
+  package var inflatedBytesMax = 32 << 20
   /// Bytes of request bodies held in memory at one time by all requests; above it, 503.
   package var bodiesInMemoryBytesMax = 256 << 20
   /// Seconds that a client may take to send one body: bounds a slow sender.

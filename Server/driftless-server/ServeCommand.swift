@@ -39,7 +39,8 @@ struct ServeCommand: AsyncParsableCommand {
       logger.logLevel = level
       let server = try ReferenceServer(
         data: common.folder, options: try options(), logger: logger)
-      try await server.run { url in
+      try await server.run(handlesSignals: true) { listening in
+        let url = listening.url
         print(common.json ? "{\"listening\":\"\(url)\"}" : "listening on \(url)")
         fflush(nil)
       }

@@ -39,7 +39,6 @@ struct ErrorReplies: RouterMiddleware {
       metadata: [
         "route": "\(known)", "status": "\(response.status.code)", "code": "\(code?.name ?? "ok")",
         "milliseconds": "\(duration / .milliseconds(1))",
-        "zone": "\(context.parameters.get("zone").map { String($0.prefix(100)) } ?? "-")",
       ])
     response.headers[.cacheControl] = "no-store"
     return response
@@ -52,7 +51,10 @@ struct ErrorReplies: RouterMiddleware {
       return ServerError(
         .notFound, "there is nothing at this address",
         suggestion: "Check the server's URL: the API is under /v1/zones/NAME.")
-    case let error as ProtocolError: return ServerError(wire: error)
+    case let error as ProtocolError:
+      let code = ServerError.Code(
+        name: error.code.rawValue, status: WireError.status(for: error.code))
+      return ServerError(code, error.message, suggestion: error.suggestion, head: error.head)
     case is CancellationError: return .busy("the server stops")
     default: return ServerError(storage: error)
     }

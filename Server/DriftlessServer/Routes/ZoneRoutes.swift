@@ -1,6 +1,7 @@
 import DriftlessProtocol
 import Foundation
 import Hummingbird
+import Logging
 import ServiceLifecycle
 
 /// The sync API: what a zone is, push, pull.
@@ -50,6 +51,14 @@ struct ZoneRoutes: Sendable {
       metrics.countReceived(bytes: body.count)
       let push = try reader.read(body, nowMilliseconds: Self.now)
       let appended = try await storage.append(push, to: zone)
+      context.logger.info(
+        "appended",
+        metadata: [
+          "zone": "\(zone.name)", "sequence": "\(appended.sequence)",
+          "repeat": "\(appended.isRepeat)", "replica": "\(push.replica)",
+          "incarnation": "\(push.incarnation)", "push": "\(push.number)",
+          "bytes": "\(body.count)", "inserts": "\(push.contents.newCount)",
+        ])
       return try Self.json(
         PushReply(
           sequence: appended.sequence, firstObjectNumber: appended.firstObjectNumber,
@@ -76,11 +85,9 @@ struct ZoneRoutes: Sendable {
       await wait(for: zone, after: query.page.after, seconds: query.waitSeconds)
     }
     let page = try await storage.page(of: zone, query.page)
-    let body = PullPage.buffer(of: page, generation: zone.generation)
-    metrics.countSent(bytes: body.readableBytes)
-    return Response(
-      status: .ok, headers: PullPage.headers(of: page, generation: zone.generation),
-      body: .init(byteBuffer: body))
+    let response = PullPage.response(page, generation: zone.generation)
+    metrics.countSent(bytes: response.body.contentLength ?? 0)
+    return response
   }
 
   /// Waits until the log grows, the time is over, or the server is about to stop.

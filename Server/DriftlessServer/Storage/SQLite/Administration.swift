@@ -15,7 +15,7 @@ package struct Administration {
     let lock = try FileLock(folder.writeLock, .shared, waits: true)
     defer { lock?.release() }
     connection = try SQLiteConnection(path: folder.database.path, mode: .readWriteCreate)
-    connection.busyTimeoutMilliseconds = 10_000
+    try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
     try ServerSchema.apply(to: connection)
   }
 
@@ -52,7 +52,7 @@ package struct Administration {
       insert.bind(name, at: 2)
       insert.bind(UUID().bytes, at: 3)
       insert.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 4)
-      _ = try insert.step()
+      try insert.run()
       return try existingZone(name)
     }
   }
@@ -71,7 +71,7 @@ package struct Administration {
       insert.bind(zone.id, at: 3)
       insert.bind(verbs.rawValue, at: 4)
       insert.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 5)
-      _ = try insert.step()
+      try insert.run()
       return token
     }
   }
@@ -86,8 +86,8 @@ package struct Administration {
       defer { update.reset() }
       update.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 1)
       update.bind(id, at: 2)
-      _ = try update.step()
-      guard try connection.integer("SELECT changes()") ?? 0 > 0 else {
+      try update.run()
+      guard connection.changes > 0 else {
         throw ServerError(
           .notFound, "there is no token with the ID \(id)",
           suggestion: "See the IDs: driftless-server token list")

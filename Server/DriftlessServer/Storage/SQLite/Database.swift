@@ -65,7 +65,7 @@ package final class Database: Sendable {
     _ path: String, _ prepare: @Sendable (SQLiteConnection) throws -> Void
   ) throws -> SQLiteConnection {
     let connection = try SQLiteConnection(path: path, mode: .readWriteCreate)
-    connection.busyTimeoutMilliseconds = 10_000
+    try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
     try prepare(connection)
     return connection
   }

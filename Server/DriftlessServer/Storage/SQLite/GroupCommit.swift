@@ -141,11 +141,11 @@ extension ServerError {
   init(storage error: any Error) {
     switch error {
     case let error as ServerError: self = error
-    case let error as SQLiteError where error.primaryCode == 13:
+    case let error as SQLiteError where error.isFull:
       self.init(
         .diskFull, "the server's disk is full; nothing of the push was stored",
         suggestion: "Nothing is lost here: tell the operator, and push again when there is room.")
-    case let error as SQLiteError where error.primaryCode == 5:
+    case let error as SQLiteError where error.isBusy:
       self = .busy("the server's database is busy")
     default:
       self.init(

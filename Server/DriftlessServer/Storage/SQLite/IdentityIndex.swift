@@ -26,7 +26,7 @@ struct IdentityIndex {
       insert.bind(first, at: 2)
       insert.bind(Int64(clamping: run.count), at: 3)
       insert.bind(Int64(clamping: number), at: 4)
-      _ = try insert.step()
+      try insert.run()
       insert.reset()
       number += run.count
     }

@@ -90,7 +90,7 @@ struct LogAppend {
     insert.bind(zone.id, at: 1)
     insert.bind(push.replica.bytes, at: 2)
     insert.bind(Int64(push.incarnation), at: 3)
-    _ = try insert.step()
+    try insert.run()
     return Replica(id: connection.lastInsertRowID, lastPush: 0)
   }
 
@@ -169,20 +169,20 @@ struct LogAppend {
     insert.bind(Int64(push.frame.count), at: 8)
     insert.bind(push.frame.prefix(128), at: 9)
     insert.bind(push.frame.dropFirst(128), at: 10)
-    _ = try insert.step()
+    try insert.run()
 
     let head = try connection.prepare("UPDATE zone SET head = ?, next_object = ? WHERE id = ?")
     defer { head.reset() }
     head.bind(Int64(clamping: sequence), at: 1)
     head.bind(Int64(clamping: zone.nextObject + push.contents.newCount), at: 2)
     head.bind(zone.id, at: 3)
-    _ = try head.step()
+    try head.run()
 
     let last = try connection.prepare("UPDATE replica SET last_push = ? WHERE id = ?")
     defer { last.reset() }
     last.bind(Int64(clamping: push.number), at: 1)
     last.bind(replica, at: 2)
-    _ = try last.step()
+    try last.run()
   }
 }
 

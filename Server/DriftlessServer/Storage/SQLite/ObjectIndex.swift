@@ -61,7 +61,7 @@ struct ObjectIndex {
       write.bind(Int64(clamping: state.base), at: 2)
       write.bind(Int64(clamping: state.deleted), at: 3)
       write.bind(state.properties.encoded, at: 4)
-      _ = try write.step()
+      try write.run()
       write.reset()
     }
   }

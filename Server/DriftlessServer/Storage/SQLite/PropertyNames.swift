@@ -20,7 +20,7 @@ final class PropertyNames {
     let insert = try connection.prepare("INSERT INTO property(name) VALUES(?)")
     defer { insert.reset() }
     insert.bind(name, at: 1)
-    _ = try insert.step()
+    try insert.run()
     return remember(name, connection.lastInsertRowID)
   }
 

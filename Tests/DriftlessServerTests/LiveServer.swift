@@ -1,0 +1,102 @@
+import DriftlessServer
+import Foundation
+import Logging
+import Synchronization
+import TestSupport
+
+/// A real server on a free port of the loopback interface, in this process.
+final class LiveServer: Sendable {
+  let directory: TemporaryDirectory
+  let data: URL
+  let port: UInt16
+  let log: LogLines
+  let server: ReferenceServer
+  private let stopping: @Sendable () async -> Void
+  private let running: Task<Void, any Error>
+
+  /// Starts to serve a new data folder, or one that served before.
+  init(
+    limits: ServerLimits = .init(), zones: [String] = ["shop"],
+    directory: TemporaryDirectory? = nil
+  ) async throws {
+    self.directory = try directory ?? TemporaryDirectory()
+    data = self.directory.file("data")
+    if directory == nil {
+      let administration = try Administration(folder: DataFolder(data))
+      for zone in zones { _ = try administration.createZone(zone) }
+      administration.close()
+    }
+    let log = LogLines()
+    self.log = log
+    var options = ServeOptions()
+    options.port = 0
+    options.limits = limits
+    let logger = Logger(label: "test") { label in
+      LineLogHandler(label: label) { log.append($0) }
+    }
+    let server = try ReferenceServer(data: data, options: options, logger: logger)
+    self.server = server
+    let (started, starting) = AsyncStream<ReferenceServer.Listening>.makeStream()
+    running = Task {
+      defer { starting.finish() }
+      try await server.run(handlesSignals: false) { starting.yield($0) }
+    }
+    var iterator = started.makeAsyncIterator()
+    guard let listening = await iterator.next(),
+      let port = listening.url.split(separator: ":").last.flatMap({ UInt16($0) })
+    else { throw NotStarted(log: log.text) }
+    self.port = port
+    stopping = listening.stop
+  }
+
+  struct NotStarted: Error { let log: String }
+
+  /// Ends as on SIGTERM, and waits for the end.
+  func stop() async throws {
+    await stopping()
+    try await running.value
+  }
+
+  func token(zone: String = "shop", verbs: Verbs = [.read, .write]) throws -> AccessToken {
+    let administration = try Administration(folder: DataFolder(data))
+    defer { administration.close() }
+    return try administration.createToken(zone: zone, verbs: verbs)
+  }
+
+  func revoke(_ token: AccessToken) throws {
+    let administration = try Administration(folder: DataFolder(data))
+    defer { administration.close() }
+    try administration.revokeToken(id: token.id)
+  }
+
+  func zone(_ name: String = "shop") async throws -> ZoneRecord {
+    guard let zone = try await server.storage.zone(named: name) else {
+      throw TestZone.Missing(name: name)
+    }
+    return zone
+  }
+}
+
+/// What a server logged.
+final class LogLines: Sendable {
+  private let lines = Mutex<[String]>([])
+
+  func append(_ line: String) { lines.withLock { $0.append(line) } }
+
+  var text: String { lines.withLock { $0.joined() } }
+}
+
+/// Runs `test` on a server, and stops the server whatever happens.
+func withServer(
+  limits: ServerLimits = .init(), zones: [String] = ["shop"],
+  _ test: (LiveServer) async throws -> Void
+) async throws {
+  let server = try await LiveServer(limits: limits, zones: zones)
+  do {
+    try await test(server)
+  } catch {
+    try? await server.stop()
+    throw error
+  }
+  try await server.stop()
+}
