@@ -85,7 +85,7 @@ extension QueryCompilation {
       else { throw notStored(relationship) }
       links = [.column(alias, column) + " = " + ownerKey]
     } else {
-      let pairs = schema.joinTable(for: relationship)
+      guard let pairs = schema.joinTable(for: relationship) else { throw notStored(relationship) }
       let pair = aliases.next()
       sources.insert(.identifier(pairs.name) + " " + .identifier(pair), at: 0)
       links = [
