@@ -4,11 +4,16 @@ import Foundation
 /// An object for predicates to look at, without a store.
 final class Sample: PropertySource {
   let key: ObjectKey
+  var predicateEntity: EntityDescription?
   var values: [String: PredicateValue]
 
-  init(entity: Int32 = 1, _ key: Int64 = 1, _ values: [String: PropertyValue] = [:]) {
-    self.key = ObjectKey(entity: entity, key: key)
+  init(_ key: ObjectKey, _ values: [String: PropertyValue]) {
+    self.key = key
     self.values = values.mapValues(PredicateValue.scalar)
+  }
+
+  convenience init(_ key: Int64 = 1, _ values: [String: PropertyValue] = [:]) {
+    self.init(ObjectKey(entity: 1, key: key), values)
   }
 
   var predicateObjectKey: ObjectKey? { key }

@@ -7,7 +7,7 @@
 ///
 /// **Null.** In the store a comparison with a missing value is neither true nor false, as in SQL
 /// and in Core Data's store: `name != "x"` and `NOT name == "x"` leave out objects without a name
-/// (write `name != "x" OR name == nil` to get them). ``evaluate(_:)`` treats null as a value, as
+/// (write `name != "x" OR name == nil` to get them). ``evaluate(with:)`` treats null as a value, as
 /// Core Data does in memory. A context evaluates unsaved objects by the store's rule, so that a
 /// fetch answers the same before and after a save.
 ///

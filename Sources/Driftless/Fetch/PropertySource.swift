@@ -3,9 +3,17 @@ package protocol PropertySource {
   /// The object's place in the store; nil for a source that is not a stored object.
   var predicateObjectKey: ObjectKey? { get }
 
+  /// What the model says of the object, where it has one: whether a key path that ends early at an
+  /// empty to-one relationship would have led to many values.
+  var predicateEntity: EntityDescription? { get }
+
   /// The value of one property, not a key path; nil when there is no property of that name.
   /// A leaf of a composite attribute is asked for by its full name, `location.lat`.
   func predicateValue(forKey key: String) -> PredicateValue?
+}
+
+extension PropertySource {
+  package var predicateEntity: EntityDescription? { nil }
 }
 
 /// What a property holds, as predicates see it.

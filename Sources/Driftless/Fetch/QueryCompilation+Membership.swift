@@ -39,7 +39,10 @@ extension QueryCompilation {
         conditions.append(try compare(left, .equal, operand, comparison))
       }
     }
-    if !constants.isEmpty { conditions.append(try list(left, constants, comparison)) }
+    // nil is none of these, and that is certain.
+    if !constants.isEmpty, !left.isNullConstant {
+      conditions.append(try list(left, constants, comparison))
+    }
     return conditions.isEmpty ? .value(.integer(0)) : .tree(conditions, by: " OR ")
   }
 
