@@ -29,7 +29,8 @@ var targets: [Target] = [
 
   // Sync.
   .target(
-    name: "DriftlessProtocol", dependencies: ["CZlib", crypto, protobuf], swiftSettings: settings),
+    name: "DriftlessProtocol", dependencies: ["CZlib", crypto, protobuf],
+    exclude: ["Codec/ChangeSet.proto"], swiftSettings: settings),
   .target(
     name: "DriftlessSync",
     dependencies: ["Driftless", "DriftlessSQLite", "DriftlessProtocol", crypto, log],
@@ -116,9 +117,8 @@ if let only = Context.environment["ONLY"] {
 
 let package = Package(
   name: "driftless",
-  products: [
-    .library(name: "Driftless", targets: ["Driftless"])
-  ],
+  products: targets.contains { $0.name == "Driftless" }
+    ? [.library(name: "Driftless", targets: ["Driftless"])] : [],
   dependencies: [
     .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),

@@ -1,0 +1,158 @@
+public import Foundation
+
+/// What a change set touches, without a value: the part that the server reads.
+///
+/// Objects are named by their index in the object table: first the new ones, in the order of
+/// `newObjects`, then those that the zone knows, in the order of `knownNumbers`.
+public struct ChangeSetIndex: Hashable, Sendable {
+  /// An entity and those of its properties that the change set names.
+  public struct Entity: Hashable, Sendable {
+    public var name: String
+    public var properties: [String]
+
+    public init(name: String, properties: [String]) {
+      self.name = name
+      self.properties = properties
+    }
+  }
+
+  /// New objects of one entity that follow each other in the object table.
+  public struct NewObjects: Hashable, Sendable {
+    /// Index in `entities`.
+    public var entity: Int
+    public var identities: Identities
+
+    public var count: Int { identities.count }
+
+    public init(entity: Int, identities: Identities) {
+      self.entity = entity
+      self.identities = identities
+    }
+  }
+
+  /// The UUIDs of new objects.
+  public enum Identities: Hashable, Sendable {
+    /// Object `i` has `first` with `i` added to its last eight bytes, read big-endian; the addition
+    /// never overflows.
+    case range(first: UUID, count: Int)
+    case listed([UUID])
+
+    public var count: Int {
+      switch self {
+      case .range(_, let count): count
+      case .listed(let identities): identities.count
+      }
+    }
+
+    public subscript(index: Int) -> UUID {
+      switch self {
+      case .range(let first, _): first.advanced(by: UInt64(max(0, index)))
+      case .listed(let identities): identities[index]
+      }
+    }
+  }
+
+  /// A save at the replica: when, and by whom.
+  public struct Transaction: Hashable, Sendable {
+    /// Milliseconds since 1970 in the upper 48 bits, a counter in the lower 16.
+    public var hybridTime: UInt64
+    public var author: String?
+    public var contextName: String?
+
+    public init(hybridTime: UInt64, author: String? = nil, contextName: String? = nil) {
+      self.hybridTime = hybridTime
+      self.author = author
+      self.contextName = contextName
+    }
+  }
+
+  /// The same kind of change to the same properties of objects of one entity.
+  public struct Group: Hashable, Sendable {
+    public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
+      /// New objects, with the values that they begin with.
+      case insert = 0
+      /// Values set on objects, new or known.
+      case update = 1
+      /// Known objects, deleted. No properties.
+      case delete = 2
+      /// Known objects that were deleted, brought back with these values.
+      case revive = 3
+    }
+
+    /// Rows that belong to one transaction.
+    public struct TransactionRun: Hashable, Sendable {
+      /// Index in `transactions`.
+      public var transaction: Int
+      /// How many rows, at least 1.
+      public var count: Int
+
+      public init(transaction: Int, count: Int) {
+        self.transaction = transaction
+        self.count = count
+      }
+    }
+
+    public var kind: Kind
+    /// Index in `entities`.
+    public var entity: Int
+    /// Indexes in that entity's `properties`; each has a column.
+    public var properties: [Int]
+    /// Indexes in the object table, ascending.
+    public var objects: ObjectIndexes
+    /// Which transaction each row belongs to; the counts add up to the rows.
+    public var transactionRuns: [TransactionRun]
+
+    public init(
+      kind: Kind, entity: Int, properties: [Int], objects: ObjectIndexes,
+      transactionRuns: [TransactionRun]
+    ) {
+      self.kind = kind
+      self.entity = entity
+      self.properties = properties
+      self.objects = objects
+      self.transactionRuns = transactionRuns
+    }
+  }
+
+  public var entities: [Entity]
+  public var newObjects: [NewObjects]
+  /// Zone object numbers, ascending.
+  public var knownNumbers: [UInt64]
+  public var transactions: [Transaction]
+  public var groups: [Group]
+
+  public init(
+    entities: [Entity] = [], newObjects: [NewObjects] = [], knownNumbers: [UInt64] = [],
+    transactions: [Transaction] = [], groups: [Group] = []
+  ) {
+    self.entities = entities
+    self.newObjects = newObjects
+    self.knownNumbers = knownNumbers
+    self.transactions = transactions
+    self.groups = groups
+  }
+
+  public var newObjectCount: Int { newObjects.reduce(0) { $0 + $1.count } }
+  public var objectCount: Int { newObjectCount + knownNumbers.count }
+  /// How many columns the change set has.
+  public var columnCount: Int { groups.reduce(0) { $0 + $1.properties.count } }
+}
+
+extension UUID {
+  /// The UUID with a number added to its last eight bytes, read big-endian (wraps around).
+  public func advanced(by offset: UInt64) -> UUID {
+    var bytes = uuid
+    withUnsafeMutableBytes(of: &bytes) { raw in
+      let low = UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+      raw.storeBytes(of: (low &+ offset).bigEndian, toByteOffset: 8, as: UInt64.self)
+    }
+    return UUID(uuid: bytes)
+  }
+
+  /// The last eight bytes, read big-endian.
+  var lowBytes: UInt64 {
+    withUnsafeBytes(of: uuid) {
+      UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+    }
+  }
+}

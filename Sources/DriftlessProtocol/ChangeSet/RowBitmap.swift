@@ -1,0 +1,38 @@
+/// A set of rows of a column: one bit each.
+public struct RowBitmap: Hashable, Sendable {
+  /// Bit `i & 7` of byte `i >> 3` stands for row `i`; no zero bytes at the end.
+  private(set) var bytes: [UInt8] = []
+
+  public init() {}
+
+  public init(_ rows: some Sequence<Int>) {
+    for row in rows { insert(row) }
+  }
+
+  init(bytes: [UInt8]) {
+    self.bytes = bytes
+    while self.bytes.last == 0 { self.bytes.removeLast() }
+  }
+
+  public var isEmpty: Bool { bytes.isEmpty }
+
+  public func contains(_ row: Int) -> Bool {
+    let byte = row >> 3
+    return row >= 0 && byte < bytes.count && bytes[byte] & (1 << UInt8(row & 7)) != 0
+  }
+
+  /// - Parameter row: 0 or more.
+  public mutating func insert(_ row: Int) {
+    let byte = row >> 3
+    if byte >= bytes.count {
+      bytes.append(contentsOf: repeatElement(0, count: byte + 1 - bytes.count))
+    }
+    bytes[byte] |= 1 << UInt8(row & 7)
+  }
+
+  /// One more than the last row of the set; 0 when it is empty.
+  var end: Int {
+    guard let last = bytes.last else { return 0 }
+    return bytes.count * 8 - last.leadingZeroBitCount
+  }
+}

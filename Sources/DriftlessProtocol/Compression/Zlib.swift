@@ -1,0 +1,42 @@
+import CZlib
+
+/// zlib streams in memory, bounded.
+enum Zlib {
+  /// The level that the format's sizes were chosen at: 9 gains 1 %, 1 loses 6 %.
+  static let level: Int32 = 6
+
+  /// - Returns: The zlib stream of `bytes`; nil when it would not be shorter than they are.
+  static func deflate(_ bytes: [UInt8], level: Int32 = Zlib.level) -> [UInt8]? {
+    guard bytes.count > 0, bytes.count < Int32.max else { return nil }
+    let capacity = bytes.count
+    var length = uLongf(capacity)
+    var status = Z_OK
+    let output = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
+      status = compress2(buffer.baseAddress, &length, bytes, uLong(bytes.count), level)
+      count = status == Z_OK ? Int(length) : 0
+    }
+    return status == Z_OK && output.count < bytes.count ? output : nil
+  }
+
+  /// Inflates a stream that must give exactly `size` bytes and be used up.
+  static func inflate(
+    _ input: UnsafeRawBufferPointer, size: Int
+  ) throws(ProtocolError) -> [UInt8] {
+    var length = uLongf(size)
+    var used = uLong(input.count)
+    var status = Z_OK
+    let output = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+      status = uncompress2(
+        buffer.baseAddress, &length, input.bindMemory(to: UInt8.self).baseAddress, &used)
+      count = status == Z_OK ? Int(length) : 0
+    }
+    guard status == Z_OK, output.count == size, Int(used) == input.count else {
+      throw .damaged("A section does not inflate to the length that the header says")
+    }
+    return output
+  }
+
+  static func crc32(of bytes: [UInt8]) -> UInt32 {
+    UInt32(truncatingIfNeeded: CZlib.crc32(0, bytes, uInt(bytes.count)))
+  }
+}

@@ -1,0 +1,76 @@
+/// Why bytes or a request of the sync protocol were refused, and what to do about it.
+///
+/// The set of codes may grow: compare `code` with the constants below and keep a default.
+public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What kind of refusal it is, as it stands on the wire. Open: later versions may add codes.
+  public struct Code: RawRepresentable, Hashable, Sendable {
+    public let rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The bytes are not what the format says.
+    public static let malformed = Code(rawValue: "malformed")
+    /// The bytes were changed on their way: a length or a checksum does not fit.
+    public static let damaged = Code(rawValue: "damaged")
+    /// The bytes are of a newer format than this program reads.
+    public static let unsupported = Code(rawValue: "unsupported")
+    /// No token, or one that the server does not know.
+    public static let unauthorized = Code(rawValue: "unauthorized")
+    /// The token does not allow this.
+    public static let forbidden = Code(rawValue: "forbidden")
+    /// The server has no such zone.
+    public static let noZone = Code(rawValue: "no-zone")
+    /// Something that the push touches changed after the push's cursor: pull, then push again.
+    public static let stale = Code(rawValue: "stale")
+    /// The zone was restored or created anew since the cursor was made.
+    public static let generationChanged = Code(rawValue: "generation-changed")
+    /// The push number was used for other bytes: the store is a copy of another, or was restored.
+    public static let forked = Code(rawValue: "forked")
+    /// The push number does not follow the last one that the zone knows.
+    public static let numberGap = Code(rawValue: "number-gap")
+    /// The replica's clock is too far ahead of the server's.
+    public static let clockAhead = Code(rawValue: "clock-ahead")
+    /// More than a limit allows.
+    public static let tooLarge = Code(rawValue: "too-large")
+    /// Try again later.
+    public static let busy = Code(rawValue: "busy")
+    /// The server has no room left.
+    public static let diskFull = Code(rawValue: "disk-full")
+  }
+
+  public let code: Code
+  /// What is wrong, with the name of the element that is wrong.
+  public let message: String
+  /// What the reader can do about it.
+  public let suggestion: String
+  /// The zone's last sequence number, where the server said it.
+  public let head: UInt64?
+
+  public init(_ code: Code, _ message: String, suggestion: String, head: UInt64? = nil) {
+    self.code = code
+    self.message = message
+    self.suggestion = suggestion
+    self.head = head
+  }
+
+  public var description: String { "\(message) (\(code.rawValue)). \(suggestion)" }
+}
+
+extension ProtocolError {
+  static func malformed(_ message: String) -> ProtocolError {
+    ProtocolError(
+      .malformed, message,
+      suggestion: "The sender does not follow the format: update it, or report it with the frame.")
+  }
+
+  static func damaged(_ message: String) -> ProtocolError {
+    ProtocolError(
+      .damaged, message,
+      suggestion: "Send or fetch it again; when it stays, the stored copy is damaged.")
+  }
+
+  static func tooLarge(_ message: String) -> ProtocolError {
+    ProtocolError(
+      .tooLarge, message,
+      suggestion: "Send it in smaller change sets, or raise the limit of that name.")
+  }
+}

@@ -1,0 +1,77 @@
+import Foundation
+
+/// The 32 bytes before each frame of a page; `PullPage.Entry` documents them.
+struct PullEntryHeader {
+  static let size = 32
+  private static let magic: UInt32 = 0x454c_4c44  // "DLLE"
+  private static let version: UInt16 = 1
+  private static let ownHeaderOnlyFlag: UInt16 = 1
+
+  let sequence: UInt64
+  let firstObjectNumber: UInt64
+  let isOwnHeaderOnly: Bool
+  let length: Int
+  /// Bytes 0..<28.
+  private let covered: [UInt8]
+  let checksum: UInt32
+
+  init(_ entry: PullPage.Entry) {
+    sequence = entry.sequence
+    firstObjectNumber = entry.firstObjectNumber
+    isOwnHeaderOnly = entry.isOwnHeaderOnly
+    length = entry.frame.count
+    var writer = ByteWriter(capacity: 28)
+    writer.append(Self.magic)
+    writer.append(Self.version)
+    writer.append(entry.isOwnHeaderOnly ? Self.ownHeaderOnlyFlag : 0)
+    writer.append(sequence)
+    writer.append(firstObjectNumber)
+    writer.append(UInt32(clamping: length))
+    covered = writer.bytes
+    checksum = Self.checksum(covered, frame: entry.frame)
+  }
+
+  /// - Throws: `ProtocolError` when `data` does not begin with a whole entry.
+  init(_ data: Data.SubSequence, limits: ChangeSetLimits) throws(ProtocolError) {
+    guard data.count >= Self.size else {
+      throw .damaged("The page ends within the header of a log entry")
+    }
+    covered = Array(data.prefix(28))
+    var reader = ByteReader(Array(data.prefix(Self.size)))
+    guard try reader.next(UInt32.self) == Self.magic else {
+      throw .malformed("A log entry does not begin with its magic number")
+    }
+    let version = try reader.next(UInt16.self)
+    let flags = try reader.next(UInt16.self)
+    guard version == Self.version, flags <= Self.ownHeaderOnlyFlag else {
+      throw ProtocolError(
+        .unsupported, "The log entry is of version \(version), flags \(flags)",
+        suggestion: "Update this program.")
+    }
+    isOwnHeaderOnly = flags == Self.ownHeaderOnlyFlag
+    sequence = try reader.next(UInt64.self)
+    firstObjectNumber = try reader.next(UInt64.self)
+    let length = Int(try reader.next(UInt32.self))
+    checksum = try reader.next(UInt32.self)
+    guard length <= limits.frameBytesMax else {
+      throw .tooLarge("Log entry \(sequence) has \(length) bytes (frameBytesMax)")
+    }
+    guard length >= ChangeSetHeader.size, !isOwnHeaderOnly || length == ChangeSetHeader.size else {
+      throw .malformed("Log entry \(sequence) has \(length) bytes")
+    }
+    guard data.count - Self.size >= length else {
+      throw .damaged("The page ends within log entry \(sequence)")
+    }
+    self.length = length
+  }
+
+  var bytes: [UInt8] {
+    covered + withUnsafeBytes(of: checksum.littleEndian) { Array($0) }
+  }
+
+  func expectedChecksum(of frame: Data) -> UInt32 { Self.checksum(covered, frame: frame) }
+
+  private static func checksum(_ covered: [UInt8], frame: Data) -> UInt32 {
+    Zlib.crc32(of: covered + frame.prefix(ChangeSetHeader.size))
+  }
+}

@@ -1,0 +1,67 @@
+/// A refusal as it stands on the wire: the JSON body of an answer that is not 200.
+///
+/// | status | codes |
+/// |---|---|
+/// | 400 | malformed, damaged, unsupported |
+/// | 401 | unauthorized |
+/// | 403 | forbidden |
+/// | 404 | no-zone |
+/// | 409 | stale, generation-changed, forked, number-gap, clock-ahead |
+/// | 413 | too-large |
+/// | 429, 503 | busy (with Retry-After) |
+/// | 507 | disk-full |
+public struct WireError: Hashable, Sendable, Codable {
+  public var code: String
+  public var message: String
+  public var suggestion: String
+  /// The zone's last sequence number, where it helps.
+  public var head: UInt64?
+
+  public init(code: String, message: String, suggestion: String, head: UInt64? = nil) {
+    self.code = code
+    self.message = message
+    self.suggestion = suggestion
+    self.head = head
+  }
+
+  public init(_ error: ProtocolError) {
+    self.init(
+      code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
+      head: error.head)
+  }
+
+  /// The error to throw for an answer with this body.
+  ///
+  /// - Parameter status: The answer's HTTP status: it decides when the body names no code.
+  public func protocolError(status: Int) -> ProtocolError {
+    let code = code.isEmpty ? Self.code(forStatus: status) : .init(rawValue: code)
+    return ProtocolError(code, message, suggestion: suggestion, head: head)
+  }
+
+  /// The HTTP status that goes with a code.
+  public static func status(for code: ProtocolError.Code) -> Int {
+    switch code {
+    case .unauthorized: 401
+    case .forbidden: 403
+    case .noZone: 404
+    case .stale, .generationChanged, .forked, .numberGap, .clockAhead: 409
+    case .tooLarge: 413
+    case .busy: 503
+    case .diskFull: 507
+    default: 400
+    }
+  }
+
+  private static func code(forStatus status: Int) -> ProtocolError.Code {
+    switch status {
+    case 401: .unauthorized
+    case 403: .forbidden
+    case 404: .noZone
+    case 409: .stale
+    case 413: .tooLarge
+    case 429, 503: .busy
+    case 507: .diskFull
+    default: .malformed
+    }
+  }
+}

@@ -1,0 +1,9 @@
+/// Where the protocol lives in HTTP.
+public enum WirePath {
+  /// The content type of a change set's frame.
+  public static let changeSetType = "application/vnd.driftless.changeset"
+  /// The content type of a page of the log.
+  public static let logType = "application/vnd.driftless.log"
+  /// All zones live below this path.
+  public static let zones = "/v1/zones"
+}
