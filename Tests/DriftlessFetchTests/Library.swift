@@ -57,7 +57,7 @@ final class Library {
     let (author, book, tag) = (try entity("Author"), try entity("Book"), try entity("Tag"))
     _ = try store.write(TransactionInfo()) { transaction in
       func insert(_ entity: EntityDescription, _ rows: [[String: PropertyValue]]) throws {
-        let keys = try transaction.allocateKeys(entity, rows.count)
+        let keys = try transaction.allocateKeys(entity, count: rows.count)
         for (key, row) in zip(keys, rows) {
           let values = entity.layout.slots.map { row[$0.name] ?? .null }
           try transaction.insert(entity, key, values: values)
@@ -76,8 +76,8 @@ final class Library {
       guard let tags = book.relationshipsByName["tags"] else { return }
       for (index, row) in LibraryData.books.enumerated() {
         try transaction.addPairs(
-          tags, source: self.book(Int64(index + 1)),
-          destinations: row.tags.map { self.tag(Int64($0 + 1)) })
+          tags, self.book(Int64(index + 1)),
+          row.tags.map { self.tag(Int64($0 + 1)) })
       }
     }
   }

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 /// Bytes that sort as the decimal numbers do that they stand for.
 ///
@@ -7,13 +7,28 @@ import Foundation
 /// position of the decimal point, and the digits without zeros at the ends; all bytes behind
 /// the sign are inverted for a negative number, which ends with 0xFF so that the shorter is the
 /// larger.
-enum DecimalKey {
+package enum DecimalKey {
   /// nil for NaN.
-  static func bytes(of decimal: Decimal) -> Data? {
-    guard !decimal.isNaN else { return nil }
-    guard !decimal.isZero else { return Data([1]) }
-    let isNegative = decimal.sign == .minus
-    var digits = Array("\(decimal.magnitude)".utf8)
+  package static func bytes(of decimal: Decimal) -> Data? {
+    decimal.isNaN ? nil : bytes(ofNumber: "\(decimal)")
+  }
+
+  /// The key of a double by its shortest decimal text; nil for NaN.
+  package static func bytes(of double: Double) -> Data? {
+    guard double.isInfinite else { return double.isNaN ? nil : bytes(ofNumber: "\(double)") }
+    return key(isNegative: double < 0, place: .max, digits: [])
+  }
+
+  /// - Parameter text: digits with a point or an exponent or both, as numbers print themselves.
+  private static func bytes(ofNumber text: String) -> Data {
+    var digits = Array(text.utf8)
+    var exponent = 0
+    if let mark = digits.firstIndex(of: UInt8(ascii: "e")) {
+      exponent = Int(String(decoding: digits[(mark + 1)...], as: UTF8.self)) ?? 0
+      digits.removeSubrange(mark...)
+    }
+    let isNegative = digits.first == UInt8(ascii: "-")
+    if isNegative { digits.removeFirst() }
     var point = digits.count
     if let dot = digits.firstIndex(of: UInt8(ascii: ".")) {
       digits.remove(at: dot)
@@ -21,18 +36,15 @@ enum DecimalKey {
     }
     let leading = digits.prefix { $0 == UInt8(ascii: "0") }.count
     digits.removeFirst(leading)
-    point -= leading
     while digits.last == UInt8(ascii: "0") { digits.removeLast() }
-    // Decimal's exponent lies in -128...127 with 38 digits: the point fits 16 bits with room.
-    let place = UInt16(truncatingIfNeeded: point + 0x4000)
-    let body = [UInt8(place >> 8), UInt8(place & 0xFF)] + digits
-    return isNegative ? Data([0] + body.map { ~$0 } + [0xFF]) : Data([2] + body)
+    if digits.isEmpty { return Data([1]) }
+    // A double's exponent lies within 324 of 0, a decimal's within 128: the place fits with room.
+    let place = UInt16(clamping: point - leading + exponent + 0x4000)
+    return key(isNegative: isNegative, place: place, digits: digits)
   }
 
-  /// The key of a double by its shortest decimal text; nil for NaN and values beyond Decimal's
-  /// range.
-  static func bytes(of double: Double) -> Data? {
-    guard double.isFinite, let decimal = Decimal(string: "\(double)") else { return nil }
-    return bytes(of: decimal)
+  private static func key(isNegative: Bool, place: UInt16, digits: [UInt8]) -> Data {
+    let body = [UInt8(place >> 8), UInt8(place & 0xFF)] + digits
+    return isNegative ? Data([0] + body.map { ~$0 } + [0xFF]) : Data([2] + body)
   }
 }
