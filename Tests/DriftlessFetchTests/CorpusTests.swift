@@ -24,6 +24,7 @@ struct CorpusTests {
       var maker = RandomPredicate(seed: UInt64(seed))
       let format = maker.format()
       let predicate = try FetchPredicate(format: format)
+      #expect(try FetchPredicate(format: predicate.description) == predicate, "\(format)")
       let inStore: [Int64]
       do {
         inStore = try library.keys(predicate).sorted()
