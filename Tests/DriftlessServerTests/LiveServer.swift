@@ -17,7 +17,7 @@ final class LiveServer: Sendable {
   /// Starts to serve a new data folder, or one that served before.
   init(
     limits: ServerLimits = .init(), zones: [String] = ["shop"],
-    directory: TemporaryDirectory? = nil
+    directory: TemporaryDirectory? = nil, tls: (certificate: URL, key: URL)? = nil
   ) async throws {
     self.directory = try directory ?? TemporaryDirectory()
     data = self.directory.file("data")
@@ -31,6 +31,8 @@ final class LiveServer: Sendable {
     var options = ServeOptions()
     options.port = 0
     options.limits = limits
+    options.tlsCertificate = tls?.certificate
+    options.tlsKey = tls?.key
     let logger = Logger(label: "test") { label in
       LineLogHandler(label: label) { log.append($0) }
     }

@@ -104,18 +104,11 @@ extension LiveServer {
     body: Data = Data()
   ) async throws -> RawConnection.Response {
     let port = port
-    // The socket blocks: not on a thread that the server's tasks need.
-    return try await withCheckedThrowingContinuation { continuation in
-      DispatchQueue.global().async {
-        continuation.resume(
-          with: Result {
-            let connection = try RawConnection(port: port)
-            connection.send(
-              Self.head(method, path, token: token, headers: headers, length: body.count))
-            connection.send(body)
-            return try connection.response()
-          })
-      }
+    let head = Self.head(method, path, token: token, headers: headers, length: body.count)
+    return try await blocking {
+      let connection = try RawConnection(port: port)
+      connection.send(head + body)
+      return try connection.response()
     }
   }
 
@@ -130,11 +123,11 @@ extension LiveServer {
   }
 }
 
-/// Runs blocking work on a thread of its own kind.
+/// Runs blocking work on a thread of its own: the shared ones serve the server's tasks.
 func blocking<Result: Sendable>(
   _ body: @escaping @Sendable () throws -> Result
 ) async throws -> Result {
   try await withCheckedThrowingContinuation { continuation in
-    DispatchQueue.global().async { continuation.resume(with: Swift.Result { try body() }) }
+    Thread.detachNewThread { continuation.resume(with: Swift.Result { try body() }) }
   }
 }
