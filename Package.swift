@@ -81,7 +81,7 @@ var targets: [Target] = [
 targets += [
   .target(name: "TestSupport", dependencies: [], path: "Tests/Support", swiftSettings: settings),
   test("DriftlessModelTests", ["Driftless"]),
-  test("DriftlessFetchTests", ["Driftless"]),
+  test("DriftlessFetchTests", ["Driftless", "DriftlessSQLite"]),
   test("DriftlessSQLiteTests", ["DriftlessSQLite", "CSQLite"]),
   test("DriftlessStoreTests", ["Driftless", "DriftlessSQLite"]),
   test("DriftlessObjectTests", ["Driftless"]),
