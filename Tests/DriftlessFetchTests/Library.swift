@@ -1,7 +1,6 @@
 import Driftless
 import DriftlessSQLite
 import Foundation
-import TestSupport
 
 /// `LibraryData` twice: in a store, and as objects in memory.
 final class Library {
