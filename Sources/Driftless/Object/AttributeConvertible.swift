@@ -101,11 +101,11 @@ extension Optional: AttributeConvertible where Wrapped: AttributeConvertible {
 
   @inlinable public init?(propertyValue: PropertyValue) {
     if case .null = propertyValue {
-      self = .some(.none)
+      self = .none
       return
     }
     guard let value = Wrapped(propertyValue: propertyValue) else { return nil }
-    self = .some(.some(value))
+    self = .some(value)
   }
 
   @inlinable public var propertyValue: PropertyValue {

@@ -1,0 +1,165 @@
+public import Foundation
+
+/// Making and deleting objects, and giving changes up.
+extension ManagedObjectContext {
+  /// Makes a new object of the entity that the class stands for.
+  /// - Throws: ``ObjectError`` when that is not one entity of the model, or it is abstract.
+  public func insert<Object: ManagedObject>(
+    _ type: Object.Type, identity: UUID? = nil
+  ) throws(ObjectError) -> Object {
+    let object = try insert(try plan().shape(for: type), identity)
+    guard let typed = object as? Object else { throw object.classMismatch(type) }
+    return typed
+  }
+
+  /// Makes a new object.
+  /// - Parameter identity: the UUID that all replicas know the object by, for an object that was
+  ///   known before it came here; minted when nil.
+  /// - Throws: ``ObjectError`` for an unknown or abstract entity, or an identity that this context
+  ///   gave to another new object. One that the store has makes the save fail.
+  @discardableResult
+  public func insert(
+    entityNamed name: String, identity: UUID? = nil
+  ) throws(ObjectError) -> ManagedObject {
+    try insert(try plan().shape(named: name), identity)
+  }
+
+  private func insert(
+    _ shape: ObjectShape, _ identity: UUID?
+  ) throws(ObjectError) -> ManagedObject {
+    guard !shape.entity.isAbstract else {
+      throw ObjectError(
+        .unknownEntity, "\(shape.entity.name) is abstract and has no objects",
+        suggestion: "Insert an object of one of its subentities.")
+    }
+    if let identity, keysByIdentity[identity] != nil {
+      throw ObjectError(
+        .identityTaken, "A new object of the identity \(identity) exists",
+        suggestion: "Find it with object(withIdentity:) and change it.")
+    }
+    let birth = ObjectBirth(
+      shape: shape, context: self, key: nextTemporaryKey(), state: .inserted)
+    let object = shape.objectClass.init(birth)
+    temporaries.append(.passUnretained(object))
+    if let identity { give(identity, to: object) }
+    list(object)
+    object.awakeFromInsert()
+    return object
+  }
+
+  /// Deletes the object with the next save, and follows the delete rules of its relationships at
+  /// once. A new object just goes.
+  ///
+  /// A relationship that denies it makes the save fail, unless its objects are deleted too.
+  public func delete(_ object: ManagedObject) {
+    guard object.context === self else {
+      return deferError {
+        throw ObjectError(
+          .foreignObject, "\(object.description) is not of this context",
+          suggestion: "Get it in this context: context.object(with: object.objectID).")
+      }
+    }
+    object.prepareForDeletion()
+    guard !object.isDeleted else { return }
+    var doomed = [object]
+    object.state.insert([.deleted, .touched])
+    while let next = doomed.popLast() {
+      list(next)
+      for cascaded in applyDeleteRules(of: next) where !cascaded.isDeleted {
+        cascaded.prepareForDeletion()
+        cascaded.state.insert([.deleted, .touched])
+        doomed.append(cascaded)
+      }
+      if next.isInserted { vanish(next) }
+    }
+  }
+
+  /// Frees the other ends, and gives back the objects to delete along.
+  private func applyDeleteRules(of object: ManagedObject) -> [ManagedObject] {
+    var cascaded: [ManagedObject] = []
+    for case let relation? in object.shape.relations {
+      let rule = relation.description.deleteRule
+      guard rule == .cascade || rule == .nullify else { continue }
+      let destinations =
+        relation.isToMany
+        ? object.destinations(relation.slot)
+        : [object.destination(of: relation, as: ManagedObject.self)].compactMap { $0 }
+      for destination in destinations where destination !== object {
+        if relation.inverseSlot >= 0, !destination.isDeleted {
+          destination.unlink(object, at: relation.inverseSlot)
+        }
+        if rule == .cascade { cascaded.append(destination) }
+      }
+    }
+    return cascaded
+  }
+
+  /// A new object is no more, as if it had never been.
+  private func vanish(_ object: ManagedObject) {
+    forgetTemporary(object.key)
+    let wasListed = object.state.contains(.listed)
+    object.detach()
+    if wasListed { object.state.insert(.listed) }
+  }
+
+  /// Gives up all unsaved changes: new objects go, deleted ones are back.
+  public func rollback() {
+    let objects = changedObjects
+    changedObjects = []
+    for object in objects {
+      object.state.remove(.listed)
+      if object.isInserted {
+        forgetTemporary(object.key)
+        object.detach()
+      } else if object.hasChanges {
+        object.revert()
+      }
+    }
+    forgetDeferredError()
+    post(.managedObjectContextObjectsDidChange, updated: objects.filter { $0.key > 0 })
+  }
+
+  /// Forgets all objects and changes. Objects that someone holds belong to no context any more.
+  public func reset() {
+    for object in registeredObjects {
+      forget(object)
+      object.detach()
+    }
+    changedObjects = []
+    temporaryBase += Int64(temporaries.count)
+    temporaries = []
+    identities = [:]
+    keysByIdentity = [:]
+    forgetDeferredError()
+  }
+
+  /// Takes what the store has now: under the object's unsaved changes, or in place of them.
+  /// - Throws: what kept the row from being read.
+  public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
+    guard object.context === self, object.key > 0 else { return }
+    guard mergeChanges, object.hasChanges else {
+      object.turnIntoFault()
+      return
+    }
+    for state in object.collections { state?.forgetStored() }
+    if object.isFault { return }
+    guard let row = try plan().store.read({ try $0.row(object.objectKey) }) else { return }
+    object.takeBeneathChanges(row.values, version: row.version)
+  }
+
+  /// Takes what the store has now for all objects, keeping unsaved changes.
+  public func refreshAllObjects() throws {
+    for object in registeredObjects { try refresh(object, mergeChanges: true) }
+  }
+
+  func post(
+    _ name: Notification.Name, inserted: [ObjectKey] = [],
+    updated: some Sequence<ManagedObject> = [], deleted: [ObjectKey] = []
+  ) {
+    guard let plan = try? plan() else { return }
+    let changes = ContextChanges(
+      plan: plan, source: number, insertedKeys: inserted, updatedKeys: updated.map(\.objectKey),
+      deletedKeys: deleted)
+    NotificationCenter.default.post(name: name, object: self, userInfo: ["changes": changes])
+  }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import Synchronization
+
+/// A scratch pad on a store: objects are made, read, changed and deleted here, and saved together.
+///
+/// ```swift
+/// let context = container.newContext()
+/// let book = try context.insert(Book.self)
+/// book.title = "Baudolino"
+/// try context.save()
+/// ```
+///
+/// A context and its objects stay in one isolation: they are not Sendable. IDs go anywhere. An
+/// object stands at most once in a context. The context holds on to objects with unsaved changes;
+/// the others live as long as the caller holds them, and the caller holds the context.
+public final class ManagedObjectContext {
+  public let persistentStoreCoordinator: PersistentStoreCoordinator
+  /// Recorded with each save, beside the author.
+  public var name: String?
+  /// Who makes the changes; recorded with each save.
+  public var transactionAuthor: String?
+  /// What a save does about objects that another one changed.
+  public var mergePolicy = MergePolicy.error
+  public var userInfo: [String: Any] = [:]
+
+  /// Whether other contexts' saves are taken over: at the next fetch, save or
+  /// ``processPendingChanges()``.
+  public var automaticallyMergesChangesFromParent: Bool {
+    get { inbox.isOpen }
+    set { inbox.isOpen = newValue }
+  }
+
+  /// Tells this context from others of the process.
+  let number: Int64
+  let inbox: ContextInbox
+  private var currentPlan: ObjectPlan?
+  /// Saved objects, weakly, one registry a hierarchy of entities.
+  var registries: [ObjectRegistry] = []
+  /// New objects by the place in their temporary key.
+  var temporaries: ContiguousArray<Unmanaged<ManagedObject>?> = []
+  /// What to add to a place for the temporary key, which no other context has.
+  var temporaryBase: Int64
+  /// Permanent keys of objects whose temporary ID was given out.
+  var permanentKeys: [Int64: ObjectKey] = [:]
+  var givenTemporaryKeys: Set<Int64> = []
+  /// Objects with unsaved changes, in the order of their first; some may have lost theirs since.
+  var changedObjects: ContiguousArray<ManagedObject> = []
+  /// Identities given to new objects, by temporary key, and back.
+  var identities: [Int64: UUID] = [:]
+  var keysByIdentity: [UUID: Int64] = [:]
+  /// The first error that an accessor met and could not throw.
+  private var deferredError: (any Error)?
+
+  private static let contextCount = Mutex<Int64>(0)
+
+  public init(_ coordinator: PersistentStoreCoordinator) {
+    persistentStoreCoordinator = coordinator
+    number = Self.contextCount.withLock { count in
+      count += 1
+      return count
+    }
+    // 2^40 new objects a context, 2^22 contexts a process.
+    temporaryBase = (number & 0x3F_FFFF) << 40
+    inbox = ContextInbox(owner: number)
+    coordinator.register(inbox)
+  }
+
+  deinit {
+    for registry in registries { registry.forEach { $0.context = nil } }
+    for object in temporaries { object?.takeUnretainedValue().context = nil }
+    for object in changedObjects { object.context = nil }
+  }
+
+  /// The store and the shapes of its objects; fixed at first use.
+  func plan() throws(ObjectError) -> ObjectPlan {
+    if let currentPlan { return currentPlan }
+    let plan = try persistentStoreCoordinator.plan()
+    currentPlan = plan
+    registries = (0..<plan.hierarchyCount).map { _ in ObjectRegistry() }
+    return plan
+  }
+
+  var storeIdentifier: String { currentPlan?.store.identifier ?? "" }
+
+  // MARK: Errors of accessors
+
+  /// Does what an accessor asks for and keeps its error for the next save.
+  func deferError(_ body: () throws -> Void) {
+    do { try body() } catch { if deferredError == nil { deferredError = error } }
+  }
+
+  func throwDeferredError() throws {
+    guard let error = deferredError else { return }
+    deferredError = nil
+    throw error
+  }
+
+  func forgetDeferredError() { deferredError = nil }
+
+  // MARK: Changes
+
+  public var hasChanges: Bool { changedObjects.contains { $0.hasChanges } }
+
+  public var insertedObjects: Set<ManagedObject> {
+    Set(changedObjects.filter { $0.isInserted && !$0.isDeleted })
+  }
+  public var updatedObjects: Set<ManagedObject> { Set(changedObjects.filter { $0.isUpdated }) }
+  public var deletedObjects: Set<ManagedObject> { Set(changedObjects.filter { $0.isDeleted }) }
+
+  /// Holds on to an object that has changes now.
+  func list(_ object: ManagedObject) {
+    guard !object.state.contains(.listed) else { return }
+    object.state.insert(.listed)
+    changedObjects.append(object)
+  }
+
+  /// Takes over the saves of other contexts that wait, when
+  /// ``automaticallyMergesChangesFromParent`` is on.
+  public func processPendingChanges() {
+    for changes in inbox.takeAll() { mergeChanges(fromContextDidSave: changes) }
+  }
+}
+
+/// Objects of one hierarchy of entities by primary key, not held.
+final class ObjectRegistry {
+  private var objects: [Int64: Unmanaged<ManagedObject>] = [:]
+
+  func object(_ key: Int64) -> ManagedObject? { objects[key]?.takeUnretainedValue() }
+
+  func insert(_ object: ManagedObject) { objects[object.key] = .passUnretained(object) }
+
+  func remove(_ object: ManagedObject) {
+    if objects[object.key]?.toOpaque() == Unmanaged.passUnretained(object).toOpaque() {
+      objects[object.key] = nil
+    }
+  }
+
+  func forEach(_ body: (ManagedObject) -> Void) {
+    for object in objects.values { body(object.takeUnretainedValue()) }
+  }
+}

@@ -1,0 +1,212 @@
+import Foundation
+
+/// Writes a context's changes into a transaction. Objects stay as they are until it has committed.
+struct SaveWriter {
+  /// What an object becomes after a conflict: nil for deleted.
+  struct Resolution {
+    let object: ManagedObject
+    let values: [PropertyValue]?
+    let version: Int64
+    /// Whether nothing of this context's changes is left.
+    var isTheirs = false
+  }
+
+  let context: ManagedObjectContext
+  let plan: ObjectPlan
+  private(set) var inserted: [ManagedObject] = []
+  var updated: [(object: ManagedObject, version: Int64)] = []
+  var deleted: [ManagedObject] = []
+  var resolutions: [Resolution] = []
+  var conflicts: [MergeConflict] = []
+  /// Permanent keys by the place in the temporary one; 0 for objects that are no more.
+  private var newKeys: [ObjectKey?]
+
+  init(context: ManagedObjectContext, plan: ObjectPlan) {
+    self.context = context
+    self.plan = plan
+    newKeys = Array(repeating: nil, count: context.temporaries.count)
+  }
+
+  mutating func write(to transaction: WriteTransaction) throws {
+    let changed = context.changedObjects.filter { [context] in
+      $0.context === context && $0.hasChanges
+    }
+    inserted = changed.filter { $0.isInserted && !$0.isDeleted }
+    try nameInserted(transaction)
+    for object in inserted { try insert(object, transaction) }
+    for object in changed where object.isUpdated { try update(object, transaction) }
+    // Pairs and places come when all rows are there.
+    let dropped = Set(resolutions.lazy.filter { $0.isTheirs }.map { ObjectIdentifier($0.object) })
+    for object in changed
+    where !object.isDeleted && !dropped.contains(ObjectIdentifier(object)) {
+      try writePairs(of: object, transaction)
+    }
+    for object in changed where object.isDeleted && !object.isInserted {
+      try delete(object, transaction)
+    }
+    if !conflicts.isEmpty { throw SaveConflictError(conflicts: conflicts) }
+  }
+
+  // MARK: Keys
+
+  /// Gives all new objects their keys first, so that they can refer to each other.
+  private mutating func nameInserted(_ transaction: WriteTransaction) throws {
+    var counts: [Int32: Int] = [:]
+    for object in inserted { counts[object.shape.number, default: 0] += 1 }
+    var next: [Int32: Int64] = [:]
+    for (number, count) in counts.sorted(by: { $0.key < $1.key }) {
+      guard let shape = plan.shape(numbered: number) else { continue }
+      next[number] = try transaction.allocateKeys(shape.entity, count: count).lowerBound
+    }
+    for object in inserted {
+      let number = object.shape.number
+      guard let key = next[number] else { continue }
+      next[number] = key + 1
+      newKeys[place(of: object.key)] = ObjectKey(entity: number, key: key)
+    }
+  }
+
+  private func place(of temporaryKey: Int64) -> Int {
+    Int(-temporaryKey - context.temporaryBase - 1)
+  }
+
+  /// The permanent key; a key that is permanent stays.
+  func newKey(of key: Int64) -> ObjectKey {
+    let place = place(of: key)
+    guard newKeys.indices.contains(place) else { return ObjectKey(entity: 0, key: key) }
+    return newKeys[place] ?? ObjectKey(entity: 0, key: key)
+  }
+
+  func newKey(_ key: ObjectKey) -> ObjectKey { key.key < 0 ? newKey(of: key.key) : key }
+
+  /// The reference with its permanent key, or null when the object is no more.
+  func renamed(_ value: PropertyValue) -> PropertyValue {
+    guard case .reference(let key) = value, key.key < 0 else { return value }
+    let permanent = newKey(of: key.key)
+    return permanent.key > 0 ? .reference(permanent) : .null
+  }
+
+  /// The object's values as they are to be stored.
+  func withStoredValues(
+    _ object: ManagedObject, _ body: (UnsafeBufferPointer<PropertyValue>) throws -> Void
+  ) rethrows {
+    let refersToNew = object.shape.toOneSlots.contains { slot in
+      if case .reference(let key) = object.values[slot] { return key.key < 0 }
+      return false
+    }
+    if refersToNew { return try storedValues(object).withUnsafeBufferPointer(body) }
+    try body(UnsafeBufferPointer(start: object.values, count: object.shape.slotCount))
+  }
+
+  func storedValues(_ object: ManagedObject) -> [PropertyValue] {
+    (0..<object.shape.slotCount).map { renamed(object.values[$0]) }
+  }
+
+  // MARK: Rows
+
+  private func insert(_ object: ManagedObject, _ transaction: WriteTransaction) throws {
+    let key = newKey(of: object.key)
+    try withStoredValues(object) {
+      try transaction.insert(object.shape.entity, key.key, values: $0)
+    }
+    if let identity = context.identities[object.key] {
+      try transaction.assignIdentity(key, identity)
+    }
+  }
+
+  private mutating func update(_ object: ManagedObject, _ transaction: WriteTransaction) throws {
+    var mask = PropertyMask()
+    var pairSlots = PropertyMask()
+    object.changedSlots.forEach { slot in
+      guard let relation = object.shape.relations[slot], relation.isToMany else {
+        return mask.insert(slot)
+      }
+      if relation.isManyToMany, relation.isRecorded || relation.isOrdered { pairSlots.insert(slot) }
+    }
+    if !mask.isEmpty {
+      var whole = mask
+      whole.formUnion(pairSlots)
+      let isCurrent = try matchingVersion {
+        try withStoredValues(object) {
+          try transaction.update(
+            object.objectKey, whole, values: $0, expectedVersion: object.version)
+        }
+      }
+      guard isCurrent else { return try resolveUpdate(of: object, mask, transaction) }
+      updated.append((object, object.version + 1))
+    } else {
+      if !pairSlots.isEmpty { try transaction.recordUpdate(object.objectKey, pairSlots) }
+      updated.append((object, object.version))
+    }
+  }
+
+  private mutating func delete(_ object: ManagedObject, _ transaction: WriteTransaction) throws {
+    // A fault was not read, so there is nothing that another save could contradict.
+    let version = object.version > 0 ? object.version : nil
+    let isCurrent = try matchingVersion {
+      try remove(object, expectedVersion: version, transaction)
+    }
+    if !isCurrent { try resolveDelete(of: object, transaction) }
+  }
+
+  mutating func remove(
+    _ object: ManagedObject, expectedVersion: Int64?, _ transaction: WriteTransaction
+  ) throws {
+    let key = object.objectKey
+    for case let relation? in object.shape.relations where relation.isManyToMany {
+      let pairs = try transaction.toManyKeys(of: key, relation.description)
+      if !pairs.isEmpty { try transaction.removePairs(relation.description, key, pairs) }
+    }
+    try transaction.delete(key, expectedVersion: expectedVersion)
+    deleted.append(object)
+  }
+
+  /// False when the row has another version, or is gone.
+  private func matchingVersion(_ body: () throws -> Void) throws -> Bool {
+    do {
+      try body()
+      return true
+    } catch let error as StoreError where error.code == .conflict {
+      return false
+    }
+  }
+
+  // MARK: Relationships
+
+  /// Writes the pairs of many-to-many relationships and the places of ordered ones.
+  func writePairs(of object: ManagedObject, _ transaction: WriteTransaction) throws {
+    guard !object.collections.isEmpty else { return }
+    for slot in object.shape.toManySlots {
+      guard let state = object.collections[slot], state.hasChanges,
+        let relation = object.shape.relations[slot]
+      else { continue }
+      let source = newKey(object.objectKey)
+      if relation.isManyToMany, relation.isRecorded {
+        let removed = state.removed.values.map(newKey).filter { $0.key > 0 }
+        let added = state.added.map(newKey).filter { $0.key > 0 }
+        if !removed.isEmpty {
+          try transaction.removePairs(relation.description, source, removed)
+        }
+        if !added.isEmpty { try transaction.addPairs(relation.description, source, added) }
+      }
+      if relation.isOrdered { try writeOrder(of: state, relation, source, transaction) }
+    }
+  }
+
+  private func writeOrder(
+    of state: ToManyState, _ relation: Relation, _ source: ObjectKey,
+    _ transaction: WriteTransaction
+  ) throws {
+    // A join table's new pairs have their places already, at the end.
+    if relation.isManyToMany, state.arranged == nil { return }
+    let order: [ObjectKey]
+    if let arranged = state.arranged {
+      order = arranged.map(newKey)
+    } else {
+      let added = state.added.map(newKey)
+      let stored = try transaction.toManyKeys(of: source, relation.description)
+      order = stored.filter { !added.contains($0) } + added
+    }
+    try transaction.setOrder(relation.description, source, order.filter { $0.key > 0 })
+  }
+}

@@ -1,0 +1,98 @@
+/// Why objects cannot be saved: all that is wrong, at once.
+public struct ValidationFailure: Error, CustomStringConvertible {
+  /// One object's one defect. `error` is a ``ValidationError``, or what an override threw.
+  public struct Item: CustomStringConvertible, Sendable {
+    public let objectID: ManagedObjectID
+    public let error: any Error
+
+    public var description: String { "\(objectID): \(error)" }
+  }
+
+  public let items: [Item]
+
+  public var suggestion: String { "Correct the values, or delete the objects, and save again." }
+
+  public var description: String {
+    let list = items.prefix(20).map(\.description).joined(separator: "\n")
+    return "\(items.count) value(s) cannot be saved. \(suggestion)\n\(list)"
+  }
+}
+
+/// Several defects of one object.
+struct ValidationErrors: Error {
+  var errors: [any Error]
+}
+
+extension ManagedObject {
+  /// Checks every property against the model's rules.
+  final func validateProperties() throws {
+    if state.contains(.fault), changed.isEmpty { return }
+    var errors: [any Error] = []
+    for index in shape.restrictedSlots {
+      let slot = shape.layout.slots[index]
+      do throws(ValidationError) {
+        switch slot.kind {
+        case .attribute(let attribute, _):
+          // A new key of a fault that only got new related objects: its values did not change.
+          if state.contains(.fault) { continue }
+          try attribute.validate(values[slot.index])
+        case .toOne(let relationship):
+          if state.contains(.fault) { continue }
+          if !slot.isOptional, values[slot.index].isNull {
+            throw failure(relationship, ValidationError.missingMandatoryProperty, "is required")
+          }
+        case .toMany(let relationship):
+          try validateCount(relationship, slot)
+        }
+      } catch {
+        errors.append(error)
+      }
+    }
+    if errors.count == 1 { throw errors[0] }
+    if !errors.isEmpty { throw ValidationErrors(errors: errors) }
+  }
+
+  private final func validateCount(
+    _ relationship: RelationshipDescription, _ slot: PropertySlot
+  ) throws(ValidationError) {
+    let isBounded = relationship.minCount > 0 || relationship.maxCount > 0 || !slot.isOptional
+    guard isBounded, isInserted || changed.contains(slot.index) else { return }
+    let count = destinationKeys(slot.index).count
+    if count == 0 {
+      if slot.isOptional { return }
+      throw failure(relationship, ValidationError.relationshipLacksMinimumCount, "is required")
+    }
+    if count < relationship.minCount {
+      throw failure(
+        relationship, ValidationError.relationshipLacksMinimumCount,
+        "holds \(count) objects and needs \(relationship.minCount)")
+    }
+    if relationship.maxCount > 0, count > relationship.maxCount {
+      throw failure(
+        relationship, ValidationError.relationshipExceedsMaximumCount,
+        "holds \(count) objects and takes \(relationship.maxCount)")
+    }
+  }
+
+  /// Checks the relationships whose delete rule is deny.
+  final func validateDeletion() throws {
+    for case let relation? in shape.relations where relation.description.deleteRule == .deny {
+      let objects =
+        relation.isToMany
+        ? destinations(relation.slot)
+        : [destination(of: relation, as: ManagedObject.self)].compactMap { $0 }
+      if objects.contains(where: { !$0.isDeleted }) {
+        throw failure(
+          relation.description, ValidationError.relationshipDeniedDelete,
+          "still holds objects, and its delete rule is deny")
+      }
+    }
+  }
+
+  private final func failure(
+    _ relationship: RelationshipDescription, _ code: Int, _ message: String
+  ) -> ValidationError {
+    ValidationError(
+      code: code, entityName: entity.name, propertyName: relationship.name, message: message)
+  }
+}

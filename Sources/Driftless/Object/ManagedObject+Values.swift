@@ -1,0 +1,114 @@
+import Foundation
+
+/// Slots: how values are read, written and kept apart from what was committed.
+extension ManagedObject {
+  /// The value of an attribute or to-one slot; reads the row first when the object is a fault.
+  final func read(_ slot: Int) -> PropertyValue {
+    if state.contains(.fault) { fire() }
+    return values[slot]
+  }
+
+  /// Sets an attribute or to-one slot and notes the change, unless the value is the same.
+  final func write(_ value: PropertyValue, at slot: Int) {
+    if state.contains(.fault) { fire() }
+    if values[slot] == value { return }
+    if !state.contains(.awakening) { willChange(slot) }
+    values[slot] = value
+  }
+
+  /// Notes a change of an attribute or to-one slot.
+  private final func willChange(_ slot: Int) {
+    if committed == nil, !state.contains(.inserted) {
+      let copy = UnsafeMutablePointer<PropertyValue>.allocate(capacity: shape.slotCount)
+      copy.initialize(from: values, count: shape.slotCount)
+      committed = copy
+    }
+    noteChange(slot)
+  }
+
+  /// Notes a change of any slot.
+  final func noteChange(_ slot: Int) {
+    changed.insert(slot)
+    if !state.contains([.dirty, .touched]) {
+      state.insert([.dirty, .touched])
+      context?.list(self)
+    }
+  }
+
+  final func fire() { context?.fulfil(self) }
+
+  /// Takes the values of the row.
+  final func take(_ row: [PropertyValue], version: Int64) {
+    for slot in 0..<min(row.count, shape.slotCount) { values[slot] = row[slot] }
+    self.version = version
+    state.remove(.fault)
+  }
+
+  /// Takes the values of the row under the unsaved changes.
+  final func takeBeneathChanges(_ row: [PropertyValue], version: Int64) {
+    for slot in 0..<min(row.count, shape.slotCount) {
+      committed?[slot] = row[slot]
+      if committed == nil || !changed.contains(slot) { values[slot] = row[slot] }
+    }
+    self.version = version
+  }
+
+  /// The slots whose present value differs from the committed one.
+  final var changedSlots: PropertyMask {
+    var mask = PropertyMask()
+    changed.forEach { slot in
+      if shape.isTransient[slot] { return }
+      if let state = collection(ifUsed: slot) {
+        if state.hasChanges { mask.insert(slot) }
+      } else if shape.kinds[slot] != .toMany,
+        committed.map({ $0[slot] != values[slot] }) ?? true
+      {
+        mask.insert(slot)
+      }
+    }
+    return mask
+  }
+
+  final func dropCommitted() {
+    guard let committed else { return }
+    committed.deinitialize(count: shape.slotCount)
+    committed.deallocate()
+    self.committed = nil
+  }
+
+  /// Puts the committed values back.
+  final func revert() {
+    if let committed {
+      for slot in 0..<shape.slotCount { values[slot] = committed[slot] }
+    }
+    dropCommitted()
+    for state in collections { state?.discardChanges() }
+    settle()
+  }
+
+  /// No change is left.
+  final func settle() {
+    changed = PropertyMask()
+    state.subtract([.dirty, .inserted, .deleted])
+  }
+
+  /// Drops all values; they are read again at next access.
+  final func turnIntoFault() {
+    guard !state.contains(.fault) else { return }
+    willTurnIntoFault()
+    dropCommitted()
+    for slot in 0..<shape.slotCount { values[slot] = .null }
+    collections = []
+    settle()
+    state.remove(.missing)
+    state.insert(.fault)
+    didTurnIntoFault()
+  }
+
+  /// Leaves the context for good.
+  final func detach() {
+    context = nil
+    settle()
+    state.remove(.listed)
+  }
+}

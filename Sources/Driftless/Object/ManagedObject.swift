@@ -1,0 +1,173 @@
+import Foundation
+
+/// One object of the graph, in one context: its values by property, what changed since the last
+/// save, and its relationships.
+///
+/// Subclass it once an entity, with a typed key and an accessor a property:
+///
+/// ```swift
+/// final class Book: ManagedObject {
+///   static let title = Attribute<Book, String>("title")
+///   static let author = ToOne<Book, Author>("author")
+///   var title: String { get { self[Book.title] } set { self[Book.title] = newValue } }
+///   var author: Author? { get { self[Book.author] } set { self[Book.author] = newValue } }
+/// }
+/// ```
+///
+/// An object belongs to its context and is used where the context is. A *fault* has no values yet;
+/// they are read at first access. Errors that an accessor meets (the store cannot be read, a value
+/// does not fit) are thrown by the context's next save.
+open class ManagedObject {
+  package let shape: ObjectShape
+  /// One value a slot, to-many slots unused.
+  let values: UnsafeMutablePointer<PropertyValue>
+  /// The values as last read or saved, once one of them is changed; nil for a new object.
+  var committed: UnsafeMutablePointer<PropertyValue>?
+  /// The context clears it before it goes.
+  unowned(unsafe) var context: ManagedObjectContext?
+  var key: Int64
+  /// `Z_OPT` of the row that the values came from; 0 for a new object.
+  var version: Int64
+  var state: ObjectState
+  /// Slots written since the last save or read.
+  var changed = PropertyMask()
+  /// By slot, empty before a to-many relationship is used.
+  var collections: [ToManyState?] = []
+  private var currentID: ManagedObjectID?
+
+  /// Contexts make objects; see ``ManagedObjectContext/insert(_:)``.
+  public required init(_ birth: ObjectBirth) {
+    shape = birth.shape
+    context = birth.context
+    key = birth.key
+    version = 0
+    state = birth.state
+    values = .allocate(capacity: shape.slotCount)
+    if birth.state.contains(.inserted) {
+      shape.defaults.withUnsafeBufferPointer { defaults in
+        guard let first = defaults.baseAddress else { return }
+        values.initialize(from: first, count: defaults.count)
+      }
+    } else {
+      values.initialize(repeating: .null, count: shape.slotCount)
+    }
+  }
+
+  deinit {
+    context?.forget(self)
+    dropCommitted()
+    values.deinitialize(count: shape.slotCount)
+    values.deallocate()
+  }
+
+  /// Makes objects of the class that the entity names instances of it. Call once, at start.
+  public static func register(_ types: ManagedObject.Type...) {
+    for type in types { ObjectClasses.register(type) }
+  }
+
+  // MARK: What it is
+
+  public final var entity: EntityDescription { shape.entity }
+  /// nil once the object is gone from its context.
+  public final var managedObjectContext: ManagedObjectContext? { context }
+
+  /// Temporary before the first save; another one after it.
+  public final var objectID: ManagedObjectID {
+    if let currentID, currentID.key.key == key { return currentID }
+    let id = ManagedObjectID(
+      entity: entity, storeIdentifier: context?.storeIdentifier ?? "", key: objectKey)
+    currentID = id
+    if key < 0 { context?.noteTemporaryIDGiven(key) }
+    return id
+  }
+
+  package final var objectKey: ObjectKey { ObjectKey(entity: shape.number, key: key) }
+
+  // MARK: State
+
+  /// Whether it is new and unsaved.
+  public final var isInserted: Bool { state.contains(.inserted) }
+  /// Whether it was saved before and has unsaved changes.
+  public final var isUpdated: Bool {
+    state.contains(.dirty) && state.isDisjoint(with: [.inserted, .deleted])
+  }
+  /// Whether the next save deletes it.
+  public final var isDeleted: Bool { state.contains(.deleted) }
+  /// Whether its values are still to be read.
+  public final var isFault: Bool { state.contains(.fault) }
+  public final var hasChanges: Bool {
+    !state.isDisjoint(with: [.dirty, .inserted, .deleted])
+  }
+
+  // MARK: Life cycle, to override
+
+  /// Once, after the object was made and its defaults are in place. Changes count.
+  open func awakeFromInsert() {}
+  /// After its values were read. Changes to attributes do not count as changes.
+  open func awakeFromFetch() {}
+  /// Before a save writes it. Changes count, and bring another call for what they touch.
+  open func willSave() {}
+  /// After it was saved.
+  open func didSave() {}
+  /// When it is about to be deleted, before others are told.
+  open func prepareForDeletion() {}
+  /// Before its values are dropped.
+  open func willTurnIntoFault() {}
+  /// After its values were dropped.
+  open func didTurnIntoFault() {}
+
+  /// Throws what keeps the new object from being saved. Call super first.
+  open func validateForInsert() throws { try validateProperties() }
+  /// Throws what keeps the changed object from being saved. Call super first.
+  open func validateForUpdate() throws { try validateProperties() }
+  /// Throws what keeps the object from being deleted. Call super first.
+  open func validateForDelete() throws { try validateDeletion() }
+}
+
+/// What a context hands to the initialiser of an object.
+public struct ObjectBirth {
+  let shape: ObjectShape
+  let context: ManagedObjectContext
+  let key: Int64
+  let state: ObjectState
+}
+
+/// Flags of an object in its context.
+struct ObjectState: OptionSet {
+  let rawValue: UInt8
+
+  static let fault = ObjectState(rawValue: 1)
+  static let inserted = ObjectState(rawValue: 2)
+  static let dirty = ObjectState(rawValue: 4)
+  static let deleted = ObjectState(rawValue: 8)
+  /// It stands in the context's list of changed objects.
+  static let listed = ObjectState(rawValue: 16)
+  /// Changes do not count: values are just being read.
+  static let awakening = ObjectState(rawValue: 32)
+  /// Its row is gone: reads give nothing.
+  static let missing = ObjectState(rawValue: 64)
+  /// It changed since its last `willSave`.
+  static let touched = ObjectState(rawValue: 128)
+}
+
+extension ManagedObject: Hashable {
+  public static func == (left: ManagedObject, right: ManagedObject) -> Bool { left === right }
+  public final func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension ManagedObject: ObjectKeyProviding {
+  package final var providedObjectKey: ObjectKey { objectKey }
+}
+
+extension ManagedObject: CustomStringConvertible {
+  /// Never reads from the store.
+  public final var description: String {
+    let name = "\(entity.name) \(key < 0 ? "t" : "p")\(key.magnitude)"
+    guard !isFault else { return "<\(name): fault>" }
+    let texts = shape.layout.slots.compactMap { slot -> String? in
+      guard shape.kinds[slot.index] != .toMany, !values[slot.index].isNull else { return nil }
+      return "\(slot.name): \(values[slot.index])"
+    }
+    return "<\(name): \(texts.joined(separator: ", "))>"
+  }
+}

@@ -1,0 +1,46 @@
+/// What went wrong with an object, a context or a coordinator.
+public struct ObjectError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// An open list: new codes may come.
+  public struct Code: RawRepresentable, Hashable, Sendable {
+    public let rawValue: String
+
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The model has no such entity, or it is abstract.
+    public static let unknownEntity = Code(rawValue: "unknown-entity")
+    /// The entity has no such property.
+    public static let unknownProperty = Code(rawValue: "unknown-property")
+    /// The value is not of the property's type, or does not fit into it.
+    public static let typeMismatch = Code(rawValue: "type-mismatch")
+    /// The object belongs to another context, or to none.
+    public static let foreignObject = Code(rawValue: "foreign-object")
+    /// No object of that ID is in the store.
+    public static let missingObject = Code(rawValue: "missing-object")
+    /// The class of an object is not the one asked for.
+    public static let classMismatch = Code(rawValue: "class-mismatch")
+    /// The coordinator has no store.
+    public static let noStore = Code(rawValue: "no-store")
+    /// The coordinator cannot take this store.
+    public static let storeRefused = Code(rawValue: "store-refused")
+    /// An object with this identity exists.
+    public static let identityTaken = Code(rawValue: "identity-taken")
+    /// `willSave` methods keep changing objects.
+    public static let unstableSave = Code(rawValue: "unstable-save")
+    /// The object's values could not be read from the store.
+    public static let unreadable = Code(rawValue: "unreadable")
+  }
+
+  public var code: Code
+  /// What is wrong, with the element's name.
+  public var message: String
+  /// What to do about it.
+  public var suggestion: String
+
+  public init(_ code: Code, _ message: String, suggestion: String) {
+    self.code = code
+    self.message = message
+    self.suggestion = suggestion
+  }
+
+  public var description: String { "\(message). \(suggestion)" }
+}

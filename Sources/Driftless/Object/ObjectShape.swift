@@ -1,0 +1,166 @@
+import Foundation
+import Synchronization
+
+/// What an object needs to know of its entity, ready for use without a look at the model: one an
+/// entity and store, shared by all contexts.
+package final class ObjectShape: Sendable {
+  package let entity: EntityDescription
+  package let layout: EntityLayout
+  /// `Z_ENT`
+  package let number: Int32
+  /// Which of the context's registries keeps the objects: one a root entity.
+  package let hierarchy: Int
+  package let slotCount: Int
+  /// The values of a new object, by slot.
+  let defaults: [PropertyValue]
+  let kinds: [SlotKind]
+  /// By slot; nil for attributes.
+  let relations: [Relation?]
+  let toOneSlots: [Int]
+  let toManySlots: [Int]
+  let isTransient: [Bool]
+  /// Slots with a rule that a value of the right type can break.
+  let restrictedSlots: [Int]
+  /// The entity and all above it.
+  private let lineage: [ObjectIdentifier]
+  private let registeredClass: Mutex<ManagedObject.Type>
+
+  init(entity: EntityDescription, number: Int32, hierarchy: Int) {
+    self.entity = entity
+    self.number = number
+    self.hierarchy = hierarchy
+    layout = entity.layout
+    slotCount = layout.slots.count
+    defaults = layout.slots.map(\.defaultValue)
+    kinds = layout.slots.map { SlotKind($0.kind) }
+    relations = layout.slots.map(Relation.init(slot:))
+    restrictedSlots = layout.slots.filter(\.isRestricted).map(\.index)
+    lineage = Self.lineage(of: entity)
+    isTransient = layout.slots.map(\.isTransient)
+    toOneSlots = layout.slots.indices.filter { [kinds] in kinds[$0] == .toOne }
+    toManySlots = layout.slots.indices.filter { [kinds] in kinds[$0] == .toMany }
+    registeredClass = Mutex(ObjectClasses.objectClass(for: entity))
+  }
+
+  /// The class of the entity's objects.
+  var objectClass: ManagedObject.Type { registeredClass.withLock { $0 } }
+
+  /// Takes the class that a caller's typed key or request names, unless one is registered.
+  func adopt(_ type: ManagedObject.Type) {
+    guard type != ManagedObject.self, ObjectClasses.represents(type, entity) else { return }
+    registeredClass.withLock { if $0 == ManagedObject.self { $0 = type } }
+  }
+
+  /// Whether objects of this entity are of that one as well.
+  func isKind(of other: EntityDescription) -> Bool {
+    lineage.contains(ObjectIdentifier(other))
+  }
+
+  private static func lineage(of entity: EntityDescription) -> [ObjectIdentifier] {
+    [ObjectIdentifier(entity)] + (entity.superentity.map(lineage(of:)) ?? [])
+  }
+}
+
+extension PropertySlot {
+  fileprivate var isRestricted: Bool {
+    switch kind {
+    case .attribute(let attribute, _):
+      (!isOptional && !isTransient) || attribute.minimum != nil || attribute.maximum != nil
+        || attribute.regularExpression != nil
+    case .toOne: !isOptional
+    case .toMany(let relationship):
+      !isOptional || relationship.minCount > 0 || relationship.maxCount > 0
+    }
+  }
+}
+
+/// What a slot holds.
+enum SlotKind: UInt8, Sendable {
+  case bool, integer16, integer32, integer64, double, decimal, string, date, data, uuid, uri
+  /// An attribute without a type of its own: it takes any value.
+  case any
+  case toOne, toMany
+
+  init(_ kind: PropertySlot.Kind) {
+    switch kind {
+    case .toOne: self = .toOne
+    case .toMany: self = .toMany
+    case .attribute(_, let type):
+      switch type {
+      case .boolean: self = .bool
+      case .integer16: self = .integer16
+      case .integer32: self = .integer32
+      case .integer64: self = .integer64
+      case .double, .float: self = .double
+      case .decimal: self = .decimal
+      case .string: self = .string
+      case .date: self = .date
+      case .binaryData, .transformable: self = .data
+      case .uuid: self = .uuid
+      case .uri: self = .uri
+      case .undefined, .objectID, .composite: self = .any
+      }
+    }
+  }
+
+  /// Whether the value may stand in the slot.
+  func accepts(_ value: PropertyValue) -> Bool {
+    switch (self, value) {
+    case (_, .null), (.any, _), (.bool, .bool), (.integer64, .integer), (.double, .double),
+      (.decimal, .decimal), (.string, .string), (.date, .date), (.data, .data), (.uuid, .uuid),
+      (.uri, .uri), (.toOne, .reference):
+      true
+    case (.integer16, .integer(let value)): Int16(exactly: value) != nil
+    case (.integer32, .integer(let value)): Int32(exactly: value) != nil
+    default: false
+    }
+  }
+}
+
+/// A relationship as an object needs it.
+package struct Relation: Sendable {
+  package let description: RelationshipDescription
+  let slot: Int
+  let name: String
+  let destination: EntityDescription
+  let isToMany: Bool
+  let isOrdered: Bool
+  /// The inverse's slot in the destination; -1 without an inverse.
+  let inverseSlot: Int
+  let inverseIsToMany: Bool
+  /// Whether the pairs of this relationship stand in a join table.
+  var isManyToMany: Bool { isToMany && (inverseSlot < 0 || inverseIsToMany) }
+  /// Of the two ends of a many-to-many relationship, the one whose changes are saved and recorded:
+  /// a pair is one fact, and must not be two in the history.
+  let isRecorded: Bool
+
+  init?(slot: PropertySlot) {
+    let description: RelationshipDescription
+    switch slot.kind {
+    case .attribute: return nil
+    case .toOne(let relationship), .toMany(let relationship): description = relationship
+    }
+    guard let destination = description.destinationEntity else { return nil }
+    self.description = description
+    self.slot = slot.index
+    self.destination = destination
+    name = slot.name
+    isToMany = description.isToMany
+    isOrdered = description.isOrdered
+    let inverse = description.inverseRelationship
+    inverseSlot = inverse.flatMap { destination.layout.index(named: $0.name) } ?? -1
+    inverseIsToMany = inverse?.isToMany ?? false
+    isRecorded = Relation.isRecorded(description, inverse)
+  }
+
+  /// The ordered end, or else the one that comes first by name.
+  private static func isRecorded(
+    _ relationship: RelationshipDescription, _ inverse: RelationshipDescription?
+  ) -> Bool {
+    guard let inverse, inverse !== relationship else { return true }
+    if relationship.isOrdered != inverse.isOrdered { return relationship.isOrdered }
+    let mine = (inverse.destinationEntity?.name ?? "", relationship.name)
+    let theirs = (relationship.destinationEntity?.name ?? "", inverse.name)
+    return mine < theirs
+  }
+}

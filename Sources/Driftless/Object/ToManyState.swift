@@ -1,0 +1,102 @@
+/// The objects of one to-many relationship of one object: what the store holds, and what changed.
+///
+/// The other end of a relationship adds and removes here without reading what the store holds.
+final class ToManyState {
+  /// What the store holds; nil before it is read.
+  private(set) var stored: [ObjectKey]?
+  private(set) var added: [ObjectKey] = []
+  private var addedKeys: Set<Int64> = []
+  private(set) var removed: [Int64: ObjectKey] = [:]
+  /// The whole content of an ordered relationship once a position in it was changed.
+  private(set) var arranged: [ObjectKey]?
+  private var cachedContent: [ObjectKey]?
+  private var cachedMembers: Set<Int64>?
+
+  init(stored: [ObjectKey]?) { self.stored = stored }
+
+  var isRead: Bool { stored != nil }
+  var hasChanges: Bool { !added.isEmpty || !removed.isEmpty || arranged != nil }
+
+  func read(_ keys: [ObjectKey]) {
+    stored = keys
+    dropCaches()
+  }
+
+  /// The present objects; without what the store holds as long as that is not read.
+  var content: [ObjectKey] {
+    if let cachedContent { return cachedContent }
+    var content: [ObjectKey]
+    if let arranged {
+      content = arranged
+    } else {
+      let stored = stored ?? []
+      content = removed.isEmpty ? stored : stored.filter { removed[$0.key] == nil }
+      if !added.isEmpty {
+        let present = Set(content.lazy.map(\.key))
+        content += added.filter { !present.contains($0.key) }
+      }
+    }
+    cachedContent = content
+    return content
+  }
+
+  func contains(_ key: Int64) -> Bool {
+    if addedKeys.contains(key) { return true }
+    if cachedMembers == nil { cachedMembers = Set(content.lazy.map(\.key)) }
+    return cachedMembers?.contains(key) ?? false
+  }
+
+  func add(_ key: ObjectKey) {
+    if removed.removeValue(forKey: key.key) == nil, addedKeys.insert(key.key).inserted {
+      added.append(key)
+    } else if arranged == nil {
+      dropCaches()
+    }
+    arranged?.append(key)
+    cachedContent?.append(key)
+    cachedMembers?.insert(key.key)
+  }
+
+  func remove(_ key: ObjectKey) {
+    if addedKeys.remove(key.key) != nil {
+      added.removeAll { $0.key == key.key }
+    } else {
+      removed[key.key] = key
+    }
+    arranged?.removeAll { $0.key == key.key }
+    dropCaches()
+  }
+
+  /// Gives all objects their places; they must be the present ones.
+  func arrange(_ keys: [ObjectKey]) {
+    arranged = keys
+    dropCaches()
+  }
+
+  /// Forgets what changed, and what the store held as well when the changes went into it unseen.
+  func discardChanges() {
+    added = []
+    addedKeys = []
+    removed = [:]
+    arranged = nil
+    dropCaches()
+  }
+
+  /// Takes the changes for stored, with new keys for objects that were saved for the first time.
+  func commit(_ renamed: (ObjectKey) -> ObjectKey) {
+    let content = stored == nil ? nil : content.map(renamed)
+    discardChanges()
+    stored = content
+  }
+
+  /// Reads again at the next access, keeping changes.
+  func forgetStored() {
+    stored = nil
+    dropCaches()
+  }
+
+  private func dropCaches() {
+    cachedContent = nil
+    cachedMembers = nil
+  }
+}
