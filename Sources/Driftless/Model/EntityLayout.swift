@@ -12,9 +12,9 @@ package final class EntityLayout: @unchecked Sendable {  // immutable; the entit
     var byName: [String: Int] = [:]
     var byID: [Int16] = []
     for slot in slots {
-      byName[slot.name.name] = slot.index
-      while byID.count <= slot.name.id { byID.append(-1) }
-      byID[slot.name.id] = Int16(truncatingIfNeeded: slot.index)
+      byName[slot.name] = slot.index
+      while byID.count <= slot.propertyName.id { byID.append(-1) }
+      byID[slot.propertyName.id] = Int16(truncatingIfNeeded: slot.index)
     }
     slotByName = byName
     slotByNameID = byID
@@ -38,7 +38,9 @@ package struct PropertySlot: Sendable {
   }
 
   package let index: Int
-  package let name: PropertyName
+  package let name: String
+  /// The interned form of the name.
+  package let propertyName: PropertyName
   package let kind: Kind
   package let isOptional: Bool
   package let isTransient: Bool

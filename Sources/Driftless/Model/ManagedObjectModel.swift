@@ -115,7 +115,7 @@ public final class ManagedObjectModel: @unchecked Sendable {  // immutable once 
         if case .attribute(let attribute, _) = kind { attribute.defaultValue } else { .null }
       slots.append(
         PropertySlot(
-          index: slots.count, name: PropertyName(name), kind: kind,
+          index: slots.count, name: name, propertyName: PropertyName(name), kind: kind,
           isOptional: property.isOptional, isTransient: property.isTransient,
           policy: entity.effectiveConflictPolicy(for: property), defaultValue: defaultValue))
     }

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// A model on disk: an `.xcdatamodeld` bundle, an `.xcdatamodel` folder, or its `contents`.
 enum ModelFile {

@@ -1,0 +1,65 @@
+import DriftlessSQLite
+
+/// A transaction's header, as the change feed meets it.
+package struct HistoryHeader: Hashable, Sendable {
+  package let number: Int64
+  package let kind: TransactionKind
+  package let hybridTime: HybridTime
+}
+
+extension ReadTransaction {
+  /// Calls `body` with each change after a transaction, oldest first: its transaction, what it did, to which object, and
+  /// for an update the slots.
+  package func forEachChange(
+    after number: Int64,
+    _ body: (HistoryHeader, ChangeType, ObjectKey, PropertyMask?) throws -> Void
+  ) throws {
+    let headers = try connection.prepareUncached(
+      """
+      SELECT number, kind, hybrid_time, first_change, last_change FROM ZDL_TRANSACTION
+      WHERE number > ? ORDER BY number
+      """)
+    let changes = try connection.prepareUncached(
+      """
+      SELECT ZCHANGETYPE, ZENTITY, ZENTITYPK, ZCOLUMNS FROM ACHANGE
+      WHERE Z_PK BETWEEN ? AND ? ORDER BY Z_PK
+      """)
+    headers.bind(number, at: 1)
+    var program: RowProgram?
+    while try headers.step() {
+      let header = HistoryHeader(
+        number: headers.int64(0), kind: TransactionKind(rawValue: headers.int64(1)) ?? .local,
+        hybridTime: HybridTime(rawValue: UInt64(bitPattern: headers.int64(2))))
+      changes.bind(headers.int64(3), at: 1)
+      changes.bind(headers.int64(4), at: 2)
+      while try changes.step() {
+        let entity = Int32(truncatingIfNeeded: changes.int64(1))
+        let type = ChangeType(rawValue: Int(changes.int64(0))) ?? .update
+        var mask: PropertyMask?
+        if type == .update {
+          if program?.number != entity { program = schema.program(numbered: entity) }
+          mask = changes.withBytes(3) { program?.mask(ofColumns: $0) }
+        }
+        try body(header, type, ObjectKey(entity: entity, key: changes.int64(2)), mask)
+      }
+    }
+  }
+
+  /// Author and context name of a transaction.
+  package func origin(ofTransaction number: Int64) throws -> (author: String?, contextName: String?)
+  {
+    let statement = try connection.prepare(
+      """
+      SELECT a.ZNAME, c.ZNAME FROM ATRANSACTION t
+      LEFT JOIN ATRANSACTIONSTRING a ON a.Z_PK = t.ZAUTHORTS
+      LEFT JOIN ATRANSACTIONSTRING c ON c.Z_PK = t.ZCONTEXTNAMETS WHERE t.Z_PK = ?
+      """)
+    defer { statement.reset() }
+    statement.bind(number, at: 1)
+    guard try statement.step() else { return (nil, nil) }
+    return (
+      statement.isNull(0) ? nil : statement.string(0),
+      statement.isNull(1) ? nil : statement.string(1)
+    )
+  }
+}

@@ -1,0 +1,173 @@
+import DriftlessSQLite
+public import Foundation
+import Synchronization
+
+/// A store: one SQLite file in Core Data's layout, which one or more processes on this host open.
+///
+/// It may be used from any thread: reads run on connections of their own, each on one snapshot; writes run one after
+/// another, in this process and among all. A store stays open as long as it is referred to, or until `close()`.
+///
+/// ```swift
+/// let store = try PersistentStore.open(url: url, model: model)
+/// ```
+public final class PersistentStore: Sendable {
+  /// The store's UUID, as text.
+  public let identifier: String
+  /// Nil for a store in memory.
+  public let url: URL?
+  public let options: StoreOptions
+  /// The model: the one the store was opened with, or the one that travels inside.
+  public let model: ManagedObjectModel
+  package let schema: StoreSchema
+
+  let file: StoreFile
+  let connections: StoreConnections
+  let news: StoreNews
+  private let checkpointer: Checkpointer?
+  private let storedMetadata: Mutex<StoreMetadata>
+
+  public var isReadOnly: Bool { options.isReadOnly }
+  public var metadata: StoreMetadata { storedMetadata.withLock { $0 } }
+
+  /// Opens a store, and creates it when the file is missing.
+  ///
+  /// - Parameters:
+  ///   - url: The file; nil for a store in memory.
+  ///   - model: Nil for the model that travels inside the store.
+  /// - Throws: `StoreError`, or `ModelError` for a model that is wrong; nothing is left open.
+  public static func open(
+    url: URL?, model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions()
+  ) throws -> PersistentStore {
+    try model?.freeze()
+    let file = StoreFile(url: url, options: options)
+    do {
+      if url != nil, options.isReadOnly || !options.createsFile,
+        !FileManager.default.fileExists(atPath: file.name)
+      {
+        throw StoreError(
+          .cannotOpen, "There is no store at \(file.name).",
+          suggestion: "Check the path, or create the store first.")
+      }
+      let connection = try file.connect(readOnly: options.isReadOnly)
+      do {
+        return try PersistentStore(file: file, connection: connection, model: model)
+      } catch {
+        connection.close()
+        throw error
+      }
+    } catch let error as SQLiteError {
+      throw StoreError(error, path: file.name)
+    }
+  }
+
+  private init(file: StoreFile, connection: SQLiteConnection, model: ManagedObjectModel?) throws {
+    let opening = StoreOpening(file: file, connection: connection)
+    let opened = try opening.open(model: model)
+    identifier = opened.identifier
+    schema = opened.schema
+    self.model = opened.schema.model
+    storedMetadata = Mutex(opened.metadata)
+    url = file.url
+    options = file.options
+    self.file = file
+    let lock = try file.url.flatMap { url in
+      file.options.isReadOnly ? nil : try FileLock(path: url.path + "-driftless-lock")
+    }
+    checkpointer = lock.flatMap { lock in file.url.map { Checkpointer(url: $0, lock: lock) } }
+    connections = StoreConnections(file: file, writer: connection, lock: lock)
+    news = StoreNews(url: file.url)
+  }
+
+  deinit { close() }
+
+  /// Closes every connection. Reads and writes after it fail.
+  public func close() {
+    news.close()
+    connections.close { writer in checkpointer?.checkpoint(writer, force: true) }
+  }
+
+  // MARK: Reading and writing
+
+  /// Runs `body` on one snapshot of the store.
+  package func read<T>(_ body: (ReadTransaction) throws -> T) throws -> T {
+    do {
+      return try connections.withReader { connection in
+        try connection.execute("BEGIN")
+        defer { if connection.isInTransaction { try? connection.execute("COMMIT") } }
+        return try body(ReadTransaction(connection: connection, schema: schema))
+      }
+    } catch let error as SQLiteError {
+      throw StoreError(error, path: file.name)
+    }
+  }
+
+  /// Runs `body` in one transaction of writes, and records it in the history. When `body` throws, nothing was done.
+  ///
+  /// - Returns: What `body` returned, and the history transaction, unless nothing changed.
+  package func write<T>(
+    _ info: TransactionInfo, _ body: (WriteTransaction) throws -> T
+  ) throws -> (T, committed: CommittedTransaction?) {
+    guard !isReadOnly else {
+      throw StoreError(
+        .readOnly, "\(file.name) was opened for reading only.",
+        suggestion: "Open it without the read-only option.")
+    }
+    do {
+      let outcome = try connections.withWriter { connection in
+        try connection.execute("BEGIN IMMEDIATE")
+        do {
+          let transaction = try WriteTransaction(
+            connection: connection, schema: schema, info: info)
+          let result = try body(transaction)
+          let now = Date()
+          let last = try transaction.hybridTime(of: transaction.number - 1)
+          let committed = try transaction.finish(
+            hybridTime: max(info.hybridTime ?? last.next(at: now), last.next(at: now)), now: now)
+          try connection.execute("COMMIT")
+          return (result, committed: committed)
+        } catch {
+          if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+          throw error
+        }
+      }
+      if let committed = outcome.committed {
+        news.publish(store: identifier, transaction: committed.number)
+        if checkpointer?.isDue == true {
+          connections.withIdleWriter { checkpointer?.checkpoint($0, force: false) }
+        }
+      }
+      return outcome
+    } catch let error as SQLiteError {
+      throw StoreError(error, path: file.name)
+    }
+  }
+
+  /// Takes the right to sync this store.
+  ///
+  /// - Throws: `StoreError` with code `syncLocked`, which names the process that has it.
+  package func acquireSyncLock() throws -> SyncLock {
+    guard let url else {
+      return try SyncLock(
+        path: FileManager.default.temporaryDirectory.path + "/driftless-\(identifier)-sync")
+    }
+    return try SyncLock(path: url.path + "-driftless-sync")
+  }
+
+  /// A stream that yields the number of the newest transaction after each commit, of this process or another.
+  public func changes() -> AsyncStream<Int64> {
+    news.stream { [weak self] in
+      (try? self?.read { try $0.maximumTransactionNumber() }) ?? nil
+    }
+  }
+
+  /// Sets a key of the metadata. Values are those of a property list.
+  public func setMetadata(_ value: Any?, forKey key: String) throws {
+    var metadata = metadata
+    metadata.values[key] = value
+    let plist = try metadata.plist()
+    _ = try write(TransactionInfo()) { transaction in
+      try transaction.connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", .blob(plist))
+    }
+    storedMetadata.withLock { $0 = metadata }
+  }
+}

@@ -1,0 +1,112 @@
+package import DriftlessSQLite
+package import Foundation
+
+/// Identities of objects.
+///
+/// A run of `ZDL_IDENTITY` gives `count` keys that follow each other identities that follow each other. An object
+/// without a run was made here: its identity (a UUID of version 8) is the store's six random bytes, the number of its
+/// root entity and its key, so that a save neither stores nor looks up anything.
+extension ReadTransaction {
+  package func identity(of key: ObjectKey) throws -> UUID {
+    let root = schema.rootNumber(of: key.entity)
+    let statement = try connection.prepare(
+      """
+      SELECT first_key, count, identity FROM ZDL_IDENTITY
+      WHERE root_entity = ? AND first_key <= ? ORDER BY first_key DESC LIMIT 1
+      """)
+    defer { statement.reset() }
+    statement.bind(Int64(root), at: 1)
+    statement.bind(key.key, at: 2)
+    if try statement.step() {
+      let distance = key.key - statement.int64(0)
+      if distance < statement.int64(1), let first = UUID(networkBytes: statement.data(2)) {
+        return first.advanced(by: UInt64(distance))
+      }
+    }
+    return MintedIdentity.identity(prefix: try mintPrefix(), root: root, key: key.key)
+  }
+
+  /// The object with an identity; its key's entity is concrete when the object has a row, else that of the root.
+  ///
+  /// Nil when the identity is unknown here. A deleted object keeps its key.
+  package func key(of identity: UUID) throws -> ObjectKey? {
+    let statement = try connection.prepare(
+      """
+      SELECT root_entity, first_key, count, identity FROM ZDL_IDENTITY
+      WHERE identity <= ? ORDER BY identity DESC LIMIT 1
+      """)
+    defer { statement.reset() }
+    statement.bind(identity.networkBytes, at: 1)
+    if try statement.step(), let first = UUID(networkBytes: statement.data(3)) {
+      let (high, low) = identity.halves
+      let start = first.halves
+      if high == start.high, low - start.low < UInt64(max(0, statement.int64(2))) {
+        let root = ObjectKey(
+          entity: Int32(truncatingIfNeeded: statement.int64(0)),
+          key: statement.int64(1) + Int64(low - start.low))
+        return try concreteKey(root: root) ?? root
+      }
+    }
+    guard
+      let (root, key) = MintedIdentity.parts(of: identity, prefix: try mintPrefix()),
+      schema.entity(numbered: root) != nil
+    else { return nil }
+    return try concreteKey(root: ObjectKey(entity: root, key: key))
+  }
+
+  /// The root entity's number and the key of the object with a zone object number; it may be deleted.
+  package func key(ofNumber number: UInt64) throws -> ObjectKey? {
+    let statement = try connection.prepare(
+      """
+      SELECT root_entity, first_key, count, number FROM ZDL_IDENTITY
+      WHERE number <= ? ORDER BY number DESC LIMIT 1
+      """)
+    defer { statement.reset() }
+    statement.bind(Int64(bitPattern: number), at: 1)
+    guard try statement.step() else { return nil }
+    let distance = Int64(bitPattern: number) - statement.int64(3)
+    guard distance >= 0, distance < statement.int64(2) else { return nil }
+    return ObjectKey(
+      entity: Int32(truncatingIfNeeded: statement.int64(0)), key: statement.int64(1) + distance)
+  }
+
+  /// The six bytes that begin the identities made here.
+  func mintPrefix() throws -> [UInt8] {
+    let statement = try connection.prepare("SELECT value FROM ZDL_STORE WHERE key = 'mintPrefix'")
+    defer { statement.reset() }
+    guard try statement.step(), case .blob(let bytes) = statement.value(0), bytes.count == 6 else {
+      throw StoreError(
+        .damaged, "The store does not say how it makes identities.",
+        suggestion: "Restore the file from a copy.")
+    }
+    return [UInt8](bytes)
+  }
+
+  /// A flag or text of the store's own.
+  package func setting(_ key: String) throws -> SQLiteValue? {
+    try connection.scalar("SELECT value FROM ZDL_STORE WHERE key = ?", .text(key))
+  }
+}
+
+/// Identities that a store makes: RFC 9562 version 8.
+enum MintedIdentity {
+  static func identity(prefix: [UInt8], root: Int32, key: Int64) -> UUID {
+    var bytes = prefix
+    bytes.append(0x80 | UInt8(truncatingIfNeeded: (root >> 8) & 0x0f))
+    bytes.append(UInt8(truncatingIfNeeded: root))
+    let low = 1 << 63 | (UInt64(bitPattern: key) & (1 << 62 - 1))
+    for shift in stride(from: 56, through: 0, by: -8) {
+      bytes.append(UInt8(truncatingIfNeeded: low >> UInt64(shift)))
+    }
+    return UUID(networkBytes: Data(bytes)) ?? UUID()
+  }
+
+  static func parts(of identity: UUID, prefix: [UInt8]) -> (root: Int32, key: Int64)? {
+    let bytes = [UInt8](identity.networkBytes)
+    guard Array(bytes[..<6]) == prefix, bytes[6] & 0xf0 == 0x80, bytes[8] & 0xc0 == 0x80 else {
+      return nil
+    }
+    let root = Int32(bytes[6] & 0x0f) << 8 | Int32(bytes[7])
+    return (root, Int64(identity.halves.low & (1 << 62 - 1)))
+  }
+}

@@ -1,0 +1,185 @@
+package import DriftlessSQLite
+import Foundation
+
+/// Reads of one snapshot of a store. It is used inside the closure that it was given to.
+package class ReadTransaction {
+  package let connection: SQLiteConnection
+  package let schema: StoreSchema
+
+  init(connection: SQLiteConnection, schema: StoreSchema) {
+    self.connection = connection
+    self.schema = schema
+  }
+
+  package struct Row {
+    package let key: ObjectKey
+    /// `Z_OPT`.
+    package let version: Int64
+    /// By slot; to-many slots are null.
+    package var values: [PropertyValue]
+  }
+
+  /// Calls `body` with each row of a query that selects rows.
+  package func forEachRow(of query: CompiledQuery, _ body: (inout RowReader) throws -> Void) throws
+  {
+    let statement = try connection.prepareUncached(query.sql)
+    statement.bind(query.bindings)
+    var reader = RowReader(statement: statement, schema: schema)
+    while try statement.step() { try body(&reader) }
+  }
+
+  /// The keys that a query selects.
+  package func keys(of query: CompiledQuery) throws -> [ObjectKey] {
+    let statement = try connection.prepareUncached(query.sql)
+    statement.bind(query.bindings)
+    var keys: [ObjectKey] = []
+    while try statement.step() {
+      keys.append(
+        ObjectKey(
+          entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0)))
+    }
+    return keys
+  }
+
+  package func count(of query: CompiledQuery) throws -> Int {
+    let statement = try connection.prepareUncached(query.sql)
+    statement.bind(query.bindings)
+    return try statement.step() ? Int(statement.int64(0)) : 0
+  }
+
+  /// The row of an object, found by its hierarchy and key; nil when there is none.
+  package func row(_ key: ObjectKey) throws -> Row? {
+    var row: Row?
+    _ = try withRow(key) { reader in
+      row = Row(key: reader.key, version: reader.version, values: try reader.values())
+    }
+    return row
+  }
+
+  /// Hands over the row of an object. False when there is none.
+  package func withRow(_ key: ObjectKey, _ body: (inout RowReader) throws -> Void) throws -> Bool {
+    guard let program = schema.program(numbered: key.entity) else { return false }
+    let statement = try connection.prepare(program.selectSQL)
+    statement.bind(key.key, at: 1)
+    guard try statement.step() else { return false }
+    defer { statement.reset() }
+    var reader = RowReader(statement: statement, schema: schema)
+    try body(&reader)
+    return true
+  }
+
+  /// The key with its concrete entity of the object with this key in a hierarchy; nil when there is no row.
+  package func concreteKey(root key: ObjectKey) throws -> ObjectKey? {
+    guard let program = schema.program(numbered: key.entity) else { return nil }
+    let statement = try connection.prepare(
+      "SELECT Z_ENT FROM \"\(program.table.name)\" WHERE Z_PK = ?")
+    statement.bind(key.key, at: 1)
+    defer { statement.reset() }
+    guard try statement.step() else { return nil }
+    return ObjectKey(entity: Int32(truncatingIfNeeded: statement.int64(0)), key: key.key)
+  }
+
+  /// The objects that a to-many relationship of an object holds, in their order if it is ordered.
+  package func toManyKeys(
+    of key: ObjectKey, _ relationship: RelationshipDescription
+  ) throws -> [ObjectKey] {
+    guard let destination = relationship.destinationEntity else { return [] }
+    let table = schema.table(for: destination)
+    let sql: String
+    if let join = schema.joinTable(for: relationship) {
+      let order = join.destinationOrderColumn.map { "j.\"\($0)\", " } ?? ""
+      sql = """
+        SELECT t.Z_PK, t.Z_ENT FROM "\(join.name)" j JOIN "\(table.name)" t
+        ON t.Z_PK = j."\(join.destinationColumn)" WHERE j."\(join.sourceColumn)" = ?
+        ORDER BY \(order)t.Z_PK
+        """
+    } else if let inverse = relationship.inverseRelationship,
+      let binding = binding(of: inverse)
+    {
+      let order = binding.orderColumn.map { "\"\(table.columns[$0].name)\", " } ?? ""
+      sql = """
+        SELECT Z_PK, Z_ENT FROM "\(table.name)"
+        WHERE "\(table.columns[binding.column].name)" = ? ORDER BY \(order)Z_PK
+        """
+    } else {
+      return []
+    }
+    return try keys(sql, key.key)
+  }
+
+  /// The objects whose to-one relationship refers to `target`.
+  package func keys(
+    referring relationship: RelationshipDescription, to target: ObjectKey
+  ) throws -> [ObjectKey] {
+    guard let entity = relationship.entity, let binding = binding(of: relationship) else {
+      return []
+    }
+    let table = schema.table(for: entity)
+    return try keys(
+      """
+      SELECT Z_PK, Z_ENT FROM "\(table.name)"
+      WHERE "\(table.columns[binding.column].name)" = ? ORDER BY Z_PK
+      """, target.key)
+  }
+
+  /// The objects whose many-to-many relationship holds `target`.
+  package func sources(
+    holding target: ObjectKey, in relationship: RelationshipDescription
+  ) throws -> [ObjectKey] {
+    guard let entity = relationship.entity, let join = schema.joinTable(for: relationship) else {
+      return []
+    }
+    let table = schema.table(for: entity)
+    return try keys(
+      """
+      SELECT t.Z_PK, t.Z_ENT FROM "\(join.name)" j JOIN "\(table.name)" t
+      ON t.Z_PK = j."\(join.sourceColumn)" WHERE j."\(join.destinationColumn)" = ? ORDER BY t.Z_PK
+      """, target.key)
+  }
+
+  func binding(of relationship: RelationshipDescription) -> EntityTable.SlotBinding? {
+    guard let entity = relationship.entity,
+      let slot = entity.layout.index(named: relationship.name)
+    else { return nil }
+    return schema.table(for: entity).slotBindings(for: entity).first { $0.slot == slot }
+  }
+
+  private func keys(_ sql: String, _ value: Int64) throws -> [ObjectKey] {
+    let statement = try connection.prepare(sql)
+    defer { statement.reset() }
+    statement.bind(value, at: 1)
+    var keys: [ObjectKey] = []
+    while try statement.step() {
+      keys.append(
+        ObjectKey(
+          entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0)))
+    }
+    return keys
+  }
+
+  package func maximumTransactionNumber() throws -> Int64 {
+    let statement = try connection.prepare("SELECT MAX(Z_PK) FROM ATRANSACTION")
+    defer { statement.reset() }
+    return try statement.step() ? statement.int64(0) : 0
+  }
+
+  /// The hybrid time of a transaction; zero for one that is unknown.
+  package func hybridTime(of transaction: Int64) throws -> HybridTime {
+    let statement = try connection.prepare(
+      "SELECT hybrid_time FROM ZDL_TRANSACTION WHERE number = ?")
+    defer { statement.reset() }
+    statement.bind(transaction, at: 1)
+    return HybridTime(
+      rawValue: try statement.step() ? UInt64(bitPattern: statement.int64(0)) : 0)
+  }
+
+  /// The values that a deleted object had, while its delete is not acknowledged.
+  package func grave(of key: ObjectKey) throws -> [PropertyValue]? {
+    let statement = try connection.prepare(
+      "SELECT row FROM ZDL_GRAVE WHERE entity = ? AND key = ?")
+    defer { statement.reset() }
+    statement.bind(Int64(key.entity), at: 1)
+    statement.bind(key.key, at: 2)
+    return try statement.step() ? try RowArchive.decodeValues(statement.data(0)) : nil
+  }
+}

@@ -1,0 +1,121 @@
+/// How the rows of one concrete entity are read and written: one step a stored property, worked out once.
+struct RowProgram: Sendable {
+  enum Kind: UInt8, Sendable {
+    case bool, integer, double, decimal, string, date, data, uuid, uri
+    /// A reference whose entity is known from the model.
+    case reference
+    /// A reference whose entity is a column.
+    case anyReference
+  }
+
+  struct Step: Sendable {
+    let slot: Int
+    let kind: Kind
+    /// The place among the table's columns, `Z_PK` being 0.
+    let column: Int32
+    let entityColumn: Int32
+    /// The entity of a reference, where it has no column.
+    let entityNumber: Int32
+  }
+
+  let entity: EntityDescription
+  let number: Int32
+  let table: EntityTable
+  let slotCount: Int
+  let steps: [Step]
+  /// The step of a slot, or -1.
+  let stepOfSlot: [Int]
+  let insertSQL: String
+  let deleteSQL: String
+  let selectSQL: String
+  /// The place of each slot in `ZCOLUMNS`: attributes by name, then relationships by name.
+  let historyBit: [Int]
+  /// The slots whose values a tombstone keeps.
+  let tombstoneSlots: [Int]
+
+  init(
+    entity: EntityDescription, number: Int32, table: EntityTable, numbers: [String: Int32]
+  ) {
+    self.entity = entity
+    self.number = number
+    self.table = table
+    let layout = entity.layout
+    slotCount = layout.slots.count
+    let bindings = table.slotBindings(for: entity)
+    steps = bindings.map { binding in
+      let slot = layout.slots[binding.slot]
+      return Step(
+        slot: binding.slot, kind: Self.kind(of: slot, hasEntityColumn: binding.entityColumn != nil),
+        column: Int32(binding.column + 3), entityColumn: Int32((binding.entityColumn ?? -3) + 3),
+        entityNumber: numbers[slot.relationship?.destinationEntity?.name ?? ""] ?? 0)
+    }
+    var stepOfSlot = [Int](repeating: -1, count: slotCount)
+    for (index, step) in steps.enumerated() { stepOfSlot[step.slot] = index }
+    self.stepOfSlot = stepOfSlot
+    let names = steps.flatMap { step in
+      [table.columns[Int(step.column) - 3].name]
+        + (step.kind == .anyReference ? [table.columns[Int(step.entityColumn) - 3].name] : [])
+    }
+    insertSQL =
+      "INSERT INTO \"\(table.name)\" (Z_PK, Z_ENT, Z_OPT"
+      + names.map { ", \"\($0)\"" }.joined() + ") VALUES (?, ?, 1"
+      + String(repeating: ", ?", count: names.count) + ")"
+    deleteSQL = "DELETE FROM \"\(table.name)\" WHERE Z_PK = ?"
+    selectSQL =
+      "SELECT Z_PK, Z_ENT, Z_OPT" + table.columns.map { ", \"\($0.name)\"" }.joined()
+      + " FROM \"\(table.name)\" WHERE Z_PK = ?"
+    historyBit = Self.historyBits(of: layout)
+    tombstoneSlots = layout.slots.compactMap {
+      if case .attribute(let attribute, _) = $0.kind, attribute.preservesValueInHistoryOnDeletion {
+        return $0.index
+      }
+      return nil
+    }
+  }
+
+  private static func kind(of slot: PropertySlot, hasEntityColumn: Bool) -> Kind {
+    switch slot.kind {
+    case .toOne, .toMany: hasEntityColumn ? .anyReference : .reference
+    case .attribute(_, let type):
+      switch type {
+      case .boolean: .bool
+      case .integer16, .integer32, .integer64: .integer
+      case .double, .float: .double
+      case .decimal: .decimal
+      case .string: .string
+      case .date: .date
+      case .uuid: .uuid
+      case .uri: .uri
+      case .binaryData, .transformable, .undefined, .objectID, .composite: .data
+      }
+    }
+  }
+
+  private static func historyBits(of layout: EntityLayout) -> [Int] {
+    let order = layout.slots.sorted {
+      ($0.relationship == nil ? 0 : 1, $0.name) < ($1.relationship == nil ? 0 : 1, $1.name)
+    }
+    var bits = [Int](repeating: 0, count: order.count)
+    for (bit, slot) in order.enumerated() { bits[slot.index] = bit }
+    return bits
+  }
+
+  /// The bytes of `ZCOLUMNS`: one bit a property, the first the most significant.
+  func columnsBytes(of mask: PropertyMask) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: (slotCount + 7) / 8)
+    mask.forEach { slot in
+      guard slot < historyBit.count else { return }
+      bytes[historyBit[slot] / 8] |= 0x80 >> UInt8(historyBit[slot] % 8)
+    }
+    return bytes
+  }
+
+  func mask(ofColumns bytes: UnsafeRawBufferPointer) -> PropertyMask {
+    var mask = PropertyMask()
+    for slot in 0..<slotCount {
+      let bit = historyBit[slot]
+      if bit / 8 < bytes.count, bytes[bit / 8] & (0x80 >> UInt8(bit % 8)) != 0 { mask.insert(slot) }
+    }
+    return mask
+  }
+}

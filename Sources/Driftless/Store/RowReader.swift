@@ -1,0 +1,108 @@
+import DriftlessSQLite
+import Foundation
+
+/// One row of an entity's table, as it lies in a statement that was stepped to it.
+package struct RowReader {
+  let statement: SQLiteStatement
+  let schema: StoreSchema
+  private var program: RowProgram?
+
+  init(statement: SQLiteStatement, schema: StoreSchema) {
+    self.statement = statement
+    self.schema = schema
+  }
+
+  package var key: ObjectKey {
+    ObjectKey(
+      entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0))
+  }
+
+  package var version: Int64 { statement.int64(2) }
+
+  /// Decodes the row into as many initialised slots as its entity has; slots that are not stored become null.
+  ///
+  /// - Throws: `StoreError` when the row's entity is not in the model.
+  package mutating func decode(into slots: UnsafeMutablePointer<PropertyValue>) throws {
+    let number = Int32(truncatingIfNeeded: statement.int64(1))
+    if program?.number != number { program = schema.program(numbered: number) }
+    guard let program else {
+      throw StoreError(
+        .damaged, "A row is of entity number \(number), which the model does not have.",
+        suggestion: "Open the store with the model that it was written with.")
+    }
+    for step in program.steps {
+      slots[step.slot] = step.value(in: statement, at: step.column)
+    }
+  }
+
+  /// The row's values by slot.
+  package mutating func values() throws -> [PropertyValue] {
+    let number = Int32(truncatingIfNeeded: statement.int64(1))
+    var values = [PropertyValue](
+      repeating: .null, count: schema.program(numbered: number)?.slotCount ?? 0)
+    try values.withUnsafeMutableBufferPointer { slots in
+      guard let start = slots.baseAddress else { return }
+      try decode(into: start)
+    }
+    return values
+  }
+}
+
+extension RowProgram.Step {
+  /// The value in a column of a row.
+  @inline(__always)
+  func value(in statement: SQLiteStatement, at column: Int32) -> PropertyValue {
+    if statement.isNull(column) { return .null }
+    switch kind {
+    case .bool: return .bool(statement.int64(column) != 0)
+    case .integer: return .integer(statement.int64(column))
+    case .double: return .double(statement.double(column))
+    case .string: return .string(statement.string(column))
+    case .date:
+      return .date(Date(timeIntervalSinceReferenceDate: statement.double(column)))
+    case .data: return .data(statement.data(column))
+    case .uuid: return UUID(networkBytes: statement.data(column)).map(PropertyValue.uuid) ?? .null
+    case .uri: return URL(string: statement.string(column)).map(PropertyValue.uri) ?? .null
+    case .decimal: return DecimalStorage.value(in: statement, column)
+    case .reference:
+      return .reference(ObjectKey(entity: entityNumber, key: statement.int64(column)))
+    case .anyReference:
+      return .reference(
+        ObjectKey(
+          entity: Int32(truncatingIfNeeded: statement.int64(entityColumn)),
+          key: statement.int64(column)))
+    }
+  }
+}
+
+extension RowProgram {
+  /// The value of a slot that lies in another column than its own: in a tombstone.
+  func value(ofSlot slot: Int, in statement: SQLiteStatement, at column: Int32) -> PropertyValue {
+    stepOfSlot[slot] < 0 ? .null : steps[stepOfSlot[slot]].value(in: statement, at: column)
+  }
+}
+
+/// Decimals on disk: a REAL, as Core Data writes it, where that names the same number; else its text in a BLOB, which
+/// no column affinity changes.
+enum DecimalStorage {
+  static func value(in statement: SQLiteStatement, _ column: Int32) -> PropertyValue {
+    let text: String
+    switch statement.value(column) {
+    case .blob(let bytes): text = String(decoding: bytes, as: UTF8.self)
+    case .text(let stored): text = stored
+    case .integer(let number): return .decimal(Decimal(number))
+    case .real(let number): text = "\(number)"
+    case .null: return .null
+    }
+    return Decimal(string: text).map(PropertyValue.decimal) ?? .null
+  }
+
+  static func bind(_ value: Decimal, to statement: SQLiteStatement, at index: Int32) {
+    let text = "\(value)"
+    if let number = Double(text), Decimal(string: "\(number)") == value {
+      statement.bind(number, at: index)
+    } else {
+      statement.bind(Data(text.utf8), at: index)
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import DriftlessSQLite
+
+/// A failure of a store: what, where, and what to do about it.
+public struct StoreError: Error, CustomStringConvertible, Sendable {
+  /// What kind of failure it is. More may be added.
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    public let description: String
+    private init(_ description: String) { self.description = description }
+
+    public static let cannotOpen = Code("cannotOpen")
+    public static let notADatabase = Code("notADatabase")
+    public static let notAStore = Code("notAStore")
+    public static let damaged = Code("damaged")
+    /// The model differs from the one that the store was written with (Core Data's 134100).
+    public static let incompatibleModel = Code("incompatibleModel")
+    public static let missingModel = Code("missingModel")
+    public static let newerFormat = Code("newerFormat")
+    public static let readOnly = Code("readOnly")
+    public static let diskFull = Code("diskFull")
+    public static let busy = Code("busy")
+    /// Another process syncs this store.
+    public static let syncLocked = Code("syncLocked")
+    /// The row changed or vanished since it was read (Core Data's 133020).
+    public static let conflict = Code("conflict")
+    /// A unique value exists already (Core Data's 133021).
+    public static let constraint = Code("constraint")
+    /// The history before this token is gone (Core Data's 134301).
+    public static let historyTokenExpired = Code("historyTokenExpired")
+    public static let invalidArgument = Code("invalidArgument")
+    public static let sqlite = Code("sqlite")
+  }
+
+  public let code: Code
+  public let message: String
+  public let suggestion: String
+  /// The objects whose rows conflict.
+  public let keys: [ObjectKey]
+
+  public init(_ code: Code, _ message: String, suggestion: String, keys: [ObjectKey] = []) {
+    self.code = code
+    self.message = message
+    self.suggestion = suggestion
+    self.keys = keys
+  }
+
+  public var description: String { "\(message) [\(code)] \(suggestion)" }
+
+  /// The store's word for what SQLite reported.
+  init(_ error: SQLiteError, path: String) {
+    let code: Code =
+      if error.isFull { .diskFull } else if error.isReadOnly { .readOnly } else if error.isBusy {
+        .busy
+      } else if error.isNotADatabase { .notADatabase } else if error.isCorrupt {
+        .damaged
+      } else if error.cannotOpen { .cannotOpen } else if error.isConstraint { .constraint } else {
+        .sqlite
+      }
+    self.init(code, "\(path): \(error.message)", suggestion: error.suggestion)
+  }
+}

@@ -1,0 +1,226 @@
+import DriftlessSQLite
+import Foundation
+
+/// Makes connections to a store's file, and its tables in a fresh one.
+struct StoreFile {
+  /// Nil for a store in memory.
+  let url: URL?
+  let options: StoreOptions
+
+  var name: String { url?.path ?? "the store in memory" }
+
+  func connect(readOnly: Bool) throws -> SQLiteConnection {
+    let mode: SQLiteConnection.Mode =
+      if url == nil { .inMemory } else if readOnly { .readOnly } else if options.createsFile {
+        .readWriteCreate
+      } else { .readWrite }
+    let connection = try SQLiteConnection(
+      path: url?.path ?? "", mode: mode,
+      busyTimeoutMilliseconds: options.busyTimeoutMilliseconds)
+    do {
+      try connection.execute(
+        """
+        PRAGMA cache_size = -\(StoreTuning.cacheKibibytes);
+        PRAGMA synchronous = \(options.durability == .full ? "FULL" : "NORMAL");
+        """)
+      try SQLFunction.register(on: connection)
+    } catch {
+      connection.close()
+      throw error
+    }
+    return connection
+  }
+
+  static func isEmpty(_ connection: SQLiteConnection) throws -> Bool {
+    try connection.scalar("SELECT COUNT(*) FROM sqlite_master") == .integer(0)
+  }
+
+  static func hasTable(_ name: String, _ connection: SQLiteConnection) throws -> Bool {
+    try connection.scalar("SELECT 1 FROM sqlite_master WHERE name = ?", .text(name)) != nil
+  }
+
+  /// Creates every table of the schema, in one transaction.
+  func create(_ schema: StoreSchema, identifier: UUID, on connection: SQLiteConnection) throws {
+    if url != nil {
+      try connection.execute("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL")
+    }
+    try connection.execute("BEGIN IMMEDIATE")
+    do {
+      for statement in StoreDefinition.statements(for: schema) {
+        try connection.execute(statement)
+      }
+      try StoreDefinition.fill(schema, identifier: identifier, on: connection)
+      try connection.execute("COMMIT")
+    } catch {
+      if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+      throw error
+    }
+  }
+}
+
+/// The statements that make a store: Core Data's tables, and ours beside them (`ZDL_`).
+enum StoreDefinition {
+  static let ownTables = [
+    "CREATE TABLE IF NOT EXISTS ZDL_STORE (key TEXT PRIMARY KEY, value) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS ZDL_MODEL (version INTEGER PRIMARY KEY, content BLOB NOT NULL)",
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_TRANSACTION (number INTEGER PRIMARY KEY, kind INTEGER NOT NULL,
+    hybrid_time INTEGER NOT NULL, first_change INTEGER NOT NULL, last_change INTEGER NOT NULL)
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_IDENTITY (root_entity INTEGER NOT NULL,
+    first_key INTEGER NOT NULL, count INTEGER NOT NULL, number INTEGER, identity BLOB NOT NULL,
+    PRIMARY KEY (root_entity, first_key)) WITHOUT ROWID
+    """,
+    "CREATE INDEX IF NOT EXISTS ZDL_IDENTITY_NUMBER ON ZDL_IDENTITY (number)",
+    "CREATE INDEX IF NOT EXISTS ZDL_IDENTITY_IDENTITY ON ZDL_IDENTITY (identity)",
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_GRAVE (entity INTEGER NOT NULL, key INTEGER NOT NULL,
+    transaction_number INTEGER NOT NULL, row BLOB NOT NULL, PRIMARY KEY (entity, key)) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_BASE (entity INTEGER NOT NULL, key INTEGER NOT NULL,
+    property TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (entity, key, property)) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_HISTORY_READER (name TEXT PRIMARY KEY,
+    number INTEGER NOT NULL) WITHOUT ROWID
+    """,
+  ]
+
+  private static let historyTables = [
+    """
+    CREATE TABLE ATRANSACTION (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
+    ZAUTHORTS INTEGER, ZBUNDLEIDTS INTEGER, ZCONTEXTNAMETS INTEGER, ZPROCESSIDTS INTEGER,
+    ZTIMESTAMP FLOAT, ZAUTHOR VARCHAR, ZBUNDLEID VARCHAR, ZCONTEXTNAME VARCHAR,
+    ZPROCESSID VARCHAR, ZQUERYGEN BLOB)
+    """,
+    """
+    CREATE TABLE ATRANSACTIONSTRING (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
+    ZNAME VARCHAR)
+    """,
+    "CREATE UNIQUE INDEX Z_TRANSACTIONSTRING_UNIQUE_NAME ON ATRANSACTIONSTRING (ZNAME)",
+  ]
+
+  private static let coreTables = [
+    """
+    CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)
+    """,
+    """
+    CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER,
+    Z_MAX INTEGER)
+    """,
+    "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
+  ]
+
+  static func statements(for schema: StoreSchema) -> [String] {
+    var statements = coreTables + historyTables
+    let tombstones =
+      schema.model.entities
+      .compactMap { schema.program(numbered: schema.entityNumber(of: $0))?.tombstoneSlots.count }
+      .max() ?? 0
+    let columns = (0..<tombstones).map { ", ZTOMBSTONE\($0)" }.joined()
+    statements.append(
+      """
+      CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
+      ZCHANGETYPE INTEGER, ZENTITY INTEGER, ZENTITYPK INTEGER, ZTRANSACTIONID INTEGER,
+      ZCOLUMNS BLOB\(columns))
+      """)
+    for table in schema.tables { statements += definition(of: table, schema) }
+    for join in schema.distinctJoinTables { statements += join.definition }
+    return statements + ownTables
+  }
+
+  private static func definition(of table: EntityTable, _ schema: StoreSchema) -> [String] {
+    let columns = table.columns.map { ", \"\($0.name)\" \($0.declaration.type)" }.joined()
+    var statements = [
+      """
+      CREATE TABLE "\(table.name)" (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER\(columns))
+      """
+    ]
+    for column in table.columns where column.kind == .reference {
+      statements.append(
+        "CREATE INDEX \"\(table.name)_\(column.name)_INDEX\" ON \"\(table.name)\" (\"\(column.name)\")"
+      )
+    }
+    if !table.rootEntity.subentities.isEmpty {
+      statements.append(
+        "CREATE INDEX \"\(table.name)_Z_ENT_INDEX\" ON \"\(table.name)\" (Z_ENT)")
+    }
+    for entity in table.rootEntity.selfAndDescendants {
+      statements += indexes(of: entity, table)
+    }
+    return statements
+  }
+
+  private static func indexes(of entity: EntityDescription, _ table: EntityTable) -> [String] {
+    let bindings = table.slotBindings(for: entity)
+    func column(_ property: String) -> String? {
+      guard let slot = entity.layout.index(named: property) else { return nil }
+      return bindings.first { $0.slot == slot }.map { table.columns[$0.column].name }
+    }
+    var statements: [String] = []
+    let declared =
+      entity.indexes
+      + entity.properties.filter { $0.isIndexed && $0 is AttributeDescription }.map {
+        FetchIndexDescription(
+          name: $0.name, elements: [FetchIndexElementDescription(propertyName: $0.name)])
+      }
+    // An index by an expression or an R-tree only makes a fetch faster: without it the results are the same.
+    for index in declared where index.partialIndexPredicate == nil {
+      let parts = index.elements.map { element -> String? in
+        guard element.expression == nil, element.collationType == .binary else { return nil }
+        return column(element.propertyName).map {
+          "\"\($0)\" COLLATE BINARY \(element.isAscending ? "ASC" : "DESC")"
+        }
+      }
+      guard !parts.isEmpty, parts.allSatisfy({ $0 != nil }) else { continue }
+      statements.append(
+        """
+        CREATE INDEX IF NOT EXISTS "Z_\(entity.name)_\(index.name)" ON "\(table.name)"
+        (\(parts.compactMap { $0 }.joined(separator: ", ")))
+        """)
+    }
+    for constraint in entity.uniquenessConstraints {
+      let columns = constraint.compactMap { column($0).map { "\"\($0)\"" } }
+      guard columns.count == constraint.count, !columns.isEmpty else { continue }
+      statements.append(
+        """
+        CREATE UNIQUE INDEX "Z_\(entity.name)_UNIQUE_\(constraint.joined(separator: "_"))"
+        ON "\(table.name)" (\(columns.joined(separator: ", ")))
+        """)
+    }
+    return statements
+  }
+
+  /// Writes the rows that every store has.
+  static func fill(_ schema: StoreSchema, identifier: UUID, on connection: SQLiteConnection) throws
+  {
+    for (entity, number) in schema.numbers {
+      let parent = entity.superentity.map { schema.entityNumber(of: $0) } ?? 0
+      try connection.run(
+        "INSERT INTO Z_PRIMARYKEY VALUES (?, ?, ?, 0)", .integer(Int64(number)),
+        .text(entity.name), .integer(Int64(parent)))
+    }
+    for (number, name) in [
+      (HistoryEntity.change, "CHANGE"), (HistoryEntity.transaction, "TRANSACTION"),
+      (HistoryEntity.string, "TRANSACTIONSTRING"),
+    ] {
+      try connection.run(
+        "INSERT INTO Z_PRIMARYKEY VALUES (?, ?, 0, 0)", .integer(number), .text(name))
+    }
+    let metadata = try StoreMetadata(model: schema.model).plist()
+    try connection.run(
+      "INSERT INTO Z_METADATA VALUES (1, ?, ?)", .text(identifier.uuidString), .blob(metadata))
+    try fillOwn(schema.model, on: connection)
+  }
+
+  /// Writes the rows of our own tables.
+  static func fillOwn(_ model: ManagedObjectModel, on connection: SQLiteConnection) throws {
+    try connection.run(
+      "INSERT OR REPLACE INTO ZDL_MODEL VALUES (1, ?)", .blob(ModelArchive.encode(model)))
+    try connection.run(
+      "INSERT OR IGNORE INTO ZDL_STORE VALUES ('mintPrefix', ?)",
+      .blob(Data((0..<6).map { _ in UInt8.random(in: .min ... .max) })))
+  }
+}

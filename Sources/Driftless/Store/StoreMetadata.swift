@@ -1,0 +1,46 @@
+public import Foundation
+
+/// What a store says of itself in `Z_METADATA`: Core Data's keys, and an application's own.
+public struct StoreMetadata: @unchecked Sendable {  // holds property-list values only, which nobody changes
+  public static let typeKey = "NSStoreType"
+  public static let versionHashesKey = "NSStoreModelVersionHashes"
+  public static let versionIdentifiersKey = "NSStoreModelVersionIdentifiers"
+  public static let frameworkVersionKey = "NSPersistenceFrameworkVersion"
+
+  public var values: [String: Any]
+
+  init(model: ManagedObjectModel) {
+    values = [
+      Self.typeKey: "SQLite",
+      Self.versionHashesKey: model.entityVersionHashesByName,
+      "NSStoreModelVersionHashesVersion": 3,
+      Self.versionIdentifiersKey: model.versionIdentifiers.sorted(),
+      "_NSAutoVacuumLevel": "2",
+      "DriftlessFormat": 1,
+    ]
+  }
+
+  init(plist: Data) throws {
+    guard
+      let values = try? PropertyListSerialization.propertyList(from: plist, format: nil)
+        as? [String: Any]
+    else {
+      throw StoreError(
+        .damaged, "The store's metadata cannot be read.",
+        suggestion: "Restore the file from a copy.")
+    }
+    self.values = values
+  }
+
+  func plist() throws -> Data {
+    try PropertyListSerialization.data(fromPropertyList: values, format: .binary, options: 0)
+  }
+
+  /// For each entity the hash of the model that the store was written with.
+  public var versionHashes: [String: Data] {
+    values[Self.versionHashesKey] as? [String: Data] ?? [:]
+  }
+
+  /// The version of our own part of the format; 0 where Core Data wrote the file.
+  var format: Int { (values["DriftlessFormat"] as? NSNumber)?.intValue ?? 0 }
+}

@@ -1,0 +1,125 @@
+@preconcurrency import Dispatch
+public import Foundation
+import Synchronization
+
+extension Notification.Name {
+  /// A store was written, by this process or another. The object is nil; `userInfo` holds `storeIdentifier` and
+  /// `transactionNumber`.
+  public static let persistentStoreRemoteChange = Notification.Name(
+    "NSPersistentStoreRemoteChangeNotification")
+}
+
+/// Tells who wants to know that the store was written: by this process at once, by others through inotify.
+final class StoreNews: Sendable {
+  private struct State {
+    var streams: [Int: AsyncStream<Int64>.Continuation] = [:]
+    var nextStream = 0
+    var newest: Int64 = 0
+    var watch: FileWatch?
+    var isClosed = false
+  }
+
+  private let state = Mutex(State())
+  private let url: URL?
+
+  init(url: URL?) { self.url = url }
+
+  /// This process committed a transaction.
+  func publish(store: String, transaction: Int64) {
+    tell(transaction)
+    NotificationCenter.default.post(
+      name: .persistentStoreRemoteChange, object: nil,
+      userInfo: ["storeIdentifier": store, "transactionNumber": transaction])
+  }
+
+  private func tell(_ transaction: Int64) {
+    let streams = state.withLock { state in
+      guard transaction > state.newest else { return [AsyncStream<Int64>.Continuation]() }
+      state.newest = transaction
+      return Array(state.streams.values)
+    }
+    for stream in streams { stream.yield(transaction) }
+  }
+
+  /// A stream of transaction numbers. `newest` reads the last one from the file.
+  func stream(_ newest: @escaping @Sendable () -> Int64?) -> AsyncStream<Int64> {
+    AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+      let number = state.withLock { state in
+        state.nextStream += 1
+        state.streams[state.nextStream] = continuation
+        if state.watch == nil, !state.isClosed, let url {
+          state.newest = max(state.newest, newest() ?? 0)
+          state.watch = FileWatch(path: url.path + "-wal") { [weak self] in
+            if let number = newest() { self?.tell(number) }
+          }
+        }
+        return state.nextStream
+      }
+      continuation.onTermination = { [weak self] _ in
+        self?.state.withLock { state in
+          state.streams[number] = nil
+          if state.streams.isEmpty { state.watch = nil }
+        }
+      }
+    }
+  }
+
+  func close() {
+    let streams = state.withLock { state in
+      state.isClosed = true
+      state.watch = nil
+      defer { state.streams = [:] }
+      return Array(state.streams.values)
+    }
+    for stream in streams { stream.finish() }
+  }
+}
+
+/// Calls back when a file is written, by any process: inotify, no polling.
+final class FileWatch: Sendable {
+  private let source: any DispatchSourceRead
+
+  /// Nil when the file cannot be watched.
+  init?(path: String, _ changed: @escaping @Sendable () -> Void) {
+    let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
+    guard descriptor >= 0 else { return nil }
+    // The folder is watched too, in effect: a WAL that a checkpoint removed is made anew by the next writer.
+    let folder = (path as NSString).deletingLastPathComponent
+    let mask = UInt32(IN_MODIFY | IN_CREATE)
+    guard inotify_add_watch(descriptor, folder.isEmpty ? "." : folder, mask) >= 0 else {
+      close(descriptor)
+      return nil
+    }
+    let name = (path as NSString).lastPathComponent
+    let source = DispatchSource.makeReadSource(
+      fileDescriptor: descriptor, queue: DispatchQueue(label: "driftless.file-watch"))
+    source.setEventHandler {
+      if Self.drain(descriptor, mentions: name) { changed() }
+    }
+    source.setCancelHandler { close(descriptor) }
+    source.resume()
+    self.source = source
+  }
+
+  deinit { source.cancel() }
+
+  /// Reads all waiting events; whether one is of the file.
+  private static func drain(_ descriptor: Int32, mentions name: String) -> Bool {
+    var found = false
+    var buffer = [UInt8](repeating: 0, count: 16_384)
+    while true {
+      let count = read(descriptor, &buffer, buffer.count)
+      guard count > 0 else { return found }
+      var position = 0
+      // An event is 16 bytes, the last four the length of the name that follows.
+      while position + 16 <= count {
+        let length = buffer[position + 12..<position + 16].reversed()
+          .reduce(0) { $0 << 8 | Int($1) }
+        let end = min(count, position + 16 + length)
+        let text = buffer[position + 16..<end].prefix { $0 != 0 }
+        if String(decoding: text, as: UTF8.self) == name { found = true }
+        position += 16 + length
+      }
+    }
+  }
+}

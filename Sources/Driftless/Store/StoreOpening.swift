@@ -1,0 +1,101 @@
+import DriftlessSQLite
+import Foundation
+
+/// Opens a file: creates the tables of a fresh one, checks the model against an old one.
+struct StoreOpening {
+  struct Opened {
+    var identifier: String
+    var schema: StoreSchema
+    var metadata: StoreMetadata
+  }
+
+  let file: StoreFile
+  let connection: SQLiteConnection
+
+  func open(model: ManagedObjectModel?) throws -> Opened {
+    if try StoreFile.isEmpty(connection) {
+      guard let model else {
+        throw StoreError(
+          .missingModel, "\(file.name) is empty, and no model was given to create it with.",
+          suggestion: "Give a model.")
+      }
+      guard !file.options.isReadOnly else {
+        throw StoreError(
+          .notAStore, "\(file.name) holds no store.", suggestion: "Check the path.")
+      }
+      let schema = StoreSchema(model: model)
+      let identifier = UUID()
+      try file.create(schema, identifier: identifier, on: connection)
+      return Opened(
+        identifier: identifier.uuidString, schema: schema, metadata: StoreMetadata(model: model))
+    }
+    return try openExisting(model: model)
+  }
+
+  private func openExisting(model given: ManagedObjectModel?) throws -> Opened {
+    guard try StoreFile.hasTable("Z_METADATA", connection),
+      try StoreFile.hasTable("Z_PRIMARYKEY", connection)
+    else {
+      throw StoreError(
+        .notAStore, "\(file.name) is an SQLite database, but no store of Core Data's layout.",
+        suggestion: "Check the path.")
+    }
+    let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
+    guard let row = rows.first, case .text(let identifier) = row[0], case .blob(let plist) = row[1]
+    else {
+      throw StoreError(
+        .damaged, "\(file.name) has no metadata.", suggestion: "Restore the file from a copy.")
+    }
+    let metadata = try StoreMetadata(plist: plist)
+    guard metadata.format <= 1 else {
+      throw StoreError(
+        .newerFormat, "\(file.name) was written by a newer version of Driftless.",
+        suggestion: "Update this program; the file was not changed.")
+    }
+    let model = try given ?? modelInside()
+    if given != nil { try check(model, against: metadata) }
+    let schema = StoreSchema(model: model, numbers: try entityNumbers())
+    if !file.options.isReadOnly {
+      // A file that Core Data wrote gets the tables that are ours.
+      for statement in StoreDefinition.ownTables { try connection.execute(statement) }
+      if try connection.scalar("SELECT 1 FROM ZDL_MODEL") == nil {
+        try StoreDefinition.fillOwn(model, on: connection)
+      }
+    }
+    return Opened(identifier: identifier, schema: schema, metadata: metadata)
+  }
+
+  private func modelInside() throws -> ManagedObjectModel {
+    guard try StoreFile.hasTable("ZDL_MODEL", connection),
+      case .blob(let content)? = try connection.scalar("SELECT content FROM ZDL_MODEL")
+    else {
+      throw StoreError(
+        .missingModel, "\(file.name) carries no model.",
+        suggestion: "Give the model that it was written with.")
+    }
+    return try ModelArchive.decode(content)
+  }
+
+  private func check(_ model: ManagedObjectModel, against metadata: StoreMetadata) throws {
+    guard !file.options.ignoresVersioning else { return }
+    let stored = metadata.versionHashes
+    let mine = model.entityVersionHashesByName
+    let different = Set(stored.keys).union(mine.keys).filter { stored[$0] != mine[$0] }.sorted()
+    guard different.isEmpty else {
+      throw StoreError(
+        .incompatibleModel,
+        "\(file.name) was written with another model; different are \(different.joined(separator: ", ")).",
+        suggestion: "Open it with its own model, or migrate it.")
+    }
+  }
+
+  private func entityNumbers() throws -> [String: Int32] {
+    var numbers: [String: Int32] = [:]
+    for row in try connection.rows("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY") {
+      if case .integer(let number) = row[0], case .text(let name) = row[1], number < 16000 {
+        numbers[name] = Int32(truncatingIfNeeded: number)
+      }
+    }
+    return numbers
+  }
+}

@@ -1,0 +1,42 @@
+/// How a store is opened.
+public struct StoreOptions: Hashable, Sendable {
+  /// What a save waits for.
+  public enum Durability: Hashable, Sendable {
+    /// An acknowledged save survives a power cut.
+    case full
+    /// An acknowledged save survives a crash of the process; a power cut may lose the last ones.
+    case normal
+  }
+
+  public var isReadOnly: Bool
+  public var durability: Durability
+  /// How long a read or a write waits for another process, in milliseconds.
+  public var busyTimeoutMilliseconds: Int32
+  /// Whether a file that is missing is created.
+  public var createsFile: Bool
+  /// Whether a model that differs from the one inside is accepted, as long as every table and column is there.
+  public var ignoresVersioning: Bool
+
+  public init(
+    isReadOnly: Bool = false, durability: Durability = .full,
+    busyTimeoutMilliseconds: Int32 = 10_000, createsFile: Bool = true,
+    ignoresVersioning: Bool = false
+  ) {
+    self.isReadOnly = isReadOnly
+    self.durability = durability
+    self.busyTimeoutMilliseconds = busyTimeoutMilliseconds
+    self.createsFile = createsFile
+    self.ignoresVersioning = ignoresVersioning
+  }
+}
+
+/// The bounds of a store, each with its reason.
+enum StoreTuning {
+  /// A WAL of this size is checkpointed after a commit: large enough that random keys meet their pages again
+  /// before they are written home, small enough to be read back quickly after a crash.
+  static let checkpointBytes = 16 << 20
+  /// Readers kept open when idle.
+  static let idleReaders = 4
+  /// SQLite's page cache of one connection, in KiB.
+  static let cacheKibibytes = 65_536
+}

@@ -1,0 +1,92 @@
+/// How a model lies in the tables of a file: Core Data's layout.
+///
+/// A hierarchy of entities has one table, `Z<ROOT>`; a to-one relationship a key column; a many-to-many relationship a
+/// join table. Entity numbers (`Z_ENT`) come from the file, or for a fresh one count depth first, siblings by name.
+package final class StoreSchema: Sendable {
+  package let model: ManagedObjectModel
+  private let numberByName: [String: Int32]
+  private let entityByNumber: [Int32: EntityDescription]
+  private let tableByName: [String: EntityTable]
+  private let programByNumber: [Int32: RowProgram]
+  private let joinTables: [String: JoinTable]
+
+  /// - Parameter numbers: the numbers of an existing file; nil to number afresh.
+  package init(model: ManagedObjectModel, numbers: [String: Int32]? = nil) {
+    self.model = model
+    let numbers = numbers ?? Self.freshNumbers(of: model)
+    var entities: [Int32: EntityDescription] = [:]
+    var tables: [String: EntityTable] = [:]
+    var programs: [Int32: RowProgram] = [:]
+    var joins: [String: JoinTable] = [:]
+    for entity in model.entities {
+      if let number = numbers[entity.name] { entities[number] = entity }
+      if entity.superentity == nil {
+        let table = EntityTable(root: entity, numbers: numbers)
+        for member in entity.selfAndDescendants { tables[member.name] = table }
+      }
+    }
+    for entity in model.entities {
+      guard let table = tables[entity.name], let number = numbers[entity.name] else { continue }
+      programs[number] = RowProgram(
+        entity: entity, number: number, table: table, numbers: numbers)
+      for case let relationship as RelationshipDescription in entity.properties
+      where relationship.usesJoinTable {
+        joins["\(entity.name).\(relationship.name)"] = JoinTable(relationship, numbers: numbers)
+      }
+    }
+    numberByName = numbers
+    entityByNumber = entities
+    tableByName = tables
+    programByNumber = programs
+    joinTables = joins
+  }
+
+  package func entityNumber(of entity: EntityDescription) -> Int32 {
+    numberByName[entity.name] ?? 0
+  }
+  package func entity(numbered number: Int32) -> EntityDescription? { entityByNumber[number] }
+
+  /// The table of an entity's hierarchy. The entity must be of the schema's model.
+  package func table(for entity: EntityDescription) -> EntityTable {
+    tableByName[entity.name] ?? EntityTable(root: entity.rootEntity, numbers: numberByName)
+  }
+
+  /// The join table of a to-many relationship, as seen from its own side; nil when it has none.
+  package func joinTable(for relationship: RelationshipDescription) -> JoinTable? {
+    joinTables["\(relationship.entity?.name ?? "").\(relationship.name)"]
+  }
+
+  /// How rows of an entity are read and written.
+  func program(numbered number: Int32) -> RowProgram? { programByNumber[number] }
+
+  package func rootNumber(of number: Int32) -> Int32 {
+    entity(numbered: number).map { entityNumber(of: $0.rootEntity) } ?? number
+  }
+
+  /// The tables, one a hierarchy, by name.
+  var tables: [EntityTable] {
+    model.entities.filter { $0.superentity == nil }.map(table(for:)).sorted { $0.name < $1.name }
+  }
+
+  /// The join tables, each once.
+  var distinctJoinTables: [JoinTable] {
+    var seen: Set<String> = []
+    return joinTables.values.sorted { $0.name < $1.name }.filter { seen.insert($0.name).inserted }
+  }
+
+  var numbers: [(entity: EntityDescription, number: Int32)] {
+    entityByNumber.map { ($0.value, $0.key) }.sorted { $0.1 < $1.1 }
+  }
+
+  private static func freshNumbers(of model: ManagedObjectModel) -> [String: Int32] {
+    var numbers: [String: Int32] = [:]
+    func number(_ entities: [EntityDescription]) {
+      for entity in entities.sorted(by: { $0.name < $1.name }) {
+        numbers[entity.name] = Int32(numbers.count + 1)
+        number(entity.subentities)
+      }
+    }
+    number(model.entities.filter { $0.superentity == nil })
+    return numbers
+  }
+}

@@ -1,0 +1,128 @@
+package import DriftlessSQLite
+package import Foundation
+
+extension WriteTransaction {
+  /// Gives an object that is being inserted an identity from outside.
+  ///
+  /// - Throws: `StoreError` when another object has it.
+  package func assignIdentity(_ key: ObjectKey, _ identity: UUID) throws {
+    if let existing = try self.key(of: identity) {
+      guard existing.key == key.key,
+        schema.rootNumber(of: existing.entity) == schema.rootNumber(of: key.entity)
+      else {
+        throw StoreError(
+          .constraint, "Another object has the identity \(identity.uuidString).",
+          suggestion: "Change that object, or give a new identity.", keys: [existing])
+      }
+      return
+    }
+    try assignIdentities(
+      root: schema.rootNumber(of: key.entity), firstKey: key.key, count: 1,
+      firstIdentity: identity, firstNumber: nil)
+  }
+
+  /// Gives `count` keys that follow each other identities, and zone object numbers, that follow each other.
+  package func assignIdentities(
+    root: Int32, firstKey: Int64, count: Int64, firstIdentity: UUID, firstNumber: UInt64?
+  ) throws {
+    try connection.run(
+      "INSERT INTO ZDL_IDENTITY VALUES (?, ?, ?, ?, ?)", .integer(Int64(root)),
+      .integer(firstKey), .integer(count),
+      firstNumber.map { .integer(Int64(bitPattern: $0)) } ?? .null,
+      .blob(firstIdentity.networkBytes))
+  }
+
+  /// Notes the zone object numbers of keys that follow each other: of objects made here, or of runs known here.
+  package func assignNumbers(
+    root: Int32, firstKey: Int64, count: Int64, firstNumber: UInt64
+  ) throws {
+    var key = firstKey
+    let end = firstKey + count
+    while key < end {
+      let number = firstNumber &+ UInt64(key - firstKey)
+      key += try assignNumber(root: root, key: key, most: end - key, number: number)
+    }
+  }
+
+  /// Numbers as many keys from `key` on as one run holds, and returns how many.
+  private func assignNumber(root: Int32, key: Int64, most: Int64, number: UInt64) throws -> Int64 {
+    let statement = try connection.prepare(
+      """
+      SELECT first_key, count, identity, number FROM ZDL_IDENTITY
+      WHERE root_entity = ? AND first_key < ? ORDER BY first_key DESC LIMIT 1
+      """)
+    statement.bind(Int64(root), at: 1)
+    statement.bind(key + 1, at: 2)
+    var run: (firstKey: Int64, count: Int64, identity: UUID, number: SQLiteValue)?
+    if try statement.step(), let identity = UUID(networkBytes: statement.data(2)) {
+      run = (statement.int64(0), statement.int64(1), identity, statement.value(3))
+    }
+    statement.reset()
+    guard let run, key < run.firstKey + run.count else {
+      // Made here, and without a run so far: up to where the next run begins.
+      let next = try connection.scalar(
+        "SELECT MIN(first_key) FROM ZDL_IDENTITY WHERE root_entity = ? AND first_key > ?",
+        .integer(Int64(root)), .integer(key))
+      var count = most
+      if case .integer(let next)? = next { count = min(count, next - key) }
+      try assignIdentities(
+        root: root, firstKey: key, count: count,
+        firstIdentity: MintedIdentity.identity(prefix: try mintPrefix(), root: root, key: key),
+        firstNumber: number)
+      return count
+    }
+    let count = min(most, run.firstKey + run.count - key)
+    if case .integer(let known) = run.number, run.number != .null,
+      known &+ (key - run.firstKey) == Int64(bitPattern: number)
+    {
+      return count
+    }
+    try split(root: root, run.firstKey, run.count, run.identity, run.number, at: key, count, number)
+    return count
+  }
+
+  /// Replaces a run by what lies before the numbered keys, the numbered keys, and what lies after them.
+  private func split(
+    root: Int32, _ firstKey: Int64, _ count: Int64, _ identity: UUID, _ number: SQLiteValue,
+    at key: Int64, _ numbered: Int64, _ firstNumber: UInt64
+  ) throws {
+    func old(_ offset: Int64) -> UInt64? {
+      if case .integer(let first) = number { return UInt64(bitPattern: first &+ offset) }
+      return nil
+    }
+    try connection.run(
+      "DELETE FROM ZDL_IDENTITY WHERE root_entity = ? AND first_key = ?", .integer(Int64(root)),
+      .integer(firstKey))
+    let before = key - firstKey
+    let after = count - before - numbered
+    if before > 0 {
+      try assignIdentities(
+        root: root, firstKey: firstKey, count: before, firstIdentity: identity,
+        firstNumber: old(0))
+    }
+    try assignIdentities(
+      root: root, firstKey: key, count: numbered,
+      firstIdentity: identity.advanced(by: UInt64(before)), firstNumber: firstNumber)
+    if after > 0 {
+      try assignIdentities(
+        root: root, firstKey: key + numbered, count: after,
+        firstIdentity: identity.advanced(by: UInt64(before + numbered)),
+        firstNumber: old(before + numbered))
+    }
+  }
+
+  /// Sets or removes a flag or text of the store's own.
+  package func setSetting(_ key: String, _ value: SQLiteValue?) throws {
+    if let value {
+      try connection.run(
+        "INSERT OR REPLACE INTO ZDL_STORE VALUES (?, ?)", .text(key), value)
+    } else {
+      try connection.run("DELETE FROM ZDL_STORE WHERE key = ?", .text(key))
+    }
+  }
+
+  /// Whether deletes keep their rows and counters their bases from now on.
+  package func setSyncing(_ isSyncing: Bool) throws {
+    try setSetting("syncing", isSyncing ? .integer(1) : nil)
+  }
+}

@@ -1,0 +1,284 @@
+import DriftlessSQLite
+import Foundation
+
+/// Who writes, and in what capacity.
+package struct TransactionInfo: Sendable {
+  package var author: String?
+  package var contextName: String?
+  package var kind: TransactionKind
+  /// Nil for now.
+  package var hybridTime: HybridTime?
+
+  package init(
+    author: String? = nil, contextName: String? = nil, kind: TransactionKind = .local,
+    hybridTime: HybridTime? = nil
+  ) {
+    self.author = author
+    self.contextName = contextName
+    self.kind = kind
+    self.hybridTime = hybridTime
+  }
+}
+
+/// What a history transaction is to sync.
+package enum TransactionKind: Int64, Sendable {
+  /// A change made here: pending until the zone has it.
+  case local = 0
+  /// A change of the zone's log, applied here.
+  case imported = 1
+  /// What a merge decided here: pending, like a local change.
+  case resolution = 2
+}
+
+/// Writes of one SQLite transaction: the rows and their history, both or neither.
+package final class WriteTransaction: ReadTransaction {
+  package let info: TransactionInfo
+  package let number: Int64
+  private(set) var changeCount: Int64 = 0
+  let firstChange: Int64
+  /// Whether values that sync may need again are kept.
+  package let keepsForSync: Bool
+  private var keyRanges: [Int32: Int64] = [:]
+  private let recordStatement: SQLiteStatement
+
+  init(
+    connection: SQLiteConnection, schema: StoreSchema, info: TransactionInfo
+  ) throws {
+    self.info = info
+    number = try Self.maximum(HistoryEntity.transaction, connection) + 1
+    firstChange = try Self.maximum(HistoryEntity.change, connection) + 1
+    let isSyncing =
+      try connection.scalar("SELECT value FROM ZDL_STORE WHERE key = 'syncing'") == .integer(1)
+    keepsForSync = isSyncing && info.kind != .imported
+    recordStatement = try connection.prepare(
+      """
+      INSERT INTO ACHANGE (Z_PK, Z_ENT, Z_OPT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID,
+      ZCOLUMNS) VALUES (?, 16001, 1, ?, ?, ?, ?, ?)
+      """)
+    recordStatement.bind(number, at: 5)
+    super.init(connection: connection, schema: schema)
+  }
+
+  private static func maximum(_ entity: Int64, _ connection: SQLiteConnection) throws -> Int64 {
+    let statement = try connection.prepare("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?")
+    defer { statement.reset() }
+    statement.bind(entity, at: 1)
+    return try statement.step() ? statement.int64(0) : 0
+  }
+
+  // MARK: Rows
+
+  /// Keys that no object of the entity's hierarchy ever had.
+  package func allocateKeys(_ entity: EntityDescription, count: Int) throws -> ClosedRange<Int64> {
+    guard count > 0 else {
+      throw StoreError(
+        .invalidArgument, "\(count) keys were asked for.", suggestion: "Ask for one or more.")
+    }
+    let root = schema.entityNumber(of: entity.rootEntity)
+    let first = try (keyRanges[root] ?? Self.maximum(Int64(root), connection)) + 1
+    keyRanges[root] = first + Int64(count) - 1
+    return first...(first + Int64(count) - 1)
+  }
+
+  /// Inserts a row and records it. Values are by slot.
+  package func insert(_ entity: EntityDescription, _ key: Int64, values: [PropertyValue]) throws {
+    try values.withUnsafeBufferPointer { try insert(entity, key, values: $0) }
+  }
+
+  package func insert(
+    _ entity: EntityDescription, _ key: Int64, values: UnsafeBufferPointer<PropertyValue>
+  ) throws {
+    let program = try program(schema.entityNumber(of: entity))
+    let statement = try connection.prepare(program.insertSQL)
+    statement.bind(key, at: 1)
+    statement.bind(Int64(program.number), at: 2)
+    var index: Int32 = 3
+    for step in program.steps {
+      index = RowBinder.bind(
+        step.slot < values.count ? values[step.slot] : .null, step: step, to: statement, at: index)
+    }
+    try statement.run()
+    try record(.insert, ObjectKey(entity: program.number, key: key), mask: nil, program)
+  }
+
+  /// Writes the slots in `mask` and records them.
+  ///
+  /// - Throws: `StoreError` with code `conflict` when the row is gone, or is not at `expectedVersion`.
+  package func update(
+    _ key: ObjectKey, _ mask: PropertyMask, values: [PropertyValue], expectedVersion: Int64?
+  ) throws {
+    try values.withUnsafeBufferPointer {
+      try update(key, mask, values: $0, expectedVersion: expectedVersion)
+    }
+  }
+
+  package func update(
+    _ key: ObjectKey, _ mask: PropertyMask, values: UnsafeBufferPointer<PropertyValue>,
+    expectedVersion: Int64?
+  ) throws {
+    let program = try program(key.entity)
+    if keepsForSync { try keepBases(of: key, mask, program) }
+    var assignments = ""
+    mask.forEach { slot in
+      guard slot < program.stepOfSlot.count, program.stepOfSlot[slot] >= 0 else { return }
+      let step = program.steps[program.stepOfSlot[slot]]
+      assignments += ", \"\(program.table.columns[Int(step.column) - 3].name)\" = ?"
+      if step.kind == .anyReference {
+        assignments += ", \"\(program.table.columns[Int(step.entityColumn) - 3].name)\" = ?"
+      }
+    }
+    let statement = try connection.prepare(
+      "UPDATE \"\(program.table.name)\" SET Z_OPT = Z_OPT + 1\(assignments) WHERE Z_PK = ?"
+        + (expectedVersion == nil ? "" : " AND Z_OPT = ?"))
+    var index: Int32 = 1
+    mask.forEach { slot in
+      guard slot < program.stepOfSlot.count, program.stepOfSlot[slot] >= 0 else { return }
+      index = RowBinder.bind(
+        slot < values.count ? values[slot] : .null, step: program.steps[program.stepOfSlot[slot]],
+        to: statement, at: index)
+    }
+    statement.bind(key.key, at: index)
+    if let expectedVersion { statement.bind(expectedVersion, at: index + 1) }
+    try statement.run()
+    guard connection.changes == 1 else { throw Self.conflict(key) }
+    try record(.update, key, mask: mask, program)
+  }
+
+  /// Deletes a row and records it.
+  ///
+  /// - Throws: `StoreError` with code `conflict` when the row is gone, or is not at `expectedVersion`.
+  package func delete(_ key: ObjectKey, expectedVersion: Int64?) throws {
+    let program = try program(key.entity)
+    var row: Row?
+    if keepsForSync || expectedVersion != nil || !program.tombstoneSlots.isEmpty {
+      row = try self.row(key)
+      guard let row, expectedVersion == nil || row.version == expectedVersion else {
+        throw Self.conflict(key)
+      }
+      if keepsForSync { try bury(key, row.values) }
+    }
+    let statement = try connection.prepare(program.deleteSQL)
+    statement.bind(key.key, at: 1)
+    try statement.run()
+    guard connection.changes == 1 else { throw Self.conflict(key) }
+    try record(.delete, key, mask: nil, program)
+    if let row { try recordTombstone(program, row.values) }
+  }
+
+  private func program(_ number: Int32) throws -> RowProgram {
+    guard let program = schema.program(numbered: number) else {
+      throw StoreError(
+        .invalidArgument, "Entity number \(number) is not in the store's model.",
+        suggestion: "Use entities of the model that the store was opened with.")
+    }
+    return program
+  }
+
+  private static func conflict(_ key: ObjectKey) -> StoreError {
+    StoreError(
+      .conflict, "An object was changed or deleted by another since it was read.",
+      suggestion: "Refresh it and save again, or set a merge policy.", keys: [key])
+  }
+
+  // MARK: History
+
+  /// Records that relationships of an object changed which are no columns of its own row.
+  package func recordUpdate(_ key: ObjectKey, _ mask: PropertyMask) throws {
+    try record(.update, key, mask: mask, try program(key.entity))
+  }
+
+  private func record(
+    _ type: ChangeType, _ key: ObjectKey, mask: PropertyMask?, _ program: RowProgram
+  ) throws {
+    let statement = recordStatement
+    statement.bind(firstChange + changeCount, at: 1)
+    statement.bind(Int64(type.rawValue), at: 2)
+    statement.bind(Int64(key.entity), at: 3)
+    statement.bind(key.key, at: 4)
+    if let mask {
+      program.columnsBytes(of: mask).withUnsafeBytes { statement.bind($0, at: 6) }
+    } else {
+      statement.bindNull(at: 6)
+    }
+    try statement.run()
+    changeCount += 1
+  }
+
+  private func recordTombstone(_ program: RowProgram, _ values: [PropertyValue]) throws {
+    for (index, slot) in program.tombstoneSlots.enumerated() {
+      let column = "ZTOMBSTONE\(index)"
+      let statement = try connection.prepare(
+        "UPDATE ACHANGE SET \(column) = ? WHERE Z_PK = ?")
+      let step = program.steps[program.stepOfSlot[slot]]
+      let next = RowBinder.bind(values[slot], step: step, to: statement, at: 1)
+      statement.bind(firstChange + changeCount - 1, at: next)
+      try statement.run()
+    }
+  }
+
+  // MARK: What sync may need again
+
+  private func bury(_ key: ObjectKey, _ values: [PropertyValue]) throws {
+    try connection.run(
+      "INSERT OR REPLACE INTO ZDL_GRAVE VALUES (?, ?, ?, ?)", .integer(Int64(key.entity)),
+      .integer(key.key), .integer(number), .blob(RowArchive.encode(values)))
+    guard let entity = schema.entity(numbered: key.entity) else { return }
+    for slot in entity.layout.slots {
+      if let relationship = slot.relationship, relationship.usesJoinTable, slot.isToMany {
+        try keepBase(of: key, relationship)
+      }
+    }
+  }
+
+  private func keepBases(of key: ObjectKey, _ mask: PropertyMask, _ program: RowProgram) throws {
+    guard let layout = schema.entity(numbered: key.entity)?.layout else { return }
+    var needed: [PropertySlot] = []
+    mask.forEach { slot in
+      if slot < layout.slots.count, layout.slots[slot].policy == .counter {
+        needed.append(layout.slots[slot])
+      }
+    }
+    guard !needed.isEmpty, let row = try row(key) else { return }
+    for slot in needed {
+      try keepBase(of: key, slot.name, RowArchive.encode([row.values[slot.index]]))
+    }
+  }
+
+  /// Keeps what a many-to-many relationship held before the first local change.
+  func keepBase(of key: ObjectKey, _ relationship: RelationshipDescription) throws {
+    guard keepsForSync else { return }
+    let isKept = try connection.scalar(
+      "SELECT 1 FROM ZDL_BASE WHERE entity = ? AND key = ? AND property = ?",
+      .integer(Int64(key.entity)), .integer(key.key), .text(relationship.name))
+    guard isKept == nil else { return }
+    try keepBase(of: key, relationship.name, RowArchive.encode(toManyKeys(of: key, relationship)))
+  }
+
+  private func keepBase(of key: ObjectKey, _ property: String, _ value: Data) throws {
+    try connection.run(
+      "INSERT OR IGNORE INTO ZDL_BASE VALUES (?, ?, ?, ?)", .integer(Int64(key.entity)),
+      .integer(key.key), .text(property), .blob(value))
+  }
+
+  // MARK: End
+
+  /// Writes what the whole transaction is known by. Nil when it changed nothing.
+  func finish(hybridTime: HybridTime, now: Date) throws -> CommittedTransaction? {
+    for (root, key) in keyRanges {
+      try connection.run(
+        "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", .integer(key), .integer(Int64(root)))
+    }
+    guard changeCount > 0 else { return nil }
+    try HistoryWriter(connection: connection).write(
+      number: number, info: info, hybridTime: hybridTime, now: now, firstChange: firstChange,
+      changeCount: changeCount)
+    return CommittedTransaction(number: number, hybridTime: hybridTime, changeCount: changeCount)
+  }
+}
+
+/// What a write left behind.
+package struct CommittedTransaction: Hashable, Sendable {
+  package let number: Int64
+  package let hybridTime: HybridTime
+  package let changeCount: Int64
+}

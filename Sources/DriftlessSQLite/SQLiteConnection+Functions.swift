@@ -1,0 +1,68 @@
+import CSQLite
+import Foundation
+
+extension SQLiteConnection {
+  /// Registers a function that SQL may call.
+  ///
+  /// - Parameter argc: How many operands it takes.
+  package func createFunction(
+    _ name: String, argc: Int, deterministic: Bool,
+    _ body: @escaping @Sendable ([SQLiteValue]) -> SQLiteValue
+  ) throws {
+    let box = Unmanaged.passRetained(FunctionBody(body))
+    let code = sqlite3_create_function_v2(
+      handle, name, Int32(argc), SQLITE_UTF8 | (deterministic ? SQLITE_DETERMINISTIC : 0),
+      box.toOpaque(),
+      { context, count, operands in
+        guard let context, let data = sqlite3_user_data(context) else { return }
+        let body = Unmanaged<FunctionBody>.fromOpaque(data).takeUnretainedValue().body
+        let values = (0..<Int(count)).map { FunctionBody.value(operands?[$0]) }
+        FunctionBody.setResult(body(values), of: context)
+      }, nil, nil,
+      { data in if let data { Unmanaged<FunctionBody>.fromOpaque(data).release() } })
+    guard code == SQLITE_OK else {
+      throw SQLiteError(code: code, message: "The function \(name) cannot be registered.")
+    }
+  }
+}
+
+/// Keeps the closure of a function alive for as long as SQLite may call it.
+private final class FunctionBody: Sendable {
+  let body: @Sendable ([SQLiteValue]) -> SQLiteValue
+
+  init(_ body: @escaping @Sendable ([SQLiteValue]) -> SQLiteValue) { self.body = body }
+
+  static func value(_ operand: OpaquePointer?) -> SQLiteValue {
+    switch sqlite3_value_type(operand) {
+    case SQLITE_INTEGER: return .integer(sqlite3_value_int64(operand))
+    case SQLITE_FLOAT: return .real(sqlite3_value_double(operand))
+    case SQLITE_TEXT:
+      guard let text = sqlite3_value_text(operand) else { return .null }
+      return .text(
+        String(
+          decoding: UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(operand))),
+          as: UTF8.self))
+    case SQLITE_BLOB:
+      return .blob(
+        Data(
+          UnsafeRawBufferPointer(
+            start: sqlite3_value_blob(operand), count: Int(sqlite3_value_bytes(operand)))))
+    default: return .null
+    }
+  }
+
+  static func setResult(_ value: SQLiteValue, of context: OpaquePointer) {
+    switch value {
+    case .null: sqlite3_result_null(context)
+    case .integer(let value): sqlite3_result_int64(context, value)
+    case .real(let value): sqlite3_result_double(context, value)
+    case .text(let value):
+      sqlite3_result_text(context, value, -1, driftless_sqlite_transient())
+    case .blob(let value):
+      value.withUnsafeBytes {
+        sqlite3_result_blob64(
+          context, $0.baseAddress, sqlite3_uint64($0.count), driftless_sqlite_transient())
+      }
+    }
+  }
+}
