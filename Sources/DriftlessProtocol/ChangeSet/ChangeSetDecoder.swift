@@ -1,4 +1,3 @@
-import Crypto
 public import Foundation
 
 /// Reads the bytes of a change set.
@@ -55,10 +54,7 @@ public struct ChangeSetDecoder: Sendable {
     guard frame.count == header.frameSize else {
       throw .damaged("The change set has \(frame.count) bytes, its header says \(header.frameSize)")
     }
-    var digest = SHA256()
-    digest.update(data: frame.prefix(ChangeSetHeader.size - ChangeSetHeader.digestSize))
-    digest.update(data: frame.dropFirst(ChangeSetHeader.size))
-    guard digest.finalize().prefix(ChangeSetHeader.digestSize).elementsEqual(header.digest) else {
+    guard ChangeSetHeader.digest(of: frame) == header.digest else {
       throw .damaged("The digest of the change set does not fit its bytes")
     }
     return header

@@ -1,7 +1,9 @@
+import Crypto
 import Foundation
 
 extension ChangeSetHeader {
   static let digestSize = 16
+  static let digestStart = size - digestSize
   private static let magic: UInt32 = 0x5343_4c44  // "DLCS"
   private static let formatVersion: UInt16 = 1
   private static let plainIndexFlag: UInt16 = 1
@@ -30,6 +32,14 @@ extension ChangeSetHeader {
     writer.append(UInt32(clamping: newObjectCount))
     writer.append(contentsOf: repeatElement(0, count: 24))
     return writer.bytes
+  }
+
+  /// The digest that a frame of these bytes has.
+  static func digest(of frame: Data) -> Data {
+    var hash = SHA256()
+    hash.update(data: frame.prefix(digestStart))
+    hash.update(data: frame.dropFirst(size))
+    return Data(hash.finalize().prefix(digestSize))
   }
 
   /// - Parameter bytes: 128 of them.
