@@ -57,7 +57,15 @@ private final class FunctionBody: Sendable {
     case .integer(let value): sqlite3_result_int64(context, value)
     case .real(let value): sqlite3_result_double(context, value)
     case .text(let value):
-      sqlite3_result_text(context, value, -1, driftless_sqlite_transient())
+      // With its length: a NUL inside a text does not end it.
+      var value = value
+      value.withUTF8 { text in
+        text.withMemoryRebound(to: CChar.self) {
+          sqlite3_result_text64(
+            context, $0.baseAddress ?? SQLiteStatement.emptyText, sqlite3_uint64(text.count),
+            driftless_sqlite_transient(), UInt8(SQLITE_UTF8))
+        }
+      }
     case .blob(let value):
       value.withUnsafeBytes {
         sqlite3_result_blob64(

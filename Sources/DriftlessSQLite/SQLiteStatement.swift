@@ -15,7 +15,7 @@ package final class SQLiteStatement {
 
   deinit { sqlite3_finalize(handle) }
 
-  private nonisolated(unsafe) static let emptyText: UnsafePointer<CChar> = {  // never written
+  nonisolated(unsafe) static let emptyText: UnsafePointer<CChar> = {  // never written
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
     text.initialize(to: 0)
     return UnsafePointer(text)
@@ -120,6 +120,11 @@ package final class SQLiteStatement {
   @inline(__always)
   package func isNull(_ column: Int32) -> Bool {
     sqlite3_column_type(handle, column) == SQLITE_NULL
+  }
+
+  @inline(__always)
+  package func isBlob(_ column: Int32) -> Bool {
+    sqlite3_column_type(handle, column) == SQLITE_BLOB
   }
 
   @inline(__always)

@@ -12,9 +12,10 @@ enum RowBinder {
     case .null: statement.bindNull(at: index)
     case .bool(let value): statement.bind(value ? 1 : 0 as Int64, at: index)
     case .integer(let value): statement.bind(value, at: index)
-    case .double(let value): statement.bind(value, at: index)
+    case .double(let value): ExactDouble.bind(value, to: statement, at: index)
     case .string(let value): statement.bind(value, at: index)
-    case .date(let value): statement.bind(value.timeIntervalSinceReferenceDate, at: index)
+    case .date(let value):
+      ExactDouble.bind(value.timeIntervalSinceReferenceDate, to: statement, at: index)
     case .data(let value): statement.bind(value, at: index)
     case .uuid(let value): withUnsafeBytes(of: value.uuid) { statement.bind($0, at: index) }
     case .uri(let value): statement.bind(value.absoluteString, at: index)

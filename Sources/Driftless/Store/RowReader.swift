@@ -56,10 +56,11 @@ extension RowProgram.Step {
     switch kind {
     case .bool: return .bool(statement.int64(column) != 0)
     case .integer: return .integer(statement.int64(column))
-    case .double: return .double(statement.double(column))
+    case .double: return .double(ExactDouble.value(in: statement, column))
     case .string: return .string(statement.string(column))
     case .date:
-      return .date(Date(timeIntervalSinceReferenceDate: statement.double(column)))
+      return .date(
+        Date(timeIntervalSinceReferenceDate: ExactDouble.value(in: statement, column)))
     case .data: return .data(statement.data(column))
     case .uuid: return UUID(networkBytes: statement.data(column)).map(PropertyValue.uuid) ?? .null
     case .uri: return URL(string: statement.string(column)).map(PropertyValue.uri) ?? .null
@@ -79,6 +80,29 @@ extension RowProgram {
   /// The value of a slot that lies in another column than its own: in a tombstone.
   func value(ofSlot slot: Int, in statement: SQLiteStatement, at column: Int32) -> PropertyValue {
     stepOfSlot[slot] < 0 ? .null : steps[stepOfSlot[slot]].value(in: statement, at: column)
+  }
+}
+
+/// Doubles on disk: a REAL, but for the two that SQLite does not keep. It stores -0.0 as 0 and NaN as NULL; here they are
+/// their eight bytes in a BLOB, which no column affinity changes.
+enum ExactDouble {
+  @inline(__always)
+  static func value(in statement: SQLiteStatement, _ column: Int32) -> Double {
+    guard statement.isBlob(column) else { return statement.double(column) }
+    return statement.withBytes(column) { bytes in
+      guard bytes.count == 8 else { return .nan }
+      return Double(
+        bitPattern: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)))
+    }
+  }
+
+  @inline(__always)
+  static func bind(_ value: Double, to statement: SQLiteStatement, at index: Int32) {
+    if value.isNaN || (value == 0 && value.sign == .minus) {
+      withUnsafeBytes(of: value.bitPattern.littleEndian) { statement.bind($0, at: index) }
+    } else {
+      statement.bind(value, at: index)
+    }
   }
 }
 
