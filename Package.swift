@@ -63,7 +63,8 @@ var targets: [Target] = [
   .target(
     name: "SyncControl",
     dependencies: [
-      "Driftless", "DriftlessSync", "DriftlessHTTP", "DriftlessProtocol", arguments, crypto, log,
+      "SyncDaemon", "Driftless", "DriftlessSync", "DriftlessHTTP", "DriftlessProtocol", arguments,
+      crypto, log,
     ],
     path: "Client/SyncControl", swiftSettings: settings),
   .executableTarget(
@@ -74,8 +75,8 @@ var targets: [Target] = [
     dependencies: ["Driftless", "DriftlessSync", "DriftlessHTTP", "DriftlessProtocol", log],
     path: "Client/SyncDaemon", swiftSettings: settings),
   .executableTarget(
-    name: "syncd", dependencies: ["SyncDaemon", arguments], path: "Client/syncd",
-    swiftSettings: settings),
+    name: "syncd", dependencies: ["SyncDaemon", arguments, log], path: "Client/syncd",
+    exclude: ["syncd.service"], swiftSettings: settings),
 ]
 
 targets += [
@@ -85,7 +86,7 @@ targets += [
   test("DriftlessSQLiteTests", ["DriftlessSQLite", "CSQLite"]),
   test("DriftlessStoreTests", ["Driftless", "DriftlessSQLite"]),
   test("DriftlessObjectTests", ["Driftless"]),
-  test("DriftlessProtocolTests", ["DriftlessProtocol", protobuf]),
+  test("DriftlessProtocolTests", ["DriftlessProtocol", "CZlib"]),
   test(
     "DriftlessSyncTests",
     ["DriftlessSync", "DriftlessTesting", "DriftlessProtocol", "Driftless", "DriftlessSQLite"]),

@@ -53,39 +53,45 @@ public final class CurlTransport: SyncTransport {
     self.options = options
     self.session = session
     let root = server.absoluteString
-    base = (root.hasSuffix("/") ? String(root.dropLast()) : root) + "/v1/zones/" + zonePath
+    base = (root.hasSuffix("/") ? String(root.dropLast()) : root) + WirePath.zones + "/" + zonePath
   }
 
   /// Asks where the zone's log stands.
   public func zoneInfo() async throws -> ZoneInfo {
-    let response = try await send(.get, path: "", bodyBytesMax: options.jsonBytesMax)
-    return try decode(ZoneInfo.self, from: response)
+    try await send(.get, path: "", bodyBytesMax: options.jsonBytesMax) { response in
+      try self.decode(ZoneInfo.self, from: response)
+    }
   }
 
   /// Hands a change set to the zone.
   public func push(_ frame: Data) async throws -> PushReply {
-    let response = try await send(
-      .post(frame, contentType: HTTPWire.changeSetType), path: "/changes",
-      bodyBytesMax: options.jsonBytesMax)
-    return try decode(PushReply.self, from: response)
+    try await send(
+      .post(frame, contentType: WirePath.changeSetType), path: "/changes",
+      bodyBytesMax: options.jsonBytesMax
+    ) { response in
+      try self.decode(PushReply.self, from: response)
+    }
   }
 
   /// Reads the zone's log after a cursor; waits for news when asked to.
   public func pull(_ request: PullRequest) async throws -> PullPage {
-    let response = try await send(
+    try await send(
       .get, path: "/changes?" + HTTPWire.query(of: request),
       bodyBytesMax: HTTPWire.pageBytesMax(of: request, slack: options.pageSlackBytes),
-      waitSeconds: HTTPWire.waitSeconds(of: request))
-    return try page(from: response, request)
+      waitSeconds: HTTPWire.waitSeconds(of: request)
+    ) { response in
+      try self.page(from: response)
+    }
   }
 
   /// Closes every connection and ends requests under way. A closed transport answers `.cancelled`.
   public func close() { session.close() }
 
-  /// Makes a request, again and again as the retry policy says, until an answer with status 200 came.
-  private func send(
-    _ method: HTTPRequest.Method, path: String, bodyBytesMax: Int, waitSeconds: Int = 0
-  ) async throws -> HTTPResponse {
+  /// Makes a request, again and again as the retry policy says, until an answer with status 200 came and was read.
+  private func send<Answer>(
+    _ method: HTTPRequest.Method, path: String, bodyBytesMax: Int, waitSeconds: Int = 0,
+    read: (HTTPResponse) throws -> Answer
+  ) async throws -> Answer {
     let request = HTTPRequest(
       url: base + path, method: method, token: token, bodyBytesMax: bodyBytesMax,
       connectTimeoutMilliseconds: options.connectTimeoutMilliseconds,
@@ -97,7 +103,7 @@ public final class CurlTransport: SyncTransport {
       do {
         let response = try await session.send(request)
         try check(response)
-        return response
+        return try read(response)
       } catch let error as TransportError {
         guard
           let seconds = options.retry.delaySeconds(

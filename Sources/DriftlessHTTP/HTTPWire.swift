@@ -3,8 +3,6 @@ import Foundation
 
 /// How requests of the protocol look as HTTP.
 enum HTTPWire {
-  static let changeSetType = "application/vnd.driftless.changeset"
-
   /// The query of a pull. Numbers and UUIDs only, so nothing needs escaping.
   static func query(of request: PullRequest) -> String {
     [
@@ -20,11 +18,11 @@ enum HTTPWire {
 
   /// The most bytes that a page may have: what was asked for, and room for one change set that is larger.
   static func pageBytesMax(of request: PullRequest, slack: Int) -> Int {
-    let asked = Int(clamping: request.maxBytes)
+    let asked = request.maxBytes
     return max(0, asked).addingReportingOverflow(slack).overflow ? Int.max : max(0, asked) + slack
   }
 
   static func waitSeconds(of request: PullRequest) -> Int {
-    max(0, min(Int(clamping: request.waitSeconds), 3_600))
+    max(0, min(request.waitSeconds, 3_600))
   }
 }

@@ -1,0 +1,55 @@
+import ArgumentParser
+import Driftless
+import DriftlessHTTP
+import DriftlessSync
+import Foundation
+import SyncDaemon
+
+struct EnrollCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "enroll", abstract: "Make a store a replica of a zone.",
+    discussion: """
+      The token comes from --token-file, from the variable SYNCCTL_TOKEN, or from a prompt; never from an argument, where \
+      others could see it. It is kept beside the store, readable by its owner only. Enrolling again with the same zone \
+      replaces the token and the server's address.
+      """)
+
+  @OptionGroup var target: StoreArguments
+  @Option(name: .long, help: "The server's address: https://HOST or http://127.0.0.1:PORT.")
+  var server: String
+  @Option(name: .long, help: "The zone's name.")
+  var zone: String
+  @Option(name: .long, help: "A file that holds the token alone.", completion: .file())
+  var tokenFile: String?
+  @Flag(name: .long, help: "Let the token go over plain HTTP to another host.")
+  var allowPlaintext = false
+  @OptionGroup var output: OutputOptions
+
+  func perform() async throws {
+    guard let address = URL(string: server) else {
+      throw Failure(
+        .usage, code: "bad-configuration", "\(server) is no server address.",
+        suggestion: "give it as https://HOST or http://127.0.0.1:PORT")
+    }
+    try ServerAddress.check(address, allowsPlaintext: allowPlaintext)
+    let store = try target.open()
+    if let other = try SyncEngine.status(of: store).zone, other != zone {
+      throw Failure(
+        .failed, code: "already-enrolled", "\(target.store) is enrolled with zone \(other).",
+        suggestion: "syncctl export --store \(target.store), and import that into a new store")
+    }
+    let token = try TokenSource(file: tokenFile).token()
+    var options = TransportOptions()
+    options.allowsPlaintext = allowPlaintext
+    let transport = try CurlTransport(
+      server: address, zone: zone, token: token, options: options)
+    let info = try await transport.zoneInfo()
+    try TokenFile.write(token, to: TokenFile.url(forStore: target.url))
+    try SyncEngine.enroll(store: store, server: address, zone: zone, info: info)
+    let status = try SyncEngine.status(of: store)
+    try output.put(
+      StatusReport(status, path: target.url.path, daemon: nil),
+      text: "enrolled with zone \(zone) at \(server), as replica "
+        + (status.replica?.uuidString.lowercased() ?? "unknown"))
+  }
+}

@@ -1,0 +1,24 @@
+import ArgumentParser
+import DriftlessSync
+import Foundation
+import SyncDaemon
+
+struct ExportCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "export", abstract: "Print a store as canonical JSON lines.",
+    discussion: """
+      Sorted by entity, then id, with sorted keys: equal states give equal bytes. The lines can be imported again.
+      """)
+
+  @OptionGroup var target: StoreArguments
+  @Option(name: .long, help: "Only objects of this entity.")
+  var entity: String?
+  @OptionGroup var output: OutputOptions
+
+  func perform() throws {
+    // The lines are JSON with and without --json.
+    try ReplicaExport.write(try target.open(reading: true), entity: entity) { piece in
+      try FileHandle.standardOutput.write(contentsOf: piece)
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import ArgumentParser
+import Driftless
+import Foundation
+import SyncDaemon
+
+struct ImportCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "import", abstract: "Bring JSON lines into a store.",
+    discussion: """
+      One object a line:
+        {"op":"insert|update|delete","entity":"Package","id":"bash","set":{"name":"bash"}}
+        {"op":"save","author":"dpkg"}
+      A save, and the end of the file, ends a transaction. An id is a UUID or any text. To-one values are ids, to-many values \
+      arrays of ids; dates are ISO 8601, binary values base64, decimals texts. A bad line gives FILE:LINE and exit code 65, \
+      and nothing of its transaction is saved.
+      """)
+
+  @OptionGroup var target: StoreArguments
+  @Option(name: .long, help: "The author of transactions whose save names none.")
+  var author: String?
+  @Argument(help: "The file, or - for standard input.", completion: .file())
+  var file: String
+  @OptionGroup var output: OutputOptions
+
+  func perform() throws {
+    let data = try read()
+    let store = try target.open()
+    let report = try Importer(store: store, author: author, source: file).run(data)
+    try output.put(report, text: report.text)
+  }
+
+  private func read() throws -> Data {
+    if file == "-" { return try FileHandle.standardInput.readToEnd() ?? Data() }
+    do {
+      return try Data(contentsOf: URL(fileURLWithPath: file), options: .mappedIfSafe)
+    } catch {
+      throw Failure(
+        .badData, code: "unreadable", "\(file) cannot be read.",
+        suggestion: "check the path and its permissions")
+    }
+  }
+}

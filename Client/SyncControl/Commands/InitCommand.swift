@@ -1,0 +1,35 @@
+import ArgumentParser
+import Driftless
+import Foundation
+import SyncDaemon
+
+struct InitCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "init", abstract: "Create a store from a model.")
+
+  @OptionGroup var target: StoreArguments
+  @Option(
+    name: .long, help: "A model: an .xcdatamodeld or .xcdatamodel.", completion: .file())
+  var model: String
+  @OptionGroup var output: OutputOptions
+
+  func perform() throws {
+    guard !FileManager.default.fileExists(atPath: target.url.path) else {
+      throw Failure(
+        .failed, code: "exists", "\(target.store) exists already.",
+        suggestion: "syncctl status --store \(target.store)")
+    }
+    let read = try ManagedObjectModel(contentsOf: URL(fileURLWithPath: model))
+    let store = try PersistentStore.open(url: target.url, model: read)
+    let entities = store.model.entities.count
+    try output.put(
+      Created(store: target.url.path, identifier: store.identifier, entities: entities),
+      text: "created \(target.store), \(entities) entit\(entities == 1 ? "y" : "ies")")
+  }
+
+  private struct Created: Encodable {
+    var store: String
+    var identifier: String
+    var entities: Int
+  }
+}

@@ -1,0 +1,16 @@
+import ArgumentParser
+import SyncDaemon
+
+struct PullCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "pull", abstract: "Fetch and merge what others pushed.",
+    discussion: "A daemon that keeps the store does it, when one runs.")
+
+  @OptionGroup var target: StoreArguments
+  @OptionGroup var output: OutputOptions
+
+  func perform() async throws {
+    let summary = try await SyncRunner(url: target.url).run(.pull)
+    try output.put(summary, text: summary.text)
+  }
+}

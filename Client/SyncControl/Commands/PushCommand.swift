@@ -1,0 +1,16 @@
+import ArgumentParser
+import SyncDaemon
+
+struct PushCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "push", abstract: "Send what is pending.",
+    discussion: "A daemon that keeps the store does it, when one runs.")
+
+  @OptionGroup var target: StoreArguments
+  @OptionGroup var output: OutputOptions
+
+  func perform() async throws {
+    let summary = try await SyncRunner(url: target.url).run(.push)
+    try output.put(summary, text: summary.text)
+  }
+}

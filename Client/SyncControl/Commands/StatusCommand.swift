@@ -1,0 +1,28 @@
+import ArgumentParser
+import DriftlessSync
+import Foundation
+import SyncDaemon
+
+struct StatusCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status", abstract: "Show where a store stands.")
+
+  @OptionGroup var target: StoreArguments
+  @OptionGroup var output: OutputOptions
+
+  func perform() throws {
+    let store = try target.open(reading: true)
+    let report = StatusReport(
+      try SyncEngine.status(of: store), path: target.url.path, daemon: Self.daemon(of: target.url))
+    try output.put(report, text: report.text)
+  }
+
+  /// The daemon that keeps the store, if one answers.
+  private static func daemon(of store: URL) -> StatusReport.Daemon? {
+    guard let client = DaemonClient(store: store),
+      let reply = try? client.ask(DaemonRequest(.status, store: store.path))
+    else { return nil }
+    return StatusReport.Daemon(
+      pid: reply.pid, socket: client.socket, state: reply.stores.first)
+  }
+}

@@ -1,0 +1,89 @@
+/// One line of an import file, as written.
+struct ImportLine: Hashable {
+  enum Operation: Hashable {
+    case insert(entity: String, id: String, set: [JSONValue.Member])
+    case update(entity: String, id: String, set: [JSONValue.Member])
+    case delete(entity: String, id: String)
+    case save(author: String?)
+  }
+
+  /// The line's number in the file, from 1.
+  var number: Int
+  var operation: Operation
+
+  /// Reads a line that is not blank.
+  init(_ bytes: UnsafeBufferPointer<UInt8>, number: Int) throws(ImportError) {
+    self.number = number
+    let value: JSONValue
+    do throws(JSONParser.Failure) {
+      value = try JSONParser.parse(bytes)
+    } catch {
+      throw ImportError(line: number, "column \(error.column): \(error.message)")
+    }
+    guard case .object(let members) = value else {
+      throw ImportError(line: number, "a line is one JSON object, not \(value.kind)")
+    }
+    var fields = Fields(line: number, members: members)
+    switch try fields.text("op") {
+    case "insert":
+      operation = .insert(
+        entity: try fields.text("entity"), id: try fields.text("id"), set: try fields.set())
+    case "update":
+      operation = .update(
+        entity: try fields.text("entity"), id: try fields.text("id"), set: try fields.set())
+    case "delete":
+      operation = .delete(entity: try fields.text("entity"), id: try fields.text("id"))
+    case "save":
+      operation = .save(author: fields.has("author") ? try fields.text("author") : nil)
+    case let other:
+      throw ImportError(
+        line: number, "\"op\" is \"\(other)\"; it is insert, update, delete or save")
+    }
+    try fields.end()
+  }
+
+  /// The members of a line, each read once; what is left over at the end is a mistake.
+  private struct Fields {
+    let line: Int
+    var members: [JSONValue.Member]
+
+    func has(_ name: String) -> Bool { members.contains { $0.name == name } }
+
+    private mutating func take(_ name: String) -> JSONValue? {
+      guard let index = members.firstIndex(where: { $0.name == name }) else { return nil }
+      return members.remove(at: index).value
+    }
+
+    mutating func text(_ name: String) throws(ImportError) -> String {
+      guard let value = take(name) else { throw ImportError(line: line, "\"\(name)\" is missing") }
+      guard case .string(let text) = value, !text.isEmpty else {
+        throw ImportError(line: line, "\"\(name)\" is a text that is not empty, not \(value.kind)")
+      }
+      return text
+    }
+
+    mutating func set() throws(ImportError) -> [JSONValue.Member] {
+      guard let value = take("set") else { return [] }
+      guard case .object(let members) = value else {
+        throw ImportError(line: line, "\"set\" is an object, not \(value.kind)")
+      }
+      return members
+    }
+
+    func end() throws(ImportError) {
+      guard let extra = members.first else { return }
+      throw ImportError(line: line, "\"\(extra.name)\" has no place in this line")
+    }
+  }
+}
+
+/// What is wrong with a line.
+struct ImportError: Error, Hashable {
+  var line: Int
+  var message: String
+
+  init(line: Int, _ message: String) {
+    self.line = line
+    self.message = message
+  }
+}

@@ -1,0 +1,234 @@
+import Driftless
+import Foundation
+
+/// The lines up to one `save`, brought into a context of their own.
+///
+/// Lines are carried out in order. A reference may name an object that a later line of the transaction inserts: it is made when
+/// it is first named. One that a later transaction of the file inserts is handed back in `awaited`.
+final class ImportTransaction {
+  private let context: ManagedObjectContext
+  private let shapes: ImportShapes
+  /// Inserts of this transaction whose object is not made yet.
+  private var announced: [UUID: EntityDescription] = [:]
+  /// Objects that lines named, kept alive until the save.
+  private var objects: [UUID: ManagedObject] = [:]
+  private var identities: [ObjectIdentifier: UUID] = [:]
+  private var lines: [ObjectIdentifier: Int] = [:]
+  private var deleted: Set<UUID> = []
+  private(set) var counts = ImportReport()
+  /// References to objects that the file did not insert so far.
+  private(set) var awaited: [AwaitedReference] = []
+
+  init(_ context: ManagedObjectContext, shapes: ImportShapes) {
+    self.context = context
+    self.shapes = shapes
+  }
+
+  /// Carries out the lines, after the references of earlier transactions that can be settled now.
+  func perform(_ operations: [ImportLine], settling earlier: [AwaitedReference]) throws {
+    for line in operations {
+      if case .insert(let name, let id, _) = line.operation {
+        let entity = try shapes.shape(name, line.number).entity
+        announced[NamedIdentity.identity(id, rootEntity: entity.rootEntity.name)] = entity
+      }
+    }
+    for line in operations { try perform(line) }
+    for reference in earlier { try settle(reference) }
+  }
+
+  /// The first line that named the object, for errors of the save.
+  func line(of object: ManagedObject) -> Int? { lines[ObjectIdentifier(object)] }
+
+  private func perform(_ line: ImportLine) throws {
+    switch line.operation {
+    case .insert(let name, let id, let set):
+      let object = try insert(entity: name, id: id, line.number)
+      try assign(set, to: object, line.number)
+      counts.inserted += 1
+    case .update(let name, let id, let set):
+      let object = try existing(entity: name, id: id, line.number)
+      try assign(set, to: object, line.number)
+      counts.updated += 1
+    case .delete(let name, let id):
+      let object = try existing(entity: name, id: id, line.number)
+      if !object.isInserted, let identity = identities[ObjectIdentifier(object)] {
+        deleted.insert(identity)
+      }
+      context.delete(object)
+      counts.deleted += 1
+    case .save: break
+    }
+  }
+
+  private func insert(entity name: String, id: String, _ line: Int) throws -> ManagedObject {
+    let entity = try shapes.shape(name, line).entity
+    let identity = NamedIdentity.identity(id, rootEntity: entity.rootEntity.name)
+    if announced.removeValue(forKey: identity) == nil, let early = objects[identity],
+      lines[ObjectIdentifier(early)] == nil, early.entity === entity
+    {
+      lines[ObjectIdentifier(early)] = line
+      return early
+    }
+    guard !deleted.contains(identity) else {
+      throw ImportError(
+        line: line, "\(name) \(id) was deleted in this transaction: put a save between the two")
+    }
+    guard try find(identity) == nil else {
+      throw ImportError(line: line, "\(name) \(id) exists already: use update")
+    }
+    let object = try make(entity, identity, line)
+    lines[ObjectIdentifier(object)] = line
+    return object
+  }
+
+  private func make(_ entity: EntityDescription, _ identity: UUID, _ line: Int) throws
+    -> ManagedObject
+  {
+    do throws(ObjectError) {
+      let object = try context.insert(entityNamed: entity.name, identity: identity)
+      remember(object, identity)
+      return object
+    } catch {
+      throw ImportError(line: line, error.message)
+    }
+  }
+
+  private func existing(entity name: String, id: String, _ line: Int) throws -> ManagedObject {
+    let shape = try shapes.shape(name, line)
+    let identity = NamedIdentity.identity(id, rootEntity: shape.entity.rootEntity.name)
+    guard let object = try find(identity), !object.isDeleted else {
+      throw ImportError(line: line, "there is no \(name) \(id)")
+    }
+    guard object.entity.isKindOf(entity: shape.entity) else {
+      throw ImportError(line: line, "\(id) is a \(object.entity.name), not a \(name)")
+    }
+    if lines[ObjectIdentifier(object)] == nil { lines[ObjectIdentifier(object)] = line }
+    return object
+  }
+
+  /// The object of an identity that this transaction or the store has.
+  private func find(_ identity: UUID) throws -> ManagedObject? {
+    if let object = objects[identity] {
+      // A new object that was deleted again has left its context.
+      return object.isDeleted || object.managedObjectContext == nil ? nil : object
+    }
+    guard let object = try context.object(withIdentity: identity) else { return nil }
+    remember(object, identity)
+    return object
+  }
+
+  private func remember(_ object: ManagedObject, _ identity: UUID) {
+    objects[identity] = object
+    identities[ObjectIdentifier(object)] = identity
+  }
+
+  // MARK: Values
+
+  private func assign(
+    _ members: [JSONValue.Member], to object: ManagedObject, _ line: Int
+  ) throws {
+    let shape = shapes.shape(of: object.entity)
+    for member in members {
+      guard let property = shape.properties[member.name] else {
+        if try assignComposite(member, to: object, shape, line) { continue }
+        throw ImportError(
+          line: line,
+          "\(shape.entity.name) has no property \"\(member.name)\"; it has \(shape.hint(for: member.name))"
+        )
+      }
+      try assign(member, property, to: object, line)
+    }
+  }
+
+  /// A composite may be written as an object of its elements.
+  private func assignComposite(
+    _ member: JSONValue.Member, to object: ManagedObject, _ shape: ImportShape, _ line: Int
+  ) throws -> Bool {
+    guard case .object(let elements) = member.value,
+      shape.properties.keys.contains(where: { $0.hasPrefix(member.name + ".") })
+    else { return false }
+    let members = elements.map {
+      JSONValue.Member(name: "\(member.name).\($0.name)", value: $0.value)
+    }
+    try assign(members, to: object, line)
+    return true
+  }
+
+  private func assign(
+    _ member: JSONValue.Member, _ property: ImportShape.Property, to object: ManagedObject,
+    _ line: Int
+  ) throws {
+    func wrong(_ expected: String) -> ImportError {
+      ImportError(
+        line: line,
+        "\(object.entity.name).\(member.name) is \(expected), not \(member.value.kind)")
+    }
+    switch property {
+    case .attribute(let type, let key):
+      switch ImportedValue.attribute(member.value, type: type) {
+      case .success(let value): object[key] = ImportedAttribute(propertyValue: value)
+      case .failure(let mismatch): throw wrong(mismatch.expected)
+      }
+    case .toOne(let destination, let key):
+      switch member.value {
+      case .null: object[key] = nil
+      case .string(let id):
+        let reference = AwaitedReference(
+          owner: object.entity, property: member.name, destination: destination, id: id, line: line)
+        if let target = try target(of: reference) { object[key] = target } else {
+          awaited.append(reference.owned(by: identities[ObjectIdentifier(object)]))
+        }
+      default: throw wrong("the id of a \(destination.name) as text, or null")
+      }
+    case .toMany(let destination, let key):
+      guard case .array(let elements) = member.value else {
+        throw wrong("an array of ids of \(destination.name)")
+      }
+      var targets: [ManagedObject] = []
+      for element in elements {
+        guard case .string(let id) = element else { throw wrong("an array of ids as texts") }
+        let reference = AwaitedReference(
+          owner: object.entity, property: member.name, destination: destination, id: id, line: line)
+        if let target = try target(of: reference) { targets.append(target) } else {
+          awaited.append(reference.owned(by: identities[ObjectIdentifier(object)]))
+        }
+      }
+      object[key] = RelatedObjects(targets)
+    }
+  }
+
+  /// The object that a reference names; made now when a later line of this transaction inserts it.
+  private func target(of reference: AwaitedReference) throws -> ManagedObject? {
+    if let object = try find(reference.target) {
+      guard object.entity.isKindOf(entity: reference.destination) else {
+        throw ImportError(
+          line: reference.line,
+          "\(reference.name) is a \(reference.destination.name), and \(reference.id) is a \(object.entity.name)"
+        )
+      }
+      return object
+    }
+    guard let entity = announced.removeValue(forKey: reference.target) else { return nil }
+    guard entity.isKindOf(entity: reference.destination) else {
+      throw ImportError(
+        line: reference.line,
+        "\(reference.name) is a \(reference.destination.name), and \(reference.id) is a \(entity.name)"
+      )
+    }
+    return try make(entity, reference.target, reference.line)
+  }
+
+  /// Sets a reference of an earlier transaction whose object this one has inserted, or keeps it awaited.
+  private func settle(_ reference: AwaitedReference) throws {
+    guard let target = try target(of: reference) else { return awaited.append(reference) }
+    guard let identity = reference.ownerIdentity, let owner = try find(identity),
+      let property = shapes.shape(of: owner.entity).properties[reference.property]
+    else { return }
+    switch property {
+    // A line in between that set the property had the later word.
+    case .toOne(_, let key): if owner[key] == nil { owner[key] = target }
+    case .toMany(_, let key): owner[key].insert(target)
+    case .attribute: break
+    }
+  }
+}

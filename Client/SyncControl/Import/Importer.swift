@@ -1,0 +1,114 @@
+package import Driftless
+package import Foundation
+import SyncDaemon
+
+/// Imports JSON lines into a store, one history transaction a `save`.
+///
+/// ```
+/// {"op":"insert","entity":"Package","id":"bash","set":{"name":"bash","section":"shells"}}
+/// {"op":"save","author":"dpkg"}
+/// ```
+///
+/// `insert` makes an object, `update` and `delete` need an existing one; `save` ends a transaction, and so does the end of the
+/// file. An `id` is a UUID or any text (see `NamedIdentity`). References may name objects that the file inserts later.
+package struct Importer {
+  private let store: PersistentStore
+  private let author: String?
+  private let source: String
+
+  /// - Parameters:
+  ///   - author: The author of transactions whose `save` names none.
+  ///   - source: The file's name, for messages.
+  package init(store: PersistentStore, author: String?, source: String) {
+    self.store = store
+    self.author = author
+    self.source = source
+  }
+
+  /// Imports all lines.
+  ///
+  /// - Throws: `Failure` with exit code 65 and `FILE:LINE: what is wrong`. Transactions before the one with that line
+  ///   are saved; nothing of it or after it is.
+  package func run(_ data: Data) throws -> ImportReport {
+    do {
+      return try data.withUnsafeBytes { bytes in
+        try run(bytes.bindMemory(to: UInt8.self))
+      }
+    } catch let error as ImportError {
+      throw Failure(
+        .badData, code: "bad-line", "\(source):\(error.line): \(error.message)",
+        suggestion: "correct the line and import again; nothing of its transaction was saved")
+    }
+  }
+
+  private func run(_ bytes: UnsafeBufferPointer<UInt8>) throws -> ImportReport {
+    let shapes = ImportShapes(store.schema.model)
+    let coordinator = PersistentStoreCoordinator(store: store)
+    var report = ImportReport()
+    var reader = LineReader(bytes)
+    var lines: [ImportLine] = []
+    var awaited: [AwaitedReference] = []
+    while true {
+      let line = try reader.next()
+      switch line?.operation {
+      case .save, nil:
+        guard !lines.isEmpty || line == nil else { continue }
+        var author = author
+        if case .save(let name?) = line?.operation { author = name }
+        if !lines.isEmpty {
+          let context = ManagedObjectContext(coordinator)
+          context.transactionAuthor = author
+          context.name = "import"
+          let transaction = ImportTransaction(context, shapes: shapes)
+          try transaction.perform(lines, settling: awaited)
+          awaited = transaction.awaited
+          try checkLaterLines(awaited, reader)
+          try save(context, transaction, lastLine: lines[lines.count - 1].number)
+          report.add(transaction.counts)
+          report.transactions += 1
+          lines.removeAll(keepingCapacity: true)
+        }
+        if line == nil { return report }
+      default:
+        if let line { lines.append(line) }
+      }
+    }
+  }
+
+  /// Every reference that is still open must name an object that the rest of the file inserts.
+  private func checkLaterLines(_ awaited: [AwaitedReference], _ reader: LineReader) throws {
+    guard !awaited.isEmpty else { return }
+    var open = Dictionary(grouping: awaited, by: \.target)
+    var rest = reader
+    while !open.isEmpty, let line = try? rest.next() {
+      guard case .insert(let name, let id, _) = line.operation,
+        let entity = store.schema.model.entitiesByName[name]
+      else { continue }
+      open[NamedIdentity.identity(id, rootEntity: entity.rootEntity.name)] = nil
+    }
+    guard let missing = open.values.joined().min(by: { $0.line < $1.line }) else { return }
+    throw ImportError(
+      line: missing.line,
+      "\(missing.name) names \(missing.destination.name) \(missing.id), which does not exist")
+  }
+
+  private func save(
+    _ context: ManagedObjectContext, _ transaction: ImportTransaction, lastLine: Int
+  ) throws {
+    do {
+      try context.save()
+    } catch let error as ValidationFailure {
+      guard let item = error.items.first else { throw error }
+      let object = context.registeredObject(for: item.objectID)
+      throw ImportError(
+        line: object.flatMap { transaction.line(of: $0) } ?? lastLine,
+        (item.error as? ValidationError).map {
+          "\($0.entityName).\($0.propertyName) \($0.message)"
+        } ?? "\(item.error)")
+    } catch let error as ObjectError {
+      throw ImportError(line: lastLine, error.message)
+    } catch let error as StoreError where error.code == .constraint {
+      throw ImportError(line: lastLine, error.message)
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import DriftlessSync
+import Foundation
+import SyncDaemon
+
+/// What `status` prints. The names in JSON are an interface: they stay, and a value that is not known is null.
+struct StatusReport: Encodable {
+  var status: SyncStatus
+  var path: String
+  var daemon: Daemon?
+
+  struct Daemon: Encodable {
+    var pid: Int32
+    var socket: String
+    var state: DaemonStoreState?
+  }
+
+  init(_ status: SyncStatus, path: String, daemon: Daemon?) {
+    self.status = status
+    self.path = path
+    self.daemon = daemon
+  }
+
+  private enum Key: String, CodingKey {
+    case store, server, zone, replica, incarnation, generation, cursor, head, pending, conflicts
+    case quarantined, parked, lastSync, lastError, syncing, daemon
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(path, forKey: .store)
+    try container.encode(status.server?.absoluteString, forKey: .server)
+    try container.encode(status.zone, forKey: .zone)
+    try container.encode(status.replica?.uuidString.lowercased(), forKey: .replica)
+    try container.encode(status.incarnation, forKey: .incarnation)
+    try container.encode(status.generation?.uuidString.lowercased(), forKey: .generation)
+    try container.encode(status.cursor, forKey: .cursor)
+    try container.encode(status.head, forKey: .head)
+    try container.encode(status.pending, forKey: .pending)
+    try container.encode(status.conflicts, forKey: .conflicts)
+    try container.encode(status.quarantined, forKey: .quarantined)
+    try container.encode(status.parked, forKey: .parked)
+    try container.encode(status.lastSync, forKey: .lastSync)
+    try container.encode(lastError, forKey: .lastError)
+    try container.encode(isSyncing, forKey: .syncing)
+    try container.encode(daemon, forKey: .daemon)
+  }
+
+  /// The daemon may know more than the store: an error before the store could be written.
+  private var lastError: String? { status.lastError ?? daemon?.state?.lastError }
+
+  /// A daemon holds the sync lock all the time: whether it syncs now is its own word.
+  private var isSyncing: Bool { daemon?.state.map { $0.activity == .syncing } ?? status.syncing }
+
+  /// Lines for a person.
+  var text: String {
+    var rows: [(String, String)] = [("store", path)]
+    if let server = status.server, let zone = status.zone {
+      rows.append(("zone", "\(zone) at \(server.absoluteString)"))
+      rows.append(("replica", status.replica?.uuidString.lowercased() ?? "unknown"))
+      rows.append(("cursor", "\(status.cursor) of \(status.head)"))
+      let pending = status.pending
+      rows.append((
+        "pending",
+        pending.objects == 0
+          ? "nothing"
+          : "\(pending.objects) objects, \(pending.properties) properties, \(pending.transactions) transactions"
+      ))
+      rows.append(("conflicts", status.conflicts == 0 ? "none" : "\(status.conflicts) settled"))
+      if status.quarantined > 0 {
+        rows.append(("quarantined", "\(status.quarantined) change sets that the server refuses"))
+      }
+      if status.parked > 0 {
+        rows.append(("parked", "\(status.parked) values that this model does not know"))
+      }
+      rows.append(("last sync", status.lastSync.map(Moment.text) ?? "never"))
+    } else {
+      rows.append(("zone", "not enrolled"))
+    }
+    if let lastError { rows.append(("last error", lastError)) }
+    rows.append(("daemon", daemonText))
+    if isSyncing { rows.append(("syncing", "now")) }
+    return rows.map { "\($0.0):".padded(to: 13) + $0.1 }.joined(separator: "\n")
+  }
+
+  private var daemonText: String {
+    guard let daemon else { return "none" }
+    var text = "pid \(daemon.pid)"
+    if let state = daemon.state { text += ", \(state.activity.rawValue)" }
+    if let next = daemon.state?.nextAttempt { text += ", next attempt \(Moment.text(next))" }
+    return text
+  }
+}
+
+extension String {
+  /// The text, filled up with spaces to `width` characters.
+  func padded(to width: Int) -> String {
+    self + String(repeating: " ", count: max(0, width - count))
+  }
+}

@@ -1,0 +1,17 @@
+import ArgumentParser
+import Driftless
+import Foundation
+import SyncDaemon
+
+/// The option that names the store.
+struct StoreArguments: ParsableArguments {
+  @Option(name: .long, help: "The store's file.", completion: .file())
+  var store: String
+
+  /// The file, with symbolic links resolved: side files lie beside the file itself.
+  var url: URL { URL(fileURLWithPath: store).standardizedFileURL.resolvingSymlinksInPath() }
+
+  func open(reading: Bool = false) throws -> PersistentStore {
+    try StoreAccess.open(url, reading: reading)
+  }
+}

@@ -1,0 +1,65 @@
+import ArgumentParser
+import Foundation
+import SyncDaemon
+
+/// The program `syncctl`.
+public enum SyncControl {
+  /// Runs the command line of this process and ends it with the documented exit code.
+  public static func main() async -> Never {
+    exit(await run(Array(CommandLine.arguments.dropFirst())))
+  }
+
+  /// Runs a command line.
+  ///
+  /// - Parameter arguments: Without the program's name.
+  /// - Returns: The exit code.
+  public static func run(_ arguments: [String]) async -> Int32 {
+    do {
+      var command = try SyncControlCommand.parseAsRoot(arguments)
+      if var asynchronous = command as? any AsyncParsableCommand {
+        try await asynchronous.run()
+      } else {
+        try command.run()
+      }
+      return ExitStatus.done.rawValue
+    } catch let code as ExitCode {
+      return code.rawValue
+    } catch {
+      return explain(error)
+    }
+  }
+
+  /// Help goes to standard output, a wrong command line with a hint to standard error.
+  private static func explain(_ error: any Error) -> Int32 {
+    let code = SyncControlCommand.exitCode(for: error)
+    let text = SyncControlCommand.fullMessage(for: error)
+    if code == .success {
+      OutputOptions.write(Data((text + "\n").utf8), to: .standardOutput)
+      return ExitStatus.done.rawValue
+    }
+    OutputOptions.write(Data("\(text)\nTry: syncctl help\n".utf8), to: .standardError)
+    return ExitStatus.usage.rawValue
+  }
+}
+
+/// The root of the command line: one file a subcommand in `Commands/`.
+struct SyncControlCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "syncctl",
+    abstract: "Looks at and steers stores that sync.",
+    discussion: """
+      Every command takes --json. Errors go to standard error, with a line "Try:".
+
+      EXIT CODES
+      \(exitCodes)
+      """,
+    subcommands: [
+      InitCommand.self, EnrollCommand.self, StatusCommand.self, SyncCommand.self,
+      PushCommand.self, PullCommand.self, LogCommand.self, ConflictsCommand.self, WhyCommand.self,
+      ImportCommand.self, ExportCommand.self, DigestCommand.self, ModelCommand.self,
+    ])
+
+  private static var exitCodes: String {
+    ExitStatus.allCases.map { "\($0.rawValue)  \($0.meaning)" }.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,100 @@
+import Driftless
+import DriftlessHTTP
+import DriftlessProtocol
+import DriftlessSync
+
+/// Why a command failed: what is printed, what to try, and the exit code.
+package struct Failure: Error, Hashable, Sendable, Codable {
+  package var status: ExitStatus
+  /// A short name that scripts can compare.
+  package var code: String
+  /// What went wrong, as a sentence.
+  package var message: String
+  /// What to type or to do next.
+  package var suggestion: String
+  /// How long the server asked to wait, in seconds.
+  package var retryAfterSeconds: Double?
+
+  package init(_ status: ExitStatus, code: String, _ message: String, suggestion: String) {
+    self.status = status
+    self.code = code
+    self.message = message
+    self.suggestion = suggestion
+  }
+
+  /// Whether the same attempt can succeed later without anybody doing anything.
+  package var isTransient: Bool { status == .unreachable || status == .tryAgain }
+}
+
+extension Failure {
+  /// Any error of the libraries, in the words and with the exit code of the programs.
+  package init(_ error: any Error) {
+    switch error {
+    case let error as Failure: self = error
+    case let error as TransportError: self.init(transport: error)
+    case let error as ProtocolError: self.init(protocol: error)
+    case let error as SyncError: self.init(sync: error)
+    case let error as StoreError: self.init(store: error)
+    case let error as ModelError:
+      self.init(
+        .badData, code: "model", "\(error.message)", suggestion: error.suggestion)
+    case let error as ObjectError:
+      self.init(
+        .badData, code: error.code.rawValue, error.message, suggestion: error.suggestion)
+    case is CancellationError:
+      self.init(.tryAgain, code: "cancelled", "The work was cancelled.", suggestion: "try again")
+    default:
+      self.init(.failed, code: "failed", "\(error)", suggestion: "syncctl doctor --store STORE")
+    }
+  }
+
+  private init(transport error: TransportError) {
+    let status: ExitStatus =
+      switch error.code {
+      case .busy, .cancelled: .tryAgain
+      case .badConfiguration: .usage
+      default: .unreachable
+      }
+    self.init(
+      status, code: error.code.rawValue, error.message, suggestion: error.suggestion)
+    retryAfterSeconds = error.retryAfterSeconds
+  }
+
+  private init(protocol error: ProtocolError) {
+    let status: ExitStatus =
+      switch error.code {
+      case .unauthorized, .forbidden: .notAllowed
+      case .busy, .stale, .diskFull, .clockAhead: .tryAgain
+      case .malformed, .damaged, .unsupported, .tooLarge: .badData
+      default: .failed
+      }
+    self.init(
+      status, code: error.code.rawValue, error.message, suggestion: error.suggestion)
+  }
+
+  private init(sync error: SyncError) {
+    let status: ExitStatus =
+      switch error.code {
+      case .stillStale: .tryAgain
+      case .brokenLog, .damagedState, .unknownElement: .badData
+      case .readOnlyStore: .notAllowed
+      default: .failed
+      }
+    self.init(
+      status, code: error.code.rawValue, error.message, suggestion: error.suggestion)
+  }
+
+  private init(store error: StoreError) {
+    let status: ExitStatus =
+      switch error.code {
+      case .busy, .syncLocked: .tryAgain
+      case .readOnly: .notAllowed
+      case .notADatabase, .notAStore, .damaged, .incompatibleModel, .missingModel, .newerFormat,
+        .constraint:
+        .badData
+      default: .failed
+      }
+    self.init(
+      status, code: "\(error.code)", error.message, suggestion: error.suggestion)
+  }
+}

@@ -1,0 +1,38 @@
+package import Driftless
+package import DriftlessHTTP
+package import DriftlessSync
+package import Foundation
+
+/// Opens a store and the way to its zone, for both programs alike.
+package enum StoreAccess {
+  /// Opens an existing store with the model that it carries.
+  ///
+  /// - Parameter reading: Whether the caller only reads: then a file that may not be written is good enough.
+  package static func open(_ url: URL, reading: Bool = false) throws -> PersistentStore {
+    guard FileManager.default.fileExists(atPath: url.path) else {
+      throw Failure(
+        .badData, code: "no-store", "There is no store at \(url.path).",
+        suggestion: "syncctl init --store \(url.path) --model MODEL.xcdatamodeld")
+    }
+    let isReadOnly = reading && !FileManager.default.isWritableFile(atPath: url.path)
+    return try PersistentStore.open(
+      url: url, model: nil, options: StoreOptions(isReadOnly: isReadOnly, createsFile: false))
+  }
+
+  /// The transport of an enrolled store, with the token from beside it or from `tokenFile`.
+  package static func transport(
+    for store: PersistentStore, at url: URL, tokenFile: URL? = nil
+  ) throws -> CurlTransport {
+    let status = try SyncEngine.status(of: store)
+    guard let server = status.server, let zone = status.zone else {
+      throw Failure(
+        .failed, code: "not-enrolled", "\(url.path) is not enrolled with a server.",
+        suggestion: "syncctl enroll --store \(url.path) --server URL --zone NAME")
+    }
+    let token = try TokenFile.read(tokenFile ?? TokenFile.url(forStore: url))
+    var options = TransportOptions()
+    // Enrolment refused plain HTTP to another host unless it was allowed in so many words.
+    options.allowsPlaintext = true
+    return try CurlTransport(server: server, zone: zone, token: token, options: options)
+  }
+}

@@ -1,0 +1,81 @@
+package import Foundation
+import Glibc
+
+/// The bearer token of a store, in a file beside it that nobody else may read.
+package enum TokenFile {
+  /// Where the token of the store at `store` is kept.
+  package static func url(forStore store: URL) -> URL {
+    URL(fileURLWithPath: store.path + "-driftless-token")
+  }
+
+  /// Reads a token.
+  ///
+  /// - Throws: `Failure` when the file is missing, others may read it, or it holds no token.
+  package static func read(_ url: URL) throws(Failure) -> String {
+    let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      throw Failure(
+        errno == ENOENT ? .failed : .notAllowed, code: "no-token",
+        "\(url.path) cannot be read: \(String(cString: strerror(errno))).",
+        suggestion: "syncctl enroll --store STORE --server URL --zone NAME --token-file FILE")
+    }
+    defer { close(descriptor) }
+    // The open file is looked at, not the path: nobody can swap it in between.
+    var information = stat()
+    guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
+      throw Failure(
+        .notAllowed, code: "no-token", "\(url.path) is not a plain file.",
+        suggestion: "give the path of a file that holds the token alone")
+    }
+    guard information.st_mode & 0o077 == 0 else {
+      throw Failure(
+        .notAllowed, code: "token-readable",
+        "\(url.path) can be read by others (mode \(String(information.st_mode & 0o777, radix: 8))).",
+        suggestion: "chmod 600 \(url.path)")
+    }
+    return try token(in: readAll(descriptor), from: url.path)
+  }
+
+  /// Keeps a token: a new file with mode 0600, moved into place, so that no half token is ever read.
+  package static func write(_ token: String, to url: URL) throws(Failure) {
+    let temporary = "\(url.path).\(getpid())"
+    unlink(temporary)
+    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw unwritable(url) }
+    let bytes = Array((token + "\n").utf8)
+    let isWritten = Glibc.write(descriptor, bytes, bytes.count) == bytes.count
+    let isSynced = fsync(descriptor) == 0
+    close(descriptor)
+    guard isWritten, isSynced, rename(temporary, url.path) == 0 else {
+      let failure = unwritable(url)
+      unlink(temporary)
+      throw failure
+    }
+  }
+
+  /// The token in text that was read or typed: one word.
+  package static func token(in text: String, from source: String) throws(Failure) -> String {
+    let token = text.trimmingCharacters(in: .whitespacesAndNewlines)
+    guard !token.isEmpty, token.utf8.count <= 4_096,
+      token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f })
+    else {
+      throw Failure(
+        .badData, code: "no-token", "\(source) holds no token.",
+        suggestion: "driftless-server token create --zone NAME --data DIR")
+    }
+    return token
+  }
+
+  private static func readAll(_ descriptor: Int32) -> String {
+    var bytes = [UInt8](repeating: 0, count: 8_192)
+    let count = Glibc.read(descriptor, &bytes, bytes.count)
+    return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+  }
+
+  private static func unwritable(_ url: URL) -> Failure {
+    Failure(
+      .failed, code: "token-unwritable",
+      "The token cannot be kept in \(url.path): \(String(cString: strerror(errno))).",
+      suggestion: "make the store's folder writable")
+  }
+}

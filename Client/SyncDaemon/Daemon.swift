@@ -1,0 +1,118 @@
+package import Foundation
+package import Logging
+
+/// Keeps the stores of a configuration in step until it is stopped.
+package actor Daemon {
+  private let file: URL
+  private let log: Logger
+  private var configuration: DaemonConfiguration
+  private var workers: [URL: StoreWorker] = [:]
+  private var listener: DaemonListener?
+  private var isStopping = false
+
+  /// - Throws: `Failure` when the configuration cannot be used.
+  package init(configuration file: URL, log: Logger) throws(Failure) {
+    self.file = file
+    let configuration = try DaemonConfiguration(contentsOf: file)
+    var log = log
+    log.logLevel = Logger.Level(rawValue: configuration.logLevel) ?? .info
+    self.configuration = configuration
+    self.log = log
+  }
+
+  /// Where the daemon listens.
+  package var socket: String { configuration.socket ?? DaemonConfiguration.defaultSocket }
+
+  /// Listens and begins to sync.
+  ///
+  /// - Throws: `Failure` when the socket cannot be used, or another daemon listens there.
+  package func start() async throws(Failure) {
+    listener = try DaemonListener(path: socket) { [weak self] request in
+      await self?.answer(request) ?? DaemonReply(pid: getpid())
+    }
+    log.notice("listening at \(socket), \(configuration.stores.count) store(s)")
+    for entry in configuration.stores { await begin(entry) }
+  }
+
+  /// Reads the configuration again: stores that are new begin, stores that are gone end, the rest read their tokens
+  /// again and sync. A file that is wrong changes nothing.
+  package func reload() async {
+    guard !isStopping else { return }
+    let fresh: DaemonConfiguration
+    do {
+      fresh = try DaemonConfiguration(contentsOf: file)
+    } catch {
+      log.error("\(error.message) The former configuration stays.")
+      return
+    }
+    log.notice("configuration read again, \(fresh.stores.count) store(s)")
+    if fresh.socket != configuration.socket {
+      log.warning("the socket changes when syncd is started again")
+    }
+    let former = configuration
+    configuration.stores = fresh.stores
+    configuration.retrySecondsMax = fresh.retrySecondsMax
+    for entry in former.stores where !fresh.stores.contains(entry) { await end(entry) }
+    for entry in fresh.stores {
+      if let worker = workers[entry.path] { await worker.restart() } else { await begin(entry) }
+    }
+  }
+
+  /// Ends everything cleanly: requests under way are cancelled, stores closed, socket and marks removed.
+  package func stop() async {
+    guard !isStopping else { return }
+    isStopping = true
+    log.notice("stopping")
+    listener?.stop()
+    await withTaskGroup { group in
+      for worker in workers.values { group.addTask { await worker.stop() } }
+    }
+    for path in workers.keys { mark.remove(forStore: path) }
+    workers = [:]
+  }
+
+  private var mark: DaemonMark { DaemonMark(pid: getpid(), socket: socket) }
+
+  private func begin(_ entry: DaemonConfiguration.Store) async {
+    var delays = SyncSchedule.Delays()
+    delays.retryMax = configuration.retrySecondsMax
+    let worker = StoreWorker(entry: entry, delays: delays, log: log)
+    workers[entry.path] = worker
+    do {
+      try mark.write(forStore: entry.path)
+    } catch {
+      log.warning("\(entry.path.path): syncctl will not find this daemon: \(error)")
+    }
+    await worker.start()
+  }
+
+  private func end(_ entry: DaemonConfiguration.Store) async {
+    guard let worker = workers.removeValue(forKey: entry.path) else { return }
+    await worker.stop()
+    mark.remove(forStore: entry.path)
+  }
+
+  /// Answers a request of the socket.
+  private func answer(_ request: DaemonRequest) async -> DaemonReply {
+    var reply = DaemonReply(pid: getpid())
+    guard let path = request.store else {
+      for worker in workers.values { reply.stores.append(await worker.state) }
+      reply.stores.sort { $0.store < $1.store }
+      return reply
+    }
+    let url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
+    guard let worker = workers[url] else {
+      reply.failure = Failure(
+        .failed, code: "unknown-store", "This daemon does not keep \(path).",
+        suggestion: "add the store to \(file.path) and send SIGHUP to syncd")
+      return reply
+    }
+    do {
+      reply.report = try await worker.perform(request.verb)
+    } catch {
+      reply.failure = Failure(error)
+    }
+    reply.stores = [await worker.state]
+    return reply
+  }
+}

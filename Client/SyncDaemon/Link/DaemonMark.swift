@@ -1,0 +1,38 @@
+package import Foundation
+import Glibc
+
+/// The file beside a store that says which daemon keeps it in step, and where that daemon listens.
+package struct DaemonMark: Hashable, Sendable, Codable {
+  package var pid: Int32
+  package var socket: String
+
+  package init(pid: Int32, socket: String) {
+    self.pid = pid
+    self.socket = socket
+  }
+
+  private static func url(forStore store: URL) -> URL {
+    URL(fileURLWithPath: store.path + "-driftless-daemon")
+  }
+
+  /// The mark of a store, if there is one that can be read.
+  package static func read(forStore store: URL) -> DaemonMark? {
+    guard let data = try? Data(contentsOf: url(forStore: store)), data.count <= 4_096 else {
+      return nil
+    }
+    return try? JSONDecoder().decode(DaemonMark.self, from: data)
+  }
+
+  /// Puts the mark beside the store, for its owner only.
+  package func write(forStore store: URL) throws {
+    let url = Self.url(forStore: store)
+    try JSONEncoder().encode(self).write(to: url, options: .atomic)
+    chmod(url.path, 0o600)
+  }
+
+  /// Removes the mark, if it is still this daemon's own.
+  package func remove(forStore store: URL) {
+    guard Self.read(forStore: store) == self else { return }
+    unlink(Self.url(forStore: store).path)
+  }
+}

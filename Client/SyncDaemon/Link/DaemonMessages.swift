@@ -1,0 +1,77 @@
+package import Foundation
+
+/// What is asked of a running daemon: one JSON object on one line of its unix socket.
+package struct DaemonRequest: Hashable, Sendable, Codable {
+  package enum Verb: String, Hashable, Sendable, Codable {
+    /// How the daemon does, and each of its stores.
+    case status
+    /// Pull and push until nothing is left to do.
+    case sync
+    case push
+    case pull
+  }
+
+  package var verb: Verb
+  /// The path of the store; nil asks for all stores (status only).
+  package var store: String?
+
+  package init(_ verb: Verb, store: String? = nil) {
+    self.verb = verb
+    self.store = store
+  }
+}
+
+/// The daemon's answer: one JSON object on one line.
+package struct DaemonReply: Hashable, Sendable, Codable {
+  package var pid: Int32
+  /// The stores that were asked about.
+  package var stores: [DaemonStoreState]
+  /// What a sync, push or pull did.
+  package var report: SyncSummary?
+  /// Why the request failed; nil when it did not.
+  package var failure: Failure?
+
+  package init(
+    pid: Int32, stores: [DaemonStoreState] = [], report: SyncSummary? = nil,
+    failure: Failure? = nil
+  ) {
+    self.pid = pid
+    self.stores = stores
+    self.report = report
+    self.failure = failure
+  }
+}
+
+/// How a daemon does with one store.
+package struct DaemonStoreState: Hashable, Sendable, Codable {
+  package enum Activity: String, Hashable, Sendable, Codable {
+    /// In step, and listening for changes here and at the zone.
+    case listening
+    /// A sync is under way.
+    case syncing
+    /// The last sync failed; the next one is at `nextAttempt`.
+    case waiting
+    /// The daemon is about to end, or the store left its configuration.
+    case stopped
+  }
+
+  package var store: String
+  package var activity: Activity
+  package var lastSync: Date?
+  package var lastError: String?
+  package var nextAttempt: Date?
+  /// Failed attempts since the last sync that succeeded.
+  package var failedAttempts: Int
+
+  package init(
+    store: String, activity: Activity, lastSync: Date? = nil, lastError: String? = nil,
+    nextAttempt: Date? = nil, failedAttempts: Int = 0
+  ) {
+    self.store = store
+    self.activity = activity
+    self.lastSync = lastSync
+    self.lastError = lastError
+    self.nextAttempt = nextAttempt
+    self.failedAttempts = failedAttempts
+  }
+}

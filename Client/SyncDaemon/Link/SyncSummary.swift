@@ -1,0 +1,68 @@
+package import DriftlessSync
+
+/// What a sync did, as both programs print it.
+package struct SyncSummary: Hashable, Sendable, Codable {
+  package struct Received: Hashable, Sendable, Codable {
+    package var changeSets: Int
+    package var inserted: Int
+    package var updated: Int
+    package var deleted: Int
+    package var conflicts: Int
+    package var bytes: Int
+  }
+
+  package struct Sent: Hashable, Sendable, Codable {
+    package var changeSets: Int
+    package var objects: Int
+    package var properties: Int
+    package var bytes: Int
+  }
+
+  package var received: Received?
+  package var sent: Sent?
+
+  package init(_ report: SyncReport) {
+    received = Received(report.pull)
+    sent = Sent(report.push)
+  }
+
+  package init(_ report: PullReport) { received = Received(report) }
+  package init(_ report: PushReport) { sent = Sent(report) }
+
+  /// One line for a person.
+  package var text: String {
+    var parts: [String] = []
+    if let sent { parts.append(sent.text) }
+    if let received { parts.append(received.text) }
+    return parts.joined(separator: "; ")
+  }
+}
+
+extension SyncSummary.Received {
+  init(_ report: PullReport) {
+    self.init(
+      changeSets: report.changeSets, inserted: report.inserted, updated: report.updated,
+      deleted: report.deleted, conflicts: report.conflicts, bytes: report.bytes)
+  }
+
+  var text: String {
+    guard changeSets > 0 else { return "received nothing new" }
+    var text =
+      "received \(inserted) inserted, \(updated) updated, \(deleted) deleted (\(bytes) bytes)"
+    if conflicts > 0 { text += ", \(conflicts) conflict\(conflicts == 1 ? "" : "s") settled" }
+    return text
+  }
+}
+
+extension SyncSummary.Sent {
+  init(_ report: PushReport) {
+    self.init(
+      changeSets: report.changeSets, objects: report.objects, properties: report.properties,
+      bytes: report.bytes)
+  }
+
+  var text: String {
+    guard changeSets > 0 else { return "sent nothing" }
+    return "sent \(objects) object\(objects == 1 ? "" : "s") (\(bytes) bytes)"
+  }
+}

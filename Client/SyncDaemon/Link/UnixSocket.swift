@@ -1,0 +1,117 @@
+import Foundation
+import Glibc
+
+/// The calls of a stream socket in the file system.
+enum UnixSocket {
+  /// A message longer than this is none of ours.
+  static let lineBytesMax = 1 << 20
+
+  /// Fills the address for `path`; false when it is longer than an address can hold.
+  private static func withAddress<Result>(
+    _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+  ) -> Result? {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let bytes = Array(path.utf8)
+    let capacity = MemoryLayout.size(ofValue: address.sun_path)
+    guard !bytes.isEmpty, bytes.count < capacity, !bytes.contains(0) else { return nil }
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+    return withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+  }
+
+  private static func make() -> Int32 {
+    socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+  }
+
+  /// Connects; nil when nobody listens.
+  static func connect(_ path: String) -> Int32? {
+    let descriptor = make()
+    guard descriptor >= 0 else { return nil }
+    if withAddress(path, { Glibc.connect(descriptor, $0, $1) == 0 }) == true { return descriptor }
+    close(descriptor)
+    return nil
+  }
+
+  /// Listens at `path`, for this user only.
+  static func listen(_ path: String) throws(Failure) -> Int32 {
+    if let other = connect(path) {
+      close(other)
+      throw Failure(
+        .tryAgain, code: "daemon-running", "Another daemon listens at \(path).",
+        suggestion: "stop it, or name another socket in the configuration")
+    }
+    var information = stat()
+    if lstat(path, &information) == 0 {
+      // Only a socket of ours is a left-over; anything else at this path is somebody's file or a trap.
+      guard information.st_mode & S_IFMT == S_IFSOCK, information.st_uid == geteuid() else {
+        throw Failure(
+          .notAllowed, code: "socket-path", "\(path) exists and is no socket of this user.",
+          suggestion: "remove it, or name another socket in the configuration")
+      }
+      unlink(path)
+    }
+    let descriptor = make()
+    // The mode is set before the socket can be seen: bind honours the umask.
+    let mask = umask(0o177)
+    let isBound = withAddress(path) { bind(descriptor, $0, $1) == 0 } ?? false
+    let reason = String(cString: strerror(errno))
+    umask(mask)
+    guard descriptor >= 0, isBound, Glibc.listen(descriptor, 16) == 0 else {
+      if descriptor >= 0 { close(descriptor) }
+      throw Failure(
+        .failed, code: "socket-path", "The daemon cannot listen at \(path): \(reason).",
+        suggestion: "name a socket in a folder that this user may write, of at most 107 bytes")
+    }
+    return descriptor
+  }
+
+  /// Whether the peer is this user or root.
+  static func isPeerTrusted(_ descriptor: Int32) -> Bool {
+    var credentials = ucred()
+    var length = socklen_t(MemoryLayout<ucred>.size)
+    guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 else {
+      return false
+    }
+    return credentials.uid == geteuid() || credentials.uid == 0
+  }
+
+  /// Gives up reads and writes that last longer.
+  static func setTimeout(_ descriptor: Int32, seconds: Int) {
+    var time = timeval(tv_sec: seconds, tv_usec: 0)
+    let size = socklen_t(MemoryLayout<timeval>.size)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, size)
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, size)
+  }
+
+  /// Reads up to a line feed; nil when the peer goes away, is silent for too long or sends too much.
+  static func readLine(_ descriptor: Int32) -> Data? {
+    var line = Data()
+    var buffer = [UInt8](repeating: 0, count: 4_096)
+    while line.count < lineBytesMax {
+      let count = recv(descriptor, &buffer, buffer.count, 0)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return nil }
+      line.append(contentsOf: buffer[..<count])
+      if let end = line.firstIndex(of: 0x0A) { return Data(line[..<end]) }
+    }
+    return nil
+  }
+
+  /// Writes a line; false when the peer is gone.
+  @discardableResult static func writeLine(_ line: Data, to descriptor: Int32) -> Bool {
+    var rest = line + [0x0A]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes {
+        send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return false }
+      rest = rest.dropFirst(count)
+    }
+    return true
+  }
+}

@@ -1,0 +1,58 @@
+import DriftlessProtocol
+import Foundation
+import Synchronization
+
+/// A transport that can also wait for news of the zone, and fetches no news twice.
+///
+/// `waitForNews` repeats the engine's last pull as a long poll. When a page comes, it is kept, and the engine's next pull gets it
+/// without asking the server again.
+final class NewsTransport: SyncTransport {
+  private struct State {
+    /// The engine's last pull; what it asked for is where the replica stands.
+    var last: PullRequest?
+    /// A page that the long poll brought, for exactly this request.
+    var kept: (request: PullRequest, page: PullPage)?
+  }
+
+  private let transport: any SyncTransport
+  private let state = Mutex(State())
+
+  init(_ transport: any SyncTransport) { self.transport = transport }
+
+  func zoneInfo() async throws -> ZoneInfo { try await transport.zoneInfo() }
+
+  func push(_ frame: Data) async throws -> PushReply {
+    let reply = try await transport.push(frame)
+    // From here on the zone has this push: a long poll need not bring it back whole.
+    if let header = try? ChangeSetHeader(decoding: Array(frame.prefix(ChangeSetHeader.size))) {
+      state.withLock { $0.last?.ownThrough = header.pushNumber }
+    }
+    return reply
+  }
+
+  func pull(_ request: PullRequest) async throws -> PullPage {
+    let kept = state.withLock { state -> PullPage? in
+      defer { state.kept = nil }
+      state.last = request
+      guard let kept = state.kept, kept.request == request else { return nil }
+      return kept.page
+    }
+    if let kept { return kept }
+    return try await transport.pull(request)
+  }
+
+  /// Asks the server to answer when the zone has something that this replica has not.
+  ///
+  /// - Returns: Whether there is something to pull; false when the time ran out.
+  func waitForNews(seconds: Int) async throws -> Bool {
+    guard let last = state.withLock({ $0.last }) else { return true }
+    var waiting = last
+    waiting.waitSeconds = seconds
+    let page = try await transport.pull(waiting)
+    guard page.generation == last.cursor.generation, page.entries.isEmpty else {
+      state.withLock { $0.kept = (last, page) }
+      return true
+    }
+    return false
+  }
+}

@@ -1,0 +1,100 @@
+/// When a store syncs: events go in, actions come out, time is a number. No clock, no tasks, no randomness.
+///
+/// A change here waits a moment, so that a burst of saves is one push. News of the zone is fetched at once. A failure backs off,
+/// doubling to a ceiling with jitter; while it lasts only a person's request or a reload is sooner. A refusal that time does not
+/// heal (a revoked token) waits the ceiling, so that nothing hammers the server. Now and then a sync happens without a
+/// reason, in case one was missed.
+struct SyncSchedule: Sendable {
+  /// Delays, in seconds.
+  struct Delays: Hashable, Sendable {
+    /// From a change to the sync that sends it.
+    var settle = 0.2
+    /// After the first failure, before jitter.
+    var retryFirst = 1.0
+    /// Between attempts at most.
+    var retryMax = 300.0
+    /// Between syncs without a reason.
+    var idle = 900.0
+  }
+
+  enum Event: Hashable, Sendable {
+    /// Start, or the configuration was read again.
+    case started
+    /// Somebody saved to the store.
+    case changed
+    /// The zone has something new.
+    case news
+    /// A person asks.
+    case asked
+    /// The time of `wake` has come.
+    case timer
+    case succeeded
+    /// The sync failed; `isTransient` when time may heal it.
+    case failed(isTransient: Bool, retryAfter: Double?)
+  }
+
+  enum Action: Hashable, Sendable {
+    case startSync
+    /// Send `timer` after so many seconds; replaces the former.
+    case wake(after: Double)
+    /// Listen for news of the zone from now on.
+    case listen
+    /// Stop to listen: the server is away, or a sync is about to look by itself.
+    case deafen
+  }
+
+  enum State: Hashable, Sendable {
+    case listening
+    /// Waits for the burst of saves to end.
+    case settling
+    case syncing(again: Bool)
+    case backingOff
+  }
+
+  let delays: Delays
+  private(set) var state: State = .listening
+  private(set) var failedAttempts = 0
+
+  init(delays: Delays = Delays()) {
+    self.delays = delays
+  }
+
+  /// - Parameter jitter: A random number from 0 up to 1; used by failures only.
+  /// - Returns: What to do, in order.
+  mutating func handle(_ event: Event, jitter: Double = 0.5) -> [Action] {
+    switch (state, event) {
+    case (.syncing, .changed), (.syncing, .news), (.syncing, .asked), (.syncing, .started):
+      state = .syncing(again: true)
+      return []
+    case (.syncing(let again), .succeeded):
+      failedAttempts = 0
+      state = again ? .settling : .listening
+      return again ? [.wake(after: delays.settle)] : [.listen, .wake(after: delays.idle)]
+    case (_, .failed(let isTransient, let retryAfter)):
+      return backOff(isTransient: isTransient, retryAfter: retryAfter, jitter: jitter)
+    case (.syncing, .timer), (.listening, .succeeded), (.settling, .succeeded),
+      (.backingOff, .succeeded):
+      return []
+    case (.listening, .changed):
+      state = .settling
+      return [.wake(after: delays.settle)]
+    case (.settling, .changed), (.backingOff, .changed), (.backingOff, .news):
+      return []
+    case (.listening, _), (.settling, _), (.backingOff, _):
+      state = .syncing(again: false)
+      return [.deafen, .startSync]
+    }
+  }
+
+  private mutating func backOff(
+    isTransient: Bool, retryAfter: Double?, jitter: Double
+  ) -> [Action] {
+    state = .backingOff
+    failedAttempts += 1
+    // 2^30 seconds is beyond any ceiling; the bound keeps the shift defined.
+    let doubled = delays.retryFirst * Double(1 << min(failedAttempts - 1, 30))
+    let ceiling = isTransient ? min(doubled, delays.retryMax) : delays.retryMax
+    let jittered = ceiling * (0.5 + 0.5 * min(max(jitter, 0), 1))
+    return [.deafen, .wake(after: max(jittered, retryAfter ?? 0))]
+  }
+}

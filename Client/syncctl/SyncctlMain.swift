@@ -1,0 +1,5 @@
+import SyncControl
+
+@main struct SyncctlMain {
+  static func main() async { await SyncControl.main() }
+}

@@ -1,0 +1,46 @@
+import ArgumentParser
+import Foundation
+import Logging
+import SyncDaemon
+
+/// `syncd`: keeps stores in step with their zones.
+@main struct SyncdCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "syncd",
+    abstract: "Keeps stores in step with their zones, in the foreground.",
+    discussion: """
+      SIGHUP reads the configuration again; SIGTERM ends it cleanly. Logs go to standard error.
+      """)
+
+  @Option(name: .long, help: "The configuration file (JSON).", completion: .file())
+  var config: String
+
+  @Flag(name: .long, help: "Check the configuration file and end.")
+  var check = false
+
+  func run() async throws {
+    let file = URL(fileURLWithPath: config)
+    do {
+      if check {
+        let configuration = try DaemonConfiguration(contentsOf: file)
+        print("\(config): \(configuration.stores.count) store(s)")
+        return
+      }
+      LoggingSystem.bootstrap(StreamLogHandler.standardError)
+      let signals = DaemonSignal.stream()
+      let daemon = try Daemon(configuration: file, log: Logger(label: "syncd"))
+      try await daemon.start()
+      loop: for await signal in signals {
+        switch signal {
+        case .reload: await daemon.reload()
+        case .stop: break loop
+        }
+      }
+      await daemon.stop()
+    } catch let failure as Failure {
+      FileHandle.standardError.write(
+        Data("syncd: \(failure.message)\nTry: \(failure.suggestion)\n".utf8))
+      throw ExitCode(failure.status.rawValue)
+    }
+  }
+}
