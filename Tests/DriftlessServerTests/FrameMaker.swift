@@ -22,22 +22,37 @@ struct FrameMaker: Sendable {
     return try frame(&index, kind: .insert, objects: count, title: title)
   }
 
-  /// A push that gives boxes a title.
-  mutating func update(_ numbers: [UInt64], title: String = "new title") throws -> Data {
+  /// A push that gives boxes a title, or a value of another property.
+  mutating func update(
+    _ numbers: [UInt64], property: String = "title", title: String = "new title"
+  ) throws -> Data {
     var index = ChangeSetIndex()
     index.knownNumbers = numbers
-    return try frame(&index, kind: .update, objects: numbers.count, title: title)
+    return try frame(
+      &index, kind: .update, objects: numbers.count, title: title, property: property)
+  }
+
+  /// A push that deletes boxes, or brings them back.
+  mutating func touch(_ kind: ChangeSetIndex.Group.Kind, _ numbers: [UInt64]) throws -> Data {
+    var index = ChangeSetIndex()
+    index.knownNumbers = numbers
+    return try frame(
+      &index, kind: kind, objects: numbers.count, title: "back",
+      property: kind == .delete ? nil : "title")
   }
 
   private mutating func frame(
-    _ index: inout ChangeSetIndex, kind: ChangeSetIndex.Group.Kind, objects: Int, title: String
+    _ index: inout ChangeSetIndex, kind: ChangeSetIndex.Group.Kind, objects: Int, title: String,
+    property: String? = "title"
   ) throws -> Data {
     number += 1
-    index.entities = [.init(name: "Box", properties: ["title"])]
+    let properties = property.map { [$0] } ?? []
+    index.entities = [.init(name: "Box", properties: properties)]
     index.transactions = [.init(hybridTime: milliseconds << 16)]
     index.groups = [
       .init(
-        kind: kind, entity: 0, properties: [0], objects: ObjectIndexes(0..<objects),
+        kind: kind, entity: 0, properties: Array(properties.indices),
+        objects: ObjectIndexes(0..<objects),
         transactionRuns: [.init(transaction: 0, count: objects)])
     ]
     let titles = (0..<objects).map { "\(title) \($0)" }
@@ -45,7 +60,7 @@ struct FrameMaker: Sendable {
       ChangeSet(
         header: ChangeSetHeader(
           replica: replica, incarnation: incarnation, pushNumber: number, cursor: cursor),
-        index: index, columns: [Column(.strings(ByteRows(titles)))]))
+        index: index, columns: properties.map { _ in Column(.strings(ByteRows(titles))) }))
   }
 }
 

@@ -1,7 +1,7 @@
 import DriftlessSQLite
 import Foundation
 
-/// Reads of zones, tokens and logs; each is one statement, so one snapshot.
+/// Reads of zones, tokens and logs.
 extension SQLiteConnection {
   func zone(named name: String) throws -> ZoneRecord? {
     let statement = try prepare("SELECT id, name, generation, head FROM zone WHERE name = ?")
@@ -60,6 +60,8 @@ extension SQLiteConnection {
 
   /// Entries after a sequence number, until the bytes are used up; at least one, if there is one.
   func page(of zone: ZoneRecord, _ request: PageRequest) throws -> LogPage {
+    // Read anew: the log may have grown while the request waited for news.
+    let head = try self.zone(named: zone.name)?.head ?? zone.head
     let own = try request.own.flatMap { try replicaRow($0.replica, $0.incarnation)?.id }
     let statement = try prepare(
       """
@@ -77,7 +79,8 @@ extension SQLiteConnection {
     var size = 0
     while try statement.step() {
       let isHeaderOnly = statement.isNull(4)
-      let next = isHeaderOnly ? 128 : Int(statement.int64(2))
+      // The 32 bytes are the header of the entry on the wire.
+      let next = 32 + (isHeaderOnly ? 128 : Int(statement.int64(2)))
       guard entries.isEmpty || size + next <= request.bytesMax else { break }
       size += next
       entries.append(
@@ -87,8 +90,8 @@ extension SQLiteConnection {
           bytes: isHeaderOnly ? statement.data(3) : statement.data(3) + statement.data(4),
           isHeaderOnly: isHeaderOnly))
     }
-    // The head read earlier may be behind the entries that this snapshot saw.
-    return LogPage(entries: entries, head: max(zone.head, entries.last?.sequence ?? 0))
+    // The head was read before the entries, so these may reach beyond it.
+    return LogPage(entries: entries, head: max(head, entries.last?.sequence ?? 0))
   }
 
   func replicaRow(_ replica: UUID, _ incarnation: UInt32) throws
