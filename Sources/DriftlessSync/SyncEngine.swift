@@ -1,6 +1,5 @@
 public import Driftless
 public import DriftlessProtocol
-public import Foundation
 import Logging
 
 /// Keeps one store in step with one zone: pushes what was saved here, pulls and merges what others pushed.
@@ -30,13 +29,29 @@ public actor SyncEngine {
   public nonisolated let store: PersistentStore
   let transport: any SyncTransport
   let options: SyncOptions
+  let schema: SyncSchema
   let log = Logger(label: "driftless.sync")
+  /// The store's sync lock, while this engine has it.
+  var syncLock: SyncLock?
+  /// The pending set of the last operation; brought up to date from history by the next.
+  var pendingCache: PendingCache?
 
+  struct PendingCache {
+    var acknowledged: Int64
+    var set: PendingSet
+  }
+
+  /// Makes an engine; it does nothing until it is told to.
+  ///
+  /// - Parameters:
+  ///   - store: an enrolled store (`enroll`).
+  ///   - transport: the way to the store's zone.
   public init(
     store: PersistentStore, transport: any SyncTransport, options: SyncOptions = SyncOptions()
   ) {
     self.store = store
     self.transport = transport
     self.options = options
+    schema = SyncSchema(store.schema)
   }
 }

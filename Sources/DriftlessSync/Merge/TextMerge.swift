@@ -49,7 +49,9 @@ enum TextMerge {
     base: [Character], local: [Character], remote: [Character]
   ) -> [Character]? {
     let edits = [Edit(from: base, to: local), Edit(from: base, to: remote)]
-      .sorted { ($0.range.lowerBound, $0.range.upperBound) < ($1.range.lowerBound, $1.range.upperBound) }
+      .sorted {
+        ($0.range.lowerBound, $0.range.upperBound) < ($1.range.lowerBound, $1.range.upperBound)
+      }
     let (first, second) = (edits[0], edits[1])
     guard first.range.upperBound <= second.range.lowerBound,
       first.range != second.range

@@ -55,7 +55,7 @@ package struct PendingObject: Hashable, Sendable {
 
   /// Marks properties as not pending any more.
   package mutating func clear(_ properties: PropertyMask) {
-    for index in edits.indices { properties.forEach { edits[index].properties.remove($0) } }
+    for index in edits.indices { edits[index].properties.subtract(properties) }
     edits.removeAll { $0.properties.isEmpty }
   }
 
@@ -76,14 +76,13 @@ package struct PendingObject: Hashable, Sendable {
       whole = whole == .delete ? .revive : .insert
       wholeTransaction = transaction
       edits = [Edit(transaction: transaction, properties: all)]
-    case .update(var properties):
+    case .update(let properties):
       guard whole != .delete else { return }
-      properties.formIntersection(all)
-      set(properties, by: transaction)
+      set(PropertyMask(properties.indexes.filter(all.contains)), by: transaction)
     case .delete:
+      // The edits stay noted: when an edit of another replica brings the object back, they are pending again.
       whole = .delete
       wholeTransaction = transaction
-      edits = []
     }
   }
 }

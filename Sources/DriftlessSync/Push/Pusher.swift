@@ -51,7 +51,9 @@ package struct Pusher: Sendable {
     case fail(any Error)
   }
 
-  private enum State { case idle, building, sending, acknowledging, discarding(Next), waiting, done }
+  private enum State {
+    case idle, building, sending, acknowledging, discarding(Next), waiting, done
+  }
   private enum Next { case pull, build, renew }
 
   private var state = State.idle

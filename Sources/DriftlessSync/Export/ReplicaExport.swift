@@ -1,0 +1,136 @@
+import Crypto
+public import Driftless
+import DriftlessSQLite
+public import Foundation
+
+/// A store's contents as canonical JSON lines: equal states give equal bytes, on every replica.
+///
+/// One line an object, sorted by entity, then identity; keys sorted; properties without a value left out:
+///
+/// ```json
+/// {"entity":"Book","id":"0192…","op":"insert","set":{"author":"0191…","pages":311,"tags":["…"]}}
+/// ```
+///
+/// To-one relationships are identities, many-to-many ones sorted arrays of identities (ordered ones in their order);
+/// a to-many relationship whose other end is to-one is said there. Values are spelled as `JSONText` says. The lines
+/// can be imported again.
+public enum ReplicaExport {
+  /// Hands over the export piece by piece; each piece ends with a line.
+  ///
+  /// - Parameter entity: only objects of this entity (not of its subentities).
+  /// - Throws: `SyncError` (`unknownElement`) for an entity that the model does not have, `StoreError`, and what `body`
+  ///   throws.
+  public static func write(
+    _ store: PersistentStore, entity name: String? = nil, to body: (Data) throws -> Void
+  ) throws {
+    let schema = SyncSchema(store.schema)
+    if let name, schema.entity(named: name) == nil {
+      throw SyncError(
+        .unknownElement, "The model has no entity \(name).",
+        suggestion: "Its entities: \(schema.entities.map(\.name).joined(separator: ", ")).")
+    }
+    try store.read { transaction in
+      for entity in schema.entities where name == nil || entity.name == name {
+        try write(entity, transaction, to: body)
+      }
+    }
+  }
+
+  /// The whole export. For a large store, use `write`.
+  public static func text(of store: PersistentStore) throws -> String {
+    var data = Data()
+    try write(store) { data.append($0) }
+    return String(decoding: data, as: UTF8.self)
+  }
+
+  /// The SHA-256 of the export, in hexadecimal, and how many objects it covers.
+  public static func digest(of store: PersistentStore) throws -> (digest: String, objects: Int) {
+    var hash = SHA256()
+    var objects = 0
+    try write(store) { piece in
+      hash.update(data: piece)
+      objects += piece.reduce(0) { $0 + ($1 == UInt8(ascii: "\n") ? 1 : 0) }
+    }
+    let digits = Array("0123456789abcdef")
+    var digest = ""
+    for byte in hash.finalize() {
+      digest.append(digits[Int(byte >> 4)])
+      digest.append(digits[Int(byte & 15)])
+    }
+    return (digest, objects)
+  }
+
+  /// Bytes: pieces are handed over at about this size.
+  private static let pieceBytes = 1 << 18
+
+  private static func write(
+    _ entity: SyncSchema.Entity, _ transaction: ReadTransaction, to body: (Data) throws -> Void
+  ) throws {
+    var objects: [(identity: UUID, key: ObjectKey)] = []
+    try transaction.forEachKey(of: entity) { key in
+      objects.append((try transaction.identity(of: key), key))
+    }
+    objects.sort { isOrderedBefore($0.identity, $1.identity) }
+    var json = JSONText()
+    for (identity, key) in objects {
+      guard let row = try transaction.row(key) else { continue }
+      try append(entity, identity, key, row.values, transaction, to: &json)
+      if json.bytes.count >= pieceBytes {
+        try body(Data(json.bytes))
+        json.removeAll()
+      }
+    }
+    if !json.bytes.isEmpty { try body(Data(json.bytes)) }
+  }
+
+  private static func append(
+    _ entity: SyncSchema.Entity, _ identity: UUID, _ key: ObjectKey, _ values: [PropertyValue],
+    _ transaction: ReadTransaction, to json: inout JSONText
+  ) throws {
+    json.raw("{\"entity\":")
+    json.string(entity.name)
+    json.raw(",\"id\":")
+    json.uuid(identity)
+    json.raw(",\"op\":\"insert\",\"set\":{")
+    var isFirst = true
+    for property in entity.properties {
+      var value = JSONText()
+      try append(property, of: key, values: values, transaction, to: &value)
+      if value.bytes == Array("null".utf8) || value.bytes == Array("[]".utf8) { continue }
+      if !isFirst { json.raw(",") }
+      isFirst = false
+      json.string(property.name)
+      json.raw(":")
+      json.append(value)
+    }
+    json.raw("}}\n")
+  }
+
+  /// Appends the value of one property.
+  static func append(
+    _ property: SyncSchema.Property, of key: ObjectKey, values: [PropertyValue],
+    _ transaction: ReadTransaction, to json: inout JSONText
+  ) throws {
+    guard case .elements(let relationship) = property.kind else {
+      return try json.value(values[property.slot]) { key, json in
+        json.uuid(try transaction.identity(of: key))
+      }
+    }
+    var identities = try transaction.toManyKeys(of: key, relationship).map {
+      try transaction.identity(of: $0)
+    }
+    if !relationship.isOrdered { identities.sort(by: isOrderedBefore) }
+    json.raw("[")
+    for (index, identity) in identities.enumerated() {
+      if index > 0 { json.raw(",") }
+      json.uuid(identity)
+    }
+    json.raw("]")
+  }
+
+  private static func isOrderedBefore(_ a: UUID, _ b: UUID) -> Bool {
+    withUnsafeBytes(of: a.uuid) { a in
+      withUnsafeBytes(of: b.uuid) { b in a.lexicographicallyPrecedes(b) }
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Collects the conflicts that an import settles, and writes them in its transaction.
+struct JournalDraft {
+  private let transaction: WriteTransaction
+  private var entries: [JournalEntry] = []
+
+  init(_ transaction: WriteTransaction) {
+    self.transaction = transaction
+  }
+
+  mutating func add(
+    _ conflict: PropertyConflict, _ settlement: Settlement, entity: SyncSchema.Entity,
+    property: SyncSchema.Property, key: ObjectKey, sequence: UInt64
+  ) throws {
+    let (kept, outcome): (PropertyValue, JournalEntry.Outcome) =
+      switch settlement {
+      case .same, .remote: (conflict.remote, .remote)
+      case .local: (conflict.local, .local)
+      case .combined(let value): (value, .combined)
+      }
+    entries.append(
+      JournalEntry(
+        number: 0, object: try transaction.identity(of: key), entity: entity.name,
+        property: property.name, policy: conflict.policy.text,
+        base: try conflict.base.map(text), local: try text(conflict.local),
+        remote: try text(conflict.remote), kept: try text(kept), outcome: outcome,
+        origin: conflict.remoteReplica, localTime: conflict.localTime,
+        remoteTime: conflict.remoteTime, transaction: 0, sequence: sequence,
+        explanation: Self.explain(conflict, outcome, property.name)))
+  }
+
+  /// A property value that a delete took, or that came for an object deleted here.
+  mutating func addDeleteConflict(
+    entity: SyncSchema.Entity, property: SyncSchema.Property?, key: ObjectKey,
+    local: PropertyValue?, remote: PropertyValue?, outcome: JournalEntry.Outcome,
+    localTime: HybridTime, side: RemoteSide, explanation: String
+  ) throws {
+    let kept = outcome == .local ? local : remote
+    entries.append(
+      JournalEntry(
+        number: 0, object: try transaction.identity(of: key), entity: entity.name,
+        property: property?.name, policy: entity.description.deletePolicy.rawValue, base: nil,
+        local: try local.map(text), remote: try remote.map(text), kept: try kept.map(text),
+        outcome: outcome, origin: side.origin, localTime: localTime, remoteTime: side.time,
+        transaction: 0, sequence: side.sequence, explanation: explanation))
+  }
+
+  mutating func addRevival(
+    entity: SyncSchema.Entity, key: ObjectKey, origin: UUID, sequence: UInt64
+  ) throws {
+    let side = RemoteSide(
+      value: .null, time: HybridTime(rawValue: 0), origin: origin, sequence: sequence)
+    try addDeleteConflict(
+      entity: entity, property: nil, key: key, local: nil, remote: nil, outcome: .remote,
+      localTime: HybridTime(rawValue: 0), side: side,
+      explanation: "Deleted here, edited by another replica: the edit wins, the object is back.")
+  }
+
+  /// Writes what was collected under the number of the import's transaction.
+  mutating func write(transaction number: Int64) throws {
+    for index in entries.indices { entries[index].transaction = number }
+    try Journal.append(entries, on: transaction.connection)
+    entries.removeAll()
+  }
+
+  private func text(_ value: PropertyValue) throws -> String {
+    var json = JSONText()
+    try json.value(value) { key, json in json.uuid(try transaction.identity(of: key)) }
+    return String(decoding: json.bytes, as: UTF8.self)
+  }
+
+  private static func explain(
+    _ conflict: PropertyConflict, _ outcome: JournalEntry.Outcome, _ property: String
+  ) -> String {
+    let rule = conflict.policy.text
+    return switch outcome {
+    case .local:
+      "\(property) was changed on both sides; by \(rule) this replica's value stands."
+    case .remote:
+      "\(property) was changed on both sides; by \(rule) the other replica's value stands."
+    case .combined:
+      "\(property) was changed on both sides; \(rule) made one value of both."
+    }
+  }
+}

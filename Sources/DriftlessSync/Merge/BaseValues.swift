@@ -1,0 +1,59 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Reads and writes `ZDL_BASE`: values as the zone knows them, kept while a property that needs them is pending.
+enum BaseValues {
+  static func value(
+    of key: ObjectKey, _ property: String, on connection: SQLiteConnection
+  ) throws -> PropertyValue? {
+    guard let bytes = try bytes(of: key, property, on: connection) else { return nil }
+    return try RowArchive.decodeValues(bytes).first
+  }
+
+  static func keys(
+    of key: ObjectKey, _ property: String, on connection: SQLiteConnection
+  ) throws -> [ObjectKey]? {
+    guard let bytes = try bytes(of: key, property, on: connection) else { return nil }
+    return try RowArchive.decodeKeys(bytes)
+  }
+
+  static func replace(
+    _ key: ObjectKey, _ property: String, with value: PropertyValue, on connection: SQLiteConnection
+  ) throws {
+    try replace(key, property, with: RowArchive.encode([value]), on: connection)
+  }
+
+  static func replace(
+    _ key: ObjectKey, _ property: String, with keys: [ObjectKey], on connection: SQLiteConnection
+  ) throws {
+    try replace(key, property, with: RowArchive.encode(keys), on: connection)
+  }
+
+  static func drop(
+    _ key: ObjectKey, _ property: String, on connection: SQLiteConnection
+  ) throws {
+    try connection.perform(
+      "DELETE FROM ZDL_BASE WHERE entity = ? AND key = ? AND property = ?",
+      [.integer(Int64(key.entity)), .integer(key.key), .text(property)])
+  }
+
+  private static func bytes(
+    of key: ObjectKey, _ property: String, on connection: SQLiteConnection
+  ) throws -> Data? {
+    var data: Data?
+    try connection.forEachRow(
+      "SELECT value FROM ZDL_BASE WHERE entity = ? AND key = ? AND property = ?",
+      [.integer(Int64(key.entity)), .integer(key.key), .text(property)]
+    ) { data = $0.data(0) }
+    return data
+  }
+
+  private static func replace(
+    _ key: ObjectKey, _ property: String, with bytes: Data, on connection: SQLiteConnection
+  ) throws {
+    try connection.perform(
+      "INSERT OR REPLACE INTO ZDL_BASE(entity, key, property, value) VALUES (?, ?, ?, ?)",
+      [.integer(Int64(key.entity)), .integer(key.key), .text(property), .blob(bytes)])
+  }
+}

@@ -1,0 +1,69 @@
+package import Driftless
+
+/// Everything that this replica changed and the zone has not acknowledged, by object.
+///
+/// It is a function of the store: local history after the acknowledged transaction, and for an object that an import
+/// touched while it was pending, the state that the import left (`ZDL_PENDING`) plus local history after that.
+package struct PendingSet: Sendable {
+  package var objects: [ObjectKey: PendingObject] = [:]
+  /// History is taken in up to here.
+  package var through: Int64
+
+  package init(through: Int64 = 0) {
+    self.through = through
+  }
+
+  package var isEmpty: Bool { objects.isEmpty }
+
+  package subscript(key: ObjectKey) -> PendingObject? { objects[key] }
+
+  /// Replaces the state of an object; an empty one is forgotten.
+  package mutating func update(_ key: ObjectKey, _ change: (inout PendingObject) -> Void) {
+    var object = objects[key] ?? PendingObject()
+    change(&object)
+    objects[key] = object.isEmpty ? nil : object
+  }
+
+  package mutating func acknowledge(through transaction: Int64) {
+    for key in Array(objects.keys) {
+      update(key) { $0.acknowledge(through: transaction) }
+    }
+  }
+
+  /// What a push of history up to `transaction` carries.
+  package func window(through transaction: Int64) -> [ObjectKey: PendingObject] {
+    guard objects.values.contains(where: { $0.lastTransaction > transaction }) else {
+      return objects
+    }
+    var window: [ObjectKey: PendingObject] = [:]
+    for (key, object) in objects {
+      var early = object
+      early.edits.removeAll { $0.transaction > transaction }
+      if early.whole != .none, early.wholeTransaction > transaction {
+        // The whole object belongs to a later push, and its properties with it.
+        continue
+      }
+      if !early.isEmpty { window[key] = early }
+    }
+    return window
+  }
+
+  /// The last transaction of the longest stretch of history that has at most `objectsMax` objects; at least one
+  /// transaction.
+  package func cut(objectsMax: Int) -> Int64 {
+    guard objects.count > objectsMax else { return through }
+    var counts: [Int64: Int] = [:]
+    for object in objects.values {
+      let first = object.whole == .none ? object.edits.first?.transaction : object.wholeTransaction
+      counts[first ?? 0, default: 0] += 1
+    }
+    var total = 0
+    var last: Int64 = 0
+    for (transaction, count) in counts.sorted(by: { $0.key < $1.key }) {
+      if total > 0, total + count > objectsMax { break }
+      total += count
+      last = transaction
+    }
+    return last
+  }
+}

@@ -1,0 +1,65 @@
+import Driftless
+import DriftlessProtocol
+import Foundation
+
+/// One change set while it is applied: its names and objects as this store knows them.
+struct FrameContext {
+  let changeSet: ChangeSet
+  let sequence: UInt64
+  var table: ObjectTable
+  /// Entities and properties ("Entity.property") that this model does not have.
+  var unknown: Set<String> = []
+  private let entities: [SyncSchema.Entity?]
+
+  init(_ changeSet: ChangeSet, sequence: UInt64, schema: SyncSchema) {
+    self.changeSet = changeSet
+    self.sequence = sequence
+    entities = changeSet.index.entities.map { schema.entity(named: $0.name) }
+    table = ObjectTable(
+      capacity: changeSet.index.knownNumbers.count + changeSet.index.newObjectCount)
+  }
+
+  var origin: UUID { changeSet.header.replica }
+
+  func entity(_ index: Int) -> SyncSchema.Entity? {
+    entities.indices.contains(index) ? entities[index] : nil
+  }
+
+  mutating func noteUnknownEntity(_ index: Int) {
+    guard changeSet.index.entities.indices.contains(index) else { return }
+    unknown.insert(changeSet.index.entities[index].name)
+  }
+
+  /// The columns of a group with the properties that they belong to; unknown ones are noted and left out.
+  mutating func readers(
+    _ group: ChangeSetIndex.Group, entity: SyncSchema.Entity, columns: ArraySlice<Column>
+  ) -> [PropertyReader] {
+    let names = changeSet.index.entities[group.entity]
+    var readers: [PropertyReader] = []
+    for (index, column) in zip(group.properties, columns) {
+      guard names.properties.indices.contains(index) else { continue }
+      let name = names.properties[index]
+      if let property = entity.property(named: name),
+        let reader = PropertyReader(property: property, column: column)
+      {
+        readers.append(reader)
+      } else {
+        unknown.insert("\(names.name).\(name)")
+      }
+    }
+    return readers
+  }
+
+  /// When the change of a group's row was made.
+  func time(_ group: ChangeSetIndex.Group, row: Int) -> HybridTime {
+    var first = 0
+    for run in group.transactionRuns {
+      first += run.count
+      guard row < first else { continue }
+      let transactions = changeSet.index.transactions
+      guard transactions.indices.contains(run.transaction) else { break }
+      return HybridTime(rawValue: transactions[run.transaction].hybridTime)
+    }
+    return HybridTime(rawValue: 0)
+  }
+}

@@ -1,0 +1,99 @@
+import Driftless
+import DriftlessProtocol
+import Foundation
+
+/// The remote side of a conflict.
+struct RemoteSide {
+  var value: PropertyValue
+  var time: HybridTime
+  var origin: UUID
+  var sequence: UInt64
+}
+
+extension PageApplier {
+  /// Settles a conflict over one property, journals it, and says what to write; nil leaves the row as it is.
+  func settle(
+    _ entity: SyncSchema.Entity, _ property: SyncSchema.Property, of key: ObjectKey,
+    local: PropertyValue, localTransaction: Int64, remote: RemoteSide, isInsert: Bool
+  ) throws -> PropertyValue? {
+    // Two creations of one object share no base.
+    let base = isInsert ? nil : try baseValue(of: key, property)
+    let conflict = PropertyConflict(
+      policy: property.policy, base: base, local: local, remote: remote.value,
+      localTime: try transaction.hybridTime(of: localTransaction), remoteTime: remote.time,
+      localReplica: replica, remoteReplica: remote.origin)
+    let settlement = MergeTable.settle(conflict) { name, conflict in
+      customValue(name, conflict, entity, property, of: key)
+    }
+    let mask = PropertyMask([property.slot])
+    let written: PropertyValue?
+    switch settlement {
+    case .same:
+      setPending(key) { $0.clear(mask) }
+      try dropBase(of: key, property)
+      return nil
+    case .remote:
+      setPending(key) { $0.clear(mask) }
+      try dropBase(of: key, property)
+      written = remote.value
+    case .local:
+      // The merge changes nothing of what is pending, but the zone's value is the base from now on.
+      touched.insert(key)
+      try replaceBase(of: key, property, with: remote.value)
+      written = nil
+    case .combined(let value):
+      if value == remote.value {
+        setPending(key) { $0.clear(mask) }
+        try dropBase(of: key, property)
+      } else {
+        touched.insert(key)
+        try replaceBase(of: key, property, with: remote.value)
+      }
+      written = value
+    }
+    try journal.add(
+      conflict, settlement, entity: entity, property: property, key: key,
+      sequence: remote.sequence)
+    report.conflicts += 1
+    return written
+  }
+
+  private func customValue(
+    _ name: String, _ conflict: PropertyConflict, _ entity: SyncSchema.Entity,
+    _ property: SyncSchema.Property, of key: ObjectKey
+  ) -> PropertyValue? {
+    guard let policy = options.customPolicies[name],
+      let identity = try? transaction.identity(of: key)
+    else { return nil }
+    return policy(
+      SyncOptions.Conflict(
+        entity: entity.name, property: property.name, identity: identity, base: conflict.base,
+        local: conflict.local, remote: conflict.remote, localTime: conflict.localTime,
+        remoteTime: conflict.remoteTime))
+  }
+
+  /// The values of a row, by slot.
+  func currentValues(of key: ObjectKey) throws -> [PropertyValue] {
+    guard let row = try transaction.row(key) else {
+      throw SyncError.damaged("object \(key.key) of entity number \(key.entity)")
+    }
+    return row.values
+  }
+
+  func baseValue(of key: ObjectKey, _ property: SyncSchema.Property) throws -> PropertyValue? {
+    guard property.needsBase else { return nil }
+    return try BaseValues.value(of: key, property.name, on: transaction.connection)
+  }
+
+  private func dropBase(of key: ObjectKey, _ property: SyncSchema.Property) throws {
+    guard property.needsBase else { return }
+    try BaseValues.drop(key, property.name, on: transaction.connection)
+  }
+
+  private func replaceBase(
+    of key: ObjectKey, _ property: SyncSchema.Property, with value: PropertyValue
+  ) throws {
+    guard property.needsBase else { return }
+    try BaseValues.replace(key, property.name, with: value, on: transaction.connection)
+  }
+}

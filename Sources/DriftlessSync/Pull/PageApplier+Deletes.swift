@@ -1,0 +1,158 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+extension PageApplier {
+  func applyDeletes(
+    _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ frame: inout FrameContext
+  ) throws {
+    var row = 0
+    for index in group.objects {
+      defer { row += 1 }
+      guard let entry = try life(of: index, in: &frame) else { continue }
+      let key = ObjectKey(entity: entity.number, key: entry.key.key)
+      let side = RemoteSide(
+        value: .null, time: frame.time(group, row: row), origin: frame.origin,
+        sequence: frame.sequence)
+      let policy = entity.description.deletePolicy
+      switch DeleteTable.settle(local: pendingSide(of: key), remote: .delete, policy: policy) {
+      case .deleteHere:
+        guard entry.life == .alive else { continue }
+        if pending[key] != nil { try journalLostEdits(entity, key, side) }
+        try deleteHere(entity, key)
+        frame.table.setLife(.dead, key: key, at: index)
+        report.deleted += 1
+      case .keepAndRevive:
+        try journalKeptEdit(entity, key, side)
+        setPending(key) { object in
+          object.whole = .revive
+          object.wholeTransaction = object.lastTransaction
+        }
+      case .bothDeleted:
+        setPending(key) { $0 = PendingObject() }
+        frame.table.setLife(.dead, key: key, at: index)
+      case .apply, .keepDeleted, .bringBack:
+        // The table gives these for a remote edit only.
+        continue
+      }
+    }
+  }
+
+  func applyRevivals(
+    _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
+    _ frame: inout FrameContext
+  ) throws {
+    var row = 0
+    for index in group.objects {
+      defer { row += 1 }
+      guard let entry = try life(of: index, in: &frame) else { continue }
+      let key = ObjectKey(entity: entity.number, key: entry.key.key)
+      let policy = entity.description.deletePolicy
+      switch DeleteTable.settle(local: pendingSide(of: key), remote: .revive, policy: policy) {
+      case .apply:
+        if entry.life == .dead {
+          try insertAgain(entity, key, readers, row: row, index: index, &frame)
+          continue
+        }
+        // Alive here although the zone had deleted it: this replica wanted to revive it as well.
+        setPending(key) { object in
+          if object.whole == .revive {
+            object.whole = .none
+            object.wholeTransaction = 0
+          }
+        }
+        try mergeUpdate(entity, key, readers, group, row: row, isInsert: false, &frame)
+      case .keepDeleted:
+        try journalKeptDelete(entity, key, readers, group, row: row, &frame)
+      case .bringBack:
+        setPending(key) { $0 = PendingObject() }
+        try insertAgain(entity, key, readers, row: row, index: index, &frame)
+        try journal.addRevival(
+          entity: entity, key: key, origin: frame.origin, sequence: frame.sequence)
+      case .deleteHere, .keepAndRevive, .bothDeleted:
+        // The table gives these for a remote delete only.
+        continue
+      }
+    }
+  }
+
+  /// Deletes a row because the log says so. What refers to it reads as null from now on, and is not pending by that.
+  private func deleteHere(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws {
+    try cutReferences(to: key, entity)
+    if pending[key] != nil { setPending(key) { $0 = PendingObject() } }
+    try transaction.connection.perform(
+      "DELETE FROM ZDL_BASE WHERE entity = ? AND key = ?",
+      [.integer(Int64(key.entity)), .integer(key.key)])
+    try transaction.delete(key, expectedVersion: nil)
+  }
+
+  /// Sets every reference to the object to null and remembers it as dangling.
+  private func cutReferences(to target: ObjectKey, _ entity: SyncSchema.Entity) throws {
+    let root = schema.root(of: target)
+    for referrer in schema.referrers(of: entity) {
+      for source in try transaction.keys(referring: referrer.relationship, to: target)
+      where source != target {
+        try dangling.add(
+          DanglingReferences.Source(key: source, property: referrer.property.name), root: root,
+          target: target.key)
+        var values = try currentValues(of: source)
+        values[referrer.property.slot] = .null
+        try transaction.update(
+          source, PropertyMask([referrer.property.slot]), values: values, expectedVersion: nil)
+      }
+    }
+    for holder in schema.holders(of: entity) {
+      for source in try transaction.sources(holding: target, in: holder.relationship) {
+        try dangling.add(
+          DanglingReferences.Source(key: source, property: holder.relationship.name), root: root,
+          target: target.key)
+        try transaction.removePairs(holder.relationship, source, [target])
+      }
+    }
+    for property in entity.properties {
+      guard case .elements(let relationship) = property.kind else { continue }
+      let elements = try transaction.toManyKeys(of: target, relationship)
+      try transaction.removePairs(relationship, target, elements)
+    }
+  }
+
+  /// Brings back an object that was deleted here: an edit of another replica wins.
+  func bringBack(
+    _ entity: SyncSchema.Entity, _ key: ObjectKey, index: Int, _ frame: inout FrameContext
+  ) throws {
+    guard var values = try transaction.grave(of: key) else {
+      throw SyncError.damaged("the deleted object \(key.key) of \(entity.name)")
+    }
+    for property in entity.properties {
+      guard case .toOne = property.kind, case .reference(let target) = values[property.slot],
+        try transaction.concreteKey(root: target) == nil
+      else { continue }
+      values[property.slot] = .null
+      try dangling.add(
+        DanglingReferences.Source(key: key, property: property.name),
+        root: schema.root(of: target), target: target.key)
+    }
+    setPending(key) { object in
+      object.whole = .none
+      object.wholeTransaction = 0
+    }
+    try transaction.insert(entity.description, key.key, values: values)
+    for property in entity.properties {
+      guard case .elements(let relationship) = property.kind,
+        let base = try BaseValues.keys(of: key, property.name, on: transaction.connection)
+      else { continue }
+      var alive: [ObjectKey] = []
+      for element in base where try transaction.concreteKey(root: element) != nil {
+        alive.append(element)
+      }
+      try transaction.addPairs(relationship, key, alive)
+      try BaseValues.drop(key, property.name, on: transaction.connection)
+    }
+    frame.table.setLife(.alive, key: key, at: index)
+    report.inserted += 1
+    report.conflicts += 1
+    try journal.addRevival(entity: entity, key: key, origin: frame.origin, sequence: frame.sequence)
+    try restoreReferences(to: key)
+  }
+}

@@ -1,0 +1,138 @@
+import Driftless
+import DriftlessProtocol
+import Foundation
+
+extension PageApplier {
+  /// Inserts the group's objects; one whose identity is here already merges as an update.
+  func applyInserts(
+    _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
+    _ frame: inout FrameContext
+  ) throws {
+    var values = [PropertyValue](repeating: .null, count: entity.description.layout.slots.count)
+    let (single, elements) = PropertyReader.split(readers)
+    var row = 0
+    for index in group.objects {
+      defer { row += 1 }
+      guard let entry = frame.table.entry(index) else { continue }
+      if entry.existed {
+        try mergeInsert(group, entity, readers, row: row, index: index, &frame)
+        continue
+      }
+      for reader in single {
+        values[reader.property.slot] = try read(
+          reader, row: row, of: entry.key, isNew: true, &frame)
+      }
+      try transaction.insert(entity.description, entry.key.key, values: values)
+      report.inserted += 1
+      for reader in elements {
+        let change = try elementChange(reader, row: row, of: entry.key, &frame)
+        try transaction.addPairs(change.relationship, entry.key, change.adds)
+      }
+    }
+  }
+
+  /// One value of a column; references become keys of this store, in place of what they referred to.
+  func read(
+    _ reader: PropertyReader, row: Int, of key: ObjectKey, isNew: Bool = false,
+    _ frame: inout FrameContext
+  ) throws -> PropertyValue {
+    guard case .toOne = reader.property.kind else { return reader.value(row) }
+    let source = DanglingReferences.Source(key: key, property: reader.property.name)
+    if !isNew { try dangling.removeAll(of: source) }
+    return try value(ofReference: reader.reference(row), from: source, in: &frame)
+  }
+
+  /// An insert of an identity that is here already: two replicas imported one external key, or a zone offers anew.
+  private func mergeInsert(
+    _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
+    row: Int, index: Int, _ frame: inout FrameContext
+  ) throws {
+    guard let entry = try life(of: index, in: &frame) else { return }
+    if entry.life == .dead {
+      // Made and deleted here before the zone ever heard of it: the other replica's object is another one.
+      let key = ObjectKey(entity: entity.number, key: entry.key.key)
+      if pending[key] != nil { setPending(key) { $0 = PendingObject() } }
+      try insertAgain(entity, key, readers, row: row, index: index, &frame)
+      return
+    }
+    if pending[entry.key] != nil {
+      let nulls = try nullProperties(of: entry.key, entity, except: readers)
+      setPending(entry.key) { object in
+        if object.whole == .insert {
+          object.whole = .none
+          object.wholeTransaction = 0
+        }
+        // The other replica's null against this one's is no difference.
+        object.clear(nulls)
+      }
+    }
+    try mergeUpdate(
+      entity, entry.key, readers, group, row: row, isInsert: true, &frame)
+  }
+
+  /// Properties that are null or empty here and that the insert did not name: both sides say the same.
+  private func nullProperties(
+    of key: ObjectKey, _ entity: SyncSchema.Entity, except readers: [PropertyReader]
+  ) throws -> PropertyMask {
+    var named = PropertyMask()
+    for reader in readers { named.insert(reader.property.slot) }
+    var nulls = PropertyMask()
+    let values = try currentValues(of: key)
+    for property in entity.properties where !named.contains(property.slot) {
+      if case .elements(let relationship) = property.kind {
+        if try transaction.toManyKeys(of: key, relationship).isEmpty {
+          nulls.insert(property.slot)
+        }
+      } else if values[property.slot].isNull {
+        nulls.insert(property.slot)
+      }
+    }
+    return nulls
+  }
+
+  /// Gives a dead key its row again, with the values of the wire, and the references to it.
+  func insertAgain(
+    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ readers: [PropertyReader], row: Int,
+    index: Int, _ frame: inout FrameContext
+  ) throws {
+    var values = [PropertyValue](repeating: .null, count: entity.description.layout.slots.count)
+    let (single, elements) = PropertyReader.split(readers)
+    for reader in single {
+      values[reader.property.slot] = try read(reader, row: row, of: key, &frame)
+    }
+    try transaction.insert(entity.description, key.key, values: values)
+    frame.table.setLife(.alive, key: key, at: index)
+    report.inserted += 1
+    for reader in elements {
+      let change = try elementChange(reader, row: row, of: key, &frame)
+      try transaction.addPairs(change.relationship, key, change.adds)
+    }
+    try restoreReferences(to: key)
+  }
+
+  /// Points what referred to the object at it again, unless it has another value by now.
+  func restoreReferences(to target: ObjectKey) throws {
+    for source in try dangling.take(root: schema.root(of: target), target: target.key) {
+      guard let entity = schema.entity(numbered: source.key.entity),
+        let property = entity.property(named: source.property),
+        pending[source.key]?.transaction(of: property.slot) == nil,
+        try transaction.concreteKey(root: source.key) != nil
+      else { continue }
+      if case .elements(let relationship) = property.kind {
+        try transaction.addPairs(relationship, source.key, [target])
+      } else {
+        var values = try currentValues(of: source.key)
+        guard values[property.slot].isNull else { continue }
+        values[property.slot] = .reference(target)
+        try transaction.update(
+          source.key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
+      }
+      report.updated += 1
+    }
+  }
+
+  func setPending(_ key: ObjectKey, _ change: (inout PendingObject) -> Void) {
+    pending.update(key, change)
+    touched.insert(key)
+  }
+}

@@ -1,0 +1,106 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+extension PageApplier {
+  /// Finds or makes a key for every object that the change set names, and gives the new ones their numbers.
+  func makeTable(_ frame: inout FrameContext, firstNumber: UInt64) throws {
+    var number = firstNumber
+    for run in frame.changeSet.index.newObjects {
+      try addNewObjects(run, firstNumber: number, to: &frame)
+      number &+= UInt64(run.count)
+    }
+    directory.refresh()
+    for known in frame.changeSet.index.knownNumbers {
+      frame.table.append(
+        try directory.key(ofNumber: known).map {
+          ObjectTable.Entry(key: $0, life: .unknown, existed: true)
+        })
+    }
+  }
+
+  func addNewObjects(
+    _ run: ChangeSetIndex.NewObjects, firstNumber: UInt64, to frame: inout FrameContext
+  ) throws {
+    guard let entity = frame.entity(run.entity) else {
+      frame.noteUnknownEntity(run.entity)
+      for _ in 0..<run.count { frame.table.append(nil) }
+      return
+    }
+    if case .range(let first, let count) = run.identities, try !mayExist(first, count) {
+      try addRange(first, count, entity, firstNumber: firstNumber, to: &frame)
+      return
+    }
+    for offset in 0..<run.count {
+      let identity = run.identities[offset]
+      let number = firstNumber &+ UInt64(offset)
+      if let key = try transaction.key(of: identity) {
+        try transaction.assignNumbers(
+          root: entity.rootNumber, firstKey: key.key, count: 1, firstNumber: number)
+        frame.table.append(ObjectTable.Entry(key: key, life: .unknown, existed: true))
+        continue
+      }
+      let key = try transaction.allocateKeys(entity.description, count: 1).lowerBound
+      try transaction.assignIdentities(
+        root: entity.rootNumber, firstKey: key, count: 1, firstIdentity: identity,
+        firstNumber: number)
+      frame.table.append(
+        ObjectTable.Entry(
+          key: ObjectKey(entity: entity.number, key: key), life: .alive, existed: false))
+    }
+  }
+
+  /// The common case: identities that follow each other become keys that follow each other, one row of identity.
+  private func addRange(
+    _ identity: UUID, _ count: Int, _ entity: SyncSchema.Entity, firstNumber: UInt64,
+    to frame: inout FrameContext
+  ) throws {
+    guard count > 0 else { return }
+    let keys = try transaction.allocateKeys(entity.description, count: count)
+    try transaction.assignIdentities(
+      root: entity.rootNumber, firstKey: keys.lowerBound, count: Int64(count),
+      firstIdentity: identity, firstNumber: firstNumber)
+    for key in keys {
+      frame.table.append(
+        ObjectTable.Entry(
+          key: ObjectKey(entity: entity.number, key: key), life: .alive, existed: false))
+    }
+  }
+
+  /// Whether some identity of a run may be known here already: a query on both ends of the run.
+  private func mayExist(_ first: UUID, _ count: Int) throws -> Bool {
+    guard count > 0 else { return false }
+    // Identities that this store minted have no row until they are numbered.
+    if try transaction.key(of: first) != nil { return true }
+    let last = first.offset(by: UInt64(count - 1))
+    if try transaction.key(of: last) != nil { return true }
+    return try transaction.connection.number(
+      "SELECT EXISTS (SELECT 1 FROM ZDL_IDENTITY WHERE identity BETWEEN ? AND ?)",
+      [.uuid(first), .uuid(last)]) != 0
+  }
+
+  /// Whether the object has a row here, and of which entity; asked once an object.
+  func life(of index: Int, in frame: inout FrameContext) throws -> ObjectTable.Entry? {
+    guard var entry = frame.table.entry(index) else { return nil }
+    guard entry.life == .unknown else { return entry }
+    if let key = try transaction.concreteKey(root: entry.key) {
+      entry.key = key
+      entry.life = .alive
+    } else {
+      entry.life = .dead
+    }
+    frame.table.setLife(entry.life, key: entry.key, at: index)
+    return entry
+  }
+
+  /// A reference of the wire as a value here. One to a deleted object is null, and remembered.
+  func value(
+    ofReference index: Int?, from source: DanglingReferences.Source, in frame: inout FrameContext
+  ) throws -> PropertyValue {
+    guard let index, let entry = try life(of: index, in: &frame) else { return .null }
+    if entry.life == .alive { return .reference(entry.key) }
+    try dangling.add(source, root: schema.root(of: entry.key), target: entry.key.key)
+    return .null
+  }
+}

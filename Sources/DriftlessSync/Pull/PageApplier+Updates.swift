@@ -1,0 +1,102 @@
+import Driftless
+import DriftlessProtocol
+import Foundation
+
+extension PageApplier {
+  func applyUpdates(
+    _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
+    _ frame: inout FrameContext
+  ) throws {
+    var values = [PropertyValue](repeating: .null, count: entity.description.layout.slots.count)
+    let (single, elements) = PropertyReader.split(readers)
+    var mask = PropertyMask()
+    for reader in single { mask.insert(reader.property.slot) }
+    var row = 0
+    for index in group.objects {
+      defer { row += 1 }
+      guard let entry = try life(of: index, in: &frame) else { continue }
+      if entry.life == .dead || (!pending.isEmpty && pending[entry.key] != nil) {
+        try applyUpdate(entity, entry, readers, group, row: row, index: index, &frame)
+        continue
+      }
+      if !mask.isEmpty {
+        for reader in single {
+          values[reader.property.slot] = try read(reader, row: row, of: entry.key, &frame)
+        }
+        try transaction.update(entry.key, mask, values: values, expectedVersion: nil)
+      }
+      for reader in elements {
+        let change = try elementChange(reader, row: row, of: entry.key, &frame)
+        try apply(change, to: entry.key)
+      }
+      report.updated += 1
+    }
+  }
+
+  /// An update of an object that is pending, or deleted here.
+  private func applyUpdate(
+    _ entity: SyncSchema.Entity, _ entry: ObjectTable.Entry, _ readers: [PropertyReader],
+    _ group: ChangeSetIndex.Group, row: Int, index: Int, _ frame: inout FrameContext
+  ) throws {
+    let key = ObjectKey(entity: entity.number, key: entry.key.key)
+    let local = pendingSide(of: key)
+    let policy = entity.description.deletePolicy
+    switch DeleteTable.settle(local: local, remote: .edit, policy: policy) {
+    case .apply:
+      // Without a row and without a pending delete there is nothing to update: the object is gone for good.
+      guard entry.life == .alive else { return }
+      try mergeUpdate(entity, key, readers, group, row: row, isInsert: false, &frame)
+    case .keepDeleted:
+      try journalKeptDelete(entity, key, readers, group, row: row, &frame)
+    case .bringBack:
+      try bringBack(entity, key, index: index, &frame)
+      try mergeUpdate(entity, key, readers, group, row: row, isInsert: false, &frame)
+    case .deleteHere, .keepAndRevive, .bothDeleted:
+      // The table gives these for a remote delete only.
+      return
+    }
+  }
+
+  /// What this replica did to an object and has not pushed.
+  func pendingSide(of key: ObjectKey) -> DeleteTable.Local {
+    guard let object = pending[key] else { return .nothing }
+    return object.whole == .delete ? .delete : .edit
+  }
+
+  /// Merges the remote values of one row, property by property.
+  func mergeUpdate(
+    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ readers: [PropertyReader],
+    _ group: ChangeSetIndex.Group, row: Int, isInsert: Bool, _ frame: inout FrameContext
+  ) throws {
+    var values = try currentValues(of: key)
+    var written = PropertyMask()
+    for reader in readers {
+      let slot = reader.property.slot
+      if case .elements = reader.property.kind {
+        let change = try elementChange(reader, row: row, of: key, &frame)
+        try merge(change, reader.property, of: key)
+        continue
+      }
+      let remote = try read(reader, row: row, of: key, &frame)
+      guard let localTransaction = pending[key]?.transaction(of: slot) else {
+        values[slot] = remote
+        written.insert(slot)
+        continue
+      }
+      let side = RemoteSide(
+        value: remote, time: frame.time(group, row: row), origin: frame.origin,
+        sequence: frame.sequence)
+      if let value = try settle(
+        entity, reader.property, of: key, local: values[slot],
+        localTransaction: localTransaction, remote: side, isInsert: isInsert)
+      {
+        values[slot] = value
+        written.insert(slot)
+      }
+    }
+    if !written.isEmpty {
+      try transaction.update(key, written, values: values, expectedVersion: nil)
+      report.updated += 1
+    }
+  }
+}

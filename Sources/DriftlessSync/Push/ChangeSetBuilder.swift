@@ -1,0 +1,204 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// Makes the change set of a window of pending history: object table, transactions, groups, columns, bytes.
+struct ChangeSetBuilder {
+  struct Built {
+    var frame: Data
+    var runs: [Outbox.Run]
+    var objects: Int
+    var properties: Int
+  }
+
+  private let transaction: ReadTransaction
+  private let schema: SyncSchema
+  private var directory: ObjectDirectory
+  private var newPlaces: [ObjectKey: Int32] = [:]
+  private var knownPlaces: [UInt64: Int32] = [:]
+  private var index = ChangeSetIndex()
+  private var runs: [Outbox.Run] = []
+
+  init(_ transaction: ReadTransaction, schema: SyncSchema) {
+    self.transaction = transaction
+    self.schema = schema
+    directory = ObjectDirectory(transaction.connection)
+  }
+
+  /// Nil when the window holds nothing that the zone needs to hear: what was made in it was deleted in it as well.
+  mutating func build(
+    _ window: [ObjectKey: PendingObject], header: ChangeSetHeader
+  ) throws -> Built? {
+    var reader = PendingReader(transaction, schema: schema)
+    let drafts = try reader.read(window)
+    guard drafts.contains(where: { !$0.keys.isEmpty }) else { return nil }
+    try placeNewObjects(reader.newKeys)
+    try placeKnownObjects(drafts)
+    let entities = placeEntities(drafts)
+    let transactions = try placeTransactions(drafts)
+    var columns: [Column] = []
+    for draft in drafts where !draft.keys.isEmpty {
+      try add(draft, entities: entities, transactions: transactions, columns: &columns)
+    }
+    let changeSet = ChangeSet(header: header, index: index, columns: columns)
+    return Built(
+      frame: try ChangeSetEncoder().encode(changeSet), runs: runs, objects: reader.objects,
+      properties: reader.properties)
+  }
+
+  // MARK: Objects
+
+  /// New objects come first, by entity and key, so that minted identities are ranges.
+  private mutating func placeNewObjects(_ keys: [ObjectKey]) throws {
+    for key in keys {
+      newPlaces[rooted(key)] = Int32(newPlaces.count)
+      if var run = runs.last, run.entity == key.entity, run.first &+ run.count == key.key {
+        run.count += 1
+        runs[runs.count - 1] = run
+      } else {
+        runs.append(Outbox.Run(entity: key.entity, first: key.key, count: 1))
+      }
+    }
+  }
+
+  /// Then what the zone knows, by number: what is changed, and what is referred to.
+  private mutating func placeKnownObjects(_ drafts: [ChangeDraft]) throws {
+    var numbers: Set<UInt64> = []
+    func note(_ key: ObjectKey) throws {
+      guard newPlaces[rooted(key)] == nil, let number = try number(of: key) else { return }
+      numbers.insert(number)
+    }
+    for draft in drafts {
+      if draft.kind != .insert { for key in draft.keys { try note(key) } }
+      for (property, column) in zip(draft.properties, draft.columns) {
+        if case .attribute = property.kind { continue }
+        for cell in column {
+          switch cell {
+          case .value(.reference(let key)): try note(key)
+          case .value: continue
+          case .elements(let elements):
+            for key in elements.adds { try note(key) }
+            for key in elements.removes { try note(key) }
+          }
+        }
+      }
+    }
+    index.knownNumbers = numbers.sorted()
+    for (place, number) in index.knownNumbers.enumerated() {
+      knownPlaces[number] = Int32(newPlaces.count + place)
+    }
+  }
+
+  private func rooted(_ key: ObjectKey) -> ObjectKey {
+    ObjectKey(entity: schema.root(of: key), key: key.key)
+  }
+
+  private mutating func number(of key: ObjectKey) throws -> UInt64? {
+    try directory.number(root: schema.root(of: key), key: key.key)
+  }
+
+  /// The index of an object in the object table. An object that is in a later window, or in none, has no place.
+  private mutating func place(of key: ObjectKey) -> Int32? {
+    if let place = newPlaces[rooted(key)] { return place }
+    // The number was found before, when the object was placed.
+    guard let number = try? number(of: key) else { return nil }
+    return knownPlaces[number]
+  }
+
+  // MARK: Names, transactions, groups
+
+  private mutating func placeEntities(_ drafts: [ChangeDraft]) -> [String: Int] {
+    var places: [String: Int] = [:]
+    for draft in drafts where !draft.keys.isEmpty && places[draft.entity.name] == nil {
+      places[draft.entity.name] = index.entities.count
+      index.entities.append(
+        ChangeSetIndex.Entity(
+          name: draft.entity.name, properties: draft.entity.properties.map(\.name)))
+    }
+    return places
+  }
+
+  private mutating func placeTransactions(_ drafts: [ChangeDraft]) throws -> [Int64: Int] {
+    var numbers: Set<Int64> = []
+    for draft in drafts { numbers.formUnion(draft.transactions) }
+    var places: [Int64: Int] = [:]
+    for number in numbers.sorted() {
+      let info = try transaction.transactionHeader(number)
+      places[number] = index.transactions.count
+      index.transactions.append(
+        ChangeSetIndex.Transaction(
+          hybridTime: info.hybridTime.rawValue, author: info.author,
+          contextName: info.contextName))
+    }
+    return places
+  }
+
+  private mutating func add(
+    _ draft: ChangeDraft, entities: [String: Int], transactions: [Int64: Int],
+    columns: inout [Column]
+  ) throws {
+    var places: [Int] = []
+    places.reserveCapacity(draft.keys.count)
+    for key in draft.keys { places.append(Int(place(of: key) ?? -1)) }
+    let draft = draft.sorted(by: places)
+    let entity = entities[draft.entity.name] ?? 0
+    let names = draft.entity.properties.map(\.name)
+    index.groups.append(
+      ChangeSetIndex.Group(
+        kind: draft.kind, entity: entity,
+        properties: draft.properties.compactMap { names.firstIndex(of: $0.name) },
+        objects: ObjectIndexes(places.sorted().map { Int32(clamping: $0) }),
+        transactionRuns: Self.runs(draft.transactions.map { transactions[$0] ?? 0 })))
+    if draft.kind == .insert { try addNewObjects(draft, entity: entity) }
+    for (property, cells) in zip(draft.properties, draft.columns) {
+      columns.append(ColumnWriter.column(property, cells) { place(of: $0) })
+    }
+  }
+
+  private static func runs(_ transactions: [Int]) -> [ChangeSetIndex.Group.TransactionRun] {
+    var runs: [ChangeSetIndex.Group.TransactionRun] = []
+    for transaction in transactions {
+      if runs.last?.transaction == transaction {
+        runs[runs.count - 1].count += 1
+      } else {
+        runs.append(.init(transaction: transaction, count: 1))
+      }
+    }
+    return runs
+  }
+
+  /// The identities of an insert group's objects: ranges where they follow each other, else lists.
+  private mutating func addNewObjects(_ draft: ChangeDraft, entity: Int) throws {
+    var listed: [UUID] = []
+    var range: (first: UUID, count: Int)?
+    func flush(_ index: inout ChangeSetIndex) {
+      if let run = range {
+        index.newObjects.append(
+          .init(entity: entity, identities: .range(first: run.first, count: run.count)))
+      }
+      if !listed.isEmpty {
+        index.newObjects.append(.init(entity: entity, identities: .listed(listed)))
+      }
+      range = nil
+      listed = []
+    }
+    for key in draft.keys {
+      let identity = try transaction.identity(of: key)
+      if let run = range, run.first.offset(by: UInt64(run.count)) == identity {
+        range = (run.first, run.count + 1)
+        continue
+      }
+      if let last = listed.last, last.offset(by: 1) == identity {
+        listed.removeLast()
+        let first = last
+        flush(&index)
+        range = (first, 2)
+        continue
+      }
+      if range != nil { flush(&index) }
+      listed.append(identity)
+    }
+    flush(&index)
+  }
+}

@@ -1,0 +1,133 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// Reads the current values of what is pending, in one snapshot, as groups of a change set.
+struct PendingReader {
+  private struct Shape: Hashable {
+    var kind: ChangeSetIndex.Group.Kind
+    var entity: Int32
+    var properties: PropertyMask
+  }
+
+  private let transaction: ReadTransaction
+  private let schema: SyncSchema
+  private(set) var directory: ObjectDirectory
+  private var drafts: [ChangeDraft] = []
+  private var places: [Shape: Int] = [:]
+  /// New objects, in the order of the object table.
+  private(set) var newKeys: [ObjectKey] = []
+  private(set) var objects = 0
+  private(set) var properties = 0
+
+  init(_ transaction: ReadTransaction, schema: SyncSchema) {
+    self.transaction = transaction
+    self.schema = schema
+    directory = ObjectDirectory(transaction.connection)
+  }
+
+  /// The groups of a window of pending objects: inserts, revivals, updates, deletes.
+  mutating func read(_ window: [ObjectKey: PendingObject]) throws -> [ChangeDraft] {
+    let sorted = window.sorted { ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key) }
+    for (key, object) in sorted {
+      guard let entity = schema.entity(numbered: key.entity) else { continue }
+      let isKnown = try directory.number(root: entity.rootNumber, key: key.key) != nil
+      switch (object.whole, isKnown) {
+      // Made and deleted before the zone heard of it: nothing to say.
+      case (.delete, false): continue
+      case (.delete, true): appendDelete(key, object, entity)
+      case (.revive, true): try appendWhole(.revive, key, object, entity)
+      case (_, false): try appendWhole(.insert, key, object, entity)
+      case (.insert, true), (.none, true): try appendEdits(key, object, entity)
+      }
+    }
+    let order: [ChangeSetIndex.Group.Kind] = [.insert, .revive, .update, .delete]
+    return order.flatMap { kind in
+      drafts.filter { $0.kind == kind }.map {
+        kind == .insert || kind == .revive ? $0.withoutEmptyColumns() : $0
+      }
+    }
+  }
+
+  private mutating func appendDelete(
+    _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
+  ) {
+    let place = place(.delete, entity, PropertyMask())
+    drafts[place].append(key, transaction: object.wholeTransaction, cells: [])
+    objects += 1
+  }
+
+  private mutating func appendWhole(
+    _ kind: ChangeSetIndex.Group.Kind, _ key: ObjectKey, _ object: PendingObject,
+    _ entity: SyncSchema.Entity
+  ) throws {
+    guard let row = try transaction.row(key) else { return }
+    let place = place(kind, entity, entity.all)
+    var cells: [ChangeDraft.Cell] = []
+    cells.reserveCapacity(drafts[place].properties.count)
+    for property in drafts[place].properties {
+      guard case .elements(let relationship) = property.kind else {
+        let value = row.values[property.slot]
+        if !value.isNull { properties += 1 }
+        cells.append(.value(value))
+        continue
+      }
+      let elements = try transaction.toManyKeys(of: key, relationship)
+      if !elements.isEmpty { properties += 1 }
+      cells.append(.elements(ChangeDraft.Elements(adds: elements, removes: [])))
+    }
+    drafts[place].append(key, transaction: object.lastTransaction, cells: cells)
+    if kind == .insert { newKeys.append(key) }
+    objects += 1
+  }
+
+  private mutating func appendEdits(
+    _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
+  ) throws {
+    guard let row = try transaction.row(key) else { return }
+    var isCounted = false
+    for edit in object.edits {
+      var mask = PropertyMask()
+      for property in entity.properties where edit.properties.contains(property.slot) {
+        mask.insert(property.slot)
+      }
+      guard !mask.isEmpty else { continue }
+      let place = place(.update, entity, mask)
+      var cells: [ChangeDraft.Cell] = []
+      for property in drafts[place].properties {
+        cells.append(try cell(key, property, row))
+      }
+      properties += cells.count
+      drafts[place].append(key, transaction: edit.transaction, cells: cells)
+      isCounted = true
+    }
+    if isCounted { objects += 1 }
+  }
+
+  private func cell(
+    _ key: ObjectKey, _ property: SyncSchema.Property, _ row: ReadTransaction.Row
+  ) throws -> ChangeDraft.Cell {
+    guard case .elements(let relationship) = property.kind else {
+      return .value(row.values[property.slot])
+    }
+    let current = try transaction.toManyKeys(of: key, relationship)
+    let base = try BaseValues.keys(of: key, property.name, on: transaction.connection) ?? []
+    let old = Set(base)
+    let new = Set(current)
+    return .elements(
+      ChangeDraft.Elements(
+        adds: current.filter { !old.contains($0) }, removes: base.filter { !new.contains($0) }))
+  }
+
+  private mutating func place(
+    _ kind: ChangeSetIndex.Group.Kind, _ entity: SyncSchema.Entity, _ mask: PropertyMask
+  ) -> Int {
+    let shape = Shape(kind: kind, entity: entity.number, properties: mask)
+    if let place = places[shape] { return place }
+    let properties = entity.properties.filter { mask.contains($0.slot) }
+    drafts.append(ChangeDraft(kind, entity, properties))
+    places[shape] = drafts.count - 1
+    return drafts.count - 1
+  }
+}

@@ -1,0 +1,127 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// A change set that the zone has just accepted: what it said becomes what the zone is known to hold.
+struct SentFrame {
+  private let outbox: Outbox
+  private let transaction: WriteTransaction
+  private let schema: SyncSchema
+  private var directory: ObjectDirectory
+
+  init(_ outbox: Outbox, _ transaction: WriteTransaction, schema: SyncSchema) {
+    self.outbox = outbox
+    self.transaction = transaction
+    self.schema = schema
+    directory = ObjectDirectory(transaction.connection)
+  }
+
+  /// Brings the base values in line: the base of what is pending again is the value that was sent; the rest goes.
+  ///
+  /// - Parameter pending: what is pending after the acknowledgement.
+  mutating func settleBases(_ pending: PendingSet) throws {
+    let connection = transaction.connection
+    guard try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_BASE)") != 0 else { return }
+    let kept = keptBases(pending)
+    guard !kept.isEmpty else {
+      return try connection.perform("DELETE FROM ZDL_BASE")
+    }
+    var stale: [(ObjectKey, String)] = []
+    try connection.forEachRow("SELECT entity, key, property FROM ZDL_BASE") { row in
+      let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
+      if kept[key]?.contains(row.string(2)) != true { stale.append((key, row.string(2))) }
+    }
+    for (key, property) in stale { try BaseValues.drop(key, property, on: connection) }
+    try rebase(kept)
+  }
+
+  private func keptBases(_ pending: PendingSet) -> [ObjectKey: Set<String>] {
+    var kept: [ObjectKey: Set<String>] = [:]
+    for (key, object) in pending.objects {
+      guard let entity = schema.entity(numbered: key.entity) else { continue }
+      for property in entity.properties where property.needsBase {
+        guard object.whole == .delete || object.transaction(of: property.slot) != nil
+        else { continue }
+        kept[key, default: []].insert(property.name)
+      }
+    }
+    return kept
+  }
+
+  /// Sets the base of each kept property that the change set sent to the value that it sent.
+  private mutating func rebase(_ kept: [ObjectKey: Set<String>]) throws {
+    let changeSet = try ChangeSetDecoder().decode(outbox.frame)
+    let keys = try objectKeys(changeSet.index)
+    var column = 0
+    for group in changeSet.index.groups {
+      let names = changeSet.index.entities[group.entity]
+      let entity = schema.entity(named: names.name)
+      for index in group.properties {
+        defer { column += 1 }
+        guard let property = entity?.property(named: names.properties[index]),
+          property.needsBase,
+          let reader = PropertyReader(property: property, column: changeSet.columns[column])
+        else { continue }
+        for (row, object) in group.objects.enumerated() {
+          guard let key = keys[object], kept[key]?.contains(property.name) == true else { continue }
+          try rebase(key, reader, row: row, keys: keys)
+        }
+      }
+    }
+  }
+
+  private func rebase(
+    _ key: ObjectKey, _ reader: PropertyReader, row: Int, keys: [ObjectKey?]
+  ) throws {
+    let connection = transaction.connection
+    let name = reader.property.name
+    guard case .elements = reader.property.kind else {
+      return try BaseValues.replace(key, name, with: reader.value(row), on: connection)
+    }
+    let (adds, removes) = reader.elements(row)
+    let removed = Set(removes.compactMap { keys[$0] })
+    var base = try BaseValues.keys(of: key, name, on: connection) ?? []
+    base.removeAll { removed.contains($0) }
+    for element in adds.compactMap({ keys[$0] }) where !base.contains(element) {
+      base.append(element)
+    }
+    try BaseValues.replace(key, name, with: base, on: connection)
+  }
+
+  /// References that the change set set are the zone's now: what they referred to before is forgotten.
+  mutating func settleDangling() throws {
+    let connection = transaction.connection
+    guard try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_DANGLING)") != 0 else { return }
+    let dangling = try DanglingReferences(connection)
+    let (_, index) = try ChangeSetDecoder().decodeIndex(outbox.frame)
+    let keys = try objectKeys(index)
+    for group in index.groups where group.kind == .update || group.kind == .revive {
+      let names = index.entities[group.entity]
+      guard let entity = schema.entity(named: names.name) else { continue }
+      let properties = group.properties.compactMap { entity.property(named: names.properties[$0]) }
+      for property in properties {
+        guard case .toOne = property.kind else { continue }
+        for object in group.objects {
+          guard let key = keys[object] else { continue }
+          try dangling.removeAll(of: .init(key: key, property: property.name))
+        }
+      }
+    }
+  }
+
+  /// The objects of the change set's table with their concrete entities; nil for a known one that has no row.
+  private mutating func objectKeys(_ index: ChangeSetIndex) throws -> [ObjectKey?] {
+    var keys: [ObjectKey?] = []
+    for run in outbox.runs {
+      for offset in 0..<max(0, run.count) {
+        keys.append(ObjectKey(entity: run.entity, key: run.first &+ offset))
+      }
+    }
+    for number in index.knownNumbers {
+      let root = try directory.key(ofNumber: number)
+      keys.append(try root.flatMap { try transaction.concreteKey(root: $0) })
+    }
+    return keys
+  }
+}

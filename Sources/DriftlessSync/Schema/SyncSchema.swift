@@ -1,0 +1,167 @@
+package import Driftless
+
+/// What syncs of a store's model: per concrete entity, the properties that cross the wire.
+///
+/// An attribute or a to-one relationship crosses as a value. A to-many relationship whose inverse is to-one does not
+/// cross: the other end says it. A many-to-many relationship crosses once, from the end whose name comes first, as
+/// elements added and removed.
+package struct SyncSchema: Sendable {
+  package struct Property: Sendable {
+    package enum Kind: Sendable {
+      case attribute(AttributeType)
+      case toOne(RelationshipDescription)
+      case elements(RelationshipDescription)
+    }
+    package var slot: Int
+    package var name: String
+    package var kind: Kind
+    package var policy: ConflictPolicy
+
+    /// Whether the value before the first local change is kept (`ZDL_BASE`).
+    package var needsBase: Bool {
+      if case .elements = kind { return true }
+      return policy == .counter
+    }
+  }
+
+  package final class Entity: Sendable {
+    package let name: String
+    package let number: Int32
+    package let rootNumber: Int32
+    package let description: EntityDescription
+    /// By name.
+    package let properties: [Property]
+    /// Every slot of `properties`.
+    package let all: PropertyMask
+    private let indexes: [String: Int]
+    private let bySlot: [Int: Int]
+
+    init(_ description: EntityDescription, number: Int32, rootNumber: Int32) {
+      self.description = description
+      self.number = number
+      self.rootNumber = rootNumber
+      name = description.name
+      let properties = SyncSchema.properties(of: description.layout)
+      self.properties = properties
+      var all = PropertyMask()
+      for property in properties { all.insert(property.slot) }
+      self.all = all
+      indexes = Dictionary(
+        properties.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
+      bySlot = Dictionary(
+        properties.enumerated().map { ($1.slot, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    package func property(named name: String) -> Property? { indexes[name].map { properties[$0] } }
+    package func property(at slot: Int) -> Property? { bySlot[slot].map { properties[$0] } }
+  }
+
+  /// The concrete entities, by name.
+  package let entities: [Entity]
+  private let byName: [String: Entity]
+  private let byNumber: [Int32: Entity]
+  private let rootNumbers: [Int32: Int32]
+  private let referrersByName: [String: [Referrer]]
+  private let holdersByName: [String: [Referrer]]
+
+  /// A relationship that may point at objects of an entity, with its place in its owners.
+  package struct Referrer: Sendable {
+    package var property: Property
+    package var relationship: RelationshipDescription
+    /// An entity that has it; its subentities have it in the same slot.
+    package var owner: EntityDescription
+  }
+
+  package init(_ schema: StoreSchema) {
+    var entities: [Entity] = []
+    for description in schema.model.entities where !description.isAbstract {
+      entities.append(
+        Entity(
+          description, number: schema.entityNumber(of: description),
+          rootNumber: schema.entityNumber(of: description.rootEntity)))
+    }
+    self.entities = entities.sorted { $0.name < $1.name }
+    byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    byNumber = Dictionary(entities.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
+    rootNumbers = Dictionary(
+      schema.model.entities.map {
+        (schema.entityNumber(of: $0), schema.entityNumber(of: $0.rootEntity))
+      }, uniquingKeysWith: { first, _ in first })
+    var referrers: [String: [Referrer]] = [:]
+    var holders: [String: [Referrer]] = [:]
+    for entity in entities {
+      let all = Self.pointers(at: entity.description, in: self.entities)
+      referrers[entity.name] = all.filter { !$0.relationship.isToMany }
+      holders[entity.name] = all.filter { $0.relationship.isToMany }
+    }
+    referrersByName = referrers
+    holdersByName = holders
+  }
+
+  private static func pointers(
+    at target: EntityDescription, in entities: [Entity]
+  ) -> [Referrer] {
+    var seen: Set<ObjectIdentifier> = []
+    var pointers: [Referrer] = []
+    for entity in entities {
+      for property in entity.properties {
+        let relationship: RelationshipDescription
+        switch property.kind {
+        case .attribute: continue
+        case .toOne(let toOne): relationship = toOne
+        case .elements(let toMany): relationship = toMany
+        }
+        guard let destination = relationship.destinationEntity,
+          target.isKindOf(entity: destination),
+          seen.insert(ObjectIdentifier(relationship)).inserted
+        else { continue }
+        pointers.append(
+          Referrer(
+            property: property, relationship: relationship,
+            owner: relationship.entity ?? entity.description))
+      }
+    }
+    return pointers
+  }
+
+  /// The number of the root entity of an object's entity, whose table holds it.
+  package func root(of key: ObjectKey) -> Int32 { rootNumbers[key.entity] ?? key.entity }
+
+  /// The to-one properties that may refer to objects of an entity, each once.
+  package func referrers(of entity: Entity) -> [Referrer] { referrersByName[entity.name] ?? [] }
+
+  /// The crossing many-to-many properties that may hold objects of an entity, each once.
+  package func holders(of entity: Entity) -> [Referrer] { holdersByName[entity.name] ?? [] }
+
+  package func entity(named name: String) -> Entity? { byName[name] }
+  package func entity(numbered number: Int32) -> Entity? { byNumber[number] }
+
+  private static func properties(of layout: EntityLayout) -> [Property] {
+    var properties: [Property] = []
+    for slot in layout.slots where !slot.isTransient {
+      let kind: Property.Kind
+      switch slot.kind {
+      case .attribute(_, let type): kind = .attribute(type)
+      case .toOne(let relationship): kind = .toOne(relationship)
+      case .toMany(let relationship):
+        guard relationship.usesJoinTable, crosses(relationship) else { continue }
+        kind = .elements(relationship)
+      }
+      properties.append(
+        Property(slot: slot.index, name: slot.name, kind: kind, policy: slot.policy))
+    }
+    return properties.sorted { $0.name < $1.name }
+  }
+
+  /// Whether a many-to-many relationship crosses the wire, rather than its inverse: the ordered end, or else the one
+  /// that comes first by name. It is the end whose changes history records (`Relation.isRecorded`).
+  private static func crosses(_ relationship: RelationshipDescription) -> Bool {
+    guard let inverse = relationship.inverseRelationship, inverse !== relationship else {
+      return true
+    }
+    if relationship.isOrdered != inverse.isOrdered { return relationship.isOrdered }
+    let mine = (inverse.destinationEntity?.name ?? "", relationship.name)
+    let other = (relationship.destinationEntity?.name ?? "", inverse.name)
+    return mine < other
+  }
+}

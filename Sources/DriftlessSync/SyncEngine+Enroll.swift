@@ -1,0 +1,108 @@
+public import Driftless
+public import DriftlessProtocol
+import DriftlessSQLite
+public import Foundation
+
+extension SyncEngine {
+  /// Makes a store a replica of a zone. What the store holds is pending from then on, and the first sync merges it with
+  /// what the zone holds.
+  ///
+  /// Enrolling again with the same zone and generation changes only the server's address. With a new generation the
+  /// store starts over: nothing here is deleted, and everything is offered to the zone again.
+  ///
+  /// - Throws: `SyncError` when the store is enrolled with another zone, `StoreError`.
+  public static func enroll(
+    store: PersistentStore, server: URL, zone: String, info: ZoneInfo
+  ) throws {
+    guard !store.isReadOnly else {
+      throw SyncError(
+        .readOnlyStore, "The store \(store.label) can only be read.",
+        suggestion: "Give the process the right to write the file and its folder.")
+    }
+    let schema = SyncSchema(store.schema)
+    _ = try store.write(
+      TransactionInfo(author: importAuthor, contextName: nil, kind: .imported, hybridTime: nil)
+    ) { transaction in
+      let connection = transaction.connection
+      try EngineTables.create(on: connection)
+      if var state = try ReplicaState.load(from: connection) {
+        guard state.zone == zone else {
+          throw SyncError(
+            .alreadyEnrolled, "The store \(store.label) is enrolled with zone \(state.zone).",
+            suggestion: "Copy its data into a new store with export and import, and enroll that.")
+        }
+        state.server = server.absoluteString
+        if state.generation != info.generation {
+          try startOver(&state, info: info, transaction, schema: schema)
+        }
+        return try state.save(on: connection)
+      }
+      let state = ReplicaState(
+        replica: UUID(), incarnation: UInt32.random(in: 1...0xFFFF), generation: info.generation,
+        cursor: 0, pushNumber: 0, acknowledged: 0, server: server.absoluteString, zone: zone,
+        head: info.head, lastSync: nil, lastError: nil)
+      try state.save(on: connection)
+      try transaction.setSyncing(true)
+      try offerRowsWithoutHistory(transaction, schema: schema)
+    }
+  }
+
+  /// A new generation: the zone may have lost what it acknowledged, so everything is pending again, with its own time.
+  private static func startOver(
+    _ state: inout ReplicaState, info: ZoneInfo, _ transaction: WriteTransaction,
+    schema: SyncSchema
+  ) throws {
+    let connection = transaction.connection
+    state.generation = info.generation
+    state.cursor = 0
+    state.head = info.head
+    state.pushNumber = 0
+    state.incarnation &+= UInt32.random(in: 1...0xFFFF)
+    state.acknowledged = try transaction.maximumTransactionNumber()
+    try Outbox.clear(on: connection)
+    for table in ["ZDL_PENDING", "ZDL_PARKED", "ZDL_DANGLING", "ZDL_BASE"] {
+      try connection.perform("DELETE FROM \(table)")
+    }
+    try connection.perform("UPDATE ZDL_IDENTITY SET number = NULL")
+    try offerRows(transaction, schema: schema, at: state.acknowledged) { _ in true }
+  }
+
+  /// Rows that history does not know, because it was purged or came with a Core Data file, are pending as inserts.
+  private static func offerRowsWithoutHistory(
+    _ transaction: WriteTransaction, schema: SyncSchema
+  ) throws {
+    let pending = try PendingLoader.load(transaction, schema: schema, acknowledged: 0)
+    try offerRows(transaction, schema: schema, at: pending.through) { pending[$0] == nil }
+  }
+
+  private static func offerRows(
+    _ transaction: WriteTransaction, schema: SyncSchema, at number: Int64,
+    where isOffered: (ObjectKey) -> Bool
+  ) throws {
+    for entity in schema.entities {
+      var keys: [ObjectKey] = []
+      try transaction.forEachKey(of: entity) { key in
+        if isOffered(key) { keys.append(key) }
+      }
+      for key in keys {
+        var object = PendingObject()
+        object.record(.insert, by: number, all: entity.all)
+        try PendingState.save(
+          object, of: key, entity: entity, through: number, on: transaction.connection)
+      }
+    }
+  }
+}
+
+extension ReadTransaction {
+  /// Hands over the key of every object of one concrete entity, ascending.
+  func forEachKey(of entity: SyncSchema.Entity, _ body: (ObjectKey) throws -> Void) throws {
+    let table = schema.table(for: entity.description).name
+    try connection.forEachRow(
+      "SELECT Z_PK FROM \"\(table)\" WHERE Z_ENT = ? ORDER BY Z_PK",
+      [.integer(Int64(entity.number))]
+    ) { row in
+      try body(ObjectKey(entity: entity.number, key: row.int64(0)))
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import Driftless
+import DriftlessProtocol
+import Foundation
+
+extension SyncEngine {
+  /// Pulls what other replicas pushed and merges it, page by page, until the zone has nothing newer.
+  ///
+  /// - Parameter waitSeconds: how long the server may wait for news before it answers that there are none.
+  /// - Throws: `SyncError`, `ProtocolError` or `StoreError`. Pages that were applied stay applied.
+  public func pull(waitSeconds: Int = 0) async throws -> PullReport {
+    try await recorded { try await self.runPull(waitSeconds: waitSeconds) }
+  }
+
+  func runPull(waitSeconds: Int) async throws -> PullReport {
+    try lock()
+    var report = PullReport()
+    // A change set without an answer may be in the log already: what it holds is settled first.
+    if try hasOutbox() { try await settleOutbox() }
+    try replayParked()
+    var puller = Puller()
+    var page: PullPage?
+    var action = puller.handle(.begin(cursor: try replicaState().position))
+    while true {
+      switch action {
+      case .request(let cursor):
+        let state = try replicaState()
+        let answer = try await transport.pull(
+          PullRequest(
+            cursor: cursor, maxBytes: options.pullBytesMax,
+            waitSeconds: page == nil ? waitSeconds : 0, replica: state.replica,
+            incarnation: state.incarnation, ownThrough: state.pushNumber))
+        page = answer
+        action = puller.handle(
+          .page(
+            sequences: answer.entries.map(\.sequence), generation: answer.generation,
+            head: answer.head))
+      case .apply(let cursor, let head):
+        report.add(try apply(page?.entries ?? [], cursor: cursor, head: head))
+        action = puller.handle(.applied)
+      case .finish(let head):
+        try finishPull(head: head)
+        return report
+      case .fail(let error):
+        throw error
+      }
+    }
+  }
+
+  /// Sends the change set in flight again and takes the answer; a *stale* one empties the outbox.
+  private func settleOutbox() async throws {
+    guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return }
+    do {
+      try acknowledge(try await transport.push(outbox.frame))
+    } catch let error as ProtocolError where error.code == .stale {
+      try discardOutbox()
+    }
+  }
+}

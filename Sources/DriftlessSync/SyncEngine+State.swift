@@ -1,0 +1,120 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+import Logging
+
+extension SyncEngine {
+  /// Lets go of the store's sync lock. The next operation takes it again.
+  public func close() {
+    syncLock = nil
+    pendingCache = nil
+  }
+
+  /// Takes the store's sync lock, unless this engine has it.
+  func lock() throws {
+    guard syncLock == nil else { return }
+    guard !store.isReadOnly else {
+      throw SyncError(
+        .readOnlyStore, "The store \(store.label) can only be read.",
+        suggestion: "Give the process the right to write the file and its folder.")
+    }
+    syncLock = try store.acquireSyncLock()
+  }
+
+  /// Runs an operation and keeps how it ended, so that status tells the truth.
+  func recorded<Report>(_ operation: () async throws -> Report) async throws -> Report {
+    do {
+      let report = try await operation()
+      try record(error: nil)
+      return report
+    } catch {
+      // The operation's error is the one to throw: a full disk may keep this record from being written too.
+      try? record(error: "\(error)")
+      throw error
+    }
+  }
+
+  private func record(error: String?) throws {
+    try writeState { state in
+      state.lastError = error
+      if error == nil { state.lastSync = Date() }
+    }
+  }
+
+  func replicaState() throws -> ReplicaState {
+    try store.read { try Self.state(on: $0.connection, of: store) }
+  }
+
+  static func state(on connection: SQLiteConnection, of store: PersistentStore) throws
+    -> ReplicaState
+  {
+    guard let state = try ReplicaState.load(from: connection) else {
+      throw SyncError.notEnrolled(store.label)
+    }
+    return state
+  }
+
+  func hasOutbox() throws -> Bool {
+    try store.read { transaction in
+      _ = try Self.state(on: transaction.connection, of: store)
+      return try Outbox.load(from: transaction.connection) != nil
+    }
+  }
+
+  /// Changes the replica's row and nothing else.
+  func writeState(_ change: (inout ReplicaState) throws -> Void) throws {
+    try bookkeep { transaction in
+      var state = try Self.state(on: transaction.connection, of: store)
+      let before = state
+      try change(&state)
+      if state != before { try state.save(on: transaction.connection) }
+    }
+  }
+
+  /// A write of the engine's own tables: it changes no rows, so it makes no history.
+  ///
+  /// - Parameter newest: the newest time that was heard of: what is saved here from now on comes after it.
+  @discardableResult
+  func bookkeep<Value>(
+    after newest: HybridTime? = nil, _ body: (WriteTransaction) throws -> Value
+  ) throws -> Value {
+    let isAhead = newest.map { $0 > HybridTime(Date()) } ?? false
+    let info = TransactionInfo(
+      author: SyncEngine.importAuthor, contextName: options.importContextName, kind: .imported,
+      hybridTime: isAhead ? newest : nil)
+    return try store.write(info, body).0
+  }
+
+  /// The author of imports in history.
+  public static let importAuthor = "sync"
+
+  func discardOutbox() throws {
+    try bookkeep { try Outbox.clear(on: $0.connection) }
+  }
+
+  func renewIncarnation() throws {
+    try writeState { state in
+      state.incarnation &+= UInt32.random(in: 1...0xFFFF)
+      state.pushNumber = 0
+    }
+    log.warning("The zone knows other pushes of this replica: it is a new incarnation from now on")
+  }
+
+  /// Sets the change set in flight aside, with the reason. What it holds stays pending.
+  func quarantineOutbox(_ reason: SyncError) throws {
+    try bookkeep { transaction in
+      guard let outbox = try Outbox.load(from: transaction.connection) else { return }
+      try transaction.connection.perform(
+        """
+        INSERT INTO ZDL_QUARANTINE(push_number, through_transaction, reason, time, frame)
+        VALUES (?, ?, ?, ?, ?)
+        """,
+        [
+          .unsigned(outbox.pushNumber), .integer(outbox.throughTransaction),
+          .text("\(reason)"), .real(Date().timeIntervalSince1970), .blob(outbox.frame),
+        ])
+      try Outbox.clear(on: transaction.connection)
+    }
+  }
+}

@@ -1,0 +1,124 @@
+public import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+public import Foundation
+
+extension SyncEngine {
+  /// Where a replica stands. Works while an engine of this or another process runs, and without one.
+  ///
+  /// - Throws: `StoreError`, `SyncError` when the engine's own record is damaged.
+  public static func status(of store: PersistentStore) throws -> SyncStatus {
+    let schema = SyncSchema(store.schema)
+    var status = SyncStatus(
+      store: store.label, incarnation: 0, cursor: 0, head: 0, pending: .init(), conflicts: 0,
+      quarantined: 0, parked: 0, syncing: false)
+    try store.read { transaction in
+      let connection = transaction.connection
+      guard let state = try ReplicaState.load(from: connection) else { return }
+      status.server = URL(string: state.server)
+      status.zone = state.zone
+      status.replica = state.replica
+      status.incarnation = state.incarnation
+      status.generation = state.generation
+      status.cursor = state.cursor
+      status.head = max(state.head, state.cursor)
+      status.lastSync = state.lastSync
+      status.lastError = state.lastError
+      status.conflicts = try Journal.count(on: connection)
+      status.parked = try Parking.count(on: connection)
+      status.quarantined = Int(
+        truncatingIfNeeded: try connection.number("SELECT count(*) FROM ZDL_QUARANTINE"))
+      let pending = try PendingLoader.load(
+        transaction, schema: schema, acknowledged: state.acknowledged)
+      status.pending = try counts(pending, transaction, schema: schema)
+    }
+    status.syncing = store.isSyncLocked
+    return status
+  }
+
+  /// What a push would carry: objects that were made and deleted in between do not count.
+  private static func counts(
+    _ pending: PendingSet, _ transaction: ReadTransaction, schema: SyncSchema
+  ) throws -> SyncStatus.Pending {
+    var counts = SyncStatus.Pending()
+    var transactions: Set<Int64> = []
+    var directory = ObjectDirectory(transaction.connection)
+    for (key, object) in pending.objects {
+      if object.whole == .delete,
+        try directory.number(root: schema.root(of: key), key: key.key) == nil
+      {
+        continue
+      }
+      counts.objects += 1
+      if object.whole == .delete {
+        transactions.insert(object.wholeTransaction)
+        continue
+      }
+      for edit in object.edits {
+        counts.properties += edit.properties.count
+        transactions.insert(edit.transaction)
+      }
+      if object.whole != .none { transactions.insert(object.wholeTransaction) }
+    }
+    counts.transactions = transactions.count
+    return counts
+  }
+
+  /// Settled conflicts, oldest first.
+  ///
+  /// - Parameters:
+  ///   - number: entries after this one.
+  ///   - limit: the most entries to give.
+  public static func conflicts(
+    of store: PersistentStore, after number: Int64 = 0, limit: Int = 10_000
+  ) throws -> [JournalEntry] {
+    try store.read { transaction in
+      guard try EngineTables.exist(on: transaction.connection) else { return [] }
+      return try Journal.entries(
+        after: number, limit: max(0, limit), on: transaction.connection)
+    }
+  }
+
+  /// Why a property of an object has the value that it has: its policy, its conflicts, who changed it last.
+  ///
+  /// - Throws: `SyncError` (`unknownElement`) when there is no such object or property.
+  public static func why(
+    of store: PersistentStore, object: UUID, property name: String
+  ) throws -> PropertyExplanation {
+    let schema = SyncSchema(store.schema)
+    return try store.read { transaction in
+      guard let found = try transaction.key(of: object),
+        let key = try transaction.concreteKey(root: found),
+        let entity = schema.entity(numbered: key.entity), let row = try transaction.row(key)
+      else {
+        throw SyncError(
+          .unknownElement, "There is no object \(object.uuidString.lowercased()) here.",
+          suggestion: "Look its identity up with export; a deleted object is in the conflicts.")
+      }
+      guard let property = entity.property(named: name) else {
+        throw SyncError(
+          .unknownElement, "\(entity.name) has no property \(name) that syncs.",
+          suggestion: "Its properties: \(entity.properties.map(\.name).joined(separator: ", ")).")
+      }
+      var json = JSONText()
+      try ReplicaExport.append(
+        property, of: key, values: row.values, transaction, to: &json)
+      var explanation = PropertyExplanation(
+        object: object, entity: entity.name, property: name,
+        value: String(decoding: json.bytes, as: UTF8.self), policy: property.policy.text,
+        isPending: false, changedAt: nil, author: nil, conflicts: [])
+      if let last = try transaction.lastChange(of: key, slot: property.slot) {
+        explanation.changedAt = last.hybridTime
+        explanation.author = last.author
+      }
+      if let state = try ReplicaState.load(from: transaction.connection) {
+        let pending = try PendingLoader.load(
+          transaction, schema: schema, acknowledged: state.acknowledged)
+        explanation.isPending = pending[key]?.transaction(of: property.slot) != nil
+        explanation.conflicts = try Journal.entries(
+          object: object, property: name, on: transaction.connection)
+      }
+      return explanation
+    }
+  }
+}
