@@ -2,7 +2,7 @@ package import Foundation
 
 /// Bytes that sort as the decimal numbers do that they stand for.
 ///
-/// The store keeps a decimal as a double where that is exact, else as text; its own comparison would
+/// The store keeps a decimal as a double where that is exact, else as text; its own order would
 /// put every text behind every number. Layout: a sign byte (0 negative, 1 zero, 2 positive), the
 /// position of the decimal point, and the digits without zeros at the ends; all bytes behind
 /// the sign are inverted for a negative number, which ends with 0xFF so that the shorter is the

@@ -167,7 +167,7 @@ struct PredicateLexer {
         else { throw error("\\\(escaped) needs \(count) hexadecimal digits", at: position) }
         position += count
         text.append(scalar)
-      // Escapes that only patterns know (`\.` in MATCHES, `\*` in LIKE) reach the pattern as they are.
+      // Escapes that only patterns know (`\.` in MATCHES, `\*` in LIKE) reach the pattern.
       case "\\", "'", "\"": text.append(contentsOf: escaped.unicodeScalars)
       default: text.append(contentsOf: "\\\(escaped)".unicodeScalars)
       }
