@@ -55,6 +55,12 @@ package struct PropertyMask: Hashable, Sendable {
     trim()
   }
 
+  package mutating func formIntersection(_ other: PropertyMask) {
+    low &= other.low
+    for word in high.indices { high[word] &= word < other.high.count ? other.high[word] : 0 }
+    trim()
+  }
+
   /// Calls `body` with each slot, in ascending order.
   package func forEach(_ body: (Int) throws -> Void) rethrows {
     try Self.forEach(low, from: 0, body)
