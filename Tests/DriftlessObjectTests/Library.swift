@@ -8,7 +8,7 @@ struct Library {
   let container: PersistentContainer
 
   init() throws {
-    ManagedObject.register(Author.self, Book.self, Tag.self, Chapter.self, Novel.self)
+    ManagedObject.register(Author.self, Book.self, Tag.self, Chapter.self, Novel.self, Link.self)
     directory = try TemporaryDirectory()
     container = PersistentContainer(
       name: "Library", model: Self.model(),
@@ -67,7 +67,13 @@ struct Library {
       AttributeDescription("title", .string),
       RelationshipDescription("book", to: "Book", inverse: "chapters"),
     ]
-    return ManagedObjectModel(entities: [author, book, novel, tag, chapter])
+    let link = EntityDescription("Link")
+    link.managedObjectClassName = "Link"
+    link.properties = [
+      RelationshipDescription("next", to: "Link", inverse: "previous", deleteRule: .cascade),
+      RelationshipDescription("previous", to: "Link", inverse: "next"),
+    ]
+    return ManagedObjectModel(entities: [author, book, novel, tag, chapter, link])
   }
 }
 
@@ -149,4 +155,8 @@ final class Tag: ManagedObject {
 final class Chapter: ManagedObject {
   static let title = Attribute<Chapter, String?>("title")
   static let book = ToOne<Chapter, Book>("book")
+}
+
+final class Link: ManagedObject {
+  static let next = ToOne<Link, Link>("next")
 }

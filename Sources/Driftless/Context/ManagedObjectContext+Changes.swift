@@ -7,7 +7,7 @@ extension ManagedObjectContext {
   public func insert<Object: ManagedObject>(
     _ type: Object.Type, identity: UUID? = nil
   ) throws(ObjectError) -> Object {
-    let object = try insert(try plan().shape(for: type), identity)
+    let object = try insert(try shape(for: type), identity)
     guard let typed = object as? Object else { throw object.classMismatch(type) }
     return typed
   }

@@ -25,7 +25,7 @@ extension ManagedObjectContext {
     _ type: Object.Type, where predicate: TypedPredicate<Object>? = nil,
     order: TypedSort<Object>..., limit: Int = 0, offset: Int = 0
   ) throws -> [Object] {
-    let shape = try plan().shape(for: type)
+    let shape = try self.shape(for: type)
     return try fetch(
       FetchRequest<Object>(
         entityName: shape.entity.name, predicate: predicate?.predicate, sort: order.map(\.sort),
@@ -60,7 +60,7 @@ extension ManagedObjectContext {
   public func count<Object: ManagedObject>(
     _ type: Object.Type, where predicate: TypedPredicate<Object>? = nil
   ) throws -> Int {
-    let shape = try plan().shape(for: type)
+    let shape = try self.shape(for: type)
     return try count(
       for: FetchRequest<Object>(
         entityName: shape.entity.name, predicate: predicate?.predicate))

@@ -34,6 +34,7 @@ public final class ManagedObjectContext {
   let number: Int64
   let inbox: ContextInbox
   private var currentPlan: ObjectPlan?
+  private var shapesByType: [ObjectIdentifier: ObjectShape] = [:]
   /// Saved objects, weakly, one registry a hierarchy of entities.
   var registries: [ObjectRegistry] = []
   /// New objects by the place in their temporary key.
@@ -78,6 +79,14 @@ public final class ManagedObjectContext {
     currentPlan = plan
     registries = (0..<plan.hierarchyCount).map { _ in ObjectRegistry() }
     return plan
+  }
+
+  /// The shape of the one entity that a class stands for.
+  func shape(for type: ManagedObject.Type) throws(ObjectError) -> ObjectShape {
+    if let shape = shapesByType[ObjectIdentifier(type)] { return shape }
+    let shape = try plan().shape(for: type)
+    shapesByType[ObjectIdentifier(type)] = shape
+    return shape
   }
 
   var storeIdentifier: String { currentPlan?.store.identifier ?? "" }
