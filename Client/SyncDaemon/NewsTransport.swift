@@ -24,7 +24,7 @@ final class NewsTransport: SyncTransport {
   func push(_ frame: Data) async throws -> PushReply {
     let reply = try await transport.push(frame)
     // From here on the zone has this push: a long poll need not bring it back whole.
-    if let header = try? ChangeSetHeader(decoding: Array(frame.prefix(ChangeSetHeader.size))) {
+    if let header = try? ChangeSetDecoder().decodeHeader(frame) {
       state.withLock { $0.last?.ownThrough = header.pushNumber }
     }
     return reply

@@ -1,5 +1,5 @@
-import Dispatch
-package import Foundation
+@preconcurrency import Dispatch  // its signal sources are thread-safe, but not marked Sendable
+import Foundation
 
 /// The signals that steer a daemon, as a sequence.
 package enum DaemonSignal: Sendable {

@@ -37,10 +37,10 @@ import SyncDaemon
         }
       }
       await daemon.stop()
-    } catch let failure as Failure {
+    } catch {
       FileHandle.standardError.write(
-        Data("syncd: \(failure.message)\nTry: \(failure.suggestion)\n".utf8))
-      throw ExitCode(failure.status.rawValue)
+        Data("syncd: \(error.message)\nTry: \(error.suggestion)\n".utf8))
+      throw ExitCode(error.status.rawValue)
     }
   }
 }

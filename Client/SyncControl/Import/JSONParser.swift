@@ -58,8 +58,8 @@ struct JSONParser {
     case UInt8(ascii: "t"): return try word("true", .bool(true))
     case UInt8(ascii: "f"): return try word("false", .bool(false))
     case UInt8(ascii: "n"): return try word("null", .null)
-    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
     case nil: throw failure("the line ends where a value belongs")
+    case let byte? where byte == UInt8(ascii: "-") || Self.isDigit(byte): return try number()
     default: throw failure("no JSON value starts like this")
     }
   }
@@ -131,7 +131,8 @@ struct JSONParser {
     if next == UInt8(ascii: "-") { position += 1 }
     let firstDigit = next
     guard digits() else { throw failure("a digit belongs here") }
-    if firstDigit == UInt8(ascii: "0"), bytes[position - 1] != firstDigit || position - start > 2 {
+    let digitCount = position - start - (bytes[start] == UInt8(ascii: "-") ? 1 : 0)
+    guard firstDigit != UInt8(ascii: "0") || digitCount == 1 else {
       throw failure("a number does not start with 0")
     }
     if next == UInt8(ascii: ".") {
@@ -149,8 +150,12 @@ struct JSONParser {
   /// Skips digits; false when there is none.
   private mutating func digits() -> Bool {
     let start = position
-    while let byte = next, byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") { position += 1 }
+    while let byte = next, Self.isDigit(byte) { position += 1 }
     return position > start
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool {
+    byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9")
   }
 
   private mutating func string() throws(Failure) -> String {

@@ -1,3 +1,4 @@
+import Driftless
 import DriftlessSync
 import Foundation
 

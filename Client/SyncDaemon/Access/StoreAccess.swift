@@ -1,6 +1,6 @@
 package import Driftless
 package import DriftlessHTTP
-package import DriftlessSync
+import DriftlessSync
 package import Foundation
 
 /// Opens a store and the way to its zone, for both programs alike.

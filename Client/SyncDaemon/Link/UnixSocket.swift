@@ -69,10 +69,17 @@ enum UnixSocket {
     return descriptor
   }
 
+  /// The kernel's `struct ucred`, which Glibc's module leaves out.
+  private struct Credentials {
+    var pid: pid_t = 0
+    var uid = uid_t.max
+    var gid = gid_t.max
+  }
+
   /// Whether the peer is this user or root.
   static func isPeerTrusted(_ descriptor: Int32) -> Bool {
-    var credentials = ucred()
-    var length = socklen_t(MemoryLayout<ucred>.size)
+    var credentials = Credentials()
+    var length = socklen_t(MemoryLayout<Credentials>.size)
     guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 else {
       return false
     }
