@@ -8,8 +8,8 @@ extension ManagedObjectContext {
   /// Saves all changes in one transaction with its entry in the history.
   ///
   /// When it throws, nothing is saved and the context keeps its changes.
-  /// - Throws: ``ValidationFailure`` with all that is wrong, ``SaveConflictError`` when another save
-  ///   changed the same objects and ``mergePolicy`` is `.error`, ``ObjectError`` for what accessors
+  /// - Throws: ``ValidationFailure`` with all that is wrong, ``SaveConflictError`` when another
+  ///   save changed the same objects and ``mergePolicy`` is `.error`, ``ObjectError`` for what accessors
   ///   could not do, or what the store met.
   public func save() throws {
     processPendingChanges()

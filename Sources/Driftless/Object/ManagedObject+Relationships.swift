@@ -162,7 +162,8 @@ extension ManagedObject {
     guard object.shape.isKind(of: relation.destination) else {
       throw ObjectError(
         .typeMismatch,
-        "\(entity.name).\(relation.name) holds \(relation.destination.name), not \(object.entity.name)",
+        "\(entity.name).\(relation.name) holds \(relation.destination.name), "
+          + "not \(object.entity.name)",
         suggestion: "Set an object of the relationship's destination entity.")
     }
   }

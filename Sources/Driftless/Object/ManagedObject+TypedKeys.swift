@@ -85,7 +85,8 @@ extension ManagedObject {
   final func typeMismatch(_ value: Any, _ slot: Int) -> ObjectError {
     ObjectError(
       .typeMismatch,
-      "\(entity.name).\(shape.layout.slots[slot].name) is \(shape.kinds[slot]) and cannot hold \(value)",
+      "\(entity.name).\(shape.layout.slots[slot].name) is \(shape.kinds[slot]) "
+        + "and cannot hold \(value)",
       suggestion: "Set a value of the attribute's type and range.")
   }
 }

@@ -1,5 +1,5 @@
-/// The typed key of an attribute: it reads and writes the attribute, and stands for it in predicates
-/// and sort orders.
+/// The typed key of an attribute: it reads and writes the attribute, and stands for it in
+/// predicates and sort orders.
 ///
 /// ```swift
 /// final class Book: ManagedObject {

@@ -1,6 +1,7 @@
 public import Foundation
 
-/// An object's place in a store: the number of its concrete entity (`Z_ENT`) and its primary key (`Z_PK`).
+/// An object's place in a store: the number of its concrete entity (`Z_ENT`) and its primary key
+/// (`Z_PK`).
 ///
 /// A negative key is temporary: the object has not been saved.
 public struct ObjectKey: Hashable, Sendable {
@@ -15,8 +16,9 @@ public struct ObjectKey: Hashable, Sendable {
 
 /// The value of an attribute or of a to-one relationship.
 ///
-/// Numbers with a fraction and dates are equal when their bits are: a NaN equals itself, and 0.0 differs from -0.0, so
-/// that a value that went through a store or over the wire can be told to be the same.
+/// Numbers with a fraction and dates are equal when their bits are: a NaN equals itself, and 0.0
+/// differs from -0.0, so that a value that went through a store or over the wire can be told to be
+/// the same.
 public enum PropertyValue: Sendable {
   case null
   case bool(Bool)

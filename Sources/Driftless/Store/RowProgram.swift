@@ -1,5 +1,5 @@
 /// How the rows of one concrete entity are read and written: one step a stored property, worked out once.
-struct RowProgram: Sendable {
+final class RowProgram: Sendable {
   enum Kind: UInt8, Sendable {
     case bool, integer, double, decimal, string, date, data, uuid, uri
     /// A reference whose entity is known from the model.
