@@ -9,8 +9,8 @@ extension ManagedObjectContext {
   ///
   /// When it throws, nothing is saved and the context keeps its changes.
   /// - Throws: ``ValidationFailure`` with all that is wrong, ``SaveConflictError`` when another
-  ///   save changed the same objects and ``mergePolicy`` is `.error`, ``ObjectError`` for what accessors
-  ///   could not do, or what the store met.
+  ///   save changed the same objects and ``mergePolicy`` is `.error`, ``ObjectError`` for what
+  ///   accessors could not do, or what the store met.
   public func save() throws {
     processPendingChanges()
     try throwDeferredError()
