@@ -55,13 +55,15 @@ package final class SyncLock: Sendable {
   private let lock: FileLock
 
   init(path: String) throws {
-    lock = try FileLock(path: path)
-    guard lock.tryLock() else {
-      let holder = lock.content.trimmingCharacters(in: .whitespacesAndNewlines)
+    // Kept only once it is held: `deinit` also runs for an init that throws, and must not wipe the holder's number.
+    let candidate = try FileLock(path: path)
+    guard candidate.tryLock() else {
+      let holder = candidate.content.trimmingCharacters(in: .whitespacesAndNewlines)
       throw StoreError(
         .syncLocked, "Process \(holder) syncs this store.",
         suggestion: "Let it sync, or stop process \(holder) and try again.")
     }
+    lock = candidate
     lock.write("\(getpid())\n")
   }
 
