@@ -234,7 +234,7 @@ package final class WriteTransaction: ReadTransaction {
     guard let layout = schema.entity(numbered: key.entity)?.layout else { return }
     var needed: [PropertySlot] = []
     mask.forEach { slot in
-      if slot < layout.slots.count, layout.slots[slot].policy == .counter {
+      if slot < layout.slots.count, layout.slots[slot].policy.needsBase {
         needed.append(layout.slots[slot])
       }
     }

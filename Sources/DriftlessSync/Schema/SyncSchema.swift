@@ -20,7 +20,7 @@ package struct SyncSchema: Sendable {
     /// Whether the value before the first local change is kept (`ZDL_BASE`).
     package var needsBase: Bool {
       if case .elements = kind { return true }
-      return policy == .counter
+      return policy.needsBase
     }
   }
 
