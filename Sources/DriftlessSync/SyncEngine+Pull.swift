@@ -53,6 +53,9 @@ extension SyncEngine {
       try acknowledge(try await transport.push(outbox.frame))
     } catch let error as ProtocolError where error.code == .stale {
       try discardOutbox()
+    } catch let error as ProtocolError where error.code == .forked || error.code == .numberGap {
+      try discardOutbox()
+      try renewIncarnation()
     }
   }
 }

@@ -24,7 +24,8 @@ struct ConvergenceTests {
       ])
     let nan = try world[0].insert("Item", ["weight": .double(.nan)])
     let empty = try world[0].insert(
-      "Item", ["title": .string(""), "blob": .data(Data()), "weight": .double(.leastNonzeroMagnitude)])
+      "Item",
+      ["title": .string(""), "blob": .data(Data()), "weight": .double(.leastNonzeroMagnitude)])
 
     try await world.settle()
 

@@ -18,6 +18,22 @@ enum BaseValues {
     return try RowArchive.decodeKeys(bytes)
   }
 
+  /// Every kept set of a relationship of this name, with the object whose it is.
+  static func sets(
+    named property: String, on connection: SQLiteConnection
+  ) throws -> [(ObjectKey, [ObjectKey])] {
+    var sets: [(ObjectKey, [ObjectKey])] = []
+    try connection.forEachRow(
+      "SELECT entity, key, value FROM ZDL_BASE WHERE property = ?", [.text(property)]
+    ) { row in
+      let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
+      // A property of this name in another entity may hold one value.
+      guard let keys = try? RowArchive.decodeKeys(row.data(2)) else { return }
+      sets.append((key, keys))
+    }
+    return sets
+  }
+
   static func replace(
     _ key: ObjectKey, _ property: String, with value: PropertyValue, on connection: SQLiteConnection
   ) throws {

@@ -138,21 +138,41 @@ extension PageApplier {
       object.wholeTransaction = 0
     }
     try transaction.insert(entity.description, key.key, values: values)
+    try bringBackPairs(of: entity, key)
+    frame.table.setLife(.alive, key: key, at: index)
+    report.inserted += 1
+    report.conflicts += 1
+    try journal.addRevival(entity: entity, key: key, origin: frame.origin, sequence: frame.sequence)
+    try restoreReferences(to: key)
+  }
+
+  /// Puts an object that is back into the sets that the zone's log has it in, and fills its own.
+  private func bringBackPairs(of entity: SyncSchema.Entity, _ key: ObjectKey) throws {
+    let connection = transaction.connection
     for property in entity.properties {
       guard case .elements(let relationship) = property.kind,
-        let base = try BaseValues.keys(of: key, property.name, on: transaction.connection)
+        let base = try BaseValues.keys(of: key, property.name, on: connection)
       else { continue }
       var alive: [ObjectKey] = []
       for element in base where try transaction.concreteKey(root: element) != nil {
         alive.append(element)
       }
       try transaction.addPairs(relationship, key, alive)
-      try BaseValues.drop(key, property.name, on: transaction.connection)
+      if pending[key]?.transaction(of: property.slot) == nil {
+        try BaseValues.drop(key, property.name, on: connection)
+      }
     }
-    frame.table.setLife(.alive, key: key, at: index)
-    report.inserted += 1
-    report.conflicts += 1
-    try journal.addRevival(entity: entity, key: key, origin: frame.origin, sequence: frame.sequence)
-    try restoreReferences(to: key)
+    for holder in schema.holders(of: entity) {
+      for (source, base) in try BaseValues.sets(named: holder.property.name, on: connection)
+      where base.contains(key) {
+        // A set that is pending here says for itself that the object left it.
+        guard let owner = schema.entity(numbered: source.entity),
+          owner.description.isKindOf(entity: holder.owner),
+          pending[source]?.transaction(of: holder.property.slot) == nil,
+          try transaction.concreteKey(root: source) != nil
+        else { continue }
+        try transaction.addPairs(holder.relationship, source, [key])
+      }
+    }
   }
 }

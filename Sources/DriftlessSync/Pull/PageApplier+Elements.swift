@@ -36,6 +36,37 @@ extension PageApplier {
     guard !change.adds.isEmpty || !change.removes.isEmpty else { return }
     try transaction.removePairs(change.relationship, key, change.removes)
     try transaction.addPairs(change.relationship, key, change.adds)
+    try recordPairs(change, of: key)
+    guard let entity = schema.entity(numbered: key.entity),
+      let property = entity.property(named: change.relationship.name)
+    else { return }
+    try rebase(change, property, of: key)
+  }
+
+  /// History names both ends of a pair: contexts refresh by it.
+  private func recordPairs(_ change: ElementChange, of key: ObjectKey) throws {
+    try record(change.relationship, of: key)
+    guard let inverse = change.relationship.inverseRelationship else { return }
+    for element in change.adds + change.removes { try record(inverse, of: element) }
+  }
+
+  private func record(_ relationship: RelationshipDescription, of key: ObjectKey) throws {
+    guard let layout = transaction.schema.entity(numbered: key.entity)?.layout,
+      let slot = layout.index(named: relationship.name)
+    else { return }
+    try transaction.recordUpdate(key, PropertyMask([slot]))
+  }
+
+  /// A set that is kept as base while it is not pending itself (an element of it is deleted here) follows the log.
+  private func rebase(
+    _ change: ElementChange, _ property: SyncSchema.Property, of key: ObjectKey
+  ) throws {
+    guard pending[key]?.transaction(of: property.slot) == nil,
+      var base = try BaseValues.keys(of: key, property.name, on: transaction.connection)
+    else { return }
+    base.removeAll { change.removes.contains($0) }
+    for element in change.adds where !base.contains(element) { base.append(element) }
+    try BaseValues.replace(key, property.name, with: base, on: transaction.connection)
   }
 
   /// Merges a change of elements into a set that may be pending: add wins, element by element.

@@ -23,6 +23,10 @@ struct SentFrame {
   mutating func settleBases(_ pending: PendingSet) throws {
     let connection = transaction.connection
     guard try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_BASE)") != 0 else { return }
+    // Sets that an object left by a delete are needed until that delete is acknowledged.
+    if pending.objects.values.contains(where: { $0.whole == .delete }) {
+      return try rebase(keptBases(pending))
+    }
     let kept = keptBases(pending)
     guard !kept.isEmpty else {
       return try connection.perform("DELETE FROM ZDL_BASE")

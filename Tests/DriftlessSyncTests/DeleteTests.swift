@@ -1,0 +1,124 @@
+import Driftless
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Testing
+
+/// Deletes against edits, both ways, and what refers to deleted objects.
+struct DeleteTests {
+  @Test("A delete reaches the other replicas")
+  func plainDelete() async throws {
+    let world = try await World(3)
+    let id = try world[0].insert("Item", ["title": .string("a")])
+    try await world.settle()
+    try world[1].delete(id)
+    try await world.settle()
+    #expect(try !world[2].exists(id))
+    #expect(try world[2].conflicts.isEmpty)
+  }
+
+  @Test("What is made and deleted before a push never crosses the wire")
+  func insertAndDelete() async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item")
+    try world[0].delete(id)
+    #expect(try world[0].status.pending.objects == 0)
+    try await world.settle()
+    #expect(world.zone.head == 0)
+  }
+
+  @Test("Delete wins: an edit here goes to the journal, the object goes", arguments: [true, false])
+  func deleteWins(deleterFirst: Bool) async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item", ["title": .string("a")])
+    try await world.settle()
+    try world[0].delete(id)
+    try world[1].set(id, ["title": .string("kept in the journal")])
+    try await world[deleterFirst ? 0 : 1].sync()
+    try await world[deleterFirst ? 1 : 0].sync()
+    try await world.settle()
+    #expect(try !world[0].exists(id))
+    let journal = try world.replicas.flatMap { try $0.conflicts }
+    #expect(journal.count == 1)
+    let entry = try #require(journal.first)
+    #expect(entry.property == "title")
+    #expect([entry.local, entry.remote].contains("\"kept in the journal\""))
+  }
+
+  @Test(
+    "Edit wins: the object stays or comes back, whole, with what refers to it",
+    arguments: [true, false])
+  func editWins(deleterFirst: Bool) async throws {
+    let world = try await World(3)
+    let shelf = try world[0].insert("Shelf", ["name": .string("a")])
+    let key = try world[0].store.read { try $0.key(of: shelf) }
+    let item = try world[0].insert("Item", ["shelf": .reference(try #require(key))])
+    try await world.settle()
+    try world[0].delete(shelf)
+    try world[1].set(shelf, ["name": .string("edited")])
+    try await world[deleterFirst ? 0 : 1].sync()
+    // The third replica hears of each step by itself.
+    try await world[2].sync()
+    try await world[deleterFirst ? 1 : 0].sync()
+    try await world[2].sync()
+    try await world.settle()
+    #expect(try world[0].value(shelf, "name") == .string("edited"))
+    #expect(try world[0].exists(item))
+    let journal = try world.replicas.flatMap { try $0.conflicts }
+    #expect(!journal.isEmpty)
+  }
+
+  @Test("Both delete: nothing is pending, nothing is journaled")
+  func bothDelete() async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item")
+    try await world.settle()
+    let head = world.zone.head
+    try world[0].delete(id)
+    try world[1].delete(id)
+    try await world.settle()
+    #expect(world.zone.head == head + 1)
+    for replica in world.replicas { #expect(try replica.conflicts.isEmpty) }
+  }
+
+  @Test("A new reference to an object that is deleted elsewhere reads as null everywhere")
+  func referenceToDeleted() async throws {
+    let world = try await World(3)
+    let shelf = try world[0].insert("Shelf")
+    let item = try world[0].insert("Item")
+    try await world.settle()
+    let key = try #require(try world[1].store.read { try $0.key(of: shelf) })
+    try world[1].set(item, ["shelf": .reference(key)])
+    let child = try world[1].insert("Item", ["shelf": .reference(key)])
+    try world[0].delete(shelf)
+    try await world[0].sync()
+    try await world[1].sync()
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try replica.reference(item, "shelf") == nil)
+      #expect(try replica.value(child, "shelf") == .null)
+      #expect(try replica.exists(child))
+    }
+  }
+
+  @Test("A reference that the log sets after a delete comes back with the object")
+  func lateReferenceComesBack() async throws {
+    let world = try await World(3)
+    let shelf = try world[0].insert("Shelf", ["name": .string("a")])
+    let item = try world[0].insert("Item")
+    try await world.settle()
+    // The first deletes, the second edits, the third refers to it: all without news of each other.
+    try world[0].delete(shelf)
+    try world[1].set(shelf, ["name": .string("b")])
+    let key = try #require(try world[2].store.read { try $0.key(of: shelf) })
+    try world[2].set(item, ["shelf": .reference(key)])
+    try await world[0].sync()
+    try await world[2].push()
+    try await world[1].sync()
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try replica.exists(shelf))
+      #expect(try replica.reference(item, "shelf") == shelf)
+    }
+  }
+}

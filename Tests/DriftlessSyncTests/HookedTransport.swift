@@ -1,0 +1,41 @@
+import DriftlessProtocol
+import DriftlessSync
+import Foundation
+
+/// A transport that lets a test act between the zone's commit and the engine's hearing of it. Used by one task.
+final class HookedTransport: SyncTransport, @unchecked Sendable {  // set before use, called by one task
+  private let zone: any SyncTransport
+  /// Called after the zone took a push, once; what it throws is the push's outcome.
+  var afterPush: (() throws -> Void)?
+  /// Called before each request for a page.
+  var beforePull: (() throws -> Void)?
+  private(set) var pushed: [Data] = []
+
+  init(_ zone: any SyncTransport) { self.zone = zone }
+
+  func zoneInfo() async throws -> ZoneInfo { try await zone.zoneInfo() }
+
+  func push(_ frame: Data) async throws -> PushReply {
+    pushed.append(frame)
+    let reply = try await zone.push(frame)
+    let hook = afterPush
+    afterPush = nil
+    try hook?()
+    return reply
+  }
+
+  func pull(_ request: PullRequest) async throws -> PullPage {
+    try beforePull?()
+    return try await zone.pull(request)
+  }
+}
+
+extension TestReplica {
+  /// Another engine on the store, in place of the replica's own.
+  func engine(
+    through transport: any SyncTransport, options: SyncOptions = SyncOptions()
+  ) async throws -> SyncEngine {
+    await engine.close()
+    return SyncEngine(store: store, transport: transport, options: options)
+  }
+}
