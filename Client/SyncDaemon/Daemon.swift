@@ -67,29 +67,21 @@ package actor Daemon {
     await withTaskGroup { group in
       for worker in workers.values { group.addTask { await worker.stop() } }
     }
-    for path in workers.keys { mark.remove(forStore: path) }
     workers = [:]
   }
-
-  private var mark: DaemonMark { DaemonMark(pid: getpid(), socket: socket) }
 
   private func begin(_ entry: DaemonConfiguration.Store) async {
     var delays = SyncSchedule.Delays()
     delays.retryMax = configuration.retrySecondsMax
-    let worker = StoreWorker(entry: entry, delays: delays, log: log)
+    let mark = DaemonMark(pid: getpid(), socket: socket)
+    let worker = StoreWorker(entry: entry, mark: mark, delays: delays, log: log)
     workers[entry.path] = worker
-    do {
-      try mark.write(forStore: entry.path)
-    } catch {
-      log.warning("\(entry.path.path): syncctl will not find this daemon: \(error)")
-    }
     await worker.start()
   }
 
   private func end(_ entry: DaemonConfiguration.Store) async {
     guard let worker = workers.removeValue(forKey: entry.path) else { return }
     await worker.stop()
-    mark.remove(forStore: entry.path)
   }
 
   /// Answers a request of the socket.

@@ -7,6 +7,7 @@ import Logging
 /// Keeps one store in step: carries out what its `SyncSchedule` says.
 actor StoreWorker {
   let entry: DaemonConfiguration.Store
+  private let mark: DaemonMark
   private let log: Logger
   private var schedule: SyncSchedule
   private var connection: Connection?
@@ -29,8 +30,11 @@ actor StoreWorker {
   /// Seconds of one long poll. Shorter than the minute after which many proxies cut silent connections.
   private static let pollSeconds = 50
 
-  init(entry: DaemonConfiguration.Store, delays: SyncSchedule.Delays, log: Logger) {
+  init(
+    entry: DaemonConfiguration.Store, mark: DaemonMark, delays: SyncSchedule.Delays, log: Logger
+  ) {
     self.entry = entry
+    self.mark = mark
     schedule = SyncSchedule(delays: delays)
     var log = log
     log[metadataKey: "store"] = "\(entry.path.path)"
@@ -54,6 +58,7 @@ actor StoreWorker {
     syncing?.cancel()
     await syncing?.value
     await disconnect()
+    mark.remove(forStore: entry.path)
     nextAttempt = nil
   }
 
@@ -154,8 +159,19 @@ actor StoreWorker {
     }
   }
 
+  /// Says beside the store that this daemon keeps it, once it holds the store's sync lock.
+  private func leaveMark() {
+    guard DaemonMark.read(forStore: entry.path) != mark else { return }
+    do {
+      try mark.write(forStore: entry.path)
+    } catch {
+      log.warning("syncctl will not find this daemon: \(error)")
+    }
+  }
+
   private func note(success summary: SyncSummary?) {
     guard let summary else { return }
+    leaveMark()
     if lastError != nil { log.notice("in step again") }
     lastSync = Date()
     lastError = nil
@@ -164,6 +180,8 @@ actor StoreWorker {
 
   private func note(failure: Failure) {
     guard failure.code != "cancelled" else { return }
+    // Unreachable means that the engine got past the lock.
+    if failure.status == .unreachable { leaveMark() }
     // One line a cause: an hour offline does not fill the log.
     if lastError != failure.message { log.warning("\(failure.message) \(failure.suggestion)") }
     lastError = failure.message

@@ -17,9 +17,10 @@ struct ConflictsCommand: ControlCommand {
   func perform() throws {
     let store = try target.open(reading: true)
     let entries = try SyncEngine.conflicts(of: store, after: after, limit: limit)
+    let labels = ObjectLabels(store)
     try output.put(
       ["conflicts": entries],
       text: entries.isEmpty
-        ? "no conflicts" : entries.map(ConflictText.lines).joined(separator: "\n"))
+        ? "no conflicts" : entries.map { ConflictText.lines($0, labels) }.joined(separator: "\n"))
   }
 }

@@ -31,8 +31,12 @@ struct ImportCommand: ControlCommand {
 
   private func read() throws -> Data {
     if file == "-" { return try FileHandle.standardInput.readToEnd() ?? Data() }
+    let url = URL(fileURLWithPath: file)
     do {
-      return try Data(contentsOf: URL(fileURLWithPath: file), options: .mappedIfSafe)
+      // A plain file is mapped, so that a large one is not in memory twice; a pipe is read.
+      let kind = try FileManager.default.attributesOfItem(atPath: file)[.type] as? FileAttributeType
+      if kind == .typeRegular { return try Data(contentsOf: url, options: .mappedIfSafe) }
+      return try FileHandle(forReadingFrom: url).readToEnd() ?? Data()
     } catch {
       throw Failure(
         .badData, code: "unreadable", "\(file) cannot be read.",

@@ -18,10 +18,12 @@ struct WhyCommand: ControlCommand {
     let element = try ElementPath(element, model: store.model)
     let explanation = try SyncEngine.why(
       of: store, object: element.identity, property: element.property)
-    try output.put(explanation, text: Self.text(explanation))
+    try output.put(explanation, text: Self.text(explanation, ObjectLabels(store)))
   }
 
-  private static func text(_ explanation: PropertyExplanation) -> String {
+  private static func text(
+    _ explanation: PropertyExplanation, _ labels: ObjectLabels
+  ) -> String {
     var lines = ["\(explanation.entity).\(explanation.property) is \(explanation.value)"]
     if let time = explanation.changedAt {
       let author = explanation.author.map { " by \($0)" } ?? ""
@@ -30,7 +32,7 @@ struct WhyCommand: ControlCommand {
     lines.append("policy \(explanation.policy)")
     lines.append(explanation.isPending ? "waits to be pushed" : "in step with the zone")
     if explanation.conflicts.isEmpty { lines.append("no conflicts") }
-    lines += explanation.conflicts.map(ConflictText.lines)
+    lines += explanation.conflicts.map { ConflictText.lines($0, labels) }
     return lines.joined(separator: "\n")
   }
 }

@@ -175,7 +175,9 @@ final class ImportTransaction {
       case .string(let id):
         let reference = AwaitedReference(
           owner: object.entity, property: member.name, destination: destination, id: id, line: line)
-        if let target = try target(of: reference) { object[key] = target } else {
+        if let target = try target(of: reference) {
+          object[key] = target
+        } else {
           awaited.append(reference.owned(by: identities[ObjectIdentifier(object)]))
         }
       default: throw wrong("the id of a \(destination.name) as text, or null")
@@ -189,7 +191,9 @@ final class ImportTransaction {
         guard case .string(let id) = element else { throw wrong("an array of ids as texts") }
         let reference = AwaitedReference(
           owner: object.entity, property: member.name, destination: destination, id: id, line: line)
-        if let target = try target(of: reference) { targets.append(target) } else {
+        if let target = try target(of: reference) {
+          targets.append(target)
+        } else {
           awaited.append(reference.owned(by: identities[ObjectIdentifier(object)]))
         }
       }

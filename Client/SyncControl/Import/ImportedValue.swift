@@ -17,7 +17,8 @@ enum ImportedValue {
       case .decimal: decimal(json)
       case .string: text(json).map { .string($0) }
       case .date: date(json)
-      case .binaryData, .transformable: text(json).flatMap { Data(base64Encoded: $0) }.map { .data($0) }
+      case .binaryData, .transformable:
+        text(json).flatMap { Data(base64Encoded: $0) }.map { .data($0) }
       case .uuid: text(json).flatMap { UUID(uuidString: $0) }.map { .uuid($0) }
       case .uri: text(json).flatMap { URL(string: $0) }.map { .uri($0) }
       case .undefined, .objectID, .composite: nil

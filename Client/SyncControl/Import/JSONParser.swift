@@ -64,7 +64,8 @@ struct JSONParser {
     }
   }
 
-  private mutating func word(_ word: StaticString, _ value: JSONValue) throws(Failure) -> JSONValue {
+  private mutating func word(_ word: StaticString, _ value: JSONValue) throws(Failure) -> JSONValue
+  {
     let count = word.utf8CodeUnitCount
     let matches = word.withUTF8Buffer { expected in
       position + count <= bytes.count && expected.elementsEqual(bytes[position..<position + count])

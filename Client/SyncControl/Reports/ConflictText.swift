@@ -4,13 +4,14 @@ import Foundation
 
 /// A journal entry for a person.
 enum ConflictText {
-  static func lines(_ entry: JournalEntry) -> String {
+  static func lines(_ entry: JournalEntry, _ labels: ObjectLabels) -> String {
     let element =
-      "\(entry.entity)/\(entry.object.uuidString.lowercased())" + (entry.property.map { ".\($0)" } ?? "")
+      "\(entry.entity)/\(entry.object.uuidString.lowercased())"
+      + (entry.property.map { ".\($0)" } ?? "")
     var values = "    kept \(entry.kept ?? "nothing")"
     values += "; here \(entry.local ?? "deleted"), zone \(entry.remote ?? "deleted")"
     if let base = entry.base { values += ", before \(base)" }
-    return "\(entry.number)  \(element)  \(entry.policy)\n"
+    return "\(entry.number)  \(element)\(labels.label(entry.object))  \(entry.policy)\n"
       + "    \(entry.explanation)\n\(values)\n"
       + "    at \(Moment.text(entry.remoteTime.date)) by replica "
       + entry.origin.uuidString.lowercased()

@@ -59,12 +59,13 @@ struct StatusReport: Encodable {
       rows.append(("replica", status.replica?.uuidString.lowercased() ?? "unknown"))
       rows.append(("cursor", "\(status.cursor) of \(status.head)"))
       let pending = status.pending
-      rows.append((
-        "pending",
-        pending.objects == 0
-          ? "nothing"
-          : "\(pending.objects) objects, \(pending.properties) properties, \(pending.transactions) transactions"
-      ))
+      rows.append(
+        (
+          "pending",
+          pending.objects == 0
+            ? "nothing"
+            : "\(pending.objects) objects, \(pending.properties) properties, \(pending.transactions) transactions"
+        ))
       rows.append(("conflicts", status.conflicts == 0 ? "none" : "\(status.conflicts) settled"))
       if status.quarantined > 0 {
         rows.append(("quarantined", "\(status.quarantined) change sets that the server refuses"))
