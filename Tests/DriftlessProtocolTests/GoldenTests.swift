@@ -5,8 +5,8 @@ import Testing
 /// Frames as the first version wrote them: every later version must read them, and write the plain
 /// ones byte for byte. (Compressed bytes depend on the zlib in use, so those are only read.)
 ///
-/// A golden file is hexadecimal, with comments after `#`. A new format version gets new files; these
-/// stay.
+/// A golden file is hexadecimal, with comments after `#`. A new format version gets new files;
+/// these stay.
 @Suite struct GoldenTests {
   private func golden(_ name: String) throws -> Data {
     let url = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

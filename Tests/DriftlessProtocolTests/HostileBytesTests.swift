@@ -141,6 +141,7 @@ import Testing
       [0x32, 9, 0x20] + huge + [0x1a, 1, 0],  // groups.count with a property
     ]
     for section in sections {
+      try Memory.resetPeak()
       let before = Memory.peak()
       let code = decode(try Frames.plain(index: section, values: []))
       #expect(code == .tooLarge || code == .malformed, "\(section)")

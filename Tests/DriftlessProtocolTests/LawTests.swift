@@ -116,6 +116,20 @@ import Testing
     #expect(problem { $0.index.entities[0].properties[0...1] = ["\u{e9}", "e\u{301}"] } == nil)
   }
 
+  @Test("Counts that nobody can mean are refused")
+  func absurdCounts() {
+    expect("rowsMax", .tooLarge) { $0.index.groups[1].objects = ObjectIndexes(Int.min..<Int.max) }
+    expect("rowsMax", .tooLarge) { $0.index.groups[0].objects = ObjectIndexes(1..<Int.max) }
+    expect("is empty") {
+      $0.index.newObjects[0].identities = .range(first: Samples.minted, count: -2)
+    }
+    expect("objectsMax", .tooLarge) {
+      $0.index.newObjects = [Int.max, Int.max].map {
+        .init(entity: 0, identities: .range(first: Samples.minted, count: $0))
+      }
+    }
+  }
+
   @Test("Each limit refuses what passes it, and names itself")
   func limits() {
     let cases: [(String, WritableKeyPath<ChangeSetLimits, Int>)] = [

@@ -1,17 +1,17 @@
 /// What one replica changed, as it crosses the wire: which objects, which properties, which values.
 ///
 /// A change set in memory is columns, like its bytes: `columns` holds one column for each property
-/// of each group, in the order of `index.groups` and of each group's properties; row `i` of a column
-/// belongs to object `i` of its group.
+/// of each group, in the order of `index.groups` and of each group's properties; row `i` of a
+/// column belongs to object `i` of its group.
 ///
 /// ```swift
 /// let frame = try ChangeSetEncoder().encode(changeSet)
 /// let same = try ChangeSetDecoder().decode(frame)
 /// ```
 ///
-/// Laws, checked when bytes are read and when they are made: every (object, property) occurs at most
-/// once; each new object stands in exactly one insert group; a deleted object in no other group; known
-/// objects are sorted by number; all indexes are within their tables.
+/// Laws, checked when bytes are read and when they are made: every (object, property) occurs at
+/// most once; each new object stands in exactly one insert group; a deleted object in no other
+/// group; known objects are sorted by number; all indexes are within their tables.
 public struct ChangeSet: Hashable, Sendable {
   public var header: ChangeSetHeader
   public var index: ChangeSetIndex

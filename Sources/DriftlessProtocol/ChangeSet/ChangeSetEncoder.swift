@@ -58,7 +58,8 @@ public struct ChangeSetEncoder: Sendable {
       with: digest)
   }
 
-  /// Nil: the section is shorter plain, or compresses so well that a reader would take it for a bomb.
+  /// Nil: the section is shorter plain, or compresses so well that a reader would take it for a
+  /// bomb.
   private func compressed(_ section: [UInt8]) -> [UInt8]? {
     guard compressionLevel != 0, let stream = Zlib.deflate(section, level: compressionLevel),
       limits.allows(inflating: stream.count, to: section.count)

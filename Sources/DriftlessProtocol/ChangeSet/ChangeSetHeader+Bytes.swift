@@ -72,7 +72,8 @@ extension ChangeSetHeader {
     digest = Data(try reader.next(count: Self.digestSize))
   }
 
-  /// - Throws: `ProtocolError` (`.tooLarge`, `.malformed`) when the numbers pass a limit or cannot be.
+  /// - Throws: `ProtocolError` (`.tooLarge`, `.malformed`) when the numbers pass a limit or cannot
+  /// be.
   func check(_ limits: ChangeSetLimits) throws(ProtocolError) {
     guard pushNumber > 0 else { throw .malformed("The push number is 0; numbers begin at 1") }
     guard frameSize <= limits.frameBytesMax else {

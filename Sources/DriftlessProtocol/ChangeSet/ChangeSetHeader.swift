@@ -8,7 +8,7 @@ public import Foundation
 /// |---|---|
 /// | 0..<4 | magic `DLCS` |
 /// | 4..<6 | format version, 1 |
-/// | 6..<8 | flags: bit 0 = the index section is not compressed, bit 1 = the values section is not; others 0 |
+/// | 6..<8 | flags: bit 0 = index section not compressed, bit 1 = values section not; others 0 |
 /// | 8..<24 | replica, a UUID |
 /// | 24..<28 | incarnation of the replica |
 /// | 28..<32 | 0 |

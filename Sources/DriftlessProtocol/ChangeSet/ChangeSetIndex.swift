@@ -132,10 +132,18 @@ public struct ChangeSetIndex: Hashable, Sendable {
     self.groups = groups
   }
 
-  public var newObjectCount: Int { newObjects.reduce(0) { $0 + $1.count } }
-  public var objectCount: Int { newObjectCount + knownNumbers.count }
+  public var newObjectCount: Int { newObjects.reduce(0) { $0.addingClamped($1.count) } }
+  public var objectCount: Int { newObjectCount.addingClamped(knownNumbers.count) }
   /// How many columns the change set has.
   public var columnCount: Int { groups.reduce(0) { $0 + $1.properties.count } }
+}
+
+extension Int {
+  /// The sum, or the largest number: counts that callers make up must not trap.
+  func addingClamped(_ other: Int) -> Int {
+    let (sum, overflow) = addingReportingOverflow(other)
+    return overflow ? .max : sum
+  }
 }
 
 extension UUID {

@@ -49,8 +49,10 @@ struct ChangeSetRules {
     var cells = 0
     var runs = 0
     for group in index.groups {
-      rows += group.objects.count
-      cells += group.objects.count * group.properties.count
+      rows = rows.addingClamped(group.objects.count)
+      let columns = group.properties.count
+      let product = group.objects.count.multipliedReportingOverflow(by: columns)
+      cells = cells.addingClamped(product.overflow ? .max : product.partialValue)
       runs += group.transactionRuns.count
     }
     let counts = [

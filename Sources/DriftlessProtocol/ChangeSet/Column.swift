@@ -2,7 +2,8 @@ public import Foundation
 
 /// The values of one property for the objects of one group, row by row.
 ///
-/// A null row holds 0, false, an empty text, or no reference in `values`; `nulls` says that it is null.
+/// A null row holds 0, false, an empty text, or no reference in `values`; `nulls` says that it is
+/// null.
 public struct Column: Hashable, Sendable {
   /// What a property's values are, all of one kind.
   public enum Values: Hashable, Sendable {

@@ -30,7 +30,10 @@ public struct ObjectIndexes: RandomAccessCollection, Hashable, Sendable {
 
   public var endIndex: Int {
     switch form {
-    case .run(let run): run.count
+    case .run(let run):
+      // `run.count` traps when the bounds are further apart than an Int.
+      run.lowerBound < 0
+        ? run.upperBound.addingClamped(-Swift.max(run.lowerBound, -.max)) : run.count
     case .list(let list): list.count
     }
   }

@@ -10,17 +10,18 @@
 
 /// The two sections of a change set. The frame around them is documented at ChangeSetHeader.
 ///
-/// Structure is protobuf, so that a newer replica can add fields that an older one skips. Whatever has one entry per
-/// row is a `bytes` field in one of the packings below, so that a reader can bound it before it takes memory, and
-/// copies it in one pass.
+/// Structure is protobuf, so that a newer replica can add fields that an older one skips. Whatever
+/// has one entry per row is a `bytes` field in one of the packings below, so that a reader can bound
+/// it before it takes memory, and copies it in one pass.
 ///
-///   varints   unsigned LEB128, one after the other (what a packed `repeated uint64` has on the wire)
-///   zigzag    varints of (n << 1) ^ (n >> 63)        (what a packed `repeated sint64` has on the wire)
-///   deltas    zigzag of the first number, then of each number minus the one before it (64 bits, wrapping)
-///   bits      row i is bit i & 7 of byte i >> 3; missing bytes are 0
+///   varints   unsigned LEB128, one after the other: as a packed `repeated uint64`
+///   zigzag    varints of (n << 1) ^ (n >> 63): as a packed `repeated sint64`
+///   deltas    zigzag of the first number, then of each minus the one before it (64 bits, wrapping)
+///   bits      row i is bit i & 7 of byte i >> 3
 ///   uuids     16 bytes each
 ///
-/// Regenerate: protoc --swift_out=. --swift_opt=Visibility=Internal --swift_opt=UseAccessLevelOnImports=true ChangeSet.proto
+/// Regenerate: protoc --swift_out=. --swift_opt=Visibility=Internal \
+///   --swift_opt=UseAccessLevelOnImports=true ChangeSet.proto
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -50,8 +51,8 @@ nonisolated struct WireIndexSection: Sendable {
   /// In the order of the object table, which they begin.
   var newObjects: [WireNewObjects] = []
 
-  /// Zone object numbers of the rest of the object table, ascending: varints of the first number, then of each number
-  /// minus the one before it (at least 1).
+  /// Zone object numbers of the rest of the object table, ascending: varints of the first number,
+  /// then of each number minus the one before it (at least 1).
   var knownNumbers: Data = Data()
 
   var knownCount: UInt32 = 0
@@ -98,7 +99,8 @@ nonisolated struct WireNewObjects: Sendable {
 
   var count: UInt32 = 0
 
-  /// uuids: one, the first of a range (each next adds 1 to the last eight bytes, big-endian), or `count` of them.
+  /// uuids: one, the first of a range (each next adds 1 to the last eight bytes, big-endian), or
+  /// `count` of them.
   var identities: Data = Data()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -147,8 +149,8 @@ nonisolated struct WireGroup: Sendable {
   /// rows
   var count: UInt32 = 0
 
-  /// Which objects: the run first, first + 1, … when `objects` is empty, else varints of the first index, then of each index
-  /// minus the one before it (at least 1).
+  /// Which objects: the run first, first + 1, … when `objects` is empty, else varints of the first
+  /// index, then of each index minus the one before it (at least 1).
   var first: UInt32 = 0
 
   var objects: Data = Data()
@@ -179,18 +181,20 @@ nonisolated struct WireColumn: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// 1 integers, 2 doubles, 3 dates, 4 booleans, 5 strings, 6 bytes, 7 decimals, 8 uris, 9 uuids, 10 references, 11 elements
+  /// 1 integers, 2 doubles, 3 dates, 4 booleans, 5 strings, 6 bytes, 7 decimals, 8 uris, 9 uuids,
+  /// 10 references, 11 elements
   var kind: UInt32 = 0
 
   /// How `numbers` is packed; 0 where the kind has one packing only.
   var packing: UInt32 = 0
 
-  /// bits; empty when no row is null
+  /// bits, without zero bytes at the end; empty when no row is null
   var nulls: Data = Data()
 
   /// integers     packing 0 zigzag, 1 deltas
   /// doubles      IEEE 754, 8 bytes little-endian each
-  /// dates        seconds since 2001: packing 0 as doubles; else deltas of n, and the date is, rounded to nearest even,
+  /// dates        seconds since 2001: packing 0 as doubles; else deltas of n, and the date is, in
+  ///              double arithmetic,
   ///              1: n / 1e6    2: n / 1e6 - 978307200 (microseconds since 1970)    3: n / 2^23
   /// booleans     bits
   /// strings, bytes, decimals, uris   varints: the length of each row, in bytes

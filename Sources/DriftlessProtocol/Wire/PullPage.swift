@@ -24,8 +24,8 @@ public struct PullPage: Hashable, Sendable {
 
   /// Reads the body of an answer to a pull.
   ///
-  /// - Throws: `ProtocolError` when the bytes are cut, changed or not in the format: then nothing of
-  ///   the page counts.
+  /// - Throws: `ProtocolError` when the bytes are cut, changed or not in the format: then nothing
+  /// of the page counts.
   public init(
     body: Data, generation: UUID, head: UInt64, limits: ChangeSetLimits = ChangeSetLimits()
   ) throws(ProtocolError) {
@@ -66,7 +66,8 @@ extension PullPage {
   public struct Entry: Hashable, Sendable {
     public var sequence: UInt64
     public var firstObjectNumber: UInt64
-    /// Whether `frame` is only the frame's header, because the change set is the asking replica's own.
+    /// Whether `frame` is only the frame's header, because the change set is the asking replica's
+    /// own.
     public var isOwnHeaderOnly: Bool
     /// The frame as it was pushed, or its first 128 bytes.
     public var frame: Data

@@ -2,7 +2,8 @@ public import Foundation
 
 /// Which part of a zone's log a replica asks for.
 ///
-/// As HTTP: `GET /v1/zones/{zone}/changes?generation=&after=&max_bytes=&wait_seconds=&replica=&incarnation=&own_through=`.
+/// As HTTP: `GET /v1/zones/{zone}/changes?generation=&after=&max_bytes=&wait_seconds=&replica=&inca
+/// rnation=&own_through=`.
 public struct PullRequest: Hashable, Sendable {
   /// The entries after this one.
   public var cursor: Cursor

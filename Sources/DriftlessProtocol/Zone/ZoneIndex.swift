@@ -9,8 +9,8 @@ import Foundation
 /// * it deletes or revives an object of which anything has a sequence number above `c`,
 /// * it inserts an identity that the zone has.
 ///
-/// What the pushing replica's own change sets above `c` set is not news to it, so it does not count;
-/// nothing of others can lie between, because the same check refused it then.
+/// What the pushing replica's own change sets above `c` set is not news to it, so it does not
+/// count; nothing of others can lie between, because the same check refused it then.
 struct ZoneIndex: Sendable {
   /// Which properties of an object were set when.
   fileprivate struct ObjectState {

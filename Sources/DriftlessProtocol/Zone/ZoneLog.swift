@@ -87,7 +87,8 @@ public struct ZoneLog: Sendable {
     return reply(sequence, nowMilliseconds)
   }
 
-  /// The log after a cursor: at least one entry when there is one, then as many as `maxBytes` allow.
+  /// The log after a cursor: at least one entry when there is one, then as many as `maxBytes`
+  /// allow.
   ///
   /// - Throws: `ProtocolError` (`.generationChanged`) when the cursor is not of this log.
   public func page(_ request: PullRequest) throws(ProtocolError) -> PullPage {

@@ -41,7 +41,12 @@ enum Frames {
 
 /// What the process holds.
 enum Memory {
-  /// The most memory that the process ever held. Bytes.
+  /// Lets `peak` begin anew.
+  static func resetPeak() throws {
+    try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
+  }
+
+  /// The most memory that the process held since the last reset. Bytes.
   static func peak() -> Int {
     let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
     let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
