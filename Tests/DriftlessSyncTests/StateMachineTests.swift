@@ -1,0 +1,131 @@
+import DriftlessProtocol
+import DriftlessSync
+import Foundation
+import Testing
+
+/// What the pusher and the puller decide, without I/O.
+struct StateMachineTests {
+  private struct Offline: Error {}
+
+  private let reply = PushReply(
+    sequence: 1, firstObjectNumber: 1, generation: UUID(), serverTimeMilliseconds: 0)
+
+  private func name(_ action: Pusher.Action) -> String {
+    switch action {
+    case .build(let objectsMax): "build \(objectsMax)"
+    case .sendOutbox: "send"
+    case .acknowledge: "acknowledge"
+    case .discardOutbox: "discard"
+    case .pull: "pull"
+    case .renewIncarnation: "renew"
+    case .quarantine: "quarantine"
+    case .finish: "finish"
+    case .fail(let error): "fail \((error as? SyncError)?.code.rawValue ?? "other")"
+    }
+  }
+
+  private func run(_ events: [Pusher.Event], staleRetriesMax: Int = 3) -> [String] {
+    var pusher = Pusher(objectsMax: 8, staleRetriesMax: staleRetriesMax)
+    return events.map { name(pusher.handle($0)) }
+  }
+
+  @Test("A push builds, sends, acknowledges, and looks again")
+  func plainPush() {
+    #expect(
+      run([
+        .begin(hasOutbox: false), .built(isEmpty: false, objects: 3), .answered(.accepted(reply)),
+        .acknowledged, .built(isEmpty: true, objects: 0),
+      ]) == ["build 8", "send", "acknowledge", "build 8", "finish"])
+  }
+
+  @Test("What is in the outbox goes first, before anything is built")
+  func outboxFirst() {
+    #expect(
+      run([.begin(hasOutbox: true), .answered(.accepted(reply)), .acknowledged])
+        == ["send", "acknowledge", "build 8"])
+  }
+
+  @Test("Stale: the change set is dropped, then pulled, then built anew")
+  func stale() {
+    #expect(
+      run([
+        .begin(hasOutbox: false), .built(isEmpty: false, objects: 3), .answered(.stale),
+        .discarded, .pulled,
+      ]) == ["build 8", "send", "discard", "pull", "build 8"])
+  }
+
+  @Test("Stale again and again ends with an error, not in a loop")
+  func staleForEver() {
+    var events: [Pusher.Event] = [.begin(hasOutbox: false)]
+    for _ in 0..<3 {
+      events += [.built(isEmpty: false, objects: 1), .answered(.stale), .discarded, .pulled]
+    }
+    #expect(run(events, staleRetriesMax: 2).last == "fail damaged-state")
+    #expect(run(events, staleRetriesMax: 2).contains("fail still-stale"))
+  }
+
+  @Test("Without an answer the change set stays in the outbox")
+  func offline() {
+    #expect(
+      run([
+        .begin(hasOutbox: false), .built(isEmpty: false, objects: 3), .answered(.failed(Offline())),
+      ]) == ["build 8", "send", "fail other"])
+  }
+
+  @Test("Too large: half as much is built; a single object that is too large is set aside")
+  func tooLarge() {
+    #expect(
+      run([
+        .begin(hasOutbox: false), .built(isEmpty: false, objects: 6), .answered(.tooLarge),
+        .discarded, .built(isEmpty: false, objects: 3), .answered(.tooLarge), .discarded,
+        .built(isEmpty: false, objects: 1), .answered(.tooLarge),
+      ]) == [
+        "build 8", "send", "discard", "build 3", "send", "discard", "build 1", "send",
+        "quarantine",
+      ])
+  }
+
+  @Test("A fork makes a new incarnation, once")
+  func forked() {
+    #expect(
+      run([
+        .begin(hasOutbox: true), .answered(.forked), .discarded, .renewed,
+        .built(isEmpty: false, objects: 1), .answered(.forked),
+      ]) == ["send", "discard", "renew", "build 8", "send", "fail refused"])
+  }
+
+  @Test("A page that leaves out a change set is refused whole")
+  func gapInTheLog() {
+    let generation = UUID()
+    for (sequences, isGood) in [
+      ([5, 6, 7] as [UInt64], true), ([5, 7], false), ([6], false), ([4, 5], false),
+      ([5, 5], false),
+    ] {
+      var puller = Puller()
+      _ = puller.handle(.begin(cursor: Cursor(generation: generation, sequence: 4)))
+      let action = puller.handle(.page(sequences: sequences, generation: generation, head: 9))
+      if case .apply(let cursor, let head) = action {
+        #expect(isGood, "\(sequences)")
+        #expect(cursor.sequence == 7)
+        #expect(head == 9)
+      } else {
+        #expect(!isGood, "\(sequences)")
+      }
+    }
+  }
+
+  @Test("A page of another generation, or a head before the cursor, moves nothing")
+  func otherGeneration() {
+    for (generation, head) in [(UUID(), 9), (nil, 3)] as [(UUID?, UInt64)] {
+      let own = UUID()
+      var puller = Puller()
+      _ = puller.handle(.begin(cursor: Cursor(generation: own, sequence: 4)))
+      let action = puller.handle(
+        .page(sequences: [], generation: generation ?? own, head: head))
+      guard case .fail = action else {
+        Issue.record("taken: \(action)")
+        continue
+      }
+    }
+  }
+}
