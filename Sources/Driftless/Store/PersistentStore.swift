@@ -132,6 +132,7 @@ public final class PersistentStore: Sendable {
       }
       if let committed = outcome.committed {
         news.publish(store: identifier, transaction: committed.number)
+        connections.announce()
         if checkpointer?.isDue == true {
           connections.withIdleWriter { checkpointer?.checkpoint($0, force: false) }
         }

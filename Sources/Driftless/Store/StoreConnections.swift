@@ -31,6 +31,9 @@ final class StoreConnections: @unchecked Sendable {  // the writer is used under
     return try body(writer)
   }
 
+  /// Tells other processes that something was committed.
+  func announce() { lock?.touch() }
+
   /// Runs `body` with the writer, outside of a transaction and without the lock.
   func withIdleWriter(_ body: (SQLiteConnection) -> Void) {
     writing.lock()

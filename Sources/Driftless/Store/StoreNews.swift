@@ -49,7 +49,8 @@ final class StoreNews: Sendable {
         state.streams[state.nextStream] = continuation
         if state.watch == nil, !state.isClosed, let url {
           state.newest = max(state.newest, newest() ?? 0)
-          state.watch = FileWatch(path: url.path + "-wal") { [weak self] in
+          // Not the WAL: it is written before the commit can be seen. Writers touch the lock file after it.
+          state.watch = FileWatch(path: url.path + "-driftless-lock") { [weak self] in
             if let number = newest() { self?.tell(number) }
           }
         }
@@ -83,7 +84,7 @@ final class FileWatch: Sendable {
   init?(path: String, _ changed: @escaping @Sendable () -> Void) {
     let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
     guard descriptor >= 0 else { return nil }
-    // The folder is watched too, in effect: a WAL that a checkpoint removed is made anew by the next writer.
+    // The folder is watched, so that a file that is removed and made anew stays watched.
     let folder = (path as NSString).deletingLastPathComponent
     let mask = UInt32(IN_MODIFY | IN_CREATE)
     guard inotify_add_watch(descriptor, folder.isEmpty ? "." : folder, mask) >= 0 else {

@@ -1,0 +1,78 @@
+import CSQLite
+import Foundation
+import TestSupport
+import Testing
+
+@testable import DriftlessSQLite
+
+/// SQLite's connection and statement.
+struct ConnectionTests {
+  @Test("Values of every kind come back as they went in")
+  func valuesRoundTrip() throws {
+    let connection = try SQLiteConnection(path: "", mode: .inMemory)
+    try connection.execute("CREATE TABLE t (v)")
+    let values: [SQLiteValue] = [
+      .null, .integer(.min), .integer(.max), .real(.pi), .text(""), .text("a\u{0}b"),
+      .text("👩‍👩‍👧 é e\u{301}"), .blob(Data()), .blob(Data([0, 255, 0])),
+    ]
+    for value in values { try connection.run("INSERT INTO t VALUES (?)", value) }
+    let rows = try connection.rows("SELECT v FROM t ORDER BY rowid")
+    #expect(rows.map { $0[0] } == values)
+  }
+
+  @Test("An empty text is a text, not null")
+  func emptyText() throws {
+    let connection = try SQLiteConnection(path: "", mode: .inMemory)
+    #expect(try connection.scalar("SELECT typeof(?)", .text("")) == .text("text"))
+    #expect(try connection.scalar("SELECT typeof(?)", .blob(Data())) == .text("blob"))
+  }
+
+  @Test("No connection checkpoints by itself or maps the file")
+  func noAutomaticCheckpoint() throws {
+    let directory = try TemporaryDirectory()
+    let connection = try SQLiteConnection(
+      path: directory.file("d.sqlite").path, mode: .readWriteCreate)
+    #expect(try connection.scalar("PRAGMA wal_autocheckpoint") == .integer(0))
+    #expect(try connection.scalar("PRAGMA mmap_size") ?? .integer(0) == .integer(0))
+  }
+
+  @Test("An error says what SQLite said, of which statement, and what to do")
+  func errors() throws {
+    let directory = try TemporaryDirectory()
+    let garbage = directory.file("garbage")
+    try Data(repeating: 7, count: 4096).write(to: garbage)
+    let connection = try SQLiteConnection(path: garbage.path, mode: .readWrite)
+    #expect {
+      try connection.execute("SELECT * FROM sqlite_master")
+    } throws: { error in
+      guard let error = error as? SQLiteError else { return false }
+      return error.isNotADatabase && error.suggestion.contains("not an SQLite database")
+    }
+    #expect {
+      _ = try SQLiteConnection(path: directory.file("none").path, mode: .readOnly)
+    } throws: { ($0 as? SQLiteError)?.cannotOpen == true }
+  }
+
+  @Test("A function may be called by SQL, with texts that hold NUL")
+  func functions() throws {
+    let connection = try SQLiteConnection(path: "", mode: .inMemory)
+    try connection.createFunction("twice", argc: 1, deterministic: true) { operands in
+      guard case .text(let text) = operands[0] else { return .null }
+      return .text(text + text)
+    }
+    #expect(try connection.scalar("SELECT twice(?)", .text("a\u{0}")) == .text("a\u{0}a\u{0}"))
+    #expect(try connection.scalar("SELECT twice(1)") == .null)
+  }
+
+  @Test("A statement that failed can run again")
+  func failedStatement() throws {
+    let connection = try SQLiteConnection(path: "", mode: .inMemory)
+    try connection.execute("CREATE TABLE t (v INTEGER UNIQUE)")
+    try connection.run("INSERT INTO t VALUES (?)", .integer(1))
+    #expect {
+      try connection.run("INSERT INTO t VALUES (?)", .integer(1))
+    } throws: { ($0 as? SQLiteError)?.isConstraint == true }
+    try connection.run("INSERT INTO t VALUES (?)", .integer(2))
+    #expect(try connection.scalar("SELECT COUNT(*) FROM t") == .integer(2))
+  }
+}
