@@ -1,0 +1,107 @@
+import Driftless
+import Foundation
+import Logging
+import SyncDaemon
+import TestSupport
+import Testing
+
+@Suite struct DaemonTests {
+  /// A daemon over one store that is not enrolled: it answers, and says why it does not sync.
+  private func daemon(_ directory: TemporaryDirectory, socket: String = "s.sock") throws -> Daemon {
+    let store = directory.file("shop.sqlite")
+    if !FileManager.default.fileExists(atPath: store.path) {
+      try PersistentStore.open(url: store, model: Shop.model()).close()
+    }
+    let file = directory.file("\(socket).json")
+    try Data(#"{"socket":"\#(socket)","stores":[{"path":"shop.sqlite"}]}"#.utf8).write(to: file)
+    var log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    log.logLevel = .critical
+    return try Daemon(configuration: file, log: log)
+  }
+
+  /// A client of the daemon at `socket`.
+  private func ask(
+    _ directory: TemporaryDirectory, _ request: DaemonRequest, socket: String = "s.sock"
+  ) throws -> DaemonReply? {
+    let store = directory.file("asked.sqlite")
+    try DaemonMark(pid: getpid(), socket: directory.file(socket).path).write(forStore: store)
+    return try DaemonClient(store: store)?.ask(request)
+  }
+
+  @Test("The socket is for its owner only, answers, and goes with the daemon")
+  func socket() async throws {
+    let directory = try TemporaryDirectory()
+    let daemon = try daemon(directory)
+    try await daemon.start()
+    let socket = directory.file("s.sock").path
+    let mode =
+      try FileManager.default.attributesOfItem(atPath: socket)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    let reply = try #require(try ask(directory, DaemonRequest(.status)))
+    #expect(reply.pid == getpid())
+    #expect(reply.stores.map(\.store) == [directory.file("shop.sqlite").path])
+    await daemon.stop()
+    #expect(!FileManager.default.fileExists(atPath: socket))
+    #expect(try ask(directory, DaemonRequest(.status)) == nil)
+  }
+
+  @Test("A request that cannot be done comes back with its exit code and what to try")
+  func refusedRequests() async throws {
+    let directory = try TemporaryDirectory()
+    let daemon = try daemon(directory)
+    try await daemon.start()
+    for (store, code) in [("shop.sqlite", "not-enrolled"), ("other.sqlite", "unknown-store")] {
+      do {
+        _ = try ask(directory, DaemonRequest(.sync, store: directory.file(store).path))
+        Issue.record("\(store) was synced")
+      } catch let error as Failure {
+        #expect(error.code == code)
+        #expect(!error.suggestion.isEmpty)
+      }
+    }
+    await daemon.stop()
+  }
+
+  @Test("A second daemon at one socket is refused; a socket that was left behind is not in the way")
+  func secondDaemon() async throws {
+    let directory = try TemporaryDirectory()
+    let first = try daemon(directory)
+    try await first.start()
+    let second = try daemon(directory)
+    await #expect(throws: Failure.self) { try await second.start() }
+    #expect(try ask(directory, DaemonRequest(.status)) != nil, "the first one still answers")
+    await first.stop()
+    let third = try daemon(directory)
+    try await third.start()
+    await third.stop()
+  }
+
+  @Test("Something else at the socket's path is left alone")
+  func occupiedPath() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.file("s.sock")
+    try Data("somebody's file".utf8).write(to: path)
+    let daemon = try daemon(directory)
+    await #expect(throws: Failure.self) { try await daemon.start() }
+    #expect(try Data(contentsOf: path) == Data("somebody's file".utf8))
+  }
+
+  @Test("A reload takes stores in and out, and a wrong file changes nothing")
+  func reload() async throws {
+    let directory = try TemporaryDirectory()
+    let daemon = try daemon(directory)
+    try await daemon.start()
+    let file = directory.file("s.sock.json")
+    try Data("{".utf8).write(to: file)
+    await daemon.reload()
+    #expect(try ask(directory, DaemonRequest(.status))?.stores.count == 1)
+    try Data(
+      #"{"socket":"s.sock","stores":[{"path":"x.sqlite"},{"path":"y.sqlite"}]}"#.utf8
+    ).write(to: file)
+    await daemon.reload()
+    #expect(
+      try ask(directory, DaemonRequest(.status))?.stores.map { $0.store.suffix(8) }
+        == ["x.sqlite", "y.sqlite"])
+    await daemon.stop()
+  }
+}

@@ -1,0 +1,198 @@
+import Driftless
+import DriftlessSync
+import Foundation
+import SyncControl
+import SyncDaemon
+import Testing
+
+@Suite struct ImporterTests {
+  @discardableResult
+  private func run(_ shop: Shop, author: String? = nil, _ lines: String...) throws -> ImportReport {
+    try Importer(store: shop.store, author: author, source: "f.jsonl")
+      .run(Data(lines.joined(separator: "\n").utf8))
+  }
+
+  /// The failure of an import that must fail.
+  private func failure(_ shop: Shop, _ lines: String...) -> Failure? {
+    do {
+      _ = try Importer(store: shop.store, author: nil, source: "f.jsonl")
+        .run(Data(lines.joined(separator: "\n").utf8))
+      return nil
+    } catch {
+      return error as? Failure
+    }
+  }
+
+  private func count(_ shop: Shop) throws -> Int {
+    try ReplicaExport.text(of: shop.store).split(separator: "\n").count
+  }
+
+  @Test("Every attribute type arrives exactly")
+  func values() throws {
+    let shop = try Shop()
+    try run(
+      shop,
+      #"{"op":"insert","entity":"Item","id":"1","set":{"name":"Käse \"\u00e9\ud83d\ude00","size":-0,"stock":-9223372036854775808,"weight":0.1,"price":"12345678901234567890.123456789","isNew":true,"made":"2026-11-21T04:47:00.123456Z","photo":"AAEC/w==","code":"6f9619ff-8b86-4011-b42d-00c04fc964ff","page":"https://a.example/b"}}"#
+    )
+    let text = try ReplicaExport.text(of: shop.store)
+    for part in [
+      #""name":"Käse \"é😀""#, #""size":0"#, #""stock":-9223372036854775808"#, #""weight":0.1"#,
+      #""price":"12345678901234567890.123456789""#, #""isNew":true"#,
+      #""made":"2026-11-21T04:47:00.123456Z""#, #""photo":"AAEC/w==""#,
+      #""code":"6f9619ff-8b86-4011-b42d-00c04fc964ff""#, #""page":"https://a.example/b""#,
+    ] {
+      #expect(text.contains(part), "\(text)")
+    }
+  }
+
+  @Test("What is exported imports to the same bytes")
+  func roundTrip() throws {
+    let shop = try Shop()
+    try run(
+      shop,
+      #"{"op":"insert","entity":"Box","id":"b","set":{"name":"b"}}"#,
+      #"{"op":"insert","entity":"Tag","id":"t","set":{"name":"t"}}"#,
+      #"{"op":"insert","entity":"Item","id":"1","set":{"box":"b","tags":["t"],"weight":1e-7,"made":"1969-12-31T23:59:59.999999Z"}}"#,
+      #"{"op":"insert","entity":"SpecialItem","id":"2","set":{"box":"b","reason":"r"}}"#)
+    let text = try ReplicaExport.text(of: shop.store)
+    let other = try Shop()
+    try run(other, text)
+    #expect(try ReplicaExport.text(of: other.store) == text)
+  }
+
+  @Test("References may name objects that later lines insert, in this transaction or a later one")
+  func forwardReferences() throws {
+    let shop = try Shop()
+    try run(
+      shop,
+      #"{"op":"insert","entity":"Item","id":"1","set":{"box":"later in the transaction","tags":["later in the file"]}}"#,
+      #"{"op":"insert","entity":"Box","id":"later in the transaction","set":{"name":"b"}}"#,
+      #"{"op":"save"}"#,
+      #"{"op":"insert","entity":"Tag","id":"later in the file","set":{"name":"t"}}"#)
+    try shop.read { context in
+      let item = try #require(try shop.object("1", "Item", in: context))
+      let box = item[ToOne<ManagedObject, ManagedObject>("box")]
+      #expect(box?[Attribute<ManagedObject, String?>("name")] == "b")
+      #expect(item[ToMany<ManagedObject, ManagedObject>("tags")].count == 1)
+    }
+  }
+
+  @Test("A reference to an object that is nowhere is an error at its own line")
+  func danglingReference() throws {
+    let shop = try Shop()
+    let error = failure(
+      shop,
+      #"{"op":"insert","entity":"Box","id":"b","set":{}}"#,
+      #"{"op":"insert","entity":"Item","id":"1","set":{"box":"nowhere"}}"#,
+      #"{"op":"save"}"#,
+      #"{"op":"insert","entity":"Item","id":"2","set":{}}"#)
+    #expect(error?.status == .badData)
+    #expect(error?.message.hasPrefix("f.jsonl:2: Item.box names Box nowhere") == true)
+    #expect(try count(shop) == 0)
+  }
+
+  @Test("Each save is one history transaction with its author")
+  func authors() throws {
+    let shop = try Shop()
+    try run(
+      shop, author: "anna",
+      #"{"op":"insert","entity":"Box","id":"1","set":{}}"#,
+      #"{"op":"insert","entity":"Box","id":"2","set":{}}"#,
+      #"{"op":"save","author":"ben"}"#,
+      #"{"op":"insert","entity":"Box","id":"3","set":{}}"#,
+      #"{"op":"save"}"#,
+      #"{"op":"update","entity":"Box","id":"3","set":{"name":"x"}}"#)
+    let transactions = try shop.store.fetchHistory(.fetchHistory(after: nil))
+    #expect(transactions.map(\.author) == ["ben", "anna", "anna"])
+    #expect(transactions.map { $0.changes?.count } == [2, 1, 1])
+  }
+
+  @Test("Update and delete work on what the store has, null and empty arrays clear")
+  func changes() throws {
+    let shop = try Shop()
+    try run(
+      shop,
+      #"{"op":"insert","entity":"Box","id":"b","set":{"name":"b"}}"#,
+      #"{"op":"insert","entity":"Tag","id":"t","set":{}}"#,
+      #"{"op":"insert","entity":"Item","id":"1","set":{"size":5,"box":"b","tags":["t"]}}"#,
+      #"{"op":"insert","entity":"Item","id":"2","set":{"box":"b"}}"#)
+    try run(
+      shop, #"{"op":"update","entity":"Item","id":"1","set":{"size":null,"box":null,"tags":[]}}"#)
+    try shop.read { context in
+      let item = try #require(try shop.object("1", "Item", in: context))
+      #expect(item[Attribute<ManagedObject, Int?>("size")] == nil)
+      #expect(item[ToOne<ManagedObject, ManagedObject>("box")] == nil)
+      #expect(item[ToMany<ManagedObject, ManagedObject>("tags")].isEmpty)
+    }
+    let report = try run(shop, #"{"op":"delete","entity":"Box","id":"b"}"#)
+    #expect(report.deleted == 1)
+    #expect(try count(shop) == 2, "the box's item goes by the model's cascade")
+  }
+
+  @Test("An object that was deleted can be inserted anew under its id")
+  func insertAfterDelete() throws {
+    let shop = try Shop()
+    try run(
+      shop, #"{"op":"insert","entity":"Box","id":"b","set":{"name":"old"}}"#, #"{"op":"save"}"#,
+      #"{"op":"delete","entity":"Box","id":"b"}"#, #"{"op":"save"}"#,
+      #"{"op":"insert","entity":"Box","id":"b","set":{"name":"new"}}"#)
+    #expect(try ReplicaExport.text(of: shop.store).contains(#""name":"new""#))
+    #expect(try count(shop) == 1)
+  }
+
+  @Test("One key means one object, whatever the subentity and whatever the store")
+  func identities() throws {
+    let shop = try Shop()
+    try run(shop, #"{"op":"insert","entity":"SpecialItem","id":"1","set":{}}"#)
+    let error = failure(shop, #"{"op":"insert","entity":"Item","id":"1","set":{}}"#)
+    #expect(error?.message == "f.jsonl:1: Item 1 exists already: use update")
+    #expect(failure(shop, #"{"op":"update","entity":"Item","id":"1","set":{"size":1}}"#) == nil)
+  }
+
+  @Test(
+    "A bad line names file, line and element, and nothing of its transaction is saved",
+    arguments: [
+      (
+        #"{"op":"insert","entity":"Item","id":"2","set":{"nme":"x"}}"#,
+        "Item has no property \"nme\""
+      ),
+      (#"{"op":"insert","entity":"Itm","id":"2","set":{}}"#, "there is no entity \"Itm\""),
+      (
+        #"{"op":"insert","entity":"Item","id":"2","set":{"size":40000}}"#,
+        "Item.size is a whole number from -32768"
+      ),
+      (#"{"op":"insert","entity":"Item","id":"2","set":{"size":1.0}}"#, "not the number 1.0"),
+      (#"{"op":"insert","entity":"Item","id":"2","set":{"size":-1}}"#, "Item.size"),
+      (
+        #"{"op":"insert","entity":"Item","id":"2","set":{"made":"yesterday"}}"#,
+        "Item.made is a date"
+      ),
+      (
+        #"{"op":"insert","entity":"Item","id":"2","set":{"price":"1.2.3"}}"#,
+        "Item.price is a decimal"
+      ),
+      (#"{"op":"insert","entity":"Item","id":"2","set":{"photo":"%"}}"#, "base64"),
+      (#"{"op":"insert","entity":"Item","id":"2","set":{"box":5}}"#, "the id of a Box"),
+      (#"{"op":"insert","entity":"Item","id":"2","set":{"tags":"t"}}"#, "an array of ids of Tag"),
+      (#"{"op":"insert","entity":"Item","id":"2","set":{"size":1,"size":2}}"#, "occurs twice"),
+      (#"{"op":"insert","entity":"Item","set":{}}"#, "\"id\" is missing"),
+      (#"{"op":"insert","entity":"Item","id":"2","sett":{}}"#, "\"sett\" has no place"),
+      (#"{"op":"upsert","entity":"Item","id":"2"}"#, "insert, update, delete or save"),
+      (#"{"op":"update","entity":"Item","id":"9","set":{}}"#, "there is no Item 9"),
+      (#"{"op":"delete","entity":"Item","id":"9"}"#, "there is no Item 9"),
+      (#"{"op":"insert","entity":"Item","id":"2","set":{"name":null}}"#, "Item.name"),
+      (#"{"op":"insert","entity":"Item","id":"2""#, "column 38"),
+      (#"[1]"#, "one JSON object, not an array"),
+    ])
+  func badLines(line: String, expected: String) throws {
+    let shop = try Shop()
+    let error = try #require(
+      failure(
+        shop, #"{"op":"insert","entity":"Box","id":"kept","set":{"name":"kept"}}"#,
+        #"{"op":"save"}"#, "", #"{"op":"insert","entity":"Item","id":"1","set":{}}"#, line))
+    #expect(error.status == .badData)
+    #expect(error.message.hasPrefix("f.jsonl:5: "), "\(error.message)")
+    #expect(error.message.contains(expected), "\(error.message)")
+    #expect(try count(shop) == 1, "what was saved before stays, the rest is gone")
+  }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import Testing
+
+@testable import SyncControl
+
+@Suite struct JSONParserTests {
+  @Test("Values are read as they are written")
+  func values() throws {
+    #expect(
+      try JSONParser.parse(#" {"a":[1,-0.50e+3,true,false,null,"x"],"b":{}} "#)
+        == .object([
+          .init(
+            name: "a",
+            value: .array([
+              .number("1"), .number("-0.50e+3"), .bool(true), .bool(false), .null, .string("x"),
+            ])), .init(name: "b", value: .object([])),
+        ]))
+    #expect(
+      try JSONParser.parse(#""\"\\\/\b\f\n\r\t\u0041\ud83d\ude00""#)
+        == .string("\"\\/\u{8}\u{c}\n\r\tA😀"))
+  }
+
+  @Test(
+    "What is no JSON is refused",
+    arguments: [
+      "", " ", "{", "}", "[1,]", "{\"a\":1,}", "{\"a\"}", "{a:1}", "01", "-", "1.", ".5", "1e",
+      "+1",
+      "tru", "\"", "\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\\ud800\\u0041\"", "\"\\udc00\"",
+      "\"\t\"",
+      "1 2", "{\"a\":1,\"a\":2}", "NaN", "'a'", "[1 2]", "nulll", "\u{feff}1",
+    ])
+  func refused(text: String) {
+    #expect(throws: JSONParser.Failure.self) { try JSONParser.parse(text) }
+  }
+
+  @Test("Nesting is bounded, and bytes that are no UTF-8 are refused")
+  func hostile() {
+    let deep = String(repeating: "[", count: 100_000)
+    #expect(throws: JSONParser.Failure.self) { try JSONParser.parse(deep) }
+    let bytes: [UInt8] = [0x22, 0xC3, 0x28, 0x22]
+    let isRefused = bytes.withUnsafeBufferPointer { (try? JSONParser.parse($0)) == nil }
+    #expect(isRefused)
+  }
+
+  @Test("Foundation's reader agrees on what is JSON, for random texts")
+  func agreesWithFoundation() throws {
+    var random = SystemRandomNumberGenerator()
+    let pieces = [
+      "{", "}", "[", "]", ",", ":", "\"a\"", "\"b\\n\"", "1", "-2.5", "true", "null", " ", "0",
+    ]
+    for _ in 0..<20_000 {
+      let count = Int.random(in: 1...8, using: &random)
+      let text = (0..<count).map { _ in pieces.randomElement(using: &random) ?? "" }.joined()
+      let ours = (try? JSONParser.parse(text)) != nil
+      let theirs =
+        (try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed))
+        != nil
+      // A duplicate name is the one thing that only this parser refuses.
+      if ours != theirs, text.components(separatedBy: "\"a\"").count < 3,
+        text.components(separatedBy: "\"b\\n\"").count < 3
+      {
+        Issue.record("\(text): ours \(ours), Foundation \(theirs)")
+      }
+    }
+  }
+}

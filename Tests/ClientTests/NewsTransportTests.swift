@@ -1,0 +1,75 @@
+import DriftlessProtocol
+import Foundation
+import Synchronization
+import Testing
+
+@testable import SyncDaemon
+
+/// A transport that notes what it is asked and answers from a list.
+private final class NotedTransport: SyncTransport {
+  let asked = Mutex<[PullRequest]>([])
+  let pages: Mutex<[PullPage]>
+
+  init(_ pages: [PullPage]) { self.pages = Mutex(pages) }
+
+  func zoneInfo() async throws -> ZoneInfo { throw CancellationError() }
+  func push(_ frame: Data) async throws -> PushReply { throw CancellationError() }
+
+  func pull(_ request: PullRequest) async throws -> PullPage {
+    asked.withLock { $0.append(request) }
+    guard let page = pages.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else {
+      throw CancellationError()
+    }
+    return page
+  }
+}
+
+@Suite struct NewsTransportTests {
+  private let generation = UUID()
+
+  private func page(_ sequence: UInt64?) -> PullPage {
+    PullPage(
+      generation: generation, head: sequence ?? 3,
+      entries: sequence.map {
+        [
+          PullPage.Entry(
+            sequence: $0, firstObjectNumber: 0, isOwnHeaderOnly: false, frame: Data([1]))
+        ]
+      } ?? [])
+  }
+
+  private var request: PullRequest {
+    PullRequest(
+      cursor: Cursor(generation: generation, sequence: 3), maxBytes: 100, waitSeconds: 0,
+      replica: UUID(uuid: (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)), incarnation: 1,
+      ownThrough: 0)
+  }
+
+  @Test("The long poll repeats the last pull, and its page is fetched once")
+  func keptPage() async throws {
+    let noted = NotedTransport([page(nil), page(nil), page(4)])
+    let transport = NewsTransport(noted)
+    #expect(try await transport.pull(request).entries.isEmpty)
+    #expect(try await !transport.waitForNews(seconds: 50))
+    #expect(try await transport.waitForNews(seconds: 50))
+    #expect(try await transport.pull(request).entries.count == 1)
+    #expect(noted.asked.withLock { $0.map(\.waitSeconds) } == [0, 50, 50])
+    await #expect(throws: CancellationError.self) { try await transport.pull(request) }
+  }
+
+  @Test("A kept page is not given to another request")
+  func otherRequest() async throws {
+    let noted = NotedTransport([page(nil), page(4), page(5)])
+    let transport = NewsTransport(noted)
+    _ = try await transport.pull(request)
+    #expect(try await transport.waitForNews(seconds: 1))
+    var other = request
+    other.cursor.sequence = 4
+    #expect(try await transport.pull(other).entries.first?.sequence == 5)
+  }
+
+  @Test("Before any pull there is something to look for")
+  func beforeFirstPull() async throws {
+    #expect(try await NewsTransport(NotedTransport([])).waitForNews(seconds: 1))
+  }
+}

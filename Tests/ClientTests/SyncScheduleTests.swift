@@ -1,0 +1,95 @@
+import Testing
+
+@testable import SyncDaemon
+
+@Suite struct SyncScheduleTests {
+  private var delays: SyncSchedule.Delays {
+    SyncSchedule.Delays(settle: 0.2, retryFirst: 1, retryMax: 60, idle: 900)
+  }
+
+  /// A schedule that has synced once.
+  private func listening() -> SyncSchedule {
+    var schedule = SyncSchedule(delays: delays)
+    #expect(schedule.handle(.started) == [.deafen, .startSync])
+    #expect(schedule.handle(.succeeded) == [.listen, .wake(after: 900)])
+    return schedule
+  }
+
+  @Test("A burst of changes is one sync, a moment later")
+  func burst() {
+    var schedule = listening()
+    #expect(schedule.handle(.changed) == [.wake(after: 0.2)])
+    #expect(schedule.handle(.changed) == [])
+    #expect(schedule.handle(.changed) == [])
+    #expect(schedule.handle(.timer) == [.deafen, .startSync])
+  }
+
+  @Test("News is fetched at once, and so is what a person asks for", arguments: [true, false])
+  func atOnce(isNews: Bool) {
+    var schedule = listening()
+    #expect(schedule.handle(isNews ? .news : .asked) == [.deafen, .startSync])
+  }
+
+  @Test("A change during a sync is sent by the next one")
+  func changeDuringSync() {
+    var schedule = listening()
+    _ = schedule.handle(.asked)
+    #expect(schedule.handle(.changed) == [])
+    #expect(schedule.handle(.succeeded) == [.wake(after: 0.2)])
+    #expect(schedule.handle(.timer) == [.deafen, .startSync])
+  }
+
+  @Test("Failures back off by doubling, up to the ceiling, and success starts over")
+  func backOff() {
+    var schedule = listening()
+    _ = schedule.handle(.asked)
+    for seconds in [1.0, 2, 4, 8, 16, 32, 60, 60] {
+      let actions = schedule.handle(.failed(isTransient: true, retryAfter: nil), jitter: 1)
+      #expect(actions == [.deafen, .wake(after: seconds)])
+      #expect(schedule.handle(.timer) == [.deafen, .startSync])
+    }
+    _ = schedule.handle(.succeeded)
+    #expect(schedule.failedAttempts == 0)
+    _ = schedule.handle(.asked)
+    #expect(
+      schedule.handle(.failed(isTransient: true, retryAfter: nil), jitter: 0)
+        == [.deafen, .wake(after: 0.5)], "jitter halves at most")
+  }
+
+  @Test("A refusal that time does not heal waits the ceiling at once")
+  func refusal() {
+    var schedule = listening()
+    _ = schedule.handle(.asked)
+    #expect(
+      schedule.handle(.failed(isTransient: false, retryAfter: nil), jitter: 1)
+        == [.deafen, .wake(after: 60)])
+  }
+
+  @Test("What the server asked to wait is waited, however long")
+  func retryAfter() {
+    var schedule = listening()
+    _ = schedule.handle(.asked)
+    #expect(
+      schedule.handle(.failed(isTransient: true, retryAfter: 600), jitter: 0)
+        == [.deafen, .wake(after: 600)])
+  }
+
+  @Test("While backing off, saves do not bring attempts; a person does")
+  func patience() {
+    var schedule = listening()
+    _ = schedule.handle(.asked)
+    _ = schedule.handle(.failed(isTransient: true, retryAfter: nil))
+    #expect(schedule.handle(.changed) == [])
+    #expect(schedule.handle(.news) == [])
+    #expect(schedule.state == .backingOff)
+    #expect(schedule.handle(.asked) == [.deafen, .startSync])
+  }
+
+  @Test("A lost long poll backs off like a lost sync")
+  func lostPoll() {
+    var schedule = listening()
+    #expect(
+      schedule.handle(.failed(isTransient: true, retryAfter: nil), jitter: 1)
+        == [.deafen, .wake(after: 1)])
+  }
+}
