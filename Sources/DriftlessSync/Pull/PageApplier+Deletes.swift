@@ -93,21 +93,22 @@ extension PageApplier {
     for referrer in schema.referrers(of: entity) {
       for source in try transaction.keys(referring: referrer.relationship, to: target)
       where source != target {
-        try dangling.add(
-          DanglingReferences.Source(key: source, property: referrer.property.name), root: root,
-          target: target.key)
+        let slot = referrer.property.slot
+        // What is pending is not what the log says: it becomes null, and stays pending.
+        if pending[source]?.transaction(of: slot) == nil {
+          try dangling.add(
+            DanglingReferences.Source(key: source, property: referrer.property.name), root: root,
+            target: target.key)
+        }
         var values = try currentValues(of: source)
-        values[referrer.property.slot] = .null
+        values[slot] = .null
         try transaction.update(
-          source, PropertyMask([referrer.property.slot]), values: values, expectedVersion: nil)
+          source, PropertyMask([slot]), values: values, expectedVersion: nil)
       }
     }
     for holder in schema.holders(of: entity) {
       for source in try transaction.sources(holding: target, in: holder.relationship) {
-        try dangling.add(
-          DanglingReferences.Source(key: source, property: holder.relationship.name), root: root,
-          target: target.key)
-        try transaction.removePairs(holder.relationship, source, [target])
+        try cutElement(target, root: root, from: source, holder)
       }
     }
     for property in entity.properties {
@@ -115,6 +116,22 @@ extension PageApplier {
       let elements = try transaction.toManyKeys(of: target, relationship)
       try transaction.removePairs(relationship, target, elements)
     }
+  }
+
+  /// Takes a deleted object out of a set. When the log has it in the set, it comes back with the object.
+  private func cutElement(
+    _ target: ObjectKey, root: Int32, from source: ObjectKey, _ holder: SyncSchema.Referrer
+  ) throws {
+    let name = holder.property.name
+    try transaction.removePairs(holder.relationship, source, [target])
+    if pending[source]?.transaction(of: holder.property.slot) != nil {
+      var base = try BaseValues.keys(of: source, name, on: transaction.connection) ?? []
+      guard let place = base.firstIndex(of: target) else { return }
+      base.remove(at: place)
+      try BaseValues.replace(source, name, with: base, on: transaction.connection)
+    }
+    try dangling.add(
+      DanglingReferences.Source(key: source, property: name), root: root, target: target.key)
   }
 
   /// Brings back an object that was deleted here: an edit of another replica wins.

@@ -115,14 +115,19 @@ extension PageApplier {
     for source in try dangling.take(root: schema.root(of: target), target: target.key) {
       guard let entity = schema.entity(numbered: source.key.entity),
         let property = entity.property(named: source.property),
-        pending[source.key]?.transaction(of: property.slot) == nil,
         try transaction.concreteKey(root: source.key) != nil
       else { continue }
+      let isPending = pending[source.key]?.transaction(of: property.slot) != nil
       if case .elements(let relationship) = property.kind {
         try transaction.addPairs(relationship, source.key, [target])
+        if isPending {
+          let base = try BaseValues.keys(of: source.key, property.name, on: transaction.connection)
+          try BaseValues.replace(
+            source.key, property.name, with: (base ?? []) + [target], on: transaction.connection)
+        }
       } else {
         var values = try currentValues(of: source.key)
-        guard values[property.slot].isNull else { continue }
+        guard !isPending, values[property.slot].isNull else { continue }
         values[property.slot] = .reference(target)
         try transaction.update(
           source.key, PropertyMask([property.slot]), values: values, expectedVersion: nil)

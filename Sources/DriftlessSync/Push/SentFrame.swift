@@ -100,10 +100,14 @@ struct SentFrame {
     let dangling = try DanglingReferences(connection)
     let (_, index) = try ChangeSetDecoder().decodeIndex(outbox.frame)
     let keys = try objectKeys(index)
-    for group in index.groups where group.kind == .update || group.kind == .revive {
+    for group in index.groups where group.kind != .delete {
       let names = index.entities[group.entity]
       guard let entity = schema.entity(named: names.name) else { continue }
-      let properties = group.properties.compactMap { entity.property(named: names.properties[$0]) }
+      // An insert and a revival say every property: those that they leave out are null.
+      let properties =
+        group.kind == .update
+        ? group.properties.compactMap { entity.property(named: names.properties[$0]) }
+        : entity.properties
       for property in properties {
         guard case .toOne = property.kind else { continue }
         for object in group.objects {
