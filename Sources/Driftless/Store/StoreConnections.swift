@@ -3,14 +3,16 @@ import Foundation
 import Synchronization
 
 /// The connections of a store: one that writes, and a pool of those that read.
-final class StoreConnections: @unchecked Sendable {  // the writer is used under `writing`, the pool under its mutex
+// Sendable unchecked: the writer is used under `writing`, the pool under its mutex.
+final class StoreConnections: @unchecked Sendable {
   private let file: StoreFile
   private let lock: FileLock?
   private let writing = NSRecursiveLock()
   private var writer: SQLiteConnection?
   private let readers = Mutex(Readers())
 
-  private struct Readers: @unchecked Sendable {  // a connection leaves the pool with the one thread that uses it
+  // Sendable unchecked: a connection leaves the pool with the one thread that uses it.
+  private struct Readers: @unchecked Sendable {
     var idle: [SQLiteConnection] = []
     var isClosed = false
   }

@@ -1,7 +1,8 @@
 public import Foundation
 
 /// What a store says of itself in `Z_METADATA`: Core Data's keys, and an application's own.
-public struct StoreMetadata: @unchecked Sendable {  // holds property-list values only, which nobody changes
+// Sendable unchecked: holds property-list values only, which nobody changes.
+public struct StoreMetadata: @unchecked Sendable {
   public static let typeKey = "NSStoreType"
   public static let versionHashesKey = "NSStoreModelVersionHashes"
   public static let versionIdentifiersKey = "NSStoreModelVersionIdentifiers"
