@@ -49,7 +49,8 @@ var targets: [Target] = [
       "DriftlessProtocol", "DriftlessSQLite", crypto, log, lifecycle,
       .product(name: "Hummingbird", package: "hummingbird"),
       .product(name: "HummingbirdTLS", package: "hummingbird"),
-      .product(name: "Metrics", package: "swift-metrics"),
+      .product(name: "HummingbirdCore", package: "hummingbird"),
+      .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       .product(name: "NIOSSL", package: "swift-nio-ssl"),
       .product(name: "NIOCore", package: "swift-nio"),
       .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -63,8 +64,8 @@ var targets: [Target] = [
   .target(
     name: "SyncControl",
     dependencies: [
-      "SyncDaemon", "Driftless", "DriftlessSync", "DriftlessHTTP", "DriftlessProtocol", arguments,
-      crypto, log,
+      "SyncDaemon", "Driftless", "DriftlessSQLite", "DriftlessSync", "DriftlessHTTP",
+      "DriftlessProtocol", arguments, crypto, log,
     ],
     path: "Client/SyncControl", swiftSettings: settings),
   .executableTarget(
@@ -95,7 +96,6 @@ targets += [
     "DriftlessServerTests",
     [
       "DriftlessServer", "DriftlessProtocol",
-      .product(name: "HummingbirdTesting", package: "hummingbird"),
     ]),
   test(
     "ClientTests", ["SyncControl", "SyncDaemon", "Driftless", "DriftlessSync", "DriftlessProtocol"]),
@@ -112,6 +112,28 @@ func test(
     exclude: exclude, swiftSettings: settings)
 }
 
+var dependencies: [Package.Dependency] = []
+
+// The comparison with C and with peers, which nobody who uses the package ever resolves: see `make bench`.
+if Context.environment["DRIFTLESS_BENCH"] != nil {
+  dependencies.append(.package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"))
+  targets += [
+    .target(
+      name: "CLimits", path: "Benchmarks/Sources/CLimits",
+      cSettings: [
+        .define("SQLITE_ENABLE_SESSION"), .define("SQLITE_ENABLE_PREUPDATE_HOOK"),
+      ],
+      linkerSettings: [.linkedLibrary("sqlite3"), .linkedLibrary("z")]),
+    .executableTarget(
+      name: "bench",
+      dependencies: [
+        "CLimits", "Driftless", "DriftlessSQLite", "DriftlessSync", "DriftlessProtocol",
+        "DriftlessTesting", "DriftlessServer", .product(name: "GRDB", package: "GRDB.swift"),
+      ],
+      path: "Benchmarks/Sources/Bench", swiftSettings: settings),
+  ]
+}
+
 // DEVELOPMENT: build a subset while other rooms are under construction.
 if let only = Context.environment["ONLY"] {
   let names = Set(only.split(separator: ",").map(String.init))
@@ -120,14 +142,16 @@ if let only = Context.environment["ONLY"] {
 
 let package = Package(
   name: "driftless",
-  products: targets.contains { $0.name == "Driftless" }
-    ? [.library(name: "Driftless", targets: ["Driftless"])] : [],
-  dependencies: [
+  products: [
+    "Driftless", "DriftlessProtocol", "DriftlessSync", "DriftlessHTTP", "DriftlessTesting",
+  ]
+  .filter { name in targets.contains { $0.name == name } }
+  .map { .library(name: $0, targets: [$0]) },
+  dependencies: dependencies + [
     .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
     .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0"),
     .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
-    .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
     .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),

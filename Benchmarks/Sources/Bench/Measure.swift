@@ -29,6 +29,8 @@ struct Comparison {
   var name: String
   var aim: Double?
   var rounds = 5
+  /// Whether the wall clock is compared in place of CPU time: where the disk is the limit.
+  var byWallClock = false
   var ours: () throws -> Void
   var limit: () throws -> Void
   var peer: (name: String, work: () throws -> Void)?
@@ -39,9 +41,9 @@ struct Comparison {
     var ratios: [Double] = []
     var peerRatios: [Double] = []
     for round in 0...rounds {
-      let limitTime = try Self.cpu(limit)
-      let oursTime = try Self.cpu(ours)
-      let peerTime = try peer.map { try Self.cpu($0.work) }
+      let limitTime = try measure(limit)
+      let oursTime = try measure(ours)
+      let peerTime = try peer.map { try measure($0.work) }
       guard round > 0 else { continue }  // the first round warms caches and files
       oursTimes.append(oursTime)
       limitTimes.append(limitTime)
@@ -54,10 +56,13 @@ struct Comparison {
       peerRatio: peerRatios.isEmpty ? nil : Self.median(peerRatios), aim: aim)
   }
 
-  static func cpu(_ work: () throws -> Void) rethrows -> UInt64 {
-    let start = limit_cpu_nanoseconds()
+  private func measure(_ work: () throws -> Void) rethrows -> UInt64 {
+    func now() -> UInt64 {
+      byWallClock ? DispatchTime.now().uptimeNanoseconds : limit_cpu_nanoseconds()
+    }
+    let start = now()
     try work()
-    return limit_cpu_nanoseconds() - start
+    return now() - start
   }
 
   static func median<T: Comparable>(_ values: [T]) -> T { values.sorted()[values.count / 2] }

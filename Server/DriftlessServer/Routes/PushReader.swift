@@ -1,13 +1,13 @@
 import Crypto
 import DriftlessProtocol
-import Foundation
+package import Foundation
 
 /// Reads a frame as far as the server needs: its header and its index section, never its values.
-struct PushReader: Sendable {
+package struct PushReader: Sendable {
   private let decoder: ChangeSetDecoder
   private let limits: ServerLimits
 
-  init(limits: ServerLimits) {
+  package init(limits: ServerLimits) {
     var bounds = ChangeSetLimits()
     bounds.frameBytesMax = limits.bodyBytesMax
     bounds.indexBytesMax = min(bounds.indexBytesMax, limits.inflatedBytesMax)
@@ -17,7 +17,7 @@ struct PushReader: Sendable {
   }
 
   /// - Throws: `ProtocolError` when the bytes are not a change set, `ServerError` (`.clockAhead`).
-  func read(_ frame: Data, nowMilliseconds: UInt64) throws -> Push {
+  package func read(_ frame: Data, nowMilliseconds: UInt64) throws -> Push {
     let (header, index) = try decoder.decodeIndex(frame)
     try checkClock(index, nowMilliseconds)
     var contents = Push.Contents()

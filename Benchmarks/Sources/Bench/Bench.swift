@@ -1,0 +1,51 @@
+import CLimits
+import Driftless
+import Foundation
+
+/// Ours against the limit in C and against peers, in one run.
+@main
+struct Bench {
+  static func main() async throws {
+    let count = Int(ProcessInfo.processInfo.environment["COUNT"] ?? "") ?? 100_000
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("driftless-bench-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let items = Items(count: count)
+    var rows: [Row] = []
+    rows += try StoreRows(items: items, folder: folder).run()
+    rows += try await SyncRows(items: items, folder: folder).run()
+    print(table(rows, count: count))
+    if CommandLine.arguments.count > 1 {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.sortedKeys]
+      var lines = Data()
+      for row in rows { lines += try encoder.encode(row) + Data("\n".utf8) }
+      try lines.write(to: URL(fileURLWithPath: CommandLine.arguments[1]))
+    }
+  }
+
+  private static func table(_ rows: [Row], count: Int) -> String {
+    func pad(_ text: String, _ width: Int, left: Bool = false) -> String {
+      let fill = String(repeating: " ", count: max(0, width - text.count))
+      return left ? text + fill : fill + text
+    }
+    var lines = [
+      "\(count) objects of 6 attributes; medians of interleaved rounds, CPU time of the process",
+      pad("work", 46, left: true) + pad("ours", 12) + pad("limit", 12) + pad("ratio", 8)
+        + pad("aim", 7) + "  peer",
+    ]
+    for row in rows {
+      func amount(_ value: UInt64) -> String {
+        row.name.hasPrefix("bytes") ? "\(value) B" : String(format: "%.1f ms", Double(value) / 1e6)
+      }
+      let aim = row.aim.map { String(format: "%.2f", $0) } ?? ""
+      let peer =
+        row.peer.map { "\($0) " + String(format: "%.2f", row.peerRatio ?? 0) } ?? ""
+      lines.append(
+        pad(row.name, 46, left: true) + pad(amount(row.ours), 12) + pad(amount(row.limit), 12)
+          + pad(String(format: "%.2f", row.ratio), 8) + pad(aim, 7) + "  \(peer)")
+    }
+    return lines.joined(separator: "\n")
+  }
+}
