@@ -15,11 +15,14 @@ import Testing
     let replicas: [Replica]
 
     init(_ changes: URL) throws {
-      history = try EditHistory(changes: changes)
-      directory = try TemporaryDirectory()
+      let history = try EditHistory(changes: changes)
+      let directory = try TemporaryDirectory()
       let model = try writeModel(history.model.xml, named: "Legislators", in: directory)
-      server = try ServerProcess(data: directory.file("server"), zone: "congress")
+      let server = try ServerProcess(data: directory.file("server"), zone: "congress")
       let token = try server.token(zone: "congress")
+      self.history = history
+      self.directory = directory
+      self.server = server
       replicas = try (0..<replicaCount).map {
         try Replica(
           "r\($0)", in: directory, model: model, server: server, zone: "congress", token: token)

@@ -35,7 +35,7 @@ enum Programs {
     let output = folder.appendingPathComponent("out")
     let errors = folder.appendingPathComponent("err")
     for file in [output, errors] {
-      FileManager.default.createFile(atPath: file.path, contents: nil)
+      try Data().write(to: file)
     }
     let process = Process()
     process.executableURL = url(name)
