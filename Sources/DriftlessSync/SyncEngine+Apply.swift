@@ -4,7 +4,8 @@ import DriftlessSQLite
 import Foundation
 
 extension SyncEngine {
-  /// Applies a page and moves the cursor: rows, history, journal, pending state and cursor in one transaction.
+  /// Applies a page and moves the cursor: rows, history, journal, pending state and cursor in one
+  /// transaction.
   func apply(_ entries: [PullPage.Entry], cursor: Cursor, head: UInt64) throws -> PullReport {
     // What this replica is sent as a header is its own and acknowledged: the cursor walks past it.
     let remote = entries.filter { !$0.isOwnHeaderOnly }

@@ -4,11 +4,12 @@ import DriftlessSQLite
 public import Foundation
 
 extension SyncEngine {
-  /// Makes a store a replica of a zone. What the store holds is pending from then on, and the first sync merges it with
-  /// what the zone holds.
+  /// Makes a store a replica of a zone. What the store holds is pending from then on, and the first
+  /// sync merges it with what the zone holds.
   ///
-  /// Enrolling again with the same zone and generation changes only the server's address. With a new generation the
-  /// store starts over: nothing here is deleted, and everything is offered to the zone again.
+  /// Enrolling again with the same zone and generation changes only the server's address. With a
+  /// new generation the store starts over: nothing here is deleted, and everything is offered to
+  /// the zone again.
   ///
   /// - Throws: `SyncError` when the store is enrolled with another zone, `StoreError`.
   public static func enroll(
@@ -47,7 +48,8 @@ extension SyncEngine {
     }
   }
 
-  /// A new generation: the zone may have lost what it acknowledged, so everything is pending again, with its own time.
+  /// A new generation: the zone may have lost what it acknowledged, so everything is pending again,
+  /// with its own time.
   private static func startOver(
     _ state: inout ReplicaState, info: ZoneInfo, _ transaction: WriteTransaction,
     schema: SyncSchema
@@ -67,7 +69,8 @@ extension SyncEngine {
     try offerRows(transaction, schema: schema, at: state.acknowledged) { _ in true }
   }
 
-  /// Rows that history does not know, because it was purged or came with a Core Data file, are pending as inserts.
+  /// Rows that history does not know, because it was purged or came with a Core Data file, are
+  /// pending as inserts.
   private static func offerRowsWithoutHistory(
     _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {

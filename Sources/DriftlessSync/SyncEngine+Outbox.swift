@@ -49,7 +49,8 @@ extension SyncEngine {
     return built.isEmpty || isDone ? nil : try buildOutbox(objectsMax: objectsMax)
   }
 
-  /// Saves the zone's answer to the change set in flight: numbers, bases, what is acknowledged; one transaction.
+  /// Saves the zone's answer to the change set in flight: numbers, bases, what is acknowledged; one
+  /// transaction.
   func acknowledge(_ reply: PushReply) throws {
     guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else {
       throw SyncError.damaged("the change set in flight")

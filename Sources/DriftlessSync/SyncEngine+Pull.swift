@@ -3,9 +3,11 @@ import DriftlessProtocol
 import Foundation
 
 extension SyncEngine {
-  /// Pulls what other replicas pushed and merges it, page by page, until the zone has nothing newer.
+  /// Pulls what other replicas pushed and merges it, page by page, until the zone has nothing
+  /// newer.
   ///
-  /// - Parameter waitSeconds: how long the server may wait for news before it answers that there are none.
+  /// - Parameter waitSeconds: how long the server may wait for news before it answers that there
+  ///   are none.
   /// - Throws: `SyncError`, `ProtocolError` or `StoreError`. Pages that were applied stay applied.
   public func pull(waitSeconds: Int = 0) async throws -> PullReport {
     try await recorded { try await self.runPull(waitSeconds: waitSeconds) }

@@ -3,11 +3,13 @@ import DriftlessProtocol
 import Foundation
 
 extension SyncEngine {
-  /// Pushes everything that is pending. When the zone has something newer of the same properties, pulls it first.
+  /// Pushes everything that is pending. When the zone has something newer of the same properties,
+  /// pulls it first.
   ///
   /// After a return everything that was saved before the call is acknowledged by the zone.
   ///
-  /// - Throws: `SyncError`, `ProtocolError` or `StoreError`. What was not acknowledged stays pending.
+  /// - Throws: `SyncError`, `ProtocolError` or `StoreError`. What was not acknowledged stays
+  ///   pending.
   public func push() async throws -> PushReport {
     try await recorded { try await self.runPush().push }
   }

@@ -29,7 +29,8 @@ extension SyncEngine {
       try record(error: nil)
       return report
     } catch {
-      // The operation's error is the one to throw: a full disk may keep this record from being written too.
+      // The operation's error is the one to throw: a full disk may keep this record from being
+      // written too.
       try? record(error: "\(error)")
       throw error
     }
@@ -74,7 +75,8 @@ extension SyncEngine {
 
   /// A write of the engine's own tables: it changes no rows, so it makes no history.
   ///
-  /// - Parameter newest: the newest time that was heard of: what is saved here from now on comes after it.
+  /// - Parameter newest: the newest time that was heard of: what is saved here from now on comes
+  ///   after it.
   @discardableResult
   func bookkeep<Value>(
     after newest: HybridTime? = nil, _ body: (WriteTransaction) throws -> Value

@@ -4,7 +4,8 @@ import DriftlessSQLite
 public import Foundation
 
 extension SyncEngine {
-  /// Where a replica stands. Works while an engine of this or another process runs, and without one.
+  /// Where a replica stands. Works while an engine of this or another process runs, and without
+  /// one.
   ///
   /// - Throws: `StoreError`, `SyncError` when the engine's own record is damaged.
   public static func status(of store: PersistentStore) throws -> SyncStatus {
@@ -79,7 +80,8 @@ extension SyncEngine {
     }
   }
 
-  /// Why a property of an object has the value that it has: its policy, its conflicts, who changed it last.
+  /// Why a property of an object has the value that it has: its policy, its conflicts, who changed
+  /// it last.
   ///
   /// - Throws: `SyncError` (`unknownElement`) when there is no such object or property.
   public static func why(

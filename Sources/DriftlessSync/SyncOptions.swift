@@ -1,7 +1,8 @@
 public import Driftless
 public import Foundation
 
-/// How an engine works. The defaults suit a desktop or a small host; units and reasons are in `SyncTuning`.
+/// How an engine works. The defaults suit a desktop or a small host; units and reasons are in
+/// `SyncTuning`.
 public struct SyncOptions: Sendable {
   /// One side of a conflict, as a custom policy sees it.
   public struct Conflict: Sendable {
@@ -16,10 +17,12 @@ public struct SyncOptions: Sendable {
     public var remoteTime: HybridTime
   }
 
-  /// Settles a conflict: gives the value that both sides shall have. It must depend on its argument alone.
+  /// Settles a conflict: gives the value that both sides shall have. It must depend on its argument
+  /// alone.
   public typealias CustomPolicy = @Sendable (Conflict) -> PropertyValue
 
-  /// The most bytes of compressed log that one pull asks for. A larger change set still comes whole.
+  /// The most bytes of compressed log that one pull asks for. A larger change set still comes
+  /// whole.
   public var pullBytesMax = SyncTuning.pullBytesMax
   /// The most objects that one push carries; history is cut between transactions.
   public var pushObjectsMax = SyncTuning.pushObjectsMax

@@ -1,6 +1,7 @@
 public import Foundation
 
-/// Where a replica stands. Every field is read from the store, so it holds with or without a running engine.
+/// Where a replica stands. Every field is read from the store, so it holds with or without a
+/// running engine.
 public struct SyncStatus: Hashable, Sendable, Codable {
   /// What this replica changed and the zone has not acknowledged.
   public struct Pending: Hashable, Sendable, Codable {

@@ -4,8 +4,8 @@ import Synchronization
 
 /// A transport that loses, repeats and delays, as a seed says.
 ///
-/// A request may be lost before the zone sees it; its reply may be lost after the zone acted; a push may arrive twice;
-/// and an old push may arrive again at any later time, out of order.
+/// A request may be lost before the zone sees it; its reply may be lost after the zone acted; a
+/// push may arrive twice; and an old push may arrive again at any later time, out of order.
 public final class FaultyTransport: SyncTransport {
   /// How often each thing happens, in percent of requests.
   public struct Faults: Hashable, Sendable {

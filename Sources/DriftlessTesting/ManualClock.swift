@@ -2,8 +2,8 @@ public import Driftless
 public import Foundation
 import Synchronization
 
-/// A clock that stands still until it is told to go on. It begins in the year 2100, ahead of every machine's clock,
-/// so that the times of a test are the test's own.
+/// A clock that stands still until it is told to go on. It begins in the year 2100, ahead of every
+/// machine's clock, so that the times of a test are the test's own.
 public final class ManualClock: Sendable {
   private let state: Mutex<UInt64>
 

@@ -2,7 +2,8 @@ public import DriftlessProtocol
 public import Foundation
 import Synchronization
 
-/// A zone in memory: the rules of a server without a server, as a transport. For tests and previews.
+/// A zone in memory: the rules of a server without a server, as a transport. For tests and
+/// previews.
 ///
 /// ```swift
 /// let zone = MemoryZone(name: "shop")

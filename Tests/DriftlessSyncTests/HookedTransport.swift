@@ -2,8 +2,10 @@ import DriftlessProtocol
 import DriftlessSync
 import Foundation
 
-/// A transport that lets a test act between the zone's commit and the engine's hearing of it. Used by one task.
-final class HookedTransport: SyncTransport, @unchecked Sendable {  // set before use, called by one task
+/// A transport that lets a test act between the zone's commit and the engine's hearing of it. Used
+/// by one task.
+// Sendable by use: set up before the engine has it, called by that engine alone.
+final class HookedTransport: SyncTransport, @unchecked Sendable {
   private let zone: any SyncTransport
   /// Called after the zone took a push, once; what it throws is the push's outcome.
   var afterPush: (() throws -> Void)?

@@ -5,7 +5,8 @@ import DriftlessTesting
 import Foundation
 import Testing
 
-/// A push has one effect, whatever happens between the zone's commit and the replica's hearing of it.
+/// A push has one effect, whatever happens between the zone's commit and the replica's hearing of
+/// it.
 struct OutboxTests {
   private struct Crash: Error {}
 

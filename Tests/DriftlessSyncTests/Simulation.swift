@@ -10,6 +10,7 @@ struct Simulation {
   private(set) var world: World
   private var generator: SeededGenerator
   private var transports: [FaultyTransport] = []
+  private var meddlers: [MeddlingTransport] = []
   private var objects: [(entity: String, id: UUID)] = []
   /// What happened, for the report of a failure.
   private(set) var trace: [String] = []
@@ -26,16 +27,19 @@ struct Simulation {
       options.pullBytesMax = 1000
       options.pushObjectsMax = 3
       options.staleRetriesMax = 1000
-      world.replicas.append(
-        try await TestReplica(
-          "r\(index)", zone: world.zone, clock: world.clock, transport: transport, options: options)
-      )
+      let meddler = MeddlingTransport(transport, seed: seed &* 7 &+ UInt64(index))
+      let replica = try await TestReplica(
+        "r\(index)", zone: world.zone, clock: world.clock, transport: meddler, options: options)
+      meddler.replica = replica
+      meddlers.append(meddler)
+      world.replicas.append(replica)
     }
     self.world = world
   }
 
   mutating func run(steps: Int) async throws {
     for _ in 0..<steps { try await step() }
+    for meddler in meddlers { meddler.replica = nil }
     for transport in transports {
       transport.setCut(false)
       transport.setFaults(.none)

@@ -138,6 +138,21 @@ final class TestReplica {
     }
   }
 
+  /// Every object of an entity, in the order of their keys.
+  func identities(of name: String) throws -> [UUID] {
+    let entity = try #require(store.model.entitiesByName[name])
+    return try store.read { transaction in
+      let table = store.schema.table(for: entity).name
+      return try transaction.connection.rows("SELECT Z_PK, Z_ENT FROM \(table) ORDER BY Z_PK").map {
+        guard case .integer(let key) = $0[0], case .integer(let entity) = $0[1] else {
+          return UUID()
+        }
+        return try transaction.identity(
+          of: ObjectKey(entity: Int32(truncatingIfNeeded: entity), key: key))
+      }
+    }
+  }
+
   var export: String { get throws { try ReplicaExport.text(of: store) } }
   var status: SyncStatus { get throws { try SyncEngine.status(of: store) } }
   var conflicts: [JournalEntry] { get throws { try SyncEngine.conflicts(of: store) } }
@@ -173,8 +188,8 @@ struct World {
     for replica in replicas { try await replica.sync() }
   }
 
-  /// Every test ends here: all replicas sync twice, then nothing is pending, cursors and states are equal, and a
-  /// further round says nothing more.
+  /// Every test ends here: all replicas sync twice, then nothing is pending, cursors and states are
+  /// equal, and a further round says nothing more.
   func settle(_ location: SourceLocation = #_sourceLocation) async throws {
     try await syncAll()
     try await syncAll()

@@ -3,8 +3,9 @@ import Foundation
 
 /// Writes values as canonical JSON text: one value, one spelling, on every machine.
 ///
-/// Dates are ISO 8601 in UTC with microseconds, decimals and UUIDs strings, binary base64, numbers with a fraction the
-/// shortest text that reads back the same, and what JSON has no number for the strings "NaN", "Infinity", "-Infinity".
+/// Dates are ISO 8601 in UTC with microseconds, decimals and UUIDs strings, binary base64, numbers
+/// with a fraction the shortest text that reads back the same, and what JSON has no number for the
+/// strings "NaN", "Infinity", "-Infinity".
 struct JSONText {
   private(set) var bytes: [UInt8] = []
 

@@ -5,21 +5,22 @@ public import Foundation
 
 /// A store's contents as canonical JSON lines: equal states give equal bytes, on every replica.
 ///
-/// One line an object, sorted by entity, then identity; keys sorted; properties without a value left out:
+/// One line an object, sorted by entity, then identity; keys sorted; properties without a value
+/// left out:
 ///
 /// ```json
 /// {"entity":"Book","id":"0192…","op":"insert","set":{"author":"0191…","pages":311,"tags":["…"]}}
 /// ```
 ///
-/// To-one relationships are identities, many-to-many ones sorted arrays of identities (ordered ones in their order);
-/// a to-many relationship whose other end is to-one is said there. Values are spelled as `JSONText` says. The lines
-/// can be imported again.
+/// To-one relationships are identities, many-to-many ones sorted arrays of identities (ordered ones
+/// in their order); a to-many relationship whose other end is to-one is said there. Values are
+/// spelled as `JSONText` says. The lines can be imported again.
 public enum ReplicaExport {
   /// Hands over the export piece by piece; each piece ends with a line.
   ///
   /// - Parameter entity: only objects of this entity (not of its subentities).
-  /// - Throws: `SyncError` (`unknownElement`) for an entity that the model does not have, `StoreError`, and what `body`
-  ///   throws.
+  /// - Throws: `SyncError` (`unknownElement`) for an entity that the model does not have,
+  ///   `StoreError`, and what `body` throws.
   public static func write(
     _ store: PersistentStore, entity name: String? = nil, to body: (Data) throws -> Void
   ) throws {

@@ -1,7 +1,8 @@
 public import Driftless
 public import Foundation
 
-/// One settled conflict: what each side wanted, what was kept, and why. The value that lost is never gone.
+/// One settled conflict: what each side wanted, what was kept, and why. The value that lost is
+/// never gone.
 public struct JournalEntry: Hashable, Sendable, Codable {
   /// Which value stands now.
   public enum Outcome: String, Hashable, Sendable, Codable {
@@ -18,7 +19,8 @@ public struct JournalEntry: Hashable, Sendable, Codable {
   /// The object's identity, and its entity.
   public var object: UUID
   public var entity: String
-  /// The property, or nil when the conflict is about the object as a whole (a delete against an edit).
+  /// The property, or nil when the conflict is about the object as a whole (a delete against an
+  /// edit).
   public var property: String?
   /// The rule that settled it, as the model spells it.
   public var policy: String

@@ -2,7 +2,8 @@ import Driftless
 import DriftlessSQLite
 import Foundation
 
-/// Reads and writes `ZDL_BASE`: values as the zone knows them, kept while a property that needs them is pending.
+/// Reads and writes `ZDL_BASE`: values as the zone knows them, kept while a property that needs
+/// them is pending.
 enum BaseValues {
   static func value(
     of key: ObjectKey, _ property: String, on connection: SQLiteConnection

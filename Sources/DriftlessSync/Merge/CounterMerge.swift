@@ -3,13 +3,15 @@ import Foundation
 
 /// What each side added or took away adds up.
 ///
-/// The base is the value before the first local change that the zone has not acknowledged; after an acknowledgement it
-/// is the value that was sent. A counter that wraps past the limits of Int64 wraps on every replica alike.
+/// The base is the value before the first local change that the zone has not acknowledged; after an
+/// acknowledgement it is the value that was sent. A counter that wraps past the limits of Int64
+/// wraps on every replica alike.
 enum CounterMerge {
   static func settle(_ conflict: PropertyConflict) -> Settlement {
     switch (conflict.base, conflict.local, conflict.remote) {
     // CONFLICT: both replicas counted on one base.
-    // RESOLUTION: the zone's value plus what was counted here; it is pushed on the zone's value as base.
+    // RESOLUTION: the zone's value plus what was counted here; it is pushed on the zone's value as
+    // base.
     case (.integer(let base)?, .integer(let local), .integer(let remote)):
       sum(.integer(remote &+ (local &- base)), conflict)
     case (.double(let base)?, .double(let local), .double(let remote)):

@@ -15,7 +15,8 @@ enum DeleteTable {
     case deleteHere
     /// The object stays and is pushed whole, as a revival.
     case keepAndRevive
-    /// The object stays deleted, and the delete stays pending on the remote edit, which goes to the journal.
+    /// The object stays deleted, and the delete stays pending on the remote edit, which goes to the
+    /// journal.
     case keepDeleted
     /// The object comes back from its grave, then the remote change applies.
     case bringBack

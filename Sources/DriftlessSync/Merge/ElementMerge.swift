@@ -2,7 +2,8 @@ import Driftless
 
 /// Merges a many-to-many relationship element by element: add wins.
 ///
-/// The zone's log holds elements that were added and removed; the base is the set as the zone knows it.
+/// The zone's log holds elements that were added and removed; the base is the set as the zone knows
+/// it.
 struct ElementMerge<Element: Hashable> {
   /// The set as the zone knew it before the local changes, and the set here.
   var base: Set<Element>

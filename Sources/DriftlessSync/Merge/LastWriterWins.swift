@@ -17,7 +17,8 @@ enum LastWriterWins {
     }
   }
 
-  /// Whether the local edit comes after the remote one, by time, then by replica: a total order, the same everywhere.
+  /// Whether the local edit comes after the remote one, by time, then by replica: a total order,
+  /// the same everywhere.
   static func isLocalLater(_ conflict: PropertyConflict) -> Bool {
     if conflict.localTime != conflict.remoteTime {
       return conflict.localTime > conflict.remoteTime

@@ -1,6 +1,7 @@
 import Driftless
 
-/// The least value stands: it commutes, so the order of delivery does not matter. Null never wins over a value.
+/// The least value stands: it commutes, so the order of delivery does not matter. Null never wins
+/// over a value.
 enum LeastWins {
   static func settle(_ conflict: PropertyConflict) -> Settlement {
     switch (conflict.local.isNull, conflict.remote.isNull) {

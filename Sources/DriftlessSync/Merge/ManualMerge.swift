@@ -1,6 +1,7 @@
 import Driftless
 
-/// A person decides. Until then the zone's value stands everywhere, and the local one waits in the journal.
+/// A person decides. Until then the zone's value stands everywhere, and the local one waits in the
+/// journal.
 enum ManualMerge {
   static func settle(_ conflict: PropertyConflict) -> Settlement {
     switch conflict.local == conflict.remote {
@@ -8,7 +9,8 @@ enum ManualMerge {
     // RESOLUTION: it stands, and nothing is pending.
     case true: .same
     // CONFLICT: two values, and no rule may choose.
-    // RESOLUTION: the zone's value stands until a person takes the local one back out of the journal.
+    // RESOLUTION: the zone's value stands until a person takes the local one back out of the
+    // journal.
     case false: .remote
     }
   }

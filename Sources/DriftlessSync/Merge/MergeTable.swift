@@ -2,9 +2,10 @@ import Driftless
 
 /// The merge table for properties: which rule settles a conflict. One file a rule.
 ///
-/// A rule is a pure function of the conflict. The replica that pulls settles, and what it settles to either is the
-/// log's value already or is pushed on top of it: so every rule, even one that an app writes, ends in one order of
-/// settled values, the log's, and replicas with equal cursors and nothing pending are equal.
+/// A rule is a pure function of the conflict. The replica that pulls settles, and what it settles
+/// to either is the log's value already or is pushed on top of it: so every rule, even one that an
+/// app writes, ends in one order of settled values, the log's, and replicas with equal cursors and
+/// nothing pending are equal.
 enum MergeTable {
   static func settle(
     _ conflict: PropertyConflict,

@@ -1,7 +1,8 @@
 import Driftless
 import Foundation
 
-/// A total order of values, the same on every replica. Null is the least; values of different kinds go by kind.
+/// A total order of values, the same on every replica. Null is the least; values of different kinds
+/// go by kind.
 enum ValueOrder: Sendable {
   case ascending, same, descending
 

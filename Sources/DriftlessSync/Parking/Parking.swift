@@ -3,7 +3,8 @@ import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// Change sets with parts that this model does not know (`ZDL_PARKED`): kept until a newer model does.
+/// Change sets with parts that this model does not know (`ZDL_PARKED`): kept until a newer model
+/// does.
 struct Parking {
   struct Entry {
     var sequence: UInt64
@@ -24,7 +25,8 @@ struct Parking {
       ])
   }
 
-  /// What is parked, in the order of the log. Few models are behind: the list is short, and empty as a rule.
+  /// What is parked, in the order of the log. Few models are behind: the list is short, and empty
+  /// as a rule.
   static func entries(on connection: SQLiteConnection) throws -> [Entry] {
     var entries: [Entry] = []
     try connection.forEachRow(

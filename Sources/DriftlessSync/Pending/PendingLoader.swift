@@ -39,7 +39,8 @@ enum PendingLoader {
   }
 }
 
-/// The state of a pending object as `ZDL_PENDING` keeps it: JSON with property names, which outlive a model's slots.
+/// The state of a pending object as `ZDL_PENDING` keeps it: JSON with property names, which outlive
+/// a model's slots.
 enum PendingState {
   private struct Form: Codable {
     var whole: PendingObject.Whole

@@ -41,7 +41,8 @@ package struct PendingObject: Hashable, Sendable {
     max(wholeTransaction, edits.last?.transaction ?? 0)
   }
 
-  /// Marks properties as set by `transaction`, the newest so far or an older one that a merge keeps.
+  /// Marks properties as set by `transaction`, the newest so far or an older one that a merge
+  /// keeps.
   package mutating func set(_ properties: PropertyMask, by transaction: Int64) {
     guard !properties.isEmpty else { return }
     clear(properties)
@@ -72,7 +73,8 @@ package struct PendingObject: Hashable, Sendable {
   package mutating func record(_ change: LocalChange, by transaction: Int64, all: PropertyMask) {
     switch change {
     case .insert:
-      // An insert over a pending delete is the same key brought back: the whole object is offered again.
+      // An insert over a pending delete is the same key brought back: the whole object is offered
+      // again.
       whole = whole == .delete ? .revive : .insert
       wholeTransaction = transaction
       edits = [Edit(transaction: transaction, properties: all)]
@@ -80,7 +82,8 @@ package struct PendingObject: Hashable, Sendable {
       guard whole != .delete else { return }
       set(PropertyMask(properties.indexes.filter(all.contains)), by: transaction)
     case .delete:
-      // The edits stay noted: when an edit of another replica brings the object back, they are pending again.
+      // The edits stay noted: when an edit of another replica brings the object back, they are
+      // pending again.
       whole = .delete
       wholeTransaction = transaction
     }

@@ -2,8 +2,9 @@ package import Driftless
 
 /// Everything that this replica changed and the zone has not acknowledged, by object.
 ///
-/// It is a function of the store: local history after the acknowledged transaction, and for an object that an import
-/// touched while it was pending, the state that the import left (`ZDL_PENDING`) plus local history after that.
+/// It is a function of the store: local history after the acknowledged transaction, and for an
+/// object that an import touched while it was pending, the state that the import left
+/// (`ZDL_PENDING`) plus local history after that.
 package struct PendingSet: Sendable {
   package var objects: [ObjectKey: PendingObject] = [:]
   /// History is taken in up to here.
@@ -48,8 +49,8 @@ package struct PendingSet: Sendable {
     return window
   }
 
-  /// The last transaction of the longest stretch of history that has at most `objectsMax` objects; at least one
-  /// transaction.
+  /// The last transaction of the longest stretch of history that has at most `objectsMax` objects;
+  /// at least one transaction.
   package func cut(objectsMax: Int) -> Int64 {
     guard objects.count > objectsMax else { return through }
     var counts: [Int64: Int] = [:]

@@ -3,7 +3,8 @@ import DriftlessSQLite
 import Foundation
 
 extension ReadTransaction {
-  /// Hands over each change of local history after a transaction, in order; imports are passed over.
+  /// Hands over each change of local history after a transaction, in order; imports are passed
+  /// over.
   ///
   /// - Returns: the newest transaction of history.
   func forEachLocalChange(

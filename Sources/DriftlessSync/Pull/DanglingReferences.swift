@@ -3,8 +3,9 @@ import DriftlessSQLite
 
 /// References of the zone's log whose target is deleted (`ZDL_DANGLING`).
 ///
-/// A reference to a deleted object reads as null, and comes back when an edit that wins brings the object back. So
-/// what a replica shows depends on the log alone, not on when it heard of the delete.
+/// A reference to a deleted object reads as null, and comes back when an edit that wins brings the
+/// object back. So what a replica shows depends on the log alone, not on when it heard of the
+/// delete.
 struct DanglingReferences {
   struct Source: Hashable {
     var key: ObjectKey

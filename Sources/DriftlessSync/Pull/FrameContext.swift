@@ -30,7 +30,8 @@ struct FrameContext {
     unknown.insert(changeSet.index.entities[index].name)
   }
 
-  /// The columns of a group with the properties that they belong to; unknown ones are noted and left out.
+  /// The columns of a group with the properties that they belong to; unknown ones are noted and
+  /// left out.
   mutating func readers(
     _ group: ChangeSetIndex.Group, entity: SyncSchema.Entity, columns: ArraySlice<Column>
   ) -> [PropertyReader] {

@@ -1,6 +1,7 @@
 import Driftless
 
-/// The objects that a change set names, as this store knows them: by index, their key and whether they live.
+/// The objects that a change set names, as this store knows them: by index, their key and whether
+/// they live.
 struct ObjectTable {
   enum Life: Hashable { case unknown, alive, dead }
 

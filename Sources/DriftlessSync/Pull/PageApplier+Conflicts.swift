@@ -11,7 +11,8 @@ struct RemoteSide {
 }
 
 extension PageApplier {
-  /// Settles a conflict over one property, journals it, and says what to write; nil leaves the row as it is.
+  /// Settles a conflict over one property, journals it, and says what to write; nil leaves the row
+  /// as it is.
   func settle(
     _ entity: SyncSchema.Entity, _ property: SyncSchema.Property, of key: ObjectKey,
     local: PropertyValue, localTransaction: Int64, remote: RemoteSide, isInsert: Bool

@@ -77,7 +77,8 @@ extension PageApplier {
     }
   }
 
-  /// Deletes a row because the log says so. What refers to it reads as null from now on, and is not pending by that.
+  /// Deletes a row because the log says so. What refers to it reads as null from now on, and is not
+  /// pending by that.
   private func deleteHere(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws {
     try cutReferences(to: key, entity)
     if pending[key] != nil { setPending(key) { $0 = PendingObject() } }
@@ -118,7 +119,8 @@ extension PageApplier {
     }
   }
 
-  /// Takes a deleted object out of a set. When the log has it in the set, it comes back with the object.
+  /// Takes a deleted object out of a set. When the log has it in the set, it comes back with the
+  /// object.
   private func cutElement(
     _ target: ObjectKey, root: Int32, from source: ObjectKey, _ holder: SyncSchema.Referrer
   ) throws {

@@ -1,7 +1,8 @@
 import Driftless
 import DriftlessProtocol
 
-/// What a change set adds to and removes from one object's many-to-many relationship, as keys of this store.
+/// What a change set adds to and removes from one object's many-to-many relationship, as keys of
+/// this store.
 struct ElementChange {
   var relationship: RelationshipDescription
   var adds: [ObjectKey]
@@ -57,7 +58,8 @@ extension PageApplier {
     try transaction.recordUpdate(key, PropertyMask([slot]))
   }
 
-  /// A set that is kept as base while it is not pending itself (an element of it is deleted here) follows the log.
+  /// A set that is kept as base while it is not pending itself (an element of it is deleted here)
+  /// follows the log.
   private func rebase(
     _ change: ElementChange, _ property: SyncSchema.Property, of key: ObjectKey
   ) throws {

@@ -31,7 +31,8 @@ extension PageApplier {
     }
   }
 
-  /// One value of a column; references become keys of this store, in place of what they referred to.
+  /// One value of a column; references become keys of this store, in place of what they referred
+  /// to.
   func read(
     _ reader: PropertyReader, row: Int, of key: ObjectKey, isNew: Bool = false,
     _ frame: inout FrameContext
@@ -42,14 +43,16 @@ extension PageApplier {
     return try value(ofReference: reader.reference(row), from: source, in: &frame)
   }
 
-  /// An insert of an identity that is here already: two replicas imported one external key, or a zone offers anew.
+  /// An insert of an identity that is here already: two replicas imported one external key, or a
+  /// zone offers anew.
   private func mergeInsert(
     _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
     row: Int, index: Int, _ frame: inout FrameContext
   ) throws {
     guard let entry = try life(of: index, in: &frame) else { return }
     if entry.life == .dead {
-      // Made and deleted here before the zone ever heard of it: the other replica's object is another one.
+      // Made and deleted here before the zone ever heard of it: the other replica's object is
+      // another one.
       let key = ObjectKey(entity: entity.number, key: entry.key.key)
       if pending[key] != nil { setPending(key) { $0 = PendingObject() } }
       try insertAgain(entity, key, readers, row: row, index: index, &frame)
@@ -70,7 +73,8 @@ extension PageApplier {
       entity, entry.key, readers, group, row: row, isInsert: true, &frame)
   }
 
-  /// Properties that are null or empty here and that the insert did not name: both sides say the same.
+  /// Properties that are null or empty here and that the insert did not name: both sides say the
+  /// same.
   private func nullProperties(
     of key: ObjectKey, _ entity: SyncSchema.Entity, except readers: [PropertyReader]
   ) throws -> PropertyMask {

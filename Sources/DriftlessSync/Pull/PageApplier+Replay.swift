@@ -5,7 +5,8 @@ import Foundation
 extension PageApplier {
   /// Applies those parts of a parked change set that the model did not know when it came.
   ///
-  /// Objects of entities that were known then have their numbers; only those of entities that are new are made now.
+  /// Objects of entities that were known then have their numbers; only those of entities that are
+  /// new are made now.
   func replay(
     _ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64, only names: Set<String>
   ) throws {

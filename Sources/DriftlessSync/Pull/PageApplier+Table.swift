@@ -4,7 +4,8 @@ import DriftlessSQLite
 import Foundation
 
 extension PageApplier {
-  /// Finds or makes a key for every object that the change set names, and gives the new ones their numbers.
+  /// Finds or makes a key for every object that the change set names, and gives the new ones their
+  /// numbers.
   func makeTable(_ frame: inout FrameContext, firstNumber: UInt64) throws {
     var number = firstNumber
     for run in frame.changeSet.index.newObjects {
@@ -51,7 +52,8 @@ extension PageApplier {
     }
   }
 
-  /// The common case: identities that follow each other become keys that follow each other, one row of identity.
+  /// The common case: identities that follow each other become keys that follow each other, one row
+  /// of identity.
   private func addRange(
     _ identity: UUID, _ count: Int, _ entity: SyncSchema.Entity, firstNumber: UInt64,
     to frame: inout FrameContext

@@ -43,7 +43,8 @@ extension PageApplier {
     let policy = entity.description.deletePolicy
     switch DeleteTable.settle(local: local, remote: .edit, policy: policy) {
     case .apply:
-      // Without a row and without a pending delete there is nothing to update: the object is gone for good.
+      // Without a row and without a pending delete there is nothing to update: the object is gone
+      // for good.
       guard entry.life == .alive else { return }
       try mergeUpdate(entity, key, readers, group, row: row, isInsert: false, &frame)
     case .keepDeleted:

@@ -3,10 +3,12 @@ import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// Applies change sets of other replicas in one write transaction: rows, history, pending state, journal, cursor.
+/// Applies change sets of other replicas in one write transaction: rows, history, pending state,
+/// journal, cursor.
 ///
-/// For each group of a change set, rows that are not pending here take the remote values as they are, column by
-/// column; pending ones go through the merge tables. Nothing here needs managed objects.
+/// For each group of a change set, rows that are not pending here take the remote values as they
+/// are, column by column; pending ones go through the merge tables. Nothing here needs managed
+/// objects.
 final class PageApplier {
   let transaction: WriteTransaction
   let schema: SyncSchema

@@ -7,7 +7,8 @@ struct PropertyReader {
   let property: SyncSchema.Property
   private let column: Column
 
-  /// Nil when the column's kind does not fit the property: the models differ, and the change is kept for later.
+  /// Nil when the column's kind does not fit the property: the models differ, and the change is
+  /// kept for later.
   init?(property: SyncSchema.Property, column: Column) {
     guard Self.fits(column.values, property.kind) else { return nil }
     self.property = property

@@ -3,7 +3,8 @@ import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// Makes the change set of a window of pending history: object table, transactions, groups, columns, bytes.
+/// Makes the change set of a window of pending history: object table, transactions, groups,
+/// columns, bytes.
 struct ChangeSetBuilder {
   struct Built {
     var frame: Data
@@ -26,7 +27,8 @@ struct ChangeSetBuilder {
     directory = ObjectDirectory(transaction.connection)
   }
 
-  /// Nil when the window holds nothing that the zone needs to hear: what was made in it was deleted in it as well.
+  /// Nil when the window holds nothing that the zone needs to hear: what was made in it was deleted
+  /// in it as well.
   mutating func build(
     _ window: [ObjectKey: PendingObject], header: ChangeSetHeader
   ) throws -> Built? {
@@ -98,7 +100,8 @@ struct ChangeSetBuilder {
     try directory.number(root: schema.root(of: key), key: key.key)
   }
 
-  /// The index of an object in the object table. An object that is in a later window, or in none, has no place.
+  /// The index of an object in the object table. An object that is in a later window, or in none,
+  /// has no place.
   private mutating func place(of key: ObjectKey) -> Int32? {
     if let place = newPlaces[rooted(key)] { return place }
     // The number was found before, when the object was placed.

@@ -4,7 +4,8 @@ import Foundation
 
 /// Makes a column of the wire from the cells of one property.
 enum ColumnWriter {
-  /// - Parameter place: the index of an object in the object table; nil when it is in no change set yet.
+  /// - Parameter place: the index of an object in the object table; nil when it is in no change set
+  ///   yet.
   static func column(
     _ property: SyncSchema.Property, _ cells: [ChangeDraft.Cell], place: (ObjectKey) -> Int32?
   ) -> Column {

@@ -2,9 +2,11 @@ import Driftless
 import DriftlessSQLite
 import Foundation
 
-/// The change set in flight: saved before it is sent, sent byte for byte until the zone has answered.
+/// The change set in flight: saved before it is sent, sent byte for byte until the zone has
+/// answered.
 struct Outbox: Sendable {
-  /// Keys that follow each other and are new to the zone, in the order of the change set's object table.
+  /// Keys that follow each other and are new to the zone, in the order of the change set's object
+  /// table.
   struct Run: Hashable, Sendable {
     var entity: Int32
     var first: Int64

@@ -37,9 +37,10 @@ struct PendingReader {
       // Made and deleted before the zone heard of it: nothing to say.
       case (.delete, false): continue
       case (.delete, true): appendDelete(key, object, entity)
-      case (.revive, true): try appendWhole(.revive, key, object, entity)
+      // A pending insert of an object with a number: the zone had it and deleted it, and it is here again.
+      case (.revive, true), (.insert, true): try appendWhole(.revive, key, object, entity)
       case (_, false): try appendWhole(.insert, key, object, entity)
-      case (.insert, true), (.none, true): try appendEdits(key, object, entity)
+      case (.none, true): try appendEdits(key, object, entity)
       }
     }
     let order: [ChangeSetIndex.Group.Kind] = [.insert, .revive, .update, .delete]

@@ -2,9 +2,10 @@ package import DriftlessProtocol
 
 /// Decides what a push does next. No I/O: an event goes in, one action comes out.
 ///
-/// One change set is in flight at a time. Its bytes are saved before they are sent, and sent again unchanged until the
-/// zone has answered: a lost reply, a crash on either side or a duplicate on the way all have one effect, because the
-/// zone answers a push number that it knows with the answer that it gave.
+/// One change set is in flight at a time. Its bytes are saved before they are sent, and sent again
+/// unchanged until the zone has answered: a lost reply, a crash on either side or a duplicate on
+/// the way all have one effect, because the zone answers a push number that it knows with the
+/// answer that it gave.
 package struct Pusher: Sendable {
   /// What the zone, or the way to it, said about the change set in flight.
   package enum Answer: Sendable {
@@ -13,7 +14,8 @@ package struct Pusher: Sendable {
     case stale
     /// The zone is of another generation.
     case generationChanged
-    /// The zone knows other change sets of this replica than the replica does: the store was restored or copied.
+    /// The zone knows other change sets of this replica than the replica does: the store was
+    /// restored or copied.
     case forked
     /// More than the zone takes in one request.
     case tooLarge
@@ -36,7 +38,8 @@ package struct Pusher: Sendable {
   }
 
   package enum Action: Sendable {
-    /// Build a change set of at most so many objects from pending history, and save it in the outbox.
+    /// Build a change set of at most so many objects from pending history, and save it in the
+    /// outbox.
     case build(objectsMax: Int)
     case sendOutbox
     /// Save the zone's answer and empty the outbox, in one transaction.

@@ -3,7 +3,8 @@ import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// A change set that the zone has just accepted: what it said becomes what the zone is known to hold.
+/// A change set that the zone has just accepted: what it said becomes what the zone is known to
+/// hold.
 struct SentFrame {
   private let outbox: Outbox
   private let transaction: WriteTransaction
@@ -17,7 +18,8 @@ struct SentFrame {
     directory = ObjectDirectory(transaction.connection)
   }
 
-  /// Brings the base values in line: the base of what is pending again is the value that was sent; the rest goes.
+  /// Brings the base values in line: the base of what is pending again is the value that was sent;
+  /// the rest goes.
   ///
   /// - Parameter pending: what is pending after the acknowledgement.
   mutating func settleBases(_ pending: PendingSet) throws {
@@ -93,7 +95,8 @@ struct SentFrame {
     try BaseValues.replace(key, name, with: base, on: connection)
   }
 
-  /// References that the change set set are the zone's now: what they referred to before is forgotten.
+  /// References that the change set set are the zone's now: what they referred to before is
+  /// forgotten.
   mutating func settleDangling() throws {
     let connection = transaction.connection
     guard try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_DANGLING)") != 0 else { return }
@@ -118,7 +121,8 @@ struct SentFrame {
     }
   }
 
-  /// The objects of the change set's table with their concrete entities; nil for a known one that has no row.
+  /// The objects of the change set's table with their concrete entities; nil for a known one that
+  /// has no row.
   private mutating func objectKeys(_ index: ChangeSetIndex) throws -> [ObjectKey?] {
     var keys: [ObjectKey?] = []
     for run in outbox.runs {

@@ -5,8 +5,8 @@ extension PersistentStore {
   /// What people call the store: its path, or its identifier when it is in memory.
   var label: String { url?.path ?? identifier }
 
-  /// Whether some process holds the store's sync lock. It is asked of the system, so that asking never takes the lock
-  /// and a process that was killed does not count.
+  /// Whether some process holds the store's sync lock. It is asked of the system, so that asking
+  /// never takes the lock and a process that was killed does not count.
   var isSyncLocked: Bool {
     guard let path = url.map({ $0.path + "-driftless-sync" }),
       let attributes = try? FileManager.default.attributesOfItem(atPath: path),

@@ -2,9 +2,9 @@ package import Driftless
 
 /// What syncs of a store's model: per concrete entity, the properties that cross the wire.
 ///
-/// An attribute or a to-one relationship crosses as a value. A to-many relationship whose inverse is to-one does not
-/// cross: the other end says it. A many-to-many relationship crosses once, from the end whose name comes first, as
-/// elements added and removed.
+/// An attribute or a to-one relationship crosses as a value. A to-many relationship whose inverse
+/// is to-one does not cross: the other end says it. A many-to-many relationship crosses once, from
+/// the end whose name comes first, as elements added and removed.
 package struct SyncSchema: Sendable {
   package struct Property: Sendable {
     package enum Kind: Sendable {
@@ -153,8 +153,9 @@ package struct SyncSchema: Sendable {
     return properties.sorted { $0.name < $1.name }
   }
 
-  /// Whether a many-to-many relationship crosses the wire, rather than its inverse: the ordered end, or else the one
-  /// that comes first by name. It is the end whose changes history records (`Relation.isRecorded`).
+  /// Whether a many-to-many relationship crosses the wire, rather than its inverse: the ordered
+  /// end, or else the one that comes first by name. It is the end whose changes history records
+  /// (`Relation.isRecorded`).
   private static func crosses(_ relationship: RelationshipDescription) -> Bool {
     guard let inverse = relationship.inverseRelationship, inverse !== relationship else {
       return true

@@ -1,0 +1,24 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+
+extension PersistentStore {
+  /// As in a store that was restored from an old copy: the rows are there, the cursor is at the
+  /// log's beginning.
+  func forgetCursor() throws {
+    _ = try write(TransactionInfo(kind: .imported)) { transaction in
+      try transaction.connection.execute("UPDATE ZDL_REPLICA SET cursor = 0, incarnation = 7")
+    }
+  }
+
+  /// As in a store whose model lacked `unknown` when the entry came.
+  func park(_ entry: PullPage.Entry, unknown: String) throws {
+    _ = try write(TransactionInfo(kind: .imported)) { transaction in
+      try transaction.connection.run(
+        "INSERT INTO ZDL_PARKED VALUES (?, ?, ?, ?)", .integer(Int64(entry.sequence)),
+        .integer(Int64(entry.firstObjectNumber)), .text(unknown), .blob(entry.frame))
+      try transaction.connection.run(
+        "UPDATE ZDL_REPLICA SET cursor = ?", .integer(Int64(entry.sequence)))
+    }
+  }
+}
