@@ -29,10 +29,10 @@ struct ModelFileTests {
       let model = try ManagedObjectModel(contentsOf: url)
       try model.freeze()
       #expect(!model.entities.isEmpty, "\(url.path)")
-      let written = ModelDocument.xml(of: model)
+      let written = try ModelDocument.xml(of: model)
       let again = try ManagedObjectModel(xml: written)
       try again.freeze()
-      #expect(ModelDocument.xml(of: again) == written, "\(url.path)")
+      #expect(try ModelDocument.xml(of: again) == written, "\(url.path)")
       #expect(
         again.entityVersionHashesByName == model.entityVersionHashesByName, "\(url.path)")
       #expect(

@@ -2,74 +2,75 @@ import Foundation
 
 extension AttributeDescription {
   /// Checks a value against the type, the bounds, the pattern and whether it may be missing.
+  ///
+  /// - Throws: ``ValidationError`` with Core Data's code, which names the entity and the attribute.
   public func validate(_ value: PropertyValue) throws(ValidationError) {
     guard !value.isNull else {
-      guard isOptional || isTransient else {
+      guard mayBeMissing || isKeptInMemory else {
         throw failure(ValidationError.missingMandatoryProperty, "a value is required")
       }
       return
     }
-    guard type.accepts(value) else {
-      let code =
-        if case .integer(let number) = value, type != .integer64, type != .undefined {
-          number > 0 ? ValidationError.numberTooLarge : ValidationError.numberTooSmall
-        } else {
-          ValidationError.invalidType
-        }
-      throw failure(code, "the value is not of type \(type)")
-    }
+    guard type.accepts(value) else { throw wrongType(value) }
     switch value {
     case .string(let text): try validate(text)
-    case .date(let date): try validate(date)
-    case .integer(let number): try validate(Double(number))
-    case .double(let number): try validate(number)
-    case .decimal(let number): try validate(NSDecimalNumber(decimal: number).doubleValue)
-    default: return
+    case .date: try validate(value, ValidationError.dateTooSoon, ValidationError.dateTooLate)
+    case .integer, .double, .decimal:
+      try validate(value, ValidationError.numberTooSmall, ValidationError.numberTooLarge)
+    case .null, .bool, .data, .uuid, .uri, .reference: return
     }
+  }
+
+  private func wrongType(_ value: PropertyValue) -> ValidationError {
+    if case .integer(let number) = value, type == .integer16 || type == .integer32 {
+      let code = number > 0 ? ValidationError.numberTooLarge : ValidationError.numberTooSmall
+      return failure(code, "\(number) does not fit into the type \(type)")
+    }
+    return failure(ValidationError.invalidType, "the value is not of type \(type)")
   }
 
   private func validate(_ text: String) throws(ValidationError) {
-    if case .integer(let length)? = minimum, text.count < Int(length) {
-      throw failure(ValidationError.stringTooShort, "the text is shorter than \(length)")
+    // Core Data counts UTF-16 code units.
+    let length = Int64(text.utf16.count)
+    if case .integer(let least)? = minimum, length < least {
+      throw failure(ValidationError.stringTooShort, "the text is shorter than \(least)")
     }
-    if case .integer(let length)? = maximum, text.count > Int(length) {
-      throw failure(ValidationError.stringTooLong, "the text is longer than \(length)")
+    if case .integer(let greatest)? = maximum, length > greatest {
+      throw failure(ValidationError.stringTooLong, "the text is longer than \(greatest)")
     }
-    guard let pattern = regularExpression else { return }
-    guard text.range(of: "^(?:\(pattern))$", options: .regularExpression) != nil else {
-      throw failure(ValidationError.stringPatternMatching, "the text does not match \(pattern)")
-    }
-  }
-
-  private func validate(_ date: Date) throws(ValidationError) {
-    if case .date(let earliest)? = minimum, date < earliest {
-      throw failure(ValidationError.dateTooSoon, "the date is before \(earliest)")
-    }
-    if case .date(let latest)? = maximum, date > latest {
-      throw failure(ValidationError.dateTooLate, "the date is after \(latest)")
+    guard let expression = regularExpression else { return }
+    let range = NSRange(location: 0, length: text.utf16.count)
+    guard let pattern = pattern ?? Self.pattern(expression),
+      pattern.firstMatch(in: text, range: range) != nil
+    else {
+      throw failure(ValidationError.stringPatternMatching, "the text does not match \(expression)")
     }
   }
 
-  private func validate(_ number: Double) throws(ValidationError) {
-    if let least = Self.number(minimum), number < least {
-      throw failure(ValidationError.numberTooSmall, "the number is less than \(least)")
+  private func validate(
+    _ value: PropertyValue, _ tooSmall: Int, _ tooLarge: Int
+  ) throws(ValidationError) {
+    if let least = minimum, value.isBelow(least) || value.isNaN {
+      throw failure(tooSmall, "the value is below \(least.modelText ?? "")")
     }
-    if let greatest = Self.number(maximum), number > greatest {
-      throw failure(ValidationError.numberTooLarge, "the number is greater than \(greatest)")
-    }
-  }
-
-  private static func number(_ value: PropertyValue?) -> Double? {
-    switch value {
-    case .integer(let number): Double(number)
-    case .double(let number): number
-    case .decimal(let number): NSDecimalNumber(decimal: number).doubleValue
-    default: nil
+    if let greatest = maximum, greatest.isBelow(value) || value.isNaN {
+      throw failure(tooLarge, "the value is above \(greatest.modelText ?? "")")
     }
   }
 
   private func failure(_ code: Int, _ message: String) -> ValidationError {
     ValidationError(
-      code: code, entityName: entity?.name ?? "", propertyName: name, message: message)
+      code: code, entityName: declaringEntity?.name ?? "", propertyName: path, message: message)
+  }
+}
+
+extension PropertyValue {
+  /// Whether this is a number that is none; no bound holds for it.
+  fileprivate var isNaN: Bool {
+    switch self {
+    case .double(let value): value.isNaN
+    case .decimal(let value): value.isNaN
+    default: false
+    }
   }
 }

@@ -1,8 +1,17 @@
 import Foundation
 
 /// A property that holds a value.
+///
+/// ```swift
+/// let pages = AttributeDescription("pages", .integer32, defaultValue: .integer(0))
+/// pages.minimum = .integer(0)
+/// ```
 open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // as its superclass
   private var values = Values()
+  /// The pattern, compiled once when the model is frozen.
+  private(set) var pattern: NSRegularExpression?
+  /// The composite attribute that this one is an element of.
+  private(set) weak var composite: CompositeAttributeDescription?
 
   private struct Values {
     var type = AttributeType.undefined
@@ -32,6 +41,7 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
     if let conflictPolicy { self.conflictPolicy = conflictPolicy }
   }
 
+  /// What values the attribute holds. Undefined is for transient attributes only.
   public var type: AttributeType {
     get { values.type }
     set { edit { $0.type = newValue } }
@@ -41,14 +51,17 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
     get { values.defaultValue }
     set { edit { $0.defaultValue = newValue } }
   }
+  /// How a transformable attribute's value becomes bytes, by the name of a registered transformer.
   public var valueTransformerName: String? {
     get { values.valueTransformerName }
     set { edit { $0.valueTransformerName = newValue } }
   }
+  /// The class of a transformable attribute's values, or the name of a composite type.
   public var attributeValueClassName: String? {
     get { values.attributeValueClassName }
     set { edit { $0.attributeValueClassName = newValue } }
   }
+  /// Whether large values may be kept in files beside the store.
   public var allowsExternalBinaryDataStorage: Bool {
     get { values.allowsExternalBinaryDataStorage }
     set { edit { $0.allowsExternalBinaryDataStorage = newValue } }
@@ -58,55 +71,58 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
     get { values.preservesValueInHistoryOnDeletion }
     set { edit { $0.preservesValueInHistoryOnDeletion = newValue } }
   }
+  /// Whether the value may be encrypted where it leaves the machine.
   public var allowsCloudEncryption: Bool {
     get { values.allowsCloudEncryption }
     set { edit { $0.allowsCloudEncryption = newValue } }
   }
-  /// The least number or date that is valid, or the least length of a text.
+  /// The least number or date that is valid; for a text its least length, in UTF-16 code units as
+  /// Core Data counts them.
   public var minimum: PropertyValue? {
     get { values.minimum }
     set { edit { $0.minimum = newValue } }
   }
-  /// The greatest number or date that is valid, or the greatest length of a text.
+  /// The greatest number or date that is valid; for a text its greatest length, in UTF-16 code
+  /// units.
   public var maximum: PropertyValue? {
     get { values.maximum }
     set { edit { $0.maximum = newValue } }
   }
-  /// The pattern that a whole text must match.
+  /// The pattern that a whole text must match, in ICU's syntax.
   public var regularExpression: String? {
     get { values.regularExpression }
     set { edit { $0.regularExpression = newValue } }
   }
 
+  /// Whether the attribute, or a composite one around it, is optional.
+  var mayBeMissing: Bool { isOptional || (composite?.mayBeMissing ?? false) }
+  /// Whether the attribute, or a composite one around it, is transient.
+  var isKeptInMemory: Bool { isTransient || (composite?.isKeptInMemory ?? false) }
+  /// The name with those of the composite attributes around it: `location.lat`.
+  var path: String { composite.map { "\($0.path).\(name)" } ?? name }
+  override var label: String { "\(declaringEntity?.name ?? "").\(path)" }
+  var declaringEntity: EntityDescription? { composite?.declaringEntity ?? entity }
+
   private func edit(_ change: (inout Values) -> Void) {
-    guard !isFrozen else { return FrozenModel.report("\(entity?.name ?? "").\(name)") }
-    change(&values)
+    if mayChange() { change(&values) }
   }
-}
 
-/// An attribute that the store computes from others.
-public final class DerivedAttributeDescription: AttributeDescription, @unchecked Sendable {  // as its superclass
-  private var expression: String?
-
-  /// How the value is computed, as a format string such as `books.@count`.
-  public var derivationExpression: String? {
-    get { expression }
-    set {
-      guard !isFrozen else { return FrozenModel.report("\(entity?.name ?? "").\(name)") }
-      expression = newValue
-    }
+  /// Is an element of a composite attribute from now on.
+  func join(_ composite: CompositeAttributeDescription) {
+    if !isFrozen { self.composite = composite }
   }
-}
 
-/// An attribute made of attributes; each leaf has a column of its own.
-public final class CompositeAttributeDescription: AttributeDescription, @unchecked Sendable {  // as its superclass
-  private var attributes: [AttributeDescription] = []
+  func leave(_ composite: CompositeAttributeDescription) {
+    if !isFrozen, self.composite === composite { self.composite = nil }
+  }
 
-  public var elements: [AttributeDescription] {
-    get { attributes }
-    set {
-      guard !isFrozen else { return FrozenModel.report("\(entity?.name ?? "").\(name)") }
-      attributes = newValue
-    }
+  /// The pattern of a regular expression that has to match a whole text.
+  static func pattern(_ expression: String) -> NSRegularExpression? {
+    try? NSRegularExpression(pattern: "\\A(?:\(expression))\\z")
+  }
+
+  override func freeze() {
+    pattern = regularExpression.flatMap(Self.pattern)
+    super.freeze()
   }
 }

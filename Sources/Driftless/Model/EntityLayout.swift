@@ -1,9 +1,16 @@
-/// Where an entity's objects keep their properties: a slot each, the same in all entities of a hierarchy.
-package final class EntityLayout: @unchecked Sendable {  // immutable; the entity that it points at is frozen
+/// Where an entity's objects keep their properties: a slot each, the same in all entities of a
+/// hierarchy.
+package final class EntityLayout: @unchecked Sendable {  // immutable, and its entity is frozen
+  /// The most slots that an entity can have.
+  static let slotsMax = Int(Int16.max)
+
   package unowned let entity: EntityDescription
   /// The parent's slots first, then own attributes by name, then own relationships by name.
+  ///
+  /// The leaves of a composite attribute have a slot each, named `location.lat`.
   package let slots: [PropertySlot]
   private let slotByName: [String: Int]
+  /// The slot by the number of the interned name; -1 for none.
   private let slotByNameID: [Int16]
 
   init(entity: EntityDescription, slots: [PropertySlot]) {
@@ -14,6 +21,7 @@ package final class EntityLayout: @unchecked Sendable {  // immutable; the entit
     for slot in slots {
       byName[slot.name] = slot.index
       while byID.count <= slot.propertyName.id { byID.append(-1) }
+      // Validation has refused an entity with more slots than fit.
       byID[slot.propertyName.id] = Int16(truncatingIfNeeded: slot.index)
     }
     slotByName = byName
@@ -27,35 +35,33 @@ package final class EntityLayout: @unchecked Sendable {  // immutable; the entit
   package func index(of name: PropertyName) -> Int {
     name.id < slotByNameID.count ? Int(slotByNameID[name.id]) : -1
   }
-}
 
-/// One property's place in an object.
-package struct PropertySlot: Sendable {
-  package enum Kind: Sendable {
-    case attribute(AttributeDescription, AttributeType)
-    case toOne(RelationshipDescription)
-    case toMany(RelationshipDescription)
-  }
-
-  package let index: Int
-  package let name: String
-  /// The interned form of the name.
-  package let propertyName: PropertyName
-  package let kind: Kind
-  package let isOptional: Bool
-  package let isTransient: Bool
-  package let policy: ConflictPolicy
-  package let defaultValue: PropertyValue
-
-  package var relationship: RelationshipDescription? {
-    switch kind {
-    case .attribute: nil
-    case .toOne(let relationship), .toMany(let relationship): relationship
+  static func make(for entity: EntityDescription, inherited: [PropertySlot]) -> EntityLayout {
+    // An inherited property keeps its slot; without a policy of its own it follows this entity's.
+    var slots = inherited.map { slot in
+      var slot = slot
+      slot.policy = entity.effectiveConflictPolicy(for: slot.property)
+      return slot
     }
-  }
-
-  package var isToMany: Bool {
-    if case .toMany = kind { return true }
-    return false
+    func add(_ name: String, _ property: PropertyDescription, _ kind: PropertySlot.Kind) {
+      slots.append(
+        PropertySlot(
+          index: slots.count, propertyName: PropertyName(name), kind: kind,
+          policy: entity.effectiveConflictPolicy(for: property)))
+    }
+    func add(_ attribute: AttributeDescription, prefix: String) {
+      let name = prefix + attribute.name
+      guard let composite = attribute as? CompositeAttributeDescription else {
+        return add(name, attribute, .attribute(attribute, attribute.type))
+      }
+      for element in composite.elements { add(element, prefix: name + ".") }
+    }
+    let own = entity.properties.sorted { $0.name < $1.name }
+    for case let attribute as AttributeDescription in own { add(attribute, prefix: "") }
+    for case let relationship as RelationshipDescription in own {
+      let isToMany = relationship.isToMany
+      add(relationship.name, relationship, isToMany ? .toMany(relationship) : .toOne(relationship))
+    }
+    return EntityLayout(entity: entity, slots: slots)
   }
 }

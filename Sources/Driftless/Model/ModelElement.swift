@@ -3,7 +3,7 @@ import FoundationXML
 
 /// An element of a model file: a name, attributes, children.
 final class ModelElement {
-  let name: String
+  var name: String
   var attributes: [String: String]
   var children: [ModelElement] = []
 
@@ -17,7 +17,24 @@ final class ModelElement {
   /// Whether an attribute says YES. Absent means NO.
   func flag(_ name: String) -> Bool { ["YES", "true", "1"].contains(attributes[name] ?? "") }
 
-  /// Reads XML.
+  /// The attributes that are not in a vocabulary.
+  func attributes(except known: Set<String>) -> [String: String] {
+    attributes.filter { !known.contains($0.key) }
+  }
+
+  /// The element's name in an earlier version. Some tools write the second form.
+  var renamingIdentifier: String? { attributes["elementID"] ?? attributes["renamingIdentifier"] }
+
+  /// The entries of a `userInfo` element.
+  var userInfo: [String: String] {
+    var info: [String: String] = [:]
+    for entry in children(named: "entry") {
+      if let key = entry.attributes["key"] { info[key] = entry.attributes["value"] ?? "" }
+    }
+    return info
+  }
+
+  /// Reads XML. External entities are not resolved.
   static func parse(_ data: Data, from path: String) throws(ModelError) -> ModelElement {
     let builder = ModelElementBuilder()
     let parser = XMLParser(data: data)
@@ -32,22 +49,27 @@ final class ModelElement {
     return root
   }
 
-  /// Writes XML: attributes by name, so that equal elements give equal text.
-  func write(into text: inout String, depth: Int = 0) {
+  /// Writes XML: the name first and then the other attributes in order, so that equal elements give
+  /// equal text.
+  ///
+  /// - Throws: ``ModelError`` for a character that XML cannot carry.
+  func write(into text: inout String, depth: Int = 0) throws(ModelError) {
     let indent = String(repeating: "    ", count: depth)
     text += "\(indent)<\(name)"
-    for (key, value) in attributes.sorted(by: {
-      ($0.key != "name", $0.key) < ($1.key != "name", $1.key)
-    }) {
-      text += " \(key)=\"\(Self.escape(value))\""
-    }
+    let keys = attributes.keys.sorted { ($0 == "name" ? "" : $0) < ($1 == "name" ? "" : $1) }
+    for key in keys { text += " \(key)=\"\(try escape(attributes[key] ?? "", key))\"" }
     guard !children.isEmpty else { return text += "/>\n" }
     text += ">\n"
-    for child in children { child.write(into: &text, depth: depth + 1) }
+    for child in children { try child.write(into: &text, depth: depth + 1) }
     text += "\(indent)</\(name)>\n"
   }
 
-  private static func escape(_ value: String) -> String {
+  /// The same text for equal elements.
+  var fingerprint: String {
+    "\(name)\(attributes.sorted { $0.key < $1.key })\(children.map(\.fingerprint))"
+  }
+
+  private func escape(_ value: String, _ key: String) throws(ModelError) -> String {
     var escaped = ""
     for scalar in value.unicodeScalars {
       switch scalar {
@@ -56,15 +78,16 @@ final class ModelElement {
       case ">": escaped += "&gt;"
       case "\"": escaped += "&quot;"
       case "\n", "\r", "\t": escaped += "&#\(scalar.value);"
+      case "\0"..."\u{1F}", "\u{FFFE}", "\u{FFFF}":
+        throw ModelError(
+          .invalidValue, element: attributes["name"] ?? name,
+          "\(key) holds a character that XML cannot carry (number \(scalar.value))",
+          suggestion: "Take the character out, or keep the model in a store.")
       default: escaped.unicodeScalars.append(scalar)
       }
     }
     return escaped
   }
-}
-
-private func < (a: (Bool, String), b: (Bool, String)) -> Bool {
-  a.0 == b.0 ? a.1 < b.1 : !a.0
 }
 
 private final class ModelElementBuilder: NSObject, XMLParserDelegate {

@@ -9,6 +9,7 @@ public struct ModelError: Error, CustomStringConvertible, Sendable {
     public static let malformed = Code("malformed")
     public static let unsupportedFormat = Code("unsupportedFormat")
     public static let missingName = Code("missingName")
+    public static let invalidName = Code("invalidName")
     public static let duplicateName = Code("duplicateName")
     public static let unknownEntity = Code("unknownEntity")
     public static let unknownProperty = Code("unknownProperty")
@@ -19,6 +20,7 @@ public struct ModelError: Error, CustomStringConvertible, Sendable {
     public static let invalidPolicy = Code("invalidPolicy")
     public static let cyclicInheritance = Code("cyclicInheritance")
     public static let sharedElement = Code("sharedElement")
+    public static let tooLarge = Code("tooLarge")
   }
 
   public let code: Code

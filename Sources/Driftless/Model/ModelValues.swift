@@ -6,30 +6,30 @@ struct ModelValues {
   let element: ModelElement
   let name: String
 
-  /// The value of an attribute of the element; dates come as seconds since 2001 under a key of their own.
+  /// The value of an attribute of the element; dates come as seconds since 2001 under a key of their
+  /// own. An empty text is a value for texts only.
   func value(_ key: String, _ dateKey: String) throws(ModelError) -> PropertyValue {
     if type == .date {
       guard let text = element.attributes[dateKey] else { return .null }
       guard let seconds = Double(text) else { throw invalid(dateKey, text) }
       return .date(Date(timeIntervalSinceReferenceDate: seconds))
     }
-    guard let text = element.attributes[key] else { return .null }
+    guard let text = element.attributes[key], !text.isEmpty || type == .string else { return .null }
     guard let value = PropertyValue(modelText: text, type: type) else { throw invalid(key, text) }
     return value
   }
 
   /// A bound: of the attribute's type for numbers and dates, a length for texts.
   func bound(_ key: String, _ dateKey: String) throws(ModelError) -> PropertyValue? {
-    guard type != .date else {
+    if type == .date {
       let value = try value(key, dateKey)
       return value.isNull ? nil : value
     }
-    guard let text = element.attributes[key] else { return nil }
-    if type == .string {
-      guard let length = Int64(text) else { throw invalid(key, text) }
-      return .integer(length)
+    guard let text = element.attributes[key], !text.isEmpty else { return nil }
+    let boundType = type == .string ? AttributeType.integer64 : type
+    guard let value = PropertyValue(modelText: text, type: boundType) else {
+      throw invalid(key, text)
     }
-    guard let value = PropertyValue(modelText: text, type: type) else { throw invalid(key, text) }
     return value
   }
 
@@ -51,9 +51,10 @@ extension PropertyValue {
       }
       self = .integer(value)
     case .decimal:
-      guard let value = Decimal(string: text, locale: Locale(identifier: "en_US_POSIX")) else {
-        return nil
-      }
+      // Decimal itself would read the number at the start of a text and leave the rest.
+      guard text.utf8.allSatisfy({ "+-.0123456789eE".utf8.contains($0) }),
+        let value = Decimal(string: text, locale: Locale(identifier: "en_US_POSIX"))
+      else { return nil }
       self = .decimal(value)
     case .double, .float:
       guard let value = Double(text) else { return nil }
@@ -64,7 +65,7 @@ extension PropertyValue {
       case "no", "false", "0": self = .bool(false)
       default: return nil
       }
-    case .string: self = .string(text)
+    case .string, .undefined: self = .string(text)
     case .uuid:
       guard let value = UUID(uuidString: text) else { return nil }
       self = .uuid(value)
@@ -77,7 +78,7 @@ extension PropertyValue {
     case .binaryData, .transformable:
       guard let value = Data(base64Encoded: text) else { return nil }
       self = .data(value)
-    case .undefined, .objectID, .composite: return nil
+    case .objectID, .composite: return nil
     }
   }
 

@@ -1,5 +1,11 @@
 /// A property that refers to objects.
-public final class RelationshipDescription: PropertyDescription, @unchecked Sendable {  // as its superclass
+///
+/// ```swift
+/// let books = RelationshipDescription("books", to: "Book", inverse: "author", toMany: true)
+/// ```
+public final class RelationshipDescription: PropertyDescription,
+  @unchecked Sendable  // as its superclass
+{
   private var values = Values()
 
   private struct Values {
@@ -15,7 +21,8 @@ public final class RelationshipDescription: PropertyDescription, @unchecked Send
 
   public override init() { super.init() }
 
-  /// A relationship by the names of its destination and inverse, which are looked up when the model is frozen.
+  /// A relationship by the names of its destination and inverse, which are looked up when the model
+  /// is frozen.
   public convenience init(
     _ name: String, to destination: String, inverse: String?, toMany: Bool = false,
     isOrdered: Bool = false, deleteRule: DeleteRule = .nullify, isOptional: Bool = true
@@ -30,6 +37,7 @@ public final class RelationshipDescription: PropertyDescription, @unchecked Send
     self.deleteRule = deleteRule
   }
 
+  /// The entity of the objects at the other end.
   public var destinationEntity: EntityDescription? {
     get { values.destination }
     set {
@@ -39,6 +47,7 @@ public final class RelationshipDescription: PropertyDescription, @unchecked Send
       }
     }
   }
+  /// The same relationship seen from the other end. Both ends must name each other.
   public var inverseRelationship: RelationshipDescription? {
     get { values.inverse }
     set {
@@ -51,33 +60,47 @@ public final class RelationshipDescription: PropertyDescription, @unchecked Send
   /// The destination by name: resolved when the model is frozen.
   public var destinationEntityName: String? {
     get { values.destination?.name ?? values.destinationName }
-    set { edit { $0.destinationName = newValue } }
+    set {
+      edit {
+        $0.destinationName = newValue
+        if $0.destination?.name != newValue { $0.destination = nil }
+      }
+    }
   }
   /// The inverse by name: resolved when the model is frozen.
   public var inverseRelationshipName: String? {
     get { values.inverse?.name ?? values.inverseName }
-    set { edit { $0.inverseName = newValue } }
+    set {
+      edit {
+        $0.inverseName = newValue
+        if $0.inverse?.name != newValue { $0.inverse = nil }
+      }
+    }
   }
+  /// The least number of objects, when there are any.
   public var minCount: Int {
     get { values.minCount }
     set { edit { $0.minCount = newValue } }
   }
-  /// 1 for a to-one relationship; 0 for no bound.
+  /// The greatest number of objects: 1 for a to-one relationship; 0 for no bound.
   public var maxCount: Int {
     get { values.maxCount }
     set { edit { $0.maxCount = newValue } }
   }
+  /// What a delete of the source does to the objects at the other end.
   public var deleteRule: DeleteRule {
     get { values.deleteRule }
     set { edit { $0.deleteRule = newValue } }
   }
+  /// Whether the objects of a to-many relationship have an order.
   public var isOrdered: Bool {
     get { values.isOrdered }
     set { edit { $0.isOrdered = newValue } }
   }
+  /// Whether there can be more than one object at the other end.
   public var isToMany: Bool { values.maxCount != 1 }
 
-  /// Whether the relationship is kept in a join table: to-many at both ends, or to-many with no inverse.
+  /// Whether the relationship is kept in a join table: to-many at both ends, or with no inverse.
   package var usesJoinTable: Bool { isToMany && (inverseRelationship?.isToMany ?? true) }
 
   func resolve(destination: EntityDescription, inverse: RelationshipDescription?) {
@@ -86,22 +109,6 @@ public final class RelationshipDescription: PropertyDescription, @unchecked Send
   }
 
   private func edit(_ change: (inout Values) -> Void) {
-    guard !isFrozen else { return FrozenModel.report("\(entity?.name ?? "").\(name)") }
-    change(&values)
-  }
-}
-
-/// A property whose value is the result of a fetch.
-public final class FetchedPropertyDescription: PropertyDescription, @unchecked Sendable {  // as its superclass
-  private var fetch = (entity: "", predicate: String?.none)
-
-  public var fetchEntityName: String {
-    get { fetch.entity }
-    set { if !isFrozen { fetch.entity = newValue } else { FrozenModel.report(name) } }
-  }
-  /// The predicate as a format string.
-  public var fetchPredicate: String? {
-    get { fetch.predicate }
-    set { if !isFrozen { fetch.predicate = newValue } else { FrozenModel.report(name) } }
+    if mayChange() { change(&values) }
   }
 }

@@ -1,0 +1,22 @@
+/// A property whose value is the result of a fetch.
+public final class FetchedPropertyDescription: PropertyDescription,
+  @unchecked Sendable  // as its superclass
+{
+  private var values = (entity: "", predicate: String?.none, requestAttributes: [String: String]())
+
+  /// The name of the entity whose objects are fetched.
+  public var fetchEntityName: String {
+    get { values.entity }
+    set { if mayChange() { values.entity = newValue } }
+  }
+  /// The predicate as a format string, in which `$FETCH_SOURCE` is the object itself.
+  public var fetchPredicate: String? {
+    get { values.predicate }
+    set { if mayChange() { values.predicate = newValue } }
+  }
+  /// Further attributes of the request in the model file, kept for writing it back.
+  var requestAttributes: [String: String] {
+    get { values.requestAttributes }
+    set { if mayChange() { values.requestAttributes = newValue } }
+  }
+}

@@ -1,0 +1,58 @@
+import Foundation
+
+extension ManagedObjectModel {
+  /// A deep copy that can be changed, of a frozen model too: the way to change a model in use.
+  ///
+  /// - Throws: ``ModelError`` when a default value is a reference, which no model can hold.
+  public func copy() throws(ModelError) -> ManagedObjectModel {
+    try ModelArchive.model(from: ModelArchive.encode(self))
+  }
+
+  /// One model with the entities, configurations and fetch request templates of several, which stay
+  /// as they are.
+  ///
+  /// An entity that two models describe alike comes once. Relationships find their destinations by
+  /// name.
+  /// - Throws: ``ModelError`` when two models describe an entity, or a fetch request template,
+  ///   differently.
+  public convenience init(byMerging models: [ManagedObjectModel]) throws(ModelError) {
+    self.init()
+    var archives: [String: Data] = [:]
+    var members: [String: [String]] = [:]
+    var merged: [EntityDescription] = []
+    for original in models {
+      let model = try original.copy()
+      for entity in model.entities {
+        let archive = try ModelArchive.encode(entity)
+        guard let known = archives.updateValue(archive, forKey: entity.name) else {
+          merged.append(entity)
+          continue
+        }
+        guard known == archive else { throw Self.different("entities", entity.name) }
+      }
+      for (name, template) in model.fetchRequestTemplatesByName {
+        if let known = fetchRequestTemplatesByName[name], known != template {
+          throw Self.different("fetch request templates", name)
+        }
+        fetchRequestTemplatesByName[name] = template
+      }
+      for name in model.configurations {
+        members[name, default: []] += model.entityNames(ofConfiguration: name)
+      }
+      versionIdentifiers.formUnion(model.versionIdentifiers)
+      localizationDictionary.merge(model.localizationDictionary) { _, last in last }
+      model.entities = []
+    }
+    entities = merged
+    for (name, names) in members {
+      var seen: Set<String> = []
+      set(configuration: name, entityNames: names.filter { seen.insert($0).inserted })
+    }
+  }
+
+  private static func different(_ kind: String, _ name: String) -> ModelError {
+    ModelError(
+      .duplicateName, element: name, "the models describe two different \(kind) of this name",
+      suggestion: "Rename one of them, or merge models of one version only.")
+  }
+}

@@ -1,0 +1,31 @@
+extension ManagedObjectModel {
+  /// The fetch request that the model keeps under a name; nil when there is none.
+  public func fetchRequestTemplate(forName name: String) -> FetchRequestTemplate? {
+    fetchRequestTemplatesByName[name]
+  }
+
+  /// Keeps a fetch request under a name; nil removes it.
+  public func setFetchRequestTemplate(_ template: FetchRequestTemplate?, forName name: String) {
+    fetchRequestTemplatesByName[name] = template
+  }
+
+  /// A fetch request made from a template, with each `$NAME` in its predicate replaced.
+  ///
+  /// - Parameter variables: a value for each variable; nil stands for "has no value".
+  /// - Returns: nil when the model keeps no template of the name.
+  /// - Throws: ``FetchError`` for a predicate that does not parse, and for a variable without a value.
+  public func fetchRequestFromTemplate(
+    withName name: String, substitutionVariables variables: [String: Any?] = [:]
+  ) throws(FetchError) -> FetchRequest<ManagedObject>? {
+    guard let template = fetchRequestTemplatesByName[name] else { return nil }
+    var request = FetchRequest<ManagedObject>(entityName: template.entityName)
+    if let format = template.predicate, !format.isEmpty {
+      request.predicate = try FetchPredicate(format: format)
+        .withSubstitutionVariables(variables)
+    }
+    // The editor writes a switch only when it is on, and so says nothing when its default is on.
+    request.limit = template.options["fetchLimit"].flatMap { Int($0) } ?? 0
+    if template.options["resultType"] == "1" { request.resultType = .managedObjectID }
+    return request
+  }
+}

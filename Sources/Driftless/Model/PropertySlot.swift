@@ -1,0 +1,57 @@
+/// One property's place in an object.
+package struct PropertySlot: Sendable {
+  package enum Kind: Sendable {
+    case attribute(AttributeDescription, AttributeType)
+    case toOne(RelationshipDescription)
+    case toMany(RelationshipDescription)
+  }
+
+  package let index: Int
+  package let name: String
+  /// The interned form of the name.
+  package let propertyName: PropertyName
+  package let kind: Kind
+  /// Whether the property, or the composite attribute that it is a leaf of, may be missing.
+  package let isOptional: Bool
+  package let isTransient: Bool
+  /// The rule that settles a conflict over the property in objects of this entity.
+  package internal(set) var policy: ConflictPolicy
+  package let defaultValue: PropertyValue
+
+  init(index: Int, propertyName: PropertyName, kind: Kind, policy: ConflictPolicy) {
+    self.index = index
+    self.propertyName = propertyName
+    name = propertyName.name
+    self.kind = kind
+    self.policy = policy
+    switch kind {
+    case .attribute(let attribute, _):
+      isOptional = attribute.mayBeMissing
+      isTransient = attribute.isKeptInMemory
+      defaultValue = attribute.defaultValue
+    case .toOne(let relationship), .toMany(let relationship):
+      isOptional = relationship.isOptional
+      isTransient = relationship.isTransient
+      defaultValue = .null
+    }
+  }
+
+  package var property: PropertyDescription {
+    switch kind {
+    case .attribute(let attribute, _): attribute
+    case .toOne(let relationship), .toMany(let relationship): relationship
+    }
+  }
+
+  package var relationship: RelationshipDescription? {
+    switch kind {
+    case .attribute: nil
+    case .toOne(let relationship), .toMany(let relationship): relationship
+    }
+  }
+
+  package var isToMany: Bool {
+    if case .toMany = kind { return true }
+    return false
+  }
+}
