@@ -57,6 +57,7 @@ struct SyncControlCommand: AsyncParsableCommand {
       InitCommand.self, EnrollCommand.self, StatusCommand.self, SyncCommand.self,
       PushCommand.self, PullCommand.self, LogCommand.self, ConflictsCommand.self, WhyCommand.self,
       ImportCommand.self, ExportCommand.self, DigestCommand.self, ModelCommand.self,
+      DoctorCommand.self,
     ])
 
   private static var exitCodes: String {

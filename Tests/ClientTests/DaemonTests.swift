@@ -22,10 +22,10 @@ import Testing
   /// A client of the daemon at `socket`.
   private func ask(
     _ directory: TemporaryDirectory, _ request: DaemonRequest, socket: String = "s.sock"
-  ) throws -> DaemonReply? {
+  ) async throws -> DaemonReply? {
     let store = directory.file("asked.sqlite")
     try DaemonMark(pid: getpid(), socket: directory.file(socket).path).write(forStore: store)
-    return try DaemonClient(store: store)?.ask(request)
+    return try await DaemonClient(store: store)?.ask(request)
   }
 
   @Test("The socket is for its owner only, answers, and goes with the daemon")
@@ -37,12 +37,12 @@ import Testing
     let mode =
       try FileManager.default.attributesOfItem(atPath: socket)[.posixPermissions] as? Int
     #expect(mode == 0o600)
-    let reply = try #require(try ask(directory, DaemonRequest(.status)))
+    let reply = try #require(try await ask(directory, DaemonRequest(.status)))
     #expect(reply.pid == getpid())
     #expect(reply.stores.map(\.store) == [directory.file("shop.sqlite").path])
     await daemon.stop()
     #expect(!FileManager.default.fileExists(atPath: socket))
-    #expect(try ask(directory, DaemonRequest(.status)) == nil)
+    #expect(try await ask(directory, DaemonRequest(.status)) == nil)
   }
 
   @Test("A request that cannot be done comes back with its exit code and what to try")
@@ -52,7 +52,7 @@ import Testing
     try await daemon.start()
     for (store, code) in [("shop.sqlite", "not-enrolled"), ("other.sqlite", "unknown-store")] {
       do {
-        _ = try ask(directory, DaemonRequest(.sync, store: directory.file(store).path))
+        _ = try await ask(directory, DaemonRequest(.sync, store: directory.file(store).path))
         Issue.record("\(store) was synced")
       } catch let error as Failure {
         #expect(error.code == code)
@@ -69,7 +69,7 @@ import Testing
     try await first.start()
     let second = try daemon(directory)
     await #expect(throws: Failure.self) { try await second.start() }
-    #expect(try ask(directory, DaemonRequest(.status)) != nil, "the first one still answers")
+    #expect(try await ask(directory, DaemonRequest(.status)) != nil, "the first one still answers")
     await first.stop()
     let third = try daemon(directory)
     try await third.start()
@@ -94,13 +94,13 @@ import Testing
     let file = directory.file("s.sock.json")
     try Data("{".utf8).write(to: file)
     await daemon.reload()
-    #expect(try ask(directory, DaemonRequest(.status))?.stores.count == 1)
+    #expect(try await ask(directory, DaemonRequest(.status))?.stores.count == 1)
     try Data(
       #"{"socket":"s.sock","stores":[{"path":"x.sqlite"},{"path":"y.sqlite"}]}"#.utf8
     ).write(to: file)
     await daemon.reload()
     #expect(
-      try ask(directory, DaemonRequest(.status))?.stores.map { $0.store.suffix(8) }
+      try await ask(directory, DaemonRequest(.status))?.stores.map { $0.store.suffix(8) }
         == ["x.sqlite", "y.sqlite"])
     await daemon.stop()
   }

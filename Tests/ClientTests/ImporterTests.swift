@@ -181,7 +181,7 @@ import Testing
       (#"{"op":"update","entity":"Item","id":"9","set":{}}"#, "there is no Item 9"),
       (#"{"op":"delete","entity":"Item","id":"9"}"#, "there is no Item 9"),
       (#"{"op":"insert","entity":"Item","id":"2","set":{"name":null}}"#, "Item.name"),
-      (#"{"op":"insert","entity":"Item","id":"2""#, "column 38"),
+      (#"{"op":"insert","entity":"Item","id":"2""#, "column 40: a comma or } belongs here"),
       (#"[1]"#, "one JSON object, not an array"),
     ])
   func badLines(line: String, expected: String) throws {

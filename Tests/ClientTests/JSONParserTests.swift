@@ -42,25 +42,23 @@ import Testing
     #expect(isRefused)
   }
 
-  @Test("Foundation's reader agrees on what is JSON, for random texts")
+  /// The other way round does not hold: Foundation takes `[null,]` and duplicate names.
+  @Test("What is read is JSON to Foundation's reader too, for random texts")
   func agreesWithFoundation() throws {
     var random = SystemRandomNumberGenerator()
     let pieces = [
       "{", "}", "[", "]", ",", ":", "\"a\"", "\"b\\n\"", "1", "-2.5", "true", "null", " ", "0",
     ]
+    var taken = 0
     for _ in 0..<20_000 {
       let count = Int.random(in: 1...8, using: &random)
       let text = (0..<count).map { _ in pieces.randomElement(using: &random) ?? "" }.joined()
-      let ours = (try? JSONParser.parse(text)) != nil
-      let theirs =
-        (try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed))
-        != nil
-      // A duplicate name is the one thing that only this parser refuses.
-      if ours != theirs, text.components(separatedBy: "\"a\"").count < 3,
-        text.components(separatedBy: "\"b\\n\"").count < 3
-      {
-        Issue.record("\(text): ours \(ours), Foundation \(theirs)")
+      guard (try? JSONParser.parse(text)) != nil else { continue }
+      taken += 1
+      #expect(throws: Never.self, "\(text)") {
+        try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
       }
     }
+    #expect(taken > 100)
   }
 }

@@ -10,7 +10,7 @@ import Testing
       ("2001-01-01T00:00:00Z", 0.0), ("2001-01-01", 0.0), ("2000-12-31T23:59:59.5Z", -0.5),
       ("2001-01-01T01:30:00+01:30", 0.0), ("2001-01-01T00:00:00.000001Z", 0.000001),
       ("1970-01-01T00:00:00Z", -978_307_200.0), ("2024-02-29T12:00:00Z", 730_900_800.0),
-      ("1600-02-29 00:00:00Z", -12_648_960_000.0),
+      ("1600-02-29 00:00:00Z", -12_649_305_600.0),
     ])
   func dates(text: String, seconds: Double) {
     #expect(ISODate.secondsSinceReferenceDate(text) == seconds)
@@ -27,11 +27,12 @@ import Testing
     #expect(ISODate.secondsSinceReferenceDate(text) == nil)
   }
 
+  /// From 1589 on: before 1582 Foundation counts in the Julian calendar, which ISO 8601 does not know.
   @Test("Dates that Foundation prints are read the same")
   func agreesWithFoundation() {
     var random = SystemRandomNumberGenerator()
     for _ in 0..<2_000 {
-      let seconds = Double(Int64.random(in: -20_000_000_000...20_000_000_000, using: &random))
+      let seconds = Double(Int64.random(in: -13_000_000_000...20_000_000_000, using: &random))
       let text = Date(timeIntervalSinceReferenceDate: seconds).formatted(.iso8601)
       #expect(ISODate.secondsSinceReferenceDate(text) == seconds, "\(text)")
     }

@@ -10,17 +10,18 @@ struct StatusCommand: ControlCommand {
   @OptionGroup var target: StoreArguments
   @OptionGroup var output: OutputOptions
 
-  func perform() throws {
+  func perform() async throws {
     let store = try target.open(reading: true)
     let report = StatusReport(
-      try SyncEngine.status(of: store), path: target.url.path, daemon: Self.daemon(of: target.url))
+      try SyncEngine.status(of: store), path: target.url.path,
+      daemon: await Self.daemon(of: target.url))
     try output.put(report, text: report.text)
   }
 
   /// The daemon that keeps the store, if one answers.
-  private static func daemon(of store: URL) -> StatusReport.Daemon? {
+  private static func daemon(of store: URL) async -> StatusReport.Daemon? {
     guard let client = DaemonClient(store: store),
-      let reply = try? client.ask(DaemonRequest(.status, store: store.path))
+      let reply = try? await client.ask(DaemonRequest(.status, store: store.path))
     else { return nil }
     return StatusReport.Daemon(
       pid: reply.pid, socket: client.socket, state: reply.stores.first)

@@ -11,7 +11,7 @@ struct SyncRunner {
   func run(_ verb: DaemonRequest.Verb) async throws -> SyncSummary {
     // A daemon that keeps the store holds its sync lock: it does the work, and says how it went.
     if let daemon = DaemonClient(store: url),
-      let report = try daemon.ask(DaemonRequest(verb, store: url.path))?.report
+      let report = try await daemon.ask(DaemonRequest(verb, store: url.path))?.report
     {
       return report
     }

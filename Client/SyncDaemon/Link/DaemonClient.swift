@@ -12,11 +12,25 @@ package struct DaemonClient: Sendable {
     socket = mark.socket
   }
 
-  /// Asks and waits for the answer.
+  /// Asks and waits for the answer, on a thread of its own: a sync may take long, and the tasks of this process go on.
   ///
   /// - Returns: nil when no daemon answers at the socket.
   /// - Throws: `Failure`, the daemon's own or about an answer that cannot be read.
-  package func ask(_ request: DaemonRequest) throws(Failure) -> DaemonReply? {
+  package func ask(_ request: DaemonRequest) async throws(Failure) -> DaemonReply? {
+    let result = await withCheckedContinuation { continuation in
+      Thread {
+        do throws(Failure) {
+          continuation.resume(
+            returning: Result<DaemonReply?, Failure>.success(try exchange(request)))
+        } catch {
+          continuation.resume(returning: .failure(error))
+        }
+      }.start()
+    }
+    return try result.get()
+  }
+
+  private func exchange(_ request: DaemonRequest) throws(Failure) -> DaemonReply? {
     guard let descriptor = UnixSocket.connect(socket) else { return nil }
     defer { close(descriptor) }
     guard UnixSocket.isPeerTrusted(descriptor) else {

@@ -1,0 +1,82 @@
+import ArgumentParser
+import Driftless
+import DriftlessHTTP
+import DriftlessProtocol
+import DriftlessSQLite
+import DriftlessSync
+import Foundation
+import SyncDaemon
+
+struct DoctorCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "doctor", abstract: "Check a store, its files and its way to the server.")
+
+  @OptionGroup var target: StoreArguments
+  @OptionGroup var output: OutputOptions
+
+  func perform() async throws {
+    var checks = [sqlite()]
+    do {
+      let store = try target.open(reading: true)
+      checks.append(try integrity(of: store))
+      checks.append(files())
+      checks.append(try await zone(of: store))
+    } catch {
+      let failure = Failure(error)
+      checks.append(DoctorCheck("store", .bad, "\(failure.message) \(failure.suggestion)"))
+    }
+    try output.put(
+      ["checks": checks], text: checks.map(\.text).joined(separator: "\n"))
+    if checks.contains(where: { $0.verdict == .bad }) {
+      throw ExitCode(ExitStatus.failed.rawValue)
+    }
+  }
+
+  private func sqlite() -> DoctorCheck {
+    let version = SQLiteConnection.libraryVersion
+    guard DoctorCheck.mayCorruptInCheckpoint(version) else {
+      return DoctorCheck("sqlite", .good, "version \(version)")
+    }
+    return DoctorCheck(
+      "sqlite", .note,
+      "version \(version) can damage a file when a checkpoint meets a writer; Driftless never lets that happen, "
+        + "other programs that write to this file must set wal_autocheckpoint=0")
+  }
+
+  private func integrity(of store: PersistentStore) throws -> DoctorCheck {
+    let result = try store.read { try $0.connection.scalar("PRAGMA integrity_check(1)") }
+    if case .text("ok")? = result { return DoctorCheck("integrity", .good, "ok") }
+    return DoctorCheck(
+      "integrity", .bad,
+      "\(result.map { "\($0)" } ?? "no answer"): keep a copy, restore or enroll anew")
+  }
+
+  private func files() -> DoctorCheck {
+    let mode =
+      (try? FileManager.default.attributesOfItem(atPath: target.url.path))?[.posixPermissions]
+      as? Int ?? 0
+    if mode & 0o007 != 0 {
+      return DoctorCheck(
+        "files", .note, "every user of this host can read the store: chmod 600 \(target.store)")
+    }
+    return DoctorCheck("files", .good, "mode \(String(mode, radix: 8))")
+  }
+
+  private func zone(of store: PersistentStore) async throws -> DoctorCheck {
+    guard try SyncEngine.status(of: store).isEnrolled else {
+      return DoctorCheck("server", .note, "the store is not enrolled")
+    }
+    do {
+      let info = try await StoreAccess.transport(for: store, at: target.url).zoneInfo()
+      let seconds = Date().timeIntervalSince1970 - Double(info.serverTimeMilliseconds) / 1_000
+      guard abs(seconds) < 60 else {
+        return DoctorCheck(
+          "server", .bad, "reached, but this clock is off by \(Int(seconds)) s: set the clock")
+      }
+      return DoctorCheck("server", .good, "zone \(info.zone) reached, head \(info.head)")
+    } catch {
+      let failure = Failure(error)
+      return DoctorCheck("server", .bad, "\(failure.message) \(failure.suggestion)")
+    }
+  }
+}
