@@ -51,19 +51,32 @@ struct SaveWriter {
 
   /// Gives all new objects their keys first, so that they can refer to each other.
   private mutating func nameInserted(_ transaction: WriteTransaction) throws {
+    for object in inserted { try reuseKey(of: object, transaction) }
+    let unnamed = inserted.filter { newKeys[place(of: $0.key)] == nil }
     var counts: [Int32: Int] = [:]
-    for object in inserted { counts[object.shape.number, default: 0] += 1 }
+    for object in unnamed { counts[object.shape.number, default: 0] += 1 }
     var next: [Int32: Int64] = [:]
     for (number, count) in counts.sorted(by: { $0.key < $1.key }) {
       guard let shape = plan.shape(numbered: number) else { continue }
       next[number] = try transaction.allocateKeys(shape.entity, count: count).lowerBound
     }
-    for object in inserted {
+    for object in unnamed {
       let number = object.shape.number
       guard let key = next[number] else { continue }
       next[number] = key + 1
       newKeys[place(of: object.key)] = ObjectKey(entity: number, key: key)
     }
+  }
+
+  /// An object that comes back under the identity of a deleted one takes its key: to the zone it is the same object.
+  private mutating func reuseKey(
+    of object: ManagedObject, _ transaction: WriteTransaction
+  ) throws {
+    guard let identity = context.identities[object.key],
+      let key = try transaction.key(of: identity), try transaction.row(key) == nil,
+      plan.shape(numbered: key.entity)?.hierarchy == object.shape.hierarchy
+    else { return }
+    newKeys[place(of: object.key)] = ObjectKey(entity: object.shape.number, key: key.key)
   }
 
   private func place(of temporaryKey: Int64) -> Int {
