@@ -34,8 +34,8 @@ package actor Daemon {
     for entry in configuration.stores { await begin(entry) }
   }
 
-  /// Reads the configuration again: stores that are new begin, stores that are gone end, the rest read their tokens
-  /// again and sync. A file that is wrong changes nothing.
+  /// Reads the configuration again: stores that are new begin, stores that are gone end, the rest
+  /// read their tokens again and sync. A file that is wrong changes nothing.
   package func reload() async {
     guard !isStopping else { return }
     let fresh: DaemonConfiguration
@@ -58,7 +58,8 @@ package actor Daemon {
     }
   }
 
-  /// Ends everything cleanly: requests under way are cancelled, stores closed, socket and marks removed.
+  /// Ends everything cleanly: requests under way are cancelled, stores closed, socket and marks
+  /// removed.
   package func stop() async {
     guard !isStopping else { return }
     isStopping = true

@@ -14,8 +14,8 @@ package import Foundation
 /// }
 /// ```
 ///
-/// Relative paths are taken from the file's own folder. A name that is not known is refused, so that no typing mistake is
-/// silently ignored.
+/// Relative paths are taken from the file's own folder. A name that is not known is refused, so
+/// that no typing mistake is silently ignored.
 package struct DaemonConfiguration: Hashable, Sendable {
   package struct Store: Hashable, Sendable {
     /// The store's file, with symbolic links resolved.
@@ -84,7 +84,8 @@ package struct DaemonConfiguration: Hashable, Sendable {
       : folder.appendingPathComponent(path).standardizedFileURL
   }
 
-  /// The usual place of the socket: systemd's runtime folder, the user's, or /tmp with the user's number.
+  /// The usual place of the socket: systemd's runtime folder, the user's, or /tmp with the user's
+  /// number.
   package static var defaultSocket: String {
     let environment = ProcessInfo.processInfo.environment
     if let folder = environment["RUNTIME_DIRECTORY"] ?? environment["XDG_RUNTIME_DIR"] {

@@ -4,8 +4,8 @@ import Synchronization
 
 /// A transport that can also wait for news of the zone, and fetches no news twice.
 ///
-/// `waitForNews` repeats the engine's last pull as a long poll. When a page comes, it is kept, and the engine's next pull gets it
-/// without asking the server again.
+/// `waitForNews` repeats the engine's last pull as a long poll. When a page comes, it is kept, and
+/// the engine's next pull gets it without asking the server again.
 final class NewsTransport: SyncTransport {
   private struct State {
     /// The engine's last pull; what it asked for is where the replica stands.

@@ -8,7 +8,8 @@ package enum DaemonSignal: Sendable {
   /// SIGTERM or SIGINT: end.
   case stop
 
-  /// Takes the signals over from the system. Call it once, before the daemon starts, so that none is missed.
+  /// Takes the signals over from the system. Call it once, before the daemon starts, so that none
+  /// is missed.
   package static func stream() -> AsyncStream<DaemonSignal> {
     AsyncStream { continuation in
       let sources = [

@@ -27,7 +27,8 @@ actor StoreWorker {
     var news: NewsTransport
   }
 
-  /// Seconds of one long poll. Shorter than the minute after which many proxies cut silent connections.
+  /// Seconds of one long poll. Shorter than the minute after which many proxies cut silent
+  /// connections.
   private static let pollSeconds = 50
 
   init(
@@ -49,7 +50,8 @@ actor StoreWorker {
     take(.started)
   }
 
-  /// Ends within moments: a request under way is cancelled, and what it sent has one effect when it is sent again.
+  /// Ends within moments: a request under way is cancelled, and what it sent has one effect when it
+  /// is sent again.
   func stop() async {
     isStopped = true
     timer?.cancel()

@@ -2,11 +2,11 @@ internal import CCurl
 import Foundation
 import Synchronization
 
-/// The thread that drives libcurl for one transport: a push and a long poll run side by side, connections and
-/// easy handles are used again.
+/// The thread that drives libcurl for one transport: a push and a long poll run side by side,
+/// connections and easy handles are used again.
 ///
-/// Everything but the mailbox is touched by the loop's own thread only. Other threads put work or a cancellation into the
-/// mailbox and wake the loop, so no caller ever blocks on the network.
+/// Everything but the mailbox is touched by the loop's own thread only. Other threads put work or a
+/// cancellation into the mailbox and wake the loop, so no caller ever blocks on the network.
 final class CurlLoop: Sendable {
   typealias Completion = @Sendable (Result<HTTPResponse, TransportError>) -> Void
 
@@ -24,7 +24,8 @@ final class CurlLoop: Sendable {
   }
 
   private let mailbox = Mutex(Mailbox())
-  // libcurl documents curl_multi_wakeup as the one call that any thread may make; all others are the loop's own.
+  // libcurl documents curl_multi_wakeup as the one call that any thread may make; all others are
+  // the loop's own.
   private nonisolated(unsafe) let multi: UnsafeMutableRawPointer  // see the line above
 
   /// Starts the thread; nil when libcurl cannot give a handle (out of memory).
@@ -36,7 +37,8 @@ final class CurlLoop: Sendable {
     thread.start()
   }
 
-  /// Makes a request; `completion` is called once, on the loop's thread. The answer is the number for `cancel`.
+  /// Makes a request; `completion` is called once, on the loop's thread. The answer is the number
+  /// for `cancel`.
   func start(_ request: HTTPRequest, completion: @escaping Completion) -> UInt64 {
     let number: UInt64? = mailbox.withLock { box in
       guard !box.isStopping else { return nil }

@@ -1,7 +1,8 @@
 import Foundation
 import Synchronization
 
-/// Owns a loop: `send` makes a request and waits for its answer; the last reference stops the thread.
+/// Owns a loop: `send` makes a request and waits for its answer; the last reference stops the
+/// thread.
 final class CurlSession: Sendable {
   private let loop: CurlLoop
 

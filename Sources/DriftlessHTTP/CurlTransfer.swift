@@ -1,7 +1,8 @@
 internal import CCurl
 import Foundation
 
-/// One request on one easy handle, from start to finish. Confined to the thread of the loop that runs it.
+/// One request on one easy handle, from start to finish. Confined to the thread of the loop that
+/// runs it.
 final class CurlTransfer {
   let easy: UnsafeMutableRawPointer
   let request: HTTPRequest
@@ -12,7 +13,8 @@ final class CurlTransfer {
   /// Where libcurl writes what went wrong, in more words than the code has.
   private let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
-  /// Prepares `easy` for `request`. The handle keeps its connections and its TLS sessions from earlier transfers.
+  /// Prepares `easy` for `request`. The handle keeps its connections and its TLS sessions from
+  /// earlier transfers.
   init(easy: UnsafeMutableRawPointer, request: HTTPRequest) {
     self.easy = easy
     self.request = request
@@ -50,7 +52,8 @@ final class CurlTransfer {
     set(CURLOPT_LOW_SPEED_LIMIT, 1)
     set(CURLOPT_LOW_SPEED_TIME, request.stallTimeoutSeconds)
     set(CURLOPT_TIMEOUT, request.requestTimeoutSeconds)
-    // Refuses by Content-Length before the first byte; the sink below refuses whatever the length says.
+    // Refuses by Content-Length before the first byte; the sink below refuses whatever the length
+    // says.
     driftless_curl_set_size(easy, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(request.bodyBytesMax))
   }
 
@@ -99,7 +102,8 @@ final class CurlTransfer {
     return bytes.count
   }
 
-  /// Takes one header line. A status line starts anew: what came before belonged to a 1xx or to a proxy.
+  /// Takes one header line. A status line starts anew: what came before belonged to a 1xx or to a
+  /// proxy.
   private func receiveHeader(_ bytes: UnsafeRawBufferPointer) -> Int {
     let line = String(decoding: bytes, as: UTF8.self)
     if line.hasPrefix("HTTP/") {

@@ -44,7 +44,8 @@ extension CurlTransport {
       suggestion: "Sign in to the network, or enrol with the server's real address.")
   }
 
-  /// An answer in a shape that no Driftless server gives: a captive portal, a proxy's page, another program.
+  /// An answer in a shape that no Driftless server gives: a captive portal, a proxy's page, another
+  /// program.
   func foreign(_ response: HTTPResponse) -> TransportError {
     let type = response.mediaType.isEmpty ? "no content type" : response.mediaType
     return TransportError(

@@ -3,10 +3,12 @@ public import Foundation
 
 /// The engine's transport over HTTP, on libcurl.
 ///
-/// One transport serves one store and one zone. Connections are kept and used again; proxies come from the usual variables
-/// (`https_proxy`, `http_proxy`, `no_proxy`); certificates are verified; redirects are never followed, so the token goes to the
-/// enrolled server only; every body is bounded. A request that fails in passing is made again by `TransportOptions.retry`:
-/// a push may arrive twice and still has one effect, because the server answers a push number once and for all.
+/// One transport serves one store and one zone. Connections are kept and used again; proxies come
+/// from the usual variables (`https_proxy`, `http_proxy`, `no_proxy`); certificates are verified;
+/// redirects are never followed, so the token goes to the enrolled server only; every body is
+/// bounded. A request that fails in passing is made again by `TransportOptions.retry`: a push may
+/// arrive twice and still has one effect, because the server answers a push number once and for
+/// all.
 ///
 /// ```swift
 /// let transport = try CurlTransport(server: url, zone: "shop", token: token)
@@ -14,8 +16,8 @@ public import Foundation
 /// let report = try await engine.sync()
 /// ```
 ///
-/// Methods throw `ProtocolError` for what the server refused, with the server's own code and words, and
-/// `TransportError` when no usable answer came. Cancelling the task ends a request at once.
+/// Methods throw `ProtocolError` for what the server refused, with the server's own code and words,
+/// and `TransportError` when no usable answer came. Cancelling the task ends a request at once.
 public final class CurlTransport: SyncTransport {
   /// The server's base address.
   public let server: URL
@@ -29,7 +31,8 @@ public final class CurlTransport: SyncTransport {
   /// Prepares a transport; no connection is made yet.
   ///
   /// - Parameters:
-  ///   - server: `https://HOST[:PORT][/PATH]`, or `http://` for this host or where `options` allow it.
+  ///   - server: `https://HOST[:PORT][/PATH]`, or `http://` for this host or where `options` allow
+  ///     it.
   ///   - zone: The zone's name, as the server knows it.
   ///   - token: The bearer token. It is sent in the Authorization header only, never logged.
   /// - Throws: `TransportError` with `.badConfiguration` that names the part that cannot be used.
@@ -87,7 +90,8 @@ public final class CurlTransport: SyncTransport {
   /// Closes every connection and ends requests under way. A closed transport answers `.cancelled`.
   public func close() { session.close() }
 
-  /// Makes a request, again and again as the retry policy says, until an answer with status 200 came and was read.
+  /// Makes a request, again and again as the retry policy says, until an answer with status 200
+  /// came and was read.
   private func send<Answer>(
     _ method: HTTPRequest.Method, path: String, bodyBytesMax: Int, waitSeconds: Int = 0,
     read: (HTTPResponse) throws -> Answer

@@ -16,7 +16,8 @@ enum HTTPWire {
     ].joined(separator: "&")
   }
 
-  /// The most bytes that a page may have: what was asked for, and room for one change set that is larger.
+  /// The most bytes that a page may have: what was asked for, and room for one change set that is
+  /// larger.
   static func pageBytesMax(of request: PullRequest, slack: Int) -> Int {
     let asked = request.maxBytes
     return max(0, asked).addingReportingOverflow(slack).overflow ? Int.max : max(0, asked) + slack

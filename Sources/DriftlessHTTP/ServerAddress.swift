@@ -4,8 +4,8 @@ public import Foundation
 public enum ServerAddress {
   /// Checks the address of a server.
   ///
-  /// - Throws: `TransportError` with `.badConfiguration` when it is no HTTP address, carries credentials or a query,
-  ///   or would send the token in the clear to another host.
+  /// - Throws: `TransportError` with `.badConfiguration` when it is no HTTP address, carries
+  ///   credentials or a query, or would send the token in the clear to another host.
   public static func check(_ server: URL, allowsPlaintext: Bool) throws(TransportError) {
     let text = server.absoluteString
     guard let parts = URLComponents(url: server, resolvingAgainstBaseURL: false),

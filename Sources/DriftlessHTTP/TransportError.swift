@@ -1,4 +1,5 @@
-/// Why a request got no answer that can be used. What the server itself refused is a `ProtocolError` instead.
+/// Why a request got no answer that can be used. What the server itself refused is a
+/// `ProtocolError` instead.
 ///
 /// The set of codes may grow: compare `code` with the constants below and keep a default.
 public struct TransportError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -27,7 +27,8 @@ import Testing
     #expect(ISODate.secondsSinceReferenceDate(text) == nil)
   }
 
-  /// From 1589 on: before 1582 Foundation counts in the Julian calendar, which ISO 8601 does not know.
+  /// From 1589 on: before 1582 Foundation counts in the Julian calendar, which ISO 8601 does not
+  /// know.
   @Test("Dates that Foundation prints are read the same")
   func agreesWithFoundation() {
     var random = SystemRandomNumberGenerator()
@@ -40,7 +41,8 @@ import Testing
 
   @Test("The identity of a key is fixed for ever")
   func namedIdentity() {
-    // Python: uuid.uuid5(uuid.NAMESPACE_DNS, "driftless.import"), then uuid5 of "Package:bash" in it.
+    // Python: uuid.uuid5(uuid.NAMESPACE_DNS, "driftless.import"), then uuid5 of "Package:bash" in
+    // it.
     #expect(
       NamedIdentity.namespace.uuidString.lowercased() == "8b0b722c-d7e7-5c18-a29e-b10dec90d8f1")
     #expect(

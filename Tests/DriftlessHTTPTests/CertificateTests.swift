@@ -39,11 +39,13 @@ import Testing
     let server = try run([
       "s_server", "-accept", "\(port)", "-cert", certificate, "-key", key, "-www", "-quiet",
     ])
-    // Not awaited: Foundation waits on the run loop of the thread that started it, and an async test changes threads.
+    // Not awaited: Foundation waits on the run loop of the thread that started it, and an async
+    // test changes threads.
     defer { server.terminate() }
 
     #expect(await code(port: port, authority: nil) == .untrusted)
-    // The status page of s_server is HTML: reached over trusted TLS, and told from a Driftless server.
+    // The status page of s_server is HTML: reached over trusted TLS, and told from a Driftless
+    // server.
     #expect(await code(port: port, authority: certificate) == .notDriftless)
   }
 

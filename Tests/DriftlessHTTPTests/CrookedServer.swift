@@ -37,7 +37,8 @@ final class CrookedServer: Sendable {
   private let listener: Int32
   private let state: Mutex<State>
 
-  /// - Parameter answers: The steps for each request, in order; the last one serves all later requests too.
+  /// - Parameter answers: The steps for each request, in order; the last one serves all later
+  ///   requests too.
   init(_ answers: [Step]...) throws {
     state = Mutex(State(answers: answers))
     listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

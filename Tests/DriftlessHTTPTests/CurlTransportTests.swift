@@ -163,7 +163,8 @@ import Testing
     let server = try CrookedServer([.close])
     let transport = try transport(server)
     server.stop()
-    // The listener closes once its thread has seen the stop; until then a connection is accepted and closed.
+    // The listener closes once its thread has seen the stop; until then a connection is accepted
+    // and closed.
     let error = await failure { try await transport.zoneInfo() }
     #expect(error?.code == .unreachable)
     #expect(error?.message.contains("127.0.0.1:\(server.port)") == true)

@@ -9,9 +9,9 @@ struct EnrollCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "enroll", abstract: "Make a store a replica of a zone.",
     discussion: """
-      The token comes from --token-file, from the variable SYNCCTL_TOKEN, or from a prompt; never from an argument, where \
-      others could see it. It is kept beside the store, readable by its owner only. Enrolling again with the same zone \
-      replaces the token and the server's address.
+      The token comes from --token-file, from the variable SYNCCTL_TOKEN, or from a prompt; never \
+      from an argument, where others could see it. It is kept beside the store, readable by its \
+      owner only. Enrolling again with the same zone replaces the token and the server's address.
       """)
 
   @OptionGroup var target: StoreArguments

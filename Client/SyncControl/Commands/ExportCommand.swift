@@ -7,7 +7,8 @@ struct ExportCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "export", abstract: "Print a store as canonical JSON lines.",
     discussion: """
-      Sorted by entity, then id, with sorted keys: equal states give equal bytes. The lines can be imported again.
+      Sorted by entity, then id, with sorted keys: equal states give equal bytes. The \
+      lines can be imported again.
       """)
 
   @OptionGroup var target: StoreArguments

@@ -10,9 +10,10 @@ struct ImportCommand: ControlCommand {
       One object a line:
         {"op":"insert|update|delete","entity":"Package","id":"bash","set":{"name":"bash"}}
         {"op":"save","author":"dpkg"}
-      A save, and the end of the file, ends a transaction. An id is a UUID or any text. To-one values are ids, to-many values \
-      arrays of ids; dates are ISO 8601, binary values base64, decimals texts. A bad line gives FILE:LINE and exit code 65, \
-      and nothing of its transaction is saved.
+      A save, and the end of the file, ends a transaction. An id is a UUID or any text. To-one \
+      values are ids, to-many values arrays of ids; dates are ISO 8601, binary values base64, \
+      decimals texts. A bad line gives FILE:LINE and exit code 65, and nothing of its transaction \
+      is saved.
       """)
 
   @OptionGroup var target: StoreArguments

@@ -35,7 +35,8 @@ struct LogCommand: ControlCommand {
       text: entries.isEmpty ? "no transactions" : entries.map(\.text).joined(separator: "\n"))
   }
 
-  /// The last transactions that were asked for, oldest first. What they changed is read for those alone.
+  /// The last transactions that were asked for, oldest first. What they changed is read for those
+  /// alone.
   private func transactions(of store: PersistentStore) throws -> [PersistentHistoryTransaction] {
     var request = PersistentHistoryChangeRequest.fetchHistory(after: nil)
     request.author = author

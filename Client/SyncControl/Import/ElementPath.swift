@@ -16,7 +16,8 @@ struct ElementPath {
         suggestion: "syncctl model show --store STORE")
     }
     let rest = text[text.index(after: slash)...]
-    // IDs may hold dots, and so may properties (elements of composites): the longest property that exists counts.
+    // IDs may hold dots, and so may properties (elements of composites): the longest property that
+    // exists counts.
     let names = Set(entity.layout.slots.map(\.name))
     let dots = rest.indices.filter { rest[$0] == "." }
     guard

@@ -1,8 +1,11 @@
-/// Reads ISO 8601 dates with any number of fraction digits. Foundation's reader rounds fractions to milliseconds.
+/// Reads ISO 8601 dates with any number of fraction digits. Foundation's reader rounds fractions to
+/// milliseconds.
 enum ISODate {
-  /// `YYYY-MM-DD`, then optionally `THH:MM:SS`, a fraction, and `Z` or `±HH:MM`; without a time it is midnight UTC.
+  /// `YYYY-MM-DD`, then optionally `THH:MM:SS`, a fraction, and `Z` or `±HH:MM`; without a time it
+  /// is midnight UTC.
   ///
-  /// - Returns: Seconds since 2001-01-01 00:00 UTC, the nearest double; nil when the text is no such date.
+  /// - Returns: Seconds since 2001-01-01 00:00 UTC, the nearest double; nil when the text is no
+  ///   such date.
   static func secondsSinceReferenceDate(_ text: String) -> Double? {
     guard
       let form = text.wholeMatch(
@@ -23,7 +26,8 @@ enum ISODate {
     return sum(whole, fraction)
   }
 
-  /// Whole seconds and a fraction as one rounding, so that what `export` printed reads back the same.
+  /// Whole seconds and a fraction as one rounding, so that what `export` printed reads back the
+  /// same.
   private static func sum(_ whole: Int64, _ fraction: Substring) -> Double {
     let digits = fraction.prefix(9)
     var units = Int64(digits) ?? 0

@@ -1,7 +1,8 @@
 import Driftless
 import Foundation
 
-/// An attribute value that is already of its attribute's type: lets an import set any attribute by name.
+/// An attribute value that is already of its attribute's type: lets an import set any attribute by
+/// name.
 struct ImportedAttribute: AttributeDefaulting {
   static let attributeTypes = Set(AttributeType.allCases)
   static let attributeDefault = ImportedAttribute(propertyValue: .null)

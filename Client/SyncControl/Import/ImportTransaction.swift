@@ -3,8 +3,9 @@ import Foundation
 
 /// The lines up to one `save`, brought into a context of their own.
 ///
-/// Lines are carried out in order. A reference may name an object that a later line of the transaction inserts: it is made when
-/// it is first named. One that a later transaction of the file inserts is handed back in `awaited`.
+/// Lines are carried out in order. A reference may name an object that a later line of the
+/// transaction inserts: it is made when it is first named. One that a later transaction of the file
+/// inserts is handed back in `awaited`.
 final class ImportTransaction {
   private let context: ManagedObjectContext
   private let shapes: ImportShapes
@@ -222,7 +223,8 @@ final class ImportTransaction {
     return try make(entity, reference.target, reference.line)
   }
 
-  /// Sets a reference of an earlier transaction whose object this one has inserted, or keeps it awaited.
+  /// Sets a reference of an earlier transaction whose object this one has inserted, or keeps it
+  /// awaited.
   private func settle(_ reference: AwaitedReference) throws {
     guard let target = try target(of: reference) else { return awaited.append(reference) }
     guard let identity = reference.ownerIdentity, let owner = try find(identity),

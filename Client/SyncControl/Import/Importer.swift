@@ -9,8 +9,9 @@ import SyncDaemon
 /// {"op":"save","author":"dpkg"}
 /// ```
 ///
-/// `insert` makes an object, `update` and `delete` need an existing one; `save` ends a transaction, and so does the end of the
-/// file. An `id` is a UUID or any text (see `NamedIdentity`). References may name objects that the file inserts later.
+/// `insert` makes an object, `update` and `delete` need an existing one; `save` ends a transaction,
+/// and so does the end of the file. An `id` is a UUID or any text (see `NamedIdentity`). References
+/// may name objects that the file inserts later.
 package struct Importer {
   private let store: PersistentStore
   private let author: String?
@@ -27,8 +28,8 @@ package struct Importer {
 
   /// Imports all lines.
   ///
-  /// - Throws: `Failure` with exit code 65 and `FILE:LINE: what is wrong`. Transactions before the one with that line
-  ///   are saved; nothing of it or after it is.
+  /// - Throws: `Failure` with exit code 65 and `FILE:LINE: what is wrong`. Transactions before the
+  ///   one with that line are saved; nothing of it or after it is.
   package func run(_ data: Data) throws -> ImportReport {
     do {
       return try data.withUnsafeBytes { bytes in

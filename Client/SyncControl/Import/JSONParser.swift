@@ -1,9 +1,10 @@
 import Foundation
 
-/// Reads one JSON value from bytes (RFC 8259), strictly: no duplicate names, no trailing text, bounded depth.
+/// Reads one JSON value from bytes (RFC 8259), strictly: no duplicate names, no trailing text,
+/// bounded depth.
 ///
-/// Foundation's reader turns numbers into doubles or decimals by its own judgement and takes the last of two members with
-/// one name; an import must do neither.
+/// Foundation's reader turns numbers into doubles or decimals by its own judgement and takes the
+/// last of two members with one name; an import must do neither.
 struct JSONParser {
   /// What is wrong, and where: `column` counts bytes from 1.
   struct Failure: Error, Hashable {

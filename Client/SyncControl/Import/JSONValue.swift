@@ -1,6 +1,7 @@
 import Foundation
 
-/// A JSON value with its numbers as they are written, so that none loses a digit on the way to its attribute.
+/// A JSON value with its numbers as they are written, so that none loses a digit on the way to its
+/// attribute.
 enum JSONValue: Hashable {
   case null
   case bool(Bool)

@@ -3,8 +3,9 @@ public import Foundation
 
 /// How the `id` of an import line becomes an object's identity.
 public enum NamedIdentity {
-  /// The namespace of identities by name: the UUID v5 of "driftless.import" in the DNS namespace of RFC 9562.
-  /// It is part of the import format and never changes: two replicas that import one key must mean one object.
+  /// The namespace of identities by name: the UUID v5 of "driftless.import" in the DNS namespace of
+  /// RFC 9562. It is part of the import format and never changes: two replicas that import one key
+  /// must mean one object.
   public static let namespace: UUID = {
     // 6ba7b810-9dad-11d1-80b4-00c04fd430c8, RFC 9562 §6.6
     let dns = UUID(
@@ -15,19 +16,21 @@ public enum NamedIdentity {
     return version5(namespace: dns, name: "driftless.import")
   }()
 
-  /// The identity of `id` for an entity: a UUID is itself; any other text is hashed with the name of the entity's root.
+  /// The identity of `id` for an entity: a UUID is itself; any other text is hashed with the name
+  /// of the entity's root.
   ///
   /// - Parameters:
   ///   - id: The `id` of a line.
-  ///   - rootEntity: The name of the topmost entity of the hierarchy, so that one key means one object whatever the
-  ///     subentity.
+  ///   - rootEntity: The name of the topmost entity of the hierarchy, so that one key means one
+  ///     object whatever the subentity.
   /// - Returns: The UUID itself, or the UUID v5 of `rootEntity + ":" + id` in `namespace`.
   public static func identity(_ id: String, rootEntity: String) -> UUID {
     if id.utf8.count == 36, let uuid = UUID(uuidString: id) { return uuid }
     return version5(namespace: namespace, name: "\(rootEntity):\(id)")
   }
 
-  /// RFC 9562 §5.5: the first 16 bytes of SHA-1 over namespace and name, with version and variant set.
+  /// RFC 9562 §5.5: the first 16 bytes of SHA-1 over namespace and name, with version and variant
+  /// set.
   static func version5(namespace: UUID, name: String) -> UUID {
     var hash = Insecure.SHA1()
     withUnsafeBytes(of: namespace.uuid) { hash.update(bufferPointer: $0) }

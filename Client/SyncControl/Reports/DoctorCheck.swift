@@ -14,7 +14,8 @@ struct DoctorCheck: Encodable, Hashable {
 
   var text: String { "\(name):".padded(to: 12) + "\(verdict.rawValue)".padded(to: 6) + detail }
 
-  /// Whether an SQLite of this version has the WAL-reset defect: 3.7.0 up to 3.51.2, without the back-ports.
+  /// Whether an SQLite of this version has the WAL-reset defect: 3.7.0 up to 3.51.2, without the
+  /// back-ports.
   static func mayCorruptInCheckpoint(_ version: String) -> Bool {
     let parts = version.split(separator: ".").map { Int($0) ?? 0 }
     guard parts.count >= 3, parts[0] == 3 else { return false }

@@ -2,7 +2,8 @@ import DriftlessSync
 import Foundation
 import SyncDaemon
 
-/// What `status` prints. The names in JSON are an interface: they stay, and a value that is not known is null.
+/// What `status` prints. The names in JSON are an interface: they stay, and a value that is not
+/// known is null.
 struct StatusReport: Encodable {
   var status: SyncStatus
   var path: String

@@ -2,7 +2,8 @@ import ArgumentParser
 import Foundation
 import SyncDaemon
 
-/// A subcommand of `syncctl`: does its work in `perform`; errors become text, a `Try:` line and an exit code here.
+/// A subcommand of `syncctl`: does its work in `perform`; errors become text, a `Try:` line and an
+/// exit code here.
 protocol ControlCommand: AsyncParsableCommand {
   var output: OutputOptions { get }
 

@@ -7,7 +7,8 @@ package import Foundation
 package enum StoreAccess {
   /// Opens an existing store with the model that it carries.
   ///
-  /// - Parameter reading: Whether the caller only reads: then a file that may not be written is good enough.
+  /// - Parameter reading: Whether the caller only reads: then a file that may not be written is
+  ///   good enough.
   package static func open(_ url: URL, reading: Bool = false) throws -> PersistentStore {
     guard FileManager.default.fileExists(atPath: url.path) else {
       throw Failure(

@@ -36,7 +36,8 @@ package enum TokenFile {
     return try token(in: readAll(descriptor), from: url.path)
   }
 
-  /// Keeps a token: a new file with mode 0600, moved into place, so that no half token is ever read.
+  /// Keeps a token: a new file with mode 0600, moved into place, so that no half token is ever
+  /// read.
   package static func write(_ token: String, to url: URL) throws(Failure) {
     let temporary = "\(url.path).\(getpid())"
     unlink(temporary)

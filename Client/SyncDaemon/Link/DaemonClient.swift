@@ -12,7 +12,8 @@ package struct DaemonClient: Sendable {
     socket = mark.socket
   }
 
-  /// Asks and waits for the answer, on a thread of its own: a sync may take long, and the tasks of this process go on.
+  /// Asks and waits for the answer, on a thread of its own: a sync may take long, and the tasks of
+  /// this process go on.
   ///
   /// - Returns: nil when no daemon answers at the socket.
   /// - Throws: `Failure`, the daemon's own or about an answer that cannot be read.

@@ -2,7 +2,8 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// Answers requests on the daemon's unix socket: one line in, one line out, one thread a connection.
+/// Answers requests on the daemon's unix socket: one line in, one line out, one thread a
+/// connection.
 final class DaemonListener: Sendable {
   typealias Handler = @Sendable (DaemonRequest) async -> DaemonReply
 

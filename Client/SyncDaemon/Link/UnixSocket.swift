@@ -46,7 +46,8 @@ enum UnixSocket {
     }
     var information = stat()
     if lstat(path, &information) == 0 {
-      // Only a socket of ours is a left-over; anything else at this path is somebody's file or a trap.
+      // Only a socket of ours is a left-over; anything else at this path is somebody's file or a
+      // trap.
       guard information.st_mode & S_IFMT == S_IFSOCK, information.st_uid == geteuid() else {
         throw Failure(
           .notAllowed, code: "socket-path", "\(path) exists and is no socket of this user.",
@@ -94,7 +95,8 @@ enum UnixSocket {
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, size)
   }
 
-  /// Reads up to a line feed; nil when the peer goes away, is silent for too long or sends too much.
+  /// Reads up to a line feed; nil when the peer goes away, is silent for too long or sends too
+  /// much.
   static func readLine(_ descriptor: Int32) -> Data? {
     var line = Data()
     var buffer = [UInt8](repeating: 0, count: 4_096)

@@ -1,9 +1,11 @@
-/// When a store syncs: events go in, actions come out, time is a number. No clock, no tasks, no randomness.
+/// When a store syncs: events go in, actions come out, time is a number. No clock, no tasks, no
+/// randomness.
 ///
-/// A change here waits a moment, so that a burst of saves is one push. News of the zone is fetched at once. A failure backs off,
-/// doubling to a ceiling with jitter; while it lasts only a person's request or a reload is sooner. A refusal that time does not
-/// heal (a revoked token) waits the ceiling, so that nothing hammers the server. Now and then a sync happens without a
-/// reason, in case one was missed.
+/// A change here waits a moment, so that a burst of saves is one push. News of the zone is fetched
+/// at once. A failure backs off, doubling to a ceiling with jitter; while it lasts only a person's
+/// request or a reload is sooner. A refusal that time does not heal (a revoked token) waits the
+/// ceiling, so that nothing hammers the server. Now and then a sync happens without a reason, in
+/// case one was missed.
 struct SyncSchedule: Sendable {
   /// Delays, in seconds.
   struct Delays: Hashable, Sendable {

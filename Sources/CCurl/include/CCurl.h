@@ -1,8 +1,10 @@
 // libcurl, as the system has it, and what Swift cannot call by itself.
 //
-// curl_easy_setopt, curl_easy_getinfo and curl_multi_setopt are variadic, and Swift imports no variadic C function. Each
-// shim below fixes the one argument type that the options of its name take; an option given to the wrong shim answers
-// CURLE_BAD_FUNCTION_ARGUMENT or CURLE_UNKNOWN_OPTION, never undefined behaviour, because every shim checks the option's own type range.
+// curl_easy_setopt, curl_easy_getinfo and curl_multi_setopt are variadic, and Swift imports no
+// variadic C function. Each shim below fixes the one argument type that the options of its name
+// take; an option given to the wrong shim answers CURLE_BAD_FUNCTION_ARGUMENT or
+// CURLE_UNKNOWN_OPTION, never undefined behaviour, because every shim checks the option's own type
+// range.
 #ifndef DRIFTLESS_CCURL_H
 #define DRIFTLESS_CCURL_H
 #include <curl/curl.h>
@@ -26,14 +28,16 @@ static inline CURLcode driftless_curl_set_string(CURL *easy, CURLoption option, 
 }
 
 // Options whose argument is a pointer that must outlive the transfer (CURLOPTTYPE_OBJECTPOINT).
-static inline CURLcode driftless_curl_set_pointer(CURL *easy, CURLoption option, const void *value) {
+static inline CURLcode driftless_curl_set_pointer(
+    CURL *easy, CURLoption option, const void *value) {
   if ((int)option / 10000 != CURLOPTTYPE_OBJECTPOINT / 10000) return CURLE_BAD_FUNCTION_ARGUMENT;
   return curl_easy_setopt(easy, option, value);
 }
 
 // CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION: the two callbacks have one shape.
 typedef size_t (*driftless_curl_sink)(char *bytes, size_t size, size_t count, void *context);
-static inline CURLcode driftless_curl_set_sink(CURL *easy, CURLoption option, driftless_curl_sink sink) {
+static inline CURLcode driftless_curl_set_sink(
+    CURL *easy, CURLoption option, driftless_curl_sink sink) {
   if (option != CURLOPT_WRITEFUNCTION && option != CURLOPT_HEADERFUNCTION)
     return CURLE_BAD_FUNCTION_ARGUMENT;
   return curl_easy_setopt(easy, option, sink);
@@ -57,7 +61,8 @@ static inline const char *driftless_curl_redirect(CURL *easy) {
   return curl_easy_getinfo(easy, CURLINFO_REDIRECT_URL, &url) == CURLE_OK ? url : NULL;
 }
 
-// The next finished transfer of a multi handle: its easy handle, or NULL when none is left; *result is how it ended.
+// The next finished transfer of a multi handle: its easy handle, or NULL when none is left; *result
+// is how it ended.
 static inline CURL *driftless_curl_finished(CURLM *multi, CURLcode *result) {
   int left = 0;
   CURLMsg *message;
