@@ -1,4 +1,4 @@
-import DriftlessSQLite
+package import DriftlessSQLite
 import Foundation
 
 /// One row of an entity's table, as it lies in a statement that was stepped to it.
@@ -7,7 +7,7 @@ package struct RowReader {
   let schema: StoreSchema
   private var program: RowProgram?
 
-  init(statement: SQLiteStatement, schema: StoreSchema) {
+  package init(statement: SQLiteStatement, schema: StoreSchema) {
     self.statement = statement
     self.schema = schema
   }

@@ -17,8 +17,6 @@ struct JSONText {
 
   mutating func raw(_ text: String) { bytes.append(contentsOf: text.utf8) }
 
-  mutating func append(_ other: JSONText) { bytes.append(contentsOf: other.bytes) }
-
   /// - Parameter reference: writes the value of a to-one relationship.
   mutating func value(
     _ value: PropertyValue, reference: (ObjectKey, inout JSONText) throws -> Void
@@ -42,6 +40,9 @@ struct JSONText {
     bytes.append(UInt8(ascii: "\""))
     var text = text
     text.withUTF8 { utf8 in
+      if utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C }) {
+        return bytes.append(contentsOf: utf8)
+      }
       for byte in utf8 {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"):

@@ -50,7 +50,9 @@ public enum ReplicaExport {
     var objects = 0
     try write(store) { piece in
       hash.update(data: piece)
-      objects += piece.reduce(0) { $0 + ($1 == UInt8(ascii: "\n") ? 1 : 0) }
+      objects += piece.withUnsafeBytes { bytes in
+        bytes.reduce(0) { $0 + ($1 == UInt8(ascii: "\n") ? 1 : 0) }
+      }
     }
     let digits = Array("0123456789abcdef")
     var digest = ""
@@ -95,14 +97,16 @@ public enum ReplicaExport {
     json.raw(",\"op\":\"insert\",\"set\":{")
     var isFirst = true
     for property in entity.properties {
-      var value = JSONText()
-      try append(property, of: key, values: values, transaction, to: &value)
-      if value.bytes == Array("null".utf8) || value.bytes == Array("[]".utf8) { continue }
+      if case .elements(let relationship) = property.kind {
+        if try transaction.toManyKeys(of: key, relationship).isEmpty { continue }
+      } else if values[property.slot].isNull {
+        continue
+      }
       if !isFirst { json.raw(",") }
       isFirst = false
       json.string(property.name)
       json.raw(":")
-      json.append(value)
+      try append(property, of: key, values: values, transaction, to: &json)
     }
     json.raw("}}\n")
   }

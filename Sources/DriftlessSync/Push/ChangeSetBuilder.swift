@@ -186,8 +186,16 @@ struct ChangeSetBuilder {
       range = nil
       listed = []
     }
+    var last: (key: Int64, identity: UUID)?
     for key in draft.keys {
-      let identity = try transaction.identity(of: key)
+      _ = try directory.number(root: draft.entity.rootNumber, key: key.key)
+      let identity: UUID
+      if let last, directory.isMinted(root: draft.entity.rootNumber, last.key, key.key) {
+        identity = last.identity.offset(by: UInt64(key.key &- last.key))
+      } else {
+        identity = try transaction.identity(of: key)
+      }
+      last = (key.key, identity)
       if let run = range, run.first.offset(by: UInt64(run.count)) == identity {
         range = (run.first, run.count + 1)
         continue

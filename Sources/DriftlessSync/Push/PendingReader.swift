@@ -13,7 +13,8 @@ struct PendingReader {
 
   private let transaction: ReadTransaction
   private let schema: SyncSchema
-  private(set) var directory: ObjectDirectory
+  private var directory: ObjectDirectory
+  private var rows: RowWalk
   private var drafts: [ChangeDraft] = []
   private var places: [Shape: Int] = [:]
   /// New objects, in the order of the object table.
@@ -25,10 +26,12 @@ struct PendingReader {
     self.transaction = transaction
     self.schema = schema
     directory = ObjectDirectory(transaction.connection)
+    rows = RowWalk(transaction)
   }
 
   /// The groups of a window of pending objects: inserts, revivals, updates, deletes.
   mutating func read(_ window: [ObjectKey: PendingObject]) throws -> [ChangeDraft] {
+    defer { rows.finish() }
     let sorted = window.sorted { ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key) }
     for (key, object) in sorted {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
@@ -63,22 +66,22 @@ struct PendingReader {
     _ kind: ChangeSetIndex.Group.Kind, _ key: ObjectKey, _ object: PendingObject,
     _ entity: SyncSchema.Entity
   ) throws {
-    guard let row = try transaction.row(key) else { return }
+    guard let values = try rows.values(of: key) else { return }
     let place = place(kind, entity, entity.all)
-    var cells: [ChangeDraft.Cell] = []
-    cells.reserveCapacity(drafts[place].properties.count)
-    for property in drafts[place].properties {
+    for (index, property) in entity.properties.enumerated() {
       guard case .elements(let relationship) = property.kind else {
-        let value = row.values[property.slot]
+        let value = values[property.slot]
         if !value.isNull { properties += 1 }
-        cells.append(.value(value))
+        drafts[place].columns[index].append(.value(value))
         continue
       }
       let elements = try transaction.toManyKeys(of: key, relationship)
       if !elements.isEmpty { properties += 1 }
-      cells.append(.elements(ChangeDraft.Elements(adds: elements, removes: [])))
+      drafts[place].columns[index].append(
+        .elements(ChangeDraft.Elements(adds: elements, removes: [])))
     }
-    drafts[place].append(key, transaction: object.lastTransaction, cells: cells)
+    drafts[place].keys.append(key)
+    drafts[place].transactions.append(object.lastTransaction)
     if kind == .insert { newKeys.append(key) }
     objects += 1
   }
@@ -86,7 +89,7 @@ struct PendingReader {
   private mutating func appendEdits(
     _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
   ) throws {
-    guard let row = try transaction.row(key) else { return }
+    guard let values = try rows.values(of: key) else { return }
     var isCounted = false
     for edit in object.edits {
       var mask = PropertyMask()
@@ -97,7 +100,7 @@ struct PendingReader {
       let place = place(.update, entity, mask)
       var cells: [ChangeDraft.Cell] = []
       for property in drafts[place].properties {
-        cells.append(try cell(key, property, row))
+        cells.append(try cell(key, property, values))
       }
       properties += cells.count
       drafts[place].append(key, transaction: edit.transaction, cells: cells)
@@ -107,10 +110,10 @@ struct PendingReader {
   }
 
   private func cell(
-    _ key: ObjectKey, _ property: SyncSchema.Property, _ row: ReadTransaction.Row
+    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue]
   ) throws -> ChangeDraft.Cell {
     guard case .elements(let relationship) = property.kind else {
-      return .value(row.values[property.slot])
+      return .value(values[property.slot])
     }
     let current = try transaction.toManyKeys(of: key, relationship)
     let base = try BaseValues.keys(of: key, property.name, on: transaction.connection) ?? []

@@ -16,6 +16,8 @@ struct ObjectDirectory {
   private let connection: SQLiteConnection
   private var byNumber: Run?
   private var byKey: Run?
+  /// Keys of a hierarchy between two runs: objects made here that the zone does not know.
+  private var gap: (root: Int32, keys: Range<Int64>)?
 
   init(_ connection: SQLiteConnection) {
     self.connection = connection
@@ -25,6 +27,13 @@ struct ObjectDirectory {
   mutating func refresh() {
     byNumber = nil
     byKey = nil
+    gap = nil
+  }
+
+  /// Whether both keys lie between two runs, so that their identities are as far apart as they are.
+  func isMinted(root: Int32, _ first: Int64, _ second: Int64) -> Bool {
+    guard let gap, gap.root == root else { return false }
+    return gap.keys.contains(first) && gap.keys.contains(second)
   }
 
   /// The root entity and key of the object with this number. Its row may be deleted.
@@ -41,6 +50,7 @@ struct ObjectDirectory {
 
   /// The number of an object, when the zone knows it.
   mutating func number(root: Int32, key: Int64) throws -> UInt64? {
+    if let gap, gap.root == root, gap.keys.contains(key) { return nil }
     if let run = byKey, run.root == root, let found = Self.number(of: key, in: run) {
       return found
     }
@@ -51,7 +61,14 @@ struct ObjectDirectory {
       WHERE root_entity = ? AND first_key <= ? ORDER BY first_key DESC LIMIT 1
       """, [.integer(Int64(root)), .integer(key)]
     ) { byKey = Self.run($0) }
-    return byKey.flatMap { Self.number(of: key, in: $0) }
+    if let run = byKey, key &- run.firstKey < run.count { return Self.number(of: key, in: run) }
+    let next = try connection.number(
+      """
+      SELECT coalesce(min(first_key), ?) FROM ZDL_IDENTITY
+      WHERE root_entity = ? AND first_key > ?
+      """, [.integer(.max), .integer(Int64(root)), .integer(key)])
+    gap = (root, key..<next)
+    return nil
   }
 
   private static func run(_ row: SQLiteStatement) -> Run {
