@@ -6,26 +6,9 @@ import Testing
 
 /// Model files: Core Data's XML, real and wrong.
 struct ModelFileTests {
-  private static let shared = URL(fileURLWithPath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appendingPathComponent("shared/data/xcdatamodel")
-
-  private static func realModels() -> [URL] {
-    guard FileManager.default.fileExists(atPath: shared.path) else {
-      print("../shared/data/xcdatamodel is not here: no real model is read")
-      return []
-    }
-    var urls: [URL] = []
-    let names = FileManager.default.enumerator(atPath: shared.path)
-    while let name = names?.nextObject() as? String {
-      if name.hasSuffix(".xcdatamodel") { urls.append(shared.appendingPathComponent(name)) }
-    }
-    return urls.sorted { $0.path < $1.path }
-  }
-
   @Test("Every real model parses, freezes, and is the same after a round trip through XML")
   func realModelsRoundTrip() throws {
-    for url in Self.realModels() {
+    for url in RealModels.urls() {
       let model = try ManagedObjectModel(contentsOf: url)
       try model.freeze()
       #expect(!model.entities.isEmpty, "\(url.path)")

@@ -1,0 +1,135 @@
+import Foundation
+import Testing
+
+@testable import Driftless
+
+/// Writing model files, and reading those that are meant to do harm.
+struct ModelDocumentTests {
+  @Test("Whatever XML can carry comes back from a model file", arguments: 0..<60)
+  func documentIsExact(seed: Int) throws {
+    let model = RandomModel.make(seed: UInt64(seed), hasControlCharacters: false)
+    try model.freeze()
+    let xml = try ModelDocument.xml(of: model)
+    let again = try ManagedObjectModel(xml: xml)
+    try again.freeze()
+    #expect(try ModelDocument.xml(of: again) == xml)
+    #expect(again.entityVersionHashesByName == model.entityVersionHashesByName)
+    for entity in model.entities {
+      let twin = try #require(again.entitiesByName[entity.name])
+      #expect(twin.layout.slots.map(\.defaultValue) == entity.layout.slots.map(\.defaultValue))
+      #expect(twin.layout.slots.map(\.policy) == entity.layout.slots.map(\.policy))
+      #expect(twin.userInfo == entity.userInfo)
+    }
+  }
+
+  @Test("A real file that is read and written keeps every element and attribute")
+  func realFilesAreKept() throws {
+    for url in RealModels.urls() {
+      let data = try Data(contentsOf: url.appendingPathComponent("contents"))
+      let model = try ManagedObjectModel(contentsOf: url)
+      let before = try Self.lines(of: ModelElement.parse(data, from: url.path))
+      let after = try Self.lines(of: ModelElement.parse(ModelDocument.xml(of: model), from: "ours"))
+      #expect(before.subtracting(after) == [], "lost from \(url.path)")
+      #expect(after.subtracting(before) == [], "added to \(url.path)")
+    }
+  }
+
+  /// Each element with its attributes and those around it. Left out are what the editor draws,
+  /// switches that are off, and the two spellings of zero.
+  private static func lines(of element: ModelElement, _ path: String = "") throws -> Set<String> {
+    guard element.name != "elements" else { return [] }
+    let attributes = element.attributes.filter { !($0.value == "NO" && $0.key == "optional") }
+      .mapValues { $0 == "0.0" ? "0" : $0 }
+    let line = "\(path)/\(element.name)\(attributes.sorted { $0.key < $1.key })"
+    let place = "\(path)/\(element.name).\(element.attributes["name"] ?? "")"
+    return try element.children.reduce(into: [line]) { lines, child in
+      lines.formUnion(try Self.lines(of: child, place))
+    }
+  }
+
+  @Test("A text that XML cannot carry is refused, naming the element")
+  func controlCharacters() {
+    let title = AttributeDescription("title", .string, defaultValue: .string("a\u{1}b"))
+    let entity = EntityDescription("Book")
+    entity.properties = [title]
+    let error = #expect(throws: ModelError.self) {
+      try ModelDocument.xml(of: ManagedObjectModel(entities: [entity]))
+    }
+    #expect(error?.element == "title")
+  }
+
+  @Test("Two composite types of one name that differ are written under two names")
+  func compositeNames() throws {
+    func place(_ name: String, _ leaf: String) -> CompositeAttributeDescription {
+      let composite = CompositeAttributeDescription()
+      composite.name = name
+      composite.attributeValueClassName = "Place"
+      composite.elements = [AttributeDescription(leaf, .double)]
+      return composite
+    }
+    let entity = EntityDescription("Trip")
+    entity.properties = [place("from", "lat"), place("over", "lat"), place("to", "height")]
+    let xml = try ModelDocument.xml(of: ManagedObjectModel(entities: [entity]))
+    let again = try ManagedObjectModel(xml: xml)
+    try again.freeze()
+    #expect(
+      again.entities[0].layout.slots.map(\.name) == ["from.lat", "over.lat", "to.height"])
+  }
+
+  @Test("Composite types that contain themselves or multiply without end are refused at once")
+  func compositeBombs() {
+    func failure(_ composites: String) -> ModelError? {
+      let xml = """
+        <model><entity name="A"><attribute name="x" attributeType="Composite" composite="C0"/>
+        </entity>\(composites)</model>
+        """
+      do {
+        _ = try ManagedObjectModel(xml: Data(xml.utf8))
+        return nil
+      } catch {
+        return error
+      }
+    }
+    func type(_ number: Int, _ next: Int, _ count: Int) -> String {
+      let parts = (0..<count).map {
+        #"<attribute name="a\#($0)" attributeType="Composite" composite="C\#(next)"/>"#
+      }
+      return "<composite name=\"C\(number)\">\(parts.joined())</composite>"
+    }
+    #expect(failure(type(0, 0, 1))?.code == .unknownType)
+    #expect(failure(type(0, 1, 1) + type(1, 0, 1))?.code == .unknownType)
+    let leaf = #"<composite name="C30"><attribute name="l" attributeType="String"/></composite>"#
+    #expect(failure((0..<30).map { type($0, $0 + 1, 10) }.joined() + leaf)?.code == .tooLarge)
+    #expect(failure(leaf)?.element == "A.x")
+  }
+
+  @Test("Entities of XML do not expand without end, nor read files")
+  func xmlEntities() {
+    var bomb = "<!ENTITY a0 \"aaaaaaaaaa\">"
+    for level in 1..<12 {
+      let inner = String(repeating: "&a\(level - 1);", count: 10)
+      bomb += "<!ENTITY a\(level) \"\(inner)\">"
+    }
+    let expanding = "<!DOCTYPE m [\(bomb)]><model><entity name=\"&a11;\"/></model>"
+    #expect(throws: ModelError.self) {
+      try ManagedObjectModel(xml: Data(expanding.utf8)).freeze()
+    }
+    let reading =
+      "<!DOCTYPE m [<!ENTITY f SYSTEM \"file:///etc/hostname\">]><model>&f;<entity name=\"A\"/></model>"
+    let model = try? ManagedObjectModel(xml: Data(reading.utf8))
+    #expect(model.map { $0.entities.map(\.name) } ?? ["A"] == ["A"])
+  }
+
+  @Test("Damaged model files give an error or a model, never a trap", arguments: 0..<20)
+  func damage(seed: Int) throws {
+    var numbers = SeededNumbers(seed: UInt64(seed) &+ 2000)
+    let bytes = try ModelDocument.xml(
+      of: RandomModel.make(seed: UInt64(seed), hasControlCharacters: false))
+    for _ in 0..<40 {
+      var damaged = bytes
+      let index = Int.random(in: 0..<damaged.count, using: &numbers)
+      damaged[index] = UInt8.random(in: 32..<127, using: &numbers)
+      try? ManagedObjectModel(xml: damaged).freeze()
+    }
+  }
+}
