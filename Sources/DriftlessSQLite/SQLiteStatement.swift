@@ -58,6 +58,25 @@ package final class SQLiteStatement {
     }
   }
 
+  /// Binds a text where it lies. The caller keeps it there until the statement has run.
+  @inline(__always)
+  package func bindBorrowed(_ text: UnsafeBufferPointer<UInt8>, at index: Int32) {
+    guard let start = text.baseAddress else { return bind("", at: index) }
+    start.withMemoryRebound(to: CChar.self, capacity: text.count) {
+      _ = sqlite3_bind_text64(
+        handle, index, $0, sqlite3_uint64(text.count), driftless_sqlite_static(),
+        UInt8(SQLITE_UTF8))
+    }
+  }
+
+  /// Binds bytes where they lie. The caller keeps them there until the statement has run.
+  @inline(__always)
+  package func bindBorrowed(_ bytes: UnsafeRawBufferPointer, at index: Int32) {
+    guard !bytes.isEmpty else { return bind(bytes, at: index) }
+    sqlite3_bind_blob64(
+      handle, index, bytes.baseAddress, sqlite3_uint64(bytes.count), driftless_sqlite_static())
+  }
+
   package func bind(_ value: SQLiteValue, at index: Int32) {
     switch value {
     case .null: bindNull(at: index)

@@ -31,6 +31,41 @@ struct HistoryTests {
     #expect(history[1].hybridTime < history[2].hybridTime)
   }
 
+  @Test("Changes are recorded in the order in which they were made, however inserts are gathered")
+  func orderOfChanges() throws {
+    let store = try store()
+    let item = try #require(store.model.entitiesByName["Item"])
+    let tool = try #require(store.model.entitiesByName["Tool"])
+    let name = try #require(item.layout.index(named: "name"))
+    let none = [PropertyValue](repeating: .null, count: tool.layout.slots.count)
+    let committed = try store.write(TransactionInfo()) { transaction in
+      // One hierarchy, so one row of keys: 1, 2, 3 | 4 of the subentity | 9, 10 | 7.
+      for key in 1...3 { try transaction.insert(item, Int64(key), values: none) }
+      try transaction.insert(tool, 4, values: none)
+      for key in 9...10 { try transaction.insert(item, Int64(key), values: none) }
+      try transaction.insert(item, 7, values: none)
+      try transaction.update(
+        ObjectKey(entity: 1, key: 9), PropertyMask([name]), values: none, expectedVersion: 1)
+      try transaction.insert(item, 11, values: none)
+      try transaction.insert(item, 12, values: none)
+      try transaction.delete(ObjectKey(entity: 1, key: 11), expectedVersion: nil)
+    }.committed
+    #expect(committed?.changeCount == 11)
+    var seen: [[Int64]] = []
+    try store.read { transaction in
+      try transaction.forEachChange(after: 0) { _, type, key, _ in
+        seen.append([Int64(type.rawValue), Int64(key.entity), key.key])
+      }
+    }
+    #expect(
+      seen == [
+        [0, 1, 1], [0, 1, 2], [0, 1, 3], [0, 2, 4], [0, 1, 9], [0, 1, 10], [0, 1, 7], [1, 1, 9],
+        [0, 1, 11], [0, 1, 12], [2, 1, 11],
+      ])
+    let history = try store.fetchHistory(.fetchHistory(after: nil as PersistentHistoryToken?))
+    #expect(history.first?.changes?.map(\.changeID) == Array(1...11))
+  }
+
   @Test("History is asked for by token, date and transaction, and filtered by author and entity")
   func requests() throws {
     let store = try store()

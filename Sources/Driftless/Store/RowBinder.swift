@@ -3,6 +3,41 @@ import Foundation
 
 /// Binds values to the parameters of a statement, as the columns of a table want them.
 enum RowBinder {
+  /// Binds the values of `steps`, from the step numbered `place` and the parameter `index` on, and runs the statement;
+  /// `last` binds what follows them.
+  ///
+  /// Texts and data are bound where they lie, without a copy: the rest happens inside the closure that lends them.
+  static func run(
+    _ statement: SQLiteStatement, _ steps: [RowProgram.Step], from place: Int = 0,
+    _ values: UnsafeBufferPointer<PropertyValue>, at index: Int32, last: (Int32) -> Void
+  ) throws {
+    var index = index
+    var place = place
+    while place < steps.count {
+      let step = steps[place]
+      place += 1
+      guard step.slot < values.count else {
+        index = bind(.null, step: step, to: statement, at: index)
+        continue
+      }
+      switch values[step.slot] {
+      case .string(var text):
+        return try text.withUTF8 {
+          statement.bindBorrowed($0, at: index)
+          try run(statement, steps, from: place, values, at: index + 1, last: last)
+        }
+      case .data(let data):
+        return try data.withUnsafeBytes {
+          statement.bindBorrowed($0, at: index)
+          try run(statement, steps, from: place, values, at: index + 1, last: last)
+        }
+      case let value: index = bind(value, step: step, to: statement, at: index)
+      }
+    }
+    last(index)
+    try statement.run()
+  }
+
   /// Binds one value and returns the index of the next parameter.
   @inline(__always)
   static func bind(

@@ -48,11 +48,12 @@ final class StoreNews: Sendable {
         state.nextStream += 1
         state.streams[state.nextStream] = continuation
         if state.watch == nil, !state.isClosed, let url {
-          state.newest = max(state.newest, newest() ?? 0)
           // Not the WAL: it is written before the commit can be seen. Writers touch the lock file after it.
           state.watch = FileWatch(path: url.path + "-driftless-lock") { [weak self] in
             if let number = newest() { self?.tell(number) }
           }
+          // Asked after the watch began: a commit in between is either counted here or told.
+          state.newest = max(state.newest, newest() ?? 0)
         }
         return state.nextStream
       }

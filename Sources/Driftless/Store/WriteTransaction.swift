@@ -34,28 +34,24 @@ package enum TransactionKind: Int64, Sendable {
 package final class WriteTransaction: ReadTransaction {
   package let info: TransactionInfo
   package let number: Int64
-  private(set) var changeCount: Int64 = 0
-  let firstChange: Int64
   /// Whether values that sync may need again are kept.
   package let keepsForSync: Bool
   private var keyRanges: [Int32: Int64] = [:]
-  private let recordStatement: SQLiteStatement
+  private let recorder: ChangeRecorder
+  private var inserting: InsertPlan?
+  private var updating: UpdatePlan?
 
   init(
     connection: SQLiteConnection, schema: StoreSchema, info: TransactionInfo
   ) throws {
     self.info = info
     number = try Self.maximum(HistoryEntity.transaction, connection) + 1
-    firstChange = try Self.maximum(HistoryEntity.change, connection) + 1
     let isSyncing =
       try connection.scalar("SELECT value FROM ZDL_STORE WHERE key = 'syncing'") == .integer(1)
     keepsForSync = isSyncing && info.kind != .imported
-    recordStatement = try connection.prepare(
-      """
-      INSERT INTO ACHANGE (Z_PK, Z_ENT, Z_OPT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID,
-      ZCOLUMNS) VALUES (?, 16001, 1, ?, ?, ?, ?, ?)
-      """)
-    recordStatement.bind(number, at: 5)
+    recorder = try ChangeRecorder(
+      connection: connection, transaction: number,
+      first: Self.maximum(HistoryEntity.change, connection) + 1)
     super.init(connection: connection, schema: schema)
   }
 
@@ -88,17 +84,10 @@ package final class WriteTransaction: ReadTransaction {
   package func insert(
     _ entity: EntityDescription, _ key: Int64, values: UnsafeBufferPointer<PropertyValue>
   ) throws {
-    let program = try program(schema.entityNumber(of: entity))
-    let statement = try connection.prepare(program.insertSQL)
-    statement.bind(key, at: 1)
-    statement.bind(Int64(program.number), at: 2)
-    var index: Int32 = 3
-    for step in program.steps {
-      index = RowBinder.bind(
-        step.slot < values.count ? values[step.slot] : .null, step: step, to: statement, at: index)
-    }
-    try statement.run()
-    try record(.insert, ObjectKey(entity: program.number, key: key), mask: nil, program)
+    let plan = try insertPlan(entity)
+    plan.statement.bind(key, at: 1)
+    try RowBinder.run(plan.statement, plan.program.steps, values, at: 3) { _ in }
+    try recorder.recordInsert(key, plan.program)
   }
 
   /// Writes the slots in `mask` and records them.
@@ -118,30 +107,14 @@ package final class WriteTransaction: ReadTransaction {
   ) throws {
     let program = try program(key.entity)
     if keepsForSync { try keepBases(of: key, mask, program) }
-    var assignments = ""
-    mask.forEach { slot in
-      guard slot < program.stepOfSlot.count, program.stepOfSlot[slot] >= 0 else { return }
-      let step = program.steps[program.stepOfSlot[slot]]
-      assignments += ", \"\(program.table.columns[Int(step.column) - 3].name)\" = ?"
-      if step.kind == .anyReference {
-        assignments += ", \"\(program.table.columns[Int(step.entityColumn) - 3].name)\" = ?"
-      }
+    let plan = try updatePlan(program, mask, checksVersion: expectedVersion != nil)
+    let statement = plan.statement
+    try RowBinder.run(statement, plan.steps, values, at: 1) { index in
+      statement.bind(key.key, at: index)
+      if let expectedVersion { statement.bind(expectedVersion, at: index + 1) }
     }
-    let statement = try connection.prepare(
-      "UPDATE \"\(program.table.name)\" SET Z_OPT = Z_OPT + 1\(assignments) WHERE Z_PK = ?"
-        + (expectedVersion == nil ? "" : " AND Z_OPT = ?"))
-    var index: Int32 = 1
-    mask.forEach { slot in
-      guard slot < program.stepOfSlot.count, program.stepOfSlot[slot] >= 0 else { return }
-      index = RowBinder.bind(
-        slot < values.count ? values[slot] : .null, step: program.steps[program.stepOfSlot[slot]],
-        to: statement, at: index)
-    }
-    statement.bind(key.key, at: index)
-    if let expectedVersion { statement.bind(expectedVersion, at: index + 1) }
-    try statement.run()
     guard connection.changes == 1 else { throw Self.conflict(key) }
-    try record(.update, key, mask: mask, program)
+    try recorder.recordUpdate(key.key, mask, program)
   }
 
   /// Deletes a row and records it.
@@ -157,12 +130,35 @@ package final class WriteTransaction: ReadTransaction {
       }
       if keepsForSync { try bury(key, row.values) }
     }
+    try recorder.flush()
     let statement = try connection.prepare(program.deleteSQL)
     statement.bind(key.key, at: 1)
     try statement.run()
     guard connection.changes == 1 else { throw Self.conflict(key) }
-    try record(.delete, key, mask: nil, program)
-    if let row { try recordTombstone(program, row.values) }
+    try recorder.recordDelete(key.key, program)
+    if let row { try recorder.recordTombstone(program, row.values) }
+  }
+
+  /// Rows of one entity mostly follow each other.
+  private func insertPlan(_ entity: EntityDescription) throws -> InsertPlan {
+    if let inserting, inserting.entity === entity { return inserting }
+    let plan = try InsertPlan(
+      entity, try program(schema.entityNumber(of: entity)), connection)
+    inserting = plan
+    return plan
+  }
+
+  private func updatePlan(
+    _ program: RowProgram, _ mask: PropertyMask, checksVersion: Bool
+  ) throws -> UpdatePlan {
+    if let updating, updating.number == program.number, updating.mask == mask,
+      updating.checksVersion == checksVersion
+    {
+      return updating
+    }
+    let plan = try UpdatePlan(program, mask, checksVersion: checksVersion, connection)
+    updating = plan
+    return plan
   }
 
   private func program(_ number: Int32) throws -> RowProgram {
@@ -184,36 +180,7 @@ package final class WriteTransaction: ReadTransaction {
 
   /// Records that relationships of an object changed which are no columns of its own row.
   package func recordUpdate(_ key: ObjectKey, _ mask: PropertyMask) throws {
-    try record(.update, key, mask: mask, try program(key.entity))
-  }
-
-  private func record(
-    _ type: ChangeType, _ key: ObjectKey, mask: PropertyMask?, _ program: RowProgram
-  ) throws {
-    let statement = recordStatement
-    statement.bind(firstChange + changeCount, at: 1)
-    statement.bind(Int64(type.rawValue), at: 2)
-    statement.bind(Int64(key.entity), at: 3)
-    statement.bind(key.key, at: 4)
-    if let mask {
-      program.columnsBytes(of: mask).withUnsafeBytes { statement.bind($0, at: 6) }
-    } else {
-      statement.bindNull(at: 6)
-    }
-    try statement.run()
-    changeCount += 1
-  }
-
-  private func recordTombstone(_ program: RowProgram, _ values: [PropertyValue]) throws {
-    for (index, slot) in program.tombstoneSlots.enumerated() {
-      let column = "ZTOMBSTONE\(index)"
-      let statement = try connection.prepare(
-        "UPDATE ACHANGE SET \(column) = ? WHERE Z_PK = ?")
-      let step = program.steps[program.stepOfSlot[slot]]
-      let next = RowBinder.bind(values[slot], step: step, to: statement, at: 1)
-      statement.bind(firstChange + changeCount - 1, at: next)
-      try statement.run()
-    }
+    try recorder.recordUpdate(key.key, mask, try program(key.entity))
   }
 
   // MARK: What sync may need again
@@ -268,11 +235,12 @@ package final class WriteTransaction: ReadTransaction {
       try connection.run(
         "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", .integer(key), .integer(Int64(root)))
     }
-    guard changeCount > 0 else { return nil }
+    guard recorder.count > 0 else { return nil }
+    try recorder.flush()
     try HistoryWriter(connection: connection).write(
-      number: number, info: info, hybridTime: hybridTime, now: now, firstChange: firstChange,
-      changeCount: changeCount)
-    return CommittedTransaction(number: number, hybridTime: hybridTime, changeCount: changeCount)
+      number: number, info: info, hybridTime: hybridTime, now: now,
+      firstChange: recorder.first, changeCount: recorder.count)
+    return CommittedTransaction(number: number, hybridTime: hybridTime, changeCount: recorder.count)
   }
 }
 

@@ -1,0 +1,46 @@
+import DriftlessSQLite
+
+/// How rows of one entity are inserted. Worked out once for the inserts that follow each other.
+final class InsertPlan {
+  let entity: EntityDescription
+  let program: RowProgram
+  let statement: SQLiteStatement
+
+  init(_ entity: EntityDescription, _ program: RowProgram, _ connection: SQLiteConnection) throws {
+    self.entity = entity
+    self.program = program
+    statement = try connection.prepare(program.insertSQL)
+    statement.bind(Int64(program.number), at: 2)
+  }
+}
+
+/// How the same properties of rows of one entity are written. Worked out once for the updates that follow each other.
+final class UpdatePlan {
+  let number: Int32
+  let mask: PropertyMask
+  let checksVersion: Bool
+  let steps: [RowProgram.Step]
+  let statement: SQLiteStatement
+
+  init(
+    _ program: RowProgram, _ mask: PropertyMask, checksVersion: Bool,
+    _ connection: SQLiteConnection
+  ) throws {
+    number = program.number
+    self.mask = mask
+    self.checksVersion = checksVersion
+    steps = mask.indexes.compactMap { slot in
+      guard slot < program.stepOfSlot.count, program.stepOfSlot[slot] >= 0 else { return nil }
+      return program.steps[program.stepOfSlot[slot]]
+    }
+    let columns = program.table.columns
+    let assignments = steps.map { step in
+      ", \"\(columns[Int(step.column) - 3].name)\" = ?"
+        + (step.kind == .anyReference
+          ? ", \"\(columns[Int(step.entityColumn) - 3].name)\" = ?" : "")
+    }
+    statement = try connection.prepare(
+      "UPDATE \"\(program.table.name)\" SET Z_OPT = Z_OPT + 1\(assignments.joined()) WHERE Z_PK = ?"
+        + (checksVersion ? " AND Z_OPT = ?" : ""))
+  }
+}
