@@ -85,6 +85,14 @@ extension SyncEngine {
         var frame = SentFrame(outbox, transaction, schema: schema)
         try frame.settleBases(pending)
         try frame.settleDangling()
+        // What the log has pointing at a revived object points at it again, here as elsewhere.
+        let revived = try frame.revived()
+        if !revived.isEmpty {
+          let applier = try PageApplier(
+            transaction: transaction, schema: schema, replica: state.replica, pending: pending,
+            options: options)
+          for key in revived { try applier.restoreReferences(to: key) }
+        }
       }
       try transaction.connection.perform(
         "DELETE FROM ZDL_GRAVE WHERE transaction_number <= ?", [.integer(through)])

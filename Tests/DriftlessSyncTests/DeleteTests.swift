@@ -27,6 +27,25 @@ struct DeleteTests {
     #expect(world.zone.head == 0)
   }
 
+  @Test(
+    "An object that is made anew under the identity of a deleted one keeps nothing of it",
+    arguments: [true, false])
+  func madeAnew(deleteIsPushed: Bool) async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item", ["title": .string("old")])
+    try await world.settle()
+    try world[0].delete(id)
+    if deleteIsPushed { try await world[0].sync() }
+    try world[0].save { context in
+      _ = try context.insert(entityNamed: "Item", identity: id)
+    }
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try replica.exists(id))
+      #expect(try replica.value(id, "title") == .null)
+    }
+  }
+
   @Test("Delete wins: an edit here goes to the journal, the object goes", arguments: [true, false])
   func deleteWins(deleterFirst: Bool) async throws {
     let world = try await World(2)
@@ -120,5 +139,19 @@ struct DeleteTests {
       #expect(try replica.exists(shelf))
       #expect(try replica.reference(item, "shelf") == shelf)
     }
+  }
+
+  @Test("Made again here, deleted elsewhere: it stays, and is made again everywhere")
+  func madeAgainAgainstDelete() async throws {
+    let world = try await World(3)
+    let identity = UUID()
+    try world[0].insert("Item", ["title": .string("old")], identity: identity)
+    try await world.settle()
+    try world[0].delete(identity)
+    _ = try world[0].insertOrRemake("Item", ["title": .string("new")], identity: identity)
+    try world[1].delete(identity)
+    try await world[1].sync()
+    try await world.settle()
+    #expect(try world[2].value(identity, "title") == .string("new"))
   }
 }

@@ -3,7 +3,11 @@ import Driftless
 /// The merge table for objects: a delete on one side against what the other side did.
 enum DeleteTable {
   /// What this replica did to the object and has not pushed.
-  enum Local: Hashable, Sendable { case nothing, edit, delete }
+  enum Local: Hashable, Sendable {
+    case nothing, edit, delete
+    /// Made again here after a delete, or kept against one: it waits to be pushed whole.
+    case remade
+  }
   /// What the zone's log says.
   enum Remote: Hashable, Sendable { case edit, delete, revive }
 
@@ -33,6 +37,12 @@ enum DeleteTable {
     // CONFLICT: both sides edited.
     // RESOLUTION: property by property.
     case (.edit, .edit, _), (.edit, .revive, _): .apply
+    // CONFLICT: made again here, while another replica edits or revives what was there.
+    // RESOLUTION: property by property.
+    case (.remade, .edit, _), (.remade, .revive, _): .apply
+    // CONFLICT: made again here, deleted by another replica.
+    // RESOLUTION: the delete meant what was there before; the object stays and is pushed whole.
+    case (.remade, .delete, _): .keepAndRevive
     // CONFLICT: edited here, deleted by another replica.
     // RESOLUTION: the delete stands; what was edited here goes to the journal.
     case (.edit, .delete, .deleteWins): .deleteHere

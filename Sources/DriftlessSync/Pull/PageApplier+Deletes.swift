@@ -55,14 +55,15 @@ extension PageApplier {
           try insertAgain(entity, key, readers, row: row, index: index, &frame)
           continue
         }
-        // Alive here although the zone had deleted it: this replica wanted to revive it as well.
-        setPending(key) { object in
-          if object.whole == .revive {
+        // Alive here although the zone had deleted it: this replica made or kept it as well.
+        if pending[key] != nil {
+          setPending(key) { object in
             object.whole = .none
             object.wholeTransaction = 0
           }
         }
-        try mergeUpdate(entity, key, readers, group, row: row, isInsert: false, &frame)
+        try mergeUpdate(
+          entity, key, readers, group, row: row, isInsert: false, isWhole: true, &frame)
       case .keepDeleted:
         try journalKeptDelete(entity, key, readers, group, row: row, &frame)
       case .bringBack:

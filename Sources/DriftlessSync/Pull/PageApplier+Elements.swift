@@ -32,6 +32,19 @@ extension PageApplier {
     return change
   }
 
+  /// Turns a whole set into what it adds to and removes from what the zone had.
+  func makeWhole(
+    _ change: inout ElementChange, _ property: SyncSchema.Property, of key: ObjectKey
+  ) throws {
+    let isPending = pending[key]?.transaction(of: property.slot) != nil
+    let had =
+      isPending
+      ? try BaseValues.keys(of: key, property.name, on: transaction.connection) ?? []
+      : try transaction.toManyKeys(of: key, change.relationship)
+    let adds = Set(change.adds)
+    change.removes += had.filter { !adds.contains($0) }
+  }
+
   /// Applies a change of elements that are not pending here.
   func apply(_ change: ElementChange, to key: ObjectKey) throws {
     guard !change.adds.isEmpty || !change.removes.isEmpty else { return }

@@ -61,20 +61,30 @@ extension PageApplier {
   /// What this replica did to an object and has not pushed.
   func pendingSide(of key: ObjectKey) -> DeleteTable.Local {
     guard let object = pending[key] else { return .nothing }
-    return object.whole == .delete ? .delete : .edit
+    switch object.whole {
+    case .none, .insert: return .edit
+    case .delete: return .delete
+    case .revive: return .remade
+    }
   }
 
   /// Merges the remote values of one row, property by property.
+  ///
+  /// - Parameters:
+  ///   - isInsert: the change set makes the object, so the sides share no base.
+  ///   - isWhole: the change set says the whole object: its sets are whole sets, not additions.
   func mergeUpdate(
     _ entity: SyncSchema.Entity, _ key: ObjectKey, _ readers: [PropertyReader],
-    _ group: ChangeSetIndex.Group, row: Int, isInsert: Bool, _ frame: inout FrameContext
+    _ group: ChangeSetIndex.Group, row: Int, isInsert: Bool, isWhole: Bool = false,
+    _ frame: inout FrameContext
   ) throws {
     var values = try currentValues(of: key)
     var written = PropertyMask()
     for reader in readers {
       let slot = reader.property.slot
       if case .elements = reader.property.kind {
-        let change = try elementChange(reader, row: row, of: key, &frame)
+        var change = try elementChange(reader, row: row, of: key, &frame)
+        if isWhole { try makeWhole(&change, reader.property, of: key) }
         try merge(change, reader.property, of: key)
         continue
       }

@@ -46,8 +46,7 @@ struct ChangeDraft {
     for (index, cell) in cells.enumerated() { columns[index].append(cell) }
   }
 
-  /// The group without the columns that say nothing: only an insert or a revival may leave them
-  /// out.
+  /// The group without the columns that say nothing: only an insert may leave them out.
   func withoutEmptyColumns() -> ChangeDraft {
     let kept = columns.indices.filter { !columns[$0].allSatisfy(\.isEmpty) }
     var draft = ChangeDraft(kind, entity, kept.map { properties[$0] })

@@ -39,8 +39,12 @@ struct PendingReader {
       switch (object.whole, isKnown) {
       // Made and deleted before the zone heard of it: nothing to say.
       case (.delete, false): continue
-      case (.delete, true): appendDelete(key, object, entity)
-      // A pending insert of an object with a number: the zone had it and deleted it, and it is here again.
+      case (.delete, true):
+        // Made again as an object of another entity of its hierarchy, it is not deleted.
+        let isAgain = try transaction.concreteKey(root: key) != nil
+        if !isAgain { appendDelete(key, object, entity) }
+      // A pending insert of an object with a number: the zone had it and deleted it, and it is here
+      // again.
       case (.revive, true), (.insert, true): try appendWhole(.revive, key, object, entity)
       case (_, false): try appendWhole(.insert, key, object, entity)
       case (.none, true): try appendEdits(key, object, entity)
@@ -48,9 +52,9 @@ struct PendingReader {
     }
     let order: [ChangeSetIndex.Group.Kind] = [.insert, .revive, .update, .delete]
     return order.flatMap { kind in
-      drafts.filter { $0.kind == kind }.map {
-        kind == .insert || kind == .revive ? $0.withoutEmptyColumns() : $0
-      }
+      // A revival says its nulls: deleted and made anew between two pushes, the object is alive
+      // elsewhere, with the values that it had.
+      drafts.filter { $0.kind == kind }.map { kind == .insert ? $0.withoutEmptyColumns() : $0 }
     }
   }
 

@@ -121,6 +121,16 @@ struct SentFrame {
     }
   }
 
+  /// The objects that the change set revived.
+  mutating func revived() throws -> [ObjectKey] {
+    let (_, index) = try ChangeSetDecoder().decodeIndex(outbox.frame)
+    guard index.groups.contains(where: { $0.kind == .revive }) else { return [] }
+    let keys = try objectKeys(index)
+    return index.groups.filter { $0.kind == .revive }.flatMap { group in
+      group.objects.compactMap { keys[$0] }
+    }
+  }
+
   /// The objects of the change set's table with their concrete entities; nil for a known one that
   /// has no row.
   private mutating func objectKeys(_ index: ChangeSetIndex) throws -> [ObjectKey?] {
