@@ -28,7 +28,7 @@ struct ModelArchiveTests {
   @Test("Values that no text spells survive: NaN with its bits, decimals, defaults without a type")
   func unspeakableValues() throws {
     let number = AttributeDescription("number", .double)
-    number.defaultValue = .double(Double(nan: 77, signaling: false))
+    number.defaultValue = .double(Double(nan: 77, signaling: true))
     let amount = AttributeDescription("amount", .decimal, defaultValue: .decimal(.nan))
     let anything = AttributeDescription("anything", .undefined, defaultValue: .integer(7))
     anything.isTransient = true
