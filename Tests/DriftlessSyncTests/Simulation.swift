@@ -75,12 +75,12 @@ struct Simulation {
       )
       : nil
     if let identity {
-      let isTaken = try replica.store.read { try $0.key(of: identity) } != nil
-      if isTaken || objects.contains(where: { $0.id == identity && $0.entity != entity }) { return }
+      if try replica.exists(identity) { return }
+      if objects.contains(where: { $0.id == identity && $0.entity != entity }) { return }
     }
     let values: [String: PropertyValue] =
       entity == "Item" ? ["title": text(), "stock": .integer(10)] : ["name": text()]
-    let id = try replica.insert(entity, values, identity: identity)
+    let id = try replica.insertOrRemake(entity, values, identity: identity)
     trace.append("\(replica.name) inserts \(entity) \(id) \(values)")
     if !objects.contains(where: { $0.id == id }) { objects.append((entity, id)) }
   }

@@ -85,6 +85,23 @@ final class TestReplica {
     return id
   }
 
+  /// Inserts an object; one whose identity is that of a deleted object comes back under its key, as
+  /// in a context's save.
+  func insertOrRemake(
+    _ entity: String, _ values: [String: PropertyValue], identity: UUID?
+  ) throws -> UUID {
+    guard let identity, let dead = try store.read({ try $0.key(of: identity) }) else {
+      return try insert(entity, values, identity: identity)
+    }
+    let description = try #require(store.model.entitiesByName[entity])
+    try write { transaction in
+      var row = [PropertyValue](repeating: .null, count: description.layout.slots.count)
+      for (name, value) in values { row[try slot(name, description)] = value }
+      try transaction.insert(description, dead.key, values: row)
+    }
+    return identity
+  }
+
   func set(_ id: UUID, _ values: [String: PropertyValue]) throws {
     try write { transaction in
       let key = try key(of: id, transaction)
