@@ -69,9 +69,9 @@ struct Simulation {
     let entity = ["Item", "Item", "Item", "Shelf", "Label"].randomElement(using: &generator) ?? ""
     // Some objects have a key from outside, which several replicas import.
     let identity =
-      generator.chance(30)
+      generator.chance(50)
       ? UUID(
-        uuidString: "00000000-0000-5000-8000-00000000000\(Int.random(in: 0..<8, using: &generator))"
+        uuidString: "00000000-0000-5000-8000-00000000000\(Int.random(in: 0..<4, using: &generator))"
       )
       : nil
     if let identity {
