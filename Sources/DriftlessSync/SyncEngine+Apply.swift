@@ -26,7 +26,7 @@ extension SyncEngine {
       try finish(applier, state: &state)
       state.cursor = cursor.sequence
       state.head = max(state.head, head)
-      try state.save(on: transaction.connection)
+      try state.save(in: transaction)
       return applier.report
     }
     report.ownChangeSets += entries.count - remote.count
@@ -91,7 +91,7 @@ extension SyncEngine {
         try Parking.forget(known, of: parked, on: transaction.connection)
       }
       try finish(applier, state: &state)
-      try state.save(on: transaction.connection)
+      try state.save(in: transaction)
     }
   }
 

@@ -36,13 +36,13 @@ extension SyncEngine {
         if state.generation != info.generation {
           try startOver(&state, info: info, transaction, schema: schema)
         }
-        return try state.save(on: connection)
+        return try state.save(in: transaction)
       }
       let state = ReplicaState(
         replica: UUID(), incarnation: UInt32.random(in: 1...0xFFFF), generation: info.generation,
         cursor: 0, pushNumber: 0, acknowledged: 0, server: server.absoluteString, zone: zone,
         head: info.head, lastSync: nil, lastError: nil)
-      try state.save(on: connection)
+      try state.save(in: transaction)
       try transaction.setSyncing(true)
       try offerRowsWithoutHistory(transaction, schema: schema)
     }

@@ -98,7 +98,7 @@ extension SyncEngine {
         "DELETE FROM ZDL_GRAVE WHERE transaction_number <= ?", [.integer(through)])
       try acknowledgeStates(through: through, pending, transaction)
       state.acknowledged = max(state.acknowledged, through)
-      try state.save(on: transaction.connection)
+      try state.save(in: transaction)
       return pending.isEmpty
     }
   }

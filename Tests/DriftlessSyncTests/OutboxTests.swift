@@ -210,4 +210,48 @@ struct OutboxTests {
     #expect(try world[0].value(id, "title") == .string("from before"))
     #expect(try world[0].export == replica.export)
   }
+
+  @Test("History that is not acknowledged outlives a purge")
+  func historyIsKept() async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item", ["title": .string("a")])
+    try await world.settle()
+    try world[0].set(id, ["title": .string("b")])
+    try world[0].store.deleteHistory(before: world[0].store.currentHistoryToken())
+    try world[0].insert("Item")
+    try world[0].store.deleteHistory(before: world[0].store.currentHistoryToken())
+    #expect(try world[0].status.pending.objects == 2)
+    try await world.settle()
+    #expect(try world[1].value(id, "title") == .string("b"))
+  }
+
+  @Test("A zone that was replaced gets everything again from replicas that enroll anew")
+  func newGeneration() async throws {
+    let world = try await World(2)
+    let shelf = try world[0].insert("Shelf", ["name": .string("a")])
+    let key = try #require(try world[0].store.read { try $0.key(of: shelf) })
+    try world[0].insert("Item", ["title": .string("x"), "shelf": .reference(key)])
+    try await world.settle()
+    try world[1].set(shelf, ["name": .string("edited offline")])
+    let before = try world[1].export
+    let zone = MemoryZone(name: world.zone.name, clock: world.clock)
+    for replica in world.replicas {
+      let engine = try await replica.engine(through: zone)
+      let error = await #expect(throws: (any Error).self) { try await engine.sync() }
+      #expect("\(try #require(error))".contains("generation-changed"))
+      await engine.close()
+      try SyncEngine.enroll(
+        store: replica.store, server: MemoryZone.url, zone: zone.name,
+        info: try await zone.zoneInfo())
+    }
+    for _ in 0..<2 {
+      for replica in world.replicas {
+        let engine = try await replica.engine(through: zone)
+        _ = try await engine.sync()
+        await engine.close()
+      }
+    }
+    #expect(try world[0].export == world[1].export)
+    #expect(try world[1].export == before)
+  }
 }

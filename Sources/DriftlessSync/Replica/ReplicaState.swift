@@ -54,5 +54,15 @@ struct ReplicaState: Hashable, Sendable {
       ])
   }
 
+  /// Saves the state with what history must keep for it: everything after the acknowledged
+  /// transaction.
+  func save(in transaction: WriteTransaction) throws {
+    try save(on: transaction.connection)
+    try transaction.registerHistoryReader(Self.historyReader, through: acknowledged)
+  }
+
+  /// The engine's name among the readers of history.
+  private static let historyReader = "driftless.sync"
+
   var position: Cursor { Cursor(generation: generation, sequence: cursor) }
 }
