@@ -16,6 +16,12 @@ package final class SQLiteConnection {
   package let path: String
   private var statements: [String: SQLiteStatement] = [:]
   private var isClosed = false
+  /// The time-out that the connection was opened with.
+  package let usualBusyTimeoutMilliseconds: Int32
+  /// How long a statement waits for another connection.
+  package var busyTimeoutMilliseconds: Int32 {
+    didSet { sqlite3_busy_timeout(handle, busyTimeoutMilliseconds) }
+  }
 
   /// Opens the file.
   ///
@@ -40,6 +46,8 @@ package final class SQLiteConnection {
     handle = opened
     self.path = path
     sqlite3_extended_result_codes(handle, 1)
+    usualBusyTimeoutMilliseconds = busyTimeoutMilliseconds
+    self.busyTimeoutMilliseconds = busyTimeoutMilliseconds
     sqlite3_busy_timeout(handle, busyTimeoutMilliseconds)
     try execute("PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0")
   }

@@ -55,7 +55,12 @@ extension PersistentStore {
       {
         try connection.run("DELETE FROM ACHANGE WHERE Z_PK <= ?", .integer(last))
       }
-      try connection.run("DELETE FROM ZDL_TRANSACTION WHERE number < ?", .integer(bound))
+      // The newest stays: the hybrid clock goes on from it.
+      try connection.run(
+        """
+        DELETE FROM ZDL_TRANSACTION WHERE number < ?
+        AND number < (SELECT MAX(number) FROM ZDL_TRANSACTION)
+        """, .integer(bound))
       try connection.run("DELETE FROM ATRANSACTION WHERE Z_PK < ?", .integer(bound))
       let deleted = connection.changes
       try transaction.setSetting("historyFloor", .integer(bound - 1))

@@ -75,8 +75,13 @@ public final class PersistentStore: Sendable {
     }
     checkpointer = lock.flatMap { lock in file.url.map { Checkpointer(url: $0, lock: lock) } }
     connections = StoreConnections(file: file, writer: connection, lock: lock)
-    news = StoreNews(url: file.url)
+    news = StoreNews(url: file.url, store: opened.identifier)
+    if options.postsRemoteChanges {
+      news.watch { [weak self] in self?.newestTransaction }
+    }
   }
+
+  private var newestTransaction: Int64? { try? read { try $0.maximumTransactionNumber() } }
 
   deinit { close() }
 
@@ -92,9 +97,12 @@ public final class PersistentStore: Sendable {
   package func read<T>(_ body: (ReadTransaction) throws -> T) throws -> T {
     do {
       return try connections.withReader { connection in
+        let transaction = ReadTransaction(connection: connection, schema: schema)
+        // A store in memory has one connection: a read inside a read or a write is part of it.
+        if connection.isInTransaction { return try body(transaction) }
         try connection.execute("BEGIN")
         defer { if connection.isInTransaction { try? connection.execute("COMMIT") } }
-        return try body(ReadTransaction(connection: connection, schema: schema))
+        return try body(transaction)
       }
     } catch let error as SQLiteError {
       throw StoreError(error, path: file.name)
@@ -131,7 +139,7 @@ public final class PersistentStore: Sendable {
         }
       }
       if let committed = outcome.committed {
-        news.publish(store: identifier, transaction: committed.number)
+        news.tell(committed.number)
         connections.announce()
         if checkpointer?.isDue == true {
           connections.withIdleWriter { checkpointer?.checkpoint($0, force: false) }
@@ -156,9 +164,7 @@ public final class PersistentStore: Sendable {
 
   /// A stream that yields the number of the newest transaction after each commit, of this process or another.
   public func changes() -> AsyncStream<Int64> {
-    news.stream { [weak self] in
-      (try? self?.read { try $0.maximumTransactionNumber() }) ?? nil
-    }
+    news.stream { [weak self] in self?.newestTransaction }
   }
 
   /// Sets a key of the metadata. Values are those of a property list.

@@ -87,33 +87,3 @@ final class StoreConnections: @unchecked Sendable {
       .cannotOpen, "\(file.name) was closed.", suggestion: "Open the store again.")
   }
 }
-
-/// The one that moves the WAL's pages home.
-///
-/// SQLite 3.7.0 to 3.51.2 can corrupt a database when one connection checkpoints while another writes and resets the
-/// WAL. So no connection checkpoints by itself; writers hold a file lock shared, and the checkpointer holds it alone.
-struct Checkpointer: Sendable {
-  private let wal: String
-  private let lock: FileLock
-
-  init(url: URL, lock: FileLock) {
-    wal = url.path + "-wal"
-    self.lock = lock
-  }
-
-  /// Whether the WAL has grown large.
-  var isDue: Bool { walBytes > StoreTuning.checkpointBytes }
-
-  private var walBytes: Int {
-    var status = stat()
-    return stat(wal, &status) == 0 ? Int(status.st_size) : 0
-  }
-
-  /// Checkpoints if nobody writes. When somebody does, another commit will try again.
-  func checkpoint(_ connection: SQLiteConnection, force: Bool) {
-    guard force ? walBytes > 0 : isDue, lock.tryLock() else { return }
-    defer { lock.unlock() }
-    // A reader may hold the WAL's end: then its pages go home and the file stays as long as it is.
-    try? connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-  }
-}

@@ -24,12 +24,20 @@ struct StoreFile {
         PRAGMA synchronous = \(options.durability == .full ? "FULL" : "NORMAL");
         """)
       try SQLFunction.register(on: connection)
+      // The triggers of Core Data's derived attributes call these to tell its row cache.
+      for name in ["Updated", "InsertUpdated"] {
+        try connection.createFunction(
+          "NSCoreDataDATrigger\(name)AffectedObjectValue", argc: 5, deterministic: false
+        ) { _ in .null }
+      }
     } catch {
       connection.close()
       throw error
     }
     return connection
   }
+
+  static let useWAL = "PRAGMA journal_mode = WAL"
 
   static func isEmpty(_ connection: SQLiteConnection) throws -> Bool {
     try connection.scalar("SELECT COUNT(*) FROM sqlite_master") == .integer(0)
@@ -42,7 +50,7 @@ struct StoreFile {
   /// Creates every table of the schema, in one transaction.
   func create(_ schema: StoreSchema, identifier: UUID, on connection: SQLiteConnection) throws {
     if url != nil {
-      try connection.execute("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL")
+      try connection.execute("PRAGMA auto_vacuum = INCREMENTAL; \(Self.useWAL)")
     }
     try connection.execute("BEGIN IMMEDIATE")
     do {
@@ -50,6 +58,7 @@ struct StoreFile {
         try connection.execute(statement)
       }
       try StoreDefinition.fill(schema, identifier: identifier, on: connection)
+      try StoreDefinition.complete(schema, on: connection)
       try connection.execute("COMMIT")
     } catch {
       if connection.isInTransaction { try? connection.execute("ROLLBACK") }
@@ -90,16 +99,22 @@ enum StoreDefinition {
 
   private static let historyTables = [
     """
-    CREATE TABLE ATRANSACTION (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
+    CREATE TABLE IF NOT EXISTS ATRANSACTION (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
     ZAUTHORTS INTEGER, ZBUNDLEIDTS INTEGER, ZCONTEXTNAMETS INTEGER, ZPROCESSIDTS INTEGER,
     ZTIMESTAMP FLOAT, ZAUTHOR VARCHAR, ZBUNDLEID VARCHAR, ZCONTEXTNAME VARCHAR,
     ZPROCESSID VARCHAR, ZQUERYGEN BLOB)
     """,
     """
-    CREATE TABLE ATRANSACTIONSTRING (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
+    CREATE TABLE IF NOT EXISTS ATRANSACTIONSTRING (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
     ZNAME VARCHAR)
     """,
-    "CREATE UNIQUE INDEX Z_TRANSACTIONSTRING_UNIQUE_NAME ON ATRANSACTIONSTRING (ZNAME)",
+    """
+    CREATE UNIQUE INDEX IF NOT EXISTS Z_TRANSACTIONSTRING_UNIQUE_NAME ON ATRANSACTIONSTRING (ZNAME)
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS ACHANGE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
+    ZCHANGETYPE INTEGER, ZENTITY INTEGER, ZENTITYPK INTEGER, ZTRANSACTIONID INTEGER, ZCOLUMNS BLOB)
+    """,
   ]
 
   private static let coreTables = [
@@ -114,21 +129,41 @@ enum StoreDefinition {
   ]
 
   static func statements(for schema: StoreSchema) -> [String] {
-    var statements = coreTables + historyTables
+    var statements = coreTables
+    for table in schema.tables { statements += definition(of: table, schema) }
+    for join in schema.distinctJoinTables { statements += join.definition }
+    return statements
+  }
+
+  /// Creates what a file of Core Data's may lack: tables of the history, and ours.
+  static func complete(_ schema: StoreSchema, on connection: SQLiteConnection) throws {
+    for statement in historyTables + ownTables { try connection.execute(statement) }
     let tombstones =
       schema.model.entities
       .compactMap { schema.program(numbered: schema.entityNumber(of: $0))?.tombstoneSlots.count }
       .max() ?? 0
-    let columns = (0..<tombstones).map { ", ZTOMBSTONE\($0)" }.joined()
-    statements.append(
-      """
-      CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
-      ZCHANGETYPE INTEGER, ZENTITY INTEGER, ZENTITYPK INTEGER, ZTRANSACTIONID INTEGER,
-      ZCOLUMNS BLOB\(columns))
-      """)
-    for table in schema.tables { statements += definition(of: table, schema) }
-    for join in schema.distinctJoinTables { statements += join.definition }
-    return statements + ownTables
+    let columns = try connection.rows("SELECT name FROM pragma_table_info('ACHANGE')")
+    for name in (0..<tombstones).map({ "ZTOMBSTONE\($0)" }) where !columns.contains([.text(name)]) {
+      try connection.execute("ALTER TABLE ACHANGE ADD COLUMN \(name)")
+    }
+    for (number, name) in [
+      (HistoryEntity.change, "CHANGE"), (HistoryEntity.transaction, "TRANSACTION"),
+      (HistoryEntity.string, "TRANSACTIONSTRING"),
+    ] {
+      try connection.run(
+        "INSERT OR IGNORE INTO Z_PRIMARYKEY VALUES (?, ?, 0, 0)", .integer(number), .text(name))
+    }
+    if try connection.scalar("SELECT 1 FROM ZDL_MODEL") == nil {
+      try fillOwn(schema.model, on: connection)
+      // The history that Core Data recorded: local changes, at the times of its clock.
+      try connection.execute(
+        """
+        INSERT INTO ZDL_TRANSACTION SELECT t.Z_PK, 0,
+        CAST((t.ZTIMESTAMP + \(Date.timeIntervalBetween1970AndReferenceDate)) * 1000 AS INTEGER) << 16,
+        MIN(c.Z_PK), MAX(c.Z_PK) FROM ATRANSACTION t JOIN ACHANGE c ON c.ZTRANSACTIONID = t.Z_PK
+        GROUP BY t.Z_PK
+        """)
+    }
   }
 
   private static func definition(of table: EntityTable, _ schema: StoreSchema) -> [String] {
@@ -202,21 +237,13 @@ enum StoreDefinition {
         "INSERT INTO Z_PRIMARYKEY VALUES (?, ?, ?, 0)", .integer(Int64(number)),
         .text(entity.name), .integer(Int64(parent)))
     }
-    for (number, name) in [
-      (HistoryEntity.change, "CHANGE"), (HistoryEntity.transaction, "TRANSACTION"),
-      (HistoryEntity.string, "TRANSACTIONSTRING"),
-    ] {
-      try connection.run(
-        "INSERT INTO Z_PRIMARYKEY VALUES (?, ?, 0, 0)", .integer(number), .text(name))
-    }
     let metadata = try StoreMetadata(model: schema.model).plist()
     try connection.run(
       "INSERT INTO Z_METADATA VALUES (1, ?, ?)", .text(identifier.uuidString), .blob(metadata))
-    try fillOwn(schema.model, on: connection)
   }
 
   /// Writes the rows of our own tables.
-  static func fillOwn(_ model: ManagedObjectModel, on connection: SQLiteConnection) throws {
+  private static func fillOwn(_ model: ManagedObjectModel, on connection: SQLiteConnection) throws {
     try connection.run(
       "INSERT OR REPLACE INTO ZDL_MODEL VALUES (1, ?)", .blob(ModelArchive.encode(model)))
     try connection.run(

@@ -21,47 +21,51 @@ final class StoreNews: Sendable {
 
   private let state = Mutex(State())
   private let url: URL?
+  private let store: String
 
-  init(url: URL?) { self.url = url }
+  init(url: URL?, store: String) {
+    self.url = url
+    self.store = store
+  }
 
-  /// This process committed a transaction.
-  func publish(store: String, transaction: Int64) {
-    tell(transaction)
+  /// A transaction was committed. One that was told before is not told again.
+  func tell(_ transaction: Int64) {
+    let streams: [AsyncStream<Int64>.Continuation]? = state.withLock { state in
+      guard transaction > state.newest else { return nil }
+      state.newest = transaction
+      return Array(state.streams.values)
+    }
+    guard let streams else { return }
+    for stream in streams { stream.yield(transaction) }
     NotificationCenter.default.post(
       name: .persistentStoreRemoteChange, object: nil,
       userInfo: ["storeIdentifier": store, "transactionNumber": transaction])
   }
 
-  private func tell(_ transaction: Int64) {
-    let streams = state.withLock { state in
-      guard transaction > state.newest else { return [AsyncStream<Int64>.Continuation]() }
-      state.newest = transaction
-      return Array(state.streams.values)
+  /// Watches for commits of other processes until the store is closed. `newest` reads the last one from the file.
+  func watch(_ newest: @escaping @Sendable () -> Int64?) {
+    state.withLock { state in
+      guard state.watch == nil, !state.isClosed, let url else { return }
+      // Not the WAL: it is written before the commit can be seen. Writers touch the lock file after it.
+      state.watch = FileWatch(path: url.path + "-driftless-lock") { [weak self] in
+        if let number = newest() { self?.tell(number) }
+      }
+      // Asked after the watch began: a commit in between is either counted here or told.
+      state.newest = max(state.newest, newest() ?? 0)
     }
-    for stream in streams { stream.yield(transaction) }
   }
 
-  /// A stream of transaction numbers. `newest` reads the last one from the file.
+  /// A stream of transaction numbers.
   func stream(_ newest: @escaping @Sendable () -> Int64?) -> AsyncStream<Int64> {
     AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+      watch(newest)
       let number = state.withLock { state in
         state.nextStream += 1
         state.streams[state.nextStream] = continuation
-        if state.watch == nil, !state.isClosed, let url {
-          // Not the WAL: it is written before the commit can be seen. Writers touch the lock file after it.
-          state.watch = FileWatch(path: url.path + "-driftless-lock") { [weak self] in
-            if let number = newest() { self?.tell(number) }
-          }
-          // Asked after the watch began: a commit in between is either counted here or told.
-          state.newest = max(state.newest, newest() ?? 0)
-        }
         return state.nextStream
       }
       continuation.onTermination = { [weak self] _ in
-        self?.state.withLock { state in
-          state.streams[number] = nil
-          if state.streams.isEmpty { state.watch = nil }
-        }
+        self?.state.withLock { $0.streams[number] = nil }
       }
     }
   }

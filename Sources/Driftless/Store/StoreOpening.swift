@@ -53,16 +53,30 @@ struct StoreOpening {
         suggestion: "Update this program; the file was not changed.")
     }
     let model = try given ?? modelInside()
-    if given != nil { try check(model, against: metadata) }
+    // Core Data's hashes are not ours to compute: its files are judged by their tables alone.
+    if given != nil, metadata.format > 0, !file.options.ignoresVersioning {
+      try check(model, against: metadata)
+    }
     let schema = StoreSchema(model: model, numbers: try entityNumbers())
+    if metadata.format == 0 || file.options.ignoresVersioning { try checkTables(of: schema) }
     if !file.options.isReadOnly {
-      // A file that Core Data wrote gets the tables that are ours.
-      for statement in StoreDefinition.ownTables { try connection.execute(statement) }
-      if try connection.scalar("SELECT 1 FROM ZDL_MODEL") == nil {
-        try StoreDefinition.fillOwn(model, on: connection)
-      }
+      try adopt(schema)
     }
     return Opened(identifier: identifier, schema: schema, metadata: metadata)
+  }
+
+  /// Gives a file that Core Data wrote the tables that it lacks.
+  private func adopt(_ schema: StoreSchema) throws {
+    if try StoreFile.hasTable("ZDL_MODEL", connection) { return }
+    try connection.execute(StoreFile.useWAL)
+    try connection.execute("BEGIN IMMEDIATE")
+    do {
+      try StoreDefinition.complete(schema, on: connection)
+      try connection.execute("COMMIT")
+    } catch {
+      if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+      throw error
+    }
   }
 
   private func modelInside() throws -> ManagedObjectModel {
@@ -77,7 +91,6 @@ struct StoreOpening {
   }
 
   private func check(_ model: ManagedObjectModel, against metadata: StoreMetadata) throws {
-    guard !file.options.ignoresVersioning else { return }
     let stored = metadata.versionHashes
     let mine = model.entityVersionHashesByName
     let different = Set(stored.keys).union(mine.keys).filter { stored[$0] != mine[$0] }.sorted()
@@ -86,6 +99,26 @@ struct StoreOpening {
         .incompatibleModel,
         "\(file.name) was written with another model; different are \(different.joined(separator: ", ")).",
         suggestion: "Open it with its own model, or migrate it.")
+    }
+  }
+
+  /// Checks that every entity has its number, and every property its column.
+  private func checkTables(of schema: StoreSchema) throws {
+    func refusal(_ missing: String) -> StoreError {
+      StoreError(
+        .incompatibleModel, "\(file.name) was written with another model: it has no \(missing).",
+        suggestion: "Open it with its own model, or migrate it.")
+    }
+    for entity in schema.model.entities where schema.entityNumber(of: entity) == 0 {
+      throw refusal("entity \(entity.name)")
+    }
+    var wanted = schema.tables.map { ($0.name, $0.columns.map(\.name)) }
+    wanted += schema.distinctJoinTables.map { ($0.name, [$0.sourceColumn, $0.destinationColumn]) }
+    for (table, columns) in wanted {
+      let present = try connection.rows("SELECT name FROM pragma_table_info(?)", .text(table))
+      for column in columns where !present.contains([.text(column)]) {
+        throw refusal("column \(table).\(column)")
+      }
     }
   }
 

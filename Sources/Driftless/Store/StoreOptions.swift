@@ -16,17 +16,21 @@ public struct StoreOptions: Hashable, Sendable {
   public var createsFile: Bool
   /// Whether a model that differs from the one inside is accepted, as long as every table and column is there.
   public var ignoresVersioning: Bool
+  /// Whether `.persistentStoreRemoteChange` is posted for what other processes commit, even while nobody reads
+  /// `changes()`.
+  public var postsRemoteChanges: Bool
 
   public init(
     isReadOnly: Bool = false, durability: Durability = .full,
     busyTimeoutMilliseconds: Int32 = 10_000, createsFile: Bool = true,
-    ignoresVersioning: Bool = false
+    ignoresVersioning: Bool = false, postsRemoteChanges: Bool = false
   ) {
     self.isReadOnly = isReadOnly
     self.durability = durability
     self.busyTimeoutMilliseconds = busyTimeoutMilliseconds
     self.createsFile = createsFile
     self.ignoresVersioning = ignoresVersioning
+    self.postsRemoteChanges = postsRemoteChanges
   }
 }
 
@@ -35,6 +39,8 @@ enum StoreTuning {
   /// A WAL of this size is checkpointed after a commit: large enough that random keys meet their pages again
   /// before they are written home, small enough to be read back quickly after a crash.
   static let checkpointBytes = 16 << 20
+  /// How long a checkpoint, which keeps writers waiting, waits for readers.
+  static let checkpointWaitMilliseconds: Int32 = 20
   /// Readers kept open when idle.
   static let idleReaders = 4
   /// SQLite's page cache of one connection, in KiB.

@@ -1,0 +1,42 @@
+import DriftlessSQLite
+import Foundation
+import Synchronization
+
+/// The one that moves the WAL's pages home.
+///
+/// SQLite 3.7.0 to 3.51.2 can corrupt a database when one connection checkpoints while another writes and resets the
+/// WAL. So no connection checkpoints by itself; writers hold a file lock shared, and the checkpointer holds it alone.
+final class Checkpointer: Sendable {
+  private let wal: String
+  private let lock: FileLock
+  /// The size of the WAL from which on the next checkpoint is due.
+  private let dueBytes = Mutex(StoreTuning.checkpointBytes)
+
+  init(url: URL, lock: FileLock) {
+    wal = url.path + "-wal"
+    self.lock = lock
+  }
+
+  /// Whether the WAL has grown large.
+  var isDue: Bool { walBytes > dueBytes.withLock { $0 } }
+
+  private var walBytes: Int {
+    var status = stat()
+    return stat(wal, &status) == 0 ? Int(status.st_size) : 0
+  }
+
+  /// Checkpoints if nobody writes. When somebody does, another commit will try again.
+  func checkpoint(_ connection: SQLiteConnection, force: Bool) {
+    guard force ? walBytes > 0 : isDue, lock.tryLock() else { return }
+    defer { lock.unlock() }
+    // Writers wait meanwhile, so a reader that holds the WAL's end is not waited for: the pages that it does not need go
+    // home, and the file is cut when it has grown as much again.
+    connection.busyTimeoutMilliseconds = StoreTuning.checkpointWaitMilliseconds
+    defer { connection.busyTimeoutMilliseconds = connection.usualBusyTimeoutMilliseconds }
+    let outcome = try? connection.rows("PRAGMA wal_checkpoint(TRUNCATE)").first?.first
+    let isCut = outcome == .integer(0)
+    dueBytes.withLock { [walBytes] in
+      $0 = (isCut ? 0 : walBytes) + StoreTuning.checkpointBytes
+    }
+  }
+}
