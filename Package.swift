@@ -100,7 +100,9 @@ targets += [
   test(
     "ClientTests", ["SyncControl", "SyncDaemon", "Driftless", "DriftlessSync", "DriftlessProtocol"]),
   test("TidyTests", []),
-  test("EndToEndTests", ["syncctl", "syncd", "driftless-server"]),
+  test(
+    "EndToEndTests",
+    ["syncctl", "syncd", "driftless-server", "Driftless", "DriftlessHTTP", "DriftlessSync"]),
 ]
 
 /// A test target: each sees `TestSupport`.
@@ -134,7 +136,7 @@ if Context.environment["DRIFTLESS_BENCH"] != nil {
   ]
 }
 
-// DEVELOPMENT: build a subset while other rooms are under construction.
+// A subset of the targets, for a quick build of one room: ONLY=CSQLite,DriftlessSQLite swift build.
 if let only = Context.environment["ONLY"] {
   let names = Set(only.split(separator: ",").map(String.init))
   targets = targets.filter { names.contains($0.name) }
