@@ -11,6 +11,8 @@ enum ConflictText {
     var values = "    kept \(entry.kept ?? "nothing")"
     values += "; here \(entry.local ?? "deleted"), zone \(entry.remote ?? "deleted")"
     if let base = entry.base { values += ", before \(base)" }
+    // A whole object has no one value on either side.
+    if entry.property == nil, entry.outcome == .remote { values = "    kept the object" }
     return "\(entry.number)  \(element)\(labels.label(entry.object))  \(entry.policy)\n"
       + "    \(entry.explanation)\n\(values)\n"
       + "    at \(Moment.text(entry.remoteTime.date)) by replica "

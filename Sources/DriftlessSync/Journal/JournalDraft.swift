@@ -49,10 +49,10 @@ struct JournalDraft {
   }
 
   mutating func addRevival(
-    entity: SyncSchema.Entity, key: ObjectKey, origin: UUID, sequence: UInt64
+    entity: SyncSchema.Entity, key: ObjectKey, _ frame: FrameContext
   ) throws {
     let side = RemoteSide(
-      value: .null, time: HybridTime(rawValue: 0), origin: origin, sequence: sequence)
+      value: .null, time: frame.newestTime, origin: frame.origin, sequence: frame.sequence)
     try addDeleteConflict(
       entity: entity, property: nil, key: key, local: nil, remote: nil, outcome: .remote,
       localTime: HybridTime(rawValue: 0), side: side,

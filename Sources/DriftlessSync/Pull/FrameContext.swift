@@ -21,6 +21,11 @@ struct FrameContext {
 
   var origin: UUID { changeSet.header.replica }
 
+  /// When the newest change of the change set was made.
+  var newestTime: HybridTime {
+    HybridTime(rawValue: changeSet.index.transactions.map(\.hybridTime).max() ?? 0)
+  }
+
   func entity(_ index: Int) -> SyncSchema.Entity? {
     entities.indices.contains(index) ? entities[index] : nil
   }

@@ -69,8 +69,7 @@ extension PageApplier {
       case .bringBack:
         setPending(key) { $0 = PendingObject() }
         try insertAgain(entity, key, readers, row: row, index: index, &frame)
-        try journal.addRevival(
-          entity: entity, key: key, origin: frame.origin, sequence: frame.sequence)
+        try journal.addRevival(entity: entity, key: key, frame)
       case .deleteHere, .keepAndRevive, .bothDeleted:
         // The table gives these for a remote delete only.
         continue
@@ -162,7 +161,7 @@ extension PageApplier {
     frame.table.setLife(.alive, key: key, at: index)
     report.inserted += 1
     report.conflicts += 1
-    try journal.addRevival(entity: entity, key: key, origin: frame.origin, sequence: frame.sequence)
+    try journal.addRevival(entity: entity, key: key, frame)
     try restoreReferences(to: key)
   }
 
