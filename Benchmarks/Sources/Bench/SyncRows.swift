@@ -9,7 +9,7 @@ import Foundation
 import Synchronization
 
 /// Change sets and the server: encode, decode, bytes on the wire, apply, accept.
-struct SyncRows {
+struct SyncRows: Sendable {
   let items: Items
   let folder: URL
 
@@ -24,7 +24,8 @@ struct SyncRows {
     }
     var rows = try codecRows(insert)
     rows.append(try wire("bytes on the wire, inserts", insert.count, aim: 0.45, updates: 0))
-    rows.append(try wire("bytes on the wire, 1 of 10,000", update.count, aim: 0.25, updates: 10_000))
+    rows.append(
+      try wire("bytes on the wire, 1 of 10,000", update.count, aim: 0.25, updates: 10_000))
     rows.append(try apply(model, zone))
     rows.append(try await accept(model))
     return rows
@@ -55,7 +56,8 @@ struct SyncRows {
   private func pushUpdates(_ container: PersistentContainer, _ zone: RecordingZone) async throws {
     try container.performAndWait { context in
       for (index, object) in try context.fetch(Item.self, limit: 10_000).enumerated() {
-        object[Item.size] = Int64(index + 1_000_000)
+        // The same scattered values as the session's rows get in C.
+        object[Item.size] = Int64(index &* index &* 7919 % 1_000_003)
       }
       try context.save()
     }
@@ -211,7 +213,7 @@ final class RecordingZone: SyncTransport {
   }
 
   func pull(_ request: PullRequest) async throws -> PullPage {
-    guard generation == nil else { 
+    guard generation == nil else {
       return PullPage(generation: request.cursor.generation, head: 0, entries: [])
     }
     return try await zone.pull(request)

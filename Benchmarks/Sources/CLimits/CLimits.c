@@ -172,7 +172,7 @@ static int session_rows(sqlite3 *database, const struct limit_item *items, size_
     unsigned char key[16];
     key_bytes((uint64_t)i, key);
     sqlite3_bind_blob(statement, 1, key, 16, SQLITE_TRANSIENT);
-    sqlite3_bind_int64(statement, 2, update ? (int64_t)i + 1000000 : items[i].size);
+    sqlite3_bind_int64(statement, 2, update ? (int64_t)i * (int64_t)i * 7919 % 1000003 : items[i].size);
     if (!update) {
       sqlite3_bind_int64(statement, 3, items[i].flag);
       sqlite3_bind_double(statement, 4, items[i].score);
