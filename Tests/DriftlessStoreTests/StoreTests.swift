@@ -87,6 +87,23 @@ struct StoreTests {
         == .counter)
   }
 
+  @Test("A policy that changed in the application's model reaches those who open without it")
+  func changedPolicyTravels() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("shop.sqlite")
+    func model(_ policy: ConflictPolicy) -> ManagedObjectModel {
+      let entity = EntityDescription("Item")
+      entity.properties = [AttributeDescription("name", .string, conflictPolicy: policy)]
+      return ManagedObjectModel(entities: [entity])
+    }
+    for policy in [ConflictPolicy.serverWins, .clientWins] {
+      try PersistentStore.open(url: url, model: model(policy)).close()
+      let store = try PersistentStore.open(url: url)
+      #expect(store.model.entitiesByName["Item"]?.layout.slots.first?.policy == policy)
+      #expect(try store.read { try $0.maximumTransactionNumber() } == 0)
+    }
+  }
+
   @Test("A file that is no store is refused with its own error, and the path is free again")
   func refusals() throws {
     let directory = try TemporaryDirectory()

@@ -79,6 +79,18 @@ public final class PersistentStore: Sendable {
     if options.postsRemoteChanges {
       news.watch { [weak self] in self?.newestTransaction }
     }
+    if model != nil, !options.isReadOnly { try keepModelInside() }
+  }
+
+  /// Keeps the model that travels inside in step with the one that an application opens with: policies, defaults and
+  /// class names are in no version hash, and those who open the store without the application need them too.
+  private func keepModelInside() throws {
+    let given = try ModelArchive.encode(model)
+    let kept = try read { try $0.connection.scalar("SELECT content FROM ZDL_MODEL") }
+    guard kept != .blob(given) else { return }
+    _ = try write(TransactionInfo()) { transaction in
+      try transaction.connection.run("UPDATE ZDL_MODEL SET content = ?", .blob(given))
+    }
   }
 
   private var newestTransaction: Int64? { try? read { try $0.maximumTransactionNumber() } }
