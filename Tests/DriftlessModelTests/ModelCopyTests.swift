@@ -57,7 +57,6 @@ struct ModelCopyTests {
   @Test("A model is compatible with the hashes of its like, of all entities or a configuration")
   func compatibility() throws {
     let (model, twin) = (library(), library())
-    #expect(!model.isConfiguration(withName: nil, compatibleWithVersionHashes: [:]))
     try model.freeze()
     twin.entities[0].attributesByName["title"]?.defaultValue = .string("Untitled")
     try twin.freeze()
@@ -68,7 +67,7 @@ struct ModelCopyTests {
     #expect(!model.isConfiguration(withName: nil, compatibleWithVersionHashes: [:]))
     #expect(model.versionChecksum == twin.versionChecksum)
     #expect(Data(base64Encoded: model.versionChecksum)?.count == 32)
-    #expect(model.entities[0].versionHash == hashes["Book"].map { Array($0) })
+    #expect(model.entities[0].versionHash == hashes["Book"])
   }
 
   @Test("A template gives a fetch request with its variables replaced")
@@ -89,7 +88,7 @@ struct ModelCopyTests {
       let derived = DerivedAttributeDescription()
       derived.name = "x"
       derived.type = .string
-      derived.derivationExpression = expression
+      derived.derivationExpressionFormat = expression
       let entity = EntityDescription("A")
       entity.properties = [derived] + more
       let model = ManagedObjectModel(entities: [entity])

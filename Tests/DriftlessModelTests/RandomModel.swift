@@ -56,7 +56,7 @@ struct RandomModel {
       entity.userInfo = dictionary()
       entity.versionHashModifier = maybe()
       entity.renamingIdentifier = maybe()
-      entity.coreSpotlightDisplayNameExpression = maybe()
+      entity.coreSpotlightDisplayNameFormat = maybe()
       if flip() { entity.deletePolicy = .editWins }
       entity.properties = (0..<below(7)).map { attribute("p\(index)_\($0)", depth: 0) }
       let attributes = entity.properties.filter {
@@ -69,9 +69,9 @@ struct RandomModel {
             name: "byFirst",
             elements: [
               FetchIndexElementDescription(propertyName: first.name, isAscending: flip()),
-              FetchIndexElementDescription(propertyName: "", expression: text()),
+              FetchIndexElementDescription(propertyName: "", expressionFormat: text()),
             ],
-            partialIndexPredicate: maybe())
+            partialIndexPredicateFormat: maybe())
         ]
       }
       entities.append(entity)
@@ -119,7 +119,7 @@ struct RandomModel {
     case 6:
       let derived = DerivedAttributeDescription()
       derived.type = .integer64
-      derived.derivationExpression = "d" + text()
+      derived.derivationExpressionFormat = "d" + text()
       attribute = derived
     default:
       attribute = AttributeDescription()

@@ -23,11 +23,20 @@ struct ArchivedEntity: Codable {
     userInfo = ArchivedModel.present(entity.userInfo)
     hashModifier = entity.versionHashModifier
     renaming = entity.declaredRenamingIdentifier
-    spotlight = entity.coreSpotlightDisplayNameExpression
+    spotlight = entity.coreSpotlightDisplayNameFormat
     fileAttributes = ArchivedModel.present(entity.fileAttributes)
-    for property in entity.properties.sorted(by: { $0.name < $1.name }) {
+    for property in entity.ownProperties.sorted(by: { $0.name < $1.name }) {
       properties.append(try ArchivedProperty(property))
     }
+  }
+
+  /// Without what only a model file means.
+  var withoutFileAttributes: ArchivedEntity {
+    var entity = self
+    entity.fileAttributes = nil
+    entity.properties = properties.map(\.withoutFileAttributes)
+    entity.indexes = indexes?.map(\.withoutFileAttributes)
+    return entity
   }
 
   func description() throws(ModelError) -> EntityDescription {
@@ -40,7 +49,7 @@ struct ArchivedEntity: Codable {
     entity.userInfo = userInfo ?? [:]
     entity.versionHashModifier = hashModifier
     entity.renamingIdentifier = renaming
-    entity.coreSpotlightDisplayNameExpression = spotlight
+    entity.coreSpotlightDisplayNameFormat = spotlight
     entity.fileAttributes = fileAttributes ?? [:]
     var descriptions: [PropertyDescription] = []
     for property in properties { descriptions.append(try property.description(of: name)) }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// What is read first of an archived model.
 struct ArchivedFormat: Codable {
   var format: Int
@@ -12,6 +14,10 @@ struct ArchivedModel: Codable {
   var versionIdentifiers: [String]?
   var localization: [String: String]?
   var fileAttributes: [String: String]?
+  /// The configurations for a cloud store.
+  var cloud: [String]?
+  /// For each entity its own hash, and the one that Core Data's compiler gave it.
+  var hashes: [String: [Data]]?
 
   init(format: Int) { self.format = format }
 
@@ -28,17 +34,39 @@ struct ArchivedTemplate: Codable {
   var entity: String
   var predicate: String?
   var options: [String: String]?
+  var sort: [ArchivedSort]?
 
   init(_ template: FetchRequestTemplate) {
     name = template.name
     entity = template.entityName
     predicate = template.predicate
     options = ArchivedModel.present(template.options)
+    sort = ArchivedModel.present(template.sort.map(ArchivedSort.init))
   }
 
   var template: FetchRequestTemplate {
     FetchRequestTemplate(
-      name: name, entityName: entity, predicate: predicate, options: options ?? [:])
+      name: name, entityName: entity, predicate: predicate, options: options ?? [:],
+      sort: sort?.map(\.sort) ?? [])
+  }
+}
+
+/// A sort key of a fetch request template as ``ModelArchive`` keeps it.
+struct ArchivedSort: Codable {
+  var keyPath: String
+  var descending: Bool?
+  var options: Int?
+
+  init(_ sort: FetchSort) {
+    keyPath = sort.keyPath.joined(separator: ".")
+    descending = ArchivedModel.present(!sort.ascending)
+    options = sort.options.isEmpty ? nil : sort.options.rawValue
+  }
+
+  var sort: FetchSort {
+    FetchSort(
+      keyPath, ascending: !(descending ?? false),
+      options: FetchComparison.Options(rawValue: options ?? 0))
   }
 }
 
@@ -56,12 +84,19 @@ struct ArchivedIndex: Codable {
   var elements: [Element]
   var predicate: String?
 
+  /// Without what only a model file means.
+  var withoutFileAttributes: ArchivedIndex {
+    var index = self
+    for number in elements.indices { index.elements[number].fileAttributes = nil }
+    return index
+  }
+
   init(_ index: FetchIndexDescription) {
     name = index.name
-    predicate = index.partialIndexPredicate
+    predicate = index.partialIndexPredicateFormat
     elements = index.elements.map { element in
       Element(
-        property: element.propertyName, expression: element.expression,
+        property: element.propertyName, expression: element.expressionFormat,
         collation: element.collationType == .binary ? nil : element.collationType.rawValue,
         descending: ArchivedModel.present(!element.isAscending),
         fileAttributes: ArchivedModel.present(element.fileAttributes))
@@ -72,14 +107,14 @@ struct ArchivedIndex: Codable {
     FetchIndexDescription(
       name: name,
       elements: elements.map { element in
-        var description = FetchIndexElementDescription(
-          propertyName: element.property, expression: element.expression,
+        let description = FetchIndexElementDescription(
+          propertyName: element.property, expressionFormat: element.expression,
           collationType: element.collation.flatMap(
             FetchIndexElementDescription.CollationType.init(rawValue:)) ?? .binary,
           isAscending: !(element.descending ?? false))
         description.fileAttributes = element.fileAttributes ?? [:]
         return description
       },
-      partialIndexPredicate: predicate)
+      partialIndexPredicateFormat: predicate)
   }
 }

@@ -7,11 +7,11 @@ extension ArchivedProperty.Attribute {
     maximum = try ArchivedValue(attribute.maximum ?? .null, label)
     pattern = attribute.regularExpression
     transformer = attribute.valueTransformerName
-    valueClass = attribute.attributeValueClassName
+    valueClass = attribute.declaredValueClassName
     external = ArchivedModel.present(attribute.allowsExternalBinaryDataStorage)
     preserved = ArchivedModel.present(attribute.preservesValueInHistoryOnDeletion)
     encrypted = ArchivedModel.present(attribute.allowsCloudEncryption)
-    derivation = (attribute as? DerivedAttributeDescription)?.derivationExpression
+    derivation = (attribute as? DerivedAttributeDescription)?.derivationExpressionFormat
     guard let composite = attribute as? CompositeAttributeDescription else { return }
     var parts: [ArchivedProperty] = []
     for element in composite.elements { parts.append(try ArchivedProperty(element)) }
@@ -36,7 +36,7 @@ extension ArchivedProperty.Attribute {
     attribute.allowsExternalBinaryDataStorage = external ?? false
     attribute.preservesValueInHistoryOnDeletion = preserved ?? false
     attribute.allowsCloudEncryption = encrypted ?? false
-    (attribute as? DerivedAttributeDescription)?.derivationExpression = derivation
+    (attribute as? DerivedAttributeDescription)?.derivationExpressionFormat = derivation
     if let composite = attribute as? CompositeAttributeDescription {
       var parts: [AttributeDescription] = []
       for element in elements ?? [] {

@@ -30,6 +30,7 @@ struct ArchivedProperty: Codable {
     var entity: String
     var predicate: String?
     var requestAttributes: [String: String]?
+    var sort: [ArchivedSort]?
   }
 
   var kind: Kind
@@ -41,6 +42,8 @@ struct ArchivedProperty: Codable {
   var hashModifier: String?
   var renaming: String?
   var fileAttributes: [String: String]?
+  var predicates: [String]?
+  var warnings: [ArchivedWarning]?
   var attribute: Attribute?
   var relationship: Relationship?
   var fetch: Fetch?
@@ -54,6 +57,11 @@ struct ArchivedProperty: Codable {
     hashModifier = property.versionHashModifier
     renaming = property.declaredRenamingIdentifier
     fileAttributes = ArchivedModel.present(property.fileAttributes)
+    let attribute = property as? AttributeDescription
+    predicates = ArchivedModel.present(
+      (attribute?.ownPredicates ?? property.validationPredicates).map(\.description))
+    warnings = ArchivedModel.present(
+      (attribute?.ownWarnings ?? property.validationWarnings).map(ArchivedWarning.init))
     switch property {
     case let attribute as AttributeDescription:
       kind =
@@ -74,7 +82,8 @@ struct ArchivedProperty: Codable {
       let fetched = property as? FetchedPropertyDescription
       fetch = Fetch(
         entity: fetched?.fetchEntityName ?? "", predicate: fetched?.fetchPredicate,
-        requestAttributes: ArchivedModel.present(fetched?.requestAttributes ?? [:]))
+        requestAttributes: ArchivedModel.present(fetched?.requestAttributes ?? [:]),
+        sort: ArchivedModel.present((fetched?.fetchSort ?? []).map(ArchivedSort.init)))
     }
   }
 
@@ -95,6 +104,7 @@ struct ArchivedProperty: Codable {
       fetched.fetchEntityName = fetch.entity
       fetched.fetchPredicate = fetch.predicate
       fetched.requestAttributes = fetch.requestAttributes ?? [:]
+      fetched.fetchSort = fetch.sort?.map(\.sort) ?? []
       property = fetched
     default:
       throw ModelError(
@@ -109,6 +119,50 @@ struct ArchivedProperty: Codable {
     property.versionHashModifier = hashModifier
     property.renamingIdentifier = renaming
     property.fileAttributes = fileAttributes ?? [:]
+    try addPredicates(to: property, "\(owner).\(name)")
     return property
+  }
+
+  private func addPredicates(
+    to property: PropertyDescription, _ label: String
+  ) throws(ModelError) {
+    guard let predicates else { return }
+    var parsed: [FetchPredicate] = []
+    for format in predicates {
+      do throws(FetchError) {
+        parsed.append(try FetchPredicate(format: format))
+      } catch {
+        throw ModelError(
+          .malformed, element: label, "a validation predicate cannot be read: \(error)",
+          suggestion: "Open the store with a model file.")
+      }
+    }
+    property.addValidationPredicates(parsed, warnings?.map(\.warning) ?? [])
+  }
+
+  /// Without what only a model file means.
+  var withoutFileAttributes: ArchivedProperty {
+    var property = self
+    property.fileAttributes = nil
+    property.attribute?.elements = attribute?.elements?.map(\.withoutFileAttributes)
+    property.fetch?.requestAttributes = nil
+    return property
+  }
+}
+
+/// A validation warning as ``ModelArchive`` keeps it.
+struct ArchivedWarning: Codable {
+  var text: String?
+  var code: Int?
+
+  init(_ warning: ValidationWarning) {
+    switch warning {
+    case .message(let message): text = message
+    case .code(let number): code = number
+    }
+  }
+
+  var warning: ValidationWarning {
+    text.map { .message($0) } ?? .code(code ?? ValidationError.managedObjectValidation)
   }
 }

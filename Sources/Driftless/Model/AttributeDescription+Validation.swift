@@ -17,7 +17,28 @@ extension AttributeDescription {
     case .date: try validate(value, ValidationError.dateTooSoon, ValidationError.dateTooLate)
     case .integer, .double, .decimal:
       try validate(value, ValidationError.numberTooSmall, ValidationError.numberTooLarge)
-    case .null, .bool, .data, .uuid, .uri, .reference: return
+    case .null, .bool, .data, .uuid, .uri, .reference: break
+    }
+    try validatePredicates(value)
+  }
+
+  private func validatePredicates(_ value: PropertyValue) throws(ValidationError) {
+    for (index, predicate) in ownPredicates.enumerated() {
+      let ofValue = predicate.mapExpressions { expression in
+        switch expression {
+        case .keyPath([]): FetchExpression.constant(value)
+        case .keyPath(["length"]) where type == .string:
+          FetchExpression.function(.length, [.constant(value)])
+        default: expression
+        }
+      }
+      let holds: Bool
+      do throws(FetchError) {
+        holds = try ofValue.evaluate(NoProperties())
+      } catch {
+        throw failure(ValidationError.managedObjectValidation, "\(error)")
+      }
+      guard holds else { throw ValidationError(self, ownWarnings, at: index, predicate) }
     }
   }
 
@@ -59,9 +80,14 @@ extension AttributeDescription {
   }
 
   private func failure(_ code: Int, _ message: String) -> ValidationError {
-    ValidationError(
-      code: code, entityName: declaringEntity?.name ?? "", propertyName: path, message: message)
+    ValidationError(code: code, property: self, message: message)
   }
+}
+
+/// What a predicate on a value reads: nothing but the value, which stands in the predicate.
+private struct NoProperties: PropertySource {
+  var predicateObjectKey: ObjectKey? { nil }
+  func predicateValue(forKey key: String) -> PredicateValue? { nil }
 }
 
 extension PropertyValue {

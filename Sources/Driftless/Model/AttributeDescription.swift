@@ -41,6 +41,11 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
     if let conflictPolicy { self.conflictPolicy = conflictPolicy }
   }
 
+  /// The type under the name that Core Data first gave it.
+  public var attributeType: AttributeType {
+    get { type }
+    set { type = newValue }
+  }
   /// What values the attribute holds. Undefined is for transient attributes only.
   public var type: AttributeType {
     get { values.type }
@@ -56,9 +61,18 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
     get { values.valueTransformerName }
     set { edit { $0.valueTransformerName = newValue } }
   }
-  /// The class of a transformable attribute's values, or the name of a composite type.
+  /// The transformer that is registered by that name; nil for none. Values are then the bytes.
+  public var valueTransformer: ValueTransformer? {
+    values.valueTransformerName.flatMap {
+      ValueTransformer.valueTransformer(forName: ValueTransformer.Name($0))
+    }
+  }
+  /// The class of the values, by Core Data's name for it: `NSNumber`, `NSString`, `NSDate` …
+  ///
+  /// It follows from the type where none is set; nil for a transformable attribute without one. A
+  /// composite attribute has the name of its composite type.
   public var attributeValueClassName: String? {
-    get { values.attributeValueClassName }
+    get { values.attributeValueClassName ?? type.valueClassName }
     set { edit { $0.attributeValueClassName = newValue } }
   }
   /// Whether large values may be kept in files beside the store.
@@ -94,6 +108,58 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
     set { edit { $0.regularExpression = newValue } }
   }
 
+  /// The conditions, those of `minimum`, `maximum` and `regularExpression` first.
+  public override var validationPredicates: [FetchPredicate] {
+    bounds.map(\.predicate) + super.validationPredicates
+  }
+  /// For each validation predicate what to say of a value that does not satisfy it. A bound has the
+  /// error code that Core Data gives it.
+  public override var validationWarnings: [ValidationWarning] {
+    bounds.map { .code($0.code) } + super.validationWarnings
+  }
+
+  /// Replaces the conditions, bounds and pattern too.
+  ///
+  /// A condition that is a bound or a pattern, with the error code of one, becomes `minimum`,
+  /// `maximum` or `regularExpression`; so the attribute's type comes first.
+  public override func setValidationPredicates(
+    _ predicates: [FetchPredicate]?, withValidationWarnings warnings: [ValidationWarning]?
+  ) {
+    guard mayChange() else { return }
+    (minimum, maximum, regularExpression) = (nil, nil, nil)
+    let predicates = predicates ?? []
+    let warnings = warnings ?? []
+    guard predicates.count == warnings.count else {
+      return super.setValidationPredicates(predicates, withValidationWarnings: warnings)
+    }
+    var others: [(FetchPredicate, ValidationWarning)] = []
+    for (predicate, warning) in zip(predicates, warnings) {
+      guard let bound = AttributeBound(predicate, warning, of: type), take(bound) else {
+        others.append((predicate, warning))
+        continue
+      }
+    }
+    super.setValidationPredicates(others.map(\.0), withValidationWarnings: others.map(\.1))
+  }
+
+  private var bounds: [AttributeBound] {
+    [
+      minimum.map { .minimum($0, type) }, maximum.map { .maximum($0, type) },
+      regularExpression.map { .pattern($0) },
+    ].compactMap { $0 }
+  }
+
+  /// False when there is such a bound already.
+  private func take(_ bound: AttributeBound) -> Bool {
+    switch bound {
+    case .minimum(let value, _) where minimum == nil: minimum = value
+    case .maximum(let value, _) where maximum == nil: maximum = value
+    case .pattern(let pattern) where regularExpression == nil: regularExpression = pattern
+    default: return false
+    }
+    return true
+  }
+
   /// Whether the attribute, or a composite one around it, is optional.
   var mayBeMissing: Bool { isOptional || (composite?.mayBeMissing ?? false) }
   /// Whether the attribute, or a composite one around it, is transient.
@@ -102,6 +168,11 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
   var path: String { composite.map { "\($0.path).\(name)" } ?? name }
   override var label: String { "\(declaringEntity?.name ?? "").\(path)" }
   var declaringEntity: EntityDescription? { composite?.declaringEntity ?? entity }
+  override var owningModel: ManagedObjectModel? { declaringEntity?.managedObjectModel }
+  var declaredValueClassName: String? { values.attributeValueClassName }
+  /// Conditions beside the bounds and the pattern.
+  var ownPredicates: [FetchPredicate] { super.validationPredicates }
+  var ownWarnings: [ValidationWarning] { super.validationWarnings }
 
   private func edit(_ change: (inout Values) -> Void) {
     if mayChange() { change(&values) }

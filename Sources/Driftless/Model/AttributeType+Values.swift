@@ -10,6 +10,20 @@ extension AttributeType {
     }
   }
 
+  /// Core Data's class for values of the type; nil where there is none of its own.
+  var valueClassName: String? {
+    switch self {
+    case .integer16, .integer32, .integer64, .double, .float, .boolean: "NSNumber"
+    case .decimal: "NSDecimalNumber"
+    case .string: "NSString"
+    case .date: "NSDate"
+    case .binaryData: "NSData"
+    case .uuid: "NSUUID"
+    case .uri: "NSURL"
+    case .undefined, .transformable, .objectID, .composite: nil
+    }
+  }
+
   /// Whether a value is of this type.
   package func accepts(_ value: PropertyValue) -> Bool {
     switch (self, value) {

@@ -25,3 +25,8 @@ public enum DeleteRule: Int, Sendable, Codable {
   case cascade = 2
   case deny = 3
 }
+
+extension AttributeDescription {
+  /// The type under the name that Core Data gave it in 2021.
+  public typealias AttributeType = Driftless.AttributeType
+}

@@ -23,7 +23,7 @@ struct AttributeValidation {
     default: break
     }
     if let derived = attribute as? DerivedAttributeDescription,
-      derived.derivationExpression?.isEmpty ?? true
+      derived.derivationExpressionFormat?.isEmpty ?? true
     {
       throw ModelError(
         .invalidValue, element: element, "the attribute is derived but says not how",

@@ -1,6 +1,9 @@
+public import Foundation
+
 /// A kind of object: its name, its class, its properties.
 ///
-/// An entity may be changed until its model is frozen; later changes do nothing but log an error.
+/// An entity may be changed until its model is frozen; what happens then is told at
+/// ``ManagedObjectModel``.
 ///
 /// ```swift
 /// let book = EntityDescription("Book")
@@ -25,7 +28,7 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
     var userInfo: [String: String] = [:]
     var versionHashModifier: String?
     var renamingIdentifier: String?
-    var coreSpotlightDisplayNameExpression: String?
+    var coreSpotlightDisplayNameFormat: String?
     var fileAttributes: [String: String] = [:]
   }
 
@@ -67,17 +70,23 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
     get { values.isAbstract }
     set { edit { $0.isAbstract = newValue } }
   }
-  /// The entity's own properties, without inherited ones.
+  /// All properties: inherited ones first, and then the entity's own.
+  ///
+  /// The setter takes the entity's own; what it inherits stays where it is declared, so that
+  /// `entity.properties.append(…)` adds to the entity. A property belongs to one entity only.
   public var properties: [PropertyDescription] {
-    get { values.properties }
+    get { (superentity?.properties ?? []) + values.properties }
     set {
       edit { values in
+        let inherited = Set((superentity?.properties ?? []).map { ObjectIdentifier($0) })
         for property in values.properties { property.leave(self) }
-        values.properties = newValue
-        for property in newValue { property.join(self) }
+        values.properties = newValue.filter { !inherited.contains(ObjectIdentifier($0)) }
+        for property in values.properties { property.join(self) }
       }
     }
   }
+  /// The properties that the entity declares itself, without inherited ones.
+  public var ownProperties: [PropertyDescription] { values.properties }
   /// The entities that inherit from this one directly. All of them must be in the model too.
   public var subentities: [EntityDescription] {
     get { values.subentities }
@@ -111,7 +120,13 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
   /// Indexes that make fetches faster. They are not part of the version hash.
   public var indexes: [FetchIndexDescription] {
     get { values.indexes }
-    set { edit { $0.indexes = newValue } }
+    set {
+      edit { values in
+        for index in values.indexes { index.leave(self) }
+        values.indexes = newValue
+        for index in newValue { index.join(self) }
+      }
+    }
   }
   /// What an app notes about the entity. Policies ride in it.
   public var userInfo: [String: String] {
@@ -128,22 +143,28 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
     get { values.renamingIdentifier ?? values.name }
     set { edit { $0.renamingIdentifier = newValue } }
   }
-  /// Kept for model files; nothing here reads it.
-  public var coreSpotlightDisplayNameExpression: String? {
-    get { values.coreSpotlightDisplayNameExpression }
-    set { edit { $0.coreSpotlightDisplayNameExpression = newValue } }
+  /// What a search index shows of an object. Kept for model files; nothing here reads it.
+  ///
+  /// Nil for a text that is no expression: ``coreSpotlightDisplayNameFormat`` has the text.
+  public var coreSpotlightDisplayNameExpression: FetchExpression? {
+    get { coreSpotlightDisplayNameFormat.flatMap { try? FetchExpression(format: $0) } }
+    set { coreSpotlightDisplayNameFormat = newValue?.description }
+  }
+  /// ``coreSpotlightDisplayNameExpression`` as a format string.
+  public var coreSpotlightDisplayNameFormat: String? {
+    get { values.coreSpotlightDisplayNameFormat }
+    set { edit { $0.coreSpotlightDisplayNameFormat = newValue } }
   }
 
-  /// 32 bytes over what a store depends on; nil before the model is frozen.
-  public var versionHash: [UInt8]? {
-    managedObjectModel?.entityVersionHashesByName[name].map { Array($0) }
-  }
+  /// 32 bytes over what a store depends on; empty for an entity without a model, or with a wrong
+  /// one.
+  public var versionHash: Data { managedObjectModel?.entityVersionHashesByName[name] ?? Data() }
 
   /// All properties by name, inherited ones too.
   public var propertiesByName: [String: PropertyDescription] {
     if let frozen { return frozen.properties }
     var all = superentity?.propertiesByName ?? [:]
-    for property in properties { all[property.name] = property }
+    for property in ownProperties { all[property.name] = property }
     return all
   }
 
@@ -170,7 +191,7 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
   }
 
   private func edit(_ change: (inout Values) -> Void) {
-    guard !isFrozen else { return FrozenModel.report(name) }
+    guard !isFrozen else { return FrozenModel.report(name, managedObjectModel) }
     // A copy, so that the change may look at the entity.
     var changed = values
     change(&changed)
@@ -198,7 +219,8 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
   func freezeHierarchy(inherited: [PropertySlot] = []) {
     let layout = EntityLayout.make(for: self, inherited: inherited)
     let all = propertiesByName
-    for property in properties { property.freeze() }
+    for property in ownProperties { property.freeze() }
+    for index in indexes { index.freeze() }
     frozen = Frozen(
       layout: layout, properties: all,
       attributes: all.compactMapValues { $0 as? AttributeDescription },

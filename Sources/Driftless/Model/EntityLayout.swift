@@ -56,7 +56,7 @@ package final class EntityLayout: @unchecked Sendable {  // immutable, and its e
       }
       for element in composite.elements { add(element, prefix: name + ".") }
     }
-    let own = entity.properties.sorted { $0.name < $1.name }
+    let own = entity.ownProperties.sorted { $0.name < $1.name }
     for case let attribute as AttributeDescription in own { add(attribute, prefix: "") }
     for case let relationship as RelationshipDescription in own {
       let isToMany = relationship.isToMany

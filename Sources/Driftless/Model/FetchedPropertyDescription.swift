@@ -1,9 +1,28 @@
-/// A property whose value is the result of a fetch.
+/// A property whose value is the result of a fetch: objects of any entity, which are never set.
+///
+/// In its predicate `$FETCH_SOURCE` is the object itself and `$FETCHED_PROPERTY` this description.
 public final class FetchedPropertyDescription: PropertyDescription,
   @unchecked Sendable  // as its superclass
 {
-  private var values = (entity: "", predicate: String?.none, requestAttributes: [String: String]())
+  private var values = (
+    entity: "", predicate: String?.none, requestAttributes: [String: String](),
+    sort: [FetchSort]()
+  )
 
+  /// What is fetched; nil while no entity is named, and for a predicate that does not parse.
+  public var fetchRequest: FetchRequest<ManagedObject>? {
+    get { fetchEntityName.isEmpty ? nil : try? template.fetchRequest() }
+    set {
+      guard let newValue else {
+        (fetchEntityName, fetchPredicate) = ("", nil)
+        (requestAttributes, fetchSort) = ([:], [])
+        return
+      }
+      let template = FetchRequestTemplate(name: "", request: newValue)
+      (fetchEntityName, fetchPredicate) = (template.entityName, template.predicate)
+      (requestAttributes, fetchSort) = (template.options, template.sort)
+    }
+  }
   /// The name of the entity whose objects are fetched.
   public var fetchEntityName: String {
     get { values.entity }
@@ -18,5 +37,16 @@ public final class FetchedPropertyDescription: PropertyDescription,
   var requestAttributes: [String: String] {
     get { values.requestAttributes }
     set { if mayChange() { values.requestAttributes = newValue } }
+  }
+  /// The order of the objects. A model file cannot say it.
+  public var fetchSort: [FetchSort] {
+    get { values.sort }
+    set { if mayChange() { values.sort = newValue } }
+  }
+
+  private var template: FetchRequestTemplate {
+    FetchRequestTemplate(
+      name: name, entityName: fetchEntityName, predicate: fetchPredicate,
+      options: requestAttributes, sort: fetchSort)
   }
 }

@@ -13,22 +13,23 @@ extension ManagedObjectModel {
   ///
   /// An entity that two models describe alike comes once. Relationships find their destinations by
   /// name.
+  /// - Parameter models: none give a model without entities.
   /// - Throws: ``ModelError`` when two models describe an entity, or a fetch request template,
   ///   differently.
   public convenience init(byMerging models: [ManagedObjectModel]) throws(ModelError) {
     self.init()
-    var archives: [String: Data] = [:]
+    var meanings: [String: Data] = [:]
     var members: [String: [String]] = [:]
     var merged: [EntityDescription] = []
     for original in models {
       let model = try original.copy()
       for entity in model.entities {
-        let archive = try ModelArchive.encode(entity)
-        guard let known = archives.updateValue(archive, forKey: entity.name) else {
+        let meaning = try ModelArchive.meaning(of: entity)
+        guard let known = meanings.updateValue(meaning, forKey: entity.name) else {
           merged.append(entity)
           continue
         }
-        guard known == archive else { throw Self.different("entities", entity.name) }
+        guard known == meaning else { throw Self.different("entities", entity.name) }
       }
       for (name, template) in model.fetchRequestTemplatesByName {
         if let known = fetchRequestTemplatesByName[name], known != template {
@@ -39,8 +40,10 @@ extension ManagedObjectModel {
       for name in model.configurations {
         members[name, default: []] += model.entityNames(ofConfiguration: name)
       }
+      cloudConfigurations.formUnion(model.cloudConfigurations)
       versionIdentifiers.formUnion(model.versionIdentifiers)
       localizationDictionary.merge(model.localizationDictionary) { _, last in last }
+      recordedHashes.merge(model.recordedHashes) { first, _ in first }
       model.entities = []
     }
     entities = merged
@@ -48,6 +51,36 @@ extension ManagedObjectModel {
       var seen: Set<String> = []
       set(configuration: name, entityNames: names.filter { seen.insert($0).inserted })
     }
+  }
+
+  /// Those of several models, as one, that a store with this metadata was written with; nil when
+  /// they do not account for each of the store's entities.
+  ///
+  /// A model takes part when it has entities of the store and each of them with the store's hash;
+  /// of two that describe the same entities the first does. Versions of one model may therefore be
+  /// given together.
+  /// - Throws: ``ModelError`` when models that take part describe a further entity differently.
+  public convenience init?(
+    byMerging models: [ManagedObjectModel], forStoreMetadata metadata: [String: Any]
+  ) throws(ModelError) {
+    let stored = metadata[StoreMetadata.versionHashesKey] as? [String: Data] ?? [:]
+    var missing = Set(stored.keys)
+    var chosen: [ManagedObjectModel] = []
+    // The model that accounts for most entities first: then few are merged, or one.
+    for model in models.sorted(by: { $0.common(stored).count > $1.common(stored).count }) {
+      let common = model.common(stored)
+      guard !common.isDisjoint(with: missing),
+        model.incompatibleEntities(metadata, among: common).allSatisfy({ !common.contains($0) })
+      else { continue }
+      chosen.append(model)
+      missing.subtract(common)
+    }
+    guard !stored.isEmpty, missing.isEmpty else { return nil }
+    try self.init(byMerging: chosen)
+  }
+
+  private func common(_ stored: [String: Data]) -> Set<String> {
+    Set(entities.map(\.name)).intersection(stored.keys)
   }
 
   private static func different(_ kind: String, _ name: String) -> ModelError {

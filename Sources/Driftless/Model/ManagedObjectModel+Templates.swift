@@ -9,6 +9,15 @@ extension ManagedObjectModel {
     fetchRequestTemplatesByName[name] = template
   }
 
+  /// Keeps a fetch request under a name, its `$VARIABLES` in place; nil removes what is there.
+  public func setFetchRequestTemplate<Result>(
+    _ request: FetchRequest<Result>?, forName name: String
+  ) {
+    fetchRequestTemplatesByName[name] = request.map {
+      FetchRequestTemplate(name: name, request: $0)
+    }
+  }
+
   /// A fetch request made from a template, with each `$NAME` in its predicate replaced.
   ///
   /// - Parameter variables: a value for each variable; nil stands for "has no value".
@@ -18,14 +27,8 @@ extension ManagedObjectModel {
     withName name: String, substitutionVariables variables: [String: Any?] = [:]
   ) throws(FetchError) -> FetchRequest<ManagedObject>? {
     guard let template = fetchRequestTemplatesByName[name] else { return nil }
-    var request = FetchRequest<ManagedObject>(entityName: template.entityName)
-    if let format = template.predicate, !format.isEmpty {
-      request.predicate = try FetchPredicate(format: format)
-        .withSubstitutionVariables(variables)
-    }
-    // The editor writes a switch only when it is on, and so says nothing when its default is on.
-    request.limit = template.options["fetchLimit"].flatMap { Int($0) } ?? 0
-    if template.options["resultType"] == "1" { request.resultType = .managedObjectID }
+    var request = try template.fetchRequest()
+    request.predicate = try request.predicate?.withSubstitutionVariables(variables)
     return request
   }
 }

@@ -4,8 +4,14 @@ import Synchronization
 /// A schema: the entities of a store and how they relate.
 ///
 /// A model may be changed until it is frozen, which ``freeze()`` does, and which a coordinator does
-/// with the model that it opens a store with. After that its setters change nothing and log an
-/// error; change a ``copy()`` instead. Only a frozen model may leave the thread that built it.
+/// with the model that it opens a store with. Only a frozen model may leave the thread that built
+/// it.
+///
+/// **A model in use.** After that a setter of the model, or of anything in it, changes nothing:
+/// objects and stores have their shape from it. Where Core Data raises an exception, the change that
+/// came too late is logged and kept as ``refusedChange``, a ``ModelError`` with the code `inUse`
+/// that names the element. Code that cannot know whether a model is in use calls
+/// ``checkEditable()``, which throws that error. To change a model in use, change a ``copy()``.
 ///
 /// ```swift
 /// let model = ManagedObjectModel(entities: [book, author])
@@ -14,6 +20,7 @@ import Synchronization
 public final class ManagedObjectModel: @unchecked Sendable {  // frozen before it is shared
   private var storage = Storage()
   private let freezing = Mutex(false)
+  private let refusal = Mutex<ModelError?>(nil)
 
   private struct Storage {
     var entities: [EntityDescription] = []
@@ -23,7 +30,10 @@ public final class ManagedObjectModel: @unchecked Sendable {  // frozen before i
     var versionIdentifiers: Set<String> = []
     var localizationDictionary: [String: String] = [:]
     var fileAttributes: [String: String] = [:]
-    var hashes: [String: Data] = [:]
+    /// The hashes by our own rule, once frozen.
+    var ownHashes: [String: Data] = [:]
+    var recordedHashes: [String: RecordedHash] = [:]
+    var cloudConfigurations: Set<String> = []
   }
 
   /// A model without entities.
@@ -66,7 +76,9 @@ public final class ManagedObjectModel: @unchecked Sendable {  // frozen before i
     return storage.configurations[name]?.compactMap { byName[$0] }
   }
 
-  /// Defines or replaces a configuration. Subentities are members only when they are listed.
+  /// Defines or replaces a configuration: the entities that one store keeps.
+  ///
+  /// An entity may be a member of several. Subentities are members only when they are listed.
   public func setEntities(_ entities: [EntityDescription], forConfigurationName name: String) {
     set(configuration: name, entityNames: entities.map(\.name))
   }
@@ -89,8 +101,43 @@ public final class ManagedObjectModel: @unchecked Sendable {  // frozen before i
     set { edit { $0.localizationDictionary = newValue } }
   }
 
-  /// For each entity 32 bytes over what a store depends on. Empty before the model is frozen.
-  public var entityVersionHashesByName: [String: Data] { storage.hashes }
+  /// For each entity 32 bytes over what a store depends on. Empty for a model that is wrong.
+  ///
+  /// For an entity of a compiled model, those that Core Data gave it, as long as nothing that they
+  /// depend on is changed; else our own. Of a model that is not frozen they are worked out anew at
+  /// each call.
+  public var entityVersionHashesByName: [String: Data] {
+    guard isFrozen else { return frozenCopy?.entityVersionHashesByName ?? [:] }
+    return storage.ownHashes.reduce(into: [:]) { hashes, entry in
+      hashes[entry.key] = storage.recordedHashes[entry.key]?.hash(for: entry.value) ?? entry.value
+    }
+  }
+
+  /// The hashes by our own rule, whatever a compiled model brought along.
+  package var ownVersionHashesByName: [String: Data] {
+    isFrozen ? storage.ownHashes : frozenCopy?.storage.ownHashes ?? [:]
+  }
+
+  /// What Core Data's compiler wrote beside the model, by entity.
+  var recordedHashes: [String: RecordedHash] {
+    get { storage.recordedHashes }
+    set { edit { $0.recordedHashes = newValue } }
+  }
+
+  /// Whether every entity has the hash that Core Data gave it.
+  package var hasRecordedHashes: Bool {
+    !entities.isEmpty
+      && entities.allSatisfy { entity in
+        guard let own = storage.ownHashes[entity.name] else { return false }
+        return storage.recordedHashes[entity.name]?.hash(for: own) != nil
+      }
+  }
+
+  /// The configurations that a model file marks for a cloud store.
+  var cloudConfigurations: Set<String> {
+    get { storage.cloudConfigurations }
+    set { edit { $0.cloudConfigurations = newValue } }
+  }
 
   /// Attributes of the model file's root that mean nothing here, kept for writing it back.
   var fileAttributes: [String: String] {
@@ -105,9 +152,26 @@ public final class ManagedObjectModel: @unchecked Sendable {  // frozen before i
   }
 
   private func edit(_ change: (inout Storage) -> Void) {
-    guard !isFrozen else { return FrozenModel.report("The model") }
+    guard !isFrozen else { return FrozenModel.report("the model", self) }
     change(&storage)
   }
+
+  private var frozenCopy: ManagedObjectModel? {
+    guard let copy = try? copy() else { return nil }
+    return (try? copy.freeze()) == nil ? nil : copy
+  }
+
+  // MARK: Use
+
+  /// The newest change that came when the model was in use, and was not made; nil for none.
+  public var refusedChange: ModelError? { refusal.withLock { $0 } }
+
+  /// - Throws: ``ModelError`` with the code `inUse` when the model can no longer be changed.
+  public func checkEditable() throws(ModelError) {
+    if isFrozen { throw FrozenModel.refusal("the model") }
+  }
+
+  func refuse(_ error: ModelError) { refusal.withLock { $0 = error } }
 
   /// Checks the model, works out what its objects look like, and makes it immutable.
   ///
@@ -122,7 +186,7 @@ public final class ManagedObjectModel: @unchecked Sendable {  // frozen before i
           root.freezeHierarchy()
         }
         storage.entitiesByName = byName
-        storage.hashes = VersionHash.hashes(of: storage.entities)
+        storage.ownHashes = VersionHash.hashes(of: storage.entities)
         isFrozen = true
         return .success(())
       } catch {

@@ -16,6 +16,10 @@ package enum ModelArchive {
 
   /// - Throws: ``ModelError`` for a default value that is a reference.
   package static func encode(_ model: ManagedObjectModel) throws(ModelError) -> Data {
+    try json(archive(of: model))
+  }
+
+  private static func archive(of model: ManagedObjectModel) throws(ModelError) -> ArchivedModel {
     var archive = ArchivedModel(format: format)
     archive.entities = []
     for entity in model.entities.sorted(by: { $0.name < $1.name }) {
@@ -31,7 +35,10 @@ package enum ModelArchive {
     archive.versionIdentifiers = ArchivedModel.present(model.versionIdentifiers.sorted())
     archive.localization = ArchivedModel.present(model.localizationDictionary)
     archive.fileAttributes = ArchivedModel.present(model.fileAttributes)
-    return try json(archive)
+    archive.cloud = ArchivedModel.present(model.cloudConfigurations.sorted())
+    archive.hashes = ArchivedModel.present(
+      model.recordedHashes.mapValues { [$0.own, $0.recorded] })
+    return archive
   }
 
   /// Reads a model and freezes it.
@@ -73,12 +80,26 @@ package enum ModelArchive {
     model.versionIdentifiers = Set(archive.versionIdentifiers ?? [])
     model.localizationDictionary = archive.localization ?? [:]
     model.fileAttributes = archive.fileAttributes ?? [:]
+    model.cloudConfigurations = Set(archive.cloud ?? [])
+    model.recordedHashes = (archive.hashes ?? [:]).compactMapValues { pair in
+      pair.count == 2 ? RecordedHash(own: pair[0], recorded: pair[1]) : nil
+    }
     return model
   }
 
-  /// One entity: two that are described alike give equal bytes.
-  static func encode(_ entity: EntityDescription) throws(ModelError) -> Data {
-    try json(ArchivedEntity(entity))
+  /// What a model says, whatever file it came from: two that say the same give equal bytes.
+  static func meaning(of model: ManagedObjectModel) throws(ModelError) -> Data {
+    var archive = try archive(of: model)
+    archive.fileAttributes = nil
+    archive.hashes = nil
+    archive.configurations = archive.configurations?.mapValues { $0.sorted() }
+    archive.entities = archive.entities.map(\.withoutFileAttributes)
+    return try json(archive)
+  }
+
+  /// What an entity says, whatever file it came from.
+  static func meaning(of entity: EntityDescription) throws(ModelError) -> Data {
+    try json(ArchivedEntity(entity).withoutFileAttributes)
   }
 
   private static func json(_ value: some Encodable) throws(ModelError) -> Data {

@@ -17,12 +17,18 @@ extension ModelDocument {
       element.name = "relationship"
       write(relationship, into: element)
     case let fetched as FetchedPropertyDescription:
+      guard fetched.fetchSort.isEmpty else { throw unspeakable("a sort", of: property.label) }
       let request = ModelElement("fetchRequest", fetched.requestAttributes)
       request.attributes["name"] = "fetchedPropertyFetchRequest"
       request.attributes["entity"] = fetched.fetchEntityName
       request.attributes["predicateString"] = fetched.fetchPredicate
       element.children.append(request)
     default: break
+    }
+    let predicates =
+      (property as? AttributeDescription)?.ownPredicates ?? property.validationPredicates
+    guard predicates.isEmpty else {
+      throw unspeakable("validation predicates", of: property.label)
     }
     appendUserInfo(property.userInfo, to: element)
     return element
@@ -44,8 +50,17 @@ extension ModelDocument {
     element.attributes["regularExpressionString"] = attribute.regularExpression
     let isDate = attribute.type == .date
     func value(_ name: String, _ value: PropertyValue?) throws(ModelError) {
-      guard let value, !value.isNull else { return }
+      let key = "\(name)\(isDate ? "DateTimeInterval" : "ValueString")"
       let type = attribute.type == .string && name != "default" ? .integer64 : attribute.type
+      // What the file said stays as it was spelled, while it means the same.
+      if let text = element.attributes[key],
+        (PropertyValue(modelText: text, type: type) ?? .null) == value ?? .null
+      {
+        return
+      }
+      element.attributes[key] = nil
+      element.attributes["\(name)ValueString"] = nil
+      guard let value, !value.isNull else { return }
       // What cannot be read back the same is not written.
       guard let text = value.modelText,
         let again = PropertyValue(modelText: text, type: type),
@@ -56,7 +71,7 @@ extension ModelDocument {
           "a model file cannot hold its \(name) value",
           suggestion: "Give the attribute a type that the value is of.")
       }
-      element.attributes["\(name)\(isDate ? "DateTimeInterval" : "ValueString")"] = text
+      element.attributes[key] = text
     }
     try value("default", attribute.defaultValue)
     try value("min", attribute.minimum)
@@ -66,12 +81,12 @@ extension ModelDocument {
       for part in composite.elements { elements.append(try self.element(of: part, &composites)) }
       element.attributes["composite"] = composites.name(
         composite.attributeValueClassName ?? composite.name, elements)
-    } else {
-      element.attributes["customClassName"] = attribute.attributeValueClassName
+    } else if let name = attribute.declaredValueClassName {
+      element.attributes["customClassName"] = name
     }
     if let derived = attribute as? DerivedAttributeDescription {
       element.attributes["derived"] = "YES"
-      element.attributes["derivationExpression"] = derived.derivationExpression
+      element.attributes["derivationExpression"] = derived.derivationExpressionFormat
     }
   }
 

@@ -7,8 +7,9 @@ public import Foundation
 public enum ModelDocument {
   /// The XML of a model.
   ///
-  /// - Throws: ``ModelError`` for what the format cannot hold: control characters, or a default
-  ///   value of an attribute without a type.
+  /// - Throws: ``ModelError`` for what the format cannot hold: control characters, a default value
+  ///   of an attribute without a type, validation predicates that are no bounds, the sort of a
+  ///   fetch request.
   public static func xml(of model: ManagedObjectModel) throws(ModelError) -> Data {
     let root = ModelElement("model", model.fileAttributes)
     root.attributes["type"] = "com.apple.IDECoreDataModeler.DataModel"
@@ -21,6 +22,7 @@ public enum ModelDocument {
     }
     root.children += composites.elements
     for (_, template) in model.fetchRequestTemplatesByName.sorted(by: { $0.key < $1.key }) {
+      guard template.sort.isEmpty else { throw unspeakable("a sort", of: template.name) }
       var attributes = template.options
       attributes["name"] = template.name
       attributes["entity"] = template.entityName
@@ -29,6 +31,9 @@ public enum ModelDocument {
     }
     for name in model.configurations {
       let configuration = ModelElement("configuration", ["name": name])
+      if model.cloudConfigurations.contains(name) {
+        configuration.attributes["usedWithCloudKit"] = "YES"
+      }
       configuration.children = model.entityNames(ofConfiguration: name)
         .map { ModelElement("memberEntity", ["name": $0]) }
       root.children.append(configuration)
@@ -50,11 +55,12 @@ public enum ModelDocument {
     element.attributes["versionHashModifier"] = entity.versionHashModifier
     element.attributes["elementID"] = entity.declaredRenamingIdentifier
     element.attributes["coreSpotlightDisplayNameExpression"] =
-      entity.coreSpotlightDisplayNameExpression
-    for property in entity.properties.sorted(by: { $0.name < $1.name }) {
+      entity.coreSpotlightDisplayNameFormat
+    for property in entity.ownProperties.sorted(by: { $0.name < $1.name }) {
       element.children.append(try self.element(of: property, &composites))
     }
-    element.children += entity.indexes.map(self.element(of:))
+    let compound = entity.indexes.filter(\.isCompoundIndex)
+    element.children += entity.indexes.filter { !$0.isCompoundIndex }.map(self.element(of:))
     if !entity.uniquenessConstraints.isEmpty {
       let child = ModelElement("uniquenessConstraints")
       child.children = entity.uniquenessConstraints.map { names in
@@ -64,18 +70,29 @@ public enum ModelDocument {
       }
       element.children.append(child)
     }
+    if !compound.isEmpty {
+      let child = ModelElement("compoundIndexes")
+      child.children = compound.map(self.compoundElement(of:))
+      element.children.append(child)
+    }
     appendUserInfo(entity.userInfo, to: element)
+    return element
+  }
+
+  private static func compoundElement(of index: FetchIndexDescription) -> ModelElement {
+    let element = ModelElement("compoundIndex")
+    element.children = index.elements.map { ModelElement("index", ["value": $0.propertyName]) }
     return element
   }
 
   private static func element(of index: FetchIndexDescription) -> ModelElement {
     let element = ModelElement("fetchIndex", ["name": index.name])
-    element.attributes["partialIndexPredicate"] = index.partialIndexPredicate
+    element.attributes["partialIndexPredicate"] = index.partialIndexPredicateFormat
     element.children = index.elements.map { part in
       let child = ModelElement("fetchIndexElement", part.fileAttributes)
       child.attributes["type"] = part.collationType == .rTree ? "RTree" : "Binary"
       child.attributes["order"] = part.isAscending ? "ascending" : "descending"
-      if let expression = part.expression {
+      if let expression = part.expressionFormat {
         child.attributes["expression"] = expression
       } else {
         child.attributes["property"] = part.propertyName
@@ -85,11 +102,30 @@ public enum ModelDocument {
     return element
   }
 
+  static func unspeakable(_ thing: String, of element: String) -> ModelError {
+    ModelError(
+      .invalidValue, element: element, "a model file has no place for \(thing)",
+      suggestion: "Set it in code, or keep the model in a store.")
+  }
+
   static func appendUserInfo(_ info: [String: String], to element: ModelElement) {
     guard !info.isEmpty else { return }
     let child = ModelElement("userInfo")
     child.children = info.sorted { $0.key < $1.key }
       .map { ModelElement("entry", ["key": $0.key, "value": $0.value]) }
     element.children.append(child)
+  }
+}
+
+extension FetchIndexDescription {
+  /// Whether a file of before Xcode 8 declared the index, or could have.
+  fileprivate var isCompoundIndex: Bool {
+    name.hasPrefix(ModelVocabulary.compoundIndex)
+      && Int(name.dropFirst(ModelVocabulary.compoundIndex.count)) != nil
+      && partialIndexPredicateFormat == nil
+      && elements.allSatisfy {
+        $0.expressionFormat == nil && $0.collationType == .binary && $0.isAscending
+          && $0.fileAttributes.isEmpty
+      }
   }
 }

@@ -21,6 +21,10 @@ public struct ModelError: Error, CustomStringConvertible, Sendable {
     public static let cyclicInheritance = Code("cyclicInheritance")
     public static let sharedElement = Code("sharedElement")
     public static let tooLarge = Code("tooLarge")
+    /// A CloudKit-backed store of Core Data could not keep the element.
+    public static let unsupportedByCloudKit = Code("unsupportedByCloudKit")
+    /// The model is in use, and a change of it came too late.
+    public static let inUse = Code("inUse")
   }
 
   public let code: Code

@@ -1,81 +1,116 @@
 public import Foundation
 
-/// A model on disk: an `.xcdatamodeld` bundle, an `.xcdatamodel` folder, or its `contents`.
-enum ModelFile {
-  /// The file with the XML of the current version.
-  static func contents(of url: URL) throws(ModelError) -> URL {
-    let path = url.path
-    guard FileManager.default.fileExists(atPath: path) else {
-      throw ModelError(
-        .unreadable, element: path, "there is no such file or folder",
-        suggestion: "Give the path of an .xcdatamodeld or .xcdatamodel.")
-    }
-    switch url.pathExtension {
-    case "xcdatamodeld": return try contents(of: currentVersion(of: url))
-    case "xcdatamodel":
-      let contents = url.appendingPathComponent("contents")
-      guard FileManager.default.fileExists(atPath: contents.path) else {
-        let old = FileManager.default.fileExists(
-          atPath: url.appendingPathComponent("elements").path)
-        throw ModelError(
-          .unsupportedFormat, element: path,
-          old
-            ? "it is in the binary format of before Xcode 4"
-            : "it has no file named contents",
-          suggestion: "Open it in Xcode and save it in the XML format.")
-      }
-      return contents
-    case "mom", "momd":
-      throw ModelError(
-        .unsupportedFormat, element: path, "compiled models cannot be read",
-        suggestion: "Give the .xcdatamodeld that it was compiled from.")
-    default: return url
-    }
-  }
-
-  private static func currentVersion(of bundle: URL) throws(ModelError) -> URL {
-    let marker = bundle.appendingPathComponent(".xccurrentversion")
-    if let data = try? Data(contentsOf: marker),
-      let plist = try? PropertyListSerialization.propertyList(from: data, format: nil)
-        as? [String: Any],
-      let name = plist["_XCCurrentVersionName"] as? String
-    {
-      return bundle.appendingPathComponent(name)
-    }
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: bundle.path)) ?? []
-    let versions = names.filter { $0.hasSuffix(".xcdatamodel") }.sorted()
-    guard versions.count == 1 else {
-      throw ModelError(
-        .unreadable, element: bundle.path,
-        versions.isEmpty
-          ? "it holds no .xcdatamodel"
-          : "it holds \(versions.count) versions and no .xccurrentversion says which is current",
-        suggestion: "Give the path of one .xcdatamodel in it.")
-    }
-    return bundle.appendingPathComponent(versions[0])
-  }
-}
-
 extension ManagedObjectModel {
-  /// Reads a model from an `.xcdatamodeld` (its current version), an `.xcdatamodel`, or a `contents` file.
+  /// Reads a model from a file or folder: an `.xcdatamodeld` or a compiled `.momd` (the current
+  /// version), an `.xcdatamodel`, a `.mom`, or a `contents` file.
   ///
-  /// - Throws: `ModelError`, which names the file or the element that is wrong.
+  /// All give equal models. One of a `.momd` has the version hashes that Core Data's compiler gave
+  /// its entities. Words in a file `<Name>Model.strings` beside the model are its
+  /// ``localizationDictionary``.
+  /// - Throws: ``ModelError``, which names the file or the element that is wrong.
   public convenience init(contentsOf url: URL) throws(ModelError) {
-    let contents = try ModelFile.contents(of: url)
-    let data: Data
-    do {
-      data = try Data(contentsOf: contents)
-    } catch {
+    let versions = try ManagedObjectModel.versions(at: url)
+    guard let current = versions.first(where: \.isCurrent) else {
       throw ModelError(
-        .unreadable, element: contents.path, "\(error)",
-        suggestion: "Check that the file may be read.")
+        .unreadable, element: url.path,
+        "it holds \(versions.count) versions, and nothing says which is current",
+        suggestion: "Give the path of one of them, such as \(versions[0].url.lastPathComponent).")
     }
-    try self.init(xml: data, path: contents.path)
+    try self.init(current)
+    localizationDictionary = try ModelFile.words(beside: url)
   }
 
   /// Reads a model from the XML of a `contents` file.
   public convenience init(xml data: Data, path: String = "the model") throws(ModelError) {
     self.init()
     try ModelReader(path: path).read(ModelElement.parse(data, from: path), into: self)
+  }
+
+  /// Reads a model from the bytes of a `.mom`.
+  public convenience init(compiled data: Data, path: String = "the model") throws(ModelError) {
+    self.init()
+    try CompiledModelReader(data, path: path).read(into: self)
+  }
+
+  convenience init(_ version: ModelVersion) throws(ModelError) {
+    let file = try ModelFile.contents(of: version.url)
+    let data = try ModelFile.data(of: file)
+    if file.pathExtension == "mom" {
+      try self.init(compiled: data, path: file.path)
+    } else {
+      try self.init(xml: data, path: file.path)
+    }
+    try record(version.entityVersionHashes)
+  }
+
+  /// Takes the hashes that Core Data's compiler wrote, with our own of the same entities.
+  private func record(_ hashes: [String: Data]) throws(ModelError) {
+    guard !hashes.isEmpty else { return }
+    let own = ownVersionHashesByName
+    recordedHashes = hashes.reduce(into: [:]) { recorded, entry in
+      recorded[entry.key] = own[entry.key].map { RecordedHash(own: $0, recorded: entry.value) }
+    }
+  }
+}
+
+/// Where the parts of a model on disk are.
+enum ModelFile {
+  /// Property lists and words are read whole.
+  private static let bytesMax = 64 << 20
+
+  /// The file with the description of one version.
+  static func contents(of url: URL) throws(ModelError) -> URL {
+    guard url.pathExtension == "xcdatamodel" else { return url }
+    let contents = url.appendingPathComponent("contents")
+    guard exists(contents) else {
+      let isOld = exists(url.appendingPathComponent("elements"))
+      throw ModelError(
+        .unsupportedFormat, element: url.path,
+        isOld ? "it is in the binary format of before Xcode 4" : "it has no file named contents",
+        suggestion: "Open it in Xcode and save it in the XML format.")
+    }
+    return contents
+  }
+
+  static func exists(_ url: URL) -> Bool { FileManager.default.fileExists(atPath: url.path) }
+
+  static func data(of file: URL) throws(ModelError) -> Data {
+    do {
+      let size = try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? NSNumber
+      guard size?.intValue ?? 0 <= bytesMax else {
+        throw ModelError(
+          .tooLarge, element: file.path, "no more than \(bytesMax) bytes are read of a model",
+          suggestion: "Check that it is a model.")
+      }
+      return try Data(contentsOf: file)
+    } catch let error as ModelError {
+      throw error
+    } catch {
+      throw ModelError(
+        .unreadable, element: file.path, "\(error)",
+        suggestion: "Check that the file is there and may be read.")
+    }
+  }
+
+  /// A property list with texts as keys; nil where there is no such file.
+  static func propertyList(_ file: URL) throws(ModelError) -> [String: Any]? {
+    guard exists(file) else { return nil }
+    let data = try data(of: file)
+    guard
+      let list = try? PropertyListSerialization.propertyList(from: data, format: nil)
+        as? [String: Any]
+    else {
+      throw ModelError(
+        .malformed, element: file.path, "it is no property list of keys and values",
+        suggestion: "Take it from the bundle as Xcode made it.")
+    }
+    return list
+  }
+
+  /// The localization dictionary of a model, from the file beside it that Core Data reads.
+  static func words(beside url: URL) throws(ModelError) -> [String: String] {
+    let name = url.deletingPathExtension().lastPathComponent
+    let file = url.deletingLastPathComponent().appendingPathComponent("\(name)Model.strings")
+    return try propertyList(file)?.compactMapValues { $0 as? String } ?? [:]
   }
 }

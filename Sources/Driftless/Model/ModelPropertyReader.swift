@@ -18,7 +18,7 @@ struct ModelPropertyReader {
       attribute = try composite(element, name)
     } else if element.flag("derived") {
       let derived = DerivedAttributeDescription()
-      derived.derivationExpression = element.attributes["derivationExpression"]
+      derived.derivationExpressionFormat = element.attributes["derivationExpression"]
       attribute = derived
     } else {
       attribute = AttributeDescription()
@@ -27,9 +27,6 @@ struct ModelPropertyReader {
     attribute.type = type
     attribute.fileAttributes = element.attributes(except: ModelVocabulary.attribute)
     attribute.valueTransformerName = element.attributes["valueTransformerName"]
-    if type != .composite {
-      attribute.attributeValueClassName = element.attributes["customClassName"]
-    }
     attribute.allowsExternalBinaryDataStorage = element.flag("allowsExternalBinaryDataStorage")
     attribute.preservesValueInHistoryOnDeletion = element.flag("preserveAfterDeletion")
     attribute.allowsCloudEncryption = element.flag("allowsCloudEncryption")

@@ -30,6 +30,7 @@ struct ModelReader {
       }
       model.set(
         configuration: name, entityNames: model.entityNames(ofConfiguration: name) + members)
+      if configuration.flag("usedWithCloudKit") { model.cloudConfigurations.insert(name) }
     }
     model.fetchRequestTemplatesByName = try templates(root)
   }
@@ -64,7 +65,7 @@ struct ModelReader {
     entity.isAbstract = element.flag("isAbstract")
     entity.versionHashModifier = element.attributes["versionHashModifier"]
     entity.renamingIdentifier = element.renamingIdentifier
-    entity.coreSpotlightDisplayNameExpression =
+    entity.coreSpotlightDisplayNameFormat =
       element.attributes["coreSpotlightDisplayNameExpression"]
     entity.fileAttributes = element.attributes(except: ModelVocabulary.entity)
     let reader = ModelPropertyReader(owner: entity.name, composites: composites)
@@ -92,22 +93,22 @@ struct ModelReader {
     FetchIndexDescription(
       name: element.attributes["name"] ?? "",
       elements: element.children(named: "fetchIndexElement").map { child in
-        var part = FetchIndexElementDescription(
+        let part = FetchIndexElementDescription(
           propertyName: child.attributes["property"] ?? "",
-          expression: child.attributes["expression"],
+          expressionFormat: child.attributes["expression"],
           collationType: child.attributes["type"]?.lowercased() == "rtree" ? .rTree : .binary,
           isAscending: child.attributes["order"] != "descending")
         part.fileAttributes = child.attributes(except: ModelVocabulary.indexElement)
         return part
       },
-      partialIndexPredicate: element.attributes["partialIndexPredicate"])
+      partialIndexPredicateFormat: element.attributes["partialIndexPredicate"])
   }
 
-  /// The form of before Xcode 8, without names.
+  /// The form of before Xcode 8, without names. By these names it is written back as it was.
   private func compoundIndexes(_ element: ModelElement) -> [FetchIndexDescription] {
     element.children(named: "compoundIndex").enumerated().map { number, compound in
       FetchIndexDescription(
-        name: "compound\(number)",
+        name: "\(ModelVocabulary.compoundIndex)\(number)",
         elements: compound.children(named: "index").compactMap { $0.attributes["value"] }
           .map { FetchIndexElementDescription(propertyName: $0) })
     }

@@ -80,7 +80,7 @@ private struct ClassSource {
   }
 
   private func members(of name: String) -> [Member] {
-    entity.properties.sorted { $0.name < $1.name }.flatMap { property -> [Member] in
+    entity.ownProperties.sorted { $0.name < $1.name }.flatMap { property -> [Member] in
       switch property {
       case let attribute as AttributeDescription: return leaves(of: attribute, in: name)
       case let relationship as RelationshipDescription:

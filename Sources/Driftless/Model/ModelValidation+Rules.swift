@@ -38,7 +38,7 @@ extension ModelValidation {
           .invalidValue, element: element, "the index mixes R-tree and binary elements",
           suggestion: "Make two indexes of it.")
       }
-      for part in index.elements where part.expression == nil {
+      for part in index.elements where part.expressionFormat == nil {
         // The leaf of a composite attribute is named by its path.
         let first = part.propertyName.split(separator: ".").first.map(String.init) ?? ""
         guard entity.propertiesByName[first] != nil else {
@@ -62,7 +62,7 @@ extension ModelValidation {
       throw unknown(template.entityName, namedBy: name, "the fetch request template")
     }
     for entity in entities {
-      for case let property as FetchedPropertyDescription in entity.properties
+      for case let property as FetchedPropertyDescription in entity.ownProperties
       where byName[property.fetchEntityName] == nil {
         throw unknown(property.fetchEntityName, namedBy: property.label, "the fetched property")
       }
@@ -82,7 +82,7 @@ extension ModelValidation {
         suggestion: "Use deleteWins or editWins.")
     }
     try checkPolicy(entity.userInfo, entity.name)
-    for property in entity.properties {
+    for property in entity.ownProperties {
       try checkPolicy(property.userInfo, property.label)
       try checkFit(of: property)
     }

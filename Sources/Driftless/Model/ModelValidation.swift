@@ -16,12 +16,12 @@ struct ModelValidation {
       for entity in root.selfAndDescendants { try checkSize(of: entity) }
     }
     for entity in entities {
-      for case let relationship as RelationshipDescription in entity.properties {
+      for case let relationship as RelationshipDescription in entity.ownProperties {
         try resolve(relationship, of: entity, byName)
       }
     }
     for entity in entities {
-      for case let relationship as RelationshipDescription in entity.properties {
+      for case let relationship as RelationshipDescription in entity.ownProperties {
         try checkInverse(of: relationship, entity)
       }
       try checkConstraints(of: entity)
@@ -105,7 +105,7 @@ struct ModelValidation {
 
   private func checkProperties(of entity: EntityDescription) throws(ModelError) {
     var names = Set(entity.superentity?.propertiesByName.keys.map { $0 } ?? [])
-    for property in entity.properties {
+    for property in entity.ownProperties {
       try ModelName.check(property: property.name, of: entity.name)
       let element = "\(entity.name).\(property.name)"
       guard names.insert(property.name).inserted else {
@@ -118,9 +118,27 @@ struct ModelValidation {
           .sharedElement, element: element, "the property belongs to another entity too",
           suggestion: "Make a description of its own for each entity.")
       }
+      guard !(property is ExpressionDescription) else {
+        throw ModelError(
+          .invalidValue, element: element, "an expression is no property of an entity",
+          suggestion: "Give it to a fetch request, or make a derived attribute.")
+      }
+      try checkWarnings(of: property, element)
       if let attribute = property as? AttributeDescription {
         try AttributeValidation(element: element).check(attribute)
       }
+    }
+  }
+
+  private func checkWarnings(
+    of property: PropertyDescription, _ element: String
+  ) throws(ModelError) {
+    let counts = (property.validationPredicates.count, property.validationWarnings.count)
+    guard counts.0 == counts.1 || counts.1 == 0 else {
+      throw ModelError(
+        .invalidValue, element: element,
+        "it has \(counts.0) validation predicates and \(counts.1) warnings",
+        suggestion: "Give each predicate its warning.")
     }
   }
 
@@ -128,7 +146,7 @@ struct ModelValidation {
     var count = 0
     var current: EntityDescription? = entity
     while let step = current {
-      for property in step.properties {
+      for property in step.ownProperties {
         count += (property as? AttributeDescription).map(AttributeValidation.leafCount(of:)) ?? 1
       }
       current = step.superentity

@@ -14,9 +14,8 @@ enum ModelVocabulary {
 
   static let attribute: Set<String> = property.union([
     "attributeType", "derived", "derivationExpression", "composite", "valueTransformerName",
-    "customClassName", "allowsExternalBinaryDataStorage", "preserveAfterDeletion",
-    "allowsCloudEncryption", "regularExpressionString", "defaultValueString", "minValueString",
-    "maxValueString", "defaultDateTimeInterval", "minDateTimeInterval", "maxDateTimeInterval",
+    "allowsExternalBinaryDataStorage", "preserveAfterDeletion", "allowsCloudEncryption",
+    "regularExpressionString",
   ])
 
   static let relationship: Set<String> = property.union([
@@ -25,6 +24,9 @@ enum ModelVocabulary {
   ])
 
   static let fetchRequest: Set<String> = ["name", "entity", "predicateString"]
+
+  /// What an index of before Xcode 8 is called, with its number behind.
+  static let compoundIndex = "compound"
 
   static let indexElement: Set<String> = ["property", "expression", "type", "order"]
 

@@ -1,9 +1,9 @@
-import Logging
+public import Foundation
 
 /// What attributes and relationships have in common: a property of an entity.
 ///
-/// A description may be changed until its model is frozen; later changes do nothing but log an
-/// error.
+/// A description may be changed until its model is frozen; what happens then is told at
+/// ``ManagedObjectModel``.
 open class PropertyDescription: @unchecked Sendable {  // frozen before it is shared
   private var values = Values()
 
@@ -15,6 +15,8 @@ open class PropertyDescription: @unchecked Sendable {  // frozen before it is sh
     var versionHashModifier: String?
     var renamingIdentifier: String?
     var isIndexed = false
+    var predicates: [FetchPredicate] = []
+    var warnings: [ValidationWarning] = []
     var fileAttributes: [String: String] = [:]
   }
 
@@ -62,6 +64,56 @@ open class PropertyDescription: @unchecked Sendable {  // frozen before it is sh
     set { edit { $0.isIndexed = newValue } }
   }
 
+  /// Whether a search index of the system would take the property in. Kept for model files.
+  public var isIndexedBySpotlight: Bool {
+    get { fileFlag("spotlightIndexingEnabled") }
+    set { setFileFlag("spotlightIndexingEnabled", newValue) }
+  }
+  /// Whether a search index of the system would keep the value. Kept for model files.
+  public var isStoredInExternalRecord: Bool {
+    get { fileFlag("storedInTruthFile") }
+    set { setFileFlag("storedInTruthFile", newValue) }
+  }
+
+  /// What a value must satisfy: conditions on `SELF`, such as `SELF >= 0` or `length < 80`.
+  ///
+  /// A missing value satisfies them all. They are in no version hash.
+  public var validationPredicates: [FetchPredicate] { values.predicates }
+  /// For each validation predicate what to say of a value that does not satisfy it.
+  public var validationWarnings: [ValidationWarning] { values.warnings }
+
+  /// Replaces the conditions that a value must satisfy.
+  ///
+  /// ```swift
+  /// pages.setValidationPredicates(
+  ///   [try FetchPredicate(format: "SELF > 0")], withValidationWarnings: ["A book has pages"])
+  /// ```
+  /// - Parameters:
+  ///   - predicates: nil for none. `SELF` is the value, `length` the length of a text.
+  ///   - warnings: one for each predicate, or none at all; another number is refused when the
+  ///     model is frozen.
+  public func setValidationPredicates(
+    _ predicates: [FetchPredicate]?, withValidationWarnings warnings: [ValidationWarning]?
+  ) {
+    edit {
+      $0.predicates = predicates ?? []
+      $0.warnings = warnings ?? []
+    }
+  }
+
+  /// Takes conditions as they are, beside the bounds that an attribute has.
+  final func addValidationPredicates(
+    _ predicates: [FetchPredicate], _ warnings: [ValidationWarning]
+  ) {
+    edit {
+      $0.predicates = predicates
+      $0.warnings = warnings
+    }
+  }
+
+  /// 32 bytes over what a store depends on of this property alone.
+  public var versionHash: Data { VersionHash.hash(of: self) }
+
   /// The rule of this property for conflicts; nil for the entity's.
   ///
   /// It rides in `userInfo` under ``ConflictPolicy/userInfoKey``.
@@ -79,13 +131,22 @@ open class PropertyDescription: @unchecked Sendable {  // frozen before it is sh
   /// The property as messages name it.
   var label: String { "\(entity?.name ?? "").\(name)" }
 
+  /// The model that the property belongs to.
+  var owningModel: ManagedObjectModel? { entity?.managedObjectModel }
+
+  private func fileFlag(_ name: String) -> Bool { values.fileAttributes[name] == "YES" }
+
+  private func setFileFlag(_ name: String, _ isOn: Bool) {
+    edit { $0.fileAttributes[name] = isOn ? "YES" : nil }
+  }
+
   private func edit(_ change: (inout Values) -> Void) {
     if mayChange() { change(&values) }
   }
 
-  /// Whether a setter may do its work. Logs an error when not.
+  /// Whether a setter may do its work. Reports the change when not.
   final func mayChange() -> Bool {
-    if isFrozen { FrozenModel.report(label) }
+    if isFrozen { FrozenModel.report(label, owningModel) }
     return !isFrozen
   }
 
@@ -99,12 +160,4 @@ open class PropertyDescription: @unchecked Sendable {  // frozen before it is sh
   }
 
   func freeze() { isFrozen = true }
-}
-
-/// What happens to a change of a model in use: nothing, and a line in the log.
-enum FrozenModel {
-  static func report(_ element: String) {
-    Logger(label: "driftless.model").error(
-      "\(element) belongs to a model in use and was not changed; change a copy of the model")
-  }
 }

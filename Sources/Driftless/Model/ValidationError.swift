@@ -1,20 +1,71 @@
-/// A value that a model does not allow: which property of which object, and why. The codes are Core Data's.
+public import Foundation
+
+/// A value that a model does not allow: which property of which object, and why. The codes are Core
+/// Data's.
+///
+/// `localizedDescription` is for the people who use an application: it names things as the model's
+/// localization dictionary does. `description` is for its developers.
 public struct ValidationError: Error, CustomStringConvertible, Sendable {
   /// Core Data's error code, such as 1570 for a missing mandatory value.
   public let code: Int
   public let entityName: String
   public let propertyName: String
   public let message: String
+  /// The validation predicate that the value does not satisfy; nil for another rule.
+  public let predicate: FetchPredicate?
+  /// The message as people read it.
+  private let localizedMessage: String?
 
   public init(code: Int, entityName: String, propertyName: String, message: String) {
     self.code = code
     self.entityName = entityName
     self.propertyName = propertyName
     self.message = message
+    predicate = nil
+    localizedMessage = nil
+  }
+
+  /// A rule of a property, in the words of its model's localization dictionary.
+  package init(code: Int, property: PropertyDescription, message: String) {
+    self.init(code: code, property: property, message: message, text: nil, predicate: nil)
+  }
+
+  /// A validation predicate that does not hold for a value.
+  init(
+    _ property: PropertyDescription, _ warnings: [ValidationWarning], at index: Int,
+    _ predicate: FetchPredicate
+  ) {
+    let message = "the value does not satisfy \(predicate)"
+    switch index < warnings.count ? warnings[index] : .code(Self.managedObjectValidation) {
+    case .code(let code):
+      self.init(code: code, property: property, message: message, text: nil, predicate: predicate)
+    case .message(let text):
+      self.init(
+        code: Self.managedObjectValidation, property: property, message: text, text: text,
+        predicate: predicate)
+    }
+  }
+
+  private init(
+    code: Int, property: PropertyDescription, message: String, text: String?,
+    predicate: FetchPredicate?
+  ) {
+    let words = LocalizedNames(property.owningModel?.localizationDictionary ?? [:])
+    self.code = code
+    self.message = message
+    self.predicate = predicate
+    let attribute = property as? AttributeDescription
+    entityName = attribute?.declaringEntity?.name ?? property.entity?.name ?? ""
+    propertyName = attribute?.path ?? property.name
+    localizedMessage =
+      text.map(words.errorString)
+      ?? words.sentence(
+        of: entityName, propertyName, Self.nonLocalizedString(of: code))
   }
 
   public var description: String { "\(entityName).\(propertyName): \(message) [\(code)]" }
 
+  public static let managedObjectValidation = 1550
   public static let missingMandatoryProperty = 1570
   public static let relationshipLacksMinimumCount = 1580
   public static let relationshipExceedsMaximumCount = 1590
@@ -27,4 +78,29 @@ public struct ValidationError: Error, CustomStringConvertible, Sendable {
   public static let stringTooShort = 1670
   public static let stringPatternMatching = 1680
   public static let invalidType = 1550
+
+  /// What a code says of a property, in English: the text after `ErrorString/` under which a
+  /// localization dictionary has it in another language.
+  public static func nonLocalizedString(of code: Int) -> String {
+    switch code {
+    case missingMandatoryProperty: "is a required value."
+    case relationshipLacksMinimumCount: "holds too few objects."
+    case relationshipExceedsMaximumCount: "holds too many objects."
+    case relationshipDeniedDelete: "still holds objects."
+    case numberTooLarge: "is too large."
+    case numberTooSmall: "is too small."
+    case dateTooLate: "is too late."
+    case dateTooSoon: "is too early."
+    case stringTooLong: "is too long."
+    case stringTooShort: "is too short."
+    default: "is not valid."
+    }
+  }
+}
+
+extension ValidationError: LocalizedError {
+  public var errorDescription: String? {
+    localizedMessage
+      ?? "\(propertyName) \(Self.nonLocalizedString(of: code))"
+  }
 }

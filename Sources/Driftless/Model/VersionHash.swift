@@ -20,6 +20,13 @@ struct VersionHash {
     return hashes
   }
 
+  /// The hash of one property, which is no part of an entity's.
+  static func hash(of property: PropertyDescription) -> Data {
+    var hash = VersionHash()
+    hash.add(property)
+    return Data(SHA256Digest.hash(hash.message))
+  }
+
   /// Parents come first: their hash is part of their children's.
   private static func add(_ entity: EntityDescription, to hashes: inout [String: Data]) {
     var hash = VersionHash()
@@ -28,7 +35,7 @@ struct VersionHash {
     for constraint in entity.uniquenessConstraints.map({ $0.joined(separator: ",") }).sorted() {
       hash.add("unique", constraint)
     }
-    for property in entity.properties.sorted(by: { $0.name < $1.name }) { hash.add(property) }
+    for property in entity.ownProperties.sorted(by: { $0.name < $1.name }) { hash.add(property) }
     hashes[entity.name] = Data(SHA256Digest.hash(hash.message))
     for child in entity.subentities { add(child, to: &hashes) }
   }
@@ -43,7 +50,7 @@ struct VersionHash {
       "\(property.isTransient)")
     switch property {
     case let derived as DerivedAttributeDescription:
-      add("derived", "\(derived.type.rawValue)", derived.derivationExpression ?? "")
+      add("derived", "\(derived.type.rawValue)", derived.derivationExpressionFormat ?? "")
     case let composite as CompositeAttributeDescription:
       add("composite", "\(composite.elements.count)")
       for element in composite.elements { add(element) }

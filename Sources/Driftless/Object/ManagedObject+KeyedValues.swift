@@ -19,13 +19,14 @@ extension ManagedObject {
       guard !leaves.isEmpty else { throw unknownProperty(name) }
       return leaves.compactMapValues { read($0).plain }
     }
-    guard let relation = shape.relations[slot] else { return read(slot).plain }
+    guard let relation = shape.relations[slot] else { return plainValue(of: slot) }
     return relation.isToMany
       ? destinations(slot) : destination(of: relation, as: ManagedObject.self)
   }
 
   /// Sets a property; nil and `NSNull` take the value away.
   ///
+  /// A transformable attribute with a registered ``ValueTransformer`` takes what that transforms.
   /// Attributes take values of their Swift type, numbers of another type that fit exactly, and
   /// ``PropertyValue``; to-one relationships an object; to-many ones an array, a set or a view;
   /// composite attributes a dictionary.
@@ -54,6 +55,8 @@ extension ManagedObject {
     var converted: PropertyValue?
     switch plain {
     case let value as PropertyValue: converted = value
+    case let value where transformer(of: slot) != nil:
+      converted = transformer(of: slot)?.data(of: value).map { .data($0) }
     case let value as any AttributeConvertible: converted = value.propertyValue
     case let value as any BinaryInteger: converted = Int64(exactly: value).map { .integer($0) }
     default: converted = nil
@@ -64,6 +67,22 @@ extension ManagedObject {
     }
     guard let converted, kind.accepts(converted) else { throw typeMismatch(plain, slot) }
     return converted
+  }
+
+  /// The value as its Swift type: of a transformable attribute what its transformer makes of it.
+  private final func plainValue(of slot: Int) -> Any? {
+    let value = read(slot)
+    guard case .data(let data) = value, let transformer = transformer(of: slot) else {
+      return value.plain
+    }
+    return transformer.value(of: data)
+  }
+
+  private final func transformer(of slot: Int) -> ValueTransformer? {
+    guard case .attribute(let attribute, .transformable) = shape.layout.slots[slot].kind else {
+      return nil
+    }
+    return attribute.valueTransformer
   }
 
   /// The slots of a composite attribute by the leaf's name within it.

@@ -92,7 +92,6 @@ extension ManagedObject {
   private final func failure(
     _ relationship: RelationshipDescription, _ code: Int, _ message: String
   ) -> ValidationError {
-    ValidationError(
-      code: code, entityName: entity.name, propertyName: relationship.name, message: message)
+    ValidationError(code: code, property: relationship, message: message)
   }
 }

@@ -66,7 +66,7 @@ extension PropertySlot {
     switch kind {
     case .attribute(let attribute, _):
       (!isOptional && !isTransient) || attribute.minimum != nil || attribute.maximum != nil
-        || attribute.regularExpression != nil
+        || attribute.regularExpression != nil || !attribute.validationPredicates.isEmpty
     case .toOne: !isOptional
     case .toMany(let relationship):
       !isOptional || relationship.minCount > 0 || relationship.maxCount > 0

@@ -197,14 +197,14 @@ enum StoreDefinition {
     var statements: [String] = []
     let declared =
       entity.indexes
-      + entity.properties.filter { $0.isIndexed && $0 is AttributeDescription }.map {
+      + entity.ownProperties.filter { $0.isIndexed && $0 is AttributeDescription }.map {
         FetchIndexDescription(
           name: $0.name, elements: [FetchIndexElementDescription(propertyName: $0.name)])
       }
     // An index by an expression or an R-tree only makes a fetch faster: without it the results are the same.
-    for index in declared where index.partialIndexPredicate == nil {
+    for index in declared where index.partialIndexPredicateFormat == nil {
       let parts = index.elements.map { element -> String? in
-        guard element.expression == nil, element.collationType == .binary else { return nil }
+        guard element.expressionFormat == nil, element.collationType == .binary else { return nil }
         return column(element.propertyName).map {
           "\"\($0)\" COLLATE BINARY \(element.isAscending ? "ASC" : "DESC")"
         }

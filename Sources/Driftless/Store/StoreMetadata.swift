@@ -6,7 +6,10 @@ public struct StoreMetadata: @unchecked Sendable {
   public static let typeKey = "NSStoreType"
   public static let versionHashesKey = "NSStoreModelVersionHashes"
   public static let versionIdentifiersKey = "NSStoreModelVersionIdentifiers"
+  public static let versionChecksumKey = "NSStoreModelVersionChecksumKey"
   public static let frameworkVersionKey = "NSPersistenceFrameworkVersion"
+  /// Our own hashes, where the model has Core Data's.
+  static let ownVersionHashesKey = "DriftlessModelVersionHashes"
 
   public var values: [String: Any]
 
@@ -15,10 +18,13 @@ public struct StoreMetadata: @unchecked Sendable {
       Self.typeKey: "SQLite",
       Self.versionHashesKey: model.entityVersionHashesByName,
       "NSStoreModelVersionHashesVersion": 3,
+      Self.versionChecksumKey: model.versionChecksum,
       Self.versionIdentifiersKey: model.versionIdentifiers.sorted(),
       "_NSAutoVacuumLevel": "2",
       "DriftlessFormat": 1,
     ]
+    let own = model.ownVersionHashesByName
+    if own != model.entityVersionHashesByName { values[Self.ownVersionHashesKey] = own }
   }
 
   init(plist: Data) throws {

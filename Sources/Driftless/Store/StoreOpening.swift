@@ -53,11 +53,14 @@ struct StoreOpening {
         suggestion: "Update this program; the file was not changed.")
     }
     let model = try given ?? modelInside()
-    // Core Data's hashes are not ours to compute: its files are judged by their tables alone.
-    if given != nil, metadata.format > 0, !file.options.ignoresVersioning {
+    // Core Data's hashes are not ours to compute: where no compiled model brings them along, its
+    // files are judged by their tables alone.
+    if given != nil, metadata.format > 0 || model.hasRecordedHashes,
+      !file.options.ignoresVersioning
+    {
       try check(model, against: metadata)
     }
-    let schema = StoreSchema(model: model, numbers: try entityNumbers())
+    let schema = StoreSchema(model: model, numbers: try entityNumbers(model, metadata))
     if metadata.format == 0 || file.options.ignoresVersioning { try checkTables(of: schema) }
     if !file.options.isReadOnly {
       try adopt(schema)
@@ -91,9 +94,8 @@ struct StoreOpening {
   }
 
   private func check(_ model: ManagedObjectModel, against metadata: StoreMetadata) throws {
-    let stored = metadata.versionHashes
-    let mine = model.entityVersionHashesByName
-    let different = Set(stored.keys).union(mine.keys).filter { stored[$0] != mine[$0] }.sorted()
+    let different = model.incompatibleEntities(
+      metadata.values, among: Set(model.entities.map(\.name)))
     guard different.isEmpty else {
       throw StoreError(
         .incompatibleModel,
@@ -122,12 +124,21 @@ struct StoreOpening {
     }
   }
 
-  private func entityNumbers() throws -> [String: Int32] {
+  private func entityNumbers(
+    _ model: ManagedObjectModel, _ metadata: StoreMetadata
+  ) throws -> [String: Int32] {
     var numbers: [String: Int32] = [:]
     for row in try connection.rows("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY") {
       if case .integer(let number) = row[0], case .text(let name) = row[1], number < 16000 {
         numbers[name] = Int32(truncatingIfNeeded: number)
       }
+    }
+    // Core Data's migration in place leaves the name that an entity had before; its metadata have
+    // the present one.
+    for entity in model.entities where numbers[entity.name] == nil {
+      guard metadata.versionHashes[entity.name] != nil, let former = entity.renamingIdentifier
+      else { continue }
+      numbers[entity.name] = numbers.removeValue(forKey: former)
     }
     return numbers
   }

@@ -29,7 +29,7 @@ package final class StoreSchema: Sendable {
       guard let table = tables[entity.name], let number = numbers[entity.name] else { continue }
       programs[number] = RowProgram(
         entity: entity, number: number, table: table, numbers: numbers)
-      for case let relationship as RelationshipDescription in entity.properties
+      for case let relationship as RelationshipDescription in entity.ownProperties
       where relationship.usesJoinTable {
         joins["\(entity.name).\(relationship.name)"] = JoinTable(relationship, numbers: numbers)
       }

@@ -1,0 +1,58 @@
+public import Foundation
+
+extension ManagedObjectModel {
+  /// One model of all that the bundles hold, of bundles the current version; nil when they hold
+  /// none.
+  ///
+  /// A bundle's models are looked for at the top of its resources, and in the resource bundles
+  /// (`.bundle`, `.resources`) that Swift packages put there.
+  /// - Parameter bundles: nil for the main bundle, which for an executable is its folder.
+  /// - Throws: ``ModelError`` when a model cannot be read, or when two describe an entity
+  ///   differently.
+  public static func mergedModel(
+    from bundles: [Bundle]? = nil
+  ) throws(ModelError) -> ManagedObjectModel? {
+    var models: [ManagedObjectModel] = []
+    for url in modelURLs(in: bundles) { models.append(try ManagedObjectModel(contentsOf: url)) }
+    return models.isEmpty ? nil : try ManagedObjectModel(byMerging: models)
+  }
+
+  /// The model that a store with this metadata was written with, out of every version of every
+  /// model that the bundles hold; nil when none fits.
+  ///
+  /// - Parameter bundles: nil for the main bundle.
+  /// - Throws: ``ModelError`` when a model cannot be read.
+  public static func mergedModel(
+    from bundles: [Bundle]?, forStoreMetadata metadata: [String: Any]
+  ) throws(ModelError) -> ManagedObjectModel? {
+    var models: [ManagedObjectModel] = []
+    for url in modelURLs(in: bundles) {
+      for version in try versions(at: url) { models.append(try version.model()) }
+    }
+    return try ManagedObjectModel(byMerging: models, forStoreMetadata: metadata)
+  }
+
+  private static func modelURLs(in bundles: [Bundle]?) -> [URL] {
+    var found: [URL] = []
+    for bundle in bundles ?? [.main] {
+      guard let folder = bundle.resourceURL else { continue }
+      for url in contents(of: folder) {
+        switch url.pathExtension {
+        case "bundle", "resources": found += contents(of: url).filter(isModel)
+        default: if isModel(url) { found.append(url) }
+        }
+      }
+    }
+    var seen: Set<String> = []
+    return found.filter { seen.insert($0.standardizedFileURL.path).inserted }
+  }
+
+  private static func contents(of folder: URL) -> [URL] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+    return names.sorted().map { folder.appendingPathComponent($0) }
+  }
+
+  private static func isModel(_ url: URL) -> Bool {
+    ["xcdatamodeld", "xcdatamodel", "momd", "mom"].contains(url.pathExtension)
+  }
+}
