@@ -52,25 +52,13 @@ private final class FunctionBody: Sendable {
   }
 
   static func setResult(_ value: SQLiteValue, of context: OpaquePointer) {
+    let result = SQLiteResult(context)
     switch value {
-    case .null: sqlite3_result_null(context)
-    case .integer(let value): sqlite3_result_int64(context, value)
-    case .real(let value): sqlite3_result_double(context, value)
-    case .text(let value):
-      // With its length: a NUL inside a text does not end it.
-      var value = value
-      value.withUTF8 { text in
-        text.withMemoryRebound(to: CChar.self) {
-          sqlite3_result_text64(
-            context, $0.baseAddress ?? SQLiteStatement.emptyText, sqlite3_uint64(text.count),
-            driftless_sqlite_transient(), UInt8(SQLITE_UTF8))
-        }
-      }
-    case .blob(let value):
-      value.withUnsafeBytes {
-        sqlite3_result_blob64(
-          context, $0.baseAddress, sqlite3_uint64($0.count), driftless_sqlite_transient())
-      }
+    case .null: result.setNull()
+    case .integer(let value): result.set(value)
+    case .real(let value): result.set(value)
+    case .text(let value): result.set(value)
+    case .blob(let value): value.withUnsafeBytes { result.setBytes($0) }
     }
   }
 }

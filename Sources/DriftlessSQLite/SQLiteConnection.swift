@@ -16,6 +16,8 @@ package final class SQLiteConnection {
   package let path: String
   private var statements: [String: SQLiteStatement] = [:]
   private var isClosed = false
+  /// What `driftless_rows` holds now.
+  let rowsInMemory = UnsafeMutablePointer<RowsInMemory?>.allocate(capacity: 1)
   /// The time-out that the connection was opened with.
   package let usualBusyTimeoutMilliseconds: Int32
   /// How long a statement waits for another connection.
@@ -49,10 +51,15 @@ package final class SQLiteConnection {
     usualBusyTimeoutMilliseconds = busyTimeoutMilliseconds
     self.busyTimeoutMilliseconds = busyTimeoutMilliseconds
     sqlite3_busy_timeout(handle, busyTimeoutMilliseconds)
+    rowsInMemory.initialize(to: nil)
+    try createRowsTable()
     try execute("PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0")
   }
 
-  deinit { close() }
+  deinit {
+    close()
+    rowsInMemory.deallocate()
+  }
 
   /// Finalises every statement and closes the file. A second call does nothing.
   package func close() {

@@ -34,14 +34,16 @@ package final class SQLiteStatement {
 
   package func bind(_ value: String, at index: Int32) {
     var value = value
-    value.withUTF8 { text in
-      text.withMemoryRebound(to: CChar.self) { characters in
-        // SQLite takes a copy: the text's memory ends with this closure. An empty text may have no address, and a null
-        // address would bind NULL.
-        _ = sqlite3_bind_text64(
-          handle, index, characters.baseAddress ?? Self.emptyText, sqlite3_uint64(text.count),
-          driftless_sqlite_transient(), UInt8(SQLITE_UTF8))
-      }
+    value.withUTF8 { bind(text: $0, at: index) }
+  }
+
+  func bind(text: UnsafeBufferPointer<UInt8>, at index: Int32) {
+    text.withMemoryRebound(to: CChar.self) { characters in
+      // SQLite takes a copy: the text's memory may end soon. An empty text may have no address, and a null address
+      // would bind NULL.
+      _ = sqlite3_bind_text64(
+        handle, index, characters.baseAddress ?? Self.emptyText, sqlite3_uint64(text.count),
+        driftless_sqlite_transient(), UInt8(SQLITE_UTF8))
     }
   }
 

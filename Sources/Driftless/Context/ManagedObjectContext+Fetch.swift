@@ -9,11 +9,11 @@ extension ManagedObjectContext {
     let shape = try plan().shape(named: request.entityName)
     shape.adopt(Object.self)
     let objects = try objects(for: request, shape)
-    if let objects = objects as? [Object] { return objects }
-    return try objects.map { object throws(ObjectError) in
-      guard let typed = object as? Object else { throw object.classMismatch(Object.self) }
-      return typed
+    for object in objects where type(of: object) != Object.self && !(object is Object) {
+      throw object.classMismatch(Object.self)
     }
+    // Arrays of objects lie in memory alike, and a cast of the array would cast and hold each object once more.
+    return unsafeBitCast(objects, to: [Object].self)
   }
 
   /// Objects of a class.

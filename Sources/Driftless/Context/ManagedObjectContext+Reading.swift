@@ -5,11 +5,10 @@ extension ManagedObjectContext {
   func readObjects(_ query: CompiledQuery, _ shape: ObjectShape) throws -> [ManagedObject] {
     let plan = try plan()
     var objects: [ManagedObject] = []
-    var awakening: [ManagedObject] = []
     var current = shape
     var type = shape.objectClass
     let registry = registries[shape.hierarchy]
-    try plan.store.read { transaction in
+    func read(_ transaction: ReadTransaction) throws {
       try transaction.forEachRow(of: query) { row in
         let key = row.key
         if key.entity != current.number {
@@ -22,17 +21,30 @@ extension ManagedObjectContext {
           objects.append(known)
           guard known.isFault, !known.hasChanges else { return }
           object = known
-          object.state.remove(.fault)
         } else {
-          object = register(current, key: key.key, state: [], as: type)
+          object = register(current, key: key.key, state: .fault, as: type)
           objects.append(object)
         }
+        object.state.remove(.fault)
+        object.state.insert(.awakening)
         try row.decode(into: object.values)
         object.version = row.version
-        awakening.append(object)
       }
     }
-    for object in awakening { awaken(object) }
+    do {
+      try plan.store.read(read)
+    } catch {
+      // An object that was not read whole is a fault again.
+      for object in objects where object.state.contains(.awakening) {
+        object.state.remove(.awakening)
+        object.turnIntoFault()
+      }
+      throw error
+    }
+    for object in objects where object.state.contains(.awakening) {
+      object.awakeFromFetch()
+      object.state.remove(.awakening)
+    }
     return objects
   }
 

@@ -33,19 +33,21 @@ public final class ManagedObjectContext {
   /// Tells this context from others of the process.
   let number: Int64
   let inbox: ContextInbox
-  private var currentPlan: ObjectPlan?
-  private var shapesByType: [ObjectIdentifier: ObjectShape] = [:]
+  @exclusivity(unchecked) private var currentPlan: ObjectPlan?
+  @exclusivity(unchecked) private var shapesByType: [ObjectIdentifier: ObjectShape] = [:]
   /// Saved objects, weakly, one registry a hierarchy of entities.
-  var registries: [ObjectRegistry] = []
+  @exclusivity(unchecked) var registries: [ObjectRegistry] = []
+  /// Memory of values by `Z_ENT`.
+  @exclusivity(unchecked) private var pools: [ValuePool?] = []
   /// New objects by the place in their temporary key.
-  var temporaries: ContiguousArray<Unmanaged<ManagedObject>?> = []
+  @exclusivity(unchecked) var temporaries: ContiguousArray<Unmanaged<ManagedObject>?> = []
   /// What to add to a place for the temporary key, which no other context has.
-  var temporaryBase: Int64
+  @exclusivity(unchecked) var temporaryBase: Int64
   /// Permanent keys of objects whose temporary ID was given out.
   var permanentKeys: [Int64: ObjectKey] = [:]
   var givenTemporaryKeys: Set<Int64> = []
   /// Objects with unsaved changes, in the order of their first; some may have lost theirs since.
-  var changedObjects: ContiguousArray<ManagedObject> = []
+  @exclusivity(unchecked) var changedObjects: ContiguousArray<ManagedObject> = []
   /// Identities given to new objects, by temporary key, and back.
   var identities: [Int64: UUID] = [:]
   var keysByIdentity: [UUID: Int64] = [:]
@@ -67,9 +69,9 @@ public final class ManagedObjectContext {
   }
 
   deinit {
-    for registry in registries { registry.forEach { $0.context = nil } }
-    for object in temporaries { object?.takeUnretainedValue().context = nil }
-    for object in changedObjects { object.context = nil }
+    for registry in registries { registry.forEach { $0.leaveContext() } }
+    for object in temporaries { object?.takeUnretainedValue().leaveContext() }
+    for object in changedObjects { object.leaveContext() }
   }
 
   /// The store and the shapes of its objects; fixed at first use.
@@ -79,6 +81,16 @@ public final class ManagedObjectContext {
     currentPlan = plan
     registries = (0..<plan.hierarchyCount).map { _ in ObjectRegistry() }
     return plan
+  }
+
+  /// Where the values of objects of the shape lie.
+  func pool(of shape: ObjectShape) -> ValuePool {
+    let number = Int(shape.number)
+    if number < pools.count, let pool = pools[number] { return pool }
+    while pools.count <= number { pools.append(nil) }
+    let pool = ValuePool(size: shape.slotCount)
+    pools[number] = pool
+    return pool
   }
 
   /// The shape of the one entity that a class stands for.
@@ -127,24 +139,5 @@ public final class ManagedObjectContext {
   /// ``automaticallyMergesChangesFromParent`` is on.
   public func processPendingChanges() {
     for changes in inbox.takeAll() { mergeChanges(fromContextDidSave: changes) }
-  }
-}
-
-/// Objects of one hierarchy of entities by primary key, not held.
-final class ObjectRegistry {
-  private var objects: [Int64: Unmanaged<ManagedObject>] = [:]
-
-  func object(_ key: Int64) -> ManagedObject? { objects[key]?.takeUnretainedValue() }
-
-  func insert(_ object: ManagedObject) { objects[object.key] = .passUnretained(object) }
-
-  func remove(_ object: ManagedObject) {
-    if objects[object.key]?.toOpaque() == Unmanaged.passUnretained(object).toOpaque() {
-      objects[object.key] = nil
-    }
-  }
-
-  func forEach(_ body: (ManagedObject) -> Void) {
-    for object in objects.values { body(object.takeUnretainedValue()) }
   }
 }

@@ -29,6 +29,9 @@ package final class ObjectPlan: Sendable {
     shapeByName = byName
   }
 
+  /// One more than the greatest `Z_ENT`.
+  var numberCount: Int { shapes.count }
+
   /// nil for a number that the model does not have.
   func shape(numbered number: Int32) -> ObjectShape? {
     number >= 0 && Int(number) < shapes.count ? shapes[Int(number)] : nil

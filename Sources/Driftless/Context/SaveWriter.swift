@@ -28,22 +28,26 @@ struct SaveWriter {
   }
 
   mutating func write(to transaction: WriteTransaction) throws {
-    let changed = context.changedObjects.filter { [context] in
-      $0.context === context && $0.hasChanges
+    var changed: [ManagedObject] = []
+    var doomed: [ManagedObject] = []
+    var linked: [ManagedObject] = []
+    for object in context.changedObjects where object.context === context && object.hasChanges {
+      if object.isDeleted {
+        if !object.isInserted { doomed.append(object) }
+        continue
+      }
+      if object.isInserted { inserted.append(object) } else { changed.append(object) }
+      if !object.collections.isEmpty { linked.append(object) }
     }
-    inserted = changed.filter { $0.isInserted && !$0.isDeleted }
     try nameInserted(transaction)
-    for object in inserted { try insert(object, transaction) }
-    for object in changed where object.isUpdated { try update(object, transaction) }
+    try insertRows(transaction)
+    for object in changed { try update(object, transaction) }
     // Pairs and places come when all rows are there.
     let dropped = Set(resolutions.lazy.filter { $0.isTheirs }.map { ObjectIdentifier($0.object) })
-    for object in changed
-    where !object.isDeleted && !dropped.contains(ObjectIdentifier(object)) {
+    for object in linked where !dropped.contains(ObjectIdentifier(object)) {
       try writePairs(of: object, transaction)
     }
-    for object in changed where object.isDeleted && !object.isInserted {
-      try delete(object, transaction)
-    }
+    for object in doomed { try delete(object, transaction) }
     if !conflicts.isEmpty { throw SaveConflictError(conflicts: conflicts) }
   }
 
@@ -51,20 +55,24 @@ struct SaveWriter {
 
   /// Gives all new objects their keys first, so that they can refer to each other.
   private mutating func nameInserted(_ transaction: WriteTransaction) throws {
-    for object in inserted { try reuseKey(of: object, transaction) }
-    let unnamed = inserted.filter { newKeys[place(of: $0.key)] == nil }
-    var counts: [Int32: Int] = [:]
-    for object in unnamed { counts[object.shape.number, default: 0] += 1 }
-    var next: [Int32: Int64] = [:]
-    for (number, count) in counts.sorted(by: { $0.key < $1.key }) {
-      guard let shape = plan.shape(numbered: number) else { continue }
+    if !context.identities.isEmpty {
+      for object in inserted { try reuseKey(of: object, transaction) }
+    }
+    var counts = [Int](repeating: 0, count: plan.numberCount)
+    for object in inserted where newKeys[place(of: object.key)] == nil {
+      counts[Int(object.shape.number)] += 1
+    }
+    var next = [Int64](repeating: 0, count: plan.numberCount)
+    for (number, count) in counts.enumerated() where count > 0 {
+      guard let shape = plan.shape(numbered: Int32(number)) else { continue }
       next[number] = try transaction.allocateKeys(shape.entity, count: count).lowerBound
     }
-    for object in unnamed {
+    for object in inserted {
+      let place = place(of: object.key)
+      guard newKeys[place] == nil else { continue }
       let number = object.shape.number
-      guard let key = next[number] else { continue }
-      next[number] = key + 1
-      newKeys[place(of: object.key)] = ObjectKey(entity: number, key: key)
+      newKeys[place] = ObjectKey(entity: number, key: next[Int(number)])
+      next[Int(number)] += 1
     }
   }
 
@@ -117,13 +125,24 @@ struct SaveWriter {
 
   // MARK: Rows
 
-  private func insert(_ object: ManagedObject, _ transaction: WriteTransaction) throws {
-    let key = newKey(of: object.key)
-    try withStoredValues(object) {
-      try transaction.insert(object.shape.entity, key.key, values: $0)
+  /// Writes new objects, those of one entity that follow each other at once.
+  private func insertRows(_ transaction: WriteTransaction) throws {
+    var rows = NewRows(naming: NewRows.Naming(newKeys: newKeys, base: context.temporaryBase))
+    var shape: ObjectShape?
+    for object in inserted {
+      if object.shape !== shape {
+        if let shape, rows.count > 0 { try transaction.insert(shape.entity, rows) }
+        rows.removeAll()
+        shape = object.shape
+      }
+      rows.append(newKey(of: object.key).key, object.values)
     }
-    if let identity = context.identities[object.key] {
-      try transaction.assignIdentity(key, identity)
+    if let shape, rows.count > 0 { try transaction.insert(shape.entity, rows) }
+    guard !context.identities.isEmpty else { return }
+    for object in inserted {
+      if let identity = context.identities[object.key] {
+        try transaction.assignIdentity(newKey(of: object.key), identity)
+      }
     }
   }
 

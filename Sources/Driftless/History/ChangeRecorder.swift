@@ -43,6 +43,20 @@ final class ChangeRecorder {
     count += 1
   }
 
+  /// Records new objects whose keys are column 0 of rows in memory.
+  func recordInserts(_ rows: RowsInMemory, count newCount: Int, _ program: RowProgram) throws {
+    let statement = try connection.prepare(
+      """
+      INSERT INTO ACHANGE (Z_PK, Z_ENT, Z_OPT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID)
+      SELECT rowid + ?, 16001, 1, 0, ?, c0, ? FROM driftless_rows
+      """)
+    statement.bind(first + count, at: 1)
+    statement.bind(Int64(program.number), at: 2)
+    statement.bind(transaction, at: 3)
+    try connection.run(statement, reading: rows)
+    count += Int64(newCount)
+  }
+
   func recordUpdate(_ key: Int64, _ mask: PropertyMask, _ program: RowProgram) throws {
     if lastProgram !== program || lastMask != mask {
       lastColumns = program.columnsBytes(of: mask)

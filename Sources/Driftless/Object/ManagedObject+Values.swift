@@ -18,8 +18,8 @@ extension ManagedObject {
 
   /// Notes a change of an attribute or to-one slot.
   private final func willChange(_ slot: Int) {
-    if committed == nil, !state.contains(.inserted) {
-      let copy = UnsafeMutablePointer<PropertyValue>.allocate(capacity: shape.slotCount)
+    if committed == nil, !state.contains(.inserted), let context {
+      let copy = context.pool(of: shape).take()
       copy.initialize(from: values, count: shape.slotCount)
       committed = copy
     }
@@ -72,7 +72,7 @@ extension ManagedObject {
   final func dropCommitted() {
     guard let committed else { return }
     committed.deinitialize(count: shape.slotCount)
-    committed.deallocate()
+    context?.pool(of: shape).give(committed)
     self.committed = nil
   }
 
@@ -107,7 +107,7 @@ extension ManagedObject {
 
   /// Leaves the context for good.
   final func detach() {
-    context = nil
+    leaveContext()
     settle()
     state.remove(.listed)
   }

@@ -43,20 +43,7 @@ enum RowBinder {
   static func bind(
     _ value: PropertyValue, step: RowProgram.Step, to statement: SQLiteStatement, at index: Int32
   ) -> Int32 {
-    switch value {
-    case .null: statement.bindNull(at: index)
-    case .bool(let value): statement.bind(value ? 1 : 0 as Int64, at: index)
-    case .integer(let value): statement.bind(value, at: index)
-    case .double(let value): ExactDouble.bind(value, to: statement, at: index)
-    case .string(let value): statement.bind(value, at: index)
-    case .date(let value):
-      ExactDouble.bind(value.timeIntervalSinceReferenceDate, to: statement, at: index)
-    case .data(let value): statement.bind(value, at: index)
-    case .uuid(let value): withUnsafeBytes(of: value.uuid) { statement.bind($0, at: index) }
-    case .uri(let value): statement.bind(value.absoluteString, at: index)
-    case .decimal(let value): DecimalStorage.bind(value, to: statement, at: index)
-    case .reference(let key): statement.bind(key.key, at: index)
-    }
+    write(value, to: SQLiteParameter(statement, index))
     guard step.kind == .anyReference else { return index + 1 }
     if case .reference(let key) = value {
       statement.bind(Int64(key.entity), at: index + 1)
@@ -64,5 +51,24 @@ enum RowBinder {
       statement.bindNull(at: index + 1)
     }
     return index + 2
+  }
+
+  /// The value as its column holds it; of a reference the key.
+  @inline(__always)
+  static func write(_ value: PropertyValue, to destination: some SQLiteDestination) {
+    switch value {
+    case .null: destination.setNull()
+    case .bool(let value): destination.set(value ? 1 : 0 as Int64)
+    case .integer(let value): destination.set(value)
+    case .double(let value): ExactDouble.write(value, to: destination)
+    case .string(let value): destination.set(value)
+    case .date(let value):
+      ExactDouble.write(value.timeIntervalSinceReferenceDate, to: destination)
+    case .data(let value): value.withUnsafeBytes { destination.setBytes($0) }
+    case .uuid(let value): withUnsafeBytes(of: value.uuid) { destination.setBytes($0) }
+    case .uri(let value): destination.set(value.absoluteString)
+    case .decimal(let value): DecimalStorage.write(value, to: destination)
+    case .reference(let key): destination.set(key.key)
+    }
   }
 }

@@ -18,6 +18,13 @@ final class RowProgram: Sendable {
     let entityNumber: Int32
   }
 
+  /// One column of rows in memory.
+  struct RowColumn: Sendable {
+    let slot: Int
+    /// Whether it holds the entity of a reference, in place of its key.
+    let isEntity: Bool
+  }
+
   let entity: EntityDescription
   let number: Int32
   let table: EntityTable
@@ -26,6 +33,9 @@ final class RowProgram: Sendable {
   /// The step of a slot, or -1.
   let stepOfSlot: [Int]
   let insertSQL: String
+  /// The same for rows in memory: `c0` is the key, and `rowColumns` tells what the others are.
+  let insertRowsSQL: String
+  let rowColumns: [RowColumn]
   let deleteSQL: String
   let selectSQL: String
   /// The place of each slot in `ZCOLUMNS`: attributes by name, then relationships by name.
@@ -56,10 +66,17 @@ final class RowProgram: Sendable {
       [table.columns[Int(step.column) - 3].name]
         + (step.kind == .anyReference ? [table.columns[Int(step.entityColumn) - 3].name] : [])
     }
-    insertSQL =
+    let columns =
       "INSERT INTO \"\(table.name)\" (Z_PK, Z_ENT, Z_OPT"
-      + names.map { ", \"\($0)\"" }.joined() + ") VALUES (?, ?, 1"
-      + String(repeating: ", ?", count: names.count) + ")"
+      + names.map { ", \"\($0)\"" }.joined() + ")"
+    insertSQL = columns + " VALUES (?, ?, 1" + String(repeating: ", ?", count: names.count) + ")"
+    rowColumns = steps.flatMap { step in
+      [RowColumn(slot: step.slot, isEntity: false)]
+        + (step.kind == .anyReference ? [RowColumn(slot: step.slot, isEntity: true)] : [])
+    }
+    insertRowsSQL =
+      columns + " SELECT c0, \(number), 1" + rowColumns.indices.map { ", c\($0 + 1)" }.joined()
+      + " FROM driftless_rows"
     deleteSQL = "DELETE FROM \"\(table.name)\" WHERE Z_PK = ?"
     selectSQL =
       "SELECT Z_PK, Z_ENT, Z_OPT" + table.columns.map { ", \"\($0.name)\"" }.joined()

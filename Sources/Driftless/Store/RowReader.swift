@@ -19,7 +19,7 @@ package struct RowReader {
 
   package var version: Int64 { statement.int64(2) }
 
-  /// Decodes the row into as many initialised slots as its entity has; slots that are not stored become null.
+  /// Decodes the row into as many slots as its entity has. They hold null, and those that are not stored still do.
   ///
   /// - Throws: `StoreError` when the row's entity is not in the model.
   package mutating func decode(into slots: UnsafeMutablePointer<PropertyValue>) throws {
@@ -31,7 +31,8 @@ package struct RowReader {
         suggestion: "Open the store with the model that it was written with.")
     }
     for step in program.steps {
-      slots[step.slot] = step.value(in: statement, at: step.column)
+      // Null has nothing to release.
+      (slots + step.slot).initialize(to: step.value(in: statement, at: step.column))
     }
   }
 
@@ -97,11 +98,11 @@ enum ExactDouble {
   }
 
   @inline(__always)
-  static func bind(_ value: Double, to statement: SQLiteStatement, at index: Int32) {
+  static func write(_ value: Double, to destination: some SQLiteDestination) {
     if value.isNaN || (value == 0 && value.sign == .minus) {
-      withUnsafeBytes(of: value.bitPattern.littleEndian) { statement.bind($0, at: index) }
+      withUnsafeBytes(of: value.bitPattern.littleEndian) { destination.setBytes($0) }
     } else {
-      statement.bind(value, at: index)
+      destination.set(value)
     }
   }
 }
@@ -121,12 +122,12 @@ enum DecimalStorage {
     return Decimal(string: text).map(PropertyValue.decimal) ?? .null
   }
 
-  static func bind(_ value: Decimal, to statement: SQLiteStatement, at index: Int32) {
-    let text = "\(value)"
+  static func write(_ value: Decimal, to destination: some SQLiteDestination) {
+    var text = "\(value)"
     if let number = Double(text), Decimal(string: "\(number)") == value {
-      statement.bind(number, at: index)
+      destination.set(number)
     } else {
-      statement.bind(Data(text.utf8), at: index)
+      text.withUTF8 { destination.setBytes(UnsafeRawBufferPointer($0)) }
     }
   }
 }

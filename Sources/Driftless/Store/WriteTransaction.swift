@@ -90,6 +90,24 @@ package final class WriteTransaction: ReadTransaction {
     try recorder.recordInsert(key, plan.program)
   }
 
+  /// Inserts rows of one entity and records them.
+  package func insert(_ entity: EntityDescription, _ rows: NewRows) throws {
+    let program = try program(schema.entityNumber(of: entity))
+    guard rows.count > 1 else { return try insertFew(entity, rows) }
+    try recorder.flush()
+    try rows.withRowsInMemory(program) { memory in
+      try connection.run(connection.prepare(program.insertRowsSQL), reading: memory)
+      try recorder.recordInserts(memory, count: rows.count, program)
+    }
+  }
+
+  private func insertFew(_ entity: EntityDescription, _ rows: NewRows) throws {
+    for row in 0..<rows.count {
+      let values = (0..<entity.layout.slots.count).map { rows.value(row, $0) }
+      try insert(entity, rows.keys[row], values: values)
+    }
+  }
+
   /// Writes the slots in `mask` and records them.
   ///
   /// - Throws: `StoreError` with code `conflict` when the row is gone, or is not at `expectedVersion`.

@@ -1,0 +1,99 @@
+import DriftlessSQLite
+
+/// New rows of one entity, to be inserted by one statement that reads them where they lie.
+///
+/// The values belong to the caller, who keeps them for as long as these rows are used.
+package struct NewRows {
+  private(set) var keys: [Int64] = []
+  /// The values of each row by slot.
+  private var values: [UnsafePointer<PropertyValue>] = []
+  private let naming: Naming?
+
+  /// What a reference to an object that is new as well becomes: its permanent key.
+  struct Naming {
+    /// By the place in a temporary key.
+    let newKeys: [ObjectKey?]
+    let base: Int64
+
+    func name(_ value: PropertyValue) -> PropertyValue {
+      guard case .reference(let key) = value, key.key < 0 else { return value }
+      let place = -key.key - base - 1
+      guard newKeys.indices.contains(Int(place)), let named = newKeys[Int(place)] else {
+        return .null
+      }
+      return .reference(named)
+    }
+  }
+
+  package init() { naming = nil }
+
+  init(naming: Naming) { self.naming = naming }
+
+  package var count: Int { keys.count }
+
+  package mutating func append(_ key: Int64, _ row: UnsafePointer<PropertyValue>) {
+    keys.append(key)
+    values.append(row)
+  }
+
+  package mutating func removeAll() {
+    keys.removeAll(keepingCapacity: true)
+    values.removeAll(keepingCapacity: true)
+  }
+
+  func value(_ row: Int, _ slot: Int) -> PropertyValue {
+    let value = values[row][slot]
+    return naming?.name(value) ?? value
+  }
+
+  func withRowsInMemory(
+    _ program: RowProgram, _ body: (RowsInMemory) throws -> Void
+  ) throws {
+    try keys.withUnsafeBufferPointer { keys in
+      try values.withUnsafeBufferPointer { values in
+        try program.rowColumns.withUnsafeBufferPointer { columns in
+          try withUnsafePointer(to: naming) { naming in
+            let source = Source(keys: keys, values: values, columns: columns, naming: naming)
+            try withUnsafePointer(to: source) { source in
+              try body(
+                RowsInMemory(count: keys.count, source: source) { source, row, column, context in
+                  source.assumingMemoryBound(to: Source.self).pointee
+                    .write(row, column, to: SQLiteResult(context))
+                })
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// What a column of a row is written from: addresses alone, so that reading it counts no references.
+  private struct Source {
+    let keys: UnsafeBufferPointer<Int64>
+    let values: UnsafeBufferPointer<UnsafePointer<PropertyValue>>
+    let columns: UnsafeBufferPointer<RowProgram.RowColumn>
+    let naming: UnsafePointer<Naming?>
+
+    @inline(__always)
+    func write(_ row: Int, _ column: Int32, to result: SQLiteResult) {
+      if column == 0 { return result.set(keys[row]) }
+      let column = columns[Int(column) - 1]
+      let value = values[row] + column.slot
+      if case .reference = value.pointee {
+        return writeReference(value.pointee, column, to: result)
+      }
+      RowBinder.write(value.pointee, to: result)
+    }
+
+    private func writeReference(
+      _ value: PropertyValue, _ column: RowProgram.RowColumn, to result: SQLiteResult
+    ) {
+      let value = naming.pointee?.name(value) ?? value
+      if case .reference(let key) = value, column.isEntity {
+        result.set(Int64(key.entity))
+      } else {
+        RowBinder.write(value, to: result)
+      }
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import CSQLite
+
+/// Rows in the caller's memory that SQL reads as the table `driftless_rows`, with the columns `c0`, `c1`, `c2` ….
+///
+/// `INSERT INTO t SELECT c0, c1 FROM driftless_rows` writes them in one run of one statement. A statement run once a
+/// row costs twice as much: starting and ending it is dearer than the row.
+package struct RowsInMemory {
+  /// Writes one value. C calls it, so it captures nothing: what it needs lies behind `source`.
+  package typealias Emit =
+    @convention(c) (
+      _ source: UnsafeRawPointer, _ row: Int, _ column: Int32, _ context: OpaquePointer
+    ) -> Void
+
+  let count: Int
+  let source: UnsafeRawPointer
+  let emit: Emit
+
+  package init(count: Int, source: UnsafeRawPointer, emit: Emit) {
+    self.count = count
+    self.source = source
+    self.emit = emit
+  }
+}
+
+extension SQLiteConnection {
+  /// Makes `driftless_rows` known; it is empty but while ``run(_:reading:)`` runs.
+  func createRowsTable() throws {
+    let code = sqlite3_create_module_v2(
+      handle, "driftless_rows", RowsTable.module, rowsInMemory, nil)
+    guard code == SQLITE_OK else {
+      throw SQLiteError(code: code, message: "The table of rows in memory cannot be registered.")
+    }
+  }
+
+  /// Runs a statement that reads `driftless_rows`.
+  package func run(_ statement: SQLiteStatement, reading rows: RowsInMemory) throws {
+    rowsInMemory.pointee = rows
+    defer { rowsInMemory.pointee = nil }
+    try statement.run()
+  }
+}
+
+/// The virtual table, in SQLite's terms: an eponymous one, which no statement creates.
+private enum RowsTable {
+  /// As many as SQLite allows a table by default.
+  static let columnCount = 2000
+
+  /// Begins with what SQLite knows of a table.
+  struct Table {
+    var base = sqlite3_vtab()
+    let rows: UnsafeMutablePointer<RowsInMemory?>
+  }
+
+  /// Begins with what SQLite knows of a cursor.
+  struct Cursor {
+    var base = sqlite3_vtab_cursor()
+    let rows: RowsInMemory?
+    var row = 0
+  }
+
+  nonisolated(unsafe) static let module: UnsafePointer<sqlite3_module> = {  // never written
+    let module = UnsafeMutablePointer<sqlite3_module>.allocate(capacity: 1)
+    var methods = sqlite3_module()
+    methods.xConnect = { database, rows, _, _, table, _ in
+      let names = (0..<columnCount).map { "c\($0)" }.joined(separator: ",")
+      let code = sqlite3_declare_vtab(database, "CREATE TABLE driftless_rows(\(names))")
+      guard code == SQLITE_OK, let rows else { return code == SQLITE_OK ? SQLITE_MISUSE : code }
+      let made = UnsafeMutablePointer<Table>.allocate(capacity: 1)
+      made.initialize(to: Table(rows: rows.assumingMemoryBound(to: RowsInMemory?.self)))
+      table?.pointee = UnsafeMutableRawPointer(made).assumingMemoryBound(to: sqlite3_vtab.self)
+      return SQLITE_OK
+    }
+    methods.xDisconnect = { table in
+      UnsafeMutableRawPointer(table)?.assumingMemoryBound(to: Table.self).deallocate()
+      return SQLITE_OK
+    }
+    methods.xBestIndex = { _, plan in
+      plan?.pointee.estimatedCost = 1
+      return SQLITE_OK
+    }
+    methods.xOpen = { table, cursor in
+      guard let table = UnsafeMutableRawPointer(table)?.assumingMemoryBound(to: Table.self) else {
+        return SQLITE_MISUSE
+      }
+      let made = UnsafeMutablePointer<Cursor>.allocate(capacity: 1)
+      made.initialize(to: Cursor(rows: table.pointee.rows.pointee))
+      cursor?.pointee = UnsafeMutableRawPointer(made).assumingMemoryBound(
+        to: sqlite3_vtab_cursor.self)
+      return SQLITE_OK
+    }
+    methods.xClose = { cursor in
+      UnsafeMutableRawPointer(cursor)?.assumingMemoryBound(to: Cursor.self).deallocate()
+      return SQLITE_OK
+    }
+    methods.xFilter = { cursor, _, _, _, _ in
+      RowsTable.cursor(cursor).pointee.row = 0
+      return SQLITE_OK
+    }
+    methods.xNext = { cursor in
+      RowsTable.cursor(cursor).pointee.row += 1
+      return SQLITE_OK
+    }
+    methods.xEof = { cursor in
+      let cursor = RowsTable.cursor(cursor)
+      return cursor.pointee.row < cursor.pointee.rows?.count ?? 0 ? 0 : 1
+    }
+    methods.xColumn = { cursor, context, column in
+      let cursor = RowsTable.cursor(cursor)
+      guard let rows = cursor.pointee.rows, let context else { return SQLITE_MISUSE }
+      rows.emit(rows.source, cursor.pointee.row, column, context)
+      return SQLITE_OK
+    }
+    methods.xRowid = { cursor, row in
+      row?.pointee = Int64(RowsTable.cursor(cursor).pointee.row)
+      return SQLITE_OK
+    }
+    module.initialize(to: methods)
+    return UnsafePointer(module)
+  }()
+
+  @inline(__always)
+  static func cursor(
+    _ cursor: UnsafeMutablePointer<sqlite3_vtab_cursor>?
+  ) -> UnsafeMutablePointer<Cursor> {
+    // SQLite hands back what xOpen gave it, never null.
+    UnsafeMutableRawPointer(cursor).unsafelyUnwrapped.assumingMemoryBound(to: Cursor.self)
+  }
+}

@@ -1,0 +1,68 @@
+import Driftless
+import Foundation
+import Testing
+
+/// Objects that come, go, and outlive what they came from.
+@Suite("Lifetimes")
+struct LifetimeTests {
+  let library: Library
+
+  init() throws { library = try Library() }
+
+  @Test("An object that outlives its context keeps its values, and belongs to none")
+  func outlivesContext() throws {
+    var context: ManagedObjectContext? = library.container.newContext()
+    let saved = try #require(try context?.insert(Book.self))
+    saved.title = String(repeating: "saved ", count: 20)
+    try context?.save()
+    saved.title = "changed since"
+    let new = try #require(try context?.insert(Book.self))
+    new.title = "new"
+    context = nil
+    #expect(saved.managedObjectContext == nil && new.managedObjectContext == nil)
+    #expect(saved.title == "changed since" && new.title == "new")
+    saved.title = "and again"
+    #expect(saved.title == "and again")
+  }
+
+  @Test("Objects are found while someone holds them, in whatever order they come and go")
+  func registry() throws {
+    let context = library.container.newContext()
+    for number in 0..<300 { try context.insert(Book.self).title = "\(number)" }
+    try context.save()
+    let ids = try context.fetch(Book.self, order: Book.title.ascending).map(\.objectID)
+    #expect(context.registeredObjects.isEmpty)
+    var generator = SystemRandomNumberGenerator()
+    var held: [ManagedObjectID: ManagedObject] = [:]
+    for _ in 0..<3000 {
+      let id = try #require(ids.randomElement(using: &generator))
+      if held[id] == nil {
+        #expect(context.registeredObject(for: id) == nil)
+        held[id] = try context.existingObject(with: id)
+      } else {
+        #expect(context.registeredObject(for: id) === held[id])
+        held[id] = nil
+      }
+    }
+    #expect(context.registeredObjects == Set(held.values))
+  }
+
+  @Test("New objects of several entities that refer to each other are saved together")
+  func mixedInserts() throws {
+    let context = library.container.newContext()
+    for number in 0..<50 {
+      let author = try context.insert(Author.self)
+      author.name = "author \(number)"
+      let book = number % 3 == 0 ? try context.insert(Novel.self) : try context.insert(Book.self)
+      book.title = "book \(number)"
+      book.author = author
+    }
+    try context.save()
+    let other = library.container.newContext()
+    let books = try other.fetch(Book.self)
+    #expect(books.count == 50 && books.filter { $0 is Novel }.count == 17)
+    for book in books {
+      #expect(book.author?.name == book.title.replacingOccurrences(of: "book", with: "author"))
+    }
+  }
+}
