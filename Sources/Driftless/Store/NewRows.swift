@@ -4,7 +4,7 @@ import DriftlessSQLite
 ///
 /// The values belong to the caller, who keeps them for as long as these rows are used.
 package struct NewRows {
-  private(set) var keys: [Int64] = []
+  package private(set) var keys: [Int64] = []
   /// The values of each row by slot.
   private var values: [UnsafePointer<PropertyValue>] = []
   private let naming: Naming?

@@ -8,8 +8,8 @@ extension PageApplier {
     _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
     _ frame: inout FrameContext
   ) throws {
-    var values = [PropertyValue](repeating: .null, count: entity.description.layout.slots.count)
     let (single, elements) = PropertyReader.split(readers)
+    let batch = InsertBatch(entity)
     var row = 0
     for index in group.objects {
       defer { row += 1 }
@@ -18,17 +18,35 @@ extension PageApplier {
         try mergeInsert(group, entity, readers, row: row, index: index, &frame)
         continue
       }
-      for reader in single {
-        values[reader.property.slot] = try read(
-          reader, row: row, of: entry.key, isNew: true, &frame)
-      }
-      try transaction.insert(entity.description, entry.key.key, values: values)
-      report.inserted += 1
-      for reader in elements {
-        let change = try elementChange(reader, row: row, of: entry.key, &frame)
-        try transaction.addPairs(change.relationship, entry.key, change.adds)
+      if batch.isFull { try write(batch, single, elements, &frame) }
+      batch.add(key: entry.key.key, source: row)
+    }
+    try write(batch, single, elements, &frame)
+  }
+
+  /// Writes the rows of a batch, and then their elements of many-to-many relationships.
+  private func write(
+    _ batch: InsertBatch, _ single: [PropertyReader], _ elements: [PropertyReader],
+    _ frame: inout FrameContext
+  ) throws {
+    for reader in single {
+      if case .toOne = reader.property.kind {
+        try batch.fill(reader.property.slot) { key, row in
+          try read(reader, row: row, of: key, isNew: true, &frame)
+        }
+      } else {
+        batch.fill(from: reader)
       }
     }
+    try transaction.insert(batch.entity, batch.rows)
+    report.inserted += batch.rows.count
+    for reader in elements {
+      try batch.forEach { key, row in
+        let change = try elementChange(reader, row: row, of: key, &frame)
+        try transaction.addPairs(change.relationship, key, change.adds)
+      }
+    }
+    batch.removeAll()
   }
 
   /// One value of a column; references become keys of this store, in place of what they referred

@@ -50,19 +50,34 @@ struct PropertyReader {
 
   /// The value of an attribute.
   func value(_ row: Int) -> PropertyValue {
-    if column.isNull(at: row) { return .null }
-    return switch column.values {
-    case .integers(let values): .integer(values[row])
-    case .doubles(let values): .double(values[row])
-    case .dates(let values): .date(Date(timeIntervalSinceReferenceDate: values[row]))
-    case .booleans(let values): .bool(values[row])
-    case .strings(let rows): .string(rows.string(at: row))
-    case .bytes(let rows): .data(rows.data(at: row))
-    case .decimals(let rows):
-      Decimal(string: rows.string(at: row)).map { .decimal($0) } ?? .null
-    case .uris(let rows): URL(string: rows.string(at: row)).map { .uri($0) } ?? .null
-    case .uuids(let values): .uuid(values[row])
-    case .references, .elements, .unknown: .null
+    var value = PropertyValue.null
+    read(CollectionOfOne(row), into: &value, stride: 1)
+    return value
+  }
+
+  /// The values of an attribute in some rows, one every `stride` places.
+  func read(
+    _ rows: some Sequence<Int>, into first: UnsafeMutablePointer<PropertyValue>, stride: Int
+  ) {
+    func fill(_ value: (Int) -> PropertyValue) {
+      var place = first
+      for row in rows {
+        place.pointee = column.isNull(at: row) ? .null : value(row)
+        place += stride
+      }
+    }
+    switch column.values {
+    case .integers(let values): fill { .integer(values[$0]) }
+    case .doubles(let values): fill { .double(values[$0]) }
+    case .dates(let values): fill { .date(Date(timeIntervalSinceReferenceDate: values[$0])) }
+    case .booleans(let values): fill { .bool(values[$0]) }
+    case .strings(let texts): fill { .string(texts.string(at: $0)) }
+    case .bytes(let blobs): fill { .data(blobs.data(at: $0)) }
+    case .decimals(let texts):
+      fill { Decimal(string: texts.string(at: $0)).map { .decimal($0) } ?? .null }
+    case .uris(let texts): fill { URL(string: texts.string(at: $0)).map { .uri($0) } ?? .null }
+    case .uuids(let values): fill { .uuid(values[$0]) }
+    case .references, .elements, .unknown: fill { _ in .null }
     }
   }
 

@@ -1,0 +1,63 @@
+import Driftless
+
+/// New rows of one entity on their way into the store: enough of them to be written at once, few enough to bound the
+/// memory of a large change set.
+final class InsertBatch {
+  private static let capacity = 1024
+
+  let entity: EntityDescription
+  private(set) var rows = NewRows()
+  private let number: Int32
+  /// The row of the change set that each row comes from.
+  private var sources: [Int] = []
+  private let slotCount: Int
+  private let values: UnsafeMutablePointer<PropertyValue>
+
+  init(_ entity: SyncSchema.Entity) {
+    self.entity = entity.description
+    number = entity.number
+    slotCount = entity.description.layout.slots.count
+    values = .allocate(capacity: Self.capacity * slotCount)
+    values.initialize(repeating: .null, count: Self.capacity * slotCount)
+  }
+
+  deinit {
+    values.deinitialize(count: Self.capacity * slotCount)
+    values.deallocate()
+  }
+
+  var isFull: Bool { rows.count == Self.capacity }
+
+  /// Adds a row of nulls. The batch must not be full.
+  func add(key: Int64, source: Int) {
+    rows.append(key, values + rows.count * slotCount)
+    sources.append(source)
+  }
+
+  /// Sets an attribute of all rows.
+  func fill(from reader: PropertyReader) {
+    reader.read(sources, into: values + reader.property.slot, stride: slotCount)
+  }
+
+  /// Sets one slot of all rows, by key and row of the change set.
+  func fill(_ slot: Int, _ value: (ObjectKey, Int) throws -> PropertyValue) rethrows {
+    var place = values + slot
+    try forEach { key, source in
+      place.pointee = try value(key, source)
+      place += slotCount
+    }
+  }
+
+  /// Calls `body` with the key and the row of the change set of each row.
+  func forEach(_ body: (ObjectKey, Int) throws -> Void) rethrows {
+    for (key, source) in zip(rows.keys, sources) {
+      try body(ObjectKey(entity: number, key: key), source)
+    }
+  }
+
+  func removeAll() {
+    for place in 0..<rows.count * slotCount { values[place] = .null }
+    rows.removeAll()
+    sources.removeAll(keepingCapacity: true)
+  }
+}
