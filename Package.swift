@@ -130,7 +130,7 @@ if Context.environment["DRIFTLESS_BENCH"] != nil {
       name: "bench",
       dependencies: [
         "CLimits", "Driftless", "DriftlessSQLite", "DriftlessSync", "DriftlessProtocol",
-        "DriftlessTesting", "DriftlessServer", .product(name: "GRDB", package: "GRDB.swift"),
+        "DriftlessTesting", "DriftlessServer", log, .product(name: "GRDB", package: "GRDB.swift"),
       ],
       path: "Benchmarks/Sources/Bench", swiftSettings: settings),
   ]

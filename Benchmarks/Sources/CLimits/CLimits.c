@@ -284,3 +284,47 @@ int limit_send(const uint8_t *bytes, size_t count, int times) {
   close(reader.listener);
   return reader.total == count * (size_t)times ? 0 : EIO;
 }
+
+// Reads one answer, and returns the bytes of its body; negative on an error.
+static ssize_t read_answer(int connection, char *buffer, size_t size) {
+  size_t held = 0;
+  char *end = NULL;
+  while (!end && held + 1 < size) {
+    ssize_t got = read(connection, buffer + held, size - 1 - held);
+    if (got <= 0) return -1;
+    held += (size_t)got;
+    buffer[held] = 0;
+    end = strstr(buffer, "\r\n\r\n");
+  }
+  char *length = end && !strncmp(buffer, "HTTP/1.1 200", 12) ? strcasestr(buffer, "content-length:") : NULL;
+  if (!length || length > end) return -1;
+  ssize_t body = atol(length + 15);
+  ssize_t rest = body - (ssize_t)(held - (size_t)(end + 4 - buffer));
+  while (rest > 0) {
+    ssize_t got = read(connection, buffer, rest < (ssize_t)size ? (size_t)rest : size);
+    if (got <= 0) return -1;
+    rest -= got;
+  }
+  return body;
+}
+
+int receive_answers(uint16_t port, const char *request, int times, size_t *count) {
+  struct sockaddr_in address = {
+      .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+  int connection = socket(AF_INET, SOCK_STREAM, 0);
+  if (connect(connection, (struct sockaddr *)&address, sizeof address)) return errno;
+  char *buffer = malloc(1 << 16);
+  int rc = 0;
+  *count = 0;
+  for (int i = 0; i < times && !rc; i++) {
+    size_t length = strlen(request);
+    ssize_t body = write(connection, request, length) == (ssize_t)length
+                       ? read_answer(connection, buffer, 1 << 16)
+                       : -1;
+    if (body < 0) rc = EIO;
+    else *count += (size_t)body;
+  }
+  free(buffer);
+  close(connection);
+  return rc;
+}

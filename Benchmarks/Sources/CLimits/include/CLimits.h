@@ -38,4 +38,7 @@ int limit_inflate(const uint8_t *source, size_t count, uint8_t *target, size_t *
 int limit_append(const char *path, const uint8_t *bytes, size_t count, int times);
 /// Sends the bytes `times` times over a loopback TCP connection to a thread that reads them.
 int limit_send(const uint8_t *bytes, size_t count, int times);
+/// Sends an HTTP request `times` times over one loopback connection, and reads as many answers with a Content-Length
+/// as `limit_send`'s thread reads. `count` is how many bytes of bodies came.
+int receive_answers(uint16_t port, const char *request, int times, size_t *count);
 #endif
