@@ -9,7 +9,7 @@ struct InitCommand: ControlCommand {
 
   @OptionGroup var target: StoreArguments
   @Option(
-    name: .long, help: "A model: an .xcdatamodeld or .xcdatamodel.", completion: .file())
+    name: .long, help: "A model: an .xcdatamodeld or a .momd.", completion: .file())
   var model: String
   @OptionGroup var output: OutputOptions
 

@@ -44,9 +44,13 @@ package final class ObjectPlan: Sendable {
       suggestion: "Use one of: \(shapeByName.keys.sorted().joined(separator: ", ")).")
   }
 
-  /// The shape of the one entity that a class stands for.
+  /// The shape of the one entity that a class stands for; of a hierarchy whose entities share the
+  /// class, the topmost.
   func shape(for type: ManagedObject.Type) throws(ObjectError) -> ObjectShape {
-    let candidates = shapeByName.values.filter { ObjectClasses.represents(type, $0.entity) }
+    let all = shapeByName.values.filter { ObjectClasses.represents(type, $0.entity) }
+    let candidates = all.filter { shape in
+      !all.contains { $0 !== shape && shape.isKind(of: $0.entity) }
+    }
     guard let shape = candidates.first, candidates.count == 1 else {
       throw ObjectError(
         .unknownEntity, "The class \(type) stands for \(candidates.count) entities of the model",

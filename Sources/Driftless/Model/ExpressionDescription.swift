@@ -30,4 +30,9 @@ public final class ExpressionDescription: PropertyDescription,
     get { values.type }
     set { if mayChange() { values.type = newValue } }
   }
+  /// The type of the result under its later name.
+  public var resultType: AttributeType {
+    get { expressionResultType }
+    set { expressionResultType = newValue }
+  }
 }

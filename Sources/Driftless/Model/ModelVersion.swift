@@ -70,7 +70,10 @@ extension ManagedObjectModel {
     in bundle: URL, _ pathExtension: String, current: String?, info: [String: Any]
   ) throws(ModelError) -> [ModelVersion] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: bundle.path)) ?? []
-    let files = names.filter { $0.hasSuffix(".\(pathExtension)") }.sorted()
+    let suffix = ".\(pathExtension)"
+    // By the name alone: a dot comes after the space of `Shop 2`.
+    let files = names.filter { $0.hasSuffix(suffix) }
+      .sorted { $0.dropLast(suffix.count) < $1.dropLast(suffix.count) }
     guard !files.isEmpty else {
       throw ModelError(
         .unreadable, element: bundle.path, "it holds no .\(pathExtension)",

@@ -41,8 +41,12 @@ extension ManagedObject {
           if !slot.isOptional, values[slot.index].isNull {
             throw failure(relationship, ValidationError.missingMandatoryProperty, "is required")
           }
+          if !values[slot.index].isNull { try relationship.validatePredicates(on: self) }
         case .toMany(let relationship):
           try validateCount(relationship, slot)
+          if isInserted || changed.contains(slot.index) {
+            try relationship.validatePredicates(on: self)
+          }
         }
       } catch {
         errors.append(error)

@@ -67,9 +67,11 @@ extension PropertySlot {
     case .attribute(let attribute, _):
       (!isOptional && !isTransient) || attribute.minimum != nil || attribute.maximum != nil
         || attribute.regularExpression != nil || !attribute.validationPredicates.isEmpty
-    case .toOne: !isOptional
+    case .toOne(let relationship):
+      !isOptional || !relationship.validationPredicates.isEmpty
     case .toMany(let relationship):
       !isOptional || relationship.minCount > 0 || relationship.maxCount > 0
+        || !relationship.validationPredicates.isEmpty
     }
   }
 }

@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+@testable import Driftless
+
+/// Transformable attributes and the registry of their transformers.
+struct ValueTransformerTests {
+  private struct Color: Equatable {
+    var red: UInt8
+    var green: UInt8
+  }
+
+  private final class ColorTransformer: ValueTransformer, @unchecked Sendable {
+    override func transformedValue(_ value: Any?) -> Any? {
+      (value as? Color).map { Data([$0.red, $0.green]) }
+    }
+
+    override func reverseTransformedValue(_ value: Any?) -> Any? {
+      guard let data = value as? Data, data.count == 2 else { return nil }
+      return Color(red: data[data.startIndex], green: data[data.startIndex + 1])
+    }
+  }
+
+  private func object(_ transformer: String?) throws -> (ManagedObjectContext, ManagedObject) {
+    let tint = AttributeDescription("tint", .transformable)
+    tint.valueTransformerName = transformer
+    let entity = EntityDescription("Thing")
+    entity.properties = [tint]
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: ManagedObjectModel(entities: [entity]))
+    try coordinator.addPersistentStore(at: nil)
+    let context = ManagedObjectContext(coordinator)
+    return (context, try context.insert(entityNamed: "Thing"))
+  }
+
+  @Test("Transformers are registered, listed and taken away by name")
+  func registry() {
+    let name = ValueTransformer.Name("RegistryTest")
+    #expect(ValueTransformer.valueTransformer(forName: name) == nil)
+    let transformer = ColorTransformer()
+    ValueTransformer.setValueTransformer(transformer, forName: name)
+    #expect(ValueTransformer.valueTransformer(forName: name) === transformer)
+    #expect(ValueTransformer.valueTransformerNames().contains(name))
+    #expect(
+      ValueTransformer.valueTransformerNames().contains(.secureUnarchiveFromDataTransformerName))
+    ValueTransformer.setValueTransformer(nil, forName: name)
+    #expect(ValueTransformer.valueTransformer(forName: name) == nil)
+    #expect(ColorTransformer.allowsReverseTransformation())
+  }
+
+  @Test("An object's value goes through its attribute's transformer, and is bytes in the store")
+  func values() throws {
+    ValueTransformer.setValueTransformer(ColorTransformer(), forName: "ColorOfValues")
+    let (context, thing) = try object("ColorOfValues")
+    let color = Color(red: 200, green: 7)
+    try thing.setValue(color, forKey: "tint")
+    #expect(try thing.value(forKey: "tint") as? Color == color)
+    try context.save()
+    context.reset()
+    let fetched = try #require(
+      try context.fetch(FetchRequest<ManagedObject>(entityName: "Thing")).first)
+    #expect(try fetched.value(forKey: "tint") as? Color == color)
+    let bytes = Data([200, 7])
+    #expect(
+      try context.count(
+        for: FetchRequest<ManagedObject>(
+          entityName: "Thing", predicate: FetchPredicate(format: "tint == %@", bytes))) == 1)
+    #expect(throws: ObjectError.self) { try fetched.setValue("no color", forKey: "tint") }
+    try fetched.setValue(nil, forKey: "tint")
+    #expect(try fetched.value(forKey: "tint") == nil)
+  }
+
+  @Test("The built-in transformer archives property-list values, and refuses the rest")
+  func builtIn() throws {
+    let (_, thing) = try object("NSSecureUnarchiveFromData")
+    try thing.setValue(["a", "b"], forKey: "tint")
+    #expect(try thing.value(forKey: "tint") as? [String] == ["a", "b"])
+    try thing.setValue(["k": 3], forKey: "tint")
+    #expect(try thing.value(forKey: "tint") as? [String: Int] == ["k": 3])
+    #expect(throws: ObjectError.self) {
+      try thing.setValue(Color(red: 1, green: 2), forKey: "tint")
+    }
+    // This platform's archiver would never return from a decimal number.
+    #expect(throws: ObjectError.self) { try thing.setValue([NSDecimalNumber(1)], forKey: "tint") }
+    let transformer = SecureUnarchiveFromData()
+    #expect(transformer.transformedValue(Data([1, 2, 3])) == nil)
+  }
+
+  @Test("Without a transformer the value is the bytes")
+  func bytes() throws {
+    for name in [nil, "Unheard"] {
+      let (_, thing) = try object(name)
+      try thing.setValue(Data([1]), forKey: "tint")
+      #expect(try thing.value(forKey: "tint") as? Data == Data([1]))
+      #expect(throws: ObjectError.self) { try thing.setValue("text", forKey: "tint") }
+    }
+  }
+}

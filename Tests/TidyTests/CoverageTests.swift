@@ -1,0 +1,130 @@
+import Foundation
+import Testing
+
+/// `Documentation/Coverage.md` says what is there: each test that it names exists, and each member.
+struct CoverageTests {
+  private struct Row {
+    let type: String
+    let member: String
+    let here: String
+    let tests: [String]
+    let place: String
+
+    var isLeftOut: Bool { here == "—" }
+
+    /// The identifier that has to be declared in the sources.
+    var identifier: String {
+      let name = here == "=" ? member : here
+      return String(
+        name.drop { $0 == "`" }.prefix { $0.isLetter || $0.isNumber || $0 == "_" })
+    }
+  }
+
+  private static let root = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+  private static func swiftFiles(in folder: String) -> [String] {
+    let url = root.appendingPathComponent(folder)
+    let names = FileManager.default.enumerator(atPath: url.path)
+    var texts: [String] = []
+    while let name = names?.nextObject() as? String {
+      guard name.hasSuffix(".swift"),
+        let text = try? String(contentsOf: url.appendingPathComponent(name), encoding: .utf8)
+      else { continue }
+      texts.append(text)
+    }
+    return texts
+  }
+
+  private static func rows() throws -> [Row] {
+    let text = try String(
+      contentsOf: root.appendingPathComponent("Documentation/Coverage.md"), encoding: .utf8)
+    var rows: [Row] = []
+    var type = ""
+    for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
+    {
+      if line.hasPrefix("## ") { type = String(line.dropFirst(3)) }
+      let cells = line.split(separator: "|", omittingEmptySubsequences: false)
+        .map { $0.trimmingCharacters(in: .whitespaces) }
+      guard cells.count == 5, cells[1] != "member", !cells[1].hasPrefix("---") else { continue }
+      rows.append(
+        Row(
+          type: type, member: cells[1], here: cells[2],
+          tests: cells[3].components(separatedBy: ", "), place: "line \(number + 1)"))
+    }
+    return rows
+  }
+
+  /// Every test as `Suite.function`.
+  private static func tests() -> Set<String> {
+    var found: Set<String> = []
+    for text in swiftFiles(in: "Tests") {
+      var suite = ""
+      for line in text.split(separator: "\n") {
+        if let name = word(after: "struct ", in: line) ?? word(after: "class ", in: line),
+          !line.hasPrefix("  ")
+        {
+          suite = name
+        }
+        if let name = word(after: "func ", in: line) { found.insert("\(suite).\(name)") }
+      }
+    }
+    return found
+  }
+
+  private static func word(after prefix: String, in line: Substring) -> String? {
+    guard let range = line.range(of: prefix) else { return nil }
+    let word = line[range.upperBound...].prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+    return word.isEmpty ? nil : String(word)
+  }
+
+  @Test("Every test that the coverage names exists, and every member has one or a reason")
+  func testsExist() throws {
+    let rows = try Self.rows()
+    let tests = Self.tests()
+    #expect(rows.count > 100 && tests.count > 200)
+    for row in rows where row.isLeftOut {
+      #expect(
+        row.tests.joined().count > 10, "\(row.place): \(row.member) is left out for no reason")
+    }
+    for row in rows where !row.isLeftOut {
+      for test in row.tests {
+        #expect(
+          tests.contains(test),
+          "\(row.place): there is no test \(test) for \(row.type).\(row.member)")
+      }
+    }
+  }
+
+  @Test("Every member that the coverage claims is declared in the sources")
+  func membersExist() throws {
+    var declared: Set<String> = ["Sequence"]
+    for text in Self.swiftFiles(in: "Sources") {
+      for line in text.split(separator: "\n") {
+        for keyword in [
+          "var ", "let ", "func ", "class ", "struct ", "enum ", "case ", "typealias ",
+        ] {
+          if let name = Self.word(after: keyword, in: line) { declared.insert(name) }
+        }
+        if line.contains("init(") || line.contains("init?(") { declared.insert("init") }
+        if line.contains("subscript") { declared.insert("subscript") }
+      }
+    }
+    for row in try Self.rows() where !row.isLeftOut && row.here != "`==`" {
+      let isThere = declared.contains(row.identifier)
+      #expect(
+        isThere,
+        "\(row.place): nothing in Sources declares \(row.identifier)")
+    }
+  }
+
+  @Test("No member stands twice in a class")
+  func noMemberTwice() throws {
+    var seen: Set<String> = []
+    for row in try Self.rows() {
+      #expect(
+        seen.insert("\(row.type).\(row.member)").inserted,
+        "\(row.place): \(row.member) is there twice")
+    }
+  }
+}
