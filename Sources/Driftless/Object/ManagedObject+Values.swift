@@ -18,8 +18,8 @@ extension ManagedObject {
 
   /// Notes a change of an attribute or to-one slot.
   private final func willChange(_ slot: Int) {
-    if committed == nil, !state.contains(.inserted), let context {
-      let copy = context.pool(of: shape).take()
+    if committed == nil, !state.contains(.inserted), context != nil {
+      let copy = pool.take()
       copy.initialize(from: values, count: shape.slotCount)
       committed = copy
     }
@@ -72,7 +72,7 @@ extension ManagedObject {
   final func dropCommitted() {
     guard let committed else { return }
     committed.deinitialize(count: shape.slotCount)
-    context?.pool(of: shape).give(committed)
+    if context != nil { pool.give(committed) }
     self.committed = nil
   }
 

@@ -28,6 +28,8 @@ open class ManagedObject {
   @exclusivity(unchecked) var committed: ValuePool.Room?
   /// The object leaves it before it goes.
   @exclusivity(unchecked) unowned(unsafe) var context: ManagedObjectContext?
+  /// Where the values lie while there is a context, which owns it.
+  unowned(unsafe) let pool: ValuePool
   @exclusivity(unchecked) var key: Int64
   /// `Z_OPT` of the row that the values came from; 0 for a new object.
   @exclusivity(unchecked) var version: Int64
@@ -45,7 +47,8 @@ open class ManagedObject {
     key = birth.key
     version = 0
     state = birth.state
-    values = birth.context.pool(of: shape).take()
+    pool = birth.context.pool(of: shape)
+    values = pool.take()
     if birth.state.contains(.inserted) {
       shape.defaults.withUnsafeBufferPointer { defaults in
         guard let first = defaults.baseAddress else { return }
@@ -61,12 +64,12 @@ open class ManagedObject {
     values.deinitialize(count: shape.slotCount)
     guard let context else { return values.deallocate() }
     context.forget(self)
-    context.pool(of: shape).give(values)
+    pool.give(values)
   }
 
   /// Belongs to no context any more: its values move out of the context's memory.
   final func leaveContext() {
-    guard let pool = context?.pool(of: shape) else { return }
+    guard context != nil else { return }
     dropCommitted()
     let own = ValuePool.Room.allocate(capacity: shape.slotCount)
     own.moveInitialize(from: values, count: shape.slotCount)
