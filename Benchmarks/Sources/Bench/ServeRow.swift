@@ -15,7 +15,8 @@ struct ServeRow {
     var options = ServeOptions()
     options.port = 0
     let server = try ReferenceServer(
-      data: folder, options: options, logger: Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() })
+      data: folder, options: options,
+      logger: Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() })
     let (started, starting) = AsyncStream<ReferenceServer.Listening>.makeStream()
     let running = Task { try await server.run(handlesSignals: false) { starting.yield($0) } }
     var iterator = started.makeAsyncIterator()
