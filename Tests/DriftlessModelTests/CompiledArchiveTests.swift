@@ -282,10 +282,35 @@ struct CompiledArchiveTests {
         ["x": ArchiveBuilder.attribute("x", 700, ["NSValidationPredicates": Self.list([loop])])])
     ])
     #expect(failure(predicates)?.code == .unsupportedFormat)
+    let echo = Value.named("s", "NSMutableString", ["NS.string": .reference("s")])
+    let texts = ArchiveBuilder.model([
+      "A": ArchiveBuilder.entity("A", [:], ["NSVersionHashModifier": echo])
+    ])
+    #expect(failure(texts) == nil)
     let inheriting = ArchiveBuilder.model([
       "A": ArchiveBuilder.entity("A", [:], ["NSSuperentity": .reference("A")])
     ])
     #expect(failure(inheriting)?.code == .cyclicInheritance)
+  }
+
+  @Test("One property under thousands of names does not become thousands in thousands of entities")
+  func repetition() throws {
+    let property = Value.named(
+      "p", "NSAttributeDescription", ["NSAttributeType": .integer(700)])
+    var properties: [String: Value] = [:]
+    for number in 0..<500 { properties["p\(number)"] = number == 0 ? property : .reference("p") }
+    let all = Value.named(
+      "all", "NSDictionary",
+      [
+        "NS.keys": .array(properties.keys.sorted().map { .text($0) }),
+        "NS.objects": .array(properties.keys.sorted().map { properties[$0] ?? .null }),
+      ])
+    var entities: [String: Value] = [:]
+    for number in 0..<500 {
+      entities["E\(number)"] = .object(
+        "NSEntityDescription", ["NSProperties": number == 0 ? all : .reference("all")])
+    }
+    #expect(failure(ArchiveBuilder.model(entities))?.code == .malformed)
   }
 
   @Test("A list whose objects overlap is read no more than a few times over")

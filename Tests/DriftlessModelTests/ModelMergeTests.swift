@@ -178,6 +178,11 @@ struct ModelMergeTests {
     let checksums = try ManagedObjectModel.checksumsForVersionedModel(at: url)
     #expect(checksums["Shop 2"] == "c2hvcA==")
     #expect(checksums["Shop"] == self.model("Book").versionChecksum)
+    let optimised = #expect(throws: ModelError.self) {
+      try mom.write(to: url.appendingPathComponent("Shop.omo"))
+      _ = try ManagedObjectModel(contentsOf: url.appendingPathComponent("Shop.omo"))
+    }
+    #expect(optimised?.code == .unsupportedFormat)
     info["NSManagedObjectModel_CurrentVersionName"] = "../Shop"
     try write(info)
     let error = #expect(throws: ModelError.self) { try ManagedObjectModel(contentsOf: url) }

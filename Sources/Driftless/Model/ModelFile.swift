@@ -56,10 +56,15 @@ extension ManagedObjectModel {
 /// Where the parts of a model on disk are.
 enum ModelFile {
   /// Property lists and words are read whole.
-  private static let bytesMax = 64 << 20
+  private static let bytesMax = 16 << 20
 
   /// The file with the description of one version.
   static func contents(of url: URL) throws(ModelError) -> URL {
+    if url.pathExtension == "omo" {
+      throw ModelError(
+        .unsupportedFormat, element: url.path, "it is in a format that only Core Data maps",
+        suggestion: "Give the .mom beside it, or the .momd around it.")
+    }
     guard url.pathExtension == "xcdatamodel" else { return url }
     let contents = url.appendingPathComponent("contents")
     guard exists(contents) else {

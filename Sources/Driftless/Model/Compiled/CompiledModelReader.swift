@@ -6,7 +6,7 @@ import Foundation
 /// compiled model does not have is what the editor alone needs.
 struct CompiledModelReader {
   /// A compiled model is read whole.
-  static let bytesMax = 64 << 20
+  static let bytesMax = 16 << 20
 
   let archive: KeyedArchive
   /// The file, as messages name it.

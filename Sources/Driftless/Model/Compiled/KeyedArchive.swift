@@ -20,18 +20,19 @@ final class KeyedArchive {
     case record(Record)
   }
 
-  /// The most values that are looked at, so that objects that name each other over and over end.
-  private static let stepsMax = 2_000_000
+  /// How many values may still be looked at, so that objects that name each other over and over
+  /// end. An honest archive has fewer values than bytes, and each is looked at once or twice.
+  private var stepsLeft: Int
 
   private let list: BinaryPropertyList
   /// For each object of the archive its place in the list.
   private let objects: [Int]
   private var top: Int?
   private var records: [Int: Record] = [:]
-  private var steps = 0
 
   init(_ data: Data) throws(Damage) {
     list = try BinaryPropertyList(data)
+    stepsLeft = 2 * data.count + 10_000
     guard case .dictionary(let entries) = try list.object(at: list.root) else {
       throw Damage("it is no keyed archive")
     }
@@ -66,8 +67,8 @@ final class KeyedArchive {
 
   /// The value at a place of the list: itself, or the object that it refers to.
   func value(at place: Int) throws(Damage) -> Value {
-    steps += 1
-    guard steps <= Self.stepsMax else { throw Damage("its objects name each other without end") }
+    stepsLeft -= 1
+    guard stepsLeft >= 0 else { throw Damage("its objects name each other without end") }
     let object = try list.object(at: place)
     guard case .uid(let number) = object else { return .plain(object) }
     guard number < objects.count else { throw Damage("it has no object \(number)") }
@@ -120,7 +121,12 @@ final class KeyedArchive {
   func text(_ value: Value) throws(Damage) -> String? {
     switch value {
     case .plain(.string(let text)): return text
-    case .record(let string): return try text(try self.value(of: string, "NS.string"))
+    case .record(let string):
+      // One step only: a text that names itself would have no end.
+      guard case .plain(.string(let text)) = try self.value(of: string, "NS.string") else {
+        return nil
+      }
+      return text
     default: return nil
     }
   }
