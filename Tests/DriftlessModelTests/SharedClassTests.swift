@@ -5,6 +5,14 @@ import Testing
 
 private final class Item: ManagedObject {}
 
+enum Shop {
+  final class Thing: ManagedObject {}
+}
+
+enum Depot {
+  final class Thing: ManagedObject {}
+}
+
 /// Entities that name one class, which is legal in Core Data.
 struct SharedClassTests {
   private func context(related: Bool) throws -> ManagedObjectContext {
@@ -55,5 +63,24 @@ struct SharedClassTests {
     #expect(record is Item)
     try context.save()
     #expect(try context.fetch(Item.self).count == 2)
+  }
+
+  @Test("Two classes of one name are told apart by the module, where an entity names it")
+  func wholeNames() throws {
+    ManagedObject.register(Shop.Thing.self, Depot.Thing.self)
+    let (offer, stock, plain) = (
+      EntityDescription("Offer"), EntityDescription("Stock"), EntityDescription("Plain")
+    )
+    offer.managedObjectClassName = "DriftlessModelTests.Shop.Thing"
+    stock.managedObjectClassName = "DriftlessModelTests.Depot.Thing"
+    plain.managedObjectClassName = "Elsewhere.Thing"
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: ManagedObjectModel(entities: [offer, stock, plain]))
+    try coordinator.addPersistentStore(at: nil)
+    let context = ManagedObjectContext(coordinator)
+    #expect(try context.insert(entityNamed: "Offer") is Shop.Thing)
+    #expect(try context.insert(entityNamed: "Stock") is Depot.Thing)
+    #expect(try context.insert(entityNamed: "Plain") is Depot.Thing)
+    #expect(try context.insert(Shop.Thing.self).entity === offer)
   }
 }

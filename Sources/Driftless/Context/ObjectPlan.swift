@@ -47,8 +47,10 @@ package final class ObjectPlan: Sendable {
   /// The shape of the one entity that a class stands for; of a hierarchy whose entities share the
   /// class, the topmost.
   func shape(for type: ManagedObject.Type) throws(ObjectError) -> ObjectShape {
-    let all = shapeByName.values.filter { ObjectClasses.represents(type, $0.entity) }
-    let candidates = all.filter { shape in
+    var all = shapeByName.values.filter { ObjectClasses.represents(type, $0.entity) }
+    let exact = all.filter { ObjectClasses.isWholeName(of: type, $0.entity) }
+    if !exact.isEmpty { all = exact }
+    let candidates = all.filter { [all] shape in
       !all.contains { $0 !== shape && shape.isKind(of: $0.entity) }
     }
     guard let shape = candidates.first, candidates.count == 1 else {

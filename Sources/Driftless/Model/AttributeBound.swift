@@ -8,8 +8,14 @@ enum AttributeBound {
 
   /// Nil for a predicate that is no bound of the type, or a warning that is not the bound's.
   init?(_ predicate: FetchPredicate, _ warning: ValidationWarning, of type: AttributeType) {
-    guard case .comparison(let comparison) = predicate, case .code(let code) = warning,
-      comparison.modifier == .direct, comparison.options == [],
+    self.init(predicate, of: type)
+    guard warning == .code(code) else { return nil }
+  }
+
+  /// Nil for a predicate that is no bound of the type.
+  init?(_ predicate: FetchPredicate, of type: AttributeType) {
+    guard case .comparison(let comparison) = predicate, comparison.modifier == .direct,
+      comparison.options == [],
       case .constant(let constant) = comparison.right
     else { return nil }
     let bound: AttributeBound
@@ -25,7 +31,7 @@ enum AttributeBound {
       bound = .maximum(value, type)
     default: return nil
     }
-    guard comparison.left == bound.left, code == bound.code else { return nil }
+    guard comparison.left == bound.left else { return nil }
     self = bound
   }
 

@@ -1,26 +1,52 @@
 import Synchronization
 
 /// The classes that objects of entities are made of, by class name.
+///
+/// Several entities may name one class. Two classes of one name in different modules are told apart
+/// where an entity names the module too.
 enum ObjectClasses {
-  private static let classes = Mutex<[String: ManagedObject.Type]>([:])
+  private struct Registry {
+    /// By the name without the module: `Book`.
+    var byName: [String: ManagedObject.Type] = [:]
+    /// By the whole name: `Shop.Book`.
+    var byWholeName: [String: ManagedObject.Type] = [:]
+  }
+
+  private static let registry = Mutex(Registry())
 
   static func register(_ type: ManagedObject.Type) {
-    classes.withLock { $0[String(describing: type)] = type }
+    registry.withLock {
+      $0.byName[String(describing: type)] = type
+      $0.byWholeName[String(reflecting: type)] = type
+    }
   }
 
   /// The registered class of the entity, or of the nearest entity above that has one.
   static func objectClass(for entity: EntityDescription) -> ManagedObject.Type {
     var candidate: EntityDescription? = entity
     while let current = candidate {
-      if let type = classes.withLock({ $0[className(of: current)] }) { return type }
+      let name = className(of: current)
+      if let type = named(current) ?? registry.withLock({ $0.byName[name] }) { return type }
       candidate = current.superentity
     }
     return ManagedObject.self
   }
 
+  /// Whether the entity names the class with its module.
+  static func isWholeName(of type: ManagedObject.Type, _ entity: EntityDescription) -> Bool {
+    named(entity) == type
+  }
+
   /// Whether the class is the one that the entity names.
   static func represents(_ type: ManagedObject.Type, _ entity: EntityDescription) -> Bool {
-    String(describing: type) == className(of: entity)
+    if let named = named(entity) { return named == type }
+    return String(describing: type) == className(of: entity)
+  }
+
+  /// The registered class that the entity names with its module.
+  private static func named(_ entity: EntityDescription) -> ManagedObject.Type? {
+    let name = entity.managedObjectClassName ?? ""
+    return name.contains(".") ? registry.withLock { $0.byWholeName[name] } : nil
   }
 
   /// `Book` for the class names `Book`, `.Book` and `Shop.Book`; the entity's own name without one.

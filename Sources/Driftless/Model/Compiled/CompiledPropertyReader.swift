@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 
 /// Reads the properties of one entity of a compiled model.
 struct CompiledPropertyReader {
@@ -72,6 +73,10 @@ struct CompiledPropertyReader {
     attribute.valueTransformerName = try archive.text(record, "NSValueTransformerName")
     let flags = try archive.integer(record, "NSFlagsKey") ?? 0
     attribute.preservesValueInHistoryOnDeletion = flags & Self.preservedFlag != 0
+    if flags & ~Self.preservedFlag != 0 {
+      Logger(label: "driftless.model").notice(
+        "\(label): the compiled model has switches (\(flags)) that only the .xcdatamodel tells")
+    }
     let value = try archive.value(of: record, "NSDefaultValue")
     attribute.defaultValue = try CompiledValueReader(archive: archive).value(value, type, label)
     return attribute
@@ -163,19 +168,18 @@ struct CompiledPropertyReader {
       predicates.append(try reader.predicate(value))
     }
     guard !predicates.isEmpty else { return }
-    var warnings: [ValidationWarning] = []
-    for value in try archive.elements(record, "NSValidationWarnings") {
-      switch value {
-      case .plain(.integer(let code)): warnings.append(.code(Int(clamping: code)))
-      default: warnings.append(.message(try archive.text(value) ?? ""))
+    let archived = try archive.elements(record, "NSValidationWarnings")
+    let type = (property as? AttributeDescription)?.type
+    let warnings = try predicates.enumerated().map { index, predicate in
+      let text = index < archived.count ? try archive.text(archived[index]) ?? "" : ""
+      guard text.isEmpty else { return ValidationWarning.message(text) }
+      // A bound has its own code, whatever the compiler noted.
+      if let type, let bound = AttributeBound(predicate, of: type) { return .code(bound.code) }
+      if index < archived.count, case .plain(.integer(let code)) = archived[index] {
+        return .code(Int(clamping: code))
       }
+      return .code(ValidationError.managedObjectValidation)
     }
-    let missing = predicates.count - warnings.count
-    if missing > 0 {
-      let code = ValidationWarning.code(ValidationError.managedObjectValidation)
-      warnings += Array(repeating: code, count: missing)
-    }
-    property.setValidationPredicates(
-      predicates, withValidationWarnings: Array(warnings.prefix(predicates.count)))
+    property.setValidationPredicates(predicates, withValidationWarnings: warnings)
   }
 }
