@@ -101,7 +101,8 @@ package actor Daemon {
       return reply
     }
     do {
-      reply.report = try await worker.perform(request.verb)
+      reply.report = try await worker.perform(
+        request.verb, allowsMassDelete: request.allowsMassDelete ?? false)
     } catch {
       reply.failure = Failure(error)
     }

@@ -82,7 +82,9 @@ actor StoreWorker {
   // MARK: Requests
 
   /// Does at once what a person asks for, and tells the schedule how it went.
-  func perform(_ verb: DaemonRequest.Verb) async throws -> SyncSummary? {
+  func perform(
+    _ verb: DaemonRequest.Verb, allowsMassDelete: Bool
+  ) async throws -> SyncSummary? {
     guard !isStopped else {
       throw Failure(
         .tryAgain, code: "stopping", "The daemon is about to end.", suggestion: "try again")
@@ -92,9 +94,9 @@ actor StoreWorker {
       let summary: SyncSummary? =
         switch verb {
         case .status: nil
-        case .sync: SyncSummary(try await engine.sync())
-        case .push: SyncSummary(try await engine.push())
-        case .pull: SyncSummary(try await engine.pull())
+        case .sync: SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
+        case .push: SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
+        case .pull: SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
         }
       note(success: summary)
       // What the request left for later (a push alone leaves news unread) follows by itself.

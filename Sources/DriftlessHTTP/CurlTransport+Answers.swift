@@ -14,6 +14,11 @@ extension CurlTransport {
       throw TransportError(
         .busy, "\(address) answered \(response.status)\(said).",
         suggestion: "Changes stay queued here; try again later.", retryAfterSeconds: retryAfter)
+    case 413 where wire == nil:
+      // A proxy in front of the server has a limit of its own.
+      throw ProtocolError(
+        .tooLarge, "\(address) answered 413: the request is larger than it takes.",
+        suggestion: "Raise the body limit of the server or of the proxy before it.")
     default:
       guard let wire else { throw foreign(response) }
       throw wire.protocolError(status: response.status)

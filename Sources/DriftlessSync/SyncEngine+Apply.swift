@@ -6,7 +6,9 @@ import Foundation
 extension SyncEngine {
   /// Applies a page and moves the cursor: rows, history, journal, pending state and cursor in one
   /// transaction.
-  func apply(_ entries: [PullPage.Entry], cursor: Cursor, head: UInt64) throws -> PullReport {
+  func apply(
+    _ entries: [PullPage.Entry], cursor: Cursor, head: UInt64, allowsMassDelete: Bool
+  ) throws -> PullReport {
     // What this replica is sent as a header is its own and acknowledged: the cursor walks past it.
     let remote = entries.filter { !$0.isOwnHeaderOnly }
     // Bytes are read before the store is locked for writing.
@@ -23,6 +25,7 @@ extension SyncEngine {
           changeSet, sequence: entry.sequence, firstNumber: entry.firstObjectNumber)
         if !unknown.isEmpty { try Parking.park(entry, unknown, on: transaction.connection) }
       }
+      if !allowsMassDelete { try brake(applier.deleted, transaction) }
       try finish(applier, state: &state)
       state.cursor = cursor.sequence
       state.head = max(state.head, head)
@@ -65,6 +68,7 @@ extension SyncEngine {
   }
 
   func finishPull(head: UInt64) throws {
+    try releaseBrake()
     let state = try replicaState()
     guard head > state.head else { return }
     try writeState { $0.head = max($0.head, head) }

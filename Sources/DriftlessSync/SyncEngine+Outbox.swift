@@ -19,50 +19,89 @@ extension SyncEngine {
     return set
   }
 
+  /// What became of a part of what is pending.
+  enum BuiltOutbox {
+    /// Nothing is left that could be sent.
+    case nothing
+    /// A change set with these objects is in the outbox.
+    case outbox([ObjectKey])
+    /// These objects make no change set.
+    case unbuildable([ObjectKey], SyncError)
+  }
+
   /// Builds the next change set and saves it in the outbox.
-  ///
-  /// - Returns: how many objects it holds; nil when nothing is pending.
-  func buildOutbox(objectsMax: Int) throws -> Int? {
-    let built = try store.read { transaction -> (Outbox?, through: Int64, isEmpty: Bool) in
-      let state = try Self.state(on: transaction.connection, of: store)
-      let pending = try pendingSet(transaction, state: state)
-      guard !pending.isEmpty else { return (nil, pending.through, true) }
-      let through = pending.cut(objectsMax: objectsMax)
-      var builder = ChangeSetBuilder(transaction, schema: schema)
-      let header = ChangeSetHeader(
-        replica: state.replica, incarnation: state.incarnation,
-        pushNumber: state.pushNumber &+ 1, cursor: state.position)
-      guard let change = try builder.build(pending.window(through: through), header: header) else {
-        return (nil, through, false)
+  func buildOutbox(
+    _ portion: Pusher.Portion, _ allowsMassDelete: Bool
+  ) throws -> BuiltOutbox {
+    while true {
+      let (selection, outbox, error) = try store.read {
+        try build(portion, allowsMassDelete, $0)
       }
+      let objects = Array(selection.window.keys)
+      if let error { return .unbuildable(objects, error) }
+      if let outbox {
+        try bookkeep { transaction in
+          try outbox.save(on: transaction.connection)
+          try selection.omitted.save(on: transaction.connection, schema: schema)
+        }
+        return .outbox(objects)
+      }
+      // Nothing that the zone needs to hear: history up to here is as good as acknowledged.
+      let isDone = try settle(
+        through: selection.through, omitted: selection.omitted, sent: nil)
+      if selection.isEmpty || isDone { return .nothing }
+    }
+  }
+
+  private func build(
+    _ portion: Pusher.Portion, _ allowsMassDelete: Bool, _ transaction: ReadTransaction
+  ) throws -> (PushSelection, Outbox?, SyncError?) {
+    let state = try Self.state(on: transaction.connection, of: store)
+    let pending = try pendingSet(transaction, state: state)
+    if !allowsMassDelete { try brake(pending, transaction) }
+    let held = Set(try Quarantine.rows(transaction, schema: schema).map(\.key))
+    var selection = try PushSelection(
+      pending, held: held, portion: portion, transaction, schema: schema)
+    guard !selection.isEmpty else { return (selection, nil, nil) }
+    var builder = ChangeSetBuilder(transaction, schema: schema)
+    let header = ChangeSetHeader(
+      replica: state.replica, incarnation: state.incarnation,
+      pushNumber: state.pushNumber &+ 1, cursor: state.position)
+    do {
+      guard let change = try builder.build(selection, header: header) else {
+        return (selection, nil, nil)
+      }
+      selection.omit(change.unsent)
       let outbox = Outbox(
-        pushNumber: header.pushNumber, throughTransaction: through, objects: change.objects,
-        properties: change.properties, runs: change.runs, frame: change.frame)
-      return (outbox, through, false)
+        pushNumber: header.pushNumber, throughTransaction: selection.through,
+        objects: change.objects, properties: change.properties, runs: change.runs,
+        frame: change.frame)
+      return (selection, outbox, nil)
+    } catch let error as ProtocolError where Self.isRefusal(error) {
+      return (selection, nil, Self.refusal(error))
     }
-    if let outbox = built.0 {
-      try bookkeep { try outbox.save(on: $0.connection) }
-      return outbox.objects
-    }
-    // Nothing that the zone needs to hear: history up to here is as good as acknowledged.
-    let isDone = try settle(through: built.through, sent: nil)
-    return built.isEmpty || isDone ? nil : try buildOutbox(objectsMax: objectsMax)
   }
 
   /// Saves the zone's answer to the change set in flight: numbers, bases, what is acknowledged; one
   /// transaction.
   func acknowledge(_ reply: PushReply) throws {
-    guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else {
-      throw SyncError.damaged("the change set in flight")
+    let (outbox, omitted) = try store.read { transaction in
+      (
+        try Outbox.load(from: transaction.connection),
+        try OmittedParts.load(from: transaction.connection, schema: schema)
+      )
     }
-    try settle(through: outbox.throughTransaction, sent: (outbox, reply))
+    guard let outbox else { throw SyncError.damaged("the change set in flight") }
+    try settle(through: outbox.throughTransaction, omitted: omitted, sent: (outbox, reply))
   }
 
   /// Marks history as acknowledged.
   ///
   /// - Returns: whether nothing is pending any more.
   @discardableResult
-  private func settle(through: Int64, sent: (outbox: Outbox, reply: PushReply)?) throws -> Bool {
+  private func settle(
+    through: Int64, omitted: OmittedParts, sent: (outbox: Outbox, reply: PushReply)?
+  ) throws -> Bool {
     defer { pendingCache = nil }
     return try bookkeep { transaction in
       var state = try Self.state(on: transaction.connection, of: store)
@@ -80,7 +119,11 @@ extension SyncEngine {
         if state.cursor &+ 1 == reply.sequence { state.cursor = reply.sequence }
         try Outbox.clear(on: transaction.connection)
       }
-      pending.acknowledge(through: through)
+      pending.acknowledge(through: through, omitting: omitted)
+      for key in omitted.keys {
+        guard let object = pending[key] else { continue }
+        pending.objects[key] = try object.stamped(through: through, transaction)
+      }
       if let outbox = sent?.outbox {
         var frame = SentFrame(outbox, transaction, schema: schema)
         try frame.settleBases(pending)
@@ -94,10 +137,10 @@ extension SyncEngine {
           for key in revived { try applier.restoreReferences(to: key) }
         }
       }
-      try transaction.connection.perform(
-        "DELETE FROM ZDL_GRAVE WHERE transaction_number <= ?", [.integer(through)])
-      try acknowledgeStates(through: through, pending, transaction)
+      try dropGraves(through: through, omitted, transaction)
       state.acknowledged = max(state.acknowledged, through)
+      try acknowledgeStates(
+        acknowledged: state.acknowledged, omitted.keys, pending, transaction)
       try state.save(in: transaction)
       return pending.isEmpty
     }
@@ -115,17 +158,51 @@ extension SyncEngine {
     }
   }
 
-  /// Brings `ZDL_PENDING` in line: what is left of the states that imports wrote.
-  private func acknowledgeStates(
-    through: Int64, _ pending: PendingSet, _ transaction: WriteTransaction
+  /// The rows of deleted objects are kept until the zone knows of the delete.
+  private func dropGraves(
+    through: Int64, _ omitted: OmittedParts, _ transaction: WriteTransaction
   ) throws {
     let connection = transaction.connection
-    try connection.perform(
-      "DELETE FROM ZDL_PENDING WHERE transaction_number <= ?", [.integer(through)])
-    var rest: [ObjectKey] = []
-    try connection.forEachRow("SELECT entity, key FROM ZDL_PENDING") { row in
-      rest.append(
+    guard !omitted.objects.isEmpty else {
+      return try connection.perform(
+        "DELETE FROM ZDL_GRAVE WHERE transaction_number <= ?", [.integer(through)])
+    }
+    var graves: [ObjectKey] = []
+    try connection.forEachRow(
+      "SELECT entity, key FROM ZDL_GRAVE WHERE transaction_number <= ?", [.integer(through)]
+    ) { row in
+      graves.append(
         ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)))
+    }
+    for key in graves where !omitted.objects.contains(key) {
+      try connection.perform(
+        "DELETE FROM ZDL_GRAVE WHERE entity = ? AND key = ?",
+        [.integer(Int64(key.entity)), .integer(key.key)])
+    }
+  }
+
+  /// Brings `ZDL_PENDING` in line: what is left of the states that imports wrote, and what the
+  /// change set left out.
+  private func acknowledgeStates(
+    acknowledged: Int64, _ omitted: Set<ObjectKey>, _ pending: PendingSet,
+    _ transaction: WriteTransaction
+  ) throws {
+    let connection = transaction.connection
+    var rest = omitted.filter { pending[$0] != nil }
+    var done: [ObjectKey] = []
+    try connection.forEachRow("SELECT entity, key, transaction_number FROM ZDL_PENDING") { row in
+      let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
+      // History up to the acknowledged transaction is not read again: it needs nothing in its place.
+      if pending[key] == nil, row.int64(2) <= acknowledged {
+        done.append(key)
+      } else {
+        rest.insert(key)
+      }
+    }
+    for key in done {
+      try connection.perform(
+        "DELETE FROM ZDL_PENDING WHERE entity = ? AND key = ?",
+        [.integer(Int64(key.entity)), .integer(key.key)])
     }
     for key in rest {
       guard let entity = schema.entity(numbered: key.entity) else { continue }

@@ -6,14 +6,21 @@ extension SyncEngine {
   /// Pulls what other replicas pushed and merges it, page by page, until the zone has nothing
   /// newer.
   ///
-  /// - Parameter waitSeconds: how long the server may wait for news before it answers that there
-  ///   are none.
-  /// - Throws: `SyncError`, `ProtocolError` or `StoreError`. Pages that were applied stay applied.
-  public func pull(waitSeconds: Int = 0) async throws -> PullReport {
-    try await recorded { try await self.runPull(waitSeconds: waitSeconds) }
+  /// - Parameters:
+  ///   - waitSeconds: how long the server may wait for news before it answers that there are none.
+  ///   - allowsMassDelete: deletes of a large part of the replica are meant
+  ///     (`SyncOptions.massDelete`).
+  /// - Throws: `SyncError` (`massDelete` when so many deletes must be allowed first),
+  ///   `ProtocolError` or `StoreError`. Pages that were applied stay applied.
+  public func pull(
+    waitSeconds: Int = 0, allowingMassDelete allowsMassDelete: Bool = false
+  ) async throws -> PullReport {
+    try await recorded {
+      try await self.runPull(waitSeconds: waitSeconds, allowsMassDelete)
+    }
   }
 
-  func runPull(waitSeconds: Int) async throws -> PullReport {
+  func runPull(waitSeconds: Int, _ allowsMassDelete: Bool) async throws -> PullReport {
     try lock()
     var report = PullReport()
     // A change set without an answer may be in the log already: what it holds is settled first.
@@ -37,7 +44,9 @@ extension SyncEngine {
             sequences: answer.entries.map(\.sequence), generation: answer.generation,
             head: answer.head))
       case .apply(let cursor, let head):
-        report.add(try apply(page?.entries ?? [], cursor: cursor, head: head))
+        report.add(
+          try apply(
+            page?.entries ?? [], cursor: cursor, head: head, allowsMassDelete: allowsMassDelete))
         action = puller.handle(.applied)
       case .finish(let head):
         try finishPull(head: head)
@@ -53,7 +62,10 @@ extension SyncEngine {
     guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return }
     do {
       try acknowledge(try await transport.push(outbox.frame))
-    } catch let error as ProtocolError where error.code == .stale {
+    } catch let error as ProtocolError
+      where error.code == .stale || Self.isRefusal(error) || error.code == .unsupported
+    {
+      // The next push builds it anew, and finds what is refused in it.
       try discardOutbox()
     } catch let error as ProtocolError where error.code == .forked || error.code == .numberGap {
       try discardOutbox()

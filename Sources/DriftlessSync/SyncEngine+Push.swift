@@ -6,37 +6,52 @@ extension SyncEngine {
   /// Pushes everything that is pending. When the zone has something newer of the same properties,
   /// pulls it first.
   ///
-  /// After a return everything that was saved before the call is acknowledged by the zone.
+  /// After a return everything that was saved before the call is acknowledged by the zone, or is in
+  /// quarantine (`quarantine(of:)`) because the server refuses it for good.
   ///
-  /// - Throws: `SyncError`, `ProtocolError` or `StoreError`. What was not acknowledged stays
-  ///   pending.
-  public func push() async throws -> PushReport {
-    try await recorded { try await self.runPush().push }
+  /// - Parameter allowsMassDelete: deletes of a large part of the replica are meant
+  ///   (`SyncOptions.massDelete`).
+  /// - Throws: `SyncError` (`massDelete` when so many deletes must be allowed first),
+  ///   `ProtocolError` or `StoreError`. What was not acknowledged stays pending.
+  public func push(allowingMassDelete allowsMassDelete: Bool = false) async throws -> PushReport {
+    try await recorded { try await self.runPush(allowsMassDelete).push }
   }
 
   /// Pulls, pushes, and goes on until neither has anything to do.
-  public func sync() async throws -> SyncReport {
+  ///
+  /// - Parameter allowsMassDelete: deletes of a large part of the replica are meant, on either side.
+  public func sync(allowingMassDelete allowsMassDelete: Bool = false) async throws -> SyncReport {
     try await recorded {
       var report = SyncReport()
-      report.pull = try await self.runPull(waitSeconds: 0)
-      let pushed = try await self.runPush()
+      report.pull = try await self.runPull(waitSeconds: 0, allowsMassDelete)
+      let pushed = try await self.runPush(allowsMassDelete)
       report.pull.add(pushed.pull)
       report.push = pushed.push
       return report
     }
   }
 
-  func runPush() async throws -> SyncReport {
+  func runPush(_ allowsMassDelete: Bool) async throws -> SyncReport {
     try lock()
+    try releaseChanged()
     var report = SyncReport()
+    // The object in flight, when it is the only one.
+    var single: ObjectKey?
     var pusher = Pusher(
       objectsMax: options.pushObjectsMax, staleRetriesMax: options.staleRetriesMax)
     var action = pusher.handle(.begin(hasOutbox: try hasOutbox()))
     while true {
       switch action {
-      case .build(let objectsMax):
-        let objects = try buildOutbox(objectsMax: objectsMax)
-        action = pusher.handle(.built(isEmpty: objects == nil, objects: objects ?? 0))
+      case .build(let portion):
+        switch try buildOutbox(portion, allowsMassDelete) {
+        case .nothing: action = pusher.handle(.built(isEmpty: true, objects: 0))
+        case .outbox(let objects):
+          single = objects.count == 1 ? objects.first : nil
+          action = pusher.handle(.built(isEmpty: false, objects: objects.count))
+        case .unbuildable(let objects, let error):
+          single = objects.count == 1 ? objects.first : nil
+          action = pusher.handle(.unbuildable(error, objects: objects.count))
+        }
       case .sendOutbox:
         let answer = await sendOutbox(&report)
         if case .stale = answer { report.push.staleAnswers += 1 }
@@ -48,14 +63,16 @@ extension SyncEngine {
         try discardOutbox()
         action = pusher.handle(.discarded)
       case .pull:
-        report.pull.add(try await runPull(waitSeconds: 0))
+        report.pull.add(try await runPull(waitSeconds: 0, allowsMassDelete))
         action = pusher.handle(.pulled)
       case .renewIncarnation:
         try renewIncarnation()
         action = pusher.handle(.renewed)
       case .quarantine(let reason):
-        try quarantineOutbox(reason)
-        throw reason
+        guard let single else { throw reason }
+        try quarantine(single, reason)
+        report.push.quarantined += 1
+        action = pusher.handle(.quarantined)
       case .finish:
         return report
       case .fail(let error):
@@ -77,23 +94,50 @@ extension SyncEngine {
       report.push.bytes += outbox.frame.count
       return .accepted(reply)
     } catch let error as ProtocolError {
-      return Self.answer(error)
+      return Self.answer(error) { isOutboxWhole() }
     } catch {
       return .failed(error)
     }
   }
 
-  private static func answer(_ error: ProtocolError) -> Pusher.Answer {
+  /// Whether the bytes in the outbox are what they were when they were built.
+  private func isOutboxWhole() -> Bool {
+    guard let outbox = try? store.read({ try Outbox.load(from: $0.connection) }) else {
+      return true
+    }
+    return (try? ChangeSetDecoder().decodeIndex(outbox.frame)) != nil
+  }
+
+  /// Whether the server refuses what a change set holds, for good.
+  static func isRefusal(_ error: ProtocolError) -> Bool {
+    error.code == .tooLarge || error.code == .malformed
+  }
+
+  static func refusal(_ error: ProtocolError) -> SyncError {
+    if error.code == .tooLarge {
+      return SyncError(
+        .tooLarge, "It is larger than the server takes: \(error.message)",
+        suggestion: "Make it smaller: it is sent again when it changes. Or raise the limit, then "
+          + "run: syncctl quarantine retry")
+    }
+    return SyncError(
+      .refused, "The server refuses it: \(error.message)",
+      suggestion: "\(error.suggestion) It is sent again when it changes, or by: "
+        + "syncctl quarantine retry")
+  }
+
+  private static func answer(
+    _ error: ProtocolError, isOutboxWhole: () -> Bool
+  ) -> Pusher.Answer {
     switch error.code {
     case .stale: .stale
     case .generationChanged: .generationChanged
     case .forked, .numberGap: .forked
-    case .tooLarge: .tooLarge
-    case .malformed:
-      .refused(
-        SyncError(
-          .refused, "The server refuses the change set: \(error.message)",
-          suggestion: error.suggestion))
+    case _ where isRefusal(error): .refused(refusal(error))
+    // Another version of this program, or of the server, may agree about other bytes.
+    case .unsupported: .rejected(error)
+    // Damaged on the way, the bytes go again; damaged here, they would be refused for ever.
+    case .damaged: isOutboxWhole() ? .failed(error) : .rejected(error)
     default: .failed(error)
     }
   }

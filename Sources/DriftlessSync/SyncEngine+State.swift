@@ -20,6 +20,9 @@ extension SyncEngine {
         suggestion: "Give the process the right to write the file and its folder.")
     }
     syncLock = try store.acquireSyncLock()
+    if try store.read({ try EngineTables.needCreation(on: $0.connection) }) {
+      try bookkeep { try EngineTables.create(on: $0.connection) }
+    }
   }
 
   /// Runs an operation and keeps how it ended, so that status tells the truth.
@@ -28,6 +31,9 @@ extension SyncEngine {
       let report = try await operation()
       try record(error: nil)
       return report
+    } catch let error as StoreError where error.code == .syncLocked {
+      // Another engine keeps the store in step: that is no failure of this replica's sync.
+      throw error
     } catch {
       // The operation's error is the one to throw: a full disk may keep this record from being
       // written too.
@@ -101,22 +107,5 @@ extension SyncEngine {
       state.pushNumber = 0
     }
     log.warning("The zone knows other pushes of this replica: it is a new incarnation from now on")
-  }
-
-  /// Sets the change set in flight aside, with the reason. What it holds stays pending.
-  func quarantineOutbox(_ reason: SyncError) throws {
-    try bookkeep { transaction in
-      guard let outbox = try Outbox.load(from: transaction.connection) else { return }
-      try transaction.connection.perform(
-        """
-        INSERT INTO ZDL_QUARANTINE(push_number, through_transaction, reason, time, frame)
-        VALUES (?, ?, ?, ?, ?)
-        """,
-        [
-          .unsigned(outbox.pushNumber), .integer(outbox.throughTransaction),
-          .text("\(reason)"), .real(Date().timeIntervalSince1970), .blob(outbox.frame),
-        ])
-      try Outbox.clear(on: transaction.connection)
-    }
   }
 }

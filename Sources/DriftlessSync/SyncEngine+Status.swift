@@ -27,8 +27,7 @@ extension SyncEngine {
       status.lastError = state.lastError
       status.conflicts = try Journal.count(on: connection)
       status.parked = try Parking.count(on: connection)
-      status.quarantined = Int(
-        truncatingIfNeeded: try connection.number("SELECT count(*) FROM ZDL_QUARANTINE"))
+      status.quarantined = try Quarantine.count(on: connection)
       let pending = try PendingLoader.load(
         transaction, schema: schema, acknowledged: state.acknowledged)
       status.pending = try counts(pending, transaction, schema: schema)

@@ -17,6 +17,23 @@ public struct SyncOptions: Sendable {
     public var remoteTime: HybridTime
   }
 
+  /// When deletes are so many that a person is asked first: a zone that was emptied or swapped by
+  /// mistake looks like one whose objects were all deleted.
+  public struct MassDeleteLimit: Hashable, Sendable {
+    /// Of the objects that the replica has, from 0 to 1: more than this share at once asks first.
+    public var share = SyncTuning.massDeleteShare
+    /// Objects: so few never ask, whatever their share.
+    public var floor = SyncTuning.massDeleteFloor
+    /// Objects: more than so many at once ask first, whatever their share.
+    public var count = SyncTuning.massDeleteCount
+
+    public init() {}
+
+    func isPassed(by deletes: Int, of objects: Int) -> Bool {
+      deletes > count || (deletes > floor && Double(deletes) > share * Double(objects))
+    }
+  }
+
   /// Settles a conflict: gives the value that both sides shall have. It must depend on its argument
   /// alone.
   public typealias CustomPolicy = @Sendable (Conflict) -> PropertyValue
@@ -28,6 +45,8 @@ public struct SyncOptions: Sendable {
   public var pushObjectsMax = SyncTuning.pushObjectsMax
   /// How often a push that is told *stale* pulls and tries again before it gives up.
   public var staleRetriesMax = SyncTuning.staleRetriesMax
+  /// Deletes that stop a pull or a push until they are allowed (`sync(allowingMassDelete:)`).
+  public var massDelete = MassDeleteLimit()
   /// The rules of the properties whose policy is `custom(name)`, by name.
   public var customPolicies: [String: CustomPolicy] = [:]
   /// The context name of imports in history.

@@ -10,6 +10,8 @@ public struct PushReport: Hashable, Sendable {
   public var bytes = 0
   /// How often the zone answered that something newer must be pulled first.
   public var staleAnswers = 0
+  /// Objects that the zone refuses for good and that were set aside.
+  public var quarantined = 0
 
   public init() {}
 
@@ -19,6 +21,7 @@ public struct PushReport: Hashable, Sendable {
     properties += other.properties
     bytes += other.bytes
     staleAnswers += other.staleAnswers
+    quarantined += other.quarantined
   }
 }
 

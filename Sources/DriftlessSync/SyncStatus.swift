@@ -30,7 +30,8 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var pending: Pending
   /// Settled conflicts in the journal.
   public var conflicts: Int
-  /// Change sets set aside with a reason.
+  /// Objects that the server refuses for good, set aside with a reason: what was changed of them is
+  /// pending still (`SyncEngine.quarantine(of:)`).
   public var quarantined: Int
   /// Change sets with parts that this model does not know, kept for later.
   public var parked: Int

@@ -9,8 +9,17 @@ enum SyncTuning {
   /// Attempts. Each loses only to a push that another replica got through in between, so the zone
   /// moves on.
   static let staleRetriesMax = 16
+  /// Objects. So many that are refused one after the other, with nothing taken in between, mean that
+  /// the server refuses everything.
+  static let quarantinedInARowMax = 8
   /// Change sets that one push call sends at most; the next call goes on.
   static let pushChangeSetsMax = 10_000
+  /// Of 1. Nobody means to delete more than half of everything often enough to mind being asked.
+  static let massDeleteShare = 0.5
+  /// Objects. A small store loses most of its objects in the course of a day's work.
+  static let massDeleteFloor = 50
+  /// Objects. Ten thousand at once are a purge, which is announced, or a mistake.
+  static let massDeleteCount = 10_000
   /// Journal entries that one read gives at most.
   static let journalEntriesMax = 10_000
 }

@@ -31,13 +31,20 @@ func shopModel(withNewerParts isNewer: Bool = false) -> ManagedObjectModel {
   shelf.properties = [
     AttributeDescription("name", .string),
     RelationshipDescription("items", to: "Item", inverse: "shelf", toMany: true),
+    RelationshipDescription("rows", to: "Row", inverse: "shelf", toMany: true, isOrdered: true),
+  ]
+  let row = EntityDescription("Row")
+  row.deletePolicy = .editWins
+  row.properties = [
+    AttributeDescription("name", .string),
+    RelationshipDescription("shelf", to: "Shelf", inverse: "rows"),
   ]
   let label = EntityDescription("Label")
   label.properties = [
     AttributeDescription("name", .string),
     RelationshipDescription("items", to: "Item", inverse: "labels", toMany: true),
   ]
-  var entities = [item, shelf, label]
+  var entities = [item, shelf, label, row]
   if isNewer {
     let offer = EntityDescription("Offer")
     offer.properties = [AttributeDescription("percent", .integer16)]

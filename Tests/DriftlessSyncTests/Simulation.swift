@@ -11,16 +11,23 @@ struct Simulation {
   private var generator: SeededGenerator
   private var transports: [FaultyTransport] = []
   private var meddlers: [MeddlingTransport] = []
+  /// Each replica's server, which refuses some pushes for good.
+  private var servers: [PickyTransport] = []
   private var objects: [(entity: String, id: UUID)] = []
   /// What happened, for the report of a failure.
   private(set) var trace: [String] = []
 
-  init(seed: UInt64, replicas: Int, faults: FaultyTransport.Faults) async throws {
+  /// - Parameter refused: a text that the server refuses, if any.
+  init(
+    seed: UInt64, replicas: Int, faults: FaultyTransport.Faults, refused: String? = nil
+  ) async throws {
     self.seed = seed
     generator = SeededGenerator(seed: seed)
     var world = try await World(0)
     for index in 0..<replicas {
-      let transport = FaultyTransport(world.zone, seed: seed &* 31 &+ UInt64(index), faults: faults)
+      let server = PickyTransport(world.zone, .init(word: refused))
+      servers.append(server)
+      let transport = FaultyTransport(server, seed: seed &* 31 &+ UInt64(index), faults: faults)
       transports.append(transport)
       var options = SyncOptions()
       // Small pages and pushes, so that their edges are met.
@@ -44,6 +51,8 @@ struct Simulation {
       transport.setCut(false)
       transport.setFaults(.none)
     }
+    for server in servers { server.set(.init()) }
+    for replica in world.replicas { try SyncEngine.retryQuarantined(of: replica.store) }
   }
 
   private mutating func step() async throws {
@@ -53,8 +62,9 @@ struct Simulation {
     case 0..<15: try insert(on: replica)
     case 15..<50: try edit(on: replica)
     case 50..<58: try delete(on: replica)
-    case 58..<70: try relate(on: replica)
-    case 70..<90: await sync(replica)
+    case 58..<66: try relate(on: replica)
+    case 66..<74: try arrange(on: replica)
+    case 74..<90: await sync(replica)
     case 90..<95:
       trace.append("\(replica.name) restarts")
       await replica.restart()
@@ -66,7 +76,8 @@ struct Simulation {
   }
 
   private mutating func insert(on replica: TestReplica) throws {
-    let entity = ["Item", "Item", "Item", "Shelf", "Label"].randomElement(using: &generator) ?? ""
+    let entity =
+      ["Item", "Item", "Item", "Shelf", "Label", "Row"].randomElement(using: &generator) ?? ""
     // Some objects have a key from outside, which several replicas import.
     let identity =
       generator.chance(50)
@@ -133,6 +144,24 @@ struct Simulation {
         try object.setValue(objects, forKey: "labels")
       }
     }
+  }
+
+  /// Puts rows on a shelf and in another order.
+  private mutating func arrange(on replica: TestReplica) throws {
+    guard let shelf = try pick(on: replica, "Shelf")?.id else { return }
+    var rows = try replica.rows(of: shelf)
+    switch Int.random(in: 0..<4, using: &generator) {
+    case 0:
+      rows.shuffle(using: &generator)
+    case 1 where !rows.isEmpty:
+      rows.remove(at: Int.random(in: 0..<rows.count, using: &generator))
+    default:
+      guard let row = try pick(on: replica, "Row")?.id else { return }
+      rows.removeAll { $0 == row }
+      rows.insert(row, at: Int.random(in: 0...rows.count, using: &generator))
+    }
+    trace.append("\(replica.name) arranges \(shelf) \(rows)")
+    try replica.arrange(shelf, rows)
   }
 
   private mutating func sync(_ replica: TestReplica) async {

@@ -25,6 +25,17 @@ import Testing
     try await check(simulation)
   }
 
+  @Test(
+    "Replicas whose server refuses some objects for a while lose nothing and end equal",
+    arguments: seeds
+  )
+  func refusals(seed: UInt64) async throws {
+    var simulation = try await Simulation(
+      seed: seed &+ 1_000_000, replicas: 3, faults: FaultyTransport.Faults(), refused: "t3")
+    try await simulation.run(steps: 120)
+    try await check(simulation)
+  }
+
   private func check(_ simulation: Simulation) async throws {
     let world = simulation.world
     do {

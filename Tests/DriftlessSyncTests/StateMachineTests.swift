@@ -12,7 +12,9 @@ struct StateMachineTests {
 
   private func name(_ action: Pusher.Action) -> String {
     switch action {
-    case .build(let objectsMax): "build \(objectsMax)"
+    case .build(let portion):
+      "build \(portion.objectsMax)"
+        + (portion.refusedObjects.map { " of \($0)" } ?? "")
     case .sendOutbox: "send"
     case .acknowledge: "acknowledge"
     case .discardOutbox: "discard"
@@ -72,17 +74,36 @@ struct StateMachineTests {
       ]) == ["build 8", "send", "fail other"])
   }
 
-  @Test("Too large: half as much is built; a single object that is too large is set aside")
-  func tooLarge() {
+  private let large = SyncError(.tooLarge, "large", suggestion: "less")
+
+  @Test("Refused: half as much is built; a single object is set aside, and the rest goes on")
+  func refused() {
     #expect(
       run([
-        .begin(hasOutbox: false), .built(isEmpty: false, objects: 6), .answered(.tooLarge),
-        .discarded, .built(isEmpty: false, objects: 3), .answered(.tooLarge), .discarded,
-        .built(isEmpty: false, objects: 1), .answered(.tooLarge),
+        .begin(hasOutbox: false), .built(isEmpty: false, objects: 6), .answered(.refused(large)),
+        .discarded, .built(isEmpty: false, objects: 3), .answered(.refused(large)), .discarded,
+        .built(isEmpty: false, objects: 1), .answered(.refused(large)), .quarantined,
+        .built(isEmpty: false, objects: 5), .answered(.accepted(reply)),
       ]) == [
-        "build 8", "send", "discard", "build 3", "send", "discard", "build 1", "send",
-        "quarantine",
+        "build 8", "send", "discard", "build 3 of 6", "send", "discard", "build 1 of 3", "send",
+        "quarantine", "build 8", "send", "acknowledge",
       ])
+  }
+
+  @Test("After a part was taken, the parts grow again")
+  func partsGrow() {
+    #expect(
+      run([
+        .begin(hasOutbox: false), .built(isEmpty: false, objects: 8), .answered(.refused(large)),
+        .discarded, .built(isEmpty: false, objects: 4), .answered(.accepted(reply)), .acknowledged,
+      ]) == ["build 8", "send", "discard", "build 4 of 8", "send", "acknowledge", "build 8"])
+  }
+
+  @Test("A refused change set of before is built anew, not set aside unseen")
+  func refusedOutbox() {
+    #expect(
+      run([.begin(hasOutbox: true), .answered(.refused(large)), .discarded])
+        == ["send", "discard", "build 8"])
   }
 
   @Test("A fork makes a new incarnation, once")

@@ -7,10 +7,12 @@ struct SyncCommand: ControlCommand {
     discussion: "A daemon that keeps the store does it, when one runs.")
 
   @OptionGroup var target: StoreArguments
+  @OptionGroup var deletes: MassDeleteArguments
   @OptionGroup var output: OutputOptions
 
   func perform() async throws {
-    let summary = try await SyncRunner(url: target.url).run(.sync)
+    let summary = try await SyncRunner(url: target.url).run(
+      .sync, allowsMassDelete: deletes.allowMassDelete)
     try output.put(summary, text: summary.text)
   }
 }

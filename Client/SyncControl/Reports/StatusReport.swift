@@ -69,7 +69,11 @@ struct StatusReport: Encodable {
         ))
       rows.append(("conflicts", status.conflicts == 0 ? "none" : "\(status.conflicts) settled"))
       if status.quarantined > 0 {
-        rows.append(("quarantined", "\(status.quarantined) change sets that the server refuses"))
+        rows.append(
+          (
+            "quarantined",
+            "\(status.quarantined) objects that the server refuses (syncctl quarantine list)"
+          ))
       }
       if status.parked > 0 {
         rows.append(("parked", "\(status.parked) values that this model does not know"))

@@ -8,10 +8,15 @@ struct SyncRunner {
   let url: URL
 
   /// Runs a sync, push or pull.
-  func run(_ verb: DaemonRequest.Verb) async throws -> SyncSummary {
+  ///
+  /// - Parameter allowsMassDelete: deletes of a large part of the store are meant.
+  func run(
+    _ verb: DaemonRequest.Verb, allowsMassDelete: Bool = false
+  ) async throws -> SyncSummary {
     // A daemon that keeps the store holds its sync lock: it does the work, and says how it went.
     if let daemon = DaemonClient(store: url),
-      let report = try await daemon.ask(DaemonRequest(verb, store: url.path))?.report
+      let report = try await daemon.ask(
+        DaemonRequest(verb, store: url.path, allowsMassDelete: allowsMassDelete))?.report
     {
       return report
     }
@@ -20,9 +25,10 @@ struct SyncRunner {
     let engine = SyncEngine(store: store, transport: transport)
     let summary: SyncSummary =
       switch verb {
-      case .push: SyncSummary(try await engine.push())
-      case .pull: SyncSummary(try await engine.pull())
-      case .sync, .status: SyncSummary(try await engine.sync())
+      case .push: SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
+      case .pull: SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
+      case .sync, .status:
+        SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
       }
     await engine.close()
     return summary

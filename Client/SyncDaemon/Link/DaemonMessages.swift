@@ -14,10 +14,13 @@ package struct DaemonRequest: Hashable, Sendable, Codable {
   package var verb: Verb
   /// The path of the store; nil asks for all stores (status only).
   package var store: String?
+  /// Whether deletes of a large part of the store are meant; nil is no.
+  package var allowsMassDelete: Bool?
 
-  package init(_ verb: Verb, store: String? = nil) {
+  package init(_ verb: Verb, store: String? = nil, allowsMassDelete: Bool? = nil) {
     self.verb = verb
     self.store = store
+    self.allowsMassDelete = allowsMassDelete
   }
 }
 

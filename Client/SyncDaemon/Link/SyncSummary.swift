@@ -16,6 +16,8 @@ package struct SyncSummary: Hashable, Sendable, Codable {
     package var objects: Int
     package var properties: Int
     package var bytes: Int
+    /// Objects that the server refuses, set aside by this push.
+    package var quarantined: Int?
   }
 
   package var received: Received?
@@ -58,11 +60,13 @@ extension SyncSummary.Sent {
   init(_ report: PushReport) {
     self.init(
       changeSets: report.changeSets, objects: report.objects, properties: report.properties,
-      bytes: report.bytes)
+      bytes: report.bytes, quarantined: report.quarantined)
   }
 
   var text: String {
-    guard changeSets > 0 else { return "sent nothing" }
-    return "sent \(objects) object\(objects == 1 ? "" : "s") (\(bytes) bytes)"
+    let refused = quarantined ?? 0
+    let rest = refused > 0 ? ", \(refused) refused (syncctl quarantine list)" : ""
+    guard changeSets > 0 else { return "sent nothing\(rest)" }
+    return "sent \(objects) object\(objects == 1 ? "" : "s") (\(bytes) bytes)\(rest)"
   }
 }

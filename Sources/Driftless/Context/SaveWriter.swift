@@ -232,13 +232,15 @@ struct SaveWriter {
     // A join table's new pairs have their places already, at the end.
     if relation.isManyToMany, state.arranged == nil { return }
     let order: [ObjectKey]
+    let added = state.added.map(newKey)
     if let arranged = state.arranged {
       order = arranged.map(newKey)
     } else {
-      let added = state.added.map(newKey)
       let stored = try transaction.toManyKeys(of: source, relation.description)
       order = stored.filter { !added.contains($0) } + added
     }
-    try transaction.setOrder(relation.description, source, order.filter { $0.key > 0 })
+    try transaction.setOrder(
+      relation.description, source, order.filter { $0.key > 0 },
+      added: relation.isManyToMany ? [] : Set(added.lazy.map(\.key)))
   }
 }

@@ -57,34 +57,4 @@ extension WriteTransaction {
         toManyKeys(of: source, relationship).filter { !destinations.contains($0) } + destinations)
     }
   }
-
-  /// Writes the order of an ordered relationship's objects: keys in steps of 1024.
-  package func setOrder(
-    _ relationship: RelationshipDescription, _ source: ObjectKey, _ destinations: [ObjectKey]
-  ) throws {
-    let sql: String
-    if let join = schema.joinTable(for: relationship) {
-      guard let order = join.destinationOrderColumn else { return }
-      sql = """
-        UPDATE "\(join.name)" SET "\(order)" = ? WHERE "\(join.sourceColumn)" = ?
-        AND "\(join.destinationColumn)" = ?
-        """
-    } else {
-      guard let inverse = relationship.inverseRelationship, let entity = inverse.entity,
-        let binding = binding(of: inverse), let order = binding.orderColumn
-      else { return }
-      let table = schema.table(for: entity)
-      sql = """
-        UPDATE "\(table.name)" SET "\(table.columns[order].name)" = ?
-        WHERE "\(table.columns[binding.column].name)" = ? AND Z_PK = ?
-        """
-    }
-    let statement = try connection.prepare(sql)
-    for (place, destination) in destinations.enumerated() {
-      statement.bind(Int64(place + 1) * 1024, at: 1)
-      statement.bind(source.key, at: 2)
-      statement.bind(destination.key, at: 3)
-      try statement.run()
-    }
-  }
 }

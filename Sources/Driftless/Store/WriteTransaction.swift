@@ -209,8 +209,13 @@ package final class WriteTransaction: ReadTransaction {
       .integer(key.key), .integer(number), .blob(RowArchive.encode(values)))
     guard let entity = schema.entity(numbered: key.entity) else { return }
     for slot in entity.layout.slots {
-      if let relationship = slot.relationship, relationship.usesJoinTable, slot.isToMany {
+      guard let relationship = slot.relationship else { continue }
+      if relationship.usesJoinTable, slot.isToMany {
         try keepBase(of: key, relationship)
+      } else if let place = try place(of: key, in: relationship) {
+        // The row is kept by its properties, and a place is none.
+        try keepBase(
+          of: key, PlaceName.of(relationship.name), RowArchive.encode([.integer(place)]))
       }
     }
   }

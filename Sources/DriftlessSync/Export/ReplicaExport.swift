@@ -12,8 +12,8 @@ public import Foundation
 /// {"entity":"Book","id":"0192…","op":"insert","set":{"author":"0191…","pages":311,"tags":["…"]}}
 /// ```
 ///
-/// To-one relationships are identities, many-to-many ones sorted arrays of identities (ordered ones
-/// in their order); a to-many relationship whose other end is to-one is said there. Values are
+/// To-one relationships are identities, many-to-many ones sorted arrays of identities, ordered ones
+/// arrays in their order; another to-many relationship whose other end is to-one is said there. Values are
 /// spelled as `JSONText` says. The lines can be imported again.
 public enum ReplicaExport {
   /// Hands over the export piece by piece; each piece ends with a line.
@@ -96,7 +96,19 @@ public enum ReplicaExport {
     json.uuid(identity)
     json.raw(",\"op\":\"insert\",\"set\":{")
     var isFirst = true
+    for relationship in entity.ordered {
+      let identities = try transaction.toManyKeys(of: key, relationship).map {
+        try transaction.identity(of: $0)
+      }
+      guard !identities.isEmpty else { continue }
+      if !isFirst { json.raw(",") }
+      isFirst = false
+      json.string(relationship.name)
+      json.raw(":")
+      list(identities, to: &json)
+    }
     for property in entity.properties {
+      if case .place = property.kind { continue }
       if case .elements(let relationship) = property.kind {
         if try transaction.toManyKeys(of: key, relationship).isEmpty { continue }
       } else if values[property.slot].isNull {
@@ -116,6 +128,9 @@ public enum ReplicaExport {
     _ property: SyncSchema.Property, of key: ObjectKey, values: [PropertyValue],
     _ transaction: ReadTransaction, to json: inout JSONText
   ) throws {
+    if case .place(let relationship) = property.kind {
+      return json.raw(try transaction.place(of: key, in: relationship).map(String.init) ?? "null")
+    }
     guard case .elements(let relationship) = property.kind else {
       return try json.value(values[property.slot]) { key, json in
         json.uuid(try transaction.identity(of: key))
@@ -125,6 +140,10 @@ public enum ReplicaExport {
       try transaction.identity(of: $0)
     }
     if !relationship.isOrdered { identities.sort(by: isOrderedBefore) }
+    list(identities, to: &json)
+  }
+
+  private static func list(_ identities: [UUID], to json: inout JSONText) {
     json.raw("[")
     for (index, identity) in identities.enumerated() {
       if index > 0 { json.raw(",") }

@@ -38,7 +38,8 @@ package struct PendingObject: Hashable, Sendable {
   }
 
   package var lastTransaction: Int64 {
-    max(wholeTransaction, edits.last?.transaction ?? 0)
+    guard whole != .none else { return edits.last?.transaction ?? 0 }
+    return max(wholeTransaction, edits.last?.transaction ?? wholeTransaction)
   }
 
   /// Marks properties as set by `transaction`, the newest so far or an older one that a merge
@@ -60,11 +61,17 @@ package struct PendingObject: Hashable, Sendable {
     edits.removeAll { $0.properties.isEmpty }
   }
 
-  /// Forgets what the zone acknowledged: everything up to `transaction`.
-  package mutating func acknowledge(through transaction: Int64) {
+  /// Forgets what the zone acknowledged: everything up to `transaction`, except for properties that
+  /// the push left out.
+  package mutating func acknowledge(
+    through transaction: Int64, keeping omitted: PropertyMask = PropertyMask()
+  ) {
     if whole != .none, wholeTransaction <= transaction { whole = .none }
     if whole == .none { wholeTransaction = 0 }
-    edits.removeAll { $0.transaction <= transaction }
+    for index in edits.indices where edits[index].transaction <= transaction {
+      edits[index].properties.formIntersection(omitted)
+    }
+    edits.removeAll { $0.properties.isEmpty }
   }
 
   /// Takes in one local change of history, in order.

@@ -25,9 +25,10 @@ package struct PendingSet: Sendable {
     objects[key] = object.isEmpty ? nil : object
   }
 
-  package mutating func acknowledge(through transaction: Int64) {
-    for key in Array(objects.keys) {
-      update(key) { $0.acknowledge(through: transaction) }
+  mutating func acknowledge(through transaction: Int64, omitting omitted: OmittedParts) {
+    for key in Array(objects.keys) where !omitted.objects.contains(key) {
+      let kept = omitted.properties[key] ?? PropertyMask()
+      update(key) { $0.acknowledge(through: transaction, keeping: kept) }
     }
   }
 

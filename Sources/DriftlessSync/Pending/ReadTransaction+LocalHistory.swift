@@ -30,7 +30,7 @@ extension ReadTransaction {
     _ number: Int64
   ) throws -> (hybridTime: HybridTime, author: String?, contextName: String?) {
     let (author, contextName) = try origin(ofTransaction: number)
-    return (try hybridTime(of: number), author, contextName)
+    return (try editTime(number), author, contextName)
   }
 
   /// The newest change of a property in what history still holds.

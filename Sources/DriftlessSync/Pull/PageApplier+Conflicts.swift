@@ -21,7 +21,7 @@ extension PageApplier {
     let base = isInsert ? nil : try baseValue(of: key, property)
     let conflict = PropertyConflict(
       policy: property.policy, base: base, local: local, remote: remote.value,
-      localTime: try transaction.hybridTime(of: localTransaction), remoteTime: remote.time,
+      localTime: try transaction.editTime(localTransaction), remoteTime: remote.time,
       localReplica: replica, remoteReplica: remote.origin)
     let settlement = MergeTable.settle(conflict) { name, conflict in
       customValue(name, conflict, entity, property, of: key)

@@ -23,6 +23,7 @@ extension PageApplier {
         try deleteHere(entity, key)
         frame.table.setLife(.dead, key: key, at: index)
         report.deleted += 1
+        deleted[entity.name, default: 0] += 1
       case .keepAndRevive:
         try journalKeptEdit(entity, key, side)
         setPending(key) { object in
@@ -157,6 +158,7 @@ extension PageApplier {
       object.wholeTransaction = 0
     }
     try transaction.insert(entity.description, key.key, values: values)
+    try bringBackPlaces(of: entity, key)
     try bringBackPairs(of: entity, key)
     frame.table.setLife(.alive, key: key, at: index)
     report.inserted += 1

@@ -8,7 +8,7 @@ extension PageApplier {
     _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
     _ frame: inout FrameContext
   ) throws {
-    let (single, elements) = PropertyReader.split(readers)
+    let kinds = PropertyReader.split(readers)
     let batch = InsertBatch(entity)
     var row = 0
     for index in group.objects {
@@ -18,18 +18,18 @@ extension PageApplier {
         try mergeInsert(group, entity, readers, row: row, index: index, &frame)
         continue
       }
-      if batch.isFull { try write(batch, single, elements, &frame) }
+      if batch.isFull { try write(batch, kinds, &frame) }
       batch.add(key: entry.key.key, source: row)
     }
-    try write(batch, single, elements, &frame)
+    try write(batch, kinds, &frame)
   }
 
-  /// Writes the rows of a batch, and then their elements of many-to-many relationships.
+  /// Writes the rows of a batch, and then their places and their elements of many-to-many
+  /// relationships.
   private func write(
-    _ batch: InsertBatch, _ single: [PropertyReader], _ elements: [PropertyReader],
-    _ frame: inout FrameContext
+    _ batch: InsertBatch, _ readers: PropertyReader.Kinds, _ frame: inout FrameContext
   ) throws {
-    for reader in single {
+    for reader in readers.single {
       if case .toOne = reader.property.kind {
         try batch.fill(reader.property.slot) { key, row in
           try read(reader, row: row, of: key, isNew: true, &frame)
@@ -40,7 +40,10 @@ extension PageApplier {
     }
     try transaction.insert(batch.entity, batch.rows)
     report.inserted += batch.rows.count
-    for reader in elements {
+    if !readers.places.isEmpty {
+      try batch.forEach { key, row in try applyPlaces(readers.places, row: row, of: key) }
+    }
+    for reader in readers.elements {
       try batch.forEach { key, row in
         let change = try elementChange(reader, row: row, of: key, &frame)
         try transaction.addPairs(change.relationship, key, change.adds)
@@ -118,11 +121,12 @@ extension PageApplier {
     index: Int, _ frame: inout FrameContext
   ) throws {
     var values = [PropertyValue](repeating: .null, count: entity.description.layout.slots.count)
-    let (single, elements) = PropertyReader.split(readers)
+    let (single, elements, places) = PropertyReader.split(readers)
     for reader in single {
       values[reader.property.slot] = try read(reader, row: row, of: key, &frame)
     }
     try transaction.insert(entity.description, key.key, values: values)
+    try applyPlaces(places, row: row, of: key)
     frame.table.setLife(.alive, key: key, at: index)
     report.inserted += 1
     for reader in elements {

@@ -10,9 +10,9 @@ extension PageApplier {
     guard let object = pending[key] else { return }
     let values = try currentValues(of: key)
     for edit in object.edits {
-      let time = try transaction.hybridTime(of: edit.transaction)
+      let time = try transaction.editTime(edit.transaction)
       for property in entity.properties where edit.properties.contains(property.slot) {
-        if case .elements = property.kind { continue }
+        if property.isCollective { continue }
         try journal.addDeleteConflict(
           entity: entity, property: property, key: key, local: values[property.slot], remote: nil,
           outcome: .remote, localTime: time, side: side,
@@ -28,7 +28,7 @@ extension PageApplier {
     _ entity: SyncSchema.Entity, _ key: ObjectKey, _ side: RemoteSide
   ) throws {
     guard let object = pending[key] else { return }
-    let time = try transaction.hybridTime(of: object.lastTransaction)
+    let time = try transaction.editTime(object.lastTransaction)
     try journal.addDeleteConflict(
       entity: entity, property: nil, key: key, local: nil, remote: nil, outcome: .local,
       localTime: time, side: side,
@@ -41,9 +41,9 @@ extension PageApplier {
     _ entity: SyncSchema.Entity, _ key: ObjectKey, _ readers: [PropertyReader],
     _ group: ChangeSetIndex.Group, row: Int, _ frame: inout FrameContext
   ) throws {
-    let local = try transaction.hybridTime(of: pending[key]?.wholeTransaction ?? 0)
+    let local = try transaction.editTime(pending[key]?.wholeTransaction ?? 0)
     for reader in readers {
-      if case .elements = reader.property.kind { continue }
+      if reader.property.isCollective { continue }
       let value = try read(reader, row: row, of: key, &frame)
       let side = RemoteSide(
         value: value, time: frame.time(group, row: row), origin: frame.origin,

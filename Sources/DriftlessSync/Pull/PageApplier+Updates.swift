@@ -8,7 +8,7 @@ extension PageApplier {
     _ frame: inout FrameContext
   ) throws {
     var values = [PropertyValue](repeating: .null, count: entity.description.layout.slots.count)
-    let (single, elements) = PropertyReader.split(readers)
+    let (single, elements, places) = PropertyReader.split(readers)
     var mask = PropertyMask()
     for reader in single { mask.insert(reader.property.slot) }
     var row = 0
@@ -24,7 +24,11 @@ extension PageApplier {
           values[reader.property.slot] = try read(reader, row: row, of: entry.key, &frame)
         }
         try transaction.update(entry.key, mask, values: values, expectedVersion: nil)
+      } else if !places.isEmpty {
+        try transaction.recordUpdate(
+          entry.key, PropertyMask(places.map(\.property.slot)))
       }
+      try applyPlaces(places, row: row, of: entry.key)
       for reader in elements {
         let change = try elementChange(reader, row: row, of: entry.key, &frame)
         try apply(change, to: entry.key)
@@ -80,8 +84,16 @@ extension PageApplier {
   ) throws {
     var values = try currentValues(of: key)
     var written = PropertyMask()
+    let placed = PropertyMask(PropertyReader.split(readers).places.map(\.property.slot))
+    var outcomes: [Int: ReferenceOutcome] = [:]
     for reader in readers {
       let slot = reader.property.slot
+      if case .place = reader.property.kind {
+        try mergePlace(
+          reader, entity, of: key, row: row, reference: outcomes[slot],
+          time: frame.time(group, row: row), frame)
+        continue
+      }
       if case .elements = reader.property.kind {
         var change = try elementChange(reader, row: row, of: key, &frame)
         if isWhole { try makeWhole(&change, reader.property, of: key) }
@@ -94,6 +106,12 @@ extension PageApplier {
         written.insert(slot)
         continue
       }
+      if placed.contains(slot), remote == values[slot] {
+        // The same list on both sides: the places beside the references are what may differ.
+        outcomes[slot] = .same(localTransaction: localTransaction)
+        written.insert(slot)
+        continue
+      }
       let side = RemoteSide(
         value: remote, time: frame.time(group, row: row), origin: frame.origin,
         sequence: frame.sequence)
@@ -103,6 +121,9 @@ extension PageApplier {
       {
         values[slot] = value
         written.insert(slot)
+        outcomes[slot] = .remote
+      } else {
+        outcomes[slot] = .local
       }
     }
     if !written.isEmpty {

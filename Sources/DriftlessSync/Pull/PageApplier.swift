@@ -22,6 +22,8 @@ final class PageApplier {
   var dangling: DanglingReferences
   var journal: JournalDraft
   var report = PullReport()
+  /// Objects that were deleted here, by entity.
+  var deleted: [String: Int] = [:]
 
   init(
     transaction: WriteTransaction, schema: SyncSchema, replica: UUID, pending: PendingSet,

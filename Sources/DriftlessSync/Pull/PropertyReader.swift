@@ -18,6 +18,7 @@ struct PropertyReader {
   private static func fits(_ values: Column.Values, _ kind: SyncSchema.Property.Kind) -> Bool {
     switch (values, kind) {
     case (.references, .toOne), (.elements, .elements): true
+    case (.integers, .place): true
     case (.integers, .attribute(let type)):
       type == .integer16 || type == .integer32 || type == .integer64
     case (.doubles, .attribute(let type)): type == .double || type == .float
@@ -34,18 +35,29 @@ struct PropertyReader {
     }
   }
 
-  /// The readers of single values, and those of elements.
-  static func split(_ readers: [PropertyReader]) -> ([PropertyReader], [PropertyReader]) {
+  typealias Kinds = (
+    single: [PropertyReader], elements: [PropertyReader], places: [PropertyReader]
+  )
+
+  /// The readers of values of the row, those of elements, and those of places.
+  static func split(_ readers: [PropertyReader]) -> Kinds {
     var single: [PropertyReader] = []
     var elements: [PropertyReader] = []
+    var places: [PropertyReader] = []
     for reader in readers {
-      if case .elements = reader.property.kind {
-        elements.append(reader)
-      } else {
-        single.append(reader)
+      switch reader.property.kind {
+      case .elements: elements.append(reader)
+      case .place: places.append(reader)
+      case .attribute, .toOne: single.append(reader)
       }
     }
-    return (single, elements)
+    return (single, elements, places)
+  }
+
+  /// The place of a row's object; nil when it has none.
+  func place(_ row: Int) -> Int64? {
+    if case .integer(let place) = value(row) { return place }
+    return nil
   }
 
   /// The value of an attribute.

@@ -11,6 +11,8 @@ struct ChangeSetBuilder {
     var runs: [Outbox.Run]
     var objects: Int
     var properties: Int
+    /// References that could not be sent.
+    var unsent: [ObjectKey: PropertyMask]
   }
 
   private let transaction: ReadTransaction
@@ -30,10 +32,11 @@ struct ChangeSetBuilder {
   /// Nil when the window holds nothing that the zone needs to hear: what was made in it was deleted
   /// in it as well.
   mutating func build(
-    _ window: [ObjectKey: PendingObject], header: ChangeSetHeader
+    _ selection: PushSelection, header: ChangeSetHeader
   ) throws -> Built? {
-    var reader = PendingReader(transaction, schema: schema)
-    let drafts = try reader.read(window)
+    var reader = PendingReader(
+      transaction, schema: schema, isPartial: !selection.omitted.isEmpty)
+    let drafts = try reader.read(selection.window)
     guard drafts.contains(where: { !$0.keys.isEmpty }) else { return nil }
     try placeNewObjects(reader.newKeys)
     try placeKnownObjects(drafts)
@@ -46,7 +49,7 @@ struct ChangeSetBuilder {
     let changeSet = ChangeSet(header: header, index: index, columns: columns)
     return Built(
       frame: try ChangeSetEncoder().encode(changeSet), runs: runs, objects: reader.objects,
-      properties: reader.properties)
+      properties: reader.properties, unsent: reader.unsent)
   }
 
   // MARK: Objects

@@ -16,6 +16,7 @@ enum ColumnWriter {
     let values: Column.Values
     switch property.kind {
     case .attribute(let type): values = attribute(type, cells)
+    case .place: values = attribute(.integer64, cells)
     case .toOne:
       values = .references(
         cells.map { cell in

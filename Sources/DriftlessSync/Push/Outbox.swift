@@ -49,6 +49,7 @@ struct Outbox: Sendable {
 
   static func clear(on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_OUTBOX")
+    try connection.perform("DELETE FROM ZDL_OMITTED")
   }
 
   /// Each run as entity, first key, count: three little-endian 64-bit numbers.

@@ -19,12 +19,20 @@ struct PendingReader {
   private var places: [Shape: Int] = [:]
   /// New objects, in the order of the object table.
   private(set) var newKeys: [ObjectKey] = []
+  /// References to objects that are neither known to the zone nor in this change set: they stay
+  /// pending.
+  private(set) var unsent: [ObjectKey: PropertyMask] = [:]
+  private let isPartial: Bool
+  /// New objects of the window, by root entity and key: known only when it is partial.
+  private var arriving: Set<ObjectKey> = []
   private(set) var objects = 0
   private(set) var properties = 0
 
-  init(_ transaction: ReadTransaction, schema: SyncSchema) {
+  /// - Parameter isPartial: objects are left out of the window, to which others may refer.
+  init(_ transaction: ReadTransaction, schema: SyncSchema, isPartial: Bool) {
     self.transaction = transaction
     self.schema = schema
+    self.isPartial = isPartial
     directory = ObjectDirectory(transaction.connection)
     rows = RowWalk(transaction)
   }
@@ -32,6 +40,11 @@ struct PendingReader {
   /// The groups of a window of pending objects: inserts, revivals, updates, deletes.
   mutating func read(_ window: [ObjectKey: PendingObject]) throws -> [ChangeDraft] {
     defer { rows.finish() }
+    if isPartial {
+      for (key, object) in window where object.whole == .insert || object.whole == .revive {
+        arriving.insert(ObjectKey(entity: schema.root(of: key), key: key.key))
+      }
+    }
     let sorted = window.sorted { ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key) }
     for (key, object) in sorted {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
@@ -73,13 +86,24 @@ struct PendingReader {
     guard let values = try rows.values(of: key) else { return }
     let place = place(kind, entity, entity.all)
     for (index, property) in entity.properties.enumerated() {
+      if case .place(let relationship) = property.kind {
+        drafts[place].columns[index].append(.value(try placeValue(key, relationship)))
+        continue
+      }
       guard case .elements(let relationship) = property.kind else {
-        let value = values[property.slot]
+        var value = values[property.slot]
+        if case .reference(let target) = value, try !hasPlace(target) {
+          value = .null
+          unsent[key, default: PropertyMask()].insert(property.slot)
+        }
         if !value.isNull { properties += 1 }
         drafts[place].columns[index].append(.value(value))
         continue
       }
       let elements = try transaction.toManyKeys(of: key, relationship)
+      for element in elements where try !hasPlace(element) {
+        unsent[key, default: PropertyMask()].insert(property.slot)
+      }
       if !elements.isEmpty { properties += 1 }
       drafts[place].columns[index].append(
         .elements(ChangeDraft.Elements(adds: elements, removes: [])))
@@ -113,9 +137,19 @@ struct PendingReader {
     if isCounted { objects += 1 }
   }
 
-  private func cell(
+  private mutating func hasPlace(_ target: ObjectKey) throws -> Bool {
+    guard isPartial else { return true }
+    let root = schema.root(of: target)
+    return try arriving.contains(ObjectKey(entity: root, key: target.key))
+      || directory.number(root: root, key: target.key) != nil
+  }
+
+  private mutating func cell(
     _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue]
   ) throws -> ChangeDraft.Cell {
+    if case .place(let relationship) = property.kind {
+      return .value(try placeValue(key, relationship))
+    }
     guard case .elements(let relationship) = property.kind else {
       return .value(values[property.slot])
     }
@@ -123,9 +157,18 @@ struct PendingReader {
     let base = try BaseValues.keys(of: key, property.name, on: transaction.connection) ?? []
     let old = Set(base)
     let new = Set(current)
+    for element in new.subtracting(old) where try !hasPlace(element) {
+      unsent[key, default: PropertyMask()].insert(property.slot)
+    }
     return .elements(
       ChangeDraft.Elements(
         adds: current.filter { !old.contains($0) }, removes: base.filter { !new.contains($0) }))
+  }
+
+  private func placeValue(
+    _ key: ObjectKey, _ relationship: RelationshipDescription
+  ) throws -> PropertyValue {
+    try transaction.place(of: key, in: relationship).map { .integer($0) } ?? .null
   }
 
   private mutating func place(

@@ -17,10 +17,10 @@ package struct Pusher: Sendable {
     /// The zone knows other change sets of this replica than the replica does: the store was
     /// restored or copied.
     case forked
-    /// More than the zone takes in one request.
-    case tooLarge
-    /// Refused for good, with the reason.
+    /// Refused for what it holds: too large, or not acceptable. The same bytes never get in.
     case refused(SyncError)
+    /// Refused whatever it holds. Another attempt builds it anew.
+    case rejected(any Error)
     /// No answer, or one that says "later". The change set stays in flight.
     case failed(any Error)
   }
@@ -29,6 +29,8 @@ package struct Pusher: Sendable {
     case begin(hasOutbox: Bool)
     /// A change set was built and saved in the outbox, or there is nothing to push.
     case built(isEmpty: Bool, objects: Int)
+    /// So many objects make no change set: they pass a limit of the format.
+    case unbuildable(SyncError, objects: Int)
     case answered(Answer)
     case acknowledged
     case discarded
@@ -38,9 +40,8 @@ package struct Pusher: Sendable {
   }
 
   package enum Action: Sendable {
-    /// Build a change set of at most so many objects from pending history, and save it in the
-    /// outbox.
-    case build(objectsMax: Int)
+    /// Build a change set from pending history, and save it in the outbox.
+    case build(Portion)
     case sendOutbox
     /// Save the zone's answer and empty the outbox, in one transaction.
     case acknowledge(PushReply)
@@ -49,19 +50,36 @@ package struct Pusher: Sendable {
     case pull
     /// Become a new incarnation, so that push numbers start anew.
     case renewIncarnation
+    /// Set the one object in flight aside, with the reason, and empty the outbox.
     case quarantine(SyncError)
     case finish
     case fail(any Error)
   }
 
+  /// How much of what is pending the next change set carries.
+  package struct Portion: Hashable, Sendable {
+    /// History is cut between transactions so that a change set has at most so many objects.
+    package var objectsMax: Int
+    /// So many objects were refused: a transaction that has as many is cut too, so that what is
+    /// refused is found and the rest proceeds.
+    package var refusedObjects: Int?
+  }
+
   private enum State {
     case idle, building, sending, acknowledging, discarding(Next), waiting, done
   }
-  private enum Next { case pull, build, renew }
+  private enum Next {
+    case pull, build, renew
+    case fail(any Error)
+  }
 
   private var state = State.idle
-  private var objectsMax: Int
+  private var portion: Portion
+  private let objectsMax: Int
+  /// Zero when it is not known: the change set was in the outbox before.
   private var objectsInFlight = 0
+  /// Objects set aside since the zone took something.
+  private var quarantinedInARow = 0
   private let staleRetriesMax: Int
   private var hasRenewed = false
   private var changeSets = 0
@@ -70,6 +88,7 @@ package struct Pusher: Sendable {
 
   package init(objectsMax: Int, staleRetriesMax: Int) {
     self.objectsMax = max(1, objectsMax)
+    portion = Portion(objectsMax: self.objectsMax)
     self.staleRetriesMax = staleRetriesMax
   }
 
@@ -77,11 +96,14 @@ package struct Pusher: Sendable {
     switch (state, event) {
     case (.idle, .begin(let hasOutbox)):
       state = hasOutbox ? .sending : .building
-      return hasOutbox ? .sendOutbox : .build(objectsMax: objectsMax)
+      return hasOutbox ? .sendOutbox : .build(portion)
     case (.building, .built(let isEmpty, let objects)):
       objectsInFlight = objects
       state = isEmpty ? .done : .sending
       return isEmpty ? .finish : .sendOutbox
+    case (.building, .unbuildable(let error, let objects)):
+      objectsInFlight = objects
+      return refused(error, next: Self.build)
     case (.sending, .answered(let answer)):
       return handle(answer)
     case (.acknowledging, .acknowledged):
@@ -105,6 +127,8 @@ package struct Pusher: Sendable {
     switch answer {
     case .accepted(let reply):
       staleAnswers = 0
+      quarantinedInARow = 0
+      portion = Portion(objectsMax: min(objectsMax, portion.objectsMax.doubledClamped))
       state = .acknowledging
       return .acknowledge(reply)
     case .stale:
@@ -133,22 +157,40 @@ package struct Pusher: Sendable {
       hasRenewed = true
       state = .discarding(.renew)
       return .discardOutbox
-    case .tooLarge:
-      guard objectsInFlight > 1, objectsMax > 1 else {
-        state = .waiting
-        return .quarantine(
-          SyncError(
-            .tooLarge, "One transaction is larger than the server takes.",
-            suggestion: "Raise the server's body limit, then push again."))
-      }
-      objectsMax = max(1, min(objectsMax, objectsInFlight) / 2)
-      state = .discarding(.build)
-      return .discardOutbox
     case .refused(let error):
-      return fail(error)
+      return refused(error) { pusher in
+        pusher.state = .discarding(.build)
+        return .discardOutbox
+      }
+    case .rejected(let error):
+      state = .discarding(.fail(error))
+      return .discardOutbox
     case .failed(let error):
       return fail(error)
     }
+  }
+
+  /// Halves what was refused until it is one object, and sets that one aside.
+  private mutating func refused(
+    _ error: SyncError, next: (inout Pusher) -> Action
+  ) -> Action {
+    if objectsInFlight == 1 {
+      // A server that takes nothing at all (a proxy before it, another version) says little about
+      // the objects: a few of them are enough to know.
+      guard quarantinedInARow < SyncTuning.quarantinedInARowMax else {
+        state = .discarding(.fail(error))
+        return .discardOutbox
+      }
+      quarantinedInARow += 1
+      portion = Portion(objectsMax: objectsMax)
+      state = .waiting
+      return .quarantine(error)
+    }
+    if objectsInFlight > 1 {
+      portion = Portion(
+        objectsMax: max(1, objectsInFlight / 2), refusedObjects: objectsInFlight)
+    }
+    return next(&self)
   }
 
   private mutating func after(_ next: Next) -> Action {
@@ -161,12 +203,16 @@ package struct Pusher: Sendable {
       return .renewIncarnation
     case .build:
       return build()
+    case .fail(let error):
+      return fail(error)
     }
   }
 
-  private mutating func build() -> Action {
-    state = .building
-    return .build(objectsMax: objectsMax)
+  private mutating func build() -> Action { Self.build(&self) }
+
+  private static func build(_ pusher: inout Pusher) -> Action {
+    pusher.state = .building
+    return .build(pusher.portion)
   }
 
   private mutating func finish() -> Action {
@@ -178,4 +224,8 @@ package struct Pusher: Sendable {
     state = .done
     return .fail(error)
   }
+}
+
+extension Int {
+  fileprivate var doubledClamped: Int { self > Int.max / 2 ? .max : self * 2 }
 }

@@ -46,7 +46,11 @@ struct SentFrame {
     var kept: [ObjectKey: Set<String>] = [:]
     for (key, object) in pending.objects {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
-      for property in entity.properties where property.needsBase {
+      for property in entity.properties {
+        if case .place = property.kind, object.whole == .delete {
+          kept[key, default: []].insert(property.name)
+        }
+        guard property.needsBase else { continue }
         guard object.whole == .delete || object.transaction(of: property.slot) != nil
         else { continue }
         kept[key, default: []].insert(property.name)

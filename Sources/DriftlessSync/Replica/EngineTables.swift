@@ -9,19 +9,30 @@ import DriftlessSQLite
 /// | `ZDL_DANGLING` | references whose target is deleted: null here, and back when the target comes back |
 /// | `ZDL_PENDING` | what an import left pending of an object, in place of the history before it |
 /// | `ZDL_JOURNAL` | every settled conflict |
-/// | `ZDL_QUARANTINE` | change sets that were refused for good, with the reason |
+/// | `ZDL_QUARANTINE` | objects that the server refuses for good, with the reason |
+/// | `ZDL_OMITTED` | what the change set in flight leaves out: it stays pending |
 /// | `ZDL_PARKED` | change sets with parts that the model does not know, kept until it does |
 enum EngineTables {
   static func create(on connection: SQLiteConnection) throws {
+    // An earlier form held whole change sets; what they hold is pending all the same.
+    if try connection.number(
+      "SELECT count(*) FROM pragma_table_info('ZDL_QUARANTINE') WHERE name = 'frame'") != 0
+    {
+      try connection.execute("DROP TABLE ZDL_QUARANTINE")
+    }
     for statement in statements { try connection.execute(statement) }
   }
 
-  static func exist(on connection: SQLiteConnection) throws -> Bool {
-    var isThere = false
-    try connection.forEachRow("SELECT 1 FROM sqlite_master WHERE name = 'ZDL_REPLICA'") { _ in
-      isThere = true
-    }
-    return isThere
+  /// Whether a table is missing that `create` makes: the store was enrolled by an earlier version.
+  static func needCreation(on connection: SQLiteConnection) throws -> Bool {
+    guard try exist(on: connection) else { return false }
+    return try !exist("ZDL_OMITTED", on: connection)
+  }
+
+  static func exist(_ table: String = "ZDL_REPLICA", on connection: SQLiteConnection) throws -> Bool
+  {
+    try connection.number(
+      "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?)", [.text(table)]) != 0
   }
 
   private static let statements = [
@@ -61,9 +72,14 @@ enum EngineTables {
     "CREATE INDEX IF NOT EXISTS ZDL_JOURNAL_OBJECT ON ZDL_JOURNAL(object, property)",
     """
     CREATE TABLE IF NOT EXISTS ZDL_QUARANTINE(
-      number INTEGER PRIMARY KEY AUTOINCREMENT, push_number INTEGER NOT NULL,
-      through_transaction INTEGER NOT NULL, reason TEXT NOT NULL, time REAL NOT NULL,
-      frame BLOB NOT NULL)
+      entity INTEGER NOT NULL, key INTEGER NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL,
+      suggestion TEXT NOT NULL, bytes INTEGER NOT NULL, last_edit INTEGER NOT NULL,
+      time REAL NOT NULL, PRIMARY KEY (entity, key)) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_OMITTED(
+      entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,
+      PRIMARY KEY (entity, key, property)) WITHOUT ROWID
     """,
     """
     CREATE TABLE IF NOT EXISTS ZDL_PARKED(

@@ -4,23 +4,38 @@ package import Driftless
 ///
 /// An attribute or a to-one relationship crosses as a value. A to-many relationship whose inverse
 /// is to-one does not cross: the other end says it. A many-to-many relationship crosses once, from
-/// the end whose name comes first, as elements added and removed.
+/// the end whose name comes first, as elements added and removed. An object's place in an ordered
+/// relationship crosses beside its reference, under a name of its own (`PlaceName`): replicas that
+/// know no places take the reference alone.
 package struct SyncSchema: Sendable {
   package struct Property: Sendable {
     package enum Kind: Sendable {
       case attribute(AttributeType)
       case toOne(RelationshipDescription)
       case elements(RelationshipDescription)
+      /// The place beside a to-one relationship whose inverse is ordered; it has that one's slot.
+      case place(RelationshipDescription)
     }
     package var slot: Int
     package var name: String
     package var kind: Kind
     package var policy: ConflictPolicy
 
+    /// Whether it is about an object's part in a collection: no value of its own.
+    package var isCollective: Bool {
+      switch kind {
+      case .elements, .place: true
+      case .attribute, .toOne: false
+      }
+    }
+
     /// Whether the value before the first local change is kept (`ZDL_BASE`).
     package var needsBase: Bool {
-      if case .elements = kind { return true }
-      return policy.needsBase
+      switch kind {
+      case .elements: true
+      case .place: false
+      case .attribute, .toOne: policy.needsBase
+      }
     }
   }
 
@@ -33,6 +48,8 @@ package struct SyncSchema: Sendable {
     package let properties: [Property]
     /// Every slot of `properties`.
     package let all: PropertyMask
+    /// To-many relationships whose order crosses as places.
+    package let ordered: [RelationshipDescription]
     private let indexes: [String: Int]
     private let bySlot: [Int: Int]
 
@@ -43,6 +60,13 @@ package struct SyncSchema: Sendable {
       name = description.name
       let properties = SyncSchema.properties(of: description.layout)
       self.properties = properties
+      ordered = description.layout.slots.compactMap { slot in
+        guard case .toMany(let relationship) = slot.kind, relationship.isOrdered,
+          !relationship.usesJoinTable
+        else { return nil }
+        return relationship
+      }
+      .sorted { $0.name < $1.name }
       var all = PropertyMask()
       for property in properties { all.insert(property.slot) }
       self.all = all
@@ -107,7 +131,7 @@ package struct SyncSchema: Sendable {
       for property in entity.properties {
         let relationship: RelationshipDescription
         switch property.kind {
-        case .attribute: continue
+        case .attribute, .place: continue
         case .toOne(let toOne): relationship = toOne
         case .elements(let toMany): relationship = toMany
         }
@@ -142,7 +166,16 @@ package struct SyncSchema: Sendable {
       let kind: Property.Kind
       switch slot.kind {
       case .attribute(_, let type): kind = .attribute(type)
-      case .toOne(let relationship): kind = .toOne(relationship)
+      case .toOne(let relationship):
+        kind = .toOne(relationship)
+        if relationship.inverseRelationship?.isOrdered == true {
+          properties.append(
+            Property(
+              slot: slot.index, name: PlaceName.of(slot.name), kind: .place(relationship),
+              // A place has neither size nor sum: one side's stands.
+              policy: slot.policy == .serverWins || slot.policy == .clientWins
+                ? slot.policy : .lastWriterWins))
+        }
       case .toMany(let relationship):
         guard relationship.usesJoinTable, crosses(relationship) else { continue }
         kind = .elements(relationship)

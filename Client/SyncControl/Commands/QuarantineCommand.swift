@@ -1,0 +1,61 @@
+import ArgumentParser
+import DriftlessSync
+import Foundation
+import SyncDaemon
+
+struct QuarantineCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "quarantine", abstract: "Look at objects that the server refuses, or retry them.",
+    discussion: """
+      What was changed of such an object waits here, pending; everything else syncs. An object is \
+      tried again when it changes.
+      """,
+    subcommands: [QuarantineListCommand.self, QuarantineRetryCommand.self],
+    defaultSubcommand: QuarantineListCommand.self)
+}
+
+struct QuarantineListCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "List the objects that the server refuses, with the reasons.")
+
+  @OptionGroup var target: StoreArguments
+  @OptionGroup var output: OutputOptions
+
+  func perform() throws {
+    let store = try target.open(reading: true)
+    let entries = try SyncEngine.quarantine(of: store)
+    let labels = ObjectLabels(store)
+    let lines = entries.map { entry in
+      "\(entry.entity)/\(entry.object.uuidString.lowercased())\(labels.label(entry.object))"
+        + "  \(entry.code), since \(Moment.text(entry.time))\n"
+        + "    \(entry.reason)\n    \(entry.suggestion)"
+    }
+    try output.put(
+      ["quarantine": entries],
+      text: entries.isEmpty ? "nothing in quarantine" : lines.joined(separator: "\n"))
+  }
+}
+
+struct QuarantineRetryCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "retry", abstract: "Let the next sync try refused objects again.")
+
+  @OptionGroup var target: StoreArguments
+  @Argument(help: "The object's UUID; without it, all.")
+  var object: String?
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if let object, UUID(uuidString: object) == nil {
+      throw ValidationError("\(object) is no UUID: see syncctl quarantine list.")
+    }
+  }
+
+  func perform() throws {
+    let count = try SyncEngine.retryQuarantined(
+      of: try target.open(), object: object.flatMap { UUID(uuidString: $0) })
+    try output.put(
+      ["retried": count],
+      text: "\(count) object\(count == 1 ? "" : "s") will be tried again by the next sync")
+  }
+}

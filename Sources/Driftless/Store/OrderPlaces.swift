@@ -1,0 +1,99 @@
+/// Places of an ordered relationship's objects: integers with room between them, so that an object
+/// that moves gets a new place and the others keep theirs.
+///
+/// Replicas give places without asking each other. So a new place is chosen at random within its
+/// gap: two objects that two replicas put between the same two others end with different places,
+/// and their order is the same everywhere.
+package enum OrderPlaces {
+  /// The distance of objects that are added at an end. An Int64 holds some four million of them.
+  package static let step: Int64 = 1 << 40
+  /// A smaller gap is no room to choose in: then all get new places.
+  static let leastGap: Int64 = 1 << 20
+
+  /// The places to write, by index, for objects that are to be in this order.
+  ///
+  /// - Parameter current: their places so far; nil for those that are new.
+  package static func changes(
+    _ current: [Int64?], random: (Range<Int64>) -> Int64 = { Int64.random(in: $0) }
+  ) -> [Int: Int64] {
+    let kept = longestAscent(current)
+    var changes: [Int: Int64] = [:]
+    var before: Int64?
+    var start = 0
+    for end in kept + [current.count] {
+      let after = end < current.count ? current[end] : nil
+      let count = Int64(end - start)
+      if count > 0 {
+        guard let places = places(count, between: before, and: after, random: random) else {
+          return renumbered(current)
+        }
+        for (offset, place) in places.enumerated() { changes[start + offset] = place }
+      }
+      before = after
+      start = end + 1
+    }
+    return changes
+  }
+
+  /// Ascending places in a gap; nil when it has no room.
+  private static func places(
+    _ count: Int64, between before: Int64?, and after: Int64?,
+    random: (Range<Int64>) -> Int64
+  ) -> [Int64]? {
+    guard count < Int64.max / 4 / step else { return nil }
+    let width = step * (count + 1)
+    switch (before, after) {
+    case (let before?, let after?):
+      let (gap, isWide) = after.subtractingReportingOverflow(before)
+      let part = (isWide ? .max : gap) / (count + 1)
+      guard part >= leastGap else { return nil }
+      return (1...count).map { before + part * $0 + random(-part / 4..<part / 4) }
+    case (let before?, nil):
+      guard before < Int64.max - width else { return nil }
+      return (1...count).map { before + step * $0 + random(0..<step / 2) }
+    case (nil, let after?):
+      guard after > Int64.min + width else { return nil }
+      return (1...count).map { after - step * (count + 1 - $0) - random(0..<step / 2) }
+    case (nil, nil):
+      return (1...count).map { step * $0 + random(0..<step / 2) }
+    }
+  }
+
+  /// Equal places on every replica that comes to this.
+  private static func renumbered(_ current: [Int64?]) -> [Int: Int64] {
+    var changes: [Int: Int64] = [:]
+    for (index, place) in current.enumerated() where place != step * Int64(index + 1) {
+      changes[index] = step * Int64(index + 1)
+    }
+    return changes
+  }
+
+  /// The indexes of the longest run of objects that are in order already.
+  private static func longestAscent(_ places: [Int64?]) -> [Int] {
+    // Patience sorting: `tails[n]` ends the ascent of length n + 1 whose last place is least.
+    var tails: [Int] = []
+    var previous = [Int](repeating: -1, count: places.count)
+    for (index, place) in places.enumerated() {
+      guard let place else { continue }
+      var low = 0
+      var high = tails.count
+      while low < high {
+        let middle = (low + high) / 2
+        if let tail = places[tails[middle]], tail < place {
+          low = middle + 1
+        } else {
+          high = middle
+        }
+      }
+      if low > 0 { previous[index] = tails[low - 1] }
+      if low == tails.count { tails.append(index) } else { tails[low] = index }
+    }
+    var ascent: [Int] = []
+    var index = tails.last ?? -1
+    while index >= 0 {
+      ascent.append(index)
+      index = previous[index]
+    }
+    return ascent.reversed()
+  }
+}

@@ -1,0 +1,38 @@
+import Driftless
+
+/// A pending edit names the history transaction that made it. History may be purged up to what is
+/// acknowledged, so an edit that stays pending beyond that, or is offered anew, keeps its time in
+/// the number itself: below zero, and still in order.
+enum EditStamp {
+  static func number(_ time: HybridTime) -> Int64 {
+    Int64(clamping: time.rawValue) &+ Int64.min
+  }
+
+  /// The time that a number stands for; nil for that of a transaction.
+  static func time(_ number: Int64) -> HybridTime? {
+    number < 0 ? HybridTime(rawValue: UInt64(bitPattern: number &- Int64.min)) : nil
+  }
+}
+
+extension ReadTransaction {
+  /// When a pending edit was made.
+  func editTime(_ number: Int64) throws -> HybridTime {
+    if let time = EditStamp.time(number) { return time }
+    return try hybridTime(of: number)
+  }
+}
+
+extension PendingObject {
+  /// The object with the times of its edits up to `transaction` in place of their numbers.
+  func stamped(through transaction: Int64, _ times: ReadTransaction) throws -> PendingObject {
+    var object = PendingObject()
+    object.whole = whole
+    func stamp(_ number: Int64) throws -> Int64 {
+      guard number > 0, number <= transaction else { return number }
+      return EditStamp.number(try times.hybridTime(of: number))
+    }
+    object.wholeTransaction = whole == .none ? 0 : try stamp(wholeTransaction)
+    for edit in edits { object.set(edit.properties, by: try stamp(edit.transaction)) }
+    return object
+  }
+}

@@ -1,0 +1,156 @@
+import Driftless
+import DriftlessProtocol
+
+/// What the next change set carries of what is pending, and what it leaves out.
+struct PushSelection {
+  /// Nothing is here that could be sent: what is pending waits in quarantine, or on it.
+  private(set) var isEmpty = false
+  /// History up to here is covered.
+  private(set) var through: Int64 = 0
+  private(set) var window: [ObjectKey: PendingObject] = [:]
+  private(set) var omitted = OmittedParts()
+
+  /// - Parameter held: the objects in quarantine.
+  init(
+    _ pending: PendingSet, held: Set<ObjectKey>, portion: Pusher.Portion,
+    _ transaction: ReadTransaction, schema: SyncSchema
+  ) throws {
+    var sendable = pending
+    if !held.isEmpty {
+      var references = HeldReferences(held, pending, transaction, schema: schema)
+      omitted = try references.omitted()
+      for key in omitted.objects { sendable.objects[key] = nil }
+      for (key, mask) in references.waiting { sendable.update(key) { $0.clear(mask) } }
+    }
+    through = sendable.through
+    guard !sendable.isEmpty else {
+      isEmpty = true
+      return
+    }
+    through = sendable.cut(objectsMax: portion.objectsMax)
+    window = sendable.window(through: through)
+    if let refused = portion.refusedObjects, window.count >= refused {
+      try restrict(to: portion.objectsMax, transaction, schema)
+    }
+  }
+
+  /// Takes a part of a transaction: new objects first, since the others may refer to them.
+  private mutating func restrict(
+    to objectsMax: Int, _ transaction: ReadTransaction, _ schema: SyncSchema
+  ) throws {
+    guard window.count > objectsMax else { return }
+    var directory = ObjectDirectory(transaction.connection)
+    var ranked: [(rank: Int, key: ObjectKey)] = []
+    for (key, object) in window {
+      let isNew = try directory.number(root: schema.root(of: key), key: key.key) == nil
+      ranked.append((isNew && object.whole != .delete ? 0 : 1, key))
+    }
+    ranked.sort { ($0.rank, $0.key.entity, $0.key.key) < ($1.rank, $1.key.entity, $1.key.key) }
+    for (_, key) in ranked.dropFirst(objectsMax) {
+      window[key] = nil
+      omitted.objects.insert(key)
+    }
+  }
+
+  /// References of the window to objects that have no place in its change set.
+  mutating func omit(_ references: [ObjectKey: PropertyMask]) {
+    for (key, mask) in references {
+      omitted.properties[key, default: PropertyMask()].formUnion(mask)
+    }
+  }
+}
+
+/// What has to wait because it refers to a new object in quarantine: the zone has no name for that.
+struct HeldReferences {
+  private var held: Set<ObjectKey>
+  private let pending: PendingSet
+  private let transaction: ReadTransaction
+  private let schema: SyncSchema
+  private var directory: ObjectDirectory
+  /// Held objects that the zone does not know, by root entity and key.
+  private var nameless: Set<ObjectKey> = []
+  /// Edits that say nothing but such a reference.
+  private(set) var waiting: [ObjectKey: PropertyMask] = [:]
+
+  init(
+    _ held: Set<ObjectKey>, _ pending: PendingSet, _ transaction: ReadTransaction,
+    schema: SyncSchema
+  ) {
+    self.held = held
+    self.pending = pending
+    self.transaction = transaction
+    self.schema = schema
+    directory = ObjectDirectory(transaction.connection)
+  }
+
+  mutating func omitted() throws -> OmittedParts {
+    for key in held { try noteNameless(key) }
+    if !nameless.isEmpty {
+      while try holdThoseThatNeedThem() {}
+      for (key, object) in pending.objects where !held.contains(key) {
+        try noteWaiting(key, object)
+      }
+    }
+    return OmittedParts(objects: held, properties: waiting)
+  }
+
+  private mutating func noteNameless(_ key: ObjectKey) throws {
+    if try directory.number(root: schema.root(of: key), key: key.key) == nil {
+      nameless.insert(rooted(key))
+    }
+  }
+
+  private func rooted(_ key: ObjectKey) -> ObjectKey {
+    ObjectKey(entity: schema.root(of: key), key: key.key)
+  }
+
+  /// A new object that must have one of them waits whole. True when there was another such.
+  private mutating func holdThoseThatNeedThem() throws -> Bool {
+    var hasMore = false
+    for (key, object) in pending.objects where !held.contains(key) && object.whole == .insert {
+      guard let entity = schema.entity(numbered: key.entity) else { continue }
+      let needs = entity.properties.filter {
+        if case .toOne(let relationship) = $0.kind { return !relationship.isOptional }
+        return false
+      }
+      guard !needs.isEmpty, let values = try transaction.row(key)?.values else { continue }
+      for property in needs {
+        guard case .reference(let target) = values[property.slot],
+          nameless.contains(rooted(target)), held.insert(key).inserted
+        else { continue }
+        try noteNameless(key)
+        hasMore = true
+      }
+    }
+    return hasMore
+  }
+
+  private mutating func noteWaiting(_ key: ObjectKey, _ object: PendingObject) throws {
+    guard object.whole == .none, let entity = schema.entity(numbered: key.entity) else { return }
+    let relationships = entity.properties.filter { property in
+      switch property.kind {
+      case .attribute, .place: false
+      case .toOne, .elements: object.transaction(of: property.slot) != nil
+      }
+    }
+    guard !relationships.isEmpty, let values = try transaction.row(key)?.values else { return }
+    for property in relationships {
+      guard try isWaiting(property, of: key, values) else { continue }
+      waiting[key, default: PropertyMask()].insert(property.slot)
+    }
+  }
+
+  private func isWaiting(
+    _ property: SyncSchema.Property, of key: ObjectKey, _ values: [PropertyValue]
+  ) throws -> Bool {
+    guard case .elements(let relationship) = property.kind else {
+      guard case .reference(let target) = values[property.slot] else { return false }
+      return nameless.contains(rooted(target))
+    }
+    let current = try transaction.toManyKeys(of: key, relationship)
+    let base = try BaseValues.keys(of: key, property.name, on: transaction.connection) ?? []
+    let adds = Set(current).subtracting(base)
+    return Set(base).isSubset(of: current) && !adds.isEmpty
+      && adds.allSatisfy { nameless.contains(rooted($0)) }
+  }
+}

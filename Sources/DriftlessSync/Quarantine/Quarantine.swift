@@ -1,0 +1,58 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Reads and writes `ZDL_QUARANTINE`: objects that the server refuses for good.
+enum Quarantine {
+  struct Row {
+    var key: ObjectKey
+    var entry: QuarantineEntry
+    /// When the newest edit was made that was refused: a later one is tried again.
+    var lastEdit: HybridTime
+  }
+
+  static func rows(_ transaction: ReadTransaction, schema: SyncSchema) throws -> [Row] {
+    guard try EngineTables.exist("ZDL_QUARANTINE", on: transaction.connection) else { return [] }
+    var rows: [Row] = []
+    try transaction.connection.forEachRow(
+      """
+      SELECT entity, key, code, reason, suggestion, bytes, last_edit, time FROM ZDL_QUARANTINE
+      ORDER BY entity, key
+      """
+    ) { row in
+      let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
+      rows.append(
+        Row(
+          key: key,
+          entry: QuarantineEntry(
+            object: try transaction.identity(of: key),
+            entity: schema.entity(numbered: key.entity)?.name ?? "unknown", code: row.string(2),
+            reason: row.string(3), suggestion: row.string(4),
+            bytes: Int(truncatingIfNeeded: row.int64(5)),
+            time: Date(timeIntervalSince1970: row.double(7))),
+          lastEdit: HybridTime(rawValue: UInt64(bitPattern: row.int64(6)))))
+    }
+    return rows
+  }
+
+  static func add(_ row: Row, on connection: SQLiteConnection) throws {
+    try connection.perform(
+      "INSERT OR REPLACE INTO ZDL_QUARANTINE VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+      [
+        .integer(Int64(row.key.entity)), .integer(row.key.key), .text(row.entry.code),
+        .text(row.entry.reason), .text(row.entry.suggestion), .integer(Int64(row.entry.bytes)),
+        .unsigned(row.lastEdit.rawValue), .real(row.entry.time.timeIntervalSince1970),
+      ])
+  }
+
+  static func remove(_ key: ObjectKey, on connection: SQLiteConnection) throws {
+    try connection.perform(
+      "DELETE FROM ZDL_QUARANTINE WHERE entity = ? AND key = ?",
+      [.integer(Int64(key.entity)), .integer(key.key)])
+  }
+
+  static func count(on connection: SQLiteConnection) throws -> Int {
+    guard try EngineTables.exist("ZDL_QUARANTINE", on: connection) else { return 0 }
+    return Int(truncatingIfNeeded: try connection.number("SELECT count(*) FROM ZDL_QUARANTINE"))
+  }
+}

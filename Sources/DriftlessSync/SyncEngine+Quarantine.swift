@@ -1,0 +1,85 @@
+public import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+public import Foundation
+import Logging
+
+extension SyncEngine {
+  /// The objects that the server refuses, with the reason and what to do.
+  ///
+  /// What was changed of them is pending still. An object is tried again when it changes, and by
+  /// `retryQuarantined`.
+  public static func quarantine(of store: PersistentStore) throws -> [QuarantineEntry] {
+    let schema = SyncSchema(store.schema)
+    return try store.read { try Quarantine.rows($0, schema: schema).map(\.entry) }
+  }
+
+  /// Lets the next sync try objects again that the server refused, after its limits were raised,
+  /// say.
+  ///
+  /// - Parameter object: one object; nil for all.
+  /// - Returns: how many objects left the quarantine.
+  /// - Throws: `SyncError` (`unknownElement`) when the object is not in quarantine, `StoreError`.
+  @discardableResult
+  public static func retryQuarantined(
+    of store: PersistentStore, object: UUID? = nil
+  ) throws -> Int {
+    let schema = SyncSchema(store.schema)
+    let info = TransactionInfo(author: importAuthor, kind: .imported)
+    return try store.write(info) { transaction in
+      let rows = try Quarantine.rows(transaction, schema: schema).filter {
+        object == nil || $0.entry.object == object
+      }
+      if let object, rows.isEmpty {
+        throw SyncError(
+          .unknownElement, "Object \(object.uuidString.lowercased()) is not in quarantine.",
+          suggestion: "Run: syncctl quarantine list --store \(store.label)")
+      }
+      for row in rows { try Quarantine.remove(row.key, on: transaction.connection) }
+      return rows.count
+    }.0
+  }
+
+  /// Sets the one object of the change set in flight aside. What was changed of it stays pending.
+  func quarantine(_ key: ObjectKey, _ error: SyncError) throws {
+    try bookkeep { transaction in
+      let connection = transaction.connection
+      let state = try Self.state(on: connection, of: store)
+      let bytes = try Outbox.load(from: connection)?.frame.count ?? 0
+      try Outbox.clear(on: connection)
+      guard let object = try pendingSet(transaction, state: state)[key] else { return }
+      let entity = schema.entity(numbered: key.entity)?.name ?? "unknown"
+      let identity = try transaction.identity(of: key)
+      try Quarantine.add(
+        Quarantine.Row(
+          key: key,
+          entry: QuarantineEntry(
+            object: identity, entity: entity, code: error.code.rawValue,
+            reason:
+              "\(entity) \(identity.uuidString.lowercased()), \(bytes) bytes: \(error.message)",
+            suggestion: error.suggestion, bytes: bytes, time: Date()),
+          lastEdit: try transaction.editTime(object.lastTransaction)),
+        on: connection)
+      log.warning(
+        "The server refuses \(entity) \(identity): \(error.message) The rest goes on without it")
+    }
+  }
+
+  /// Objects in quarantine that changed since, or have nothing pending any more, leave it.
+  func releaseChanged() throws {
+    let isEmpty = try store.read { try Quarantine.count(on: $0.connection) == 0 }
+    guard !isEmpty else { return }
+    try bookkeep { transaction in
+      let state = try Self.state(on: transaction.connection, of: store)
+      let pending = try pendingSet(transaction, state: state)
+      for row in try Quarantine.rows(transaction, schema: schema) {
+        if let object = pending[row.key],
+          try transaction.editTime(object.lastTransaction) <= row.lastEdit
+        {
+          continue
+        }
+        try Quarantine.remove(row.key, on: transaction.connection)
+      }
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import Driftless
+import Foundation
+import Testing
+
+/// Places of ordered relationships.
+struct OrderPlacesTests {
+  private func apply(_ current: [Int64?]) -> (places: [Int64?], changed: Int) {
+    let changes = OrderPlaces.changes(current)
+    var places = current
+    for (index, place) in changes { places[index] = place }
+    return (places, changes.count)
+  }
+
+  private func isAscending(_ places: [Int64?]) -> Bool {
+    places.allSatisfy { $0 != nil }
+      && zip(places, places.dropFirst()).allSatisfy { ($0 ?? 0) < ($1 ?? 0) }
+  }
+
+  @Test("Any places become ascending ones, and places in order stay as they are")
+  func ascending() {
+    for count in 0..<40 {
+      for _ in 0..<20 {
+        let current = (0..<count).map { _ -> Int64? in
+          switch Int.random(in: 0..<4) {
+          case 0: nil
+          case 1: Int64.random(in: -5...5)
+          case 2: Int64.random(in: .min ... .max)
+          default: Int64.random(in: 0..<100) * OrderPlaces.step
+          }
+        }
+        let once = apply(current)
+        #expect(isAscending(once.places), "\(current)")
+        #expect(apply(once.places).changed == 0)
+      }
+    }
+  }
+
+  @Test("One object that moves is one change")
+  func oneMove() {
+    let places = apply(Array(repeating: nil, count: 50)).places
+    for from in 0..<50 {
+      for to in [0, 17, 49] {
+        var moved = places
+        moved.insert(moved.remove(at: from), at: to)
+        #expect(apply(moved).changed == (from == to ? 0 : 1))
+      }
+    }
+  }
+
+  @Test("Two that are put at one place by themselves end at different places")
+  func distinct() {
+    let places: [Int64?] = [OrderPlaces.step, nil, OrderPlaces.step * 2]
+    let chosen = Set((0..<200).map { _ in apply(places).places[1] })
+    #expect(chosen.count > 190)
+  }
+}

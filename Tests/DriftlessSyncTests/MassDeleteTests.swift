@@ -1,0 +1,94 @@
+import Driftless
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Testing
+
+/// Deletes of a large part of a replica ask first.
+struct MassDeleteTests {
+  /// Two replicas with 40 items and 10 shelves.
+  private func world(pageBytes: Int? = nil) async throws -> (world: World, items: [UUID]) {
+    var options = SyncOptions()
+    options.massDelete.floor = 8
+    if let pageBytes { options.pullBytesMax = pageBytes }
+    let world = try await World(2, options: options)
+    let items = try (0..<40).map { try world[0].insert("Item", ["low": .integer(Int64($0))]) }
+    for _ in 0..<10 { try world[0].insert("Shelf") }
+    try await world.settle()
+    return (world, items)
+  }
+
+  private func delete(_ ids: some Sequence<UUID>, on replica: TestReplica) throws {
+    for id in ids { try replica.delete(id) }
+  }
+
+  @Test("A push that deletes most of the objects stops, says what it would do, and loses nothing")
+  func push() async throws {
+    let (world, items) = try await world()
+    try delete(items.prefix(30), on: world[0])
+    let kept = try world[0].insert("Label", ["name": .string("a")])
+    let head = world.zone.head
+    let error = await #expect(throws: SyncError.self) { try await world[0].sync() }
+    #expect(error?.code == .massDelete)
+    #expect(error?.message.contains("30 of 51 objects") == true)
+    #expect(error?.message.contains("30 Item") == true)
+    #expect(error?.suggestion.contains("--allow-mass-delete") == true)
+    #expect(world.zone.head == head)
+    #expect(try world[0].status.pending.objects == 31)
+    #expect(try world[0].status.lastError?.contains("30 of 51") == true)
+    _ = try await world[0].engine.sync(allowingMassDelete: true)
+    let stopped = await #expect(throws: SyncError.self) { try await world[1].sync() }
+    #expect(stopped?.code == .massDelete)
+    #expect(try world[1].identities(of: "Item").count == 40)
+    #expect(try !world[1].exists(kept))
+    #expect(try world[1].status.lastError?.contains("mass-delete") == true)
+    // It stays stopped until a person allows it.
+    await world[1].restart()
+    await #expect(throws: SyncError.self) { try await world[1].sync() }
+    _ = try await world[1].engine.sync(allowingMassDelete: true)
+    try await world.settle()
+    #expect(try world[1].identities(of: "Item").count == 10)
+  }
+
+  @Test("Deletes that come in small pages count together")
+  func pages() async throws {
+    let (world, items) = try await world(pageBytes: 200)
+    for id in items.prefix(30) {
+      try world[0].delete(id)
+      try await world[0].push()
+    }
+    for _ in 0..<3 {
+      let error = await #expect(throws: SyncError.self) { try await world[1].sync() }
+      #expect(error?.code == .massDelete)
+      #expect(try world[1].identities(of: "Item").count > 10)
+    }
+    _ = try await world[1].engine.pull(allowingMassDelete: true)
+    try await world.settle()
+  }
+
+  @Test("Deletes in the course of the day never ask")
+  func small() async throws {
+    let (world, items) = try await world()
+    for part in 0..<4 {
+      try delete(items[(part * 8)..<(part * 8 + 8)], on: world[0])
+      try await world.settle()
+    }
+    #expect(try world[1].identities(of: "Item").count == 8)
+  }
+
+  @Test("More than a set number asks, whatever its share; objects that the zone never knew do not")
+  func number() async throws {
+    var options = SyncOptions()
+    options.massDelete.count = 5
+    options.massDelete.share = 1
+    let world = try await World(1, options: options)
+    let items = try (0..<40).map { try world[0].insert("Item", ["low": .integer(Int64($0))]) }
+    try delete(items.prefix(10), on: world[0])
+    try await world.settle()
+    try delete(items[10..<16], on: world[0])
+    let error = await #expect(throws: SyncError.self) { try await world[0].push() }
+    #expect(error?.code == .massDelete)
+    _ = try await world[0].engine.push(allowingMassDelete: true)
+    try await world.settle()
+  }
+}

@@ -1,0 +1,142 @@
+import Driftless
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Testing
+
+/// The order of ordered relationships crosses, and merges without losing either side's inserts.
+struct OrderTests {
+  /// A shelf with rows, on two replicas.
+  private func world(rows count: Int) async throws -> (World, shelf: UUID, rows: [UUID]) {
+    let world = try await World(2)
+    let shelf = try world[0].insert("Shelf", ["name": .string("s")])
+    let rows = try (0..<count).map { try world[0].insert("Row", ["name": .string("\($0)")]) }
+    if count > 0 { try world[0].arrange(shelf, rows) }
+    try await world.settle()
+    for replica in world.replicas { #expect(try replica.rows(of: shelf) == rows) }
+    return (world, shelf, rows)
+  }
+
+  @Test("A new order reaches the other replicas, and only what moved is sent")
+  func move() async throws {
+    let (world, shelf, rows) = try await world(rows: 30)
+    var order = rows
+    order.insert(order.remove(at: 20), at: 3)
+    try world[0].arrange(shelf, order)
+    #expect(try world[0].status.pending.objects == 1)
+    try await world.settle()
+    #expect(try world[1].rows(of: shelf) == order)
+    for replica in world.replicas { #expect(try replica.conflicts.isEmpty) }
+  }
+
+  @Test("What two replicas insert at one place is all there, in one order, each side's in its own")
+  func bothInsert() async throws {
+    let (world, shelf, rows) = try await world(rows: 4)
+    var added: [[UUID]] = []
+    for (index, replica) in world.replicas.enumerated() {
+      let new = try (0..<5).map { try replica.insert("Row", ["name": .string("\(index)\($0)")]) }
+      try replica.arrange(shelf, Array(rows[..<2]) + new + Array(rows[2...]))
+      added.append(new)
+    }
+    try await world.settle()
+    let order = try world[0].rows(of: shelf)
+    #expect(try world[1].rows(of: shelf) == order)
+    #expect(order.filter(rows.contains) == rows)
+    #expect(Set(order[2..<12]) == Set(added[0] + added[1]))
+    for new in added { #expect(order.filter(new.contains) == new) }
+  }
+
+  @Test("Two replicas that append to an empty relationship agree on the order")
+  func bothAppend() async throws {
+    let (world, shelf, _) = try await world(rows: 0)
+    for replica in world.replicas {
+      for index in 0..<5 {
+        let row = try replica.insert("Row", ["name": .string("\(replica.name) \(index)")])
+        try replica.arrange(shelf, replica.rows(of: shelf) + [row])
+      }
+    }
+    try await world.settle()
+    #expect(try world[0].rows(of: shelf).count == 10)
+    #expect(try world[0].rows(of: shelf) == world[1].rows(of: shelf))
+  }
+
+  @Test("Moves of different objects both stand; of one object, the later one, and it is journaled")
+  func bothMove() async throws {
+    let (world, shelf, rows) = try await world(rows: 6)
+    try world[0].arrange(shelf, [rows[5]] + rows[..<5])
+    try world[1].arrange(shelf, Array(rows[1..<5]) + [rows[0], rows[5]])
+    try await world.settle()
+    #expect(
+      try world[0].rows(of: shelf) == [rows[5], rows[1], rows[2], rows[3], rows[4], rows[0]])
+    let order = try world[0].rows(of: shelf)
+    let moved = order[3]
+    try world[0].arrange(shelf, [moved] + order.filter { $0 != moved })
+    // A save comes after everything that its store has seen: now the second one is the later.
+    try world[1].insert("Label")
+    try world[1].arrange(shelf, order.filter { $0 != moved } + [moved])
+    try await world.settle()
+    #expect(try world[0].rows(of: shelf).last == moved)
+    #expect(try world.replicas.contains { try !$0.conflicts.isEmpty })
+  }
+
+  @Test("A move to another relationship stands against a move within, by the later edit")
+  func moveAway() async throws {
+    let (world, shelf, rows) = try await world(rows: 4)
+    let other = try world[0].insert("Shelf", ["name": .string("other")])
+    let first = try world[0].insert("Row")
+    try world[0].arrange(other, [first])
+    try await world.settle()
+    try world[0].arrange(shelf, [rows[2], rows[0], rows[1], rows[3]])
+    try world[1].arrange(other, [rows[2], first])
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try replica.rows(of: other) == [rows[2], first])
+      #expect(try replica.rows(of: shelf) == [rows[0], rows[1], rows[3]])
+    }
+  }
+
+  @Test("An object that comes back from a delete has its place again")
+  func revived() async throws {
+    let (world, shelf, rows) = try await world(rows: 5)
+    try world[0].delete(rows[2])
+    try world[1].set(rows[2], ["name": .string("edited")])
+    try await world[1].sync()
+    try await world.settle()
+    for replica in world.replicas { #expect(try replica.rows(of: shelf) == rows) }
+  }
+
+  @Test("A gap that is used up gets new places, and the order stays")
+  func narrow() async throws {
+    let (world, shelf, rows) = try await world(rows: 2)
+    var order = rows
+    for index in 0..<60 {
+      order.insert(try world[0].insert("Row", ["name": .string("\(index)")]), at: 1)
+      try world[0].arrange(shelf, order)
+    }
+    try await world.settle()
+    #expect(try world[1].rows(of: shelf) == order)
+  }
+}
+
+extension TestReplica {
+  /// Puts rows on a shelf, in this order, in place of those that are there.
+  func arrange(_ shelf: UUID, _ rows: [UUID]) throws {
+    try save { context in
+      let object = try #require(try context.object(withIdentity: shelf))
+      let all = try rows.map { try #require(try context.object(withIdentity: $0)) }
+      try object.setValue(all, forKey: "rows")
+    }
+  }
+
+  /// The rows of a shelf, in order.
+  func rows(of shelf: UUID) throws -> [UUID] {
+    try store.read { transaction in
+      guard let key = try transaction.key(of: shelf),
+        let relationship = store.schema.entity(numbered: key.entity)?.relationshipsByName["rows"]
+      else { return [] }
+      return try transaction.toManyKeys(of: key, relationship).map {
+        try transaction.identity(of: $0)
+      }
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import DriftlessProtocol
+import DriftlessSync
+import Foundation
+import Synchronization
+
+/// A transport to a zone that refuses some pushes for good: those above a size, and those that hold
+/// a text.
+final class PickyTransport: SyncTransport {
+  struct Rule {
+    var bytesMax = Int.max
+    var word: String?
+  }
+
+  private let zone: any SyncTransport
+  private let rule: Mutex<Rule>
+  private let counts = Mutex((pushes: 0, refusals: 0))
+
+  init(_ zone: any SyncTransport, _ rule: Rule = Rule()) {
+    self.zone = zone
+    self.rule = Mutex(rule)
+  }
+
+  var refusals: Int { counts.withLock { $0.refusals } }
+
+  func set(_ rule: Rule) { self.rule.withLock { $0 = rule } }
+
+  func zoneInfo() async throws -> ZoneInfo { try await zone.zoneInfo() }
+
+  func push(_ frame: Data) async throws -> PushReply {
+    counts.withLock { $0.pushes += 1 }
+    let rule = rule.withLock { $0 }
+    if frame.count > rule.bytesMax {
+      counts.withLock { $0.refusals += 1 }
+      throw ProtocolError(
+        .tooLarge, "\(frame.count) bytes, \(rule.bytesMax) are allowed (bodyBytesMax)",
+        suggestion: "Send less.")
+    }
+    if let word = rule.word, try Self.texts(frame).contains(word) {
+      counts.withLock { $0.refusals += 1 }
+      throw ProtocolError(.malformed, "It says \(word)", suggestion: "Say something else.")
+    }
+    return try await zone.push(frame)
+  }
+
+  func pull(_ request: PullRequest) async throws -> PullPage { try await zone.pull(request) }
+
+  private static func texts(_ frame: Data) throws -> Set<String> {
+    var texts: Set<String> = []
+    for column in try ChangeSetDecoder().decode(frame).columns {
+      guard case .strings(let rows) = column.values else { continue }
+      for row in 0..<rows.count { texts.insert(rows.string(at: row)) }
+    }
+    return texts
+  }
+}

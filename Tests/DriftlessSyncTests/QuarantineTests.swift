@@ -1,0 +1,209 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Testing
+
+/// What the server refuses for good never keeps the rest from syncing, and is never lost.
+struct QuarantineTests {
+  private func world(
+    _ rule: PickyTransport.Rule
+  ) async throws -> (world: World, picky: PickyTransport, replica: TestReplica) {
+    var world = try await World(1)
+    let picky = PickyTransport(world.zone, rule)
+    let replica = try await TestReplica(
+      "picky", zone: world.zone, clock: world.clock, transport: picky)
+    world.replicas.append(replica)
+    return (world, picky, replica)
+  }
+
+  /// Text that does not compress.
+  private func noise(_ count: Int) -> Data {
+    var generator = SeededGenerator(seed: 7)
+    return Data((0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+  }
+
+  @Test("An object that is too large waits with its size and reason, and the rest goes on")
+  func tooLarge() async throws {
+    let (world, picky, replica) = try await world(.init(bytesMax: 4000))
+    var small: [UUID] = []
+    for index in 0..<20 {
+      small.append(try replica.insert("Item", ["high": .integer(Int64(index))]))
+    }
+    let large = try replica.insert("Item", ["blob": .data(noise(9000))])
+    for index in 0..<20 {
+      small.append(try replica.insert("Item", ["low": .integer(Int64(index))]))
+    }
+    let report = try await replica.sync()
+    #expect(report.push.quarantined == 1)
+    #expect(report.push.objects == 40)
+    let entry = try #require(try SyncEngine.quarantine(of: replica.store).first)
+    #expect(entry.object == large)
+    #expect(entry.entity == "Item")
+    #expect(entry.code == "too-large")
+    #expect(entry.bytes > 9000)
+    #expect(entry.reason.contains("4000"))
+    #expect(!entry.suggestion.isEmpty)
+    let status = try replica.status
+    #expect(status.quarantined == 1)
+    #expect(status.pending.objects == 1)
+    #expect(!status.isCurrent)
+    #expect(status.lastError == nil)
+    try await world[0].sync()
+    for id in small { #expect(try world[0].exists(id)) }
+    #expect(try !world[0].exists(large))
+    // It is not tried again and again.
+    let refusals = picky.refusals
+    try await replica.sync()
+    #expect(picky.refusals == refusals)
+    // The history behind it may go: what is pending is kept.
+    try replica.store.deleteHistory(before: replica.store.currentHistoryToken())
+    await replica.restart()
+    // Made smaller, it goes by itself.
+    try replica.set(large, ["blob": .data(Data([1]))])
+    try await world.settle()
+    #expect(try world[0].value(large, "blob") == .data(Data([1])))
+    #expect(try SyncEngine.quarantine(of: replica.store).isEmpty)
+  }
+
+  @Test("A raised limit and a retry send what was refused")
+  func retry() async throws {
+    let (world, picky, replica) = try await world(.init(bytesMax: 3000))
+    let large = try replica.insert("Item", ["blob": .data(noise(5000))])
+    let other = try replica.insert("Item", ["title": .string("a")])
+    try await replica.sync()
+    picky.set(.init())
+    try await replica.sync()
+    #expect(try !world[0].exists(large))
+    #expect(throws: SyncError.self) {
+      try SyncEngine.retryQuarantined(of: replica.store, object: other)
+    }
+    #expect(try SyncEngine.retryQuarantined(of: replica.store, object: large) == 1)
+    try await world.settle()
+    #expect(try world[0].exists(large))
+  }
+
+  @Test("One object of a transaction that the server does not accept waits; the others are sent")
+  func oneOfATransaction() async throws {
+    let (world, _, replica) = try await world(.init(word: "poison"))
+    try replica.save { context in
+      for index in 0..<30 {
+        let item = try context.insert(entityNamed: "Item")
+        try item.setValue(index == 17 ? "poison" : "title \(index)", forKey: "title")
+      }
+    }
+    try await replica.sync()
+    try await world[0].sync()
+    #expect(try world[0].identities(of: "Item").count == 29)
+    let entry = try #require(try SyncEngine.quarantine(of: replica.store).first)
+    #expect(entry.code == "refused")
+    #expect(entry.reason.contains("poison"))
+    try replica.set(entry.object, ["title": .string("antidote")])
+    try await world.settle()
+    #expect(try world[0].value(entry.object, "title") == .string("antidote"))
+  }
+
+  @Test("A merely large transaction goes in parts when the server takes no more at once")
+  func largeTransaction() async throws {
+    let (world, _, replica) = try await world(.init(bytesMax: 3000))
+    try replica.save { context in
+      for index in 0..<40 {
+        let item = try context.insert(entityNamed: "Item")
+        try item.setValue(noise(200 + index), forKey: "blob")
+      }
+    }
+    try await world.settle()
+    #expect(try world[0].identities(of: "Item").count == 40)
+    #expect(try replica.status.quarantined == 0)
+  }
+
+  @Test("References to a new object in quarantine wait for it, and are set when it arrives")
+  func references() async throws {
+    let (world, _, replica) = try await world(.init(word: "poison"))
+    let known = try replica.insert("Item", ["title": .string("known")])
+    try await world.settle()
+    let shelf = try replica.insert("Shelf", ["name": .string("poison")])
+    let label = try replica.insert("Label", ["name": .string("poison")])
+    let good = try replica.insert("Label", ["name": .string("good")])
+    let new = try replica.insert("Item", ["title": .string("new")])
+    try replica.save { context in
+      for id in [known, new] {
+        let item = try #require(try context.object(withIdentity: id))
+        try item.setValue(try context.object(withIdentity: shelf), forKey: "shelf")
+        try item.setValue(
+          try [label, good].compactMap { try context.object(withIdentity: $0) }, forKey: "labels")
+        try item.setValue("edited", forKey: "tag")
+      }
+    }
+    try await replica.sync()
+    #expect(try replica.status.quarantined == 2)
+    let head = world.zone.head
+    try await replica.sync()
+    #expect(world.zone.head == head, "what waits is not sent again and again")
+    try await world[0].sync()
+    for id in [known, new] {
+      #expect(try world[0].value(id, "tag") == .string("edited"))
+      #expect(try world[0].reference(id, "shelf") == nil)
+    }
+    for id in [shelf, label] { try replica.set(id, ["name": .string("mended")]) }
+    try await world.settle()
+    for id in [known, new] { #expect(try world[0].reference(id, "shelf") == shelf) }
+    #expect(try world[0].export == replica.export)
+  }
+
+  @Test("A delete of what is in quarantine ends it, and the zone never hears of the object")
+  func deleted() async throws {
+    let (world, _, replica) = try await world(.init(word: "poison"))
+    let id = try replica.insert("Item", ["title": .string("poison")])
+    try await replica.sync()
+    #expect(try replica.status.quarantined == 1)
+    try replica.delete(id)
+    try await world.settle()
+    #expect(try replica.status.quarantined == 0)
+    #expect(world.zone.head == 0)
+  }
+
+  @Test("A refused change set from before does not block a pull")
+  func pull() async throws {
+    let (world, picky, replica) = try await world(.init())
+    try replica.insert("Item", ["title": .string("poison")])
+    // The reply is lost, so the change set stays in the outbox.
+    struct Crash: Error {}
+    let hook = HookedTransport(
+      FaultyTransport(world.zone, seed: 1, faults: .init(lostRequests: 100)))
+    let engine = try await replica.engine(through: hook)
+    await #expect(throws: (any Error).self) { try await engine.push() }
+    await engine.close()
+    picky.set(.init(word: "poison"))
+    let id = try world[0].insert("Item", ["title": .string("from elsewhere")])
+    try await world[0].sync()
+    try await replica.pull()
+    #expect(try replica.exists(id))
+    try await replica.sync()
+    #expect(try replica.status.quarantined == 1)
+  }
+
+  @Test("A server that refuses everything is not believed object by object")
+  func refusesEverything() async throws {
+    let (world, picky, replica) = try await world(.init(bytesMax: 10))
+    for _ in 0..<40 { try replica.insert("Item") }
+    let error = await #expect(throws: SyncError.self) { try await replica.sync() }
+    #expect(error?.code == .tooLarge)
+    #expect(try replica.status.quarantined < 10)
+    #expect(try replica.status.pending.objects == 40)
+    picky.set(.init())
+    try SyncEngine.retryQuarantined(of: replica.store)
+    try await world.settle()
+    #expect(try world[0].identities(of: "Item").count == 40)
+  }
+
+  @Test("An engine that finds the store locked leaves the replica's last error alone")
+  func lockedIsNoError() async throws {
+    let world = try await World(1)
+    try await world[0].sync()
+    let second = SyncEngine(store: world[0].store, transport: world.zone)
+    await #expect(throws: StoreError.self) { try await second.sync() }
+    #expect(try world[0].status.lastError == nil)
+  }
+}
