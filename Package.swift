@@ -102,7 +102,10 @@ targets += [
   test("TidyTests", []),
   test(
     "EndToEndTests",
-    ["syncctl", "syncd", "driftless-server", "Driftless", "DriftlessHTTP", "DriftlessSync"]),
+    [
+      "syncctl", "syncd", "driftless-server", "Driftless", "DriftlessSQLite", "DriftlessHTTP",
+      "DriftlessSync",
+    ]),
 ]
 
 /// A test target: each sees `TestSupport`.

@@ -68,8 +68,8 @@ struct SeededGenerator: RandomNumberGenerator {
         let count = Int.random(in: 1...200, using: &random)
         try replica.importLines(insertions("\(replica.name)\(round)-", count))
         inserted += count
-        try Self.syncAndKill(
-          replica, after: .random(in: 0.0...0.25, using: &random),
+        try replica.syncAndKill(
+          after: .random(in: 0.0...0.25, using: &random),
           server: Int.random(in: 0..<3, using: &random) == 0 ? world.server : nil)
       }
     }
@@ -81,24 +81,6 @@ struct SeededGenerator: RandomNumberGenerator {
       let status = try replica.status()
       #expect((status["pending"] as? [String: Any])?["objects"] as? Int == 0)
     }
-  }
-
-  /// Starts a sync and kills it after a while; the server too, if one is given, and starts that again.
-  private static func syncAndKill(
-    _ replica: Replica, after seconds: Double, server: ServerProcess?
-  ) throws {
-    let process = Process()
-    process.executableURL = Programs.url("syncctl")
-    process.arguments = ["sync", "--store", replica.store.path]
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    // Where the kill lands is chance; what must hold afterwards holds wherever it lands.
-    usleep(UInt32(seconds * 1_000_000))
-    server?.kill()
-    kill(process.processIdentifier, SIGKILL)
-    process.waitUntilExit()
-    try server?.start()
   }
 
   @Test("A server that is stopped by SIGTERM ends with 0 and keeps what it acknowledged")
@@ -188,19 +170,42 @@ struct SeededGenerator: RandomNumberGenerator {
 
   @Test("A store that only may be read gives an error and keeps its data")
   func readOnlyStore() throws {
-    // Root may write everywhere: this needs a user without that right, or an immutable folder.
-    guard getuid() != 0 else {
-      print("running as root: file permissions stop nobody, the read-only store is not checked")
-      return
-    }
     let world = try World(["a"])
     let replica = world.replicas[0]
     try replica.importLines(insertions("a", 5))
     let before = try replica.export()
-    try FileManager.default.setAttributes(
-      [.posixPermissions: 0o400], ofItemAtPath: replica.store.path)
-    let outcome = try replica.attempt("import", [replica.folder.path + "/import.jsonl"])
-    #expect(outcome.status != 0)
+    let manager = FileManager.default
+    // Root may write everywhere, so the program runs as nobody then.
+    let isRoot = getuid() == 0
+    try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: world.directory.url.path)
+    try manager.setAttributes([.posixPermissions: 0o555], ofItemAtPath: replica.folder.path)
+    for file in try manager.contentsOfDirectory(atPath: replica.folder.path) {
+      try manager.setAttributes(
+        [.posixPermissions: 0o444],
+        ofItemAtPath: replica.folder.appendingPathComponent(file).path)
+    }
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments =
+      (isRoot ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : [])
+      + [
+        Programs.url("syncctl").path, "import", "--store", replica.store.path,
+        replica.folder.path + "/import.jsonl",
+      ]
+    let errors = Pipe()
+    process.standardError = errors
+    process.standardOutput = FileHandle.nullDevice
+    try process.run()
+    let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    #expect(process.terminationReason == .exit && process.terminationStatus != 0)
+    #expect(text.contains("Try:"), "\(text)")
+    try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: replica.folder.path)
+    for file in try manager.contentsOfDirectory(atPath: replica.folder.path) {
+      try manager.setAttributes(
+        [.posixPermissions: 0o644],
+        ofItemAtPath: replica.folder.appendingPathComponent(file).path)
+    }
     #expect(try replica.export() == before)
   }
 }

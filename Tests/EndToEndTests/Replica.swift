@@ -54,6 +54,31 @@ struct Replica {
     try run(["digest", "--store", store.path]).trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
+  /// The identities of an entity's objects.
+  func identities(of entity: String) throws -> [String] {
+    let lines = try run(["export", "--store", store.path, "--entity", entity])
+    return try lines.split(separator: "\n").compactMap {
+      let object = try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]
+      return object?["id"] as? String
+    }
+  }
+
+  /// Starts a sync and kills it after a while; the server too, if one is given, and starts that again.
+  func syncAndKill(after seconds: Double, server: ServerProcess?) throws {
+    let process = Process()
+    process.executableURL = Programs.url("syncctl")
+    process.arguments = ["sync", "--store", store.path]
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    // Where the kill lands is chance; what must hold afterwards holds wherever it lands.
+    usleep(UInt32(seconds * 1_000_000))
+    server?.kill()
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+    try server?.start()
+  }
+
   /// `status --json` as a dictionary.
   func status() throws -> [String: Any] {
     let text = try run(["status", "--store", store.path, "--json"])

@@ -39,9 +39,10 @@ enum UnixSocket {
   /// Listens at `path`, for this user only.
   static func listen(_ path: String) throws(Failure) -> Int32 {
     if let other = connect(path) {
-      close(other)
+      defer { close(other) }
+      let pid = credentials(of: other).map { " (pid \($0.pid))" } ?? ""
       throw Failure(
-        .tryAgain, code: "daemon-running", "Another daemon listens at \(path).",
+        .tryAgain, code: "daemon-running", "Another daemon listens at \(path)\(pid).",
         suggestion: "stop it, or name another socket in the configuration")
     }
     var information = stat()
@@ -77,13 +78,18 @@ enum UnixSocket {
     var gid = gid_t.max
   }
 
-  /// Whether the peer is this user or root.
-  static func isPeerTrusted(_ descriptor: Int32) -> Bool {
+  private static func credentials(of descriptor: Int32) -> Credentials? {
     var credentials = Credentials()
     var length = socklen_t(MemoryLayout<Credentials>.size)
     guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 else {
-      return false
+      return nil
     }
+    return credentials
+  }
+
+  /// Whether the peer is this user or root.
+  static func isPeerTrusted(_ descriptor: Int32) -> Bool {
+    guard let credentials = credentials(of: descriptor) else { return false }
     return credentials.uid == geteuid() || credentials.uid == 0
   }
 

@@ -1,0 +1,66 @@
+import Foundation
+
+/// `syncd` in a process of its own, over the stores of a configuration file.
+final class DaemonProcess {
+  let configuration: URL
+  private let process = Process()
+
+  /// Writes the configuration and starts the program.
+  init(stores: [URL], in folder: URL) throws {
+    configuration = folder.appendingPathComponent("syncd.json")
+    try Self.write(stores, to: configuration)
+    process.executableURL = Programs.url("syncd")
+    process.arguments = ["--config", configuration.path]
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = try Self.log(folder.appendingPathComponent("syncd.log"))
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+  }
+
+  deinit {
+    if process.isRunning {
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+    }
+  }
+
+  var pid: Int32 { process.processIdentifier }
+
+  /// Replaces the stores and tells the program to read them.
+  func reload(stores: [URL]) throws {
+    try Self.write(stores, to: configuration)
+    kill(pid, SIGHUP)
+  }
+
+  /// SIGTERM, and the program's exit code.
+  func stop() -> Int32 {
+    process.terminate()
+    process.waitUntilExit()
+    return process.terminationStatus
+  }
+
+  private static func write(_ stores: [URL], to file: URL) throws {
+    let content: [String: Any] = [
+      "socket": "syncd.sock", "retrySecondsMax": 1, "stores": stores.map { ["path": $0.path] },
+    ]
+    try JSONSerialization.data(withJSONObject: content).write(to: file, options: .atomic)
+  }
+
+  private static func log(_ file: URL) throws -> FileHandle {
+    try Data().write(to: file)
+    return try FileHandle(forWritingTo: file)
+  }
+}
+
+/// Asks again and again until `condition` holds. The time is a bound for a broken program, not a measure.
+func eventually(
+  within seconds: Double = 60, _ what: String, _ condition: () throws -> Bool
+) throws {
+  let deadline = DispatchTime.now() + seconds
+  while try !condition() {
+    guard DispatchTime.now() < deadline else {
+      throw HarnessError(description: "after \(seconds) s still not: \(what)")
+    }
+    usleep(20_000)
+  }
+}

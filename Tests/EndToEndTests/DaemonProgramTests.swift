@@ -1,0 +1,131 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `syncd` against `driftless-server`, both as programs.
+@Suite(.serialized) struct DaemonProgramTests {
+  private static let model = ModelText(entities: [
+    .init(name: "Item", attributes: [("name", "String", nil), ("count", "Integer 64", "counter")])
+  ])
+
+  private struct World {
+    let directory = try! TemporaryDirectory()  // a test without a folder cannot go on
+    let model: URL
+    let server: ServerProcess
+    let token: String
+
+    init() throws {
+      model = try writeModel(DaemonProgramTests.model.xml, named: "Items", in: directory)
+      server = try ServerProcess(data: directory.file("server"), zone: "items")
+      token = try server.token(zone: "items")
+    }
+
+    func replica(_ name: String) throws -> Replica {
+      try Replica(
+        name, in: directory, model: model, server: server, zone: "items", token: token)
+    }
+  }
+
+  private func insertion(_ id: String) -> String {
+    #"{"op":"insert","entity":"Item","id":"\#(id)","set":{"name":"\#(id)"}}"#
+  }
+
+  private func holds(_ replica: Replica, _ names: [String]) throws -> Bool {
+    let export = try replica.export()
+    return names.allSatisfy { export.contains("\"\($0)\"") }
+  }
+
+  private func daemon(of replica: Replica) throws -> [String: Any]? {
+    try replica.status()["daemon"] as? [String: Any]
+  }
+
+  @Test("It syncs on a local change and on news, and the next one is not waited for")
+  func changeAndNews() throws {
+    let world = try World()
+    let first = try world.replica("first")
+    let second = try world.replica("second")
+    let daemon = try DaemonProcess(stores: [first.store, second.store], in: world.directory.url)
+    try eventually("the daemon keeps both stores") {
+      try self.daemon(of: first) != nil && self.daemon(of: second) != nil
+    }
+    // A program writes while the daemon has the store; the other store hears of it from the server.
+    try first.importLines([insertion("a")])
+    try eventually("the change came to the second store") { try holds(second, ["a"]) }
+    try second.importLines([insertion("b")])
+    try eventually("and back to the first") { try holds(first, ["a", "b"]) }
+    try eventually("nothing is pending") {
+      try [first, second].allSatisfy {
+        try ($0.status()["pending"] as? [String: Any])?["objects"] as? Int == 0
+      }
+    }
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test(
+    "Without a server it says so and keeps changes; when the server is back it goes on by itself")
+  func offline() throws {
+    let world = try World()
+    let first = try world.replica("first")
+    let second = try world.replica("second")
+    let daemon = try DaemonProcess(stores: [first.store], in: world.directory.url)
+    try first.importLines([insertion("a")])
+    try eventually("it was pushed") {
+      try second.sync()
+      return try holds(second, ["a"])
+    }
+    world.server.kill()
+    try first.importLines([insertion("offline")])
+    try eventually("status tells of the server that is not there") {
+      try first.status()["lastError"] as? String != nil
+    }
+    let pending = try first.status()["pending"] as? [String: Any]
+    #expect(pending?["objects"] as? Int == 1)
+    try world.server.start()
+    try eventually("it was pushed after the server came back") {
+      try second.sync()
+      return try holds(second, ["a", "offline"])
+    }
+    try eventually("the error is gone") { try first.status()["lastError"] as? String == nil }
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test("syncctl goes through the daemon, and works without it again when it has ended")
+  func commands() throws {
+    let world = try World()
+    let replica = try world.replica("first")
+    let daemon = try DaemonProcess(stores: [replica.store], in: world.directory.url)
+    try eventually("the daemon keeps the store") { try self.daemon(of: replica) != nil }
+    #expect(try self.daemon(of: replica)?["pid"] as? Int32 == daemon.pid)
+    try replica.importLines([insertion("a")])
+    for command in ["push", "pull", "sync"] {
+      let outcome = try replica.attempt(command, ["--json"])
+      #expect(outcome.status == 0, "\(command): \(outcome.errors)")
+      #expect(throws: Never.self) {
+        try JSONSerialization.jsonObject(with: Data(outcome.output.utf8))
+      }
+    }
+    #expect(daemon.stop() == 0)
+    #expect(try self.daemon(of: replica) == nil)
+    try replica.sync()
+  }
+
+  @Test(
+    "A reload takes stores in and lets stores go; a second daemon is refused by the first's pid")
+  func reloadAndRefusal() throws {
+    let world = try World()
+    let first = try world.replica("first")
+    let second = try world.replica("second")
+    let daemon = try DaemonProcess(stores: [first.store], in: world.directory.url)
+    try eventually("the first store is kept") { try self.daemon(of: first) != nil }
+    try daemon.reload(stores: [second.store])
+    try eventually("the second store is kept, the first is not") {
+      try self.daemon(of: second) != nil && self.daemon(of: first) == nil
+    }
+    let outcome = try Programs.run(
+      "syncd", ["--config", daemon.configuration.path])
+    #expect(outcome.status != 0)
+    #expect(outcome.errors.contains("\(daemon.pid)"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("Try:"))
+    #expect(daemon.stop() == 0)
+  }
+}

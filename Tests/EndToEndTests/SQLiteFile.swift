@@ -1,0 +1,15 @@
+import DriftlessSQLite
+import Foundation
+
+/// A database file, looked at past the programs that own it.
+enum SQLiteFile {
+  /// What `PRAGMA integrity_check` says: "ok" when all is well.
+  static func integrity(of file: URL) throws -> String {
+    let connection = try SQLiteConnection(path: file.path, mode: .readWrite)
+    defer { connection.close() }
+    guard case .text(let answer)? = try connection.scalar("PRAGMA integrity_check(1)") else {
+      return "no answer"
+    }
+    return answer
+  }
+}
