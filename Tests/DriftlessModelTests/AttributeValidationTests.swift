@@ -102,4 +102,36 @@ struct AttributeValidationTests {
     latitude.name = "other"
     #expect(latitude.name == "lat", "an element of a frozen model was changed")
   }
+
+  @Test("As Foundation's error it has Core Data's domain, code and keys")
+  func foundationError() throws {
+    let pages = AttributeDescription("pages", .integer16)
+    pages.maximum = .integer(9)
+    let failure = #expect(throws: ValidationError.self) { try pages.validate(.integer(10)) }
+    let error = try #require(failure) as NSError
+    #expect(error.domain == NSCocoaErrorDomain && error.code == 1610)
+    #expect(error.localizedDescription == "pages is too large.")
+    #expect(error.userInfo["NSValidationErrorKey"] as? String == "pages")
+    #expect(error.userInfo["NSValidationErrorValue"] as? Int64 == 10)
+    #expect(failure?.value == .integer(10) && failure?.predicate == nil)
+  }
+
+  @Test("A transient value is checked by a save, though no store keeps it")
+  func transients() throws {
+    let speed = AttributeDescription("speed", .integer16)
+    speed.isTransient = true
+    speed.maximum = .integer(130)
+    let car = EntityDescription("Car")
+    car.properties = [speed]
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: ManagedObjectModel(entities: [car]))
+    try coordinator.addPersistentStore(at: nil)
+    let context = ManagedObjectContext(coordinator)
+    let object = try context.insert(entityNamed: "Car")
+    try object.setValue(200, forKey: "speed")
+    let failure = #expect(throws: ValidationFailure.self) { try context.save() }
+    #expect((failure?.items.first?.error as? ValidationError)?.code == 1610)
+    try object.setValue(50, forKey: "speed")
+    try context.save()
+  }
 }

@@ -50,7 +50,7 @@ struct CompiledArchiveTests {
   }
 
   /// A model with what the real ones here do not have.
-  private static let full = ArchiveBuilder.model(
+  static let full = ArchiveBuilder.model(
     [
       "Base": ArchiveBuilder.entity(
         "Base", [:],

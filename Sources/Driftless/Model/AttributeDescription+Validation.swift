@@ -5,6 +5,16 @@ extension AttributeDescription {
   ///
   /// - Throws: ``ValidationError`` with Core Data's code, which names the entity and the attribute.
   public func validate(_ value: PropertyValue) throws(ValidationError) {
+    do throws(ValidationError) {
+      try check(value)
+    } catch {
+      var failure = error
+      failure.value = value
+      throw failure
+    }
+  }
+
+  private func check(_ value: PropertyValue) throws(ValidationError) {
     guard !value.isNull else {
       guard mayBeMissing || isKeptInMemory else {
         throw failure(ValidationError.missingMandatoryProperty, "a value is required")

@@ -123,22 +123,10 @@ struct ModelValidation {
           .invalidValue, element: element, "an expression is no property of an entity",
           suggestion: "Give it to a fetch request, or make a derived attribute.")
       }
-      try checkWarnings(of: property, element)
+      try checkPredicates(of: property, element)
       if let attribute = property as? AttributeDescription {
         try AttributeValidation(element: element).check(attribute)
       }
-    }
-  }
-
-  private func checkWarnings(
-    of property: PropertyDescription, _ element: String
-  ) throws(ModelError) {
-    let counts = (property.validationPredicates.count, property.validationWarnings.count)
-    guard counts.0 == counts.1 || counts.1 == 0 else {
-      throw ModelError(
-        .invalidValue, element: element,
-        "it has \(counts.0) validation predicates and \(counts.1) warnings",
-        suggestion: "Give each predicate its warning.")
     }
   }
 

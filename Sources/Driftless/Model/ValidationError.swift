@@ -13,6 +13,8 @@ public struct ValidationError: Error, CustomStringConvertible, Sendable {
   public let message: String
   /// The validation predicate that the value does not satisfy; nil for another rule.
   public let predicate: FetchPredicate?
+  /// The value that is not allowed; nil where the rule is about several objects.
+  public internal(set) var value: PropertyValue?
   /// The message as people read it.
   private let localizedMessage: String?
 
@@ -95,6 +97,21 @@ public struct ValidationError: Error, CustomStringConvertible, Sendable {
     case stringTooShort: "is too short."
     default: "is not valid."
     }
+  }
+}
+
+/// As Foundation's error it is Core Data's: its domain, its code, and under its keys the property,
+/// the value and the predicate.
+extension ValidationError: CustomNSError {
+  public static var errorDomain: String { NSCocoaErrorDomain }
+  public var errorCode: Int { code }
+  public var errorUserInfo: [String: Any] {
+    var info: [String: Any] = [
+      NSLocalizedDescriptionKey: errorDescription ?? message, "NSValidationErrorKey": propertyName,
+    ]
+    info["NSValidationErrorValue"] = value?.plain
+    info["NSValidationErrorPredicate"] = predicate
+    return info
   }
 }
 

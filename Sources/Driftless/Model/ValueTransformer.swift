@@ -9,7 +9,7 @@ import Synchronization
 /// model gives as an attribute's `valueTransformerName`:
 ///
 /// ```swift
-/// final class ColorTransformer: ValueTransformer {
+/// final class ColorTransformer: ValueTransformer, @unchecked Sendable {
 ///   override func transformedValue(_ value: Any?) -> Any? { (value as? Color)?.bytes }
 ///   override func reverseTransformedValue(_ value: Any?) -> Any? {
 ///     (value as? Data).flatMap(Color.init(bytes:))

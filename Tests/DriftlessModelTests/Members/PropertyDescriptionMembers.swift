@@ -167,6 +167,27 @@ struct PropertyDescriptionMembers {
     #expect(error?.element == "Book.pages")
   }
 
+  @Test("An attribute's predicate that looks at more than the value is refused with the model")
+  func predicatesOfOtherThings() throws {
+    func failure(_ format: String, _ type: AttributeType) throws -> ModelError? {
+      let attribute = AttributeDescription("x", type)
+      attribute.setValidationPredicates(
+        [try FetchPredicate(format: format)], withValidationWarnings: nil)
+      let entity = EntityDescription("A")
+      entity.properties = [attribute]
+      do {
+        try ManagedObjectModel(entities: [entity]).freeze()
+        return nil
+      } catch {
+        return error
+      }
+    }
+    #expect(try failure("SELF != nil", .integer16) == nil)
+    #expect(try failure("length > 3", .string) == nil)
+    #expect(try failure("length > 3", .integer16)?.code == .unknownProperty)
+    #expect(try failure("author.name == nil", .string)?.element == "A.x")
+  }
+
   @Test("A save checks predicates of attributes and of relationships")
   func savesCheckPredicates() throws {
     let shelf = EntityDescription("Shelf")
