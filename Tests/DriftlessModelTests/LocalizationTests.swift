@@ -104,6 +104,26 @@ struct LocalizationTests {
     #expect(error?.element.hasSuffix("ShopModel.strings") == true)
   }
 
+  @Test("Words in folders of languages are taken in the order of the languages, English last")
+  func languages() throws {
+    let folder = try TemporaryDirectory()
+    for (language, word) in [("de", "Buch"), ("fr", "Livre"), ("en", "A book")] {
+      let place = folder.file("\(language).lproj")
+      try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+      try Data("\"Entity/Book\" = \"\(word)\";".utf8)
+        .write(to: place.appendingPathComponent("ShopModel.strings"))
+    }
+    func word(_ languages: String...) throws -> String? {
+      try ModelFile.words(beside: folder.file("Shop.momd"), languages: languages)["Entity/Book"]
+    }
+    #expect(try word("de-AT", "fr") == "Buch")
+    #expect(try word("fr_CA") == "Livre")
+    #expect(try word("tlh") == "A book")
+    #expect(try word() == "A book")
+    try Data("\"Entity/Book\" = \"Book\";".utf8).write(to: folder.file("ShopModel.strings"))
+    #expect(try word("de") == "Book")
+  }
+
   @Test("A save's errors speak the model's words, of relationships too")
   func saves() throws {
     let model = model(["Property/title": "Titel", "Property/author": "Autor"])

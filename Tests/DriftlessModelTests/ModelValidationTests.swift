@@ -120,6 +120,11 @@ struct ModelValidationTests {
     #expect(failure(indexed)?.element == "A.i")
     indexed.indexes = [FetchIndexDescription(name: "\"", elements: [])]
     #expect(failure(indexed)?.code == .invalidName)
+    let element = FetchIndexElementDescription(propertyName: "x")
+    indexed.indexes = (0..<2).map { _ in FetchIndexDescription(name: "i", elements: [element]) }
+    #expect(failure(indexed)?.code == .duplicateName)
+    constrained.uniquenessConstraints = [["x"], ["x"]]
+    #expect(failure(constrained)?.code == .duplicateName)
     let model = ManagedObjectModel(entities: [entity("A")])
     model.set(configuration: "Local", entityNames: ["B"])
     #expect(failure(model)?.element == "Local")

@@ -5,8 +5,8 @@ extension ManagedObjectModel {
   /// version), an `.xcdatamodel`, a `.mom`, or a `contents` file.
   ///
   /// All give equal models. One of a `.momd` has the version hashes that Core Data's compiler gave
-  /// its entities. Words in a file `<Name>Model.strings` beside the model are its
-  /// ``localizationDictionary``.
+  /// its entities. Words in a file `<Name>Model.strings` beside the model, or in the folder of a
+  /// language there, are its ``localizationDictionary``.
   /// - Throws: ``ModelError``, which names the file or the element that is wrong.
   public convenience init(contentsOf url: URL) throws(ModelError) {
     let versions = try ManagedObjectModel.versions(at: url)
@@ -112,10 +112,22 @@ enum ModelFile {
     return list
   }
 
-  /// The localization dictionary of a model, from the file beside it that Core Data reads.
-  static func words(beside url: URL) throws(ModelError) -> [String: String] {
+  /// The localization dictionary of a model: the words in `<Name>Model.strings`, beside the model or
+  /// in the folder of the first language that has them.
+  static func words(
+    beside url: URL, languages: [String] = Locale.preferredLanguages
+  ) throws(ModelError) -> [String: String] {
     let name = url.deletingPathExtension().lastPathComponent
-    let file = url.deletingLastPathComponent().appendingPathComponent("\(name)Model.strings")
-    return try propertyList(file)?.compactMapValues { $0 as? String } ?? [:]
+    let folder = url.deletingLastPathComponent()
+    // A language is asked for with its region, and then without: de-AT, de.
+    let spelled = languages.flatMap { [$0, String($0.prefix { $0 != "-" && $0 != "_" })] }
+    let folders =
+      [folder]
+      + (spelled + ["Base", "en"]).map { folder.appendingPathComponent("\($0).lproj") }
+    for folder in folders {
+      let file = folder.appendingPathComponent("\(name)Model.strings")
+      if let words = try propertyList(file) { return words.compactMapValues { $0 as? String } }
+    }
+    return [:]
   }
 }

@@ -1,7 +1,14 @@
 extension ModelValidation {
   func checkConstraints(of entity: EntityDescription) throws(ModelError) {
     let properties = entity.propertiesByName
+    var known: Set<[String]> = []
     for constraint in entity.uniquenessConstraints {
+      guard known.insert(constraint).inserted else {
+        throw ModelError(
+          .duplicateName, element: entity.name,
+          "the uniqueness constraint of \(constraint.joined(separator: ", ")) is there twice",
+          suggestion: "Leave one of them out.")
+      }
       guard !constraint.isEmpty else {
         throw ModelError(
           .unknownProperty, element: entity.name, "a uniqueness constraint names no property",
@@ -26,8 +33,14 @@ extension ModelValidation {
   }
 
   func checkIndexes(of entity: EntityDescription) throws(ModelError) {
+    var names: Set<String> = []
     for index in entity.indexes {
       let element = "\(entity.name).\(index.name)"
+      guard names.insert(index.name).inserted else {
+        throw ModelError(
+          .duplicateName, element: element, "two indexes of the entity have this name",
+          suggestion: "Rename one of them.")
+      }
       guard !index.name.isEmpty, !index.name.contains(where: { $0 == "\"" || $0 == "\0" }) else {
         throw ModelError(
           .invalidName, element: element, "an index needs a name, without quotation marks",
