@@ -25,6 +25,19 @@ struct ModelArchiveTests {
     }
   }
 
+  @Test("A model is coded whole, by any coder", arguments: 0..<20)
+  func codable(seed: Int) throws {
+    let model = RandomModel.make(seed: UInt64(seed), hasControlCharacters: true)
+    model.localizationDictionary = ["Entity/Entity0": "x"]
+    let bytes = try JSONEncoder().encode([model])
+    let again = try JSONDecoder().decode([ManagedObjectModel].self, from: bytes)
+    #expect(try ModelArchive.encode(again[0]) == ModelArchive.encode(model))
+    #expect(!again[0].isFrozen && again == [model])
+    #expect(throws: (any Error).self) {
+      try JSONDecoder().decode([ManagedObjectModel].self, from: Data(#"["AAAA"]"#.utf8))
+    }
+  }
+
   @Test("Values that no text spells survive: NaN with its bits, decimals, defaults without a type")
   func unspeakableValues() throws {
     let number = AttributeDescription("number", .double)

@@ -98,7 +98,7 @@ struct CoverageTests {
 
   @Test("Every member that the coverage claims is declared in the sources")
   func membersExist() throws {
-    var declared: Set<String> = ["Sequence"]
+    var declared: Set<String> = ["Sequence", "Codable"]
     for text in Self.swiftFiles(in: "Sources") {
       for line in text.split(separator: "\n") {
         for keyword in [
