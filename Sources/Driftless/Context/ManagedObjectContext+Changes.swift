@@ -37,14 +37,24 @@ extension ManagedObjectContext {
         .identityTaken, "A new object of the identity \(identity) exists",
         suggestion: "Find it with object(withIdentity:) and change it.")
     }
-    let birth = ObjectBirth(
-      shape: shape, context: self, key: nextTemporaryKey(), state: .inserted)
-    let object = shape.objectClass.init(birth)
+    let object = shape.objectClass.init(birth(of: shape))
+    take(object, identity)
+    return object
+  }
+
+  func birth(of shape: ObjectShape) -> ObjectBirth {
+    ObjectBirth(shape: shape, context: self, key: nextTemporaryKey(), state: .inserted)
+  }
+
+  /// Takes in an object that was just born here.
+  func take(_ object: ManagedObject, _ identity: UUID? = nil) {
     temporaries.append(.passUnretained(object))
     if let identity { give(identity, to: object) }
     list(object)
+    noteInEvent(object)
+    object.state.insert(.insertedInEvent)
+    undoManager?.registerUndo(withTarget: object) { $0.context?.takeBack($0) }
     object.awakeFromInsert()
-    return object
   }
 
   /// Deletes the object with the next save, and follows the delete rules of its relationships at
@@ -70,6 +80,10 @@ extension ManagedObjectContext {
         cascaded.state.insert([.deleted, .touched])
         doomed.append(cascaded)
       }
+      noteInEvent(next)
+      next.state.insert(.deletedInEvent)
+      // Registered after what it does to others, so that it is back before they refer to it again.
+      undoManager?.registerUndo(withTarget: next) { [weak self] in self?.bringBack($0) }
       if next.isInserted { vanish(next) }
     }
   }
@@ -95,7 +109,7 @@ extension ManagedObjectContext {
   }
 
   /// A new object is no more, as if it had never been.
-  private func vanish(_ object: ManagedObject) {
+  func vanish(_ object: ManagedObject) {
     forgetTemporary(object.key)
     let wasListed = object.state.contains(.listed)
     object.detach()
@@ -116,6 +130,11 @@ extension ManagedObjectContext {
       }
     }
     forgetDeferredError()
+    forgetEvent()
+    undoManager?.removeAllActions()
+    for object in objects where object.context === self {
+      awaken(object, .rollback)
+    }
     post(.managedObjectContextObjectsDidChange, updated: objects.filter { $0.key > 0 })
   }
 
@@ -131,6 +150,9 @@ extension ManagedObjectContext {
     identities = [:]
     keysByIdentity = [:]
     forgetDeferredError()
+    forgetEvent()
+    undoManager?.removeAllActions()
+    renamedKeys = [:]
   }
 
   /// Takes what the store has now: under the object's unsaved changes, or in place of them.

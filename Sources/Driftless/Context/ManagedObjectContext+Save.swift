@@ -18,6 +18,7 @@ extension ManagedObjectContext {
     let plan = try plan()
     NotificationCenter.default.post(name: .managedObjectContextWillSave, object: self)
     try runWillSave()
+    endEvent()
     try validate()
     try throwDeferredError()
 
@@ -82,6 +83,7 @@ extension ManagedObjectContext {
       // An object that took its key along is no longer found by the temporary one.
       let key = writer.newKey(of: object.key)
       if givenTemporaryKeys.contains(object.key) { permanentKeys[object.key] = key }
+      if undoManager != nil { renamedKeys[object.objectKey] = key }
       object.commit(key: key.key, version: 1, writer)
       registries[object.shape.hierarchy].insert(object)
     }

@@ -22,6 +22,8 @@ public final class ManagedObjectContext {
   /// What a save does about objects that another one changed.
   public var mergePolicy = MergePolicy.error
   public var userInfo: [String: Any] = [:]
+  /// Takes changes back and does them again; nil, as at first, registers none. See ``undo()``.
+  @exclusivity(unchecked) public var undoManager: UndoManager?
 
   /// Whether other contexts' saves are taken over: at the next fetch, save or
   /// ``processPendingChanges()``.
@@ -48,6 +50,12 @@ public final class ManagedObjectContext {
   var givenTemporaryKeys: Set<Int64> = []
   /// Objects with unsaved changes, in the order of their first; some may have lost theirs since.
   @exclusivity(unchecked) var changedObjects: ContiguousArray<ManagedObject> = []
+  /// Objects that changed since the last event ended, in the order of their first change.
+  @exclusivity(unchecked) var eventObjects: ContiguousArray<ManagedObject> = []
+  /// Keys that objects have now, by those that changes to be undone knew them by.
+  var renamedKeys: [ObjectKey: ObjectKey] = [:]
+  /// What an undo or a redo changed, until the event ends.
+  var replayed: [ManagedObject: SnapshotEvents] = [:]
   /// Identities given to new objects, by temporary key, and back.
   var identities: [Int64: UUID] = [:]
   var keysByIdentity: [UUID: Int64] = [:]
@@ -72,6 +80,7 @@ public final class ManagedObjectContext {
     for registry in registries { registry.forEach { $0.leaveContext() } }
     for object in temporaries { object?.takeUnretainedValue().leaveContext() }
     for object in changedObjects { object.leaveContext() }
+    for object in eventObjects { object.leaveContext() }
   }
 
   /// The store and the shapes of its objects; fixed at first use.
@@ -135,9 +144,4 @@ public final class ManagedObjectContext {
     changedObjects.append(object)
   }
 
-  /// Takes over the saves of other contexts that wait, when
-  /// ``automaticallyMergesChangesFromParent`` is on.
-  public func processPendingChanges() {
-    for changes in inbox.takeAll() { mergeChanges(fromContextDidSave: changes) }
-  }
 }

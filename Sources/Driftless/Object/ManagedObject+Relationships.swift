@@ -97,6 +97,10 @@ extension ManagedObject {
   final func arrange(_ objects: [ManagedObject], at slot: Int) {
     let keys = objects.map(\.objectKey)
     guard keys != destinationKeys(slot) else { return }
+    if let undo = context?.undoManager {
+      let old = destinations(slot)
+      undo.registerUndo(withTarget: self) { $0.rearrange(old, at: slot) }
+    }
     collection(slot, reading: true).arrange(keys)
     noteChange(slot)
   }
@@ -107,6 +111,9 @@ extension ManagedObject {
   final func link(_ object: ManagedObject, at slot: Int) {
     guard let relation = shape.relations[slot] else { return }
     if relation.isToMany {
+      if let undo = context?.undoManager {
+        undo.registerUndo(withTarget: self) { $0.undoLink(object, at: slot) }
+      }
       collection(slot, reading: false).add(object.objectKey)
       noteChange(slot)
       return
@@ -124,6 +131,10 @@ extension ManagedObject {
   final func unlink(_ object: ManagedObject, at slot: Int) {
     guard let relation = shape.relations[slot] else { return }
     if relation.isToMany {
+      if let undo = context?.undoManager {
+        let order = relation.isOrdered ? destinations(slot) : []
+        undo.registerUndo(withTarget: self) { $0.undoUnlink(object, order, at: slot) }
+      }
       collection(slot, reading: false).remove(object.objectKey)
       noteChange(slot)
     } else if case .reference(let key) = read(slot), key.key == object.key {

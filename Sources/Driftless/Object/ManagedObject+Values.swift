@@ -12,16 +12,20 @@ extension ManagedObject {
   final func write(_ value: PropertyValue, at slot: Int) {
     if state.contains(.fault) { fire() }
     if values[slot] == value { return }
-    if !state.contains(.awakening) { willChange(slot) }
+    if !state.contains(.awakening) { willWrite(slot) }
     values[slot] = value
   }
 
-  /// Notes a change of an attribute or to-one slot.
-  private final func willChange(_ slot: Int) {
+  /// Notes a change of an attribute or to-one slot that is about to be written.
+  final func willWrite(_ slot: Int) {
     if committed == nil, !state.contains(.inserted), context != nil {
       let copy = pool.take()
       copy.initialize(from: values, count: shape.slotCount)
       committed = copy
+    }
+    if let undo = context?.undoManager {
+      let old = values[slot]
+      undo.registerUndo(withTarget: self) { $0.restore(old, at: slot) }
     }
     noteChange(slot)
   }
@@ -29,9 +33,11 @@ extension ManagedObject {
   /// Notes a change of any slot.
   final func noteChange(_ slot: Int) {
     changed.insert(slot)
-    if !state.contains([.dirty, .touched]) {
+    changedInEvent.insert(slot)
+    if !state.contains([.dirty, .touched, .inEvent]) {
       state.insert([.dirty, .touched])
       context?.list(self)
+      context?.noteInEvent(self)
     }
   }
 

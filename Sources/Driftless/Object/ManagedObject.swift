@@ -36,6 +36,8 @@ open class ManagedObject {
   @exclusivity(unchecked) var state: ObjectState
   /// Slots written since the last save or read.
   @exclusivity(unchecked) var changed = PropertyMask()
+  /// Slots written since the last event ended.
+  @exclusivity(unchecked) var changedInEvent = PropertyMask()
   /// By slot, empty before a to-many relationship is used.
   @exclusivity(unchecked) var collections: [ToManyState?] = []
   private var currentID: ManagedObjectID?
@@ -65,6 +67,24 @@ open class ManagedObject {
     guard let context else { return values.deallocate() }
     context.forget(self)
     pool.give(values)
+  }
+
+  /// Belongs to a context again, as a new object.
+  final func join(_ context: ManagedObjectContext, key: Int64) {
+    let room = pool.take()
+    room.moveInitialize(from: values, count: shape.slotCount)
+    values.deallocate()
+    values = room
+    self.context = context
+    self.key = key
+    version = 0
+    state.formIntersection([.listed, .inEvent])
+    state.insert([.inserted, .dirty, .touched])
+    for slot in shape.toManySlots {
+      guard let members = collection(ifUsed: slot)?.content else { continue }
+      collections[slot] = ToManyState(stored: [])
+      for member in members { collections[slot]?.add(member) }
+    }
   }
 
   /// Belongs to no context any more: its values move out of the context's memory.
@@ -129,6 +149,8 @@ open class ManagedObject {
   open func didSave() {}
   /// When it is about to be deleted, before others are told.
   open func prepareForDeletion() {}
+  /// After an undo, a redo or a rollback changed it. Changes to attributes do not count as changes.
+  open func awake(fromSnapshotEvents flags: SnapshotEvents) {}
   /// Before its values are dropped.
   open func willTurnIntoFault() {}
   /// After its values were dropped.
@@ -152,7 +174,7 @@ public struct ObjectBirth {
 
 /// Flags of an object in its context.
 struct ObjectState: OptionSet {
-  let rawValue: UInt8
+  let rawValue: UInt16
 
   static let fault = ObjectState(rawValue: 1)
   static let inserted = ObjectState(rawValue: 2)
@@ -166,6 +188,12 @@ struct ObjectState: OptionSet {
   static let missing = ObjectState(rawValue: 64)
   /// It changed since its last `willSave`.
   static let touched = ObjectState(rawValue: 128)
+  /// It changed since the last event ended.
+  static let inEvent = ObjectState(rawValue: 256)
+  /// It was inserted since the last event ended.
+  static let insertedInEvent = ObjectState(rawValue: 512)
+  /// It was deleted since the last event ended.
+  static let deletedInEvent = ObjectState(rawValue: 1024)
 }
 
 extension ManagedObject: Hashable {

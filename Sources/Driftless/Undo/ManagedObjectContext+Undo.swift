@@ -1,0 +1,143 @@
+/// Taking changes back, and doing them again.
+///
+/// Each change registers its opposite: of a property its old value, of a relationship one link at one end, of an insert
+/// the delete. Opposites refer to objects, or to keys that ``ManagedObjectContext/current(_:)`` brings up to date, so that
+/// they work across saves.
+extension ManagedObjectContext {
+  /// Takes the last event's changes back. Without an ``undoManager`` it does nothing.
+  ///
+  /// Changes that were saved are taken back as new changes, which the next save writes.
+  public func undo() { replay { $0.undo() } }
+
+  /// Does again what the last ``undo()`` took back.
+  public func redo() { replay { $0.redo() } }
+
+  private func replay(_ body: (UndoManager) -> Void) {
+    guard let undoManager else { return }
+    processPendingChanges()
+    body(undoManager)
+    processPendingChanges()
+  }
+
+  /// The key that an object has now, which an opposite knew by an older one.
+  func current(_ key: ObjectKey) -> ObjectKey {
+    var key = key
+    while let next = renamedKeys[key] { key = next }
+    return key
+  }
+
+  func noteReplayed(_ object: ManagedObject, _ event: SnapshotEvents) {
+    guard let undoManager, undoManager.isUndoing || undoManager.isRedoing else { return }
+    replayed[object, default: []].insert(event)
+  }
+
+  /// Lets objects know that they were changed back, and forgets changes that left nothing changed.
+  func settleReplayed() {
+    guard !replayed.isEmpty else { return }
+    let objects = replayed
+    replayed = [:]
+    for (object, events) in objects where object.context === self {
+      if object.isUpdated, object.changedSlots.isEmpty {
+        object.dropCommitted()
+        object.settle()
+      }
+      awaken(object, events)
+    }
+  }
+
+  func awaken(_ object: ManagedObject, _ events: SnapshotEvents) {
+    object.state.insert(.awakening)
+    object.awake(fromSnapshotEvents: events)
+    object.state.remove(.awakening)
+  }
+
+  // MARK: Opposites of inserts and deletes
+
+  /// The opposite of an insert.
+  func takeBack(_ object: ManagedObject) {
+    guard !object.isDeleted else { return }
+    noteInEvent(object)
+    object.state.insert([.deleted, .touched, .deletedInEvent])
+    list(object)
+    noteReplayed(object, .undoInsertion)
+    undoManager?.registerUndo(withTarget: object) { [weak self] in self?.bringBack($0) }
+    if object.isInserted { vanish(object) }
+  }
+
+  /// The opposite of a delete.
+  func bringBack(_ object: ManagedObject) {
+    if object.context === self {
+      object.state.remove([.deleted, .deletedInEvent])
+      object.state.insert([.dirty, .touched])
+      list(object)
+    } else {
+      guard object.context == nil else { return }
+      deferError { try rejoin(object) }
+    }
+    noteInEvent(object)
+    if object.isInserted { object.state.insert(.insertedInEvent) }
+    noteReplayed(object, .undoDeletion)
+    undoManager?.registerUndo(withTarget: object) { [weak self] in self?.takeBack($0) }
+  }
+
+  /// Takes an object back that is in no context any more: it is new again, under its old identity if it was saved.
+  private func rejoin(_ object: ManagedObject) throws {
+    let old = object.objectKey
+    let identity = old.key > 0 ? try plan().store.read { try $0.identity(of: old) } : nil
+    object.join(self, key: nextTemporaryKey())
+    temporaries.append(.passUnretained(object))
+    if let identity { give(identity, to: object) }
+    renamedKeys[old] = object.objectKey
+    list(object)
+  }
+}
+
+/// Opposites of changes to properties.
+extension ManagedObject {
+  /// The opposite of a write.
+  final func restore(_ old: PropertyValue, at slot: Int) {
+    guard let context else { return }
+    var value = old
+    if case .reference(let key) = old { value = .reference(context.current(key)) }
+    write(value, at: slot)
+    context.noteReplayed(self, .undoUpdate)
+  }
+
+  /// The opposite of ``link(_:at:)`` at a to-many end.
+  final func undoLink(_ object: ManagedObject, at slot: Int) {
+    unlink(object, at: slot)
+    context?.noteReplayed(self, .undoUpdate)
+  }
+
+  /// The opposite of ``unlink(_:at:)`` at a to-many end; `order` is what an ordered one held.
+  final func undoUnlink(_ object: ManagedObject, _ order: [ManagedObject], at slot: Int) {
+    link(object, at: slot)
+    if !order.isEmpty { rearrange(order, at: slot) }
+    context?.noteReplayed(self, .undoUpdate)
+  }
+
+  /// Gives the objects of an ordered relationship the places that they had; those that came since go to the end.
+  final func rearrange(_ old: [ManagedObject], at slot: Int) {
+    let present = destinations(slot)
+    let known = Set(old.map { ObjectIdentifier($0) })
+    let there = Set(present.map { ObjectIdentifier($0) })
+    arrange(
+      old.filter { there.contains(ObjectIdentifier($0)) }
+        + present.filter { !known.contains(ObjectIdentifier($0)) }, at: slot)
+    context?.noteReplayed(self, .undoUpdate)
+  }
+}
+
+/// What changed an object other than its own setters; see ``ManagedObject/awake(fromSnapshotEvents:)``.
+public struct SnapshotEvents: OptionSet, Sendable {
+  public let rawValue: Int
+
+  public init(rawValue: Int) { self.rawValue = rawValue }
+
+  public static let undoInsertion = SnapshotEvents(rawValue: 1 << 1)
+  public static let undoDeletion = SnapshotEvents(rawValue: 1 << 2)
+  public static let undoUpdate = SnapshotEvents(rawValue: 1 << 3)
+  public static let rollback = SnapshotEvents(rawValue: 1 << 4)
+  public static let refresh = SnapshotEvents(rawValue: 1 << 5)
+  public static let mergePolicy = SnapshotEvents(rawValue: 1 << 6)
+}

@@ -1,0 +1,111 @@
+import Driftless
+import Foundation
+import Synchronization
+import Testing
+
+/// What observers and objects are told of changes.
+@Suite("Events")
+struct EventTests {
+  let library: Library
+  let context: ManagedObjectContext
+
+  init() throws {
+    library = try Library()
+    context = library.container.newContext()
+  }
+
+  /// The sets of each notification that `body` brought about, as names of books.
+  private func events(_ body: () throws -> Void) rethrows -> [[String: Set<String>]] {
+    let seen = Mutex<[[String: Set<String>]]>([])
+    let observer = NotificationCenter.default.addObserver(
+      forName: .managedObjectContextObjectsDidChange, object: context, queue: nil
+    ) { note in
+      var sets: [String: Set<String>] = [:]
+      for key in ["inserted", "updated", "deleted"] {
+        guard let objects = note.userInfo?[key] as? Set<ManagedObject> else { continue }
+        sets[key] = Set(objects.compactMap { ($0 as? Book)?.title })
+      }
+      seen.withLock { $0.append(sets) }
+    }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    try body()
+    return seen.withLock { $0 }
+  }
+
+  @Test(
+    "An event tells what it inserted, updated and deleted; sets with nothing in them are absent")
+  func sets() throws {
+    let first = try context.insert(Book.self)
+    first.title = "first"
+    let second = try context.insert(Book.self)
+    second.title = "second"
+    try context.save()
+    let told = try events {
+      try context.insert(Book.self).title = "third"
+      first.title = "first, changed"
+      context.delete(second)
+      context.processPendingChanges()
+      context.processPendingChanges()
+      let gone = try context.insert(Book.self)
+      context.delete(gone)
+      context.processPendingChanges()
+      first.title = "again"
+      try context.save()
+    }
+    #expect(
+      told == [
+        ["inserted": ["third"], "updated": ["first, changed"], "deleted": ["second"]],
+        ["updated": ["again"]],
+      ])
+  }
+
+  @Test("An object tells what changed in the event, since the save, and what was saved")
+  func dictionaries() throws {
+    let book = try context.insert(Book.self)
+    book.title = "saved"
+    try context.save()
+    book.title = "changed"
+    context.processPendingChanges()
+    book[Book.pages] = 7
+    #expect(book.changedValuesForCurrentEvent().keys.sorted() == ["pages"])
+    #expect(book.changedValuesForCurrentEvent()["pages"] as? Int64 == 7)
+    #expect(book.changedValues().keys.sorted() == ["pages", "title"])
+    #expect(book.committedValues(forKeys: ["title"])["title"] as? String == "saved")
+    #expect(book.committedValues(forKeys: nil).keys.contains("pages"))
+    try context.save()
+    #expect(book.changedValuesForCurrentEvent().isEmpty && book.changedValues().isEmpty)
+  }
+
+  @Test("Primitive values go past change tracking, and an insert writes them")
+  func primitives() throws {
+    let book = try Book(context: context)
+    try book.setPrimitiveValue("set below", forKey: "title")
+    #expect(try book.primitiveValue(forKey: "title") as? String == "set below")
+    try context.save()
+    try book.setPrimitiveValue("unseen", forKey: "title")
+    #expect(!book.hasChanges)
+    book.willChangeValue(forKey: "title")
+    try book.setPrimitiveValue("seen", forKey: "title")
+    book.didChangeValue(forKey: "title")
+    #expect(book.changedValues()["title"] as? String == "seen")
+    #expect(throws: ObjectError.self) { try book.setPrimitiveValue(1, forKey: "title") }
+    #expect(throws: ObjectError.self) { try book.primitiveValue(forKey: "nothing") }
+    try context.save()
+    let other = library.container.newContext()
+    let again = try #require(other.object(with: book.objectID))
+    #expect(again.faultingState == 1)
+    again.willAccessValue(forKey: "title")
+    #expect(again.faultingState == 0)
+    #expect(try again.primitiveValue(forKey: "title") as? String == "seen")
+  }
+
+  @Test("A value is checked by the model's rules without being set")
+  func validateValue() throws {
+    let book = try context.insert(Book.self)
+    try book.validateValue(3, forKey: "pages")
+    #expect(throws: ValidationError.self) { try book.validateValue(-1, forKey: "pages") }
+    #expect(throws: ValidationError.self) { try book.validateValue(nil, forKey: "title") }
+    #expect(throws: ObjectError.self) { try book.validateValue("many", forKey: "pages") }
+    #expect(book[Book.pages] == 1)
+  }
+}
