@@ -145,6 +145,7 @@ extension ManagedObjectContext {
       object.detach()
     }
     changedObjects = []
+    prefetched = []
     temporaryBase += Int64(temporaries.count)
     temporaries = []
     identities = [:]

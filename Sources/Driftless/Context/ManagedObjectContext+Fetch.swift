@@ -3,9 +3,10 @@ import Foundation
 /// Finding objects.
 extension ManagedObjectContext {
   /// The objects that the request asks for, unsaved changes of this context included.
-  /// - Throws: ``FetchError`` for a predicate or sort key that does not fit the model,
-  ///   ``ObjectError``, or what kept the store from being read.
+  /// - Throws: ``FetchError`` for a predicate or sort key that does not fit the model or options that contradict each
+  ///   other, ``ObjectError``, or what kept the store from being read.
   public func fetch<Object: ManagedObject>(_ request: FetchRequest<Object>) throws -> [Object] {
+    try request.check(gives: .managedObject)
     let shape = try plan().shape(named: request.entityName)
     shape.adopt(Object.self)
     let objects = try objects(for: request, shape)
@@ -32,28 +33,86 @@ extension ManagedObjectContext {
         limit: limit, offset: offset))
   }
 
+  /// The objects that the request asks for, read page by page as they are looked at: `fetchBatchSize` at a time.
+  ///
+  /// ```swift
+  /// request.fetchBatchSize = 100
+  /// for book in try context.fetchBatches(request) { print(book.title) }
+  /// ```
+  /// - Throws: as ``fetch(_:)``.
+  public func fetchBatches<Object: ManagedObject>(
+    _ request: FetchRequest<Object>
+  ) throws -> BatchedObjects<Object> {
+    try request.check(gives: .managedObject)
+    let plan = try plan()
+    let shape = try plan.shape(named: request.entityName)
+    shape.adopt(Object.self)
+    let size = request.fetchBatchSize > 0 ? request.fetchBatchSize : 256
+    processPendingChanges()
+    let places: [BatchedObjects<Object>.Place]
+    if request.includesPendingChanges, hasPendingChanges(of: shape.entity, in: request) {
+      places = try overlaid(request, shape).map { object in
+        object.hasChanges ? .held(object) : .saved(object.objectKey, object.shape)
+      }
+    } else {
+      places = try keys(for: request, shape).compactMap { key in
+        plan.shape(numbered: key.entity).map { .saved(key, $0) }
+      }
+    }
+    return try BatchedObjects(self, places: places, batchSize: size)
+  }
+
   /// The IDs of the objects that the request asks for.
-  public func fetchIDs<Object>(_ request: FetchRequest<Object>) throws -> [ManagedObjectID] {
+  public func fetchIDs<Result>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
+    try request.check(gives: .managedObjectID)
     let plan = try plan()
     let shape = try plan.shape(named: request.entityName)
     processPendingChanges()
     if request.includesPendingChanges, hasPendingChanges(of: shape.entity, in: request) {
-      return try objects(for: request, shape).map(\.objectID)
+      return try overlaid(request, shape).map(\.objectID)
     }
-    let query = try query(request, shape, .keys)
-    return try plan.store.read { try $0.keys(of: query) }.compactMap(plan.objectID)
+    return try keys(for: request, shape).compactMap(plan.objectID)
+  }
+
+  /// The rows that the request asks for: properties, expressions, aggregates of groups. They tell what the store has.
+  ///
+  /// ```swift
+  /// var request = FetchRequest<FetchedRow>(entityName: "Book")
+  /// request.propertiesToGroupBy = ["author.name"]
+  /// request.propertiesToFetch = [
+  ///   "author.name", .expression("total", try FetchExpression(format: "sum:(pages)")),
+  /// ]
+  /// ```
+  /// - Throws: as ``fetch(_:)``; a to-many relationship cannot be fetched into a row.
+  public func fetchRows<Result>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
+    try request.check(gives: .dictionary)
+    let plan = try plan()
+    let rows = try rowQuery(request)
+    guard affects(request) else { return [] }
+    return try plan.store.read { try $0.fetchedRows(rows, objectID: plan.objectID) }
+  }
+
+  /// The IDs, for a request whose `Result` says so.
+  public func fetch(_ request: FetchRequest<ManagedObjectID>) throws -> [ManagedObjectID] {
+    try fetchIDs(request)
+  }
+
+  /// The rows, for a request whose `Result` says so.
+  public func fetch(_ request: FetchRequest<FetchedRow>) throws -> [FetchedRow] {
+    try fetchRows(request)
   }
 
   /// How many objects the request asks for.
-  public func count<Object>(for request: FetchRequest<Object>) throws -> Int {
+  public func count<Result>(for request: FetchRequest<Result>) throws -> Int {
+    try request.check(gives: .count)
     let plan = try plan()
     let shape = try plan.shape(named: request.entityName)
     processPendingChanges()
     if request.includesPendingChanges, hasPendingChanges(of: shape.entity, in: request) {
-      return try objects(for: request, shape).count
+      return try overlaid(request, shape).count
     }
     let query = try query(request, shape, .count)
-    return try plan.store.read { try $0.count(of: query) }
+    return affects(request) ? try plan.store.read { try $0.count(of: query) } : 0
   }
 
   /// How many objects of a class there are.
@@ -68,30 +127,59 @@ extension ManagedObjectContext {
 
   // MARK: Steps
 
-  private func objects<Object>(
-    for request: FetchRequest<Object>, _ shape: ObjectShape
+  private func objects<Result>(
+    for request: FetchRequest<Result>, _ shape: ObjectShape
   ) throws -> [ManagedObject] {
     processPendingChanges()
-    guard request.includesPendingChanges, hasPendingChanges(of: shape.entity, in: request) else {
-      let objects = try readObjects(try query(request, shape, .rows), shape)
-      try prefetch(request.relationshipKeyPathsForPrefetching, of: objects)
-      return objects
+    try checkHints(of: request, shape)
+    let objects: [ManagedObject]
+    if request.includesPendingChanges, hasPendingChanges(of: shape.entity, in: request) {
+      objects = try overlaid(request, shape)
+    } else {
+      objects = try saved(request, shape)
     }
-    // The cut comes after the overlay.
-    var whole = request
-    whole.limit = 0
-    whole.offset = 0
-    let saved = try readObjects(try query(whole, shape, .rows), shape)
-    var objects = try overlay(saved, request)
-    try sort(&objects, by: request.sort)
-    objects = Array(objects.dropFirst(max(0, request.offset)))
-    if request.limit > 0 { objects = Array(objects.prefix(request.limit)) }
-    try prefetch(request.relationshipKeyPathsForPrefetching, of: objects)
+    if !request.relationshipKeyPathsForPrefetching.isEmpty {
+      try prefetch(request.relationshipKeyPathsForPrefetching, of: objects)
+    }
     return objects
   }
 
-  private func query<Object>(
-    _ request: FetchRequest<Object>, _ shape: ObjectShape, _ selection: QuerySelection
+  /// What the store finds.
+  private func saved<Result>(
+    _ request: FetchRequest<Result>, _ shape: ObjectShape
+  ) throws -> [ManagedObject] {
+    guard affects(request) else { return [] }
+    guard request.includesPropertyValues else {
+      return try keys(for: request, shape).compactMap {
+        object(for: $0, adopting: shape.objectClass)
+      }
+    }
+    let query = try query(request, shape, .rows)
+    let objects = try readObjects(query, shape)
+    if request.shouldRefreshRefetchedObjects { try refresh(query) }
+    return objects
+  }
+
+  /// Gives objects that are in memory the store's values, beneath their unsaved changes.
+  private func refresh(_ query: CompiledQuery) throws {
+    try plan().store.read { transaction in
+      try transaction.forEachRow(of: query) { row in
+        guard let object = registered(row.key), !object.isFault, !object.isDeleted else { return }
+        for state in object.collections { state?.forgetStored() }
+        object.takeBeneathChanges(try row.values(), version: row.version)
+      }
+    }
+  }
+
+  private func keys<Result>(
+    for request: FetchRequest<Result>, _ shape: ObjectShape
+  ) throws -> [ObjectKey] {
+    let query = try query(request, shape, .keys)
+    return affects(request) ? try plan().store.read { try $0.keys(of: query) } : []
+  }
+
+  func query<Result>(
+    _ request: FetchRequest<Result>, _ shape: ObjectShape, _ selection: QuerySelection
   ) throws -> CompiledQuery {
     try QueryCompiler(schema: plan().schema).compile(
       entity: shape.entity, predicate: request.predicate, sort: request.sort,
@@ -99,82 +187,65 @@ extension ManagedObjectContext {
       includesSubentities: request.includesSubentities, selection: selection)
   }
 
-  private func hasPendingChanges<Object>(
-    of entity: EntityDescription, in request: FetchRequest<Object>
+  func rowQuery<Result>(_ request: FetchRequest<Result>) throws -> RowQuery {
+    let plan = try plan()
+    return try QueryCompiler(schema: plan.schema).compileRows(
+      request, of: plan.shape(named: request.entityName).entity)
+  }
+
+  /// Whether the request asks the context's store.
+  func affects<Result>(_ request: FetchRequest<Result>) -> Bool {
+    guard let stores = request.affectedStores, let plan = try? plan() else { return true }
+    return stores.contains { $0 === plan.store }
+  }
+
+  /// ``FetchRequest/propertiesToFetch`` of objects is a hint, but one that has to make sense.
+  private func checkHints<Result>(
+    of request: FetchRequest<Result>, _ shape: ObjectShape
+  ) throws(FetchError) {
+    for property in request.propertiesToFetch {
+      guard let slot = shape.layout.index(named: property.name) else {
+        throw FetchError(
+          .unknownKey, "\(shape.entity.name) has no property \"\(property.name)\" to fetch",
+          suggestion: "Name attributes and to-one relationships, or call fetchRows.")
+      }
+      if shape.layout.slots[slot].isToMany {
+        throw FetchError(
+          .toManyNotAllowed, "propertiesToFetch names the to-many relationship \(property.name)",
+          suggestion: "Use relationshipKeyPathsForPrefetching for it.")
+      }
+    }
+  }
+
+  // MARK: Unsaved changes
+
+  private func hasPendingChanges<Result>(
+    of entity: EntityDescription, in request: FetchRequest<Result>
   ) -> Bool {
     changedObjects.contains { $0.hasChanges && isOf(entity, $0, request) }
   }
 
-  private func isOf<Object>(
-    _ entity: EntityDescription, _ object: ManagedObject, _ request: FetchRequest<Object>
+  private func isOf<Result>(
+    _ entity: EntityDescription, _ object: ManagedObject, _ request: FetchRequest<Result>
   ) -> Bool {
     request.includesSubentities ? object.shape.isKind(of: entity) : object.entity === entity
   }
 
-  /// Saved objects without those that are deleted or no longer match, with those that now do.
-  private func overlay<Object>(
-    _ saved: [ManagedObject], _ request: FetchRequest<Object>
+  /// Saved objects without those that are deleted or no longer match, with those that now do; sorted, then cut.
+  private func overlaid<Result>(
+    _ request: FetchRequest<Result>, _ shape: ObjectShape
   ) throws -> [ManagedObject] {
-    let entity = try plan().shape(named: request.entityName).entity
-    var objects = saved.filter { !$0.hasChanges }
-    for object in saved where object.isUpdated {
+    let pending = changedObjects.filter { $0.hasChanges && isOf(shape.entity, $0, request) }
+    var whole = request
+    whole.offset = 0
+    // Each changed object takes at most one saved one out of the result.
+    if request.limit > 0 { whole.limit = request.offset + request.limit + pending.count }
+    var objects = try saved(whole, shape).filter { !$0.hasChanges }
+    for object in pending where !object.isDeleted && !object.state.contains(.missing) {
       if try request.predicate?.matches(object) ?? true { objects.append(object) }
     }
-    let found = Set(objects.lazy.map { ObjectIdentifier($0) })
-    for object in changedObjects
-    where object.hasChanges && !object.isDeleted && isOf(entity, object, request) {
-      guard !found.contains(ObjectIdentifier(object)), !object.state.contains(.missing) else {
-        continue
-      }
-      if try request.predicate?.matches(object) ?? true { objects.append(object) }
-    }
-    return objects
-  }
-
-  /// Saved objects in the order of their keys, new ones behind, unless sort keys say otherwise.
-  private func sort(_ objects: inout [ManagedObject], by keys: [FetchSort]) throws {
-    func place(_ object: ManagedObject) -> (Int, Int64) {
-      object.key > 0 ? (0, object.key) : (1, -object.key)
-    }
-    try objects.sort { left, right in
-      for key in keys {
-        let order = try Self.order(left.sortValue(key.keyPath), right.sortValue(key.keyPath), key)
-        if order != .orderedSame { return order == .orderedAscending }
-      }
-      return place(left) < place(right)
-    }
-  }
-
-  private static func order(
-    _ left: PropertyValue, _ right: PropertyValue, _ key: FetchSort
-  ) throws(FetchError) -> ComparisonResult {
-    let order: ComparisonResult
-    switch (left.isNull, right.isNull) {
-    case (true, true): return .orderedSame
-    case (true, false): order = .orderedAscending
-    case (false, true): order = .orderedDescending
-    case (false, false): order = try left.order(right, key.options) ?? .orderedSame
-    }
-    return key.ascending ? order : order.reversed
-  }
-}
-
-extension ManagedObject {
-  /// The value at the end of a key path through to-one relationships.
-  fileprivate final func sortValue(_ path: [String]) -> PropertyValue {
-    var object: ManagedObject = self
-    for (index, name) in path.enumerated() {
-      // A leaf of a composite attribute has a dot in its name.
-      let rest = path[index...].joined(separator: ".")
-      if let slot = object.shape.layout.index(named: rest), object.shape.relations[slot] == nil {
-        return object.read(slot)
-      }
-      guard let slot = object.shape.layout.index(named: name),
-        let relation = object.shape.relations[slot], !relation.isToMany,
-        let next = object.destination(of: relation, as: ManagedObject.self)
-      else { return .null }
-      object = next
-    }
-    return .null
+    try objects.sort { try request.sort.areInIncreasingOrder($0, $1) }
+    objects = Array(objects.dropFirst(request.offset))
+    return request.limit > 0 ? Array(objects.prefix(request.limit)) : objects
   }
 }

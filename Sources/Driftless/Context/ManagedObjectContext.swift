@@ -56,6 +56,8 @@ public final class ManagedObjectContext {
   var renamedKeys: [ObjectKey: ObjectKey] = [:]
   /// What an undo or a redo changed, until the event ends.
   var replayed: [ManagedObject: SnapshotEvents] = [:]
+  /// What the latest fetch that prefetched read along, which nobody else may hold.
+  var prefetched: [ManagedObject] = []
   /// Identities given to new objects, by temporary key, and back.
   var identities: [Int64: UUID] = [:]
   var keysByIdentity: [UUID: Int64] = [:]

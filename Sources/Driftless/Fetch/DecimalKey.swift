@@ -43,6 +43,18 @@ package enum DecimalKey {
     return key(isNegative: isNegative, place: place, digits: digits)
   }
 
+  /// The number of a key; nil for bytes that are none, and for an infinite one.
+  static func decimal(of key: Data) -> Decimal? {
+    guard let sign = key.first else { return nil }
+    if sign == 1 { return 0 }
+    var body = Array(key.dropFirst())
+    if sign == 0 { body = body.dropLast().map { ~$0 } }
+    guard body.count > 2 else { return nil }
+    let exponent = Int(body[0]) << 8 + Int(body[1]) - 0x4000 - (body.count - 2)
+    let digits = String(decoding: body[2...], as: UTF8.self)
+    return Decimal(string: (sign == 0 ? "-" : "") + digits + "e\(exponent)")
+  }
+
   private static func key(isNegative: Bool, place: UInt16, digits: [UInt8]) -> Data {
     let body = [UInt8(place >> 8), UInt8(place & 0xFF)] + digits
     return isNegative ? Data([0] + body.map { ~$0 } + [0xFF]) : Data([2] + body)

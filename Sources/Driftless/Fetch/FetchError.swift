@@ -26,6 +26,10 @@ public struct FetchError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let regularExpression = Code(rawValue: "regularExpression")
     /// Understood, but not possible in the store.
     public static let unsupported = Code(rawValue: "unsupported")
+    /// Options of a fetch or batch request that contradict each other.
+    public static let invalidRequest = Code(rawValue: "invalidRequest")
+    /// The fetch was cancelled.
+    public static let cancelled = Code(rawValue: "cancelled")
   }
 
   public let code: Code

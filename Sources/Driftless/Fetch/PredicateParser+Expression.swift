@@ -257,7 +257,7 @@ extension PredicateParser {
       return .collection(operation, of: operand, path: [])
     case _ where operation == .count:
       return .collection(operation, of: operand, path: [])
-    case .keyPath(let path) where path.count > 1:
+    case .keyPath(let path) where !path.isEmpty:
       return .collection(
         operation, of: .keyPath(Array(path.dropLast())), path: path.suffix(1))
     default:

@@ -155,6 +155,9 @@ extension QueryCompilation {
     if case .list(let items) = expression, operation == .count {
       return .constant(.integer(Int64(items.count)))
     }
+    if aggregatesRows, variables.isEmpty, !isCollection(expression) {
+      return try aggregateRows(operation, expression, path, whole)
+    }
     let collection = try collection(expression)
     if operation == .count {
       return .computed("(" + select("COUNT(*)", collection, nil) + ")", .number)
@@ -162,19 +165,39 @@ extension QueryCompilation {
     let rest = collection.rest + path
     guard case .computed(let value, let kind) = try operand(rest, from: collection.element, whole)
     else { throw toManyNotAllowed(whole) }
+    let (result, resultKind) = try aggregate(operation, value, kind, whole)
+    return .computed("(" + select(result, collection, nil) + ")", resultKind)
+  }
+
+  /// Over the rows of the query, or of each of its groups.
+  private func aggregateRows(
+    _ operation: CollectionOperator, _ expression: FetchExpression, _ path: [String],
+    _ whole: FetchExpression
+  ) throws(FetchError) -> SQLOperand {
+    guard case .keyPath(let start) = expression else { throw toManyNotAllowed(whole) }
+    var inner = self
+    inner.aggregatesRows = false
+    let operand = try inner.operand(.keyPath(start + path))
+    guard case .computed(let value, let kind) = operand else { throw toManyNotAllowed(whole) }
+    if operation == .count { return .computed(.call("count", value), .number) }
+    let (result, resultKind) = try aggregate(operation, value, kind, whole)
+    return .computed(result, resultKind)
+  }
+
+  /// The aggregate of a value over the rows of a SELECT.
+  private func aggregate(
+    _ operation: CollectionOperator, _ value: SQLFragment, _ kind: SQLKind,
+    _ whole: FetchExpression
+  ) throws(FetchError) -> (SQLFragment, SQLKind) {
     switch (operation, kind) {
     case (.sum, .number), (.sum, .decimal):
-      let sum = SQLFragment.call("sum", plain(value, kind))
-      return .computed("(" + select("COALESCE(" + sum + ", 0)", collection, nil) + ")", .number)
-    case (.avg, .number), (.avg, .decimal):
-      return .computed(
-        "(" + select(.call("avg", plain(value, kind)), collection, nil) + ")", .number)
+      return ("COALESCE(" + .call("sum", plain(value, kind)) + ", 0)", .number)
+    case (.avg, .number), (.avg, .decimal): return (.call("avg", plain(value, kind)), .number)
     case (.min, _), (.max, _):
-      let name = operation == .min ? "min" : "max"
       let key = kind == .decimal ? SQLFragment.call(SQLFunction.decimalKey, value) : value
-      return .computed(
-        "(" + select(.call(name, key), collection, nil) + ")",
-        kind == .decimal ? .decimalKey : kind)
+      return (
+        .call(operation == .min ? "min" : "max", key), kind == .decimal ? .decimalKey : kind
+      )
     default:
       throw FetchError(
         .typeMismatch, "\(whole) adds up \(kind.name)",

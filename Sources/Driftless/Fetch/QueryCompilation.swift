@@ -20,6 +20,8 @@ struct QueryCompilation {
   let root: SQLRoot
   /// Where the variables of the SUBQUERYs around start.
   var variables: [String: SQLRoot] = [:]
+  /// Whether `sum:(pages)` adds up the rows of the query, as in a column of a fetch of rows.
+  var aggregatesRows = false
 
   init(schema: StoreSchema, entity: EntityDescription) {
     self.schema = schema
@@ -52,7 +54,13 @@ struct QueryCompilation {
   // MARK: Sorting
 
   func order(by key: FetchSort) throws(FetchError) -> SQLFragment {
-    guard case .computed(let value, let kind) = try operand(.keyPath(key.keyPath)) else {
+    try order(by: .keyPath(key.keyPath), key)
+  }
+
+  func order(
+    by expression: FetchExpression, _ key: FetchSort
+  ) throws(FetchError) -> SQLFragment {
+    guard case .computed(let value, let kind) = try operand(expression) else {
       throw FetchError(
         .unsupported, "\(key.keyPath) is no sort key", suggestion: "Sort by a property.")
     }

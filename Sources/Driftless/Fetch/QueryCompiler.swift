@@ -19,13 +19,7 @@ package struct QueryCompiler {
     selection: QuerySelection = .rows
   ) throws(FetchError) -> CompiledQuery {
     let compilation = QueryCompilation(schema: schema, entity: entity)
-    var conditions: [SQLFragment] = []
-    if let scope = entityCondition(entity, includesSubentities: includesSubentities) {
-      conditions.append(scope)
-    }
-    if let predicate {
-      conditions.append(try compilation.condition(predicate))
-    }
+    let conditions = try conditions(predicate, includesSubentities, entity, compilation)
     let isCut = limit > 0 || offset > 0
     var order: [SQLFragment] = []
     if selection != .count || isCut {
@@ -37,15 +31,31 @@ package struct QueryCompiler {
 
     var query =
       "SELECT " + columns(selection, isCut: isCut, of: entity) + " FROM "
-      + compilation.root.scope.from
-    if !conditions.isEmpty { query = query + " WHERE " + .joined(conditions, by: " AND ") }
+      + compilation.root.scope.from + conditions
     if !order.isEmpty { query = query + " ORDER BY " + .joined(order, by: ", ") }
-    if isCut {
-      query = query + " LIMIT " + .value(.integer(limit > 0 ? Int64(limit) : -1))
-      query = query + " OFFSET " + .value(.integer(Int64(max(0, offset))))
-    }
+    if isCut { query = query + Self.cut(limit, offset) }
     if selection == .count, isCut { query = "SELECT COUNT(*) FROM (" + query + ")" }
     return CompiledQuery(sql: query.sql, bindings: query.bindings)
+  }
+
+  static func cut(_ limit: Int, _ offset: Int) -> SQLFragment {
+    " LIMIT " + .value(.integer(limit > 0 ? Int64(limit) : -1)) + " OFFSET "
+      + .value(.integer(Int64(max(0, offset))))
+  }
+
+  /// ` WHERE …`, or nothing.
+  func conditions(
+    _ predicate: FetchPredicate?, _ includesSubentities: Bool, _ entity: EntityDescription,
+    _ compilation: QueryCompilation
+  ) throws(FetchError) -> SQLFragment {
+    var conditions: [SQLFragment] = []
+    if let scope = entityCondition(
+      entity, includesSubentities: includesSubentities, alias: compilation.root.alias)
+    {
+      conditions.append(scope)
+    }
+    if let predicate { conditions.append(try compilation.condition(predicate)) }
+    return conditions.isEmpty ? SQLFragment("") : " WHERE " + .joined(conditions, by: " AND ")
   }
 
   private func columns(
@@ -65,12 +75,12 @@ package struct QueryCompiler {
 
   /// nil when all rows of the table belong to the entity.
   private func entityCondition(
-    _ entity: EntityDescription, includesSubentities: Bool
+    _ entity: EntityDescription, includesSubentities: Bool, alias: String
   ) -> SQLFragment? {
     if entity.superentity == nil, includesSubentities || entity.subentities.isEmpty { return nil }
     let numbers = schema.numbers(of: entity, includingSubentities: includesSubentities)
     let values = numbers.map { SQLFragment.value(.integer(Int64($0))) }
-    let column = SQLFragment.column(QueryCompilation.rootAlias, "Z_ENT")
+    let column = SQLFragment.column(alias, "Z_ENT")
     if values.count == 1 { return column + " = " + values[0] }
     return column + " IN (" + .joined(values, by: ", ") + ")"
   }

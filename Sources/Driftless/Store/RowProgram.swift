@@ -93,18 +93,21 @@ final class RowProgram: Sendable {
   private static func kind(of slot: PropertySlot, hasEntityColumn: Bool) -> Kind {
     switch slot.kind {
     case .toOne, .toMany: hasEntityColumn ? .anyReference : .reference
-    case .attribute(_, let type):
-      switch type {
-      case .boolean: .bool
-      case .integer16, .integer32, .integer64: .integer
-      case .double, .float: .double
-      case .decimal: .decimal
-      case .string: .string
-      case .date: .date
-      case .uuid: .uuid
-      case .uri: .uri
-      case .binaryData, .transformable, .undefined, .objectID, .composite: .data
-      }
+    case .attribute(_, let type): kind(of: type)
+    }
+  }
+
+  static func kind(of type: AttributeType) -> Kind {
+    switch type {
+    case .boolean: .bool
+    case .integer16, .integer32, .integer64: .integer
+    case .double, .float: .double
+    case .decimal: .decimal
+    case .string: .string
+    case .date: .date
+    case .uuid: .uuid
+    case .uri: .uri
+    case .binaryData, .transformable, .undefined, .objectID, .composite: .data
     }
   }
 

@@ -1,0 +1,87 @@
+/// Reading related objects along, and objects by key: a query or two for all of them.
+extension ManagedObjectContext {
+  /// Rows read by one query.
+  private static let rowsPerQuery = 10_000
+
+  /// Reads the objects at the end of key paths along. The context holds them until it prefetches again or is reset.
+  /// - Throws: ``ObjectError`` for a step that is no relationship.
+  func prefetch(_ paths: [String], of objects: [ManagedObject]) throws {
+    prefetched = []
+    for path in paths {
+      var level = objects
+      for name in path.split(separator: ".") {
+        level = try prefetch(String(name), of: level)
+      }
+    }
+  }
+
+  private func prefetch(
+    _ name: String, of objects: [ManagedObject]
+  ) throws -> [ManagedObject] {
+    try readCollections(name, of: objects)
+    var seen: Set<ObjectIdentifier> = []
+    var destinations: [ManagedObject] = []
+    for object in objects {
+      let relation = try relation(name, of: object)
+      let found =
+        relation.isToMany
+        ? object.destinations(relation.slot)
+        : [object.destination(of: relation, as: ManagedObject.self)].compactMap { $0 }
+      destinations += found.filter { seen.insert(ObjectIdentifier($0)).inserted }
+    }
+    prefetched += destinations
+    try readFaults(destinations)
+    return destinations
+  }
+
+  /// Reads which objects a to-many relationship of each of these holds.
+  private func readCollections(_ name: String, of objects: [ManagedObject]) throws {
+    var unread: [ObjectIdentifier: (relation: Relation, objects: [ManagedObject])] = [:]
+    for object in objects where object.key > 0 {
+      let relation = try relation(name, of: object)
+      guard relation.isToMany, !object.collection(relation.slot, reading: false).isRead else {
+        continue
+      }
+      unread[ObjectIdentifier(relation.description), default: (relation, [])].objects.append(object)
+    }
+    let plan = try plan()
+    for (relation, owners) in unread.values {
+      let keys = try plan.store.read {
+        try $0.toManyKeys(of: owners.map(\.key), relation.description)
+      }
+      for owner in owners {
+        owner.collection(relation.slot, reading: false).read(keys[owner.key] ?? [])
+      }
+    }
+  }
+
+  private func relation(_ name: String, of object: ManagedObject) throws(ObjectError) -> Relation {
+    guard let slot = object.shape.layout.index(named: name),
+      let relation = object.shape.relations[slot]
+    else { throw object.unknownProperty(name) }
+    return relation
+  }
+
+  /// Reads the rows of those objects that are faults.
+  func readFaults(_ objects: [ManagedObject]) throws {
+    var keys: [Int: (shape: ObjectShape, keys: [Int64])] = [:]
+    for object in objects where object.isFault && object.key > 0 {
+      keys[object.shape.hierarchy, default: (object.shape, [])].keys.append(object.key)
+    }
+    for group in keys.values { try readRows(of: group.keys.sorted(), group.shape) }
+  }
+
+  /// Reads rows of a hierarchy by key; the caller holds the objects.
+  private func readRows(of keys: [Int64], _ shape: ObjectShape) throws {
+    let root = shape.entity.rootEntity
+    let rootShape = try plan().shape(named: root.name)
+    for start in stride(from: 0, to: keys.count, by: Self.rowsPerQuery) {
+      let part = keys[start..<min(start + Self.rowsPerQuery, keys.count)]
+      let list = FetchExpression.list(
+        part.map { .constant(.reference(ObjectKey(entity: rootShape.number, key: $0))) })
+      let query = try QueryCompiler(schema: plan().schema).compile(
+        entity: root, predicate: .comparison(FetchComparison(.keyPath([]), .in, list)))
+      _ = try readObjects(query, rootShape)
+    }
+  }
+}

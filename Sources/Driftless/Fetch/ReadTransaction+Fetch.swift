@@ -1,0 +1,90 @@
+import DriftlessSQLite
+import Foundation
+
+extension ReadTransaction {
+  /// The rows of a query that selects values.
+  /// - Parameter objectID: makes the ID of a key.
+  func fetchedRows(
+    _ rows: RowQuery, objectID: (ObjectKey) -> ManagedObjectID?,
+    each: (Int) throws -> Void = { _ in }
+  ) throws -> [FetchedRow] {
+    let statement = try connection.prepareUncached(rows.query.sql)
+    statement.bind(rows.query.bindings)
+    var fetched: [FetchedRow] = []
+    while try statement.step() {
+      var values: [String: PropertyValue] = [:]
+      var objectIDs: [String: ManagedObjectID] = [:]
+      var index: Int32 = 0
+      for column in rows.columns {
+        let value = column.reading.value(in: statement, at: index)
+        if case .reference = column.reading { index += 1 }
+        index += 1
+        if value.isNull { continue }
+        values[column.name] = value
+        if case .reference(let key) = value { objectIDs[column.name] = objectID(key) }
+      }
+      fetched.append(FetchedRow(values: values, objectIDs: objectIDs))
+      try each(fetched.count)
+    }
+    return fetched
+  }
+
+  /// The objects that a to-many relationship of each of these objects holds, by the owner's key, in their order if it
+  /// is ordered.
+  func toManyKeys(
+    of owners: [Int64], _ relationship: RelationshipDescription
+  ) throws -> [Int64: [ObjectKey]] {
+    guard let destination = relationship.destinationEntity else { return [:] }
+    let table = schema.table(for: destination)
+    let owner: SQLFragment
+    let order: SQLFragment?
+    var source = SQLFragment.identifier(table.name) + " t"
+    if let join = schema.joinTable(for: relationship) {
+      owner = .column("j", join.sourceColumn)
+      order = join.destinationOrderColumn.map { .column("j", $0) }
+      source =
+        source + " JOIN " + .identifier(join.name) + " j ON t.Z_PK = "
+        + .column("j", join.destinationColumn)
+    } else if let inverse = relationship.inverseRelationship, let binding = binding(of: inverse) {
+      owner = .column("t", table.columns[binding.column].name)
+      order = binding.orderColumn.map { .column("t", table.columns[$0].name) }
+    } else {
+      return [:]
+    }
+    let list = SQLFragment.value(.text("[" + owners.map(String.init).joined(separator: ",") + "]"))
+    let places = SQLFragment.joined([owner] + (order.map { [$0] } ?? []), by: ", ")
+    let query =
+      "SELECT " + owner + ", t.Z_PK, t.Z_ENT FROM " + source + " WHERE " + owner
+      + " IN (SELECT value FROM json_each(" + list + ")) ORDER BY " + places + ", t.Z_PK"
+    let statement = try connection.prepareUncached(query.sql)
+    statement.bind(query.bindings)
+    var keys: [Int64: [ObjectKey]] = [:]
+    while try statement.step() {
+      keys[statement.int64(0), default: []].append(
+        ObjectKey(entity: Int32(truncatingIfNeeded: statement.int64(2)), key: statement.int64(1)))
+    }
+    return keys
+  }
+}
+
+extension RowQuery.Reading {
+  fileprivate func value(in statement: SQLiteStatement, at column: Int32) -> PropertyValue {
+    if statement.isNull(column) { return .null }
+    switch self {
+    case .reference:
+      return .reference(
+        ObjectKey(
+          entity: Int32(truncatingIfNeeded: statement.int64(column + 1)),
+          key: statement.int64(column)))
+    case .decimalKey:
+      return DecimalKey.decimal(of: statement.data(column)).map(PropertyValue.decimal) ?? .null
+    case .number:
+      if case .integer(let value) = statement.value(column) { return .integer(value) }
+      return .double(ExactDouble.value(in: statement, column))
+    case .attribute(let type):
+      return RowProgram.Step(
+        slot: 0, kind: RowProgram.kind(of: type), column: column, entityColumn: -1, entityNumber: 0
+      ).value(in: statement, at: column)
+    }
+  }
+}
