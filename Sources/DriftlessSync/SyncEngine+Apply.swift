@@ -27,6 +27,7 @@ extension SyncEngine {
       }
       if !allowsMassDelete { try brake(applier.deleted, transaction) }
       try finish(applier, state: &state)
+      try ImportTimes.purge(transaction.connection)
       state.cursor = cursor.sequence
       state.head = max(state.head, head)
       try state.save(in: transaction)

@@ -49,12 +49,15 @@ extension SyncEngine {
   }
 
   /// A new generation: the zone may have lost what it acknowledged, so everything is pending again,
-  /// with its own time.
+  /// each property with the time of its last edit.
   private static func startOver(
     _ state: inout ReplicaState, info: ZoneInfo, _ transaction: WriteTransaction,
     schema: SyncSchema
   ) throws {
     let connection = transaction.connection
+    let pending = try PendingLoader.load(
+      transaction, schema: schema, acknowledged: state.acknowledged)
+    let history = try EditHistory(transaction, schema: schema, pending: pending)
     state.generation = info.generation
     state.cursor = 0
     state.head = info.head
@@ -66,7 +69,7 @@ extension SyncEngine {
       try connection.perform("DELETE FROM \(table)")
     }
     try connection.perform("UPDATE ZDL_IDENTITY SET number = NULL")
-    try offerRows(transaction, schema: schema, at: state.acknowledged) { _ in true }
+    try offerRows(transaction, schema: schema, through: state.acknowledged, history) { _ in true }
   }
 
   /// Rows that history does not know, because it was purged or came with a Core Data file, are
@@ -75,11 +78,15 @@ extension SyncEngine {
     _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
     let pending = try PendingLoader.load(transaction, schema: schema, acknowledged: 0)
-    try offerRows(transaction, schema: schema, at: pending.through) { pending[$0] == nil }
+    let history = try EditHistory(transaction, schema: schema, pending: PendingSet())
+    try offerRows(transaction, schema: schema, through: pending.through, history) {
+      pending[$0] == nil
+    }
   }
 
   private static func offerRows(
-    _ transaction: WriteTransaction, schema: SyncSchema, at number: Int64,
+    _ transaction: WriteTransaction, schema: SyncSchema, through number: Int64,
+    _ history: EditHistory,
     where isOffered: (ObjectKey) -> Bool
   ) throws {
     for entity in schema.entities {
@@ -88,10 +95,9 @@ extension SyncEngine {
         if isOffered(key) { keys.append(key) }
       }
       for key in keys {
-        var object = PendingObject()
-        object.record(.insert, by: number, all: entity.all)
         try PendingState.save(
-          object, of: key, entity: entity, through: number, on: transaction.connection)
+          history.offer(key, entity), of: key, entity: entity, through: number,
+          on: transaction.connection)
       }
     }
   }

@@ -6,6 +6,81 @@ import Testing
 
 /// Deletes against edits, both ways, and what refers to deleted objects.
 struct DeleteTests {
+  @Test("An object that an edit brings back has the references again that its delete cut")
+  func cutLinks() async throws {
+    let world = try await World(3)
+    let shelf = try world[0].insert("Shelf", ["name": .string("a")])
+    let other = try world[0].insert("Shelf", ["name": .string("other")])
+    let items = try (0..<4).map { _ in try world[0].insert("Item") }
+    try world[0].save { context in
+      for id in items {
+        try #require(try context.object(withIdentity: id)).setValue(
+          try context.object(withIdentity: shelf), forKey: "shelf")
+      }
+    }
+    try await world.settle()
+    // One was cut by hand before, and one goes elsewhere after: those stay as they were made.
+    try world[0].set(items[2], ["shelf": .null])
+    try world[0].delete(shelf)
+    let key = try #require(try world[0].store.read { try $0.key(of: other) })
+    try world[0].set(items[3], ["shelf": .reference(key)])
+    #expect(try world[0].reference(items[0], "shelf") == nil)
+    try world[1].set(shelf, ["name": .string("edited")])
+    try await world[1].sync()
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try replica.reference(items[0], "shelf") == shelf)
+      #expect(try replica.reference(items[1], "shelf") == shelf)
+      #expect(try replica.reference(items[2], "shelf") == nil)
+      #expect(try replica.reference(items[3], "shelf") == other)
+    }
+  }
+
+  @Test("Made anew under its identity, an object has the set that it was made with, everywhere")
+  func remadeSet() async throws {
+    let world = try await World(3)
+    let id = UUID()
+    try world[0].insert("Item", ["title": .string("a")], identity: id)
+    let labels = try (0..<4).map { try world[0].insert("Label", ["name": .string("\($0)")]) }
+    try world[0].label(id, labels[..<3])
+    try await world.settle()
+    // A label of the set is deleted by one replica, and the set's object is made anew by another.
+    try world[2].delete(labels[1])
+    try await world[2].sync()
+    try await world[0].sync()
+    try world[0].delete(id)
+    _ = try world[0].insertOrRemake("Item", ["title": .string("b")], identity: id)
+    try world[0].label(id, [labels[3]])
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try replica.labels(of: id) == [labels[3]], "\(replica.name)")
+      #expect(try replica.value(id, "title") == .string("b"))
+    }
+    // The label comes back: it is in the set no more.
+    _ = try world[1].insertOrRemake("Label", ["name": .string("again")], identity: labels[1])
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try replica.labels(of: id) == [labels[3]], "\(replica.name)")
+    }
+  }
+
+  @Test("An element that another replica adds to a set while its object is made anew stays")
+  func remadeSetMerges() async throws {
+    let world = try await World(2)
+    let id = UUID()
+    try world[0].insert("Item", [:], identity: id)
+    let labels = try (0..<3).map { try world[0].insert("Label", ["name": .string("\($0)")]) }
+    try world[0].label(id, [labels[0]])
+    try await world.settle()
+    try world[1].label(id, [labels[0], labels[1]])
+    try world[0].delete(id)
+    _ = try world[0].insertOrRemake("Item", [:], identity: id)
+    try world[0].label(id, [labels[2]])
+    try await world[0].sync()
+    try await world.settle()
+    #expect(try world[0].labels(of: id).isSuperset(of: [labels[1], labels[2]]))
+  }
+
   @Test("A delete reaches the other replicas")
   func plainDelete() async throws {
     let world = try await World(3)

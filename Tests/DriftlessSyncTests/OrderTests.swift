@@ -119,6 +119,25 @@ struct OrderTests {
 }
 
 extension TestReplica {
+  /// Gives an item these labels, in place of those that it has.
+  func label(_ item: UUID, _ labels: some Sequence<UUID>) throws {
+    try save { context in
+      let object = try #require(try context.object(withIdentity: item))
+      let all = try labels.map { try #require(try context.object(withIdentity: $0)) }
+      try object.setValue(all, forKey: "labels")
+    }
+  }
+
+  func labels(of item: UUID) throws -> Set<UUID> {
+    try store.read { transaction in
+      guard let key = try transaction.key(of: item),
+        let relationship = store.schema.entity(numbered: key.entity)?.relationshipsByName["labels"]
+      else { return [] }
+      return Set(
+        try transaction.toManyKeys(of: key, relationship).map { try transaction.identity(of: $0) })
+    }
+  }
+
   /// Puts rows on a shelf, in this order, in place of those that are there.
   func arrange(_ shelf: UUID, _ rows: [UUID]) throws {
     try save { context in

@@ -14,6 +14,16 @@ extension ReadTransaction {
     after number: Int64,
     _ body: (HistoryHeader, ChangeType, ObjectKey, PropertyMask?) throws -> Void
   ) throws {
+    try forEachNumberedChange(after: number) { header, _, type, key, mask in
+      try body(header, type, key, mask)
+    }
+  }
+
+  /// As `forEachChange`, with the number of each change.
+  package func forEachNumberedChange(
+    after number: Int64 = 0,
+    _ body: (HistoryHeader, Int64, ChangeType, ObjectKey, PropertyMask?) throws -> Void
+  ) throws {
     let headers = try connection.prepareUncached(
       """
       SELECT number, kind, hybrid_time, first_change, last_change FROM ZDL_TRANSACTION
@@ -21,7 +31,7 @@ extension ReadTransaction {
       """)
     let changes = try connection.prepareUncached(
       """
-      SELECT ZCHANGETYPE, ZENTITY, ZENTITYPK, ZCOLUMNS FROM ACHANGE
+      SELECT ZCHANGETYPE, ZENTITY, ZENTITYPK, ZCOLUMNS, Z_PK FROM ACHANGE
       WHERE Z_PK BETWEEN ? AND ? ORDER BY Z_PK
       """)
     headers.bind(number, at: 1)
@@ -40,7 +50,8 @@ extension ReadTransaction {
           if program?.number != entity { program = schema.program(numbered: entity) }
           mask = changes.withBytes(3) { program?.mask(ofColumns: $0) }
         }
-        try body(header, type, ObjectKey(entity: entity, key: changes.int64(2)), mask)
+        try body(
+          header, changes.int64(4), type, ObjectKey(entity: entity, key: changes.int64(2)), mask)
       }
     }
   }

@@ -124,7 +124,7 @@ package final class WriteTransaction: ReadTransaction {
     expectedVersion: Int64?
   ) throws {
     let program = try program(key.entity)
-    if keepsForSync { try keepBases(of: key, mask, program) }
+    if keepsForSync { try keepBases(of: key, mask, program, values) }
     let plan = try updatePlan(program, mask, checksVersion: expectedVersion != nil)
     let statement = plan.statement
     try RowBinder.run(statement, plan.steps, values, at: 1) { index in
@@ -220,17 +220,32 @@ package final class WriteTransaction: ReadTransaction {
     }
   }
 
-  private func keepBases(of key: ObjectKey, _ mask: PropertyMask, _ program: RowProgram) throws {
+  private func keepBases(
+    of key: ObjectKey, _ mask: PropertyMask, _ program: RowProgram,
+    _ values: UnsafeBufferPointer<PropertyValue>
+  ) throws {
     guard let layout = schema.entity(numbered: key.entity)?.layout else { return }
     var needed: [PropertySlot] = []
-    mask.forEach { slot in
-      if slot < layout.slots.count, layout.slots[slot].policy.needsBase {
-        needed.append(layout.slots[slot])
+    var cut: [PropertySlot] = []
+    mask.forEach { index in
+      guard index < layout.slots.count else { return }
+      let slot = layout.slots[index]
+      if slot.policy.needsBase {
+        needed.append(slot)
+      } else if slot.relationship != nil, !slot.isToMany, values[index].isNull {
+        cut.append(slot)
       }
     }
-    guard !needed.isEmpty, let row = try row(key) else { return }
+    guard !needed.isEmpty || !cut.isEmpty, let row = try row(key) else { return }
     for slot in needed {
       try keepBase(of: key, slot.name, RowArchive.encode([row.values[slot.index]]))
+    }
+    // A link that is cut because its target is deleted comes back when the target does: the last
+    // one counts.
+    for slot in cut where !row.values[slot.index].isNull {
+      try connection.run(
+        "INSERT OR REPLACE INTO ZDL_BASE VALUES (?, ?, ?, ?)", .integer(Int64(key.entity)),
+        .integer(key.key), .text(slot.name), .blob(RowArchive.encode([row.values[slot.index]])))
     }
   }
 
@@ -251,6 +266,9 @@ package final class WriteTransaction: ReadTransaction {
   }
 
   // MARK: End
+
+  /// The number that the next change of history gets.
+  package var nextChange: Int64 { recorder.first + recorder.count }
 
   /// Writes what the whole transaction is known by. Nil when it changed nothing.
   func finish(hybridTime: HybridTime, now: Date) throws -> CommittedTransaction? {

@@ -35,6 +35,22 @@ enum BaseValues {
     return sets
   }
 
+  /// Every kept value of a property of this name that refers to an object, with whose it is.
+  static func referrers(
+    named property: String, to target: ObjectKey, on connection: SQLiteConnection
+  ) throws -> [ObjectKey] {
+    var keys: [ObjectKey] = []
+    try connection.forEachRow(
+      "SELECT entity, key, value FROM ZDL_BASE WHERE property = ?", [.text(property)]
+    ) { row in
+      guard case .reference(let kept)? = try? RowArchive.decodeValues(row.data(2)).first,
+        kept == target
+      else { return }
+      keys.append(ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)))
+    }
+    return keys
+  }
+
   static func replace(
     _ key: ObjectKey, _ property: String, with value: PropertyValue, on connection: SQLiteConnection
   ) throws {

@@ -10,6 +10,8 @@ struct FrameContext {
   /// Entities and properties ("Entity.property") that this model does not have.
   var unknown: Set<String> = []
   private let entities: [SyncSchema.Entity?]
+  /// What updates of this change set say of the new objects that it inserts, by object.
+  private(set) var setAfterInsert: [Int: PropertyMask] = [:]
 
   init(_ changeSet: ChangeSet, sequence: UInt64, schema: SyncSchema) {
     self.changeSet = changeSet
@@ -17,6 +19,21 @@ struct FrameContext {
     entities = changeSet.index.entities.map { schema.entity(named: $0.name) }
     table = ObjectTable(
       capacity: changeSet.index.knownNumbers.count + changeSet.index.newObjectCount)
+    noteUpdatesOfNewObjects()
+  }
+
+  private mutating func noteUpdatesOfNewObjects() {
+    let newCount = changeSet.index.newObjectCount
+    for group in changeSet.index.groups where group.kind == .update {
+      guard let first = group.objects.first, first < newCount, let entity = entity(group.entity)
+      else { continue }
+      let names = changeSet.index.entities[group.entity].properties
+      let slots = PropertyMask(
+        group.properties.compactMap { entity.property(named: names[$0])?.slot })
+      for object in group.objects where object < newCount {
+        setAfterInsert[object, default: PropertyMask()].formUnion(slots)
+      }
+    }
   }
 
   var origin: UUID { changeSet.header.replica }
@@ -24,6 +41,14 @@ struct FrameContext {
   /// When the newest change of the change set was made.
   var newestTime: HybridTime {
     HybridTime(rawValue: changeSet.index.transactions.map(\.hybridTime).max() ?? 0)
+  }
+
+  /// When the newest change of a group was made.
+  func newestTime(of group: ChangeSetIndex.Group) -> HybridTime {
+    let transactions = changeSet.index.transactions
+    let times = group.transactionRuns.lazy.filter { transactions.indices.contains($0.transaction) }
+      .map { transactions[$0.transaction].hybridTime }
+    return HybridTime(rawValue: times.max() ?? 0)
   }
 
   func entity(_ index: Int) -> SyncSchema.Entity? {
@@ -54,6 +79,13 @@ struct FrameContext {
       }
     }
     return readers
+  }
+
+  /// When the transaction of a run was made.
+  func time(of run: ChangeSetIndex.Group.TransactionRun) -> HybridTime {
+    let transactions = changeSet.index.transactions
+    guard transactions.indices.contains(run.transaction) else { return HybridTime(rawValue: 0) }
+    return HybridTime(rawValue: transactions[run.transaction].hybridTime)
   }
 
   /// When the change of a group's row was made.

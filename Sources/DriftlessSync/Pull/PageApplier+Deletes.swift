@@ -68,8 +68,10 @@ extension PageApplier {
       case .keepDeleted:
         try journalKeptDelete(entity, key, readers, group, row: row, &frame)
       case .bringBack:
+        let deletion = pending[key]?.wholeTransaction
         setPending(key) { $0 = PendingObject() }
         try insertAgain(entity, key, readers, row: row, index: index, &frame)
+        try restoreCutLinks(to: key, entity, deletion: deletion)
         try journal.addRevival(entity: entity, key: key, frame)
       case .deleteHere, .keepAndRevive, .bothDeleted:
         // The table gives these for a remote delete only.
@@ -153,6 +155,7 @@ extension PageApplier {
         DanglingReferences.Source(key: key, property: property.name),
         root: schema.root(of: target), target: target.key)
     }
+    let deletion = pending[key]?.wholeTransaction
     setPending(key) { object in
       object.whole = .none
       object.wholeTransaction = 0
@@ -165,6 +168,32 @@ extension PageApplier {
     report.conflicts += 1
     try journal.addRevival(entity: entity, key: key, frame)
     try restoreReferences(to: key)
+    try restoreCutLinks(to: key, entity, deletion: deletion)
+  }
+
+  /// Points what referred to an object before it was deleted here at it again: its delete, which
+  /// cut the links, is not to be. They stay pending, since the zone may know other ones by now.
+  private func restoreCutLinks(
+    to target: ObjectKey, _ entity: SyncSchema.Entity, deletion: Int64?
+  ) throws {
+    guard let deletion else { return }
+    for referrer in schema.referrers(of: entity) {
+      let slot = referrer.property.slot
+      for source in try BaseValues.referrers(
+        named: referrer.property.name, to: target, on: transaction.connection)
+      {
+        guard let owner = schema.entity(numbered: source.entity),
+          owner.description.isKindOf(entity: referrer.owner),
+          pending[source]?.transaction(of: slot) == deletion,
+          var values = try transaction.row(source)?.values, values[slot].isNull
+        else { continue }
+        values[slot] = .reference(target)
+        try transaction.update(
+          source, PropertyMask([slot]), values: values, expectedVersion: nil)
+        try BaseValues.drop(source, referrer.property.name, on: transaction.connection)
+        report.updated += 1
+      }
+    }
   }
 
   /// Puts an object that is back into the sets that the zone's log has it in, and fills its own.

@@ -11,14 +11,18 @@ struct ElementChange {
 
 extension PageApplier {
   /// Reads one row of an element column. Elements that are deleted are remembered, not added.
+  ///
+  /// - Parameter isWhole: the row says the whole set: what was remembered before is forgotten.
   func elementChange(
-    _ reader: PropertyReader, row: Int, of key: ObjectKey, _ frame: inout FrameContext
+    _ reader: PropertyReader, row: Int, of key: ObjectKey, isWhole: Bool = false,
+    _ frame: inout FrameContext
   ) throws -> ElementChange {
     guard case .elements(let relationship) = reader.property.kind else {
       throw SyncError.brokenLog("\(reader.property.name) is no to-many relationship.")
     }
     let source = DanglingReferences.Source(key: key, property: reader.property.name)
     let (adds, removes) = reader.elements(row)
+    if isWhole { try dangling.removeAll(of: source) }
     var change = ElementChange(relationship: relationship, adds: [], removes: [])
     for index in removes {
       guard let entry = try life(of: index, in: &frame) else { continue }

@@ -80,7 +80,8 @@ extension PageApplier {
       return
     }
     if pending[entry.key] != nil {
-      let nulls = try nullProperties(of: entry.key, entity, except: readers)
+      var nulls = try nullProperties(of: entry.key, entity, except: readers)
+      nulls.subtract(frame.setAfterInsert[index] ?? PropertyMask())
       setPending(entry.key) { object in
         if object.whole == .insert {
           object.whole = .none
@@ -130,7 +131,7 @@ extension PageApplier {
     frame.table.setLife(.alive, key: key, at: index)
     report.inserted += 1
     for reader in elements {
-      let change = try elementChange(reader, row: row, of: key, &frame)
+      let change = try elementChange(reader, row: row, of: key, isWhole: true, &frame)
       try transaction.addPairs(change.relationship, key, change.adds)
     }
     try restoreReferences(to: key)

@@ -12,7 +12,14 @@ extension PageApplier {
     var mask = PropertyMask()
     for reader in single { mask.insert(reader.property.slot) }
     var row = 0
+    // Each run of rows is of one transaction.
+    var runs = group.transactionRuns[...]
+    var runEnd = 0
     for index in group.objects {
+      if row == runEnd, let run = runs.popFirst() {
+        try times.note(frame.time(of: run))
+        runEnd += run.count
+      }
       defer { row += 1 }
       guard let entry = try life(of: index, in: &frame) else { continue }
       if entry.life == .dead || (!pending.isEmpty && pending[entry.key] != nil) {
@@ -95,7 +102,8 @@ extension PageApplier {
         continue
       }
       if case .elements = reader.property.kind {
-        var change = try elementChange(reader, row: row, of: key, &frame)
+        var change = try elementChange(
+          reader, row: row, of: key, isWhole: isWhole, &frame)
         if isWhole { try makeWhole(&change, reader.property, of: key) }
         try merge(change, reader.property, of: key)
         continue

@@ -21,6 +21,7 @@ final class PageApplier {
   var directory: ObjectDirectory
   var dangling: DanglingReferences
   var journal: JournalDraft
+  var times: ImportTimes
   var report = PullReport()
   /// Objects that were deleted here, by entity.
   var deleted: [String: Int] = [:]
@@ -37,6 +38,7 @@ final class PageApplier {
     directory = ObjectDirectory(transaction.connection)
     dangling = try DanglingReferences(transaction.connection)
     journal = JournalDraft(transaction)
+    times = ImportTimes(transaction)
   }
 
   /// Applies one change set.
@@ -63,6 +65,7 @@ final class PageApplier {
       return
     }
     let readers = frame.readers(group, entity: entity, columns: columns)
+    try times.note(frame.newestTime(of: group))
     switch group.kind {
     case .insert: try applyInserts(group, entity, readers, &frame)
     case .update: try applyUpdates(group, entity, readers, &frame)

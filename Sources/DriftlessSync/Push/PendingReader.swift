@@ -59,10 +59,15 @@ struct PendingReader {
       // A pending insert of an object with a number: the zone had it and deleted it, and it is here
       // again.
       case (.revive, true), (.insert, true): try appendWhole(.revive, key, object, entity)
+      case (_, false)
+      where object.edits.count > 1 && EditStamp.time(object.wholeTransaction) != nil:
+        try appendByTime(key, object, entity)
       case (_, false): try appendWhole(.insert, key, object, entity)
       case (.none, true): try appendEdits(key, object, entity)
       }
     }
+    // The object table goes group by group.
+    newKeys = drafts.filter { $0.kind == .insert }.flatMap(\.keys)
     let order: [ChangeSetIndex.Group.Kind] = [.insert, .revive, .update, .delete]
     return order.flatMap { kind in
       // A revival says its nulls: deleted and made anew between two pushes, the object is alive
@@ -86,32 +91,53 @@ struct PendingReader {
     guard let values = try rows.values(of: key) else { return }
     let place = place(kind, entity, entity.all)
     for (index, property) in entity.properties.enumerated() {
-      if case .place(let relationship) = property.kind {
-        drafts[place].columns[index].append(.value(try placeValue(key, relationship)))
-        continue
+      let cell = try wholeCell(key, property, values)
+      if !cell.isEmpty { properties += 1 }
+      drafts[place].columns[index].append(cell)
+    }
+    drafts[place].keys.append(key)
+    drafts[place].transactions.append(object.lastTransaction)
+    objects += 1
+  }
+
+  /// A new object whose properties were edited at different times, each of which counts: it is
+  /// inserted with the oldest ones, and the others follow as updates of the same change set.
+  private mutating func appendByTime(
+    _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
+  ) throws {
+    guard let values = try rows.values(of: key) else { return }
+    for (index, edit) in object.edits.enumerated() {
+      let place = place(index == 0 ? .insert : .update, entity, edit.properties)
+      var cells: [ChangeDraft.Cell] = []
+      for property in drafts[place].properties {
+        cells.append(try wholeCell(key, property, values))
       }
-      guard case .elements(let relationship) = property.kind else {
-        var value = values[property.slot]
-        if case .reference(let target) = value, try !hasPlace(target) {
-          value = .null
-          unsent[key, default: PropertyMask()].insert(property.slot)
-        }
-        if !value.isNull { properties += 1 }
-        drafts[place].columns[index].append(.value(value))
-        continue
+      properties += cells.count { !$0.isEmpty }
+      drafts[place].append(key, transaction: edit.transaction, cells: cells)
+    }
+    objects += 1
+  }
+
+  /// What a property of a new object says: a set says all of its elements.
+  private mutating func wholeCell(
+    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue]
+  ) throws -> ChangeDraft.Cell {
+    switch property.kind {
+    case .place(let relationship): return .value(try placeValue(key, relationship))
+    case .attribute: return .value(values[property.slot])
+    case .toOne:
+      if case .reference(let target) = values[property.slot], try !hasPlace(target) {
+        unsent[key, default: PropertyMask()].insert(property.slot)
+        return .value(.null)
       }
+      return .value(values[property.slot])
+    case .elements(let relationship):
       let elements = try transaction.toManyKeys(of: key, relationship)
       for element in elements where try !hasPlace(element) {
         unsent[key, default: PropertyMask()].insert(property.slot)
       }
-      if !elements.isEmpty { properties += 1 }
-      drafts[place].columns[index].append(
-        .elements(ChangeDraft.Elements(adds: elements, removes: [])))
+      return .elements(ChangeDraft.Elements(adds: elements, removes: []))
     }
-    drafts[place].keys.append(key)
-    drafts[place].transactions.append(object.lastTransaction)
-    if kind == .insert { newKeys.append(key) }
-    objects += 1
   }
 
   private mutating func appendEdits(

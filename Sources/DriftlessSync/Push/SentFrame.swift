@@ -47,8 +47,12 @@ struct SentFrame {
     for (key, object) in pending.objects {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
       for property in entity.properties {
-        if case .place = property.kind, object.whole == .delete {
+        switch property.kind {
+        // What a delete took with it, and the links that one cut.
+        case .place where object.whole == .delete,
+          .toOne where object.transaction(of: property.slot) != nil:
           kept[key, default: []].insert(property.name)
+        default: break
         }
         guard property.needsBase else { continue }
         guard object.whole == .delete || object.transaction(of: property.slot) != nil
@@ -116,7 +120,12 @@ struct SentFrame {
         ? group.properties.compactMap { entity.property(named: names.properties[$0]) }
         : entity.properties
       for property in properties {
-        guard case .toOne = property.kind else { continue }
+        switch property.kind {
+        case .toOne: break
+        // An update says what it adds and removes; the others say whole sets.
+        case .elements where group.kind != .update: break
+        case .attribute, .elements, .place: continue
+        }
         for object in group.objects {
           guard let key = keys[object] else { continue }
           try dangling.removeAll(of: .init(key: key, property: property.name))

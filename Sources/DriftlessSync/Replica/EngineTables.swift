@@ -11,6 +11,7 @@ import DriftlessSQLite
 /// | `ZDL_JOURNAL` | every settled conflict |
 /// | `ZDL_QUARANTINE` | objects that the server refuses for good, with the reason |
 /// | `ZDL_OMITTED` | what the change set in flight leaves out: it stays pending |
+/// | `ZDL_IMPORT` | when the changes of imports were made, where they came from |
 /// | `ZDL_PARKED` | change sets with parts that the model does not know, kept until it does |
 enum EngineTables {
   static func create(on connection: SQLiteConnection) throws {
@@ -26,7 +27,7 @@ enum EngineTables {
   /// Whether a table is missing that `create` makes: the store was enrolled by an earlier version.
   static func needCreation(on connection: SQLiteConnection) throws -> Bool {
     guard try exist(on: connection) else { return false }
-    return try !exist("ZDL_OMITTED", on: connection)
+    return try !exist("ZDL_IMPORT", on: connection)
   }
 
   static func exist(_ table: String = "ZDL_REPLICA", on connection: SQLiteConnection) throws -> Bool
@@ -76,6 +77,7 @@ enum EngineTables {
       suggestion TEXT NOT NULL, bytes INTEGER NOT NULL, last_edit INTEGER NOT NULL,
       time REAL NOT NULL, PRIMARY KEY (entity, key)) WITHOUT ROWID
     """,
+    "CREATE TABLE IF NOT EXISTS ZDL_IMPORT(first_change INTEGER PRIMARY KEY, time INTEGER NOT NULL)",
     """
     CREATE TABLE IF NOT EXISTS ZDL_OMITTED(
       entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,

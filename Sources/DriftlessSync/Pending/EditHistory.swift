@@ -1,0 +1,74 @@
+import Driftless
+import DriftlessSQLite
+
+/// When each property of each object was last edited, anywhere, as far as history knows.
+///
+/// It is asked when a zone lost what it had: everything is offered again, with the time of the edit,
+/// so that an old value does not win over a newer one.
+struct EditHistory {
+  /// The edits by object, with their times in place of transactions (`EditStamp`).
+  private var objects: [ObjectKey: PendingObject] = [:]
+
+  /// Reads the whole history that the store has, and what is pending.
+  init(_ transaction: ReadTransaction, schema: SyncSchema, pending: PendingSet) throws {
+    var imports = try ImportedTimes(transaction)
+    try transaction.forEachNumberedChange { header, number, type, key, mask in
+      guard let entity = schema.entity(numbered: key.entity) else { return }
+      let time =
+        header.kind == .imported
+        ? try imports.time(of: number) ?? header.hybridTime
+        : header.hybridTime
+      let stamp = EditStamp.number(time)
+      switch type {
+      case .insert:
+        var object = PendingObject()
+        object.set(entity.all, by: stamp)
+        objects[key] = object
+      case .update:
+        let slots = PropertyMask((mask ?? PropertyMask()).indexes.filter(entity.all.contains))
+        objects[key, default: PendingObject()].set(slots, by: stamp)
+      case .delete: objects[key] = nil
+      }
+    }
+    for (key, object) in pending.objects {
+      let stamped = try object.stamped(through: .max, transaction)
+      for edit in stamped.edits {
+        objects[key, default: PendingObject()].set(edit.properties, by: edit.transaction)
+      }
+    }
+  }
+
+  /// An object to be offered whole. What history does not know any more is older than all it does.
+  func offer(_ key: ObjectKey, _ entity: SyncSchema.Entity) -> PendingObject {
+    var object = objects[key] ?? PendingObject()
+    var unknown = entity.all
+    unknown.subtract(object.properties)
+    object.set(unknown, by: EditStamp.number(HybridTime(rawValue: 0)))
+    object.whole = .insert
+    object.wholeTransaction =
+      object.edits.first?.transaction ?? EditStamp.number(HybridTime(rawValue: 0))
+    return object
+  }
+}
+
+/// The times of imported changes, asked in the order of history.
+private struct ImportedTimes {
+  private var rows: [(first: Int64, time: HybridTime)] = []
+  private var place = 0
+
+  init(_ transaction: ReadTransaction) throws {
+    guard try EngineTables.exist("ZDL_IMPORT", on: transaction.connection) else { return }
+    var rows: [(first: Int64, time: HybridTime)] = []
+    try transaction.connection.forEachRow(
+      "SELECT first_change, time FROM ZDL_IMPORT ORDER BY first_change"
+    ) { row in
+      rows.append((row.int64(0), HybridTime(rawValue: UInt64(bitPattern: row.int64(1)))))
+    }
+    self.rows = rows
+  }
+
+  mutating func time(of change: Int64) throws -> HybridTime? {
+    while place + 1 < rows.count, rows[place + 1].first <= change { place += 1 }
+    return place < rows.count && rows[place].first <= change ? rows[place].time : nil
+  }
+}
