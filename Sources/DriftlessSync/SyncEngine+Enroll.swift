@@ -25,7 +25,7 @@ extension SyncEngine {
       TransactionInfo(author: importAuthor, contextName: nil, kind: .imported, hybridTime: nil)
     ) { transaction in
       let connection = transaction.connection
-      try EngineTables.create(on: connection)
+      try EngineTables.create(in: transaction)
       if var state = try ReplicaState.load(from: connection) {
         guard state.zone == zone else {
           throw SyncError(

@@ -20,8 +20,8 @@ extension SyncEngine {
         suggestion: "Give the process the right to write the file and its folder.")
     }
     syncLock = try store.acquireSyncLock()
-    if try store.read({ try EngineTables.needCreation(on: $0.connection) }) {
-      try bookkeep { try EngineTables.create(on: $0.connection) }
+    if try store.read({ try EngineTables.needCreation($0) }) {
+      try bookkeep { try EngineTables.create(in: $0) }
     }
   }
 

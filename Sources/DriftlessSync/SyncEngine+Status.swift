@@ -12,7 +12,7 @@ extension SyncEngine {
     let schema = SyncSchema(store.schema)
     var status = SyncStatus(
       store: store.label, incarnation: 0, cursor: 0, head: 0, pending: .init(), conflicts: 0,
-      quarantined: 0, parked: 0, syncing: false)
+      waiting: 0, quarantined: 0, parked: 0, syncing: false)
     try store.read { transaction in
       let connection = transaction.connection
       guard let state = try ReplicaState.load(from: connection) else { return }
@@ -26,6 +26,7 @@ extension SyncEngine {
       status.lastSync = state.lastSync
       status.lastError = state.lastError
       status.conflicts = try Journal.count(on: connection)
+      status.waiting = try Journal.waitingCount(on: connection)
       status.parked = try Parking.count(on: connection)
       status.quarantined = try Quarantine.count(on: connection)
       let pending = try PendingLoader.load(

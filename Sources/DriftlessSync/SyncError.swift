@@ -27,6 +27,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let damagedState = Code(rawValue: "damaged-state")
     /// The model has no such entity or property, or the object does not exist.
     public static let unknownElement = Code(rawValue: "unknown-element")
+    /// What lost a conflict cannot be put back.
+    public static let cannotUndo = Code(rawValue: "cannot-undo")
     /// The pull would delete a large part of the store: it waits for a person's word.
     public static let massDelete = Code(rawValue: "mass-delete")
   }

@@ -30,6 +30,9 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var pending: Pending
   /// Settled conflicts in the journal.
   public var conflicts: Int
+  /// Conflicts that wait for a person, because their policy is `manual`
+  /// (`SyncEngine.decide(conflict:for:of:)`).
+  public var waiting: Int
   /// Objects that the server refuses for good, set aside with a reason: what was changed of them is
   /// pending still (`SyncEngine.quarantine(of:)`).
   public var quarantined: Int

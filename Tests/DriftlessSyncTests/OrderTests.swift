@@ -87,6 +87,7 @@ struct OrderTests {
     try world[0].arrange(other, [first])
     try await world.settle()
     try world[0].arrange(shelf, [rows[2], rows[0], rows[1], rows[3]])
+    try world[1].insert("Label")
     try world[1].arrange(other, [rows[2], first])
     try await world.settle()
     for replica in world.replicas {

@@ -13,6 +13,8 @@ func shopModel(withNewerParts isNewer: Bool = false) -> ManagedObjectModel {
     AttributeDescription("text", .string, conflictPolicy: .text),
     AttributeDescription("pick", .string, conflictPolicy: .custom("longest")),
     AttributeDescription("held", .string, conflictPolicy: .manual),
+    AttributeDescription("words", .string, conflictPolicy: .union),
+    AttributeDescription("marks", .transformable, conflictPolicy: .union),
     AttributeDescription("price", .decimal),
     AttributeDescription("weight", .double),
     AttributeDescription("made", .date),

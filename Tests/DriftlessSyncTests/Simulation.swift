@@ -103,7 +103,10 @@ struct Simulation {
       trace.append("\(replica.name) sets \(object.id).name \(name)")
       return try replica.set(object.id, ["name": name])
     }
-    let names = ["title", "note", "tag", "high", "low", "stock", "text", "pick", "held", "weight"]
+    let names = [
+      "title", "note", "tag", "high", "low", "stock", "text", "pick", "held", "weight",
+      "words",
+    ]
     let name = names.randomElement(using: &generator) ?? "title"
     let value: PropertyValue
     switch name {
@@ -111,6 +114,9 @@ struct Simulation {
     case "stock":
       guard case .integer(let now)? = try replica.value(object.id, "stock") else { return }
       value = .integer(now + Int64.random(in: -3...3, using: &generator))
+    case "words":
+      let all = (0..<3).map { _ in "\"w\(Int.random(in: 0..<6, using: &generator))\"" }
+      value = .string("[\(Array(Set(all)).sorted().joined(separator: ","))]")
     case "weight": value = generator.chance(20) ? .null : .double(-0.0)
     default: value = generator.chance(10) ? .null : text()
     }

@@ -3,24 +3,71 @@ import DriftlessSync
 import Foundation
 import SyncDaemon
 
-struct ConflictsCommand: ControlCommand {
+struct ConflictsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "conflicts", abstract: "List settled conflicts, with the values that lost.")
+    commandName: "conflicts",
+    abstract: "List settled conflicts, put back what lost, or decide what waits.",
+    subcommands: [
+      ConflictsListCommand.self, ConflictsUndoCommand.self, ConflictsKeepCommand.self,
+    ],
+    defaultSubcommand: ConflictsListCommand.self)
+}
+
+struct ConflictsListCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "List settled conflicts, with the values that lost.")
 
   @OptionGroup var target: StoreArguments
   @Option(name: .long, help: "Show conflicts after this number.")
   var after: Int64 = 0
   @Option(name: .long, help: "Show at most so many.")
   var limit = 1_000
+  @Flag(name: .long, help: "Show only conflicts that wait for a person (policy manual).")
+  var waiting = false
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
     let store = try target.open(reading: true)
     let entries = try SyncEngine.conflicts(of: store, after: after, limit: limit)
+      .filter { !waiting || $0.isWaiting }
     let labels = ObjectLabels(store)
     try output.put(
       ["conflicts": entries],
       text: entries.isEmpty
         ? "no conflicts" : entries.map { ConflictText.lines($0, labels) }.joined(separator: "\n"))
+  }
+}
+
+struct ConflictsUndoCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "undo", abstract: "Put the value that lost a conflict back, as an edit of now.",
+    discussion: "The next sync sends it. A deleted object comes back with it.")
+
+  @OptionGroup var target: StoreArguments
+  @Argument(help: "The conflict's number, as the list shows it.")
+  var number: Int64
+  @OptionGroup var output: OutputOptions
+
+  func perform() throws {
+    let store = try target.open()
+    let entry = try SyncEngine.undo(conflict: number, of: store, author: NSUserName())
+    try output.put(entry, text: ConflictText.lines(entry, ObjectLabels(store)))
+  }
+}
+
+struct ConflictsKeepCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "keep", abstract: "Decide that the value that stands shall stand.",
+    discussion: "A conflict of a property whose policy is manual waits for this, or for undo.")
+
+  @OptionGroup var target: StoreArguments
+  @Argument(help: "The conflict's number, as the list shows it.")
+  var number: Int64
+  @OptionGroup var output: OutputOptions
+
+  func perform() throws {
+    let store = try target.open()
+    let entry = try SyncEngine.keep(conflict: number, of: store)
+    try output.put(entry, text: ConflictText.lines(entry, ObjectLabels(store)))
   }
 }

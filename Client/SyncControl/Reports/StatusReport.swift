@@ -23,7 +23,7 @@ struct StatusReport: Encodable {
 
   private enum Key: String, CodingKey {
     case store, server, zone, replica, incarnation, generation, cursor, head, pending, conflicts
-    case quarantined, parked, lastSync, lastError, syncing, daemon
+    case waiting, quarantined, parked, lastSync, lastError, syncing, daemon
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -38,6 +38,7 @@ struct StatusReport: Encodable {
     try container.encode(status.head, forKey: .head)
     try container.encode(status.pending, forKey: .pending)
     try container.encode(status.conflicts, forKey: .conflicts)
+    try container.encode(status.waiting, forKey: .waiting)
     try container.encode(status.quarantined, forKey: .quarantined)
     try container.encode(status.parked, forKey: .parked)
     try container.encode(status.lastSync, forKey: .lastSync)
@@ -68,6 +69,9 @@ struct StatusReport: Encodable {
             : "\(pending.objects) objects, \(pending.properties) properties, \(pending.transactions) transactions"
         ))
       rows.append(("conflicts", status.conflicts == 0 ? "none" : "\(status.conflicts) settled"))
+      if status.waiting > 0 {
+        rows.append(("waiting", "\(status.waiting) to decide (syncctl conflicts --waiting)"))
+      }
       if status.quarantined > 0 {
         rows.append(
           (

@@ -43,8 +43,8 @@ public enum ConflictPolicy: Hashable, Sendable {
   /// Whether the rule looks at the value before the first local change, which a store that syncs then keeps.
   package var needsBase: Bool {
     switch self {
-    case .counter, .text, .custom, .manual: true
-    case .lastWriterWins, .serverWins, .clientWins, .max, .min, .union: false
+    case .counter, .union, .text, .custom, .manual: true
+    case .lastWriterWins, .serverWins, .clientWins, .max, .min: false
     }
   }
 

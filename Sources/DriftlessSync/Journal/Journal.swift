@@ -4,13 +4,24 @@ import Foundation
 
 /// Reads and writes `ZDL_JOURNAL`.
 enum Journal {
-  static func append(_ entries: [JournalEntry], on connection: SQLiteConnection) throws {
-    for entry in entries {
+  /// What it takes to put a value back: the values themselves beside their texts.
+  struct Values {
+    var local: PropertyValue?
+    var remote: PropertyValue?
+    /// The whole row, when the conflict left the object deleted.
+    var row: [PropertyValue]?
+  }
+
+  static func append(
+    _ entries: [(JournalEntry, Values)], on connection: SQLiteConnection
+  ) throws {
+    for (entry, values) in entries {
       try connection.perform(
         """
         INSERT INTO ZDL_JOURNAL(object, entity, property, policy, base, local, remote, kept,
-          outcome, origin, local_time, remote_time, transaction_number, sequence, explanation)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          outcome, origin, local_time, remote_time, transaction_number, sequence, explanation,
+          local_value, remote_value, row)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
         [
           .uuid(entry.object), .text(entry.entity), .optional(entry.property), .text(entry.policy),
@@ -18,8 +29,53 @@ enum Journal {
           .optional(entry.kept), .text(entry.outcome.rawValue), .uuid(entry.origin),
           .unsigned(entry.localTime.rawValue), .unsigned(entry.remoteTime.rawValue),
           .integer(entry.transaction), .unsigned(entry.sequence), .text(entry.explanation),
+          archive(values.local.map { [$0] }), archive(values.remote.map { [$0] }),
+          archive(values.row),
         ])
     }
+  }
+
+  private static func archive(_ values: [PropertyValue]?) -> SQLiteValue {
+    values.map { .blob(RowArchive.encode($0)) } ?? .null
+  }
+
+  /// One entry with what it takes to put a value back.
+  static func entry(
+    _ number: Int64, on connection: SQLiteConnection
+  ) throws -> (entry: JournalEntry, values: Values)? {
+    guard
+      let entry = try read("WHERE number = ?", [.integer(number)], on: connection).first
+    else { return nil }
+    var values = Values()
+    try connection.forEachRow(
+      "SELECT local_value, remote_value, row FROM ZDL_JOURNAL WHERE number = ?", [.integer(number)]
+    ) { row in
+      func value(_ column: Int32) throws -> PropertyValue? {
+        row.isNull(column) ? nil : try RowArchive.decodeValues(row.data(column)).first
+      }
+      values = Values(
+        local: try value(0), remote: try value(1),
+        row: row.isNull(2) ? nil : try RowArchive.decodeValues(row.data(2)))
+    }
+    return (entry, values)
+  }
+
+  static func decide(
+    _ number: Int64, _ side: JournalEntry.Side, on connection: SQLiteConnection
+  ) throws {
+    try connection.perform(
+      "UPDATE ZDL_JOURNAL SET decision = ?, decided_at = ? WHERE number = ?",
+      [.text(side.rawValue), .real(Date().timeIntervalSince1970), .integer(number)])
+  }
+
+  /// Conflicts that wait for a person.
+  static func waitingCount(on connection: SQLiteConnection) throws -> Int {
+    Int(
+      truncatingIfNeeded: try connection.number(
+        """
+        SELECT count(*) FROM ZDL_JOURNAL
+        WHERE policy = ? AND property IS NOT NULL AND decision IS NULL
+        """, [.text(ConflictPolicy.manual.text)]))
   }
 
   static func count(on connection: SQLiteConnection) throws -> Int {
@@ -51,7 +107,7 @@ enum Journal {
     try connection.forEachRow(
       """
       SELECT number, object, entity, property, policy, base, local, remote, kept, outcome, origin,
-        local_time, remote_time, transaction_number, sequence, explanation
+        local_time, remote_time, transaction_number, sequence, explanation, decision, decided_at
       FROM ZDL_JOURNAL \(condition)
       """, values
     ) { row in
@@ -68,7 +124,8 @@ enum Journal {
           localTime: HybridTime(rawValue: UInt64(bitPattern: row.int64(11))),
           remoteTime: HybridTime(rawValue: UInt64(bitPattern: row.int64(12))),
           transaction: row.int64(13), sequence: UInt64(bitPattern: row.int64(14)),
-          explanation: row.string(15)))
+          explanation: row.string(15), decision: text(16).flatMap { .init(rawValue: $0) },
+          decidedAt: row.isNull(17) ? nil : Date(timeIntervalSince1970: row.double(17))))
     }
     return entries
   }

@@ -5,7 +5,7 @@ import Foundation
 /// Collects the conflicts that an import settles, and writes them in its transaction.
 struct JournalDraft {
   private let transaction: WriteTransaction
-  private var entries: [JournalEntry] = []
+  private var entries: [(entry: JournalEntry, values: Journal.Values)] = []
 
   init(_ transaction: WriteTransaction) {
     self.transaction = transaction
@@ -13,7 +13,7 @@ struct JournalDraft {
 
   mutating func add(
     _ conflict: PropertyConflict, _ settlement: Settlement, entity: SyncSchema.Entity,
-    property: SyncSchema.Property, key: ObjectKey, sequence: UInt64
+    property: SyncSchema.Property, key: ObjectKey, sequence: UInt64, isRuleKnown: Bool
   ) throws {
     let (kept, outcome): (PropertyValue, JournalEntry.Outcome) =
       switch settlement {
@@ -21,31 +21,33 @@ struct JournalDraft {
       case .local: (conflict.local, .local)
       case .combined(let value): (value, .combined)
       }
-    entries.append(
-      JournalEntry(
-        number: 0, object: try transaction.identity(of: key), entity: entity.name,
-        property: property.name, policy: conflict.policy.text,
-        base: try conflict.base.map(text), local: try text(conflict.local),
-        remote: try text(conflict.remote), kept: try text(kept), outcome: outcome,
-        origin: conflict.remoteReplica, localTime: conflict.localTime,
-        remoteTime: conflict.remoteTime, transaction: 0, sequence: sequence,
-        explanation: Self.explain(conflict, outcome, property.name)))
+    let entry = JournalEntry(
+      number: 0, object: try transaction.identity(of: key), entity: entity.name,
+      property: property.name, policy: conflict.policy.text,
+      base: try conflict.base.map(text), local: try text(conflict.local),
+      remote: try text(conflict.remote), kept: try text(kept), outcome: outcome,
+      origin: conflict.remoteReplica, localTime: conflict.localTime,
+      remoteTime: conflict.remoteTime, transaction: 0, sequence: sequence,
+      explanation: Self.explain(conflict, outcome, property.name, isRuleKnown: isRuleKnown))
+    entries.append((entry, Journal.Values(local: conflict.local, remote: conflict.remote)))
   }
 
   /// A property value that a delete took, or that came for an object deleted here.
+  ///
+  /// - Parameter row: the object as it was, when it is deleted from now on.
   mutating func addDeleteConflict(
     entity: SyncSchema.Entity, property: SyncSchema.Property?, key: ObjectKey,
     local: PropertyValue?, remote: PropertyValue?, outcome: JournalEntry.Outcome,
-    localTime: HybridTime, side: RemoteSide, explanation: String
+    localTime: HybridTime, side: RemoteSide, row: [PropertyValue]? = nil, explanation: String
   ) throws {
     let kept = outcome == .local ? local : remote
-    entries.append(
-      JournalEntry(
-        number: 0, object: try transaction.identity(of: key), entity: entity.name,
-        property: property?.name, policy: entity.description.deletePolicy.rawValue, base: nil,
-        local: try local.map(text), remote: try remote.map(text), kept: try kept.map(text),
-        outcome: outcome, origin: side.origin, localTime: localTime, remoteTime: side.time,
-        transaction: 0, sequence: side.sequence, explanation: explanation))
+    let entry = JournalEntry(
+      number: 0, object: try transaction.identity(of: key), entity: entity.name,
+      property: property?.name, policy: entity.description.deletePolicy.rawValue, base: nil,
+      local: try local.map(text), remote: try remote.map(text), kept: try kept.map(text),
+      outcome: outcome, origin: side.origin, localTime: localTime, remoteTime: side.time,
+      transaction: 0, sequence: side.sequence, explanation: explanation)
+    entries.append((entry, Journal.Values(local: local, remote: remote, row: row)))
   }
 
   mutating func addRevival(
@@ -61,8 +63,8 @@ struct JournalDraft {
 
   /// Writes what was collected under the number of the import's transaction.
   mutating func write(transaction number: Int64) throws {
-    for index in entries.indices { entries[index].transaction = number }
-    try Journal.append(entries, on: transaction.connection)
+    for index in entries.indices { entries[index].entry.transaction = number }
+    try Journal.append(entries.map { ($0.entry, $0.values) }, on: transaction.connection)
     entries.removeAll()
   }
 
@@ -73,9 +75,17 @@ struct JournalDraft {
   }
 
   private static func explain(
-    _ conflict: PropertyConflict, _ outcome: JournalEntry.Outcome, _ property: String
+    _ conflict: PropertyConflict, _ outcome: JournalEntry.Outcome, _ property: String,
+    isRuleKnown: Bool
   ) -> String {
-    let rule = conflict.policy.text
+    let rule =
+      isRuleKnown
+      ? conflict.policy.text
+      : "lastWriterWins, since this program knows no rule \(conflict.policy.text),"
+    if case .manual = conflict.policy {
+      return "\(property) was changed on both sides; the other replica's value stands until a "
+        + "person decides."
+    }
     return switch outcome {
     case .local:
       "\(property) was changed on both sides; by \(rule) this replica's value stands."

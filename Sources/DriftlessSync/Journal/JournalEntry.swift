@@ -41,6 +41,25 @@ public struct JournalEntry: Hashable, Sendable, Codable {
   public var sequence: UInt64
   /// One sentence for a person.
   public var explanation: String
+  /// What a person decided since, and when: nil when nobody did.
+  public var decision: Side?
+  public var decidedAt: Date?
+
+  /// One of the two sides of a conflict.
+  public enum Side: String, Hashable, Sendable, Codable {
+    /// What this replica had.
+    case local
+    /// What the other replica had.
+    case remote
+  }
+
+  /// Whether the conflict waits for a person: its policy is `manual`, and nobody decided so far.
+  public var isWaiting: Bool {
+    policy == ConflictPolicy.manual.text && property != nil && decision == nil
+  }
+
+  /// The side whose value does not stand. Of a value that was made of both, this replica's.
+  public var loser: Side { outcome == .local ? .remote : .local }
 }
 
 /// The answer to "why does this property have this value?".

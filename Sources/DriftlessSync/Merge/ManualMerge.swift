@@ -1,7 +1,7 @@
 import Driftless
 
-/// A person decides. Until then the zone's value stands everywhere, and the local one waits in the
-/// journal.
+/// A person decides (`SyncEngine.decide`). Until then the zone's value stands everywhere, and the
+/// local one waits in the journal.
 enum ManualMerge {
   static func settle(_ conflict: PropertyConflict) -> Settlement {
     switch conflict.local == conflict.remote {

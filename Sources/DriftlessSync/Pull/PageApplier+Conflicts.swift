@@ -54,9 +54,14 @@ extension PageApplier {
     }
     try journal.add(
       conflict, settlement, entity: entity, property: property, key: key,
-      sequence: remote.sequence)
+      sequence: remote.sequence, isRuleKnown: isRuleKnown(property.policy))
     report.conflicts += 1
     return written
+  }
+
+  private func isRuleKnown(_ policy: ConflictPolicy) -> Bool {
+    if case .custom(let name) = policy { return options.customPolicies[name] != nil }
+    return true
   }
 
   private func customValue(

@@ -15,7 +15,7 @@ extension PageApplier {
         if property.isCollective { continue }
         try journal.addDeleteConflict(
           entity: entity, property: property, key: key, local: values[property.slot], remote: nil,
-          outcome: .remote, localTime: time, side: side,
+          outcome: .remote, localTime: time, side: side, row: values,
           explanation: "\(property.name) was edited here, the object was deleted by another "
             + "replica: the delete wins.")
         report.conflicts += 1
@@ -41,6 +41,7 @@ extension PageApplier {
     _ entity: SyncSchema.Entity, _ key: ObjectKey, _ readers: [PropertyReader],
     _ group: ChangeSetIndex.Group, row: Int, _ frame: inout FrameContext
   ) throws {
+    let grave = try transaction.grave(of: key)
     let local = try transaction.editTime(pending[key]?.wholeTransaction ?? 0)
     for reader in readers {
       if reader.property.isCollective { continue }
@@ -50,7 +51,7 @@ extension PageApplier {
         sequence: frame.sequence)
       try journal.addDeleteConflict(
         entity: entity, property: reader.property, key: key, local: nil, remote: value,
-        outcome: .local, localTime: local, side: side,
+        outcome: .local, localTime: local, side: side, row: grave,
         explanation: "\(reader.property.name) was edited by another replica, the object was "
           + "deleted here: the delete wins.")
       report.conflicts += 1

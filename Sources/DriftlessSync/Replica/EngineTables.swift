@@ -1,3 +1,4 @@
+import Driftless
 import DriftlessSQLite
 
 /// The engine's own tables in the store. Each is written in the transaction of what it describes.
@@ -14,7 +15,13 @@ import DriftlessSQLite
 /// | `ZDL_IMPORT` | when the changes of imports were made, where they came from |
 /// | `ZDL_PARKED` | change sets with parts that the model does not know, kept until it does |
 enum EngineTables {
-  static func create(on connection: SQLiteConnection) throws {
+  /// Grows with each table or column that is added.
+  private static let version: Int64 = 2
+  private static let versionSetting = "sync.tables"
+
+  /// Makes the tables, or brings those of an earlier version up to date.
+  static func create(in transaction: WriteTransaction) throws {
+    let connection = transaction.connection
     // An earlier form held whole change sets; what they hold is pending all the same.
     if try connection.number(
       "SELECT count(*) FROM pragma_table_info('ZDL_QUARANTINE') WHERE name = 'frame'") != 0
@@ -22,12 +29,23 @@ enum EngineTables {
       try connection.execute("DROP TABLE ZDL_QUARANTINE")
     }
     for statement in statements { try connection.execute(statement) }
+    if try connection.number(
+      "SELECT count(*) FROM pragma_table_info('ZDL_JOURNAL') WHERE name = 'decision'") == 0
+    {
+      for column in [
+        "local_value BLOB", "remote_value BLOB", "row BLOB", "decision TEXT",
+        "decided_at REAL",
+      ] {
+        try connection.execute("ALTER TABLE ZDL_JOURNAL ADD COLUMN \(column)")
+      }
+    }
+    try transaction.setSetting(versionSetting, .integer(version))
   }
 
-  /// Whether a table is missing that `create` makes: the store was enrolled by an earlier version.
-  static func needCreation(on connection: SQLiteConnection) throws -> Bool {
-    guard try exist(on: connection) else { return false }
-    return try !exist("ZDL_IMPORT", on: connection)
+  /// Whether the store was enrolled by an earlier version, whose tables are others.
+  static func needCreation(_ transaction: ReadTransaction) throws -> Bool {
+    guard try exist(on: transaction.connection) else { return false }
+    return try transaction.setting(versionSetting) != .integer(version)
   }
 
   static func exist(_ table: String = "ZDL_REPLICA", on connection: SQLiteConnection) throws -> Bool
