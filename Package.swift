@@ -85,7 +85,10 @@ targets += [
   test("DriftlessModelTests", ["Driftless"]),
   test("DriftlessFetchTests", ["Driftless", "DriftlessSQLite"]),
   test("DriftlessSQLiteTests", ["DriftlessSQLite", "CSQLite"]),
-  test("DriftlessStoreTests", ["Driftless", "DriftlessSQLite"]),
+  .executableTarget(
+    name: "storeprobe", dependencies: ["Driftless", "DriftlessSQLite", "CSQLite"],
+    path: "Tests/StoreProbe", swiftSettings: settings),
+  test("DriftlessStoreTests", ["Driftless", "DriftlessSQLite", "storeprobe"]),
   test("DriftlessObjectTests", ["Driftless"]),
   test("DriftlessProtocolTests", ["DriftlessProtocol", "CZlib"], exclude: ["Golden"]),
   test(
@@ -141,7 +144,8 @@ if Context.environment["DRIFTLESS_BENCH"] != nil {
 
 // A subset of the targets, for a quick build of one room: ONLY=CSQLite,DriftlessSQLite swift build.
 if let only = Context.environment["ONLY"] {
-  let names = Set(only.split(separator: ",").map(String.init))
+  var names = Set(only.split(separator: ",").map(String.init))
+  if names.contains("DriftlessStoreTests") { names.insert("storeprobe") }
   targets = targets.filter { names.contains($0.name) }
 }
 

@@ -8,6 +8,8 @@ package final class SQLiteConnection {
     case readWriteCreate
     case readWrite
     case readOnly
+    /// Reads a file that nobody changes: without locks, and without files beside it.
+    case immutable
     /// A database in memory, of this connection alone.
     case inMemory
   }
@@ -35,10 +37,17 @@ package final class SQLiteConnection {
       case .readWriteCreate: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
       case .readWrite: SQLITE_OPEN_READWRITE
       case .readOnly: SQLITE_OPEN_READONLY
+      case .immutable: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
       case .inMemory: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY
       }
+    let name =
+      switch mode {
+      case .inMemory: ":memory:"
+      case .immutable: Self.immutableURI(path)
+      default: path
+      }
     let code = sqlite3_open_v2(
-      mode == .inMemory ? ":memory:" : path, &opened, access | SQLITE_OPEN_NOMUTEX, nil)
+      name, &opened, access | SQLITE_OPEN_NOMUTEX, nil)
     guard code == SQLITE_OK, let opened else {
       let message =
         opened.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
@@ -54,6 +63,18 @@ package final class SQLiteConnection {
     rowsInMemory.initialize(to: nil)
     try createRowsTable()
     try execute("PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0")
+  }
+
+  private static func immutableURI(_ path: String) -> String {
+    let escaped = path.reduce(into: "") { text, character in
+      switch character {
+      case "%": text += "%25"
+      case "?": text += "%3f"
+      case "#": text += "%23"
+      default: text.append(character)
+      }
+    }
+    return "file:\(escaped)?immutable=1"
   }
 
   deinit {

@@ -20,6 +20,7 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
   package var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
   package var isFull: Bool { primaryCode == SQLITE_FULL }
   package var isReadOnly: Bool { primaryCode == SQLITE_READONLY }
+  package var isReadOrWriteFailure: Bool { primaryCode == SQLITE_IOERR }
   package var isNotADatabase: Bool { primaryCode == SQLITE_NOTADB }
   package var isCorrupt: Bool { primaryCode == SQLITE_CORRUPT }
   package var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }

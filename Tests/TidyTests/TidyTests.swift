@@ -77,7 +77,9 @@ struct TidyTests {
   @Test("Only the modules that may know a library import it")
   func modulesKnowWhatTheyMay() {
     let owners: [String: [String]] = [
-      "CSQLite": ["Sources/DriftlessSQLite/", "Tests/DriftlessSQLiteTests/"],
+      "CSQLite": [
+        "Sources/DriftlessSQLite/", "Tests/DriftlessSQLiteTests/", "Tests/StoreProbe/",
+      ],
       "CZlib": ["Sources/DriftlessProtocol/", "Tests/DriftlessProtocolTests/"],
       "CCurl": ["Sources/DriftlessHTTP/"],
       "Hummingbird": ["Server/", "Tests/DriftlessServerTests/"],

@@ -6,10 +6,8 @@ extension ManagedObjectContext {
   /// deleted ones go.
   public func mergeChanges(fromContextDidSave changes: ContextChanges) {
     guard changes.source != number, let plan = try? plan(), plan === changes.plan else { return }
-    merge(updated: changes.updatedKeys, deleted: changes.deletedKeys)
-    post(
-      .managedObjectContextObjectsDidChange, inserted: changes.insertedKeys,
-      updated: changes.updatedKeys.compactMap(registered), deleted: changes.deletedKeys)
+    merge(
+      inserted: changes.insertedKeys, updated: changes.updatedKeys, deleted: changes.deletedKeys)
   }
 
   /// Takes over what transactions of the history say, of this and other processes.
@@ -27,6 +25,10 @@ extension ManagedObjectContext {
         }
       }
     }
+    merge(inserted: inserted, updated: updated, deleted: deleted)
+  }
+
+  func merge(inserted: [ObjectKey], updated: [ObjectKey], deleted: [ObjectKey]) {
     merge(updated: updated, deleted: deleted)
     post(
       .managedObjectContextObjectsDidChange, inserted: inserted,

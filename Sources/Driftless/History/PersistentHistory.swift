@@ -1,6 +1,8 @@
 public import Foundation
 
 /// A place in the history of stores: for each the number of its last transaction that was seen.
+///
+/// It is a plain value: keep it with `Codable`, beside what was made of the history up to it.
 public struct PersistentHistoryToken: Hashable, Sendable, Codable {
   /// Transaction numbers by store identifier.
   public var numbers: [String: Int64]
@@ -17,12 +19,14 @@ public struct PersistentHistoryTransaction: Sendable {
   public let hybridTime: HybridTime
   public let author: String?
   public let contextName: String?
+  /// The application that wrote, where it has an identifier.
+  public let bundleID: String?
   /// The name of the process that wrote.
   public let processID: String?
   /// Whether the change came from the zone's log.
   public let isImported: Bool
   /// Nil when only transactions were asked for.
-  public let changes: [PersistentHistoryChange]?
+  public internal(set) var changes: [PersistentHistoryChange]?
 
   /// The place just after this transaction.
   public var token: PersistentHistoryToken {
@@ -34,39 +38,30 @@ public struct PersistentHistoryTransaction: Sendable {
 public struct PersistentHistoryChange: Sendable {
   public let changeID: Int64
   public let changeType: ChangeType
-  public let entityName: String
+  /// Nil for an object of an entity that the model no longer has.
+  public let changedEntity: EntityDescription?
   public let changedObjectKey: ObjectKey
   /// The names of the changed properties of an update; nil otherwise.
   public let updatedProperties: Set<String>?
   /// The values that a deleted object's entity preserves; nil otherwise.
   public let tombstone: [String: PropertyValue]?
+  /// The transaction, without its changes, when changes alone were asked for.
+  public internal(set) var transaction: PersistentHistoryTransaction?
+
+  let storeID: String
+
+  public var entityName: String { changedEntity?.name ?? "" }
+
+  /// The ID of the object; it leads nowhere when the object is deleted. Nil without an entity.
+  public var changedObjectID: ManagedObjectID? {
+    changedEntity.map {
+      ManagedObjectID(entity: $0, storeIdentifier: storeID, key: changedObjectKey)
+    }
+  }
 }
 
-/// A question to the history: from where on, and which transactions.
-public struct PersistentHistoryChangeRequest: Sendable {
-  enum Start: Sendable {
-    case number(Int64)
-    case token(PersistentHistoryToken?)
-    case date(Date)
-  }
-
-  let start: Start
-  /// Only transactions of this author.
-  public var author: String?
-  /// Only changes of this entity, and transactions that have some.
-  public var entityName: String?
-  /// Whether changes are read, and not only transactions.
-  public var includesChanges = true
-  public var fetchLimit = 0
-
-  /// What came after a token; everything for nil.
-  public static func fetchHistory(after token: PersistentHistoryToken?) -> Self {
-    Self(start: .token(token))
-  }
-
-  public static func fetchHistory(after date: Date) -> Self { Self(start: .date(date)) }
-
-  public static func fetchHistory(after transaction: PersistentHistoryTransaction) -> Self {
-    Self(start: .number(transaction.transactionNumber))
-  }
+/// Who reads a store's history, and how far: what comes after is not purged.
+public struct PersistentHistoryReader: Hashable, Sendable {
+  public let name: String
+  public let transactionNumber: Int64
 }

@@ -8,70 +8,121 @@ extension PersistentStore {
       numbers: [identifier: try read { try $0.maximumTransactionNumber() }])
   }
 
+  /// Answers a request, or purges the history when it says so.
+  ///
+  /// - Throws: `StoreError` with code `historyTokenExpired` when what came after the token cannot all be told: it was
+  ///   purged, the token is of another store, or of a later state of a store that was put back.
+  public func execute(_ request: PersistentHistoryChangeRequest) throws -> PersistentHistoryResult {
+    var result = PersistentHistoryResult(request.resultType)
+    if request.isDelete {
+      let deleted = try deleteHistory(request)
+      if request.resultType == .count { result.count = deleted } else { result.status = true }
+      return result
+    }
+    let transactions = try fetchHistory(request)
+    switch request.resultType {
+    case .statusOnly: result.status = !transactions.isEmpty
+    case .count:
+      result.count =
+        request.fetchRequest?.target == .change
+        ? transactions.reduce(0) { $0 + ($1.changes?.count ?? 0) } : transactions.count
+    case .transactionsOnly, .transactionsAndChanges: result.transactions = transactions
+    case .changesOnly: result.changes = try Self.changes(of: transactions, request)
+    case .objectIDs:
+      var seen: Set<ObjectKey> = []
+      result.objectIDs = try Self.changes(of: transactions, request).compactMap { change in
+        seen.insert(change.changedObjectKey).inserted ? change.changedObjectID : nil
+      }
+    }
+    return result
+  }
+
   /// The transactions that a request asks for, oldest first.
   ///
-  /// - Throws: `StoreError` with code `historyTokenExpired` when history after the token was deleted, or when the token
-  ///   is of another store.
+  /// - Throws: As ``execute(_:)``.
   public func fetchHistory(
     _ request: PersistentHistoryChangeRequest
   ) throws -> [PersistentHistoryTransaction] {
-    try read { transaction in
+    let transactions = try read { transaction in
       try HistoryReader(transaction: transaction, storeID: identifier).transactions(request)
     }
+    guard let fetch = request.fetchRequest, fetch.target == .transaction else {
+      return transactions
+    }
+    return try Self.cut(transactions, fetch)
   }
+
+  private static func changes(
+    of transactions: [PersistentHistoryTransaction], _ request: PersistentHistoryChangeRequest
+  ) throws -> [PersistentHistoryChange] {
+    let changes = transactions.flatMap { transaction in
+      var bare = transaction
+      bare.changes = nil
+      return (transaction.changes ?? []).map { change in
+        var change = change
+        change.transaction = bare
+        return change
+      }
+    }
+    guard let fetch = request.fetchRequest, fetch.target == .change else { return changes }
+    return try cut(changes, fetch)
+  }
+
+  /// Sorts, and takes the part that a fetch request means.
+  private static func cut<Item: PropertySource>(
+    _ items: [Item], _ fetch: PersistentHistoryFetchRequest
+  ) throws -> [Item] {
+    var items = items
+    if !fetch.sort.isEmpty {
+      try items.sort { try fetch.sort.areInIncreasingOrder($0, $1) }
+    }
+    items = Array(items.dropFirst(max(0, fetch.offset)))
+    return fetch.limit > 0 ? Array(items.prefix(fetch.limit)) : items
+  }
+
+  // MARK: Purging
 
   /// Deletes the transactions before a token's, but never one that a registered reader has not seen.
   ///
   /// - Returns: How many transactions were deleted.
   @discardableResult
   public func deleteHistory(before token: PersistentHistoryToken) throws -> Int {
-    guard let number = token.numbers[identifier] else { return 0 }
-    return try deleteHistory(before: number)
+    try deleteHistory(.deleteHistory(before: token))
   }
 
+  /// Deletes the transactions before a date, but never one that a registered reader has not seen.
   @discardableResult
   public func deleteHistory(before date: Date) throws -> Int {
-    let number = try read { transaction in
-      try transaction.connection.scalar(
-        "SELECT COALESCE(MAX(Z_PK), 0) + 1 FROM ATRANSACTION WHERE ZTIMESTAMP < ?",
-        .real(date.timeIntervalSinceReferenceDate))
-    }
-    guard case .integer(let number)? = number else { return 0 }
-    return try deleteHistory(before: number)
+    try deleteHistory(.deleteHistory(before: date))
   }
 
-  private func deleteHistory(before number: Int64) throws -> Int {
+  private func deleteHistory(_ request: PersistentHistoryChangeRequest) throws -> Int {
     try write(TransactionInfo()) { transaction in
-      let connection = transaction.connection
-      var bound = number
-      if case .integer(let least)? = try connection.scalar(
-        "SELECT MIN(number) FROM ZDL_HISTORY_READER")
-      {
-        bound = min(bound, least + 1)
+      let number: Int64
+      switch request.start {
+      case .number(let start): number = start
+      case .token(let token): number = token?.numbers[identifier] ?? 0
+      case .date(let date):
+        guard
+          case .integer(let first)? = try transaction.connection.scalar(
+            "SELECT COALESCE(MAX(Z_PK), 0) + 1 FROM ATRANSACTION WHERE ZTIMESTAMP < ?",
+            .real(date.timeIntervalSinceReferenceDate))
+        else { return 0 }
+        number = first
       }
-      if case .integer(let last)? = try connection.scalar(
-        "SELECT last_change FROM ZDL_TRANSACTION WHERE number < ? ORDER BY number DESC LIMIT 1",
-        .integer(bound))
-      {
-        try connection.run("DELETE FROM ACHANGE WHERE Z_PK <= ?", .integer(last))
-      }
-      // The newest stays: the hybrid clock goes on from it.
-      try connection.run(
-        """
-        DELETE FROM ZDL_TRANSACTION WHERE number < ?
-        AND number < (SELECT MAX(number) FROM ZDL_TRANSACTION)
-        """, .integer(bound))
-      try connection.run("DELETE FROM ATRANSACTION WHERE Z_PK < ?", .integer(bound))
-      let deleted = connection.changes
-      try transaction.setSetting("historyFloor", .integer(bound - 1))
-      return deleted
+      return try transaction.deleteHistory(before: number)
     }.0
   }
 
+  // MARK: Readers
+
   /// Registers a reader of the history, or notes how far it has read: nothing after that is deleted.
+  ///
+  /// - Throws: `StoreError` with code `historyTokenExpired` when history after the token is gone already.
   public func registerHistoryReader(_ name: String, at token: PersistentHistoryToken) throws {
-    let number = token.numbers[identifier] ?? 0
     _ = try write(TransactionInfo()) { transaction in
+      let number = try HistoryReader(transaction: transaction, storeID: identifier)
+        .number(of: token)
       try transaction.registerHistoryReader(name, through: number)
     }
   }
@@ -82,6 +133,19 @@ extension PersistentStore {
         "DELETE FROM ZDL_HISTORY_READER WHERE name = ?", .text(name))
     }
   }
+
+  /// Who reads the history; the sync engine is one.
+  public func historyReaders() throws -> [PersistentHistoryReader] {
+    try read { transaction in
+      try transaction.connection.rows("SELECT name, number FROM ZDL_HISTORY_READER ORDER BY name")
+        .compactMap { row in
+          guard case .text(let name) = row[0], case .integer(let number) = row[1] else {
+            return nil
+          }
+          return PersistentHistoryReader(name: name, transactionNumber: number)
+        }
+    }
+  }
 }
 
 extension WriteTransaction {
@@ -89,128 +153,32 @@ extension WriteTransaction {
     try connection.run(
       "INSERT OR REPLACE INTO ZDL_HISTORY_READER VALUES (?, ?)", .text(name), .integer(number))
   }
-}
 
-/// Reads transactions as the public API gives them.
-struct HistoryReader {
-  let transaction: ReadTransaction
-  let storeID: String
-
-  func transactions(
-    _ request: PersistentHistoryChangeRequest
-  ) throws -> [PersistentHistoryTransaction] {
-    var conditions = ["1"]
-    var values: [SQLiteValue] = []
-    switch request.start {
-    case .number(let number):
-      conditions.append("t.Z_PK > ?")
-      values.append(.integer(number))
-    case .token(let token):
-      conditions.append("t.Z_PK > ?")
-      values.append(.integer(try number(of: token)))
-    case .date(let date):
-      conditions.append("t.ZTIMESTAMP > ?")
-      values.append(.real(date.timeIntervalSinceReferenceDate))
+  /// Deletes the transactions before a number that every reader has seen. Returns how many.
+  fileprivate func deleteHistory(before number: Int64) throws -> Int {
+    var bound = number
+    if case .integer(let least)? = try connection.scalar(
+      "SELECT MIN(number) FROM ZDL_HISTORY_READER")
+    {
+      bound = min(bound, least + 1)
     }
-    if let author = request.author {
-      conditions.append("COALESCE(a.ZNAME, t.ZAUTHOR) = ?")
-      values.append(.text(author))
+    if case .integer(let last)? = try connection.scalar(
+      "SELECT last_change FROM ZDL_TRANSACTION WHERE number < ? ORDER BY number DESC LIMIT 1",
+      .integer(bound))
+    {
+      try connection.run("DELETE FROM ACHANGE WHERE Z_PK <= ?", .integer(last))
     }
-    let statement = try transaction.connection.prepareUncached(
+    // The newest stays: the hybrid clock goes on from it.
+    try connection.run(
       """
-      SELECT t.Z_PK, t.ZTIMESTAMP, COALESCE(a.ZNAME, t.ZAUTHOR), COALESCE(c.ZNAME, t.ZCONTEXTNAME),
-      COALESCE(p.ZNAME, t.ZPROCESSID), z.hybrid_time, z.kind, z.first_change, z.last_change
-      FROM ATRANSACTION t LEFT JOIN ATRANSACTIONSTRING a ON a.Z_PK = t.ZAUTHORTS
-      LEFT JOIN ATRANSACTIONSTRING c ON c.Z_PK = t.ZCONTEXTNAMETS
-      LEFT JOIN ATRANSACTIONSTRING p ON p.Z_PK = t.ZPROCESSIDTS
-      LEFT JOIN ZDL_TRANSACTION z ON z.number = t.Z_PK
-      WHERE \(conditions.joined(separator: " AND ")) ORDER BY t.Z_PK
-      """)
-    statement.bind(values)
-    var transactions: [PersistentHistoryTransaction] = []
-    while try statement.step() {
-      func text(_ column: Int32) -> String? {
-        statement.isNull(column) ? nil : statement.string(column)
-      }
-      var changes: [PersistentHistoryChange]?
-      if request.includesChanges || request.entityName != nil {
-        let all = try self.changes(
-          of: statement.int64(0),
-          range: statement.isNull(7) ? nil : statement.int64(7)...statement.int64(8))
-        changes = all.filter { request.entityName == nil || $0.entityName == request.entityName }
-        if request.entityName != nil, changes?.isEmpty == true { continue }
-      }
-      transactions.append(
-        PersistentHistoryTransaction(
-          transactionNumber: statement.int64(0), storeID: storeID,
-          timestamp: Date(timeIntervalSinceReferenceDate: statement.double(1)),
-          hybridTime: HybridTime(rawValue: UInt64(bitPattern: statement.int64(5))),
-          author: text(2), contextName: text(3), processID: text(4),
-          isImported: statement.int64(6) == TransactionKind.imported.rawValue,
-          changes: request.includesChanges ? changes : nil))
-      if request.fetchLimit > 0, transactions.count == request.fetchLimit { break }
-    }
-    return transactions
-  }
-
-  private func number(of token: PersistentHistoryToken?) throws -> Int64 {
-    guard let token, !token.numbers.isEmpty else { return 0 }
-    guard let number = token.numbers[storeID] else {
-      throw StoreError(
-        .historyTokenExpired, "The history token is of another store.",
-        suggestion: "Read everything again, and take the store's current token.")
-    }
-    if case .integer(let floor)? = try transaction.setting("historyFloor"), number < floor {
-      throw StoreError(
-        .historyTokenExpired, "The history after the token was deleted.",
-        suggestion: "Read everything again, and take the store's current token.")
-    }
-    return number
-  }
-
-  private func changes(
-    of number: Int64, range: ClosedRange<Int64>?
-  ) throws -> [PersistentHistoryChange] {
-    let statement = try transaction.connection.prepareUncached(
-      "SELECT * FROM ACHANGE WHERE "
-        + (range == nil ? "ZTRANSACTIONID = ?" : "Z_PK BETWEEN ? AND ?") + " ORDER BY Z_PK")
-    if let range {
-      statement.bind(range.lowerBound, at: 1)
-      statement.bind(range.upperBound, at: 2)
-    } else {
-      statement.bind(number, at: 1)
-    }
-    var changes: [PersistentHistoryChange] = []
-    let columns = Dictionary(
-      (0..<Int32(statement.columnCount)).map { (statement.columnName($0), $0) }
-    ) { first, _ in first }
-    func column(_ name: String) -> Int32 { columns[name] ?? 0 }
-    while try statement.step() {
-      let entity = Int32(truncatingIfNeeded: statement.int64(column("ZENTITY")))
-      let type = ChangeType(rawValue: Int(statement.int64(column("ZCHANGETYPE")))) ?? .update
-      let program = transaction.schema.program(numbered: entity)
-      let layout = transaction.schema.entity(numbered: entity)?.layout
-      var updated: Set<String>?
-      if type == .update, let program, let layout {
-        let mask = statement.withBytes(column("ZCOLUMNS")) { program.mask(ofColumns: $0) }
-        updated = Set(mask.indexes.map { layout.slots[$0].name })
-      }
-      var tombstone: [String: PropertyValue]?
-      if type == .delete, let program, let layout, !program.tombstoneSlots.isEmpty {
-        tombstone = [:]
-        for (index, slot) in program.tombstoneSlots.enumerated() {
-          guard let place = columns["ZTOMBSTONE\(index)"] else { continue }
-          tombstone?[layout.slots[slot].name] = program.value(
-            ofSlot: slot, in: statement, at: place)
-        }
-      }
-      changes.append(
-        PersistentHistoryChange(
-          changeID: statement.int64(column("Z_PK")), changeType: type,
-          entityName: layout?.entity.name ?? "",
-          changedObjectKey: ObjectKey(entity: entity, key: statement.int64(column("ZENTITYPK"))),
-          updatedProperties: updated, tombstone: tombstone))
-    }
-    return changes
+      DELETE FROM ZDL_TRANSACTION WHERE number < ?
+      AND number < (SELECT MAX(number) FROM ZDL_TRANSACTION)
+      """, .integer(bound))
+    try connection.run("DELETE FROM ATRANSACTION WHERE Z_PK < ?", .integer(bound))
+    let deleted = connection.changes
+    var floor = bound - 1
+    if case .integer(let former)? = try setting("historyFloor") { floor = max(floor, former) }
+    try setSetting("historyFloor", .integer(floor))
+    return deleted
   }
 }

@@ -46,9 +46,10 @@ package struct EntityTable: Sendable {
   package let columns: [Column]
   private let bindings: [String: [SlotBinding]]
 
-  init(root: EntityDescription, numbers: [String: Int32]) {
+  init(root: EntityDescription, numbers: [String: Int32], present: PresentTables? = nil) {
     rootEntity = root
-    name = "Z" + root.name.uppercased()
+    let name = "Z" + root.name.uppercased()
+    self.name = name
     var used: Set<String> = ["Z_PK", "Z_ENT", "Z_OPT"]
     func unique(_ base: String) -> String {
       var name = base
@@ -74,7 +75,9 @@ package struct EntityTable: Sendable {
         case .toOne(let relationship):
           plan(0, "Z" + upper, .reference)
           if let destination = relationship.destinationEntity, !destination.subentities.isEmpty {
-            plan(1, "Z\(numbers[destination.rootEntity.name] ?? 0)_" + upper, .referenceEntity)
+            let byRoot = "Z\(numbers[destination.rootEntity.name] ?? 0)_" + upper
+            let bySelf = "Z\(numbers[destination.name] ?? 0)_" + upper
+            plan(1, present?.column(byRoot, bySelf, in: name) ?? byRoot, .referenceEntity)
           }
           if relationship.inverseRelationship?.isOrdered == true {
             plan(2, "Z_FOK_" + upper, .order)
@@ -124,7 +127,10 @@ package struct JoinTable: Hashable, Sendable {
   /// A relationship that is its own inverse: both directions are rows.
   package let isSymmetric: Bool
 
-  init(_ relationship: RelationshipDescription, numbers: [String: Int32]) {
+  init(
+    _ relationship: RelationshipDescription, numbers: [String: Int32],
+    present: PresentTables? = nil
+  ) {
     let source = numbers[relationship.entity?.name ?? ""] ?? 0
     let inverse = relationship.inverseRelationship
     let destination =
@@ -135,15 +141,19 @@ package struct JoinTable: Hashable, Sendable {
     let inverseName = inverse?.name.uppercased() ?? name + "SOURCE"
     let mine = "Z_\(source)\(inverseName)"
     let theirs = isSymmetric ? "REFLEXIVE" : "Z_\(destination)\(name)"
-    sourceColumn = mine
-    destinationColumn = theirs
     destinationOrderColumn = relationship.isOrdered ? "Z_FOK_\(destination)\(name)" : nil
     sourceOrderColumn =
       inverse.flatMap { $0.isOrdered && !isSymmetric ? "Z_FOK_\(source)\(inverseName)" : nil }
-    // The side whose column sorts first as text names the table.
-    self.name =
-      inverse == nil || isSymmetric || mine < theirs
-      ? "Z_\(source)\(name)" : "Z_\(destination)\(inverseName)"
+    // The side whose column sorts first as text names the table. In files of before 2018 it is the entity with the
+    // smaller number: where one rule finds no table, the other does.
+    let (byMine, byTheirs) = ("Z_\(source)\(name)", "Z_\(destination)\(inverseName)")
+    let isMine = inverse == nil || isSymmetric || mine < theirs
+    let (modern, former) = isMine ? (byMine, byTheirs) : (byTheirs, byMine)
+    let table = present.map { !$0.has(modern) && $0.has(former) ? former : modern } ?? modern
+    self.name = table
+    // Two columns of one name: the second has a digit.
+    sourceColumn = present?.column(mine, mine + "1", in: table) ?? mine
+    destinationColumn = present?.column(theirs, theirs + "1", in: table) ?? theirs
   }
 
   /// The columns and what else the table is made of, the same from both sides.

@@ -19,6 +19,7 @@ public final class PersistentStore: Sendable {
   /// The model: the one the store was opened with, or the one that travels inside.
   public let model: ManagedObjectModel
   package let schema: StoreSchema
+  package let modelOrigin: ModelOrigin
 
   let file: StoreFile
   let connections: StoreConnections
@@ -63,6 +64,9 @@ public final class PersistentStore: Sendable {
   private init(file: StoreFile, connection: SQLiteConnection, model: ManagedObjectModel?) throws {
     let opening = StoreOpening(file: file, connection: connection)
     let opened = try opening.open(model: model)
+    var file = file
+    file.overlay = opened.overlay
+    modelOrigin = opened.modelOrigin
     identifier = opened.identifier
     schema = opened.schema
     self.model = opened.schema.model
@@ -101,6 +105,11 @@ public final class PersistentStore: Sendable {
   public func close() {
     news.close()
     connections.close { writer in checkpointer?.checkpoint(writer, force: true) }
+  }
+
+  /// Moves the log home, unless somebody writes.
+  func checkpointNow() {
+    connections.withIdleWriter { checkpointer?.checkpoint($0, force: true) }
   }
 
   // MARK: Reading and writing

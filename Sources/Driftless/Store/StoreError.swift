@@ -17,6 +17,8 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let newerFormat = Code("newerFormat")
     public static let readOnly = Code("readOnly")
     public static let diskFull = Code("diskFull")
+    /// The disk failed while reading or writing; what was being saved was not.
+    public static let readOrWriteFailed = Code("readOrWriteFailed")
     public static let busy = Code("busy")
     /// Another process syncs this store.
     public static let syncLocked = Code("syncLocked")
@@ -52,9 +54,9 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
         .busy
       } else if error.isNotADatabase { .notADatabase } else if error.isCorrupt {
         .damaged
-      } else if error.cannotOpen { .cannotOpen } else if error.isConstraint { .constraint } else {
-        .sqlite
-      }
+      } else if error.cannotOpen { .cannotOpen } else if error.isConstraint {
+        .constraint
+      } else if error.isReadOrWriteFailure { .readOrWriteFailed } else { .sqlite }
     self.init(code, "\(path): \(error.message)", suggestion: error.suggestion)
   }
 }

@@ -6,14 +6,16 @@ struct StoreFile {
   /// Nil for a store in memory.
   let url: URL?
   let options: StoreOptions
+  /// What each connection runs first: tables of its own that the file lacks.
+  var overlay: [String] = []
 
   var name: String { url?.path ?? "the store in memory" }
 
   func connect(readOnly: Bool) throws -> SQLiteConnection {
     let mode: SQLiteConnection.Mode =
-      if url == nil { .inMemory } else if readOnly { .readOnly } else if options.createsFile {
-        .readWriteCreate
-      } else { .readWrite }
+      if url == nil { .inMemory } else if options.isImmutable { .immutable } else if readOnly {
+        .readOnly
+      } else if options.createsFile { .readWriteCreate } else { .readWrite }
     let connection = try SQLiteConnection(
       path: url?.path ?? "", mode: mode,
       busyTimeoutMilliseconds: options.busyTimeoutMilliseconds)
@@ -30,6 +32,7 @@ struct StoreFile {
           "NSCoreDataDATrigger\(name)AffectedObjectValue", argc: 5, deterministic: false
         ) { _ in .null }
       }
+      for statement in overlay { try connection.execute(statement) }
     } catch {
       connection.close()
       throw error
@@ -69,6 +72,8 @@ struct StoreFile {
 
 /// The statements that make a store: Core Data's tables, and ours beside them (`ZDL_`).
 enum StoreDefinition {
+  static let createTable = "CREATE TABLE IF NOT EXISTS "
+
   static let ownTables = [
     "CREATE TABLE IF NOT EXISTS ZDL_STORE (key TEXT PRIMARY KEY, value) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS ZDL_MODEL (version INTEGER PRIMARY KEY, content BLOB NOT NULL)",
@@ -97,7 +102,7 @@ enum StoreDefinition {
     """,
   ]
 
-  private static let historyTables = [
+  static let historyTables = [
     """
     CREATE TABLE IF NOT EXISTS ATRANSACTION (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
     ZAUTHORTS INTEGER, ZBUNDLEIDTS INTEGER, ZCONTEXTNAMETS INTEGER, ZPROCESSIDTS INTEGER,
@@ -156,15 +161,16 @@ enum StoreDefinition {
     if try connection.scalar("SELECT 1 FROM ZDL_MODEL") == nil {
       try fillOwn(schema.model, on: connection)
       // The history that Core Data recorded: local changes, at the times of its clock.
-      try connection.execute(
-        """
-        INSERT INTO ZDL_TRANSACTION SELECT t.Z_PK, 0,
-        CAST((t.ZTIMESTAMP + \(Date.timeIntervalBetween1970AndReferenceDate)) * 1000 AS INTEGER) << 16,
-        MIN(c.Z_PK), MAX(c.Z_PK) FROM ATRANSACTION t JOIN ACHANGE c ON c.ZTRANSACTIONID = t.Z_PK
-        GROUP BY t.Z_PK
-        """)
+      try connection.execute(takeOverHistory)
     }
   }
+
+  static let takeOverHistory = """
+    INSERT INTO ZDL_TRANSACTION SELECT t.Z_PK, 0,
+    CAST((t.ZTIMESTAMP + \(Date.timeIntervalBetween1970AndReferenceDate)) * 1000 AS INTEGER) << 16,
+    MIN(c.Z_PK), MAX(c.Z_PK) FROM ATRANSACTION t JOIN ACHANGE c ON c.ZTRANSACTIONID = t.Z_PK
+    GROUP BY t.Z_PK
+    """
 
   private static func definition(of table: EntityTable, _ schema: StoreSchema) -> [String] {
     let columns = table.columns.map { ", \"\($0.name)\" \($0.declaration.type)" }.joined()

@@ -4,7 +4,8 @@ import Synchronization
 
 extension Notification.Name {
   /// A store was written, by this process or another. The object is nil; `userInfo` holds `storeIdentifier` and
-  /// `transactionNumber`.
+  /// `transactionNumber`, and under Core Data's keys `NSStoreUUID`, `storeURL` and `historyToken` (a
+  /// ``PersistentHistoryToken``).
   public static let persistentStoreRemoteChange = Notification.Name(
     "NSPersistentStoreRemoteChangeNotification")
 }
@@ -37,9 +38,13 @@ final class StoreNews: Sendable {
     }
     guard let streams else { return }
     for stream in streams { stream.yield(transaction) }
+    var info: [String: Any] = [
+      "storeIdentifier": store, "transactionNumber": transaction, "NSStoreUUID": store,
+      "historyToken": PersistentHistoryToken(numbers: [store: transaction]),
+    ]
+    info["storeURL"] = url
     NotificationCenter.default.post(
-      name: .persistentStoreRemoteChange, object: nil,
-      userInfo: ["storeIdentifier": store, "transactionNumber": transaction])
+      name: .persistentStoreRemoteChange, object: nil, userInfo: info)
   }
 
   /// Watches for commits of other processes until the store is closed. `newest` reads the last one from the file.

@@ -1,12 +1,24 @@
 import DriftlessSQLite
 import Foundation
 
+/// Where the model of an open store came from.
+package enum ModelOrigin: String, Sendable {
+  case given
+  case inside
+  /// The copy that Core Data keeps in its files.
+  case cache
+  /// What the tables tell.
+  case tables
+}
+
 /// Opens a file: creates the tables of a fresh one, checks the model against an old one.
 struct StoreOpening {
   struct Opened {
     var identifier: String
     var schema: StoreSchema
     var metadata: StoreMetadata
+    var modelOrigin = ModelOrigin.given
+    var overlay: [String] = []
   }
 
   let file: StoreFile
@@ -52,7 +64,8 @@ struct StoreOpening {
         .newerFormat, "\(file.name) was written by a newer version of Driftless.",
         suggestion: "Update this program; the file was not changed.")
     }
-    let model = try given ?? modelInside()
+    let (model, source): (ManagedObjectModel, ModelOrigin) =
+      if let given { (given, .given) } else { try modelOfFile(metadata) }
     // Core Data's hashes are not ours to compute: where no compiled model brings them along, its
     // files are judged by their tables alone.
     if given != nil, metadata.format > 0 || model.hasRecordedHashes,
@@ -60,12 +73,19 @@ struct StoreOpening {
     {
       try check(model, against: metadata)
     }
-    let schema = StoreSchema(model: model, numbers: try entityNumbers(model, metadata))
+    let schema = StoreSchema(
+      model: model, numbers: try entityNumbers(model, metadata),
+      present: metadata.format == 0 ? try PresentTables(connection) : nil)
     if metadata.format == 0 || file.options.ignoresVersioning { try checkTables(of: schema) }
-    if !file.options.isReadOnly {
+    var opened = Opened(
+      identifier: identifier, schema: schema, metadata: metadata, modelOrigin: source)
+    if file.options.isReadOnly {
+      opened.overlay = try ReadOnlyOverlay.statements(identifier: identifier, on: connection)
+      for statement in opened.overlay { try connection.execute(statement) }
+    } else {
       try adopt(schema)
     }
-    return Opened(identifier: identifier, schema: schema, metadata: metadata)
+    return opened
   }
 
   /// Gives a file that Core Data wrote the tables that it lacks.
@@ -82,15 +102,27 @@ struct StoreOpening {
     }
   }
 
-  private func modelInside() throws -> ManagedObjectModel {
-    guard try StoreFile.hasTable("ZDL_MODEL", connection),
+  /// The model that travels inside; else the one that Core Data left there; else, for reading, what the tables tell.
+  private func modelOfFile(
+    _ metadata: StoreMetadata
+  ) throws -> (ManagedObjectModel, ModelOrigin) {
+    if try StoreFile.hasTable("ZDL_MODEL", connection),
       case .blob(let content)? = try connection.scalar("SELECT content FROM ZDL_MODEL")
-    else {
-      throw StoreError(
-        .missingModel, "\(file.name) carries no model.",
-        suggestion: "Give the model that it was written with.")
+    {
+      return (try ModelArchive.decode(content), .inside)
     }
-    return try ModelArchive.decode(content)
+    var reason = ""
+    do {
+      if let model = try CachedModel.read(connection, metadata) { return (model, .cache) }
+    } catch let error as ModelError {
+      reason = " Core Data's copy cannot be used: \(error)"
+    }
+    guard metadata.format == 0, file.options.isReadOnly else {
+      throw StoreError(
+        .missingModel, "\(file.name) carries no model.\(reason)",
+        suggestion: "Give the model that it was written with, or open it for reading only.")
+    }
+    return (try InferredModel.read(connection), .tables)
   }
 
   private func check(_ model: ManagedObjectModel, against metadata: StoreMetadata) throws {

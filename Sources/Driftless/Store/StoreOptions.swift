@@ -19,18 +19,23 @@ public struct StoreOptions: Hashable, Sendable {
   /// Whether `.persistentStoreRemoteChange` is posted for what other processes commit, even while nobody reads
   /// `changes()`.
   public var postsRemoteChanges: Bool
+  /// Whether the file is read as one that nobody changes: no lock is taken, and nothing is made beside it. For a file on a
+  /// medium that cannot be written, or one that must stay as it is; wrong for a file that somebody may write meanwhile.
+  public var isImmutable: Bool
 
   public init(
     isReadOnly: Bool = false, durability: Durability = .full,
     busyTimeoutMilliseconds: Int32 = 10_000, createsFile: Bool = true,
-    ignoresVersioning: Bool = false, postsRemoteChanges: Bool = false
+    ignoresVersioning: Bool = false, postsRemoteChanges: Bool = false,
+    isImmutable: Bool = false
   ) {
-    self.isReadOnly = isReadOnly
+    self.isReadOnly = isReadOnly || isImmutable
     self.durability = durability
     self.busyTimeoutMilliseconds = busyTimeoutMilliseconds
     self.createsFile = createsFile
     self.ignoresVersioning = ignoresVersioning
     self.postsRemoteChanges = postsRemoteChanges
+    self.isImmutable = isImmutable
   }
 }
 

@@ -10,8 +10,12 @@ package final class StoreSchema: Sendable {
   private let programByNumber: [Int32: RowProgram]
   private let joinTables: [String: JoinTable]
 
-  /// - Parameter numbers: the numbers of an existing file; nil to number afresh.
-  package init(model: ManagedObjectModel, numbers: [String: Int32]? = nil) {
+  /// - Parameters:
+  ///   - numbers: the numbers of an existing file; nil to number afresh.
+  ///   - present: the tables of an existing file, where versions of Core Data name them differently.
+  package init(
+    model: ManagedObjectModel, numbers: [String: Int32]? = nil, present: PresentTables? = nil
+  ) {
     self.model = model
     let numbers = numbers ?? Self.freshNumbers(of: model)
     var entities: [Int32: EntityDescription] = [:]
@@ -21,7 +25,7 @@ package final class StoreSchema: Sendable {
     for entity in model.entities {
       if let number = numbers[entity.name] { entities[number] = entity }
       if entity.superentity == nil {
-        let table = EntityTable(root: entity, numbers: numbers)
+        let table = EntityTable(root: entity, numbers: numbers, present: present)
         for member in entity.selfAndDescendants { tables[member.name] = table }
       }
     }
@@ -31,7 +35,8 @@ package final class StoreSchema: Sendable {
         entity: entity, number: number, table: table, numbers: numbers)
       for case let relationship as RelationshipDescription in entity.ownProperties
       where relationship.usesJoinTable {
-        joins["\(entity.name).\(relationship.name)"] = JoinTable(relationship, numbers: numbers)
+        joins["\(entity.name).\(relationship.name)"] = JoinTable(
+          relationship, numbers: numbers, present: present)
       }
     }
     numberByName = numbers

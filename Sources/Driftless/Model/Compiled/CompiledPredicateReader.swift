@@ -113,6 +113,12 @@ struct CompiledPredicateReader {
     } else if name.hasPrefix("valueForKey"), operands.count == 1 {
       return operands[0]
     }
+    // `pages.@count` as a model in use keeps it.
+    if name.hasSuffix(":"), let collected = CollectionOperator(rawValue: String(name.dropLast())),
+      operands.count == 1
+    {
+      return .collection(collected, of: operands[0], path: [])
+    }
     guard let function = FetchFunction(rawValue: name == "now:" ? "now" : name) else {
       throw unsupported("it calls the unknown function \(name)")
     }

@@ -78,7 +78,13 @@ struct CompiledPropertyReader {
         "\(label): the compiled model has switches (\(flags)) that only the .xcdatamodel tells")
     }
     let value = try archive.value(of: record, "NSDefaultValue")
-    attribute.defaultValue = try CompiledValueReader(archive: archive).value(value, type, label)
+    let values = CompiledValueReader(archive: archive)
+    if type == .transformable {
+      // It may be an object of a class that the application alone has: a new object goes without.
+      attribute.defaultValue = (try? values.value(value, type, label)) ?? .null
+    } else {
+      attribute.defaultValue = try values.value(value, type, label)
+    }
     return attribute
   }
 
@@ -121,7 +127,8 @@ struct CompiledPropertyReader {
         try archive.text($0, "NSPropertyName")
       }
     relationship.minCount = try archive.integer(record, "NSMinCount") ?? 0
-    relationship.maxCount = try archive.integer(record, "NSMaxCount") ?? 0
+    // Models in use say -1 for any number, too.
+    relationship.maxCount = max(0, try archive.integer(record, "NSMaxCount") ?? 0)
     relationship.isOrdered = try archive.flag(record, "NSIsOrdered")
     let rule = try archive.integer(record, "NSDeleteRule") ?? DeleteRule.nullify.rawValue
     guard let deleteRule = DeleteRule(rawValue: rule) else {

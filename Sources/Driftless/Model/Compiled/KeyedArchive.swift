@@ -159,10 +159,32 @@ final class KeyedArchive {
     return values
   }
 
+  /// The entries of Core Data's own dictionary, which the model that it keeps in a store has: the
+  /// keys lie apart, and a mark stands where a key has no value.
+  private func knownKeys(
+    _ dictionary: Record, _ mapping: Record
+  ) throws(Damage) -> [(key: String, value: Value)] {
+    let keys = try elements(mapping, "keys")
+    let values = try elements(dictionary, "values")
+    let mark = try text(dictionary, "emptyToken")
+    guard keys.count == values.count else {
+      throw Damage("a dictionary has more keys than values, or fewer")
+    }
+    var entries: [(key: String, value: Value)] = []
+    for (key, value) in zip(keys, values) {
+      if let mark, try text(value) == mark { continue }
+      if let key = try text(key) { entries.append((key, value)) }
+    }
+    return entries.sorted { $0.key < $1.key }
+  }
+
   /// The entries of a dictionary with texts as keys, in the order of the keys.
   func entries(_ record: Record, _ key: String) throws(Damage) -> [(key: String, value: Value)] {
-    guard let dictionary = try self.record(record, key),
-      let place = dictionary.fields["NS.keys"],
+    guard let dictionary = try self.record(record, key) else { return [] }
+    if let mapping = try self.record(dictionary, "searchMapping") {
+      return try knownKeys(dictionary, mapping)
+    }
+    guard let place = dictionary.fields["NS.keys"],
       case .array(let places) = try list.object(at: place)
     else { return [] }
     let values = try elements(of: dictionary)

@@ -1,0 +1,91 @@
+import DriftlessSQLite
+public import Foundation
+
+extension PersistentStore {
+  /// Writes a copy of the store as it is now, while it goes on being used: one consistent state, in a file of its own
+  /// that appears whole or not at all.
+  ///
+  /// The copy has the identifier of the store, and of the replica: to put it back in place of the store, use
+  /// ``replace(at:withStoreAt:)``; to use it beside the store, give it a new identity first.
+  /// - Parameters:
+  ///   - url: Where no file is.
+  ///   - progress: Called with the part that is done, 0 … 1; it ends the backup by throwing.
+  /// - Throws: `StoreError`; nothing is left at `url`.
+  public func backup(to url: URL, progress: (Double) throws -> Void = { _ in }) throws {
+    guard !FileManager.default.fileExists(atPath: url.path) else {
+      throw StoreError(
+        .invalidArgument, "There is a file at \(url.path).",
+        suggestion: "Give another name, or move the file away.")
+    }
+    do {
+      try connections.withReader { connection in
+        try NewFile.write(at: url) { partial in
+          let copy = try SQLiteConnection(path: partial.path, mode: .readWriteCreate)
+          defer { copy.close() }
+          try connection.backUp(to: copy, progress: progress)
+        }
+      }
+    } catch let error as SQLiteError {
+      throw StoreError(error, path: url.path)
+    }
+  }
+
+  /// Writes the file anew without the room that deleted rows left, and moves the log home.
+  ///
+  /// It waits for writers and keeps them waiting; for a while it needs as much room again as the file has.
+  public func vacuum() throws {
+    guard !isReadOnly else {
+      throw StoreError(
+        .readOnly, "\(file.name) was opened for reading only.",
+        suggestion: "Open it without the read-only option.")
+    }
+    do {
+      try connections.withWriter { try $0.execute("VACUUM") }
+      checkpointNow()
+    } catch let error as SQLiteError {
+      throw StoreError(error, path: file.name)
+    }
+  }
+}
+
+/// A file that appears under its name when it is whole.
+enum NewFile {
+  /// Lets `body` write a file beside `url`, and gives it that name when all of it is on the disk.
+  static func write(at url: URL, _ body: (URL) throws -> Void) throws {
+    let partial = partialURL(of: url)
+    remove(partial)
+    do {
+      try body(partial)
+      try synchronize(partial)
+      guard rename(partial.path, url.path) == 0 else { throw failure(url) }
+      try synchronize(url.deletingLastPathComponent())
+    } catch {
+      remove(partial)
+      throw error
+    }
+  }
+
+  static func partialURL(of url: URL) -> URL {
+    url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).partial")
+  }
+
+  /// Removes a file, and what SQLite left beside it.
+  static func remove(_ url: URL) {
+    for suffix in ["", "-journal", "-wal", "-shm"] { unlink(url.path + suffix) }
+  }
+
+  /// Waits until a file or folder is on the disk.
+  static func synchronize(_ url: URL) throws {
+    let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure(url) }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw failure(url) }
+  }
+
+  private static func failure(_ url: URL) -> StoreError {
+    StoreError(
+      errno == ENOSPC ? .diskFull : .cannotOpen,
+      "\(url.path) cannot be written: \(String(cString: strerror(errno))).",
+      suggestion: "Check the folder, its rights and its free space.")
+  }
+}

@@ -1,0 +1,73 @@
+import DriftlessSQLite
+public import Foundation
+
+extension PersistentStore {
+  /// Empties the store at a URL, so that the next who opens it makes it anew.
+  ///
+  /// The file stays, since other processes may have it open; they see that it is empty. Nobody may be syncing it.
+  /// - Throws: `StoreError`: `syncLocked`, `busy`, or what SQLite says of the file.
+  public static func destroy(at url: URL) throws {
+    guard FileManager.default.fileExists(atPath: url.path) else { return }
+    try withStoreAlone(at: url) { connection in
+      try connection.emptyDatabase()
+    }
+  }
+
+  /// Puts the content of one store in place of another's, in one transaction: those who have it open see either the one or
+  /// the other.
+  ///
+  /// The store becomes what the source is, its identifier included. A replica that is put back this way must get a new
+  /// incarnation before it syncs.
+  /// - Throws: `StoreError`; the store is then as it was.
+  public static func replace(at url: URL, withStoreAt source: URL) throws {
+    let original = try PersistentStore.open(url: source, options: .inspecting(source))
+    defer { original.close() }
+    guard FileManager.default.fileExists(atPath: url.path) else {
+      return try original.backup(to: url)
+    }
+    try withStoreAlone(at: url) { connection in
+      try original.connections.withReader { try $0.backUp(to: connection) { _ in } }
+    }
+  }
+
+  /// Runs `body` on a file that nobody writes or syncs meanwhile, and moves the log home after it.
+  private static func withStoreAlone(
+    at url: URL, _ body: (SQLiteConnection) throws -> Void
+  ) throws {
+    let syncing = try SyncLock(path: url.path + "-driftless-sync")
+    let writing = try FileLock(path: url.path + "-driftless-lock")
+    try writing.lock(.exclusive)
+    defer { writing.unlock() }
+    do {
+      let connection = try SQLiteConnection(path: url.path, mode: .readWrite)
+      defer { connection.close() }
+      try body(connection)
+      _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    } catch let error as SQLiteError {
+      throw StoreError(error, path: url.path)
+    }
+    writing.touch()
+    withExtendedLifetime(syncing) {}
+  }
+}
+
+extension StoreOptions {
+  /// How a file is looked at without changing anything in it or beside it: as immutable, unless there are signs that
+  /// somebody has it open.
+  package static func inspecting(_ url: URL) -> StoreOptions {
+    let isInUse = ["-wal", "-shm", "-journal"].contains {
+      FileManager.default.fileExists(atPath: url.path + $0)
+    }
+    return StoreOptions(isReadOnly: true, createsFile: false, isImmutable: !isInUse)
+  }
+}
+
+extension PersistentStoreCoordinator {
+  /// Empties the store at a URL: see ``PersistentStore/destroy(at:)``.
+  public func destroyPersistentStore(at url: URL) throws { try PersistentStore.destroy(at: url) }
+
+  /// Puts the content of one store in place of another's: see ``PersistentStore/replace(at:withStoreAt:)``.
+  public func replacePersistentStore(at url: URL, withPersistentStoreFrom source: URL) throws {
+    try PersistentStore.replace(at: url, withStoreAt: source)
+  }
+}

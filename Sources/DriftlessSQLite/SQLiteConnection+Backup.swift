@@ -1,0 +1,50 @@
+import CSQLite
+
+extension SQLiteConnection {
+  /// Copies the database over that of another connection: one snapshot, while others go on writing to this one.
+  ///
+  /// - Parameters:
+  ///   - destination: Its content is replaced in one transaction of its own.
+  ///   - progress: Called with the part that is done, 0 … 1, every `pages` pages; it ends the copying by throwing.
+  package func backUp(
+    to destination: SQLiteConnection, pages: Int32 = 1024, progress: (Double) throws -> Void
+  ) throws {
+    // An open snapshot keeps the copy from starting over when another connection commits.
+    try execute("BEGIN")
+    defer { try? execute("COMMIT") }
+    _ = try scalar("SELECT COUNT(*) FROM sqlite_master")
+    guard let backup = sqlite3_backup_init(destination.handle, "main", handle, "main") else {
+      throw destination.lastError
+    }
+    var code = SQLITE_OK
+    do {
+      repeat {
+        code = sqlite3_backup_step(backup, pages)
+        let (total, left) = (sqlite3_backup_pagecount(backup), sqlite3_backup_remaining(backup))
+        if code == SQLITE_OK, total > 0 { try progress(1 - Double(left) / Double(total)) }
+      } while code == SQLITE_OK
+    } catch {
+      sqlite3_backup_finish(backup)
+      throw error
+    }
+    let finished = sqlite3_backup_finish(backup)
+    guard code == SQLITE_DONE, finished == SQLITE_OK else {
+      throw SQLiteError(
+        code: finished == SQLITE_OK ? code : finished,
+        message: "The copy failed: \(String(cString: sqlite3_errstr(code)))")
+    }
+    try progress(1)
+  }
+
+  /// Makes the file an empty database, under the locks that other processes honour.
+  package func emptyDatabase() throws {
+    guard driftless_sqlite_reset_database(handle, 1) == SQLITE_OK else { throw lastError }
+    defer { _ = driftless_sqlite_reset_database(handle, 0) }
+    try execute("VACUUM")
+  }
+
+  private var lastError: SQLiteError {
+    SQLiteError(
+      code: sqlite3_extended_errcode(handle), message: String(cString: sqlite3_errmsg(handle)))
+  }
+}

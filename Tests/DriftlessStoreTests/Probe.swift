@@ -1,0 +1,67 @@
+import Foundation
+import TestSupport
+
+/// Runs `storeprobe`, which works on a store in a process of its own.
+struct Probe {
+  /// How the process ended: 99 when the fault ended it.
+  let status: Int32
+  /// What it printed, a line each: `done` for each piece of work that was acknowledged, or the code of an error.
+  let lines: [String]
+
+  var wasKilled: Bool { status == 99 }
+
+  static func run(_ work: String, _ store: URL, _ fault: (kind: String, number: Int)? = nil) throws
+    -> Probe
+  {
+    let pipe = Pipe()
+    let process = Process()
+    process.executableURL = program
+    process.arguments =
+      [work, store.path] + (fault.map { [$0.kind, "\($0.number)"] } ?? [])
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = pipe
+    try process.run()
+    let output = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return Probe(
+      status: process.terminationStatus,
+      lines: String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init))
+  }
+
+  /// Beside the tests, where it was built.
+  private static let program: URL = {
+    var url = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+    while url.pathComponents.count > 1 {
+      url.deleteLastPathComponent()
+      let program = url.appendingPathComponent("storeprobe")
+      if FileManager.default.isExecutableFile(atPath: program.path) { return program }
+    }
+    return url
+  }()
+}
+
+/// A store as it lies on disk, to be laid out again for each try.
+struct StoreImage {
+  private let files: [String: Data]
+
+  /// Every file that belongs to the store.
+  init(of url: URL) throws {
+    var files: [String: Data] = [:]
+    for suffix in ["", "-wal"] {
+      let file = URL(fileURLWithPath: url.path + suffix)
+      if FileManager.default.fileExists(atPath: file.path) {
+        files[suffix] = try Data(contentsOf: file)
+      }
+    }
+    self.files = files
+  }
+
+  var wal: Data? { files["-wal"] }
+
+  func lay(at url: URL) throws {
+    for suffix in ["-wal", "-shm", ""] {
+      try? FileManager.default.removeItem(atPath: url.path + suffix)
+    }
+    for (suffix, data) in files { try data.write(to: URL(fileURLWithPath: url.path + suffix)) }
+  }
+}

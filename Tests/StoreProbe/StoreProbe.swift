@@ -1,0 +1,97 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// What the tests of the store do in a process of its own: a process can be ended at any write, and two processes
+/// share a file as they do in the field.
+///
+///     storeprobe WORK STORE [FAULT NUMBER]
+///
+/// It prints `done` when the work was acknowledged, or the code of the error. A `full` or `broken` disk is whole again
+/// after the error, and what is saved then is acknowledged by a second `done`.
+@main
+struct StoreProbe {
+  static func main() {
+    let arguments = CommandLine.arguments
+    guard arguments.count >= 3, let work = Work(rawValue: arguments[1]) else {
+      print("usage: storeprobe WORK STORE [FAULT NUMBER]")
+      exit(64)
+    }
+    let url = URL(fileURLWithPath: arguments[2])
+    do {
+      let store = try PersistentStore.open(url: url, options: StoreOptions(createsFile: false))
+      if arguments.count == 5, let fault = WriteFault.Kind(rawValue: arguments[3]),
+        let number = Int(arguments[4])
+      {
+        WriteFault.arm(fault, at: number)
+      }
+      attempt { try work.run(store) }
+      WriteFault.disarm()
+      if arguments.count == 5 { attempt { try Work.save.run(store) } }
+      // Whoever ends without closing leaves the log to the next.
+    } catch {
+      report(error)
+    }
+    _exit(0)
+  }
+
+  private static func attempt(_ body: () throws -> Void) {
+    do {
+      try body()
+      print("done")
+    } catch {
+      report(error)
+    }
+    fflush(nil)
+  }
+
+  private static func report(_ error: any Error) {
+    print((error as? StoreError)?.code.description ?? "\(error)")
+    fflush(nil)
+  }
+}
+
+/// The pieces of work.
+enum Work: String {
+  case save
+  case purge
+  case backup
+  case vacuum
+  case checkpoint
+
+  func run(_ store: PersistentStore) throws {
+    switch self {
+    case .save: try Self.save(store)
+    case .purge: try store.deleteHistory(before: Date.distantFuture)
+    case .backup:
+      guard let url = store.url else { return }
+      try store.backup(to: url.appendingPathExtension("backup"))
+    case .vacuum: try store.vacuum()
+    case .checkpoint: store.close()
+    }
+  }
+
+  /// One transaction with an insert, an update and a delete: `Item`s named 0, 1, 2 … in the order of their keys.
+  private static func save(_ store: PersistentStore) throws {
+    _ = try store.write(TransactionInfo(author: "probe")) { transaction in
+      guard let item = store.model.entitiesByName["Item"],
+        let name = item.layout.index(named: "name"),
+        let picture = item.layout.index(named: "picture")
+      else { return }
+      var values = [PropertyValue](repeating: .null, count: item.layout.slots.count)
+      values[picture] = .data(Data(repeating: 7, count: 9_000))
+      let number = store.schema.entityNumber(of: item)
+      let keys = try transaction.allocateKeys(item, count: 3)
+      for key in keys {
+        values[name] = .string("\(key)")
+        try transaction.insert(item, key, values: values)
+      }
+      values[name] = .string("changed")
+      try transaction.update(
+        ObjectKey(entity: number, key: keys.lowerBound), PropertyMask([name]), values: values,
+        expectedVersion: nil)
+      try transaction.delete(
+        ObjectKey(entity: number, key: keys.upperBound), expectedVersion: nil)
+    }
+  }
+}
