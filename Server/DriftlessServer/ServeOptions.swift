@@ -39,6 +39,18 @@ package struct ServeOptions: Sendable {
 
   /// - Throws: `ServerError` (`.refusedStart`) for what would not be safe.
   package func check() throws {
+    try checkListening()
+    guard let tlsKey,
+      let attributes = try? FileManager.default.attributesOfItem(
+        atPath: tlsKey.resolvingSymlinksInPath().path),
+      let permissions = attributes[.posixPermissions] as? Int, permissions & 0o077 != 0
+    else { return }
+    throw ServerError(
+      .refusedStart, "other users may use the TLS key \(tlsKey.path)",
+      suggestion: "Close it to them: chmod 600 \(tlsKey.path)")
+  }
+
+  private func checkListening() throws {
     guard (tlsCertificate == nil) == (tlsKey == nil) else {
       throw ServerError(
         .refusedStart, "TLS needs a certificate and its key",

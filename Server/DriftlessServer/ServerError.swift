@@ -19,6 +19,8 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let tooLarge = Code(name: "too-large", status: 413)
     package static let storage = Code(name: "storage", status: 500)
     package static let busy = Code(name: "busy", status: 503)
+    /// To the client the same as busy; for the operator a client that asks too often.
+    package static let tooOften = Code(name: "busy", status: 429)
     package static let diskFull = Code(name: "disk-full", status: 507)
     // Of the command line only:
     package static let badLimits = Code(name: "bad-limits", status: 400)
@@ -38,6 +40,8 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
   package var head: UInt64?
   /// Whether the connection must end with the answer: the rest of the body is not worth reading.
   package var closesConnection = false
+  /// Seconds after which the same request may pass, where the server knows.
+  package var retryAfterSeconds: Int?
 
   package init(_ code: Code, _ message: String, suggestion: String, head: UInt64? = nil) {
     self.code = code
@@ -55,6 +59,14 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
 
   static func busy(_ message: String) -> ServerError {
     ServerError(.busy, message, suggestion: "Send the same request again after a while.")
+  }
+
+  static func tooOften(_ who: String, retryAfterSeconds: Int) -> ServerError {
+    var error = ServerError(
+      .tooOften, "\(who) asks too often",
+      suggestion: "Send the same request again after \(retryAfterSeconds) s.")
+    error.retryAfterSeconds = retryAfterSeconds
+    return error
   }
 
   /// The error with the connection closed after it.

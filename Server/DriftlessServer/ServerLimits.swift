@@ -48,6 +48,14 @@ package struct ServerLimits: Sendable, Equatable {
   package var databaseBytesMax = 0
   /// Replicas (with their incarnations) that one zone remembers.
   package var replicasPerZoneMax = 100_000
+  /// Requests with one token in `rateSeconds`; further ones get 429. Many hosts may share a token, so
+  /// this bounds a client that runs in a circle, not work.
+  package var requestsPerTokenMax = 5000
+  /// Requests with a wrong token from one address in `rateSeconds` that are told so; further ones get
+  /// 429. A right token passes all the same: others may be behind that address.
+  package var refusalsPerAddressMax = 200
+  /// Seconds in which requests are counted.
+  package var rateSeconds = 10
   /// Seconds that a refused client is asked to wait when the server is busy.
   package var retryAfterSeconds = 1
   /// Connections to the database that serve reads.
@@ -68,6 +76,8 @@ package struct ServerLimits: Sendable, Equatable {
     ("groupBytesMax", \.groupBytesMax), ("checkpointPages", \.checkpointPages),
     ("databaseBytesMax", \.databaseBytesMax), ("replicasPerZoneMax", \.replicasPerZoneMax),
     ("retryAfterSeconds", \.retryAfterSeconds), ("readers", \.readers),
+    ("requestsPerTokenMax", \.requestsPerTokenMax),
+    ("refusalsPerAddressMax", \.refusalsPerAddressMax), ("rateSeconds", \.rateSeconds),
   ]
 
   /// The defaults, with the values that a JSON object names put in their place.

@@ -57,6 +57,27 @@ struct TLSTests {
     try await server.stop()
   }
 
+  @Test("A key file that other users may use refuses the start and names the way out")
+  func openKey() throws {
+    let directory = try TemporaryDirectory()
+    var options = ServeOptions()
+    options.tlsCertificate = directory.file("certificate.pem")
+    let key = directory.file("key.pem")
+    options.tlsKey = key
+    try Data().write(to: key)
+    for permissions in [0o640, 0o604, 0o644, 0o620] {
+      try FileManager.default.setAttributes(
+        [.posixPermissions: permissions], ofItemAtPath: key.path)
+      #expect {
+        try options.check()
+      } throws: {
+        ($0 as? ServerError)?.suggestion.contains("chmod 600 \(key.path)") == true
+      }
+    }
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key.path)
+    try options.check()
+  }
+
   @Test("A certificate that cannot be read, or that has no key, refuses the start")
   func wrongFiles() async throws {
     let directory = try TemporaryDirectory()

@@ -2,16 +2,37 @@ import HTTPTypes
 
 /// Decides who may do what: a token in the Authorization header, for one zone and some verbs.
 struct Gate: Sendable {
-  let storage: any ZoneStorage
+  private let storage: any ZoneStorage
+  private let requests: RateLimit
+  private let refusals: RateLimit
+
+  init(storage: any ZoneStorage, limits: ServerLimits) {
+    self.storage = storage
+    requests = RateLimit(countMax: limits.requestsPerTokenMax, seconds: limits.rateSeconds)
+    refusals = RateLimit(countMax: limits.refusalsPerAddressMax, seconds: limits.rateSeconds)
+  }
 
   /// The zone that a request may use.
   ///
   /// A zone that does not exist is refused as one that the token is not for, so that names of zones
   /// cannot be tried out.
   ///
-  /// - Throws: `ServerError`: `.unauthorized`, `.forbidden`.
-  func admit(_ headers: HTTPFields, zone name: String?, verb: Verbs) async throws -> ZoneRecord {
-    let token = try await token(headers)
+  /// - Parameter address: where the request comes from, as text.
+  /// - Throws: `ServerError`: `.unauthorized`, `.forbidden`, `.tooOften`.
+  func admit(
+    _ headers: HTTPFields, from address: String, zone name: String?, verb: Verbs
+  ) async throws -> ZoneRecord {
+    guard let token = try await token(headers) else {
+      if let seconds = refusals.secondsToWait(of: address) {
+        throw ServerError.tooOften("this address", retryAfterSeconds: seconds)
+      }
+      throw ServerError(
+        .unauthorized, "the token is missing, wrong or revoked",
+        suggestion: "Ask the operator for a token: driftless-server token create --zone NAME")
+    }
+    if let seconds = requests.secondsToWait(of: token.id) {
+      throw ServerError.tooOften("this token", retryAfterSeconds: seconds)
+    }
     guard let name, ZoneName.isValid(name), token.zoneName == name else {
       throw ServerError(
         .forbidden, "the token is not for this zone",
@@ -30,16 +51,13 @@ struct Gate: Sendable {
     return zone
   }
 
-  private func token(_ headers: HTTPFields) async throws -> TokenRecord {
+  /// The valid token of a request, if it has one.
+  private func token(_ headers: HTTPFields) async throws -> TokenRecord? {
     let parts = (headers[.authorization] ?? "").split(separator: " ")
     guard parts.count == 2, parts[0].lowercased() == "bearer",
       let token = AccessToken(text: parts[1]), let record = try await storage.token(id: token.id),
       token.matches(record.hash), record.revokedMilliseconds == nil
-    else {
-      throw ServerError(
-        .unauthorized, "the token is missing, wrong or revoked",
-        suggestion: "Ask the operator for a token: driftless-server token create --zone NAME")
-    }
+    else { return nil }
     return record
   }
 }

@@ -65,7 +65,9 @@ struct ErrorReplies: RouterMiddleware {
       code: error.code.name, message: error.message, suggestion: error.suggestion, head: error.head)
     var headers: HTTPFields = [.contentType: "application/json"]
     if error.code == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
-    if error.code == .busy { headers[.retryAfter] = "\(limits.retryAfterSeconds)" }
+    if error.code == .busy || error.code == .tooOften {
+      headers[.retryAfter] = "\(error.retryAfterSeconds ?? limits.retryAfterSeconds)"
+    }
     let buffer = ByteBuffer(bytes: try JSONEncoder().encode(wire))
     let status = HTTPResponse.Status(code: error.code.status)
     guard error.closesConnection else {

@@ -10,4 +10,7 @@ struct ServerContext: RequestContext {
     coreContext = .init(source: source)
     channel = source.channel
   }
+
+  /// Where the request comes from, as text.
+  var address: String { channel.remoteAddress?.ipAddress ?? "" }
 }

@@ -19,14 +19,15 @@ struct ZoneRoutes: Sendable {
     self.metrics = metrics
     self.news = news
     self.limits = limits
-    gate = Gate(storage: storage)
+    gate = Gate(storage: storage, limits: limits)
     bodies = RequestBodyReader(limits: limits)
     reader = PushReader(limits: limits)
   }
 
   func add(to router: Router<ServerContext>) {
     router.get("v1/zones/:zone") { request, context in
-      let zone = try await gate.admit(request.headers, zone: context.zone, verb: .read)
+      let zone = try await gate.admit(
+        request.headers, from: context.address, zone: context.zone, verb: .read)
       return try Self.json(
         ZoneInfo(
           zone: zone.name, generation: zone.generation, head: zone.head,
@@ -46,7 +47,8 @@ struct ZoneRoutes: Sendable {
   // MARK: - Push
 
   private func push(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let zone = try await gate.admit(request.headers, zone: context.zone, verb: .write)
+    let zone = try await gate.admit(
+      request.headers, from: context.address, zone: context.zone, verb: .write)
     return try await bodies.withBody(of: request) { body in
       metrics.countReceived(bytes: body.count)
       let push = try reader.read(body, nowMilliseconds: Self.now)
@@ -69,7 +71,8 @@ struct ZoneRoutes: Sendable {
   // MARK: - Pull
 
   private func pull(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let zone = try await gate.admit(request.headers, zone: context.zone, verb: .read)
+    let zone = try await gate.admit(
+      request.headers, from: context.address, zone: context.zone, verb: .read)
     let query = try PullQuery(request.uri.queryParameters, limits: limits)
     guard query.generation == zone.generation else {
       throw ServerError.generationChanged(zone: zone.name)
@@ -82,7 +85,7 @@ struct ZoneRoutes: Sendable {
         head: zone.head)
     }
     if query.page.after == zone.head, query.waitSeconds > 0 {
-      await wait(for: zone, after: query.page.after, seconds: query.waitSeconds)
+      await wait(for: zone, after: query.page.after, seconds: query.waitSeconds, context)
     }
     let page = try await storage.page(of: zone, query.page)
     let response = PullPage.response(page, generation: zone.generation)
@@ -90,11 +93,14 @@ struct ZoneRoutes: Sendable {
     return response
   }
 
-  /// Waits until the log grows, the time is over, or the server is about to stop.
-  private func wait(for zone: ZoneRecord, after: UInt64, seconds: Int) async {
+  /// Waits until the log grows, the time is over, the client hangs up, or the server stops.
+  private func wait(
+    for zone: ZoneRecord, after: UInt64, seconds: Int, _ context: ServerContext
+  ) async {
     await cancelWhenGracefulShutdown {
       await withTaskGroup { group in
         group.addTask { await news.wait(zone: zone.id, after: after) }
+        group.addTask { await context.waitForHangUp() }
         group.addTask { try? await Task.sleep(for: .seconds(seconds)) }
         await group.next()
         group.cancelAll()

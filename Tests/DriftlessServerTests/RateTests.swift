@@ -1,0 +1,82 @@
+import DriftlessServer
+import Foundation
+import Testing
+
+@Suite("Who asks too often, and who hangs up")
+struct RateTests {
+  @Test("What is counted is counted a client, and forgotten at the end of the span")
+  func counting() {
+    let start = ContinuousClock.now
+    let limit = RateLimit(countMax: 2, seconds: 10, now: start)
+    #expect(limit.secondsToWait(of: "a", now: start) == nil)
+    #expect(limit.secondsToWait(of: "a", now: start) == nil)
+    #expect(limit.secondsToWait(of: "a", now: start + .seconds(4)) == 7)
+    #expect(limit.secondsToWait(of: "b", now: start + .seconds(4)) == nil)
+    #expect(limit.secondsToWait(of: "a", now: start + .seconds(10)) == nil)
+  }
+
+  @Test("A token that asks too often gets 429 with Retry-After; another token does not")
+  func tokens() async throws {
+    var limits = ServerLimits()
+    limits.requestsPerTokenMax = 3
+    limits.rateSeconds = 3600
+    try await withServer(limits: limits) { server in
+      let busy = try server.token().text
+      let other = try server.token().text
+      for _ in 0..<3 {
+        #expect(try await server.request("GET", "/v1/zones/shop", token: busy).status == 200)
+      }
+      let refused = try await server.request("GET", "/v1/zones/shop", token: busy)
+      #expect(refused.status == 429)
+      #expect(refused.code == "busy")
+      let seconds = try #require(refused.headers["retry-after"].flatMap { Int($0) })
+      #expect((1...3600).contains(seconds))
+      #expect(try await server.request("GET", "/v1/zones/shop", token: other).status == 200)
+    }
+  }
+
+  @Test("An address that tries many tokens gets 429; a right token passes from there all the same")
+  func addresses() async throws {
+    var limits = ServerLimits()
+    limits.refusalsPerAddressMax = 2
+    limits.rateSeconds = 3600
+    try await withServer(limits: limits) { server in
+      for status in [401, 401, 429, 429] {
+        let wrong = AccessToken.mint().text
+        #expect(
+          try await server.request("GET", "/v1/zones/shop", token: wrong).status == status)
+      }
+      let right = try server.token().text
+      #expect(try await server.request("GET", "/v1/zones/shop", token: right).status == 200)
+    }
+  }
+
+  @Test("A long poll whose client hangs up frees its place at once")
+  func hangUp() async throws {
+    try await withServer { server in
+      let token = try server.token().text
+      let generation = try await server.zone().generation.uuidString
+      let path = "/v1/zones/shop/changes?generation=\(generation)&after=0&wait_seconds=50"
+      let port = server.port
+      let news = server.server.news
+      try await blocking {
+        let connection = try RawConnection(port: port)
+        connection.send(LiveServer.head("GET", path, token: token))
+        try wait("the poll waits") { news.waiting == 1 }
+      }
+      // The connection is closed now. The poll itself would wait 50 s.
+      try await blocking { try wait("the place is free") { news.waiting == 0 } }
+    }
+  }
+}
+
+/// Asks until `condition` holds. The time is a bound for a broken server, not a measure.
+private func wait(_ what: String, _ condition: () -> Bool) throws {
+  let deadline = ContinuousClock.now + .seconds(20)
+  while !condition() {
+    guard ContinuousClock.now < deadline else {
+      throw RawConnection.Failure(reason: "still not: \(what)")
+    }
+    usleep(10_000)
+  }
+}
