@@ -78,8 +78,7 @@ extension SyncEngine {
     _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
     let pending = try PendingLoader.load(transaction, schema: schema, acknowledged: 0)
-    let history = try EditHistory(transaction, schema: schema, pending: PendingSet())
-    try offerRows(transaction, schema: schema, through: pending.through, history) {
+    try offerRows(transaction, schema: schema, through: pending.through, EditHistory()) {
       pending[$0] == nil
     }
   }

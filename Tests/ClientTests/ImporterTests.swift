@@ -45,6 +45,60 @@ import Testing
     }
   }
 
+  @Test("An object that a transaction deletes and inserts again is one object that changed")
+  func remade() throws {
+    let shop = try Shop()
+    try run(
+      shop,
+      #"{"op":"insert","entity":"Box","id":"b","set":{"name":"b"}}"#,
+      #"{"op":"insert","entity":"Tag","id":"t","set":{"name":"t"}}"#,
+      #"{"op":"insert","entity":"Item","id":"1","set":{"name":"one","size":3,"tags":["t"]}}"#,
+      #"{"op":"insert","entity":"Item","id":"in box","set":{"box":"b"}}"#)
+    let before = try ReplicaExport.text(of: shop.store)
+    let report = try run(
+      shop,
+      #"{"op":"delete","entity":"Item","id":"1"}"#,
+      #"{"op":"delete","entity":"Box","id":"b"}"#,
+      #"{"op":"insert","entity":"Item","id":"1","set":{"stock":4,"box":"b"}}"#,
+      #"{"op":"insert","entity":"Box","id":"b","set":{"name":"new"}}"#)
+    #expect(report.deleted == 2)
+    #expect(report.inserted == 2)
+    try shop.read { context in
+      let item = try #require(try shop.object("1", "Item", in: context))
+      #expect(try item.value(forKey: "name") as? String == "?")
+      #expect(try item.value(forKey: "size") == nil)
+      #expect(try item.value(forKey: "stock") as? Int64 == 4)
+      let box = try #require(try item.value(forKey: "box") as? ManagedObject)
+      #expect(try box.value(forKey: "name") as? String == "new")
+      // The delete of a box takes its items with it.
+      #expect(try shop.object("in box", "Item", in: context) == nil)
+    }
+    #expect(try count(shop) == 3)
+    // One update each, under the identities of before.
+    let text = try ReplicaExport.text(of: shop.store)
+    func identities(_ text: String) -> Set<Substring> {
+      Set(text.split(separator: "\n").compactMap { $0.split(separator: "\"").dropFirst(6).first })
+    }
+    #expect(identities(text).isSubset(of: identities(before)))
+  }
+
+  @Test("Between its delete and its insert, an object is not there; as another entity it must wait")
+  func notThere() throws {
+    let shop = try Shop()
+    try run(shop, #"{"op":"insert","entity":"Item","id":"1","set":{"size":3}}"#)
+    let missing = failure(
+      shop,
+      #"{"op":"delete","entity":"Item","id":"1"}"#,
+      #"{"op":"update","entity":"Item","id":"1","set":{"size":4}}"#,
+      #"{"op":"insert","entity":"Item","id":"1","set":{}}"#)
+    #expect(missing?.message.contains("there is no Item 1") == true)
+    let other = failure(
+      shop,
+      #"{"op":"delete","entity":"Item","id":"1"}"#,
+      #"{"op":"insert","entity":"SpecialItem","id":"1","set":{}}"#)
+    #expect(other?.message.contains("put a save between") == true)
+  }
+
   @Test("What is exported imports to the same bytes")
   func roundTrip() throws {
     let shop = try Shop()

@@ -76,6 +76,41 @@ struct GenerationTests {
     for replica in world.replicas { #expect(try replica.value(id, "price") == .null) }
   }
 
+  @Test("Whoever had pulled what, the last edit of each property stands", arguments: UInt64(1)...25)
+  func lastEditStands(seed: UInt64) async throws {
+    var generator = SeededGenerator(seed: seed)
+    let world = try await World(3)
+    let items = try (0..<4).map { try world[0].insert("Item", ["title": .string("\($0)")]) }
+    try await world.settle()
+    var expected: [UUID: [String: PropertyValue]] = [:]
+    for step in 0..<50 {
+      let replica = world[Int.random(in: 0..<3, using: &generator)]
+      if generator.chance(35) {
+        try await replica.sync()
+        continue
+      }
+      let id = items[Int.random(in: 0..<4, using: &generator)]
+      let name = ["title", "weight", "code"][Int.random(in: 0..<3, using: &generator)]
+      let value: PropertyValue =
+        switch name {
+        case "title": .string("edit \(step)")
+        case "weight": generator.chance(30) ? .null : .double(Double(step))
+        default: .uuid(UUID())
+        }
+      try replica.set(id, [name: value])
+      expected[id, default: [:]][name] = value
+    }
+    try await move(world, [0, 1, 2].shuffled(using: &generator), to: newZone(world))
+    for replica in world.replicas {
+      for (id, values) in expected {
+        for (name, value) in values {
+          #expect(try replica.value(id, name) == value, "seed \(seed): \(replica.name) \(name)")
+        }
+      }
+      #expect(try replica.export == world[0].export)
+    }
+  }
+
   @Test("What history has forgotten is offered all the same")
   func forgotten() async throws {
     let world = try await World(2)

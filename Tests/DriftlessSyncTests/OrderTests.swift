@@ -106,6 +106,30 @@ struct OrderTests {
     for replica in world.replicas { #expect(try replica.rows(of: shelf) == rows) }
   }
 
+  @Test("A replica that knows no places takes the references, keeps the rest, and is understood")
+  func withoutPlaces() async throws {
+    let (world, shelf, rows) = try await world(rows: 4)
+    let old = try await TestReplica(
+      "old", zone: world.zone, clock: world.clock, model: shopModel(withOrder: false))
+    try await old.sync()
+    #expect(try Set(old.rows(of: shelf)) == Set(rows))
+    #expect(try old.status.parked > 0)
+    let other = try old.insert("Shelf", ["name": .string("other")])
+    let key = try #require(try old.store.read { try $0.key(of: other) })
+    try old.set(rows[1], ["shelf": .reference(key)])
+    try await old.sync()
+    try world[0].arrange(shelf, [rows[3], rows[0], rows[1], rows[2]])
+    try await world.settle()
+    try await old.sync()
+    for replica in world.replicas {
+      #expect(
+        try replica.rows(of: other)
+          == (replica.reference(rows[1], "shelf") == other ? [rows[1]] : []))
+      #expect(try replica.rows(of: shelf).filter { $0 != rows[1] } == [rows[3], rows[0], rows[2]])
+    }
+    #expect(try old.reference(rows[1], "shelf") == world[0].reference(rows[1], "shelf"))
+  }
+
   @Test("A gap that is used up gets new places, and the order stays")
   func narrow() async throws {
     let (world, shelf, rows) = try await world(rows: 2)

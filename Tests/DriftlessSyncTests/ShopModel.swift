@@ -1,7 +1,9 @@
 import Driftless
 
 /// A model with a property for each policy, an entity where deletes win and one where edits win.
-func shopModel(withNewerParts isNewer: Bool = false) -> ManagedObjectModel {
+func shopModel(withNewerParts isNewer: Bool = false, withOrder isOrdered: Bool = true)
+  -> ManagedObjectModel
+{
   let item = EntityDescription("Item")
   var properties: [PropertyDescription] = [
     AttributeDescription("title", .string),
@@ -33,7 +35,8 @@ func shopModel(withNewerParts isNewer: Bool = false) -> ManagedObjectModel {
   shelf.properties = [
     AttributeDescription("name", .string),
     RelationshipDescription("items", to: "Item", inverse: "shelf", toMany: true),
-    RelationshipDescription("rows", to: "Row", inverse: "shelf", toMany: true, isOrdered: true),
+    RelationshipDescription(
+      "rows", to: "Row", inverse: "shelf", toMany: true, isOrdered: isOrdered),
   ]
   let row = EntityDescription("Row")
   row.deletePolicy = .editWins

@@ -7,8 +7,8 @@ import Foundation
 /// transaction inserts: it is made when it is first named. One that a later transaction of the file
 /// inserts is handed back in `awaited`.
 final class ImportTransaction {
-  private let context: ManagedObjectContext
-  private let shapes: ImportShapes
+  let context: ManagedObjectContext
+  let shapes: ImportShapes
   /// Inserts of this transaction whose object is not made yet.
   private var announced: [UUID: EntityDescription] = [:]
   /// Objects that lines named, kept alive until the save.
@@ -16,6 +16,9 @@ final class ImportTransaction {
   private var identities: [ObjectIdentifier: UUID] = [:]
   private var lines: [ObjectIdentifier: Int] = [:]
   private var deleted: Set<UUID> = []
+  /// Objects that a line deleted and a later line of this transaction inserts again: cleared, not
+  /// deleted.
+  private var remade: Set<UUID> = []
   private(set) var counts = ImportReport()
   /// References to objects that the file did not insert so far.
   private(set) var awaited: [AwaitedReference] = []
@@ -52,11 +55,17 @@ final class ImportTransaction {
       counts.updated += 1
     case .delete(let name, let id):
       let object = try existing(entity: name, id: id, line.number)
-      if !object.isInserted, let identity = identities[ObjectIdentifier(object)] {
+      counts.deleted += 1
+      guard !object.isInserted, let identity = identities[ObjectIdentifier(object)] else {
+        return context.delete(object)
+      }
+      if announced[identity] === object.entity {
+        try clear(object, line.number)
+        remade.insert(identity)
+      } else {
+        context.delete(object)
         deleted.insert(identity)
       }
-      context.delete(object)
-      counts.deleted += 1
     case .save: break
     }
   }
@@ -70,9 +79,12 @@ final class ImportTransaction {
       lines[ObjectIdentifier(early)] = line
       return early
     }
+    if remade.remove(identity) != nil, let object = try find(identity) { return object }
     guard !deleted.contains(identity) else {
       throw ImportError(
-        line: line, "\(name) \(id) was deleted in this transaction: put a save between the two")
+        line: line,
+        "\(name) \(id) was deleted in this transaction as another entity: put a save between the two"
+      )
     }
     guard try find(identity) == nil else {
       throw ImportError(line: line, "\(name) \(id) exists already: use update")
@@ -97,7 +109,7 @@ final class ImportTransaction {
   private func existing(entity name: String, id: String, _ line: Int) throws -> ManagedObject {
     let shape = try shapes.shape(name, line)
     let identity = NamedIdentity.identity(id, rootEntity: shape.entity.rootEntity.name)
-    guard let object = try find(identity), !object.isDeleted else {
+    guard let object = try find(identity), !object.isDeleted, !remade.contains(identity) else {
       throw ImportError(line: line, "there is no \(name) \(id)")
     }
     guard object.entity.isKindOf(entity: shape.entity) else {

@@ -6,6 +6,11 @@ public import Foundation
 /// `newObjects`, then those that the zone knows, in the order of `knownNumbers`.
 public struct ChangeSetIndex: Hashable, Sendable {
   /// An entity and those of its properties that the change set names.
+  ///
+  /// Beside the to-one relationship `NAME` whose inverse is ordered, `NAME#place` names a column of
+  /// integers: the object's place among those that refer to the same one, ascending. To the format
+  /// and to a server it is a property like any other; a reader that does not know it keeps it for
+  /// later, as it does with every name that is new to it.
   public struct Entity: Hashable, Sendable {
     public var name: String
     public var properties: [String]

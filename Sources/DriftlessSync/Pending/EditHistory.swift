@@ -9,6 +9,9 @@ struct EditHistory {
   /// The edits by object, with their times in place of transactions (`EditStamp`).
   private var objects: [ObjectKey: PendingObject] = [:]
 
+  /// Knows nothing: for rows that history does not name.
+  init() {}
+
   /// Reads the whole history that the store has, and what is pending.
   init(_ transaction: ReadTransaction, schema: SyncSchema, pending: PendingSet) throws {
     var imports = try ImportedTimes(transaction)
