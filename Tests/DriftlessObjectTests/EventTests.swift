@@ -22,7 +22,7 @@ struct EventTests {
     ) { note in
       var sets: [String: Set<String>] = [:]
       for key in ["inserted", "updated", "deleted"] {
-        guard let objects = note.userInfo?[key] as? Set<ManagedObject> else { continue }
+        guard let objects = note.userInfo?[key] as? [ManagedObject] else { continue }
         sets[key] = Set(objects.compactMap { ($0 as? Book)?.title })
       }
       seen.withLock { $0.append(sets) }
@@ -33,7 +33,7 @@ struct EventTests {
   }
 
   @Test(
-    "An event tells what it inserted, updated and deleted; sets with nothing in them are absent")
+    "An event tells what it inserted, updated and deleted; lists with nothing in them are absent")
   func sets() throws {
     let first = try context.insert(Book.self)
     first.title = "first"
