@@ -4,11 +4,11 @@ import Testing
 
 @testable import Driftless
 
-/// What the archive of a compiled model can hold, and archives that are meant to do harm.
+/// What the archive of a compiled model can hold.
 struct CompiledArchiveTests {
-  private typealias Value = ArchiveBuilder.Value
+  typealias Value = ArchiveBuilder.Value
 
-  private static func list(_ values: [Value]) -> Value {
+  static func list(_ values: [Value]) -> Value {
     .object("NSMutableArray", ["NS.objects": .array(values)])
   }
 
@@ -22,24 +22,31 @@ struct CompiledArchiveTests {
     expression(0, ["NSConstantValue": value])
   }
 
-  /// `$variable.path`, or the path from the object itself.
+  /// `$variable.path`, or the path from the object itself, as Core Data archives them.
   private static func path(_ path: String, of variable: String? = nil) -> Value {
     let base = variable.map { expression(2, ["NSVariable": .text($0)]) } ?? itself
     return expression(
-      4,
+      variable == nil ? 3 : 4,
       [
-        "NSOperand": base, "NSSelectorName": .text("valueForKeyPath:"),
+        "NSOperand": base,
+        "NSSelectorName": .text(variable == nil ? "valueForKey:" : "valueForKeyPath:"),
         "NSArguments": list([expression(10, ["NSKeyPath": .text(path)])]),
       ])
   }
 
-  private static func comparison(_ left: Value, _ sign: Int, _ right: Value) -> Value {
+  private static func comparison(
+    _ left: Value, _ sign: Int, _ right: Value, options: Int = 0
+  ) -> Value {
     .object(
       "NSComparisonPredicate",
       [
         "NSLeftExpression": left, "NSRightExpression": right,
         "NSPredicateOperator": .object(
-          "NSPredicateOperator", ["NSOperatorType": .integer(sign), "NSModifier": .integer(0)]),
+          "NSPredicateOperator",
+          [
+            "NSOperatorType": .integer(sign), "NSModifier": .integer(0),
+            "NSFlags": .integer(options),
+          ]),
       ])
   }
 
@@ -80,7 +87,13 @@ struct CompiledArchiveTests {
             "count", 300,
             [
               "NSIsOptional": .bool(true),
-              "NSDerivationExpression": expression(10, ["NSKeyPath": .text("pages.@count")]),
+              "NSDerivationExpression": expression(
+                4,
+                [
+                  "NSOperand": expression(
+                    0, ["NSConstantValueClassName": .text("_NSPredicateUtilities")]),
+                  "NSSelectorName": .text("count:"), "NSArguments": list([path("pages")]),
+                ]),
             ], class: "NSDerivedAttributeDescription"),
           "place": ArchiveBuilder.attribute(
             "place", 2100,
@@ -94,13 +107,14 @@ struct CompiledArchiveTests {
             [
               "NSPropertyName": .text("pages"), "_NSDestinationEntityName": .text("Page"),
               "_NSInverseRelationshipName": .text("book"), "NSDeleteRule": .integer(2),
-              "NSMaxCount": .integer(0), "NSMinCount": .integer(0), "NSIsOrdered": .bool(true),
+              "NSMaxCount": .integer(-1), "NSMinCount": .integer(0), "NSIsOrdered": .bool(true),
               "NSIsOptional": .bool(true),
             ]),
           "twins": .object(
             "NSFetchedPropertyDescription",
             [
               "NSPropertyName": .text("twins"), "NSIsOptional": .bool(true),
+              "NSIsTransient": .bool(true), "NSIsReadOnly": .bool(true),
               "NSFetchRequest": .object(
                 "NSFetchRequest",
                 [
@@ -110,6 +124,7 @@ struct CompiledArchiveTests {
                     [
                       comparison(path("title", of: "FETCH_SOURCE"), 4, path("title")),
                       compound(0, [comparison(path("title"), 8, constant(.text("x")))]),
+                      comparison(path("title"), 99, constant(.text("y")), options: 1),
                     ]),
                 ]),
             ]),
@@ -152,14 +167,22 @@ struct CompiledArchiveTests {
         "NSFetchRequest",
         [
           "NSEntityName": .text("Book"), "NSPredicate": .text("title.length > $least"),
-          "NSBatchSize": .integer(20),
+          "NSBatchSize": .integer(20), "NSHasFetchRequestFlags": .bool(true),
+          "NSSortDescriptors": list([
+            .object(
+              "NSSortDescriptor",
+              [
+                "NSKey": .text("title"), "NSAscending": .bool(false),
+                "NSSelector": .text("caseInsensitiveCompare:"),
+              ])
+          ]),
         ])
     ],
     configurations: [
       "Local": .object(
         "NSSet", ["NS.objects": .array([.reference("Page"), .reference("Book")])])
     ],
-    identifiers: ["1", "two"])
+    identifiers: ["1", "", "two"])
 
   private static let source = """
     <model userDefinedModelVersionIdentifier="">
@@ -175,7 +198,7 @@ struct CompiledArchiveTests {
         destinationEntity="Page" inverseName="book" inverseEntity="Page"/>
       <fetchedProperty name="twins" optional="YES">
         <fetchRequest name="fetchedPropertyFetchRequest" entity="Book"
-          predicateString="$FETCH_SOURCE.title == title AND NOT title BEGINSWITH &quot;x&quot;"/>
+          predicateString="$FETCH_SOURCE.title == title AND NOT title BEGINSWITH &quot;x&quot; AND title CONTAINS[c] &quot;y&quot;"/>
       </fetchedProperty>
       <fetchIndex name="byTitle" partialIndexPredicate="title != nil">
         <fetchIndexElement property="title" type="Binary" order="descending"/></fetchIndex>
@@ -204,8 +227,11 @@ struct CompiledArchiveTests {
     #expect(title.validationPredicates.count == 4)
     #expect(title.validationWarnings.last == "Give it a title")
     #expect(title.minimum == .integer(2) && title.maximum == .integer(80))
+    let long = try #require(compiled.fetchRequestTemplate(forName: "long"))
+    #expect(long.sort == [FetchSort("title", ascending: false, options: .caseInsensitive)])
     // What a model file has no place for.
     compiled.versionIdentifiers = []
+    compiled.fetchRequestTemplatesByName["long"]?.sort = []
     title.setValidationPredicates(
       Array(title.validationPredicates.prefix(3)),
       withValidationWarnings: Array(title.validationWarnings.prefix(3)))
@@ -230,129 +256,25 @@ struct CompiledArchiveTests {
     #expect(request?.predicate == (try FetchPredicate(format: "title.length > 3")))
   }
 
-  private func failure(_ bytes: Data) -> ModelError? {
-    do {
-      try ManagedObjectModel(compiled: bytes, path: "M.mom").freeze()
-      return nil
-    } catch {
-      return error
-    }
-  }
-
-  @Test("What is no archive of a model is refused by a typed error that names the file")
-  func refusals() throws {
-    for text in ["", "bplist00", "<?xml version=\"1.0\"?><plist><dict/></plist>"] {
-      #expect(failure(Data(text.utf8))?.code == .malformed)
-      #expect(failure(Data(text.utf8))?.element == "M.mom")
-    }
-    #expect(failure(Data(repeating: 0xFF, count: 4096))?.code == .malformed)
-    let other = ArchiveBuilder.archive(.object("NSMappingModel", [:]))
-    #expect(failure(other)?.code == .unsupportedFormat)
-    let strange = ArchiveBuilder.model([
-      "A": ArchiveBuilder.entity("A", ["x": ArchiveBuilder.attribute("x", 700, class: "NSOdd")])
-    ])
-    #expect(failure(strange)?.element == "A.x" && failure(strange)?.code == .unsupportedFormat)
-    let untyped = ArchiveBuilder.model([
-      "A": ArchiveBuilder.entity("A", ["x": ArchiveBuilder.attribute("x", 701)])
-    ])
-    #expect(failure(untyped)?.code == .unknownType)
-    let dangling = ArchiveBuilder.model(["A": .reference("nothing")])
-    #expect(failure(dangling)?.code == .malformed)
-  }
-
-  @Test("Archives whose objects hold themselves, or nest without end, are refused at once")
-  func bombs() throws {
-    let circle = Value.named(
-      "c", "NSCompositeAttributeDescription",
+  @Test("A default of the application's own class is left out, as are keys that have no value")
+  func foreignDefaults() throws {
+    let cover = ArchiveBuilder.attribute(
+      "cover", 1800, ["NSDefaultValue": .object("Shop.Cover", ["text": .text("x")])])
+    // The form in which a model in use keeps its entities.
+    let mapping = Value.object(
+      "NSKnownKeysMappingStrategy1",
+      ["keys": Self.list([.text("A"), .text("Gone")])])
+    let entities = Value.object(
+      "NSKnownKeysDictionary1",
       [
-        "NSPropertyName": .text("c"), "NSAttributeType": .integer(2100),
-        "NSElements": Self.list([.reference("c"), .reference("c")]),
+        "searchMapping": mapping, "emptyToken": .text("none"),
+        "values": Self.list([ArchiveBuilder.entity("A", ["cover": cover]), .text("none")]),
       ])
-    let composites = ArchiveBuilder.model(["A": ArchiveBuilder.entity("A", ["c": circle])])
-    #expect(failure(composites)?.code == .tooLarge)
-    let loop = Value.named(
-      "p", "NSCompoundPredicate",
-      [
-        "NSCompoundPredicateType": .integer(1),
-        "NSSubpredicates": Self.list([.reference("p"), .reference("p")]),
-      ])
-    let predicates = ArchiveBuilder.model([
-      "A": ArchiveBuilder.entity(
-        "A",
-        ["x": ArchiveBuilder.attribute("x", 700, ["NSValidationPredicates": Self.list([loop])])])
-    ])
-    #expect(failure(predicates)?.code == .unsupportedFormat)
-    let echo = Value.named("s", "NSMutableString", ["NS.string": .reference("s")])
-    let texts = ArchiveBuilder.model([
-      "A": ArchiveBuilder.entity("A", [:], ["NSVersionHashModifier": echo])
-    ])
-    #expect(failure(texts) == nil)
-    let inheriting = ArchiveBuilder.model([
-      "A": ArchiveBuilder.entity("A", [:], ["NSSuperentity": .reference("A")])
-    ])
-    #expect(failure(inheriting)?.code == .cyclicInheritance)
-  }
-
-  @Test("One property under thousands of names does not become thousands in thousands of entities")
-  func repetition() throws {
-    let property = Value.named(
-      "p", "NSAttributeDescription", ["NSAttributeType": .integer(700)])
-    var properties: [String: Value] = [:]
-    for number in 0..<500 { properties["p\(number)"] = number == 0 ? property : .reference("p") }
-    let all = Value.named(
-      "all", "NSDictionary",
-      [
-        "NS.keys": .array(properties.keys.sorted().map { .text($0) }),
-        "NS.objects": .array(properties.keys.sorted().map { properties[$0] ?? .null }),
-      ])
-    var entities: [String: Value] = [:]
-    for number in 0..<500 {
-      entities["E\(number)"] = .object(
-        "NSEntityDescription", ["NSProperties": number == 0 ? all : .reference("all")])
-    }
-    #expect(failure(ArchiveBuilder.model(entities))?.code == .malformed)
-  }
-
-  @Test("A list whose objects overlap is read no more than a few times over")
-  func overlap() throws {
-    // 20,000 objects that are all one array of 20,000 references: 400 million of them, unfolded.
-    let count = 20_000
-    var bytes = Array("bplist00".utf8)
-    bytes += [0xAF, 0x11, UInt8(count >> 8), UInt8(count & 0xFF)]
-    for number in 0..<count { bytes += [UInt8(number >> 8), UInt8(number & 0xFF)] }
-    let table = bytes.count
-    for _ in 0..<count { bytes += [0, 8] }
-    bytes += [0, 0, 0, 0, 0, 0, 2, 2]
-    for value in [count, 0, table] {
-      bytes += (0..<8).reversed().map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
-    }
-    let list = try BinaryPropertyList(Data(bytes))
-    #expect(throws: BinaryPropertyList.Damage.self) {
-      for index in 0..<count { _ = try list.object(at: index) }
-    }
-    #expect(failure(Data(bytes))?.code == .malformed)
-  }
-
-  @Test("Damaged archives give an error or a model, never a trap", arguments: 0..<20)
-  func damage(seed: Int) throws {
-    var numbers = SeededNumbers(seed: UInt64(seed) &+ 3000)
-    var samples = [Self.full]
-    samples += try RealModels.compiled().map { try Data(contentsOf: $0) }
-    for sample in samples {
-      for _ in 0..<60 {
-        var damaged = sample
-        for _ in 0...Int.random(in: 0..<4, using: &numbers) {
-          let index = Int.random(in: 0..<damaged.count, using: &numbers)
-          damaged[index] = UInt8.random(in: .min ... .max, using: &numbers)
-        }
-        if Int.random(in: 0..<4, using: &numbers) == 0 {
-          // The trailer stays: without it nothing is looked at.
-          let tail = damaged.suffix(32)
-          damaged = damaged.prefix(Int.random(in: 0..<damaged.count, using: &numbers)) + tail
-        }
-        let error = failure(Data(damaged))
-        #expect(error == nil || error?.suggestion.isEmpty == false)
-      }
-    }
+    let bytes = ArchiveBuilder.archive(
+      .object("NSManagedObjectModel", ["NSEntities": entities]))
+    let model = try ManagedObjectModel(compiled: bytes)
+    try model.freeze()
+    #expect(model.entities.map(\.name) == ["A"])
+    #expect(model.entities[0].attributesByName["cover"]?.defaultValue == .null)
   }
 }

@@ -57,7 +57,9 @@ struct CompiledModelReader {
     }
     model.entities = entities
     model.versionIdentifiers = Set(
-      try archive.elements(root, "NSVersionIdentifiers").compactMap { try archive.text($0) })
+      try archive.elements(root, "NSVersionIdentifiers").compactMap { try archive.text($0) }
+        // The compiler writes an empty one where the editor has none.
+        .filter { !$0.isEmpty })
     for (name, value) in try archive.entries(root, "NSFetchRequestTemplates") {
       guard case .record(let request) = value else { continue }
       model.fetchRequestTemplatesByName[name] = try template(request, name)

@@ -81,8 +81,11 @@ struct CompiledPredicateReader {
         })
     case 1: return .keyPath([])
     case 2: return .variable(try archive.text(record, "NSVariable") ?? "", path: [])
-    case 3, 10: return try keyPath(try archive.text(record, "NSKeyPath") ?? "")
-    case 4: return try function(record, depth)
+    case 10: return try keyPath(try archive.text(record, "NSKeyPath") ?? "")
+    // A key path is archived as the call of valueForKey: or valueForKeyPath: that it makes.
+    case 3, 4:
+      if let path = try archive.text(record, "NSKeyPath") { return try keyPath(path) }
+      return try function(record, depth)
     case 14:
       return .list(
         try archive.elements(record, "NSCollection").map {
@@ -95,7 +98,8 @@ struct CompiledPredicateReader {
   }
 
   private func function(_ record: Record, _ depth: Int) throws -> FetchExpression {
-    let name = try archive.text(record, "NSSelectorName") ?? ""
+    let selector = try archive.text(record, "NSSelectorName") ?? ""
+    let name = selector == "average:" ? "avg:" : selector
     var operands: [FetchExpression] = []
     for value in try archive.elements(record, "NSArguments") {
       guard case .record(let operand) = value else { throw unsupported("a function is damaged") }

@@ -28,6 +28,10 @@ struct CompiledPropertyReader {
         fetched.fetchEntityName = template.entityName
         fetched.fetchPredicate = template.predicate
         fetched.requestAttributes = template.options
+        fetched.fetchSort = template.sort
+      }
+      if fetched.fetchEntityName.isEmpty {
+        fetched.fetchEntityName = try archive.text(record, "_NSFetchRequestEntityName") ?? ""
       }
       property = fetched
     default:
@@ -38,7 +42,10 @@ struct CompiledPropertyReader {
     }
     property.name = name
     property.isOptional = try archive.flag(record, "NSIsOptional")
-    property.isTransient = try archive.flag(record, "NSIsTransient")
+    // The archive calls every fetched property transient; a model file none.
+    if !(property is FetchedPropertyDescription) {
+      property.isTransient = try archive.flag(record, "NSIsTransient")
+    }
     property.versionHashModifier = try archive.text(record, "NSVersionHashModifier")
     let renaming = try archive.text(record, "NSRenamingIdentifier")
     property.renamingIdentifier = renaming == name ? nil : renaming
@@ -151,6 +158,16 @@ struct CompiledPropertyReader {
       if let count = try archive.integer(record, key), count > 0 {
         template.options[option] = "\(count)"
       }
+    }
+    for value in try archive.elements(record, "NSSortDescriptors") {
+      guard case .record(let sort) = value, let key = try archive.text(sort, "NSKey") else {
+        continue
+      }
+      let comparison = try archive.text(sort, "NSSelector") ?? ""
+      template.sort.append(
+        FetchSort(
+          key, ascending: try archive.flag(sort, "NSAscending"),
+          options: comparison.lowercased().contains("caseinsensitive") ? .caseInsensitive : []))
     }
     if let type = try archive.integer(record, "NSResultType"), type > 0 {
       template.options["resultType"] = "\(type)"
