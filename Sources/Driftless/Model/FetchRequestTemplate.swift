@@ -19,13 +19,29 @@ public struct FetchRequestTemplate: Hashable, Sendable {
     self.sort = sort
   }
 
-  /// A template of a request, with its entity, predicate, sort, limit and result type.
+  /// A template of a request, with its entity, predicate, sort, limits, result type and switches.
   public init<Result>(name: String, request: FetchRequest<Result>) {
     self.init(
       name: name, entityName: request.entityName, predicate: request.predicate?.description,
       sort: request.sort)
-    if request.limit > 0 { options["fetchLimit"] = "\(request.limit)" }
-    if request.resultType == .managedObjectID { options["resultType"] = "1" }
+    for (key, count) in [
+      ("fetchLimit", request.limit), ("fetchOffset", request.offset),
+      ("fetchBatchSize", request.fetchBatchSize),
+    ] where count > 0 {
+      options[key] = "\(count)"
+    }
+    if request.resultType != .managedObject {
+      options["resultType"] = "\(request.resultType.rawValue)"
+    }
+    if request.returnsDistinctResults { options["returnDistinctResults"] = "YES" }
+    for (key, isOn) in [
+      ("includeSubentities", request.includesSubentities),
+      ("includePropertyValues", request.includesPropertyValues),
+      ("returnObjectsAsFaults", request.returnsObjectsAsFaults),
+      ("includesPendingChanges", request.includesPendingChanges),
+    ] where !isOn {
+      options[key] = "NO"
+    }
   }
 
   /// The request as the template has it, its variables in place.
@@ -36,9 +52,17 @@ public struct FetchRequestTemplate: Hashable, Sendable {
       request.predicate = try FetchPredicate(format: predicate)
     }
     request.sort = sort
-    // The editor writes a switch only when it is on, and so says nothing when its default is on.
-    request.limit = options["fetchLimit"].flatMap { Int($0) } ?? 0
-    if options["resultType"] == "1" { request.resultType = .managedObjectID }
+    func count(_ key: String) -> Int { max(0, options[key].flatMap { Int($0) } ?? 0) }
+    request.limit = count("fetchLimit")
+    request.offset = count("fetchOffset")
+    request.fetchBatchSize = count("fetchBatchSize")
+    request.resultType = FetchRequest.ResultType(rawValue: count("resultType")) ?? .managedObject
+    request.returnsDistinctResults = options["returnDistinctResults"] == "YES"
+    // The editor writes a switch only when it is on: absent, it has its default, which is on.
+    request.includesSubentities = options["includeSubentities"] != "NO"
+    request.includesPropertyValues = options["includePropertyValues"] != "NO"
+    request.returnsObjectsAsFaults = options["returnObjectsAsFaults"] != "NO"
+    request.includesPendingChanges = options["includesPendingChanges"] != "NO"
     return request
   }
 }

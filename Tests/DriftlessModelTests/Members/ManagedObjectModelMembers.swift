@@ -83,6 +83,26 @@ struct ManagedObjectModelMembers {
     #expect(model.fetchRequestTemplate(forName: "owned") == nil)
   }
 
+  @Test("A template keeps the limits, the result type and the switches of a request, in a file too")
+  func templateOptions() throws {
+    let model = try model()
+    var request = FetchRequest<ManagedObject>(entityName: "Book", limit: 3, offset: 2)
+    request.fetchBatchSize = 9
+    request.resultType = .dictionary
+    request.returnsDistinctResults = true
+    request.includesSubentities = false
+    request.returnsObjectsAsFaults = false
+    model.setFetchRequestTemplate(request, forName: "rows")
+    let read = try ManagedObjectModel(xml: ModelDocument.xml(of: model))
+    let kept = try #require(read.fetchRequestTemplate(forName: "rows")).fetchRequest()
+    #expect(kept.limit == 3 && kept.offset == 2 && kept.fetchBatchSize == 9)
+    #expect(kept.resultType == .dictionary && kept.returnsDistinctResults)
+    #expect(!kept.includesSubentities && !kept.returnsObjectsAsFaults)
+    #expect(kept.includesPropertyValues && kept.includesPendingChanges)
+    let plain = try #require(read.fetchRequestTemplate(forName: "owned")).fetchRequest()
+    #expect(plain.includesSubentities && plain.resultType == .managedObject)
+  }
+
   @Test("Every variable of a template is replaced, by nil too; a missing one is an error")
   func substitution() throws {
     let model = try model()
