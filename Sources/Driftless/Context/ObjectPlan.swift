@@ -4,7 +4,7 @@ package final class ObjectPlan: Sendable {
   let schema: StoreSchema
   let hierarchyCount: Int
   /// By `Z_ENT`.
-  private let shapes: [ObjectShape?]
+  private let shapesByNumber: [ObjectShape?]
   private let shapeByName: [String: ObjectShape]
 
   init(store: PersistentStore) {
@@ -25,16 +25,17 @@ package final class ObjectPlan: Sendable {
       byNumber[Int(number)] = shape
     }
     hierarchyCount = hierarchies.count
-    shapes = byNumber
+    shapesByNumber = byNumber
     shapeByName = byName
   }
 
   /// One more than the greatest `Z_ENT`.
-  var numberCount: Int { shapes.count }
+  var numberCount: Int { shapesByNumber.count }
+  var shapes: [ObjectShape] { shapesByNumber.compactMap { $0 } }
 
   /// nil for a number that the model does not have.
   func shape(numbered number: Int32) -> ObjectShape? {
-    number >= 0 && Int(number) < shapes.count ? shapes[Int(number)] : nil
+    number >= 0 && Int(number) < shapesByNumber.count ? shapesByNumber[Int(number)] : nil
   }
 
   func shape(named name: String) throws(ObjectError) -> ObjectShape {

@@ -45,6 +45,10 @@ public struct FetchedProperty: Hashable, Sendable, ExpressibleByStringLiteral {
     self.resultType = resultType
   }
 
+  /// How often the row was written: `Z_OPT`, which no attribute is called, as attributes' columns begin with one Z only.
+  static let version = FetchedProperty(
+    name: "Z_OPT", expression: .keyPath([]), resultType: .undefined)
+
   /// A computed value. `sum:(pages)`, `count:(title)`, `max:`, `min:` and `average:` work over all rows, or over a
   /// group.
   public static func expression(

@@ -29,6 +29,17 @@ extension ReadTransaction {
     return fetched
   }
 
+  /// Hands over the keys that a query selects.
+  func forEachKey(of query: CompiledQuery, _ body: (ObjectKey) throws -> Void) throws {
+    let statement = try connection.prepareUncached(query.sql)
+    statement.bind(query.bindings)
+    while try statement.step() {
+      try body(
+        ObjectKey(
+          entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0)))
+    }
+  }
+
   /// The objects that a to-many relationship of each of these objects holds, by the owner's key, in their order if it
   /// is ordered.
   func toManyKeys(

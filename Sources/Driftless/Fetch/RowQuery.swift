@@ -119,6 +119,7 @@ extension QueryCompilation {
   fileprivate func column(
     _ property: FetchedProperty
   ) throws(FetchError) -> (sql: [SQLFragment], reading: RowQuery.Reading) {
+    if property == .version { return ([.column(root.alias, "Z_OPT")], .number) }
     guard let expression = property.expression else {
       throw FetchError(
         .invalidRequest, "The expression description \(property.name) has no expression",

@@ -22,6 +22,11 @@ struct SQLFragment {
     SQLFragment(sql: "?", bindings: [value])
   }
 
+  /// A number of ours, such as that of an entity.
+  static func integer(_ value: Int64) -> SQLFragment {
+    SQLFragment(sql: String(value), bindings: [])
+  }
+
   /// A quoted name of a table, column or alias.
   static func identifier(_ name: String) -> SQLFragment {
     let doubled = name.split(separator: "\"", omittingEmptySubsequences: false)

@@ -1,0 +1,144 @@
+/// How far an asynchronous fetch has come.
+public struct FetchProgress: Sendable, Hashable {
+  /// Rows read so far.
+  public let completed: Int
+  /// Rows that there were when the fetch began.
+  public let total: Int
+}
+
+/// Fetches that do not hold their caller up. Cancelling the task stops the query inside the store, and the fetch throws
+/// a ``FetchError`` with the code `cancelled`.
+///
+/// ```swift
+/// let fetch = Task { try await container.fetchIDs(request) { print("\($0.completed) of \($0.total)") } }
+/// fetch.cancel()
+/// ```
+extension PersistentContainer {
+  /// Called on a thread of the container, every some hundred rows and at the end.
+  public typealias ProgressHandler = @Sendable (FetchProgress) -> Void
+
+  /// The IDs of the objects that the request asks for.
+  public func fetchIDs<Result>(
+    _ request: FetchRequest<Result>, progress: ProgressHandler? = nil
+  ) async throws -> [ManagedObjectID] {
+    try request.check(gives: .managedObjectID)
+    return try await interruptible { context, interruption in
+      let plan = try context.plan()
+      return try context.keys(for: request, interruption, progress).compactMap(plan.objectID)
+    }
+  }
+
+  /// The rows that the request asks for.
+  public func fetchRows<Result>(
+    _ request: FetchRequest<Result>, progress: ProgressHandler? = nil
+  ) async throws -> [FetchedRow] {
+    try request.check(gives: .dictionary)
+    return try await interruptible { context, interruption in
+      let plan = try context.plan()
+      let rows = try context.rowQuery(request)
+      guard context.affects(request) else { return [] }
+      return try plan.store.read { transaction in
+        try interruption.during(transaction.connection) {
+          let total = try progress.map { _ in try transaction.count(of: rows.query.counted) }
+          let report = Self.reporter(progress, total, interruption)
+          let fetched = try transaction.fetchedRows(rows, objectID: plan.objectID, each: report)
+          progress?(FetchProgress(completed: fetched.count, total: total ?? fetched.count))
+          return fetched
+        }
+      }
+    }
+  }
+
+  /// How many objects the request asks for.
+  public func count<Result>(for request: FetchRequest<Result>) async throws -> Int {
+    try request.check(gives: .count)
+    return try await interruptible { context, interruption in
+      let plan = try context.plan()
+      let query = try context.query(request, plan.shape(named: request.entityName), .count)
+      guard context.affects(request) else { return 0 }
+      return try plan.store.read { transaction in
+        try interruption.during(transaction.connection) { try transaction.count(of: query) }
+      }
+    }
+  }
+
+  /// Fetches objects into a context of their own and works on them there. Objects cannot leave; values and IDs can.
+  public func fetch<Object: ManagedObject, Value: Sendable>(
+    _ request: FetchRequest<Object>, progress: ProgressHandler? = nil,
+    _ body: @escaping @Sendable (ManagedObjectContext, [Object]) throws -> Value
+  ) async throws -> Value {
+    try request.check(gives: .managedObject)
+    return try await interruptible { context, interruption in
+      let keys = try context.keys(for: request, interruption, progress)
+      var rest = request
+      // The keys are the cut already.
+      rest.limit = 0
+      rest.offset = 0
+      rest.predicate = .comparison(
+        FetchComparison(
+          .keyPath([]), .in, .list(keys.map { .constant(.reference($0)) })))
+      let objects = try context.fetch(rest)
+      try interruption.check()
+      return try body(context, objects)
+    }
+  }
+
+  private func interruptible<Value: Sendable>(
+    _ work: @escaping @Sendable (ManagedObjectContext, FetchInterruption) throws -> Value
+  ) async throws -> Value {
+    let interruption = FetchInterruption()
+    return try await withTaskCancellationHandler {
+      do {
+        return try await perform { context in
+          try interruption.check()
+          return try work(context, interruption)
+        }
+      } catch is StoreError where interruption.isCancelled {
+        throw FetchInterruption.cancelled
+      }
+    } onCancel: {
+      interruption.cancel()
+    }
+  }
+
+  fileprivate static func reporter(
+    _ progress: ProgressHandler?, _ total: Int?, _ interruption: FetchInterruption
+  ) -> (Int) throws -> Void {
+    { count in
+      guard count % 256 == 0 else { return }
+      try interruption.check()
+      if let total { progress?(FetchProgress(completed: count, total: max(count, total))) }
+    }
+  }
+}
+
+extension ManagedObjectContext {
+  fileprivate func keys<Result>(
+    for request: FetchRequest<Result>, _ interruption: FetchInterruption,
+    _ progress: PersistentContainer.ProgressHandler?
+  ) throws -> [ObjectKey] {
+    let plan = try plan()
+    let query = try query(request, plan.shape(named: request.entityName), .keys)
+    guard affects(request) else { return [] }
+    return try plan.store.read { transaction in
+      try interruption.during(transaction.connection) {
+        let total = try progress.map { _ in try transaction.count(of: query.counted) }
+        let report = PersistentContainer.reporter(progress, total, interruption)
+        var keys: [ObjectKey] = []
+        try transaction.forEachKey(of: query) { key in
+          keys.append(key)
+          try report(keys.count)
+        }
+        progress?(FetchProgress(completed: keys.count, total: total ?? keys.count))
+        return keys
+      }
+    }
+  }
+}
+
+extension CompiledQuery {
+  /// How many rows it gives.
+  fileprivate var counted: CompiledQuery {
+    CompiledQuery(sql: "SELECT COUNT(*) FROM (\(sql))", bindings: bindings)
+  }
+}

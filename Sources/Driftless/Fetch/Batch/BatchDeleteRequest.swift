@@ -1,0 +1,80 @@
+/// Deletes all objects that a fetch finds, without a context: no callbacks, no validation, and constant memory. All of
+/// it is one transaction of the history.
+///
+/// Delete rules are followed in the store: cascade deletes along, nullify frees the other end, and so does deny, which
+/// does not keep a batch from deleting.
+///
+/// ```swift
+/// try context.execute(BatchDeleteRequest(fetchRequest: oldLogs))
+/// ```
+public struct BatchDeleteRequest {
+  enum Selection {
+    case request(FetchRequest<ManagedObject>)
+    case objectIDs([ManagedObjectID])
+  }
+
+  let selection: Selection
+  public var resultType = BatchResultType.statusOnly
+
+  /// Deletes what the request finds: its predicate, limit, offset and sort count.
+  public init<Result>(fetchRequest: FetchRequest<Result>) {
+    var request = FetchRequest<ManagedObject>(
+      entityName: fetchRequest.entityName, predicate: fetchRequest.predicate,
+      sort: fetchRequest.sort, limit: fetchRequest.limit, offset: fetchRequest.offset)
+    request.includesSubentities = fetchRequest.includesSubentities
+    request.resultType = fetchRequest.resultType == .dictionary ? .dictionary : .managedObject
+    selection = .request(request)
+  }
+
+  /// Deletes these objects. Those that are gone already are no error.
+  public init(objectIDs: [ManagedObjectID]) { selection = .objectIDs(objectIDs) }
+}
+
+extension ManagedObjectContext {
+  /// Deletes rows. Objects of contexts know nothing of it until changes are merged:
+  /// ``mergeChanges(inserted:updated:deleted:)``. The result tells of objects that were deleted along as well.
+  /// - Throws: ``FetchError`` for a request that does not fit the model or gives dictionaries, ``ObjectError`` for an ID
+  ///   that is temporary or of another store. Nothing is deleted then.
+  @discardableResult
+  public func execute(_ request: BatchDeleteRequest) throws -> BatchResult {
+    let plan = try plan()
+    var query: CompiledQuery?
+    switch request.selection {
+    case .request(let request):
+      guard request.resultType != .dictionary else {
+        throw FetchError(
+          .invalidRequest, "A batch delete cannot delete dictionaries",
+          suggestion: "Give it a request for objects or object IDs.")
+      }
+      try request.check(gives: .managedObject)
+      query = try self.query(request, plan.shape(named: request.entityName), .keys)
+    case .objectIDs(let ids):
+      for id in ids where id.isTemporaryID || id.storeIdentifier != plan.store.identifier {
+        throw ObjectError(
+          .foreignObject, "\(id) is no saved object of this store",
+          suggestion: "Save the object first, or delete it in its context.")
+      }
+    }
+    return try plan.store.write(batchInfo) { transaction in
+      let deletion = try BatchDeletion(transaction, plan)
+      defer { deletion.drop() }
+      if case .objectIDs(let ids) = request.selection { try deletion.add(ids.map(\.key)) }
+      if let query { try deletion.add(query) }
+      var tally = BatchTally(request.resultType, plan)
+      try deletion.run(&tally)
+      return BatchResult(tally)
+    }.0
+  }
+
+  /// Takes over what a batch request, or another process, changed: updated objects are read again under unsaved
+  /// changes, deleted ones go.
+  public func mergeChanges(
+    inserted: [ManagedObjectID] = [], updated: [ManagedObjectID] = [],
+    deleted: [ManagedObjectID] = []
+  ) throws {
+    mergeChanges(
+      fromContextDidSave: ContextChanges(
+        plan: try plan(), source: 0, insertedKeys: inserted.map(\.key),
+        updatedKeys: updated.map(\.key), deletedKeys: deleted.map(\.key)))
+  }
+}

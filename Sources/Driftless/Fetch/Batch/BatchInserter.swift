@@ -1,0 +1,203 @@
+import DriftlessSQLite
+
+/// Writes the rows of a batch insert, some hundreds at a time.
+struct BatchInserter {
+  private static let rowsAtOnce = 512
+
+  private let shape: ObjectShape
+  /// Where the objects are that a row's values are set in; nothing of it is ever saved.
+  private let scratch: ManagedObjectContext
+  private let policy: MergePolicy
+  private let transaction: WriteTransaction
+  private let constraints: [UniqueColumns]
+  private var objects: [ManagedObject] = []
+  private(set) var tally: BatchTally
+
+  init(
+    _ shape: ObjectShape, _ scratch: ManagedObjectContext, policy: MergePolicy,
+    transaction: WriteTransaction, tally: BatchTally
+  ) {
+    self.shape = shape
+    self.scratch = scratch
+    self.policy = policy
+    self.transaction = transaction
+    self.tally = tally
+    constraints = UniqueColumns.all(of: shape, transaction.schema)
+  }
+
+  mutating func insert(_ source: BatchInsertRequest.Source) throws {
+    switch source {
+    case .rows(let rows):
+      for row in rows { try append { try Self.fill($0, row) } }
+    case .dictionaries(let handler):
+      while true {
+        var row: [String: Any?] = [:]
+        if try handler(&row) { break }
+        try append { try Self.fill($0, row) }
+      }
+    case .objects(let handler):
+      var isDone = false
+      while !isDone {
+        let object = makeObject()
+        isDone = try handler(object)
+        try scratch.throwDeferredError()
+        if !isDone { try take(object) }
+      }
+    }
+    try write()
+  }
+
+  private static func fill(_ object: ManagedObject, _ row: [String: Any?]) throws {
+    for (name, value) in row {
+      if let slot = object.shape.layout.index(named: name), object.shape.relations[slot] != nil {
+        throw ObjectError(
+          .typeMismatch, "\(name) is a relationship, which a dictionary cannot set",
+          suggestion: "Use a managedObjectHandler, or set it after the insert.")
+      }
+      try object.setValue(value, forKey: name)
+    }
+  }
+
+  private mutating func append(_ fill: (ManagedObject) throws -> Void) throws {
+    let object = makeObject()
+    try fill(object)
+    try take(object)
+  }
+
+  private func makeObject() -> ManagedObject {
+    let object = shape.objectClass.init(
+      ObjectBirth(
+        shape: shape, context: scratch, key: scratch.nextTemporaryKey(), state: .inserted))
+    scratch.temporaries.append(.passUnretained(object))
+    scratch.list(object)
+    return object
+  }
+
+  private mutating func take(_ object: ManagedObject) throws {
+    for slot in shape.toOneSlots {
+      if case .reference(let key) = object.values[slot], key.key < 0 {
+        throw ObjectError(
+          .foreignObject,
+          "\(shape.entity.name).\(shape.layout.slots[slot].name) refers to an object without a row",
+          suggestion: "Insert the other object first, and get it by its ID.")
+      }
+    }
+    objects.append(object)
+    if objects.count == Self.rowsAtOnce { try write() }
+  }
+
+  // MARK: Rows
+
+  private mutating func write() throws {
+    guard !objects.isEmpty else { return }
+    if constraints.isEmpty {
+      let keys = try transaction.allocateKeys(shape.entity, count: objects.count)
+      var rows = NewRows()
+      for (object, key) in zip(objects, keys) {
+        rows.append(key, object.values)
+        tally.add(ObjectKey(entity: shape.number, key: key))
+      }
+      try transaction.insert(shape.entity, rows)
+    } else {
+      for object in objects { try writeUnique(object) }
+    }
+    objects = []
+    scratch.rollback()
+    scratch.temporaryBase += Int64(scratch.temporaries.count)
+    scratch.temporaries = []
+  }
+
+  private mutating func writeUnique(_ object: ManagedObject) throws {
+    let values = UnsafeBufferPointer(start: object.values, count: shape.slotCount)
+    guard let known = try existing(values) else {
+      let key = try transaction.allocateKeys(shape.entity, count: 1).lowerBound
+      try transaction.insert(shape.entity, key, values: values)
+      return tally.add(ObjectKey(entity: shape.number, key: key))
+    }
+    var mask = PropertyMask()
+    switch policy {
+    // CONFLICT: the row's unique values exist. RESOLUTION: none; nothing of the batch is written.
+    case .error:
+      throw StoreError(
+        .constraint, "A \(shape.entity.name) with the same unique values exists.",
+        suggestion: "Leave it out, or set the context's mergePolicy to update or keep it.",
+        keys: [known])
+    // CONFLICT: the row's unique values exist. RESOLUTION: what the store has stays.
+    case .mergeByPropertyStoreTrump, .rollback: return
+    // CONFLICT: the row's unique values exist. RESOLUTION: what is given is written.
+    case .mergeByPropertyObjectTrump: mask = object.changed
+    // CONFLICT: the row's unique values exist. RESOLUTION: the whole row is written.
+    case .overwrite:
+      for slot in shape.layout.slots where !slot.isToMany { mask.insert(slot.index) }
+    }
+    for slot in shape.layout.slots where slot.isToMany || slot.isTransient {
+      mask.remove(slot.index)
+    }
+    if !mask.isEmpty {
+      try transaction.update(known, mask, values: values, expectedVersion: nil)
+    }
+    tally.add(known)
+  }
+
+  /// The row that has the same unique values.
+  private func existing(_ values: UnsafeBufferPointer<PropertyValue>) throws -> ObjectKey? {
+    for constraint in constraints {
+      guard let key = try constraint.row(with: values, transaction) else { continue }
+      guard let other = tally.plan.shape(numbered: key.entity), other.isKind(of: shape.entity)
+      else {
+        throw StoreError(
+          .constraint,
+          "An object of another entity than \(shape.entity.name) has the same unique values.",
+          suggestion: "Leave the row out, or change the other object.", keys: [key])
+      }
+      return key
+    }
+    return nil
+  }
+}
+
+/// The columns of one unique constraint, and how to look a row up by them.
+struct UniqueColumns {
+  private let steps: [RowProgram.Step]
+  private let sql: String
+
+  /// Those of the entity and all above it.
+  static func all(of shape: ObjectShape, _ schema: StoreSchema) -> [UniqueColumns] {
+    guard let program = schema.program(numbered: shape.number) else { return [] }
+    var constraints: [UniqueColumns] = []
+    var entity: EntityDescription? = shape.entity
+    while let current = entity {
+      for names in current.uniquenessConstraints {
+        let slots = names.compactMap(shape.layout.index(named:))
+        let steps = slots.map { program.stepOfSlot[$0] }.filter { $0 >= 0 }
+        guard !steps.isEmpty, steps.count == names.count else { continue }
+        constraints.append(UniqueColumns(steps.map { program.steps[$0] }, program))
+      }
+      entity = current.superentity
+    }
+    return constraints
+  }
+
+  private init(_ steps: [RowProgram.Step], _ program: RowProgram) {
+    self.steps = steps
+    let columns = steps.map { program.table.columns[Int($0.column) - 3].name }
+    sql =
+      "SELECT Z_PK, Z_ENT FROM \"\(program.table.name)\" WHERE "
+      + columns.map { "\"\($0)\" = ?" }.joined(separator: " AND ")
+  }
+
+  /// Nil is like no other value.
+  func row(
+    with values: UnsafeBufferPointer<PropertyValue>, _ transaction: WriteTransaction
+  ) throws -> ObjectKey? {
+    if steps.contains(where: { values[$0.slot].isNull }) { return nil }
+    let statement = try transaction.connection.prepare(sql)
+    defer { statement.reset() }
+    for (index, step) in steps.enumerated() {
+      RowBinder.write(values[step.slot], to: SQLiteParameter(statement, Int32(index + 1)))
+    }
+    guard try statement.step() else { return nil }
+    return ObjectKey(
+      entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0))
+  }
+}

@@ -1,0 +1,42 @@
+/// What a batch request tells about what it did. The raw values are Core Data's.
+public enum BatchResultType: Int, Sendable {
+  /// That it was done.
+  case statusOnly = 0
+  /// The IDs of the objects.
+  case objectIDs = 1
+  /// How many objects.
+  case count = 2
+}
+
+/// What a batch request did. A request that could not be carried out throws, and has changed nothing.
+public struct BatchResult: Sendable {
+  public let resultType: BatchResultType
+  /// The objects that were inserted, updated or deleted, when the request asked for them.
+  public let objectIDs: [ManagedObjectID]?
+  /// How many they are, when the request asked for it.
+  public let count: Int?
+
+  init(_ objects: BatchTally) {
+    resultType = objects.type
+    objectIDs = objects.type == .objectIDs ? objects.keys.compactMap(objects.plan.objectID) : nil
+    count = objects.type == .count ? objects.count : nil
+  }
+}
+
+/// Counts the objects of a batch, and keeps their keys only when they are asked for.
+struct BatchTally {
+  let type: BatchResultType
+  let plan: ObjectPlan
+  private(set) var count = 0
+  private(set) var keys: [ObjectKey] = []
+
+  init(_ type: BatchResultType, _ plan: ObjectPlan) {
+    self.type = type
+    self.plan = plan
+  }
+
+  mutating func add(_ key: ObjectKey) {
+    count += 1
+    if type == .objectIDs { keys.append(key) }
+  }
+}

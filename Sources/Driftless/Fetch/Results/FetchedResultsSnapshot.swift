@@ -1,0 +1,136 @@
+/// Where an object stands in fetched results.
+public struct FetchedResultsPlace: Hashable, Sendable {
+  public let section: Int
+  public let row: Int
+
+  public init(section: Int, row: Int) {
+    self.section = section
+    self.row = row
+  }
+}
+
+/// What a fetch found at one time, in sections.
+public struct FetchedResultsSnapshot: Hashable, Sendable {
+  public struct Section: Hashable, Sendable {
+    /// The value of the section's key path as text; empty for none, and for results without sections.
+    public let name: String
+    public let objectIDs: [ManagedObjectID]
+  }
+
+  public let sections: [Section]
+  /// What tells whether an object changed since.
+  private let versions: [ManagedObjectID: Int64]
+
+  public var objectIDs: [ManagedObjectID] { sections.flatMap(\.objectIDs) }
+
+  /// - Parameter rows: sorted so that the objects of a section follow each other.
+  init(_ rows: [(id: ManagedObjectID, section: String, version: Int64)]) {
+    var sections: [Section] = []
+    var ids: [ManagedObjectID] = []
+    for (index, row) in rows.enumerated() {
+      ids.append(row.id)
+      if index + 1 == rows.count || rows[index + 1].section != row.section {
+        sections.append(Section(name: row.section, objectIDs: ids))
+        ids = []
+      }
+    }
+    self.sections = sections
+    versions = Dictionary(rows.map { ($0.id, $0.version) }) { first, _ in first }
+  }
+
+  /// What leads from an older snapshot to this one.
+  /// - Parameter changed: objects that changed in a way that their versions do not tell.
+  func update(
+    from old: FetchedResultsSnapshot, changed: Set<ManagedObjectID> = []
+  ) -> FetchedResultsUpdate {
+    let (before, after) = (old.places, places)
+    var rows: [FetchedResultsUpdate.RowChange] = []
+    for id in old.objectIDs {
+      if let place = before[id], after[id] == nil { rows.append(.delete(id, from: place)) }
+    }
+    let moved = movedObjects(from: old, before, after)
+    for id in objectIDs {
+      guard let place = after[id] else { continue }
+      guard let origin = before[id] else {
+        rows.append(.insert(id, at: place))
+        continue
+      }
+      if moved.contains(id) {
+        rows.append(.move(id, from: origin, to: place))
+      } else if changed.contains(id) || versions[id] != old.versions[id] {
+        rows.append(.update(id, at: place))
+      }
+    }
+    return FetchedResultsUpdate(
+      snapshot: self, sectionChanges: sectionChanges(from: old), rowChanges: rows)
+  }
+
+  private var places: [ManagedObjectID: FetchedResultsPlace] {
+    var places: [ManagedObjectID: FetchedResultsPlace] = [:]
+    for (section, content) in sections.enumerated() {
+      for (row, id) in content.objectIDs.enumerated() {
+        places[id] = FetchedResultsPlace(section: section, row: row)
+      }
+    }
+    return places
+  }
+
+  /// Objects in another section than before, or at another place among those that stayed in theirs.
+  private func movedObjects(
+    from old: FetchedResultsSnapshot, _ before: [ManagedObjectID: FetchedResultsPlace],
+    _ after: [ManagedObjectID: FetchedResultsPlace]
+  ) -> Set<ManagedObjectID> {
+    func name(_ id: ManagedObjectID, _ all: [ManagedObjectID: FetchedResultsPlace], _ of: Self)
+      -> String?
+    {
+      all[id].map { of.sections[$0.section].name }
+    }
+    var moved: Set<ManagedObjectID> = []
+    for section in sections {
+      var stayed: [ManagedObjectID] = []
+      for id in section.objectIDs {
+        guard let origin = name(id, before, old) else { continue }
+        if origin == section.name { stayed.append(id) } else { moved.insert(id) }
+      }
+      let known = Set(stayed)
+      let origins = old.sections.first { $0.name == section.name }?.objectIDs ?? []
+      for change in stayed.difference(from: origins.filter(known.contains)).removals {
+        if case .remove(_, let id, _) = change { moved.insert(id) }
+      }
+    }
+    return moved
+  }
+
+  private func sectionChanges(
+    from old: FetchedResultsSnapshot
+  ) -> [FetchedResultsUpdate.SectionChange] {
+    let (before, after) = (old.sections.map(\.name), sections.map(\.name))
+    return before.indices.filter { !after.contains(before[$0]) }
+      .map { .delete(name: before[$0], at: $0) }
+      + after.indices.filter { !before.contains(after[$0]) }
+      .map { .insert(name: after[$0], at: $0) }
+  }
+}
+
+/// How fetched results changed: sections first, then rows. Places of deletes and origins of moves are those before,
+/// all others those after.
+public struct FetchedResultsUpdate: Hashable, Sendable {
+  public enum SectionChange: Hashable, Sendable {
+    case delete(name: String, at: Int)
+    case insert(name: String, at: Int)
+  }
+
+  public enum RowChange: Hashable, Sendable {
+    case delete(ManagedObjectID, from: FetchedResultsPlace)
+    case insert(ManagedObjectID, at: FetchedResultsPlace)
+    /// The object may have changed as well.
+    case move(ManagedObjectID, from: FetchedResultsPlace, to: FetchedResultsPlace)
+    case update(ManagedObjectID, at: FetchedResultsPlace)
+  }
+
+  public let snapshot: FetchedResultsSnapshot
+  public let sectionChanges: [SectionChange]
+  public let rowChanges: [RowChange]
+
+  public var isEmpty: Bool { sectionChanges.isEmpty && rowChanges.isEmpty }
+}
