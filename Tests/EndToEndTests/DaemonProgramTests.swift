@@ -89,6 +89,40 @@ import Testing
     #expect(daemon.stop() == 0)
   }
 
+  @Test("One daemon keeps stores of two zones apart, and holds none when it has ended")
+  func zones() throws {
+    let world = try World()
+    let created = try Programs.run(
+      "driftless-server", ["zone", "create", "other", "--data", world.server.data.path])
+    #expect(created.status == 0, "\(created.errors)")
+    let first = try world.replica("first")
+    let reader = try world.replica("reader")
+    let other = try Replica(
+      "other", in: world.directory, model: world.model, server: world.server, zone: "other",
+      token: try world.server.token(zone: "other"))
+    let daemon = try DaemonProcess(stores: [first.store, other.store], in: world.directory.url)
+    try first.importLines([insertion("a")])
+    try other.importLines([insertion("b")])
+    try eventually("both are pushed") {
+      try [first, other].allSatisfy {
+        let status = try $0.status()
+        return status["daemon"] is [String: Any]
+          && (status["pending"] as? [String: Any])?["objects"] as? Int == 0
+      }
+    }
+    try reader.sync()
+    #expect(try holds(reader, ["a"]))
+    #expect(try !holds(reader, ["b"]))
+    #expect(daemon.stop() == 0)
+    let next = try DaemonProcess(stores: [first.store, other.store], in: world.directory.url)
+    try eventually("the next daemon keeps both") {
+      try [first, other].allSatisfy {
+        try self.daemon(of: $0)?["pid"] as? Int32 == next.pid
+      }
+    }
+    #expect(next.stop() == 0)
+  }
+
   @Test("syncctl goes through the daemon, and works without it again when it has ended")
   func commands() throws {
     let world = try World()

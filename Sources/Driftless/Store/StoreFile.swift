@@ -16,6 +16,7 @@ struct StoreFile {
       if url == nil { .inMemory } else if options.isImmutable { .immutable } else if readOnly {
         .readOnly
       } else if options.createsFile { .readWriteCreate } else { .readWrite }
+    if let url, mode == .readWriteCreate { Self.createPrivate(url) }
     let connection = try SQLiteConnection(
       path: url?.path ?? "", mode: mode,
       busyTimeoutMilliseconds: options.busyTimeoutMilliseconds)
@@ -38,6 +39,13 @@ struct StoreFile {
       throw error
     }
     return connection
+  }
+
+  /// Makes the file, where it is not there yet, one that only its user may read; SQLite gives what lies
+  /// beside it the same permissions. A failure shows when SQLite opens the file.
+  private static func createPrivate(_ url: URL) {
+    let descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    if descriptor >= 0 { close(descriptor) }
   }
 
   static let useWAL = "PRAGMA journal_mode = WAL"
