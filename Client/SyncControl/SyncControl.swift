@@ -58,7 +58,7 @@ struct SyncControlCommand: AsyncParsableCommand {
       PushCommand.self, PullCommand.self, LogCommand.self, ConflictsCommand.self, WhyCommand.self,
       QuarantineCommand.self,
       ImportCommand.self, ExportCommand.self, DigestCommand.self, ModelCommand.self,
-      DoctorCommand.self,
+      StoreCommand.self, DoctorCommand.self,
     ])
 
   private static var exitCodes: String {

@@ -15,11 +15,10 @@ struct DoctorCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws {
-    var checks = [sqlite()]
+    var checks = [sqlite()] + DoctorCheck.files(of: target.url)
     do {
       let store = try target.open(reading: true)
       checks.append(try integrity(of: store))
-      checks.append(files())
       checks.append(try await zone(of: store))
     } catch {
       let failure = Failure(error)
@@ -49,17 +48,6 @@ struct DoctorCommand: ControlCommand {
     return DoctorCheck(
       "integrity", .bad,
       "\(result.map { "\($0)" } ?? "no answer"): keep a copy, restore or enroll anew")
-  }
-
-  private func files() -> DoctorCheck {
-    let mode =
-      (try? FileManager.default.attributesOfItem(atPath: target.url.path))?[.posixPermissions]
-      as? Int ?? 0
-    if mode & 0o007 != 0 {
-      return DoctorCheck(
-        "files", .note, "every user of this host can read the store: chmod 600 \(target.store)")
-    }
-    return DoctorCheck("files", .good, "mode \(String(mode, radix: 8))")
   }
 
   private func zone(of store: PersistentStore) async throws -> DoctorCheck {

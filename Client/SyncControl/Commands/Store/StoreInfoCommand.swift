@@ -1,0 +1,16 @@
+import ArgumentParser
+import Driftless
+import SyncDaemon
+
+struct StoreInfoCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "info", abstract: "Print what a store is and what it holds.")
+
+  @OptionGroup var target: StoreFileArguments
+  @OptionGroup var output: OutputOptions
+
+  func perform() throws {
+    let info = try StoreInfo(of: target.inspect(), at: target.url)
+    try output.put(info, text: info.text)
+  }
+}

@@ -1,0 +1,28 @@
+import ArgumentParser
+import Driftless
+import Foundation
+import SyncDaemon
+
+struct StoreVacuumCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "vacuum", abstract: "Give back the room that deleted objects left in a store.",
+    discussion: "Those who write to the store wait meanwhile.")
+
+  @OptionGroup var target: StoreFileArguments
+  @OptionGroup var output: OutputOptions
+
+  func perform() throws {
+    let before = try bytes()
+    let store = try target.open()
+    try store.vacuum()
+    store.close()
+    let after = try bytes()
+    try output.put(
+      ["before": before, "after": after], text: "\(before) bytes before, \(after) after")
+  }
+
+  private func bytes() throws -> Int {
+    let size = try FileManager.default.attributesOfItem(atPath: target.url.path)[.size] as? NSNumber
+    return size?.intValue ?? 0
+  }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import Glibc
+
+extension DoctorCheck {
+  /// What can be told of a store's files without opening it: place, rights, locks, room.
+  static func files(of store: URL) -> [DoctorCheck] {
+    [rights(of: store), place(of: store), lock(of: store), room(for: store), log(of: store)]
+  }
+
+  private static func bytes(_ path: String) -> Int {
+    let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
+    return size?.intValue ?? 0
+  }
+
+  static func rights(of store: URL) -> DoctorCheck {
+    let folder = store.deletingLastPathComponent().path
+    guard access(store.path, R_OK | W_OK) == 0 else {
+      return DoctorCheck(
+        "rights", .bad, "this user may not write \(store.path): chown or chmod it")
+    }
+    guard access(folder, W_OK | X_OK) == 0 else {
+      return DoctorCheck(
+        "rights", .bad, "this user may not make files in \(folder), where the log lies: chmod it")
+    }
+    var status = stat()
+    guard stat(store.path, &status) == 0 else { return DoctorCheck("rights", .bad, "no file") }
+    let mode = String(status.st_mode & 0o777, radix: 8)
+    if status.st_mode & 0o007 != 0 {
+      return DoctorCheck(
+        "rights", .note, "every user of this host can open the store: chmod 600 \(store.path)")
+    }
+    return DoctorCheck("rights", .good, "mode \(mode)")
+  }
+
+  /// Locks of several hosts on one file are not to be relied on.
+  static func place(of store: URL) -> DoctorCheck {
+    // Each line is: device, folder, type …; the longest folder that leads to the store is its own.
+    let lines = (try? String(contentsOfFile: "/proc/self/mounts", encoding: .utf8)) ?? ""
+    let mounts = lines.split(separator: "\n").map { $0.split(separator: " ") }
+    let mount = mounts.filter { fields in
+      guard fields.count > 2 else { return false }
+      return fields[1] == "/" || (store.path + "/").hasPrefix(fields[1] + "/")
+    }.max { $0[1].count < $1[1].count }
+    let networks = ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "ceph"]
+    if let type = mount?[2], networks.contains(String(type)) {
+      return DoctorCheck(
+        "place", .bad, "the store lies on \(type), where locks fail: move it to a local disk")
+    }
+    return DoctorCheck("place", .good, "a local file system")
+  }
+
+  static func lock(of store: URL) -> DoctorCheck {
+    let text = try? String(contentsOfFile: store.path + "-driftless-sync", encoding: .utf8)
+    let holder = text?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
+    guard let number = Int32(holder), kill(number, 0) == 0 || errno == EPERM else {
+      return DoctorCheck("lock", .good, "nobody syncs the store now")
+    }
+    let name = try? String(contentsOfFile: "/proc/\(number)/comm", encoding: .utf8)
+    return DoctorCheck(
+      "lock", .good,
+      "process \(number) (\(name?.trimmingCharacters(in: .newlines) ?? "?")) syncs the store")
+  }
+
+  static func room(for store: URL) -> DoctorCheck {
+    var system = statvfs()
+    guard statvfs(store.path, &system) == 0 else {
+      return DoctorCheck("room", .note, "the free space cannot be told")
+    }
+    let free = Int(system.f_bavail) * Int(system.f_frsize)
+    let size = bytes(store.path)
+    if free < 64 << 20 {
+      return DoctorCheck("room", .bad, "\(free >> 20) MiB are free: free some, or saves will fail")
+    }
+    if free < size {
+      return DoctorCheck(
+        "room", .note, "\(free >> 20) MiB are free, too few for a vacuum of \(size >> 20) MiB")
+    }
+    return DoctorCheck("room", .good, "\(free >> 20) MiB free")
+  }
+
+  static func log(of store: URL) -> DoctorCheck {
+    let size = bytes(store.path + "-wal")
+    guard size > 256 << 20 else { return DoctorCheck("log", .good, "\(size) bytes") }
+    return DoctorCheck(
+      "log", .note,
+      "\(size >> 20) MiB: a process reads an old state for long, or ended without closing; "
+        + "syncctl store vacuum \(store.path)")
+  }
+}

@@ -1,0 +1,62 @@
+import Driftless
+import DriftlessSQLite
+import DriftlessSync
+import Foundation
+
+/// What `store info` prints.
+struct StoreInfo: Encodable {
+  struct Entity: Encodable {
+    var name: String
+    var number: Int
+    var objects: Int
+  }
+
+  var identifier: String
+  var writtenBy: String
+  /// Where the model came from: `inside`, Core Data's `cache`, the `tables`, or `given`.
+  var model: String
+  var entities: [Entity]
+  var transactions: Int
+  var bytes: Int
+  var logBytes: Int
+  var isReplica: Bool
+
+  init(of store: PersistentStore, at url: URL) throws {
+    identifier = store.identifier
+    let framework = store.metadata.values[StoreMetadata.frameworkVersionKey]
+    writtenBy = framework.map { "Core Data \($0)" } ?? "Driftless"
+    model = store.modelOrigin.rawValue
+    (entities, transactions) = try store.read { transaction in
+      func count(_ sql: String) throws -> Int {
+        guard case .integer(let count)? = try transaction.connection.scalar(sql) else { return 0 }
+        return Int(count)
+      }
+      let entities = try store.model.entities.sorted { $0.name < $1.name }.map { entity in
+        let number = transaction.schema.entityNumber(of: entity)
+        let table = transaction.schema.table(for: entity).name
+        return Entity(
+          name: entity.name, number: Int(number),
+          objects: try count("SELECT COUNT(*) FROM \"\(table)\" WHERE Z_ENT = \(number)"))
+      }
+      return (entities, try count("SELECT COUNT(*) FROM ATRANSACTION"))
+    }
+    func size(_ path: String) -> Int {
+      let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
+      return size?.intValue ?? 0
+    }
+    bytes = size(url.path)
+    logBytes = size(url.path + "-wal")
+    isReplica = try SyncEngine.status(of: store).isEnrolled
+  }
+
+  var text: String {
+    let head = [
+      "store:".padded(to: 14) + identifier, "written by:".padded(to: 14) + writtenBy,
+      "model:".padded(to: 14) + model, "size:".padded(to: 14) + "\(bytes) bytes, log \(logBytes)",
+      "history:".padded(to: 14) + "\(transactions) transactions",
+      "replica:".padded(to: 14) + (isReplica ? "yes" : "no"),
+    ]
+    return (head + entities.map { "  \($0.name.padded(to: 28))\($0.objects)" })
+      .joined(separator: "\n")
+  }
+}

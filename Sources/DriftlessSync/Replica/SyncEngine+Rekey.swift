@@ -1,0 +1,27 @@
+public import Driftless
+import DriftlessSQLite
+
+extension SyncEngine {
+  /// Makes a copied store a store of its own: it gets a new identifier, and it is no replica until it is enrolled again.
+  ///
+  /// Two files with one replica would answer for each other's pushes, so that edits of one are lost. Objects keep their
+  /// identities, and what was pending stays to be offered: enrolled with the same zone, the store merges with it.
+  /// - Returns: The new identifier; the store shows it when it is opened again.
+  /// - Throws: `StoreError`, with `syncLocked` while a process syncs the store.
+  public static func rekey(store: PersistentStore) throws -> String {
+    let lock = try store.acquireSyncLock()
+    defer { withExtendedLifetime(lock) {} }
+    return try store.rekey { transaction in
+      let connection = transaction.connection
+      guard try EngineTables.exist(on: connection) else { return }
+      for table in [
+        "ZDL_REPLICA", "ZDL_OUTBOX", "ZDL_PENDING", "ZDL_PARKED", "ZDL_DANGLING", "ZDL_BASE",
+        "ZDL_QUARANTINE",
+      ] {
+        try connection.perform("DELETE FROM \(table)")
+      }
+      try connection.perform("UPDATE ZDL_IDENTITY SET number = NULL")
+      try transaction.setSyncing(false)
+    }
+  }
+}
