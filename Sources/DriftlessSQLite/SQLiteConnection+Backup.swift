@@ -1,7 +1,15 @@
 import CSQLite
 
 extension SQLiteConnection {
-  /// Copies the database over that of another connection: one snapshot, while others go on writing to this one.
+  /// Runs `body` on one state of the database, while others go on writing.
+  package func withSnapshot<T>(_ body: () throws -> T) throws -> T {
+    try execute("BEGIN")
+    defer { if isInTransaction { try? execute("COMMIT") } }
+    _ = try scalar("SELECT COUNT(*) FROM sqlite_master")
+    return try body()
+  }
+
+  /// Copies the database over that of another connection. Inside a snapshot it does not start over when others commit.
   ///
   /// - Parameters:
   ///   - destination: Its content is replaced in one transaction of its own.
@@ -9,10 +17,6 @@ extension SQLiteConnection {
   package func backUp(
     to destination: SQLiteConnection, pages: Int32 = 1024, progress: (Double) throws -> Void
   ) throws {
-    // An open snapshot keeps the copy from starting over when another connection commits.
-    try execute("BEGIN")
-    defer { try? execute("COMMIT") }
-    _ = try scalar("SELECT COUNT(*) FROM sqlite_master")
     guard let backup = sqlite3_backup_init(destination.handle, "main", handle, "main") else {
       throw destination.lastError
     }

@@ -4,10 +4,12 @@ import Foundation
 extension SQLiteConnection {
   /// Registers a function that SQL may call.
   ///
-  /// - Parameter argc: How many operands it takes.
+  /// - Parameters:
+  ///   - argc: How many operands it takes.
+  ///   - body: When it throws, the statement fails; an `SQLiteError` keeps its code.
   package func createFunction(
     _ name: String, argc: Int, deterministic: Bool,
-    _ body: @escaping @Sendable ([SQLiteValue]) -> SQLiteValue
+    _ body: @escaping @Sendable ([SQLiteValue]) throws -> SQLiteValue
   ) throws {
     let box = Unmanaged.passRetained(FunctionBody(body))
     let code = sqlite3_create_function_v2(
@@ -17,7 +19,13 @@ extension SQLiteConnection {
         guard let context, let data = sqlite3_user_data(context) else { return }
         let body = Unmanaged<FunctionBody>.fromOpaque(data).takeUnretainedValue().body
         let values = (0..<Int(count)).map { FunctionBody.value(operands?[$0]) }
-        FunctionBody.setResult(body(values), of: context)
+        do {
+          FunctionBody.setResult(try body(values), of: context)
+        } catch {
+          let failure = error as? SQLiteError
+          sqlite3_result_error(context, failure?.message ?? "\(error)", -1)
+          sqlite3_result_error_code(context, failure?.code ?? SQLITE_IOERR)
+        }
       }, nil, nil,
       { data in if let data { Unmanaged<FunctionBody>.fromOpaque(data).release() } })
     guard code == SQLITE_OK else {
@@ -28,9 +36,9 @@ extension SQLiteConnection {
 
 /// Keeps the closure of a function alive for as long as SQLite may call it.
 private final class FunctionBody: Sendable {
-  let body: @Sendable ([SQLiteValue]) -> SQLiteValue
+  let body: @Sendable ([SQLiteValue]) throws -> SQLiteValue
 
-  init(_ body: @escaping @Sendable ([SQLiteValue]) -> SQLiteValue) { self.body = body }
+  init(_ body: @escaping @Sendable ([SQLiteValue]) throws -> SQLiteValue) { self.body = body }
 
   static func value(_ operand: OpaquePointer?) -> SQLiteValue {
     switch sqlite3_value_type(operand) {

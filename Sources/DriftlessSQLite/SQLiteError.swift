@@ -1,4 +1,5 @@
 import CSQLite
+import Glibc
 
 /// A failure that SQLite reported: what, where, and what to do about it.
 package struct SQLiteError: Error, CustomStringConvertible, Sendable {
@@ -12,6 +13,12 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
     self.code = code
     self.message = message
     self.sql = sql
+  }
+
+  /// A failure of the system while a function of ours wrote a file.
+  package static func system(_ number: Int32, _ message: String) -> SQLiteError {
+    SQLiteError(
+      code: number == ENOSPC || number == EDQUOT ? SQLITE_FULL : SQLITE_IOERR, message: message)
   }
 
   /// The result code without its extension.

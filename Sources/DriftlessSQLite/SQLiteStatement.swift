@@ -21,6 +21,11 @@ package final class SQLiteStatement {
     return UnsafePointer(text)
   }()
 
+  /// The file that the statement works on.
+  package var databasePath: String {
+    sqlite3_db_filename(database, "main").map { String(cString: $0) } ?? ""
+  }
+
   // MARK: Binding. Indexes start at 1, as SQLite's do.
 
   @inline(__always)

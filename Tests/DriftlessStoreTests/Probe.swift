@@ -10,14 +10,15 @@ struct Probe {
 
   var wasKilled: Bool { status == 99 }
 
-  static func run(_ work: String, _ store: URL, _ fault: (kind: String, number: Int)? = nil) throws
-    -> Probe
-  {
+  static func run(
+    _ work: String, _ store: URL, _ fault: (kind: String, number: Int)? = nil, model: URL? = nil
+  ) throws -> Probe {
     let pipe = Pipe()
     let process = Process()
     process.executableURL = program
     process.arguments =
       [work, store.path] + (fault.map { [$0.kind, "\($0.number)"] } ?? [])
+      + (model.map { [$0.path] } ?? [])
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = pipe
     try process.run()

@@ -6,6 +6,7 @@ import Foundation
 /// share a file as they do in the field.
 ///
 ///     storeprobe WORK STORE [FAULT NUMBER]
+///     storeprobe migrate STORE FAULT NUMBER MODEL
 ///
 /// It prints `done` when the work was acknowledged, or the code of the error. A `full` or `broken` disk is whole again
 /// after the error, and what is saved then is acknowledged by a second `done`.
@@ -13,6 +14,7 @@ import Foundation
 struct StoreProbe {
   static func main() {
     let arguments = CommandLine.arguments
+    if arguments.count == 6, arguments[1] == "migrate" { migrate(arguments) }
     guard arguments.count >= 3, let work = Work(rawValue: arguments[1]) else {
       print("usage: storeprobe WORK STORE [FAULT NUMBER]")
       exit(64)
@@ -31,6 +33,17 @@ struct StoreProbe {
       // Whoever ends without closing leaves the log to the next.
     } catch {
       report(error)
+    }
+    _exit(0)
+  }
+
+  private static func migrate(_ arguments: [String]) -> Never {
+    attempt {
+      let model = try ManagedObjectModel(contentsOf: URL(fileURLWithPath: arguments[5]))
+      if let fault = WriteFault.Kind(rawValue: arguments[3]), let number = Int(arguments[4]) {
+        WriteFault.arm(fault, at: number)
+      }
+      try PersistentStore.migrate(at: URL(fileURLWithPath: arguments[2]), to: model)
     }
     _exit(0)
   }

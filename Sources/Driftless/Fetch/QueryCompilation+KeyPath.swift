@@ -35,7 +35,9 @@ extension QueryCompilation {
       switch slot.kind {
       case .attribute(_, let type):
         guard rest.isEmpty else { throw unknown(rest, of: root.entity, in: path) }
-        return .attribute(column: column, type)
+        let isOutside = slot.allowsExternalStorage && type.isData
+        return .attribute(
+          column: isOutside ? .call(ExternalData.readFunction, column) : column, type)
       case .toOne(let relationship):
         if !joiningLast, rest.isEmpty || Array(rest) == ["objectID"] {
           return .toOne(column: column, relationship)

@@ -54,4 +54,10 @@ package struct PropertySlot: Sendable {
     if case .toMany = kind { return true }
     return false
   }
+
+  /// Whether large values may lie in files beside the store.
+  package var allowsExternalStorage: Bool {
+    if case .attribute(let attribute, _) = kind { return attribute.allowsExternalBinaryDataStorage }
+    return false
+  }
 }

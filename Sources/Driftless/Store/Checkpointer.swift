@@ -20,13 +20,15 @@ final class Checkpointer: Sendable {
   /// Whether the WAL has grown large.
   var isDue: Bool { walBytes > dueBytes.withLock { $0 } }
 
-  private var walBytes: Int {
+  var walBytes: Int {
     var status = stat()
     return stat(wal, &status) == 0 ? Int(status.st_size) : 0
   }
 
   /// Checkpoints if nobody writes. When somebody does, another commit will try again.
-  func checkpoint(_ connection: SQLiteConnection, force: Bool) {
+  ///
+  /// - Parameter whenCut: Runs when all of the log is home and cut: nobody writes, and nobody reads an older state.
+  func checkpoint(_ connection: SQLiteConnection, force: Bool, whenCut: () -> Void) {
     guard force ? walBytes > 0 : isDue, lock.tryLock() else { return }
     defer { lock.unlock() }
     // Writers wait meanwhile, so a reader that holds the WAL's end is not waited for: the pages that it does not need go
@@ -35,6 +37,7 @@ final class Checkpointer: Sendable {
     defer { connection.busyTimeoutMilliseconds = connection.usualBusyTimeoutMilliseconds }
     let outcome = try? connection.rows("PRAGMA wal_checkpoint(TRUNCATE)").first?.first
     let isCut = outcome == .integer(0)
+    if isCut { whenCut() }
     dueBytes.withLock { [walBytes] in
       $0 = (isCut ? 0 : walBytes) + StoreTuning.checkpointBytes
     }

@@ -25,6 +25,7 @@ public final class PersistentStore: Sendable {
   let connections: StoreConnections
   let news: StoreNews
   private let checkpointer: Checkpointer?
+  let externalData: ExternalData?
   private let storedMetadata: Mutex<StoreMetadata>
 
   public var isReadOnly: Bool { options.isReadOnly }
@@ -38,6 +39,20 @@ public final class PersistentStore: Sendable {
   /// - Throws: `StoreError`, or `ModelError` for a model that is wrong; nothing is left open.
   public static func open(
     url: URL?, model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions()
+  ) throws -> PersistentStore {
+    do {
+      return try openAsIs(url: url, model: model, options: options)
+    } catch let error as StoreError where error.code == .incompatibleModel {
+      guard let url, let model, options.migratesAutomatically, !options.isReadOnly else {
+        throw error
+      }
+      try migrate(at: url, to: model)
+      return try openAsIs(url: url, model: model, options: options)
+    }
+  }
+
+  private static func openAsIs(
+    url: URL?, model: ManagedObjectModel?, options: StoreOptions
   ) throws -> PersistentStore {
     try model?.freeze()
     let file = StoreFile(url: url, options: options)
@@ -78,12 +93,26 @@ public final class PersistentStore: Sendable {
       file.options.isReadOnly ? nil : try FileLock(path: url.path + "-driftless-lock")
     }
     checkpointer = lock.flatMap { lock in file.url.map { Checkpointer(url: $0, lock: lock) } }
+    externalData = ExternalData(file: file, schema: opened.schema)
+    if !file.options.isReadOnly {
+      if let externalData {
+        try externalData.attach(to: connection)
+      } else {
+        try ExternalData.attachInline(to: connection)
+      }
+    }
     connections = StoreConnections(file: file, writer: connection, lock: lock)
     news = StoreNews(url: file.url, store: opened.identifier)
     if options.postsRemoteChanges {
       news.watch { [weak self] in self?.newestTransaction }
     }
     if model != nil, !options.isReadOnly { try keepModelInside() }
+    // Who had the store open last did not close it, or has it open still: files may be left that no row names.
+    if let externalData, let checkpointer, checkpointer.walBytes > 0,
+      !externalData.folder.names.isEmpty
+    {
+      checkpointNow(sweeps: true)
+    }
   }
 
   /// Keeps the model that travels inside in step with the one that an application opens with: policies, defaults and
@@ -104,12 +133,23 @@ public final class PersistentStore: Sendable {
   /// Closes every connection. Reads and writes after it fail.
   public func close() {
     news.close()
-    connections.close { writer in checkpointer?.checkpoint(writer, force: true) }
+    connections.close { moveLogHome($0, force: true) }
   }
 
   /// Moves the log home, unless somebody writes.
-  func checkpointNow() {
-    connections.withIdleWriter { checkpointer?.checkpoint($0, force: true) }
+  ///
+  /// - Parameter sweeps: Whether to look for files that no row names, and to remove them.
+  func checkpointNow(sweeps: Bool = false) {
+    connections.withIdleWriter { moveLogHome($0, force: true, sweeps: sweeps) }
+  }
+
+  private func moveLogHome(_ writer: SQLiteConnection, force: Bool, sweeps: Bool = false) {
+    checkpointer?.checkpoint(writer, force: force) {
+      externalData?.nobodyReadsBehind()
+      if sweeps, let externalData, let referenced = try? externalData.referenced(writer) {
+        externalData.folder.sweep(keeping: referenced)
+      }
+    }
   }
 
   // MARK: Reading and writing
@@ -153,9 +193,11 @@ public final class PersistentStore: Sendable {
           let committed = try transaction.finish(
             hybridTime: max(info.hybridTime ?? last.next(at: now), last.next(at: now)), now: now)
           try connection.execute("COMMIT")
+          externalData?.committed()
           return (result, committed: committed)
         } catch {
           if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+          externalData?.rolledBack()
           throw error
         }
       }
@@ -163,7 +205,7 @@ public final class PersistentStore: Sendable {
         news.tell(committed.number)
         connections.announce()
         if checkpointer?.isDue == true {
-          connections.withIdleWriter { checkpointer?.checkpoint($0, force: false) }
+          connections.withIdleWriter { moveLogHome($0, force: false) }
         }
       }
       return outcome

@@ -35,7 +35,7 @@ final class UpdatePlan {
     }
     let columns = program.table.columns
     let assignments = steps.map { step in
-      ", \"\(columns[Int(step.column) - 3].name)\" = ?"
+      ", \"\(columns[Int(step.column) - 3].name)\" = \(step.stored("?"))"
         + (step.kind == .anyReference
           ? ", \"\(columns[Int(step.entityColumn) - 3].name)\" = ?" : "")
     }

@@ -2,6 +2,8 @@
 final class RowProgram: Sendable {
   enum Kind: UInt8, Sendable {
     case bool, integer, double, decimal, string, date, data, uuid, uri
+    /// Data that may lie in a file beside the store.
+    case externalData
     /// A reference whose entity is known from the model.
     case reference
     /// A reference whose entity is a column.
@@ -16,6 +18,11 @@ final class RowProgram: Sendable {
     let entityColumn: Int32
     /// The entity of a reference, where it has no column.
     let entityNumber: Int32
+
+    /// What a statement writes in place of a value: large data goes to a file on the way.
+    func stored(_ value: String) -> String {
+      kind == .externalData ? "\(ExternalData.function)(\(value))" : value
+    }
   }
 
   /// One column of rows in memory.
@@ -52,13 +59,14 @@ final class RowProgram: Sendable {
     let layout = entity.layout
     slotCount = layout.slots.count
     let bindings = table.slotBindings(for: entity)
-    steps = bindings.map { binding in
+    let steps = bindings.map { binding in
       let slot = layout.slots[binding.slot]
       return Step(
         slot: binding.slot, kind: Self.kind(of: slot, hasEntityColumn: binding.entityColumn != nil),
         column: Int32(binding.column + 3), entityColumn: Int32((binding.entityColumn ?? -3) + 3),
         entityNumber: numbers[slot.relationship?.destinationEntity?.name ?? ""] ?? 0)
     }
+    self.steps = steps
     var stepOfSlot = [Int](repeating: -1, count: slotCount)
     for (index, step) in steps.enumerated() { stepOfSlot[step.slot] = index }
     self.stepOfSlot = stepOfSlot
@@ -69,14 +77,18 @@ final class RowProgram: Sendable {
     let columns =
       "INSERT INTO \"\(table.name)\" (Z_PK, Z_ENT, Z_OPT"
       + names.map { ", \"\($0)\"" }.joined() + ")"
-    insertSQL = columns + " VALUES (?, ?, 1" + String(repeating: ", ?", count: names.count) + ")"
+    insertSQL =
+      columns + " VALUES (?, ?, 1"
+      + steps.map { ", " + $0.stored("?") + ($0.kind == .anyReference ? ", ?" : "") }.joined() + ")"
     rowColumns = steps.flatMap { step in
       [RowColumn(slot: step.slot, isEntity: false)]
         + (step.kind == .anyReference ? [RowColumn(slot: step.slot, isEntity: true)] : [])
     }
     insertRowsSQL =
-      columns + " SELECT c0, \(number), 1" + rowColumns.indices.map { ", c\($0 + 1)" }.joined()
-      + " FROM driftless_rows"
+      columns + " SELECT c0, \(number), 1"
+      + rowColumns.enumerated().map { place, column in
+        ", " + steps[stepOfSlot[column.slot]].stored("c\(place + 1)")
+      }.joined() + " FROM driftless_rows"
     deleteSQL = "DELETE FROM \"\(table.name)\" WHERE Z_PK = ?"
     selectSQL =
       "SELECT Z_PK, Z_ENT, Z_OPT" + table.columns.map { ", \"\($0.name)\"" }.joined()
@@ -93,7 +105,8 @@ final class RowProgram: Sendable {
   private static func kind(of slot: PropertySlot, hasEntityColumn: Bool) -> Kind {
     switch slot.kind {
     case .toOne, .toMany: hasEntityColumn ? .anyReference : .reference
-    case .attribute(_, let type): kind(of: type)
+    case .attribute(_, let type):
+      slot.allowsExternalStorage && type.isData ? .externalData : kind(of: type)
     }
   }
 

@@ -63,6 +63,7 @@ extension RowProgram.Step {
       return .date(
         Date(timeIntervalSinceReferenceDate: ExactDouble.value(in: statement, column)))
     case .data: return .data(statement.data(column))
+    case .externalData: return ExternalValue.read(statement, column)
     case .uuid: return UUID(networkBytes: statement.data(column)).map(PropertyValue.uuid) ?? .null
     case .uri: return URL(string: statement.string(column)).map(PropertyValue.uri) ?? .null
     case .decimal: return DecimalStorage.value(in: statement, column)
@@ -80,7 +81,11 @@ extension RowProgram.Step {
 extension RowProgram {
   /// The value of a slot that lies in another column than its own: in a tombstone.
   func value(ofSlot slot: Int, in statement: SQLiteStatement, at column: Int32) -> PropertyValue {
-    stepOfSlot[slot] < 0 ? .null : steps[stepOfSlot[slot]].value(in: statement, at: column)
+    guard stepOfSlot[slot] >= 0, !statement.isNull(column) else { return .null }
+    let step = steps[stepOfSlot[slot]]
+    // A tombstone holds data whatever its size.
+    return step.kind == .externalData
+      ? .data(statement.data(column)) : step.value(in: statement, at: column)
   }
 }
 

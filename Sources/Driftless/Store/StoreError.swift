@@ -15,6 +15,10 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let incompatibleModel = Code("incompatibleModel")
     public static let missingModel = Code("missingModel")
     public static let newerFormat = Code("newerFormat")
+    /// The store was migrated to a newer model than the one it is opened with.
+    public static let newerModel = Code("newerModel")
+    /// What becomes of the store's objects does not follow from the two models (Core Data's 134190).
+    public static let cannotMigrate = Code("cannotMigrate")
     public static let readOnly = Code("readOnly")
     public static let diskFull = Code("diskFull")
     /// The disk failed while reading or writing; what was being saved was not.

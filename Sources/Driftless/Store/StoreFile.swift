@@ -33,6 +33,8 @@ struct StoreFile {
           "NSCoreDataDATrigger\(name)AffectedObjectValue", argc: 5, deterministic: false
         ) { _ in .null }
       }
+      try ExternalData.attachReading(
+        to: connection, folder: url.map { ExternalDataFolder(store: $0.path) })
       for statement in overlay { try connection.execute(statement) }
     } catch {
       connection.close()

@@ -19,6 +19,9 @@ public struct StoreOptions: Hashable, Sendable {
   /// Whether `.persistentStoreRemoteChange` is posted for what other processes commit, even while nobody reads
   /// `changes()`.
   public var postsRemoteChanges: Bool
+  /// Whether a store of another model is brought to the one that it is opened with, when that can be done without a mapping
+  /// (Core Data's `NSMigratePersistentStoresAutomaticallyOption` with `NSInferMappingModelAutomaticallyOption`).
+  public var migratesAutomatically: Bool
   /// Whether the file is read as one that nobody changes: no lock is taken, and nothing is made beside it. For a file on a
   /// medium that cannot be written, or one that must stay as it is; wrong for a file that somebody may write meanwhile.
   public var isImmutable: Bool
@@ -27,7 +30,7 @@ public struct StoreOptions: Hashable, Sendable {
     isReadOnly: Bool = false, durability: Durability = .full,
     busyTimeoutMilliseconds: Int32 = 10_000, createsFile: Bool = true,
     ignoresVersioning: Bool = false, postsRemoteChanges: Bool = false,
-    isImmutable: Bool = false
+    isImmutable: Bool = false, migratesAutomatically: Bool = false
   ) {
     self.isReadOnly = isReadOnly || isImmutable
     self.durability = durability
@@ -36,6 +39,7 @@ public struct StoreOptions: Hashable, Sendable {
     self.ignoresVersioning = ignoresVersioning
     self.postsRemoteChanges = postsRemoteChanges
     self.isImmutable = isImmutable
+    self.migratesAutomatically = migratesAutomatically
   }
 }
 
@@ -46,6 +50,9 @@ enum StoreTuning {
   static let checkpointBytes = 16 << 20
   /// How long a checkpoint, which keeps writers waiting, waits for readers.
   static let checkpointWaitMilliseconds: Int32 = 20
+  /// A value of an attribute that allows it goes to a file of its own when it has more bytes: smaller ones are read faster
+  /// from the pages of the store.
+  static let externalBytes = 128 << 10
   /// Readers kept open when idle.
   static let idleReaders = 4
   /// SQLite's page cache of one connection, in KiB.

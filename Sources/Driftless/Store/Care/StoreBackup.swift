@@ -22,7 +22,7 @@ extension PersistentStore {
         try NewFile.write(at: url) { partial in
           let copy = try SQLiteConnection(path: partial.path, mode: .readWriteCreate)
           defer { copy.close() }
-          try connection.backUp(to: copy, progress: progress)
+          try copyAll(from: connection, to: copy, at: url, progress: progress)
         }
       }
     } catch let error as SQLiteError {
@@ -41,9 +41,25 @@ extension PersistentStore {
     }
     do {
       try connections.withWriter { try $0.execute("VACUUM") }
-      checkpointNow()
+      checkpointNow(sweeps: true)
     } catch let error as SQLiteError {
       throw StoreError(error, path: file.name)
+    }
+  }
+}
+
+extension PersistentStore {
+  /// Copies one state of the store: the files beside it first, since a row may only name a file that is there.
+  func copyAll(
+    from connection: SQLiteConnection, to copy: SQLiteConnection, at url: URL,
+    progress: (Double) throws -> Void
+  ) throws {
+    try connection.withSnapshot {
+      let names = try ExternalData.referenced(schema.externalColumns, connection)
+      if let own = self.url {
+        try ExternalDataFolder(store: own.path).copy(names, to: ExternalDataFolder(store: url.path))
+      }
+      try connection.backUp(to: copy, progress: progress)
     }
   }
 }

@@ -58,6 +58,7 @@ private struct StoreInspection {
     guard check.isSound else { return check }
     for table in schema.tables { try inspect(table) }
     for join in schema.distinctJoinTables { try inspect(join) }
+    try inspectExternalData()
     try inspectHistory()
     return check
   }
@@ -128,6 +129,16 @@ private struct StoreInspection {
           )
         }
       }
+    }
+  }
+
+  private mutating func inspectExternalData() throws {
+    let columns = schema.externalColumns
+    guard !columns.isEmpty else { return }
+    let present = Set(ExternalDataFolder(store: connection.path).names)
+    let lost = try ExternalData.referenced(columns, connection).subtracting(present)
+    if !lost.isEmpty {
+      check.add(.damage, "\(lost.count) values lie in files beside the store that are not there.")
     }
   }
 

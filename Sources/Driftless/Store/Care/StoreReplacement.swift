@@ -11,6 +11,7 @@ extension PersistentStore {
     try withStoreAlone(at: url) { connection in
       try connection.emptyDatabase()
     }
+    ExternalDataFolder(store: url.path).destroy()
   }
 
   /// Puts the content of one store in place of another's, in one transaction: those who have it open see either the one or
@@ -26,7 +27,9 @@ extension PersistentStore {
       return try original.backup(to: url)
     }
     try withStoreAlone(at: url) { connection in
-      try original.connections.withReader { try $0.backUp(to: connection) { _ in } }
+      try original.connections.withReader {
+        try original.copyAll(from: $0, to: connection, at: url) { _ in }
+      }
     }
   }
 

@@ -1,0 +1,125 @@
+import DriftlessSQLite
+import Foundation
+import Glibc
+
+/// The folder beside a store with values that are too large for its pages: `.NAME_SUPPORT/_EXTERNAL_DATA`, a file a
+/// value, named by a UUID. It lies where Core Data has it.
+struct ExternalDataFolder: Sendable {
+  let url: URL
+
+  /// - Parameter store: The path of the store's file.
+  init(store: String) {
+    let file = URL(fileURLWithPath: store)
+    url = file.deletingLastPathComponent()
+      .appendingPathComponent(".\(file.deletingPathExtension().lastPathComponent)_SUPPORT")
+      .appendingPathComponent("_EXTERNAL_DATA")
+  }
+
+  /// The names of all files in it.
+  var names: [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? [])
+      .filter { UUID(uuidString: $0) != nil }
+  }
+
+  func file(_ name: String) -> URL { url.appendingPathComponent(name) }
+
+  /// Writes a value to a file of its own, and waits until it is on the disk: the row that names it comes after.
+  func write(_ bytes: Data, waits: Bool) throws -> String {
+    let manager = FileManager.default
+    if !manager.fileExists(atPath: url.path) {
+      try manager.createDirectory(at: url, withIntermediateDirectories: true)
+      if waits { try NewFile.synchronize(url.deletingLastPathComponent()) }
+    }
+    let name = UUID().uuidString
+    do {
+      try Self.write(bytes, to: file(name).path, waits: waits)
+      if waits { try NewFile.synchronize(url) }
+    } catch {
+      remove([name])
+      throw error
+    }
+    return name
+  }
+
+  private static func write(_ bytes: Data, to path: String, waits: Bool) throws {
+    func failure() -> SQLiteError {
+      .system(errno, "\(path) cannot be written: \(String(cString: strerror(errno)))")
+    }
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw failure() }
+    defer { close(descriptor) }
+    try bytes.withUnsafeBytes { bytes in
+      var done = 0
+      while done < bytes.count {
+        let count = Glibc.write(
+          descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done)
+        guard count > 0 else { throw failure() }
+        done += count
+      }
+    }
+    if waits, fsync(descriptor) != 0 { throw failure() }
+  }
+
+  func remove(_ names: some Sequence<String>) {
+    for name in names { unlink(file(name).path) }
+  }
+
+  /// Removes the files that no row names. Nobody may be writing, and nobody may be reading an older state.
+  func sweep(keeping referenced: Set<String>) {
+    remove(names.filter { !referenced.contains($0) })
+  }
+
+  /// Gives another store files of this one. A file is never changed, so two stores may share it.
+  func copy(_ names: some Sequence<String>, to other: ExternalDataFolder) throws {
+    let manager = FileManager.default
+    var isFirst = true
+    for name in names where !manager.fileExists(atPath: other.file(name).path) {
+      if isFirst { try manager.createDirectory(at: other.url, withIntermediateDirectories: true) }
+      isFirst = false
+      if link(file(name).path, other.file(name).path) != 0 {
+        try manager.copyItem(at: file(name), to: other.file(name))
+        try NewFile.synchronize(other.file(name))
+      }
+    }
+    if !isFirst { try NewFile.synchronize(other.url) }
+  }
+
+  /// Removes the folder and all in it.
+  func destroy() { try? FileManager.default.removeItem(at: url.deletingLastPathComponent()) }
+}
+
+/// What a column holds of a value that may lie outside: a byte 1 and the value, or a byte 2, the name of the file and a
+/// NUL. A value that begins otherwise is there as it is.
+enum ExternalValue {
+  static let nameLength = 36
+
+  static func inline(_ bytes: Data) -> Data { Data([1]) + bytes }
+  static func name(_ name: String) -> Data { Data([2]) + Data(name.utf8) + Data([0]) }
+
+  /// The name of the file; nil for a value that is in the column.
+  static func name(in column: UnsafeRawBufferPointer) -> String? {
+    guard column.count >= nameLength + 1, column.count <= nameLength + 2, column[0] == 2 else {
+      return nil
+    }
+    let name = String(decoding: column[1...nameLength], as: UTF8.self)
+    return UUID(uuidString: name) == nil ? nil : name
+  }
+
+  static func name(in column: Data) -> String? { column.withUnsafeBytes { name(in: $0) } }
+
+  /// The value of a column. Null when its file is gone, which a check of the store reports.
+  static func read(_ statement: SQLiteStatement, _ column: Int32) -> PropertyValue {
+    statement.withBytes(column) { bytes in
+      if let name = name(in: bytes) {
+        let folder = ExternalDataFolder(store: statement.databasePath)
+        return (try? Data(contentsOf: folder.file(name))).map { .data($0) } ?? .null
+      }
+      return .data(bytes.first == 1 ? Data(bytes.dropFirst()) : Data(bytes))
+    }
+  }
+}
+
+extension AttributeType {
+  /// Whether values are bytes that may lie in files beside a store.
+  var isData: Bool { self == .binaryData || self == .transformable }
+}

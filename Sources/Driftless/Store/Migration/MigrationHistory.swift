@@ -1,0 +1,202 @@
+import DriftlessSQLite
+import Foundation
+
+/// Carries what a store remembers into one of another model: its history, and the tables of sync. They know entities by
+/// number, which stays, and properties by place, which changes.
+struct MigrationHistory {
+  let plan: MigrationPlan
+  let old: StoreSchema
+  let new: StoreSchema
+  let connection: SQLiteConnection
+
+  func run() throws {
+    try copyTables()
+    for entity in old.model.entities where plan.match(ofSource: entity) == nil {
+      let number = old.entityNumber(of: entity)
+      try connection.execute("DELETE FROM main.ACHANGE WHERE ZENTITY = \(number)")
+      for table in ["ZDL_GRAVE", "ZDL_BASE"] {
+        try connection.execute("DELETE FROM main.\(table) WHERE entity = \(number)")
+      }
+    }
+    for match in plan.matches {
+      try mapUpdates(match)
+      try mapTombstones(match)
+      try mapGraves(match)
+      try mapNames(match)
+    }
+    for root in plan.roots {
+      try moveIdentities(
+        from: old.entityNumber(of: root.source), to: new.entityNumber(of: root.destination))
+    }
+  }
+
+  /// Takes over every table that does not follow from the model, as it is.
+  private func copyTables() throws {
+    let tables = try connection.rows(
+      """
+      SELECT name, sql FROM old.sqlite_master WHERE type = 'table' AND name <> 'ZDL_MODEL' AND
+      (name GLOB 'ZDL_*' OR name IN ('ATRANSACTION', 'ACHANGE', 'ATRANSACTIONSTRING'))
+      """)
+    for row in tables {
+      guard case .text(let name) = row[0], case .text(let sql) = row[1] else { continue }
+      let extra = try tombstoneColumns(name)
+      try connection.execute("DROP TABLE IF EXISTS main.\"\(name)\"")
+      try connection.execute(sql)
+      for index in try connection.rows(
+        "SELECT sql FROM old.sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql NOT NULL",
+        .text(name))
+      {
+        if case .text(let sql) = index[0] { try connection.execute(sql) }
+      }
+      try connection.execute(
+        "INSERT INTO main.\"\(name)\" SELECT * FROM old.\"\(name)\"")
+      for column in extra {
+        let isThere = try connection.rows(
+          "SELECT 1 FROM pragma_table_info('ACHANGE', 'main') WHERE name = ?", .text(column))
+        if isThere.isEmpty {
+          try connection.execute("ALTER TABLE main.ACHANGE ADD COLUMN \(column)")
+        }
+      }
+    }
+    // A file of Core Data's has transactions, but not what we note of them.
+    let names = Set(tables.map { $0[0] })
+    if names.contains(.text("ATRANSACTION")), !names.contains(.text("ZDL_TRANSACTION")) {
+      try connection.execute(StoreDefinition.takeOverHistory)
+    }
+    try connection.execute(
+      """
+      INSERT OR REPLACE INTO main.Z_PRIMARYKEY SELECT * FROM old.Z_PRIMARYKEY WHERE Z_ENT >= 16000
+      """)
+  }
+
+  /// The columns for values of deleted objects that the new model asks for.
+  private func tombstoneColumns(_ table: String) throws -> [String] {
+    guard table == "ACHANGE" else { return [] }
+    let count = new.numbers.compactMap { new.program(numbered: $0.number)?.tombstoneSlots.count }
+    return (0..<(count.max() ?? 0)).map { "ZTOMBSTONE\($0)" }
+  }
+
+  private func programs(
+    _ match: MigrationPlan.EntityMatch
+  ) -> (old: RowProgram, new: RowProgram, number: Int32)? {
+    let number = new.entityNumber(of: match.destination)
+    guard let former = old.program(numbered: number), let program = new.program(numbered: number)
+    else { return nil }
+    return (former, program, number)
+  }
+
+  /// Which properties an update changed, at their new places.
+  private func mapUpdates(_ match: MigrationPlan.EntityMatch) throws {
+    guard let (former, program, number) = programs(match) else { return }
+    try connection.execute(
+      """
+      CREATE TEMP TABLE IF NOT EXISTS migrated (former BLOB PRIMARY KEY, present BLOB);
+      DELETE FROM temp.migrated
+      """)
+    for row in try connection.rows(
+      "SELECT DISTINCT ZCOLUMNS FROM main.ACHANGE WHERE ZENTITY = ? AND ZCHANGETYPE = 1",
+      .integer(Int64(number)))
+    {
+      guard case .blob(let bytes) = row[0] else { continue }
+      let changed = bytes.withUnsafeBytes { former.mask(ofColumns: $0) }
+      var mask = PropertyMask()
+      for (slot, source) in match.sourceSlots.enumerated() {
+        if let source, changed.contains(source.index) { mask.insert(slot) }
+      }
+      try connection.run(
+        "INSERT INTO temp.migrated VALUES (?, ?)", .blob(bytes),
+        .blob(Data(program.columnsBytes(of: mask))))
+    }
+    try connection.execute(
+      """
+      UPDATE main.ACHANGE SET ZCOLUMNS =
+      (SELECT present FROM temp.migrated WHERE former = ZCOLUMNS)
+      WHERE ZENTITY = \(number) AND ZCHANGETYPE = 1 AND ZCOLUMNS IS NOT NULL
+      """)
+  }
+
+  private func mapTombstones(_ match: MigrationPlan.EntityMatch) throws {
+    guard let (former, program, number) = programs(match) else { return }
+    let places = program.tombstoneSlots.map { slot in
+      match.sourceSlots[slot].flatMap { former.tombstoneSlots.firstIndex(of: $0.index) }
+    }
+    let count = max(places.count, former.tombstoneSlots.count)
+    guard count > 0, places != (0..<count).map({ Optional($0) }) else { return }
+    let columns = (0..<count).map { index in
+      let place = index < places.count ? places[index] : nil
+      return "ZTOMBSTONE\(index) = \(place.map { "ZTOMBSTONE\($0)" } ?? "NULL")"
+    }
+    try connection.execute(
+      """
+      UPDATE main.ACHANGE SET \(columns.joined(separator: ", "))
+      WHERE ZENTITY = \(number) AND ZCHANGETYPE = 2
+      """)
+  }
+
+  /// The rows of deleted objects that sync may bring back.
+  private func mapGraves(_ match: MigrationPlan.EntityMatch) throws {
+    let number = Int64(new.entityNumber(of: match.destination))
+    for row in try connection.rows(
+      "SELECT key, row FROM main.ZDL_GRAVE WHERE entity = ?", .integer(number))
+    {
+      guard case .integer(let key) = row[0], case .blob(let bytes) = row[1] else { continue }
+      let values = try RowArchive.decodeValues(bytes)
+      let mapped = zip(match.destination.layout.slots, match.sourceSlots).map {
+        slot, former -> PropertyValue in
+        guard let former, former.index < values.count, !slot.isToMany else {
+          return slot.isToMany ? PropertyValue.null : slot.defaultValue
+        }
+        return values[former.index]
+      }
+      try connection.run(
+        "UPDATE main.ZDL_GRAVE SET row = ? WHERE entity = ? AND key = ?",
+        .blob(RowArchive.encode(mapped)), .integer(number), .integer(key))
+    }
+  }
+
+  /// Properties that got another name, where sync keeps names.
+  private func mapNames(_ match: MigrationPlan.EntityMatch) throws {
+    let number = Int64(new.entityNumber(of: match.destination))
+    for (slot, former) in zip(match.destination.layout.slots, match.sourceSlots) {
+      guard let former, former.name != slot.name else { continue }
+      for table in ["ZDL_BASE", "ZDL_DANGLING"] where try has(table) {
+        try connection.run(
+          "UPDATE main.\(table) SET property = ? WHERE entity = ? AND property = ?",
+          .text(slot.name), .integer(number), .text(former.name))
+      }
+    }
+  }
+
+  private func has(_ table: String) throws -> Bool {
+    try !connection.rows(
+      "SELECT 1 FROM main.sqlite_master WHERE name = ?", .text(table)
+    ).isEmpty
+  }
+
+  /// A hierarchy that got a new root has another number: what followed from the old one is written down.
+  private func moveIdentities(from former: Int32, to root: Int32) throws {
+    guard former != root,
+      case .blob(let prefix)? = try connection.scalar(
+        "SELECT value FROM main.ZDL_STORE WHERE key = 'mintPrefix'"), prefix.count == 6,
+      case .integer(let last)? = try connection.scalar(
+        "SELECT Z_MAX FROM old.Z_PRIMARYKEY WHERE Z_ENT = ?", .integer(Int64(former)))
+    else { return }
+    try connection.run(
+      "UPDATE main.ZDL_IDENTITY SET root_entity = ? WHERE root_entity = ?", .integer(Int64(root)),
+      .integer(Int64(former)))
+    var next: Int64 = 1
+    let runs = try connection.rows(
+      "SELECT first_key, count FROM main.ZDL_IDENTITY WHERE root_entity = ? ORDER BY first_key",
+      .integer(Int64(root)))
+    for row in runs + [[.integer(last + 1), .integer(1)]] {
+      guard case .integer(let first) = row[0], case .integer(let count) = row[1] else { continue }
+      if next < first {
+        let identity = MintedIdentity.identity(prefix: [UInt8](prefix), root: former, key: next)
+        try connection.run(
+          "INSERT INTO main.ZDL_IDENTITY VALUES (?, ?, ?, NULL, ?)", .integer(Int64(root)),
+          .integer(next), .integer(first - next), .blob(identity.networkBytes))
+      }
+      next = max(next, first + count)
+    }
+  }
+}

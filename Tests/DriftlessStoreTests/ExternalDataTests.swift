@@ -1,0 +1,139 @@
+import DriftlessSQLite
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Driftless
+
+/// Large values in files beside the store.
+struct ExternalDataTests {
+  private static let large = Data((0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+  private static let small = Data([1, 2, 3])
+
+  private func model() throws -> ManagedObjectModel {
+    let photo = EntityDescription("Photo")
+    let image = AttributeDescription("image", .binaryData)
+    image.allowsExternalBinaryDataStorage = true
+    image.preservesValueInHistoryOnDeletion = true
+    photo.properties = [AttributeDescription("name", .string), image]
+    return ManagedObjectModel(entities: [photo])
+  }
+
+  private func open(_ url: URL?) throws -> PersistentStore {
+    try PersistentStore.open(url: url, model: model())
+  }
+
+  private func files(_ url: URL) -> [String] { ExternalDataFolder(store: url.path).names }
+
+  /// Moves the log home, after which files that nobody needs go.
+  private func settle(_ store: PersistentStore) { store.checkpointNow() }
+
+  @Test("Each value goes where its size says, and comes back the same")
+  func values() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("album.sqlite")
+    let store = try open(url)
+    var keys: [ObjectKey: PropertyValue] = [:]
+    for value in [.null, .data(Data()), .data(Self.small), .data(Self.large), .data(Data([2]))]
+      as [PropertyValue]
+    {
+      keys[try store.insert("Photo", ["image": value])] = value
+    }
+    for (key, value) in keys { #expect(try store.values(key)?["image"] == value) }
+    let photo = try #require(store.model.entitiesByName["Photo"])
+    let query = try QueryCompiler(schema: store.schema).compile(
+      entity: photo, predicate: FetchPredicate(format: "image == %@", Self.large))
+    #expect(try store.read { try $0.keys(of: query).map { keys[$0] } } == [.data(Self.large)])
+    #expect(files(url).count == 1)
+    #expect(
+      FileManager.default.fileExists(
+        atPath: directory.file(".album_SUPPORT/_EXTERNAL_DATA/\(files(url)[0])").path))
+    #expect(try store.check().isSound)
+    let memory = try open(nil)
+    let key = try memory.insert("Photo", ["image": .data(Self.large)])
+    #expect(try memory.values(key)?["image"] == .data(Self.large))
+  }
+
+  @Test("A value that shrinks or goes takes its file along, once nobody can see it")
+  func cleaning() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("album.sqlite")
+    let store = try open(url)
+    let key = try store.insert("Photo", ["image": .data(Self.large)])
+    let other = try store.insert("Photo", ["image": .data(Self.large)])
+    try store.read { transaction throws in
+      #expect(try transaction.row(key)?.values.contains(.data(Self.large)) == true)
+      try store.update(key, "image", .data(Self.small))
+      settle(store)
+      #expect(try transaction.row(key)?.values.contains(.data(Self.large)) == true)
+    }
+    try store.update(other, "name", .string("untouched"))
+    settle(store)
+    #expect(files(url).count == 1)
+    _ = try store.write(TransactionInfo()) { try $0.delete(other, expectedVersion: nil) }
+    settle(store)
+    #expect(files(url).isEmpty)
+    let history = try store.fetchHistory(.fetchHistory(after: nil as PersistentHistoryToken?))
+    #expect(history.last?.changes?.first?.tombstone == ["image": .data(Self.large)])
+  }
+
+  @Test("A write that fails leaves no file, and lets go of none")
+  func rollback() throws {
+    struct Stop: Error {}
+    let directory = try TemporaryDirectory()
+    let url = directory.file("album.sqlite")
+    let store = try open(url)
+    let key = try store.insert("Photo", ["image": .data(Self.large)])
+    let before = files(url)
+    let photo = try #require(store.model.entitiesByName["Photo"])
+    let slot = try #require(photo.layout.index(named: "image"))
+    #expect(throws: Stop.self) {
+      _ = try store.write(TransactionInfo()) { transaction in
+        var values = [PropertyValue](repeating: .null, count: photo.layout.slots.count)
+        values[slot] = .data(Self.large + Self.small)
+        try transaction.update(key, PropertyMask([slot]), values: values, expectedVersion: nil)
+        #expect(files(url).count == 2)
+        throw Stop()
+      }
+    }
+    settle(store)
+    #expect(files(url) == before)
+    #expect(try store.values(key)?["image"] == .data(Self.large))
+  }
+
+  @Test("Backup, replacing and destroying carry the files along")
+  func care() throws {
+    let directory = try TemporaryDirectory()
+    let (url, copy) = (directory.file("album.sqlite"), directory.file("copy.sqlite"))
+    let store = try open(url)
+    let key = try store.insert("Photo", ["image": .data(Self.large)])
+    try store.backup(to: copy)
+    try store.update(key, "image", .null)
+    settle(store)
+    #expect(files(url).isEmpty)
+    let second = try open(copy)
+    #expect(try second.values(key)?["image"] == .data(Self.large))
+    second.close()
+    try PersistentStore.replace(at: url, withStoreAt: copy)
+    #expect(try store.values(key)?["image"] == .data(Self.large))
+    store.close()
+    try PersistentStore.destroy(at: copy)
+    #expect(!FileManager.default.fileExists(atPath: directory.file(".copy_SUPPORT").path))
+    #expect(try open(url).values(key)?["image"] == .data(Self.large))
+  }
+
+  @Test("Files that no row names are swept, and a file that is gone is reported")
+  func sweeping() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("album.sqlite")
+    let store = try open(url)
+    try store.insert("Photo", ["image": .data(Self.large)])
+    let folder = ExternalDataFolder(store: url.path)
+    let orphan = try folder.write(Self.small, waits: true)
+    try store.vacuum()
+    #expect(!files(url).contains(orphan))
+    #expect(files(url).count == 1)
+    folder.remove(folder.names)
+    #expect(try store.check().findings.map(\.weight) == [.damage])
+  }
+}
