@@ -27,6 +27,8 @@ struct CareTests {
       #expect((0...1).contains(part))
       if steps < 4 { try other.insert("Item", ["picture": picture]) }
     }
+    let mode = try FileManager.default.attributesOfItem(atPath: copy.path)[.posixPermissions]
+    #expect(mode as? Int == 0o600)
     let restored = try PersistentStore.open(url: copy)
     #expect(restored.identifier == store.identifier)
     #expect(try restored.check().objectCount == 20, "what was written meanwhile is not in it")

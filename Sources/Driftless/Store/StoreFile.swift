@@ -45,7 +45,7 @@ struct StoreFile {
 
   /// Makes the file, where it is not there yet, one that only its user may read; SQLite gives what lies
   /// beside it the same permissions. A failure shows when SQLite opens the file.
-  private static func createPrivate(_ url: URL) {
+  static func createPrivate(_ url: URL) {
     let descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     if descriptor >= 0 { close(descriptor) }
   }

@@ -20,6 +20,7 @@ extension PersistentStore {
     do {
       try connections.withReader { connection in
         try NewFile.write(at: url) { partial in
+          StoreFile.createPrivate(partial)
           let copy = try SQLiteConnection(path: partial.path, mode: .readWriteCreate)
           defer { copy.close() }
           try copyAll(from: connection, to: copy, at: url, progress: progress)

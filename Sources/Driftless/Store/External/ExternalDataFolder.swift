@@ -23,11 +23,17 @@ struct ExternalDataFolder: Sendable {
 
   func file(_ name: String) -> URL { url.appendingPathComponent(name) }
 
+  /// Makes a folder that only its user may enter, as the store's file is.
+  private static func create(_ folder: URL) throws {
+    try FileManager.default.createDirectory(
+      at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+  }
+
   /// Writes a value to a file of its own, and waits until it is on the disk: the row that names it comes after.
   func write(_ bytes: Data, waits: Bool) throws -> String {
     let manager = FileManager.default
     if !manager.fileExists(atPath: url.path) {
-      try manager.createDirectory(at: url, withIntermediateDirectories: true)
+      try Self.create(url)
       if waits { try NewFile.synchronize(url.deletingLastPathComponent()) }
     }
     let name = UUID().uuidString
@@ -74,7 +80,7 @@ struct ExternalDataFolder: Sendable {
     let manager = FileManager.default
     var isFirst = true
     for name in names where !manager.fileExists(atPath: other.file(name).path) {
-      if isFirst { try manager.createDirectory(at: other.url, withIntermediateDirectories: true) }
+      if isFirst { try Self.create(other.url) }
       isFirst = false
       if link(file(name).path, other.file(name).path) != 0 {
         try manager.copyItem(at: file(name), to: other.file(name))
