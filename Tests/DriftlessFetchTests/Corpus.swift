@@ -54,6 +54,16 @@ enum Corpus {
     "TRUEPREDICATE", "FALSEPREDICATE", "NOT TRUEPREDICATE", "1 == 1", "1 == 2", "nil == nil",
     "pages > 1 AND title != 'x'", "pages > 1 OR title != 'x'", "NOT (pages > 1 OR weight > 0)",
     "NOT (pages > 1 AND weight > 0)", "NOT NOT pages > 1",
+    "floor:(weight) == 0", "ceiling:(weight) == 1", "trunc:(weight) == 0", "sqrt:(pages) > 20",
+    "ln:(pages) > 1", "log:(pages) < 2", "exp:(weight) > 1", "raise:toPower:(weight, 2) > 1",
+    "bitwiseAnd:with:(pages, 1) == 1", "bitwiseOr:with:(pages, 1) == 503",
+    "bitwiseXor:with:(pages, 503) == 0", "leftshift:by:(pages, 1) == 14",
+    "rightshift:by:(pages, 1) == 251", "onesComplement:(pages) < 0", "floor:(price) == 12",
+    "pages == 0x1F7", "pages == 0b111", "pages == 0o7", "noindex:(pages) == 503",
+    "TERNARY(pages > 500, 'long', 'short') == 'long'", "TERNARY(weight > 1, pages, 0) > 1",
+    "TERNARY(title == nil, nil, title) == 'ROSA'", "TERNARY(isRead == YES, price, 0) > 12",
+    "TERNARY(pages > 500, author.name, editor.name) CONTAINS[c] 'e'", "{pages, 1}[FIRST] == 503",
+    "{1, pages}[LAST] == 503", "{1, pages, 2}[1] == 503", "{1}[5] == nil",
   ]
 
   static let relationships = [
@@ -83,7 +93,8 @@ enum Corpus {
     "SUBQUERY(author.books.editor, $e, $e.born > 1900).@count > 0",
     "SUBQUERY(author.books, $b, $b.pages > 1).@max.pages == 680",
     "SELF IN author.books", "author.books CONTAINS SELF", "editor.books CONTAINS SELF",
-    "503 IN author.books.pages", "author.books.title CONTAINS[c] 'rosa'",
+    "503 IN author.books.pages", "503 IN author.books.@unionOfObjects.pages",
+    "ANY author.books.@unionOfObjects.title == 'ROSA'", "author.books.title CONTAINS[c] 'rosa'",
     "title IN author.books.title",
     "pages == author.books.@max.pages", "author.books.@count == editor.books.@count",
     "author IN {editor}", "ANY author.books.editor.name == 'eco'", "ANY author.books.editor == nil",

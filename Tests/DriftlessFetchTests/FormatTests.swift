@@ -72,7 +72,7 @@ struct FormatTests {
     "A mistake is pointed at",
     arguments: [
       ("a == ", 5), ("a = 1 b", 6), ("== 1", 0), ("a == 'x", 5), ("a ~ 1", 2), ("(a == 1", 7),
-      ("a BETWEEN 3", 10), ("a BETWEEN {1}", 10), ("name ==[x] 'a'", 8), ("kids[0] == 1", 5),
+      ("a BETWEEN 3", 10), ("a BETWEEN {1}", 10), ("name ==[x] 'a'", 8), ("kids[x] == 1", 5),
       ("kids.@median.age > 1", 5), ("foo:(a) == 1", 0), ("SUBQUERY(kids, k, TRUEPREDICATE)", 15),
       ("a == 12x", 5), ("a == %z", 5), ("name MATCHES '('", 13), ("", 0), ("and == 1", 0),
       ("a == 99999999999999999999999x", 5), ("a == $", 5), ("a == 0xZZ", 5),

@@ -323,6 +323,27 @@ struct FetchOptionTests {
     #expect(error?.code == .unknownKey)
   }
 
+  @Test("An element of an ordered relationship is found by its place, in the store as in memory")
+  func elements() throws {
+    for (format, count) in [
+      ("chapters[FIRST].title == 'Eco 1.0'", 1), ("chapters[LAST].title ENDSWITH '.1'", 6),
+      ("chapters[1].title == 'Eco 1.1'", 1), ("chapters[0].title == 'Eco 1.1'", 0),
+      ("chapters[2] == nil", 7), ("chapters[LAST].book == SELF", 6),
+    ] {
+      let predicate = try FetchPredicate(format: format)
+      #expect(try FetchPredicate(format: predicate.description) == predicate)
+      let found = try context.fetch(FetchRequest<Book>(entityName: "Book", predicate: predicate))
+      #expect(found.count == count, "\(format)")
+      let all = try context.fetch(Book.self)
+      #expect(try all.count { try predicate.evaluate(with: $0) } == count, "\(format)")
+    }
+    let unordered = try FetchPredicate(format: "tags[FIRST].name == 'x'")
+    let error = #expect(throws: FetchError.self) {
+      try context.fetch(FetchRequest<Book>(entityName: "Book", predicate: unordered))
+    }
+    #expect(error?.code == .unsupported)
+  }
+
   @Test("A transient attribute in a predicate or sort is refused before anything runs")
   func transient() throws {
     let note = AttributeDescription("note", .string)

@@ -17,6 +17,18 @@ public indirect enum FetchExpression: Hashable, Sendable {
   case collection(CollectionOperator, of: FetchExpression, path: [String])
   /// `SUBQUERY(books, $b, $b.pages > 3)`: the objects that satisfy the predicate.
   case subquery(of: FetchExpression, variable: String, where: FetchPredicate)
+  /// `TERNARY(pages > 300, 'long', 'short')`
+  case conditional(FetchPredicate, then: FetchExpression, else: FetchExpression)
+  /// `chapters[FIRST].title`: an element of a list or an ordered relationship, or a property of it; null when there is
+  /// none.
+  case element(of: FetchExpression, at: ElementPlace, path: [String])
+}
+
+/// Which element of a collection: `[FIRST]`, `[LAST]`, `[2]`.
+public enum ElementPlace: Hashable, Sendable {
+  case first, last
+  /// From 0 on.
+  case index(Int)
 }
 
 /// The functions that work in memory and in the store alike.
@@ -35,14 +47,34 @@ public enum FetchFunction: String, Hashable, Sendable, CaseIterable {
   case canonical = "canonical:"
   /// Length of a text in UTF-16 units, as `NSString.length`.
   case length = "length:"
+  case floor = "floor:"
+  case ceiling = "ceiling:"
+  /// Without the fraction.
+  case truncate = "trunc:"
+  case squareRoot = "sqrt:"
+  /// Of base 10.
+  case logarithm = "log:"
+  case naturalLogarithm = "ln:"
+  case exponential = "exp:"
+  case power = "raise:toPower:"
+  case bitwiseAnd = "bitwiseAnd:with:"
+  case bitwiseOr = "bitwiseOr:with:"
+  case bitwiseXor = "bitwiseXor:with:"
+  case leftShift = "leftshift:by:"
+  case rightShift = "rightshift:by:"
+  case onesComplement = "onesComplement:"
   /// The current time, when the predicate is evaluated or compiled.
   case now = "now"
 
   /// How many operands it takes.
   var argumentCount: Int {
     switch self {
-    case .add, .subtract, .multiply, .divide, .modulus: 2
-    case .negate, .absolute, .uppercase, .lowercase, .canonical, .length: 1
+    case .add, .subtract, .multiply, .divide, .modulus, .power, .bitwiseAnd, .bitwiseOr,
+      .bitwiseXor, .leftShift, .rightShift:
+      2
+    case .negate, .absolute, .uppercase, .lowercase, .canonical, .length, .floor, .ceiling,
+      .truncate, .squareRoot, .logarithm, .naturalLogarithm, .exponential, .onesComplement:
+      1
     case .now: 0
     }
   }

@@ -14,10 +14,58 @@ extension FetchFunction {
     case .absolute:
       guard let number = operands[0].number else { throw mismatch(operands) }
       return number < 0 ? try FetchFunction.negate.apply(to: operands, now: now) : operands[0]
+    case _ where isMathematical:
+      let numbers = operands.map(\.number)
+      guard !numbers.contains(nil) else { throw mismatch(operands) }
+      return compute(operands)
     default:
       if let date = try applyToDates(operands) { return date }
       return try applyToNumbers(operands)
     }
+  }
+
+  /// Whether ``compute(_:)`` knows it.
+  var isMathematical: Bool {
+    switch self {
+    case .floor, .ceiling, .truncate, .squareRoot, .logarithm, .naturalLogarithm, .exponential,
+      .power, .bitwiseAnd, .bitwiseOr, .bitwiseXor, .leftShift, .rightShift, .onesComplement:
+      true
+    default: false
+    }
+  }
+
+  /// The result of a mathematical function, the same in memory and inside the store; null where there is none.
+  func compute(_ operands: [PropertyValue]) -> PropertyValue {
+    guard operands.count == argumentCount, let value = operands[0].number,
+      let other = operands[argumentCount - 1].number
+    else { return .null }
+    switch self {
+    case .floor: return rounded(operands[0], value, .down)
+    case .ceiling: return rounded(operands[0], value, .up)
+    case .truncate: return rounded(operands[0], value, .towardZero)
+    case .squareRoot: return .number(value.squareRoot())
+    case .logarithm: return .number(log10(value))
+    case .naturalLogarithm: return .number(log(value))
+    case .exponential: return .number(exp(value))
+    case .power: return .number(pow(value, other))
+    default:
+      let left = operands[0].wholeNumber ?? Self.clamped(value)
+      let right = operands[argumentCount - 1].wholeNumber ?? Self.clamped(other)
+      switch self {
+      case .bitwiseAnd: return .integer(left & right)
+      case .bitwiseOr: return .integer(left | right)
+      case .bitwiseXor: return .integer(left ^ right)
+      case .leftShift: return .integer(left << right)
+      case .rightShift: return .integer(left >> right)
+      default: return .integer(~left)
+      }
+    }
+  }
+
+  private func rounded(
+    _ operand: PropertyValue, _ value: Double, _ rule: FloatingPointRoundingRule
+  ) -> PropertyValue {
+    operand.wholeNumber.map { .integer($0) } ?? .number(value.rounded(rule))
   }
 
   private func apply(to text: String) -> PropertyValue {
@@ -91,5 +139,12 @@ extension FetchFunction {
     return FetchError(
       .typeMismatch, "\(rawValue) cannot work on \(values)",
       suggestion: "Arithmetic takes numbers, or a date and seconds; text functions take text.")
+  }
+}
+
+extension PropertyValue {
+  /// Null for what is no number.
+  fileprivate static func number(_ value: Double) -> PropertyValue {
+    value.isNaN ? .null : .double(value)
   }
 }

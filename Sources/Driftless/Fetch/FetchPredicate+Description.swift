@@ -47,6 +47,10 @@ extension FetchExpression: CustomStringConvertible {
     case .function(let function, let operands): "\(function.rawValue)(\(Self.spell(operands)))"
     case .collection(let operation, let collection, let path):
       (["\(collection)", "@\(operation.rawValue)"] + path).joined(separator: ".")
+    case .conditional(let predicate, let one, let other):
+      "TERNARY(\(predicate), \(one), \(other))"
+    case .element(let collection, let place, let path):
+      (["\(collection)[\(place.spelling)]"] + path).joined(separator: ".")
     case .subquery(let collection, let variable, let condition):
       "SUBQUERY(\(collection), $\(variable), \(condition))"
     }
@@ -100,5 +104,15 @@ extension PropertyValue {
       }
     }
     return quoted + "\""
+  }
+}
+
+extension ElementPlace {
+  fileprivate var spelling: String {
+    switch self {
+    case .first: "FIRST"
+    case .last: "LAST"
+    case .index(let index): "\(index)"
+    }
   }
 }

@@ -61,6 +61,14 @@ extension FetchExpression {
     case .collection(let operation, let collection, let path):
       return .collection(
         operation, of: try collection.substituting(variables, declared: declared), path: path)
+    case .conditional(let predicate, let one, let other):
+      return .conditional(
+        try predicate.substituting(variables, declared: declared),
+        then: try one.substituting(variables, declared: declared),
+        else: try other.substituting(variables, declared: declared))
+    case .element(let collection, let place, let path):
+      return .element(
+        of: try collection.substituting(variables, declared: declared), at: place, path: path)
     case .subquery(let collection, let variable, let condition):
       return .subquery(
         of: try collection.substituting(variables, declared: declared), variable: variable,

@@ -61,6 +61,13 @@ extension FetchExpression {
     case .collection(let operation, let collection, let path):
       return try transform(
         .collection(operation, of: try collection.map(transform), path: path))
+    case .conditional(let predicate, let one, let other):
+      return try transform(
+        .conditional(
+          try predicate.mapExpressions(transform), then: try one.map(transform),
+          else: try other.map(transform)))
+    case .element(let collection, let place, let path):
+      return try transform(.element(of: try collection.map(transform), at: place, path: path))
     case .subquery(let collection, let variable, let condition):
       return try transform(
         .subquery(
@@ -81,7 +88,10 @@ extension FetchExpression {
     switch self {
     case .constant, .keyPath, .variable: 0
     case .list(let items), .function(_, let items): items.map(\.subqueryDepth).max() ?? 0
-    case .collection(_, let collection, _): collection.subqueryDepth
+    case .collection(_, let collection, _), .element(let collection, _, _):
+      collection.subqueryDepth
+    case .conditional(let predicate, let one, let other):
+      max(predicate.subqueryDepth, one.subqueryDepth, other.subqueryDepth)
     case .subquery(let collection, _, let condition):
       1 + max(collection.subqueryDepth, condition.subqueryDepth)
     }

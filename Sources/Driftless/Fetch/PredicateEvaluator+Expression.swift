@@ -27,6 +27,12 @@ extension PredicateEvaluator {
     case .collection(let operation, let collection, let path):
       let elements = try self.elements(of: try operand(collection), collection)
       return .value(try aggregate(operation, elements, path, expression))
+    case .conditional(let predicate, let one, let other):
+      return try operand(try truth(of: predicate) == true ? one : other)
+    case .element(let collection, let place, let path):
+      let elements = try self.elements(of: try operand(collection), collection)
+      guard let index = place.index(in: elements.count) else { return .value(.null) }
+      return try resolve(path[...], from: elements[index], path)
     case .subquery(let collection, let variable, let condition):
       var inner = self
       var found: [Operand] = []
@@ -167,6 +173,17 @@ extension EntityDescription {
         return false
       }
       return destination.leadsToMany(next, rest.dropFirst())
+    }
+  }
+}
+
+extension ElementPlace {
+  /// Nil when there is no such element.
+  func index(in count: Int) -> Int? {
+    switch self {
+    case .first: count > 0 ? 0 : nil
+    case .last: count > 0 ? count - 1 : nil
+    case .index(let index): index < count ? index : nil
     }
   }
 }

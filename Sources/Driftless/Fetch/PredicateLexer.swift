@@ -191,6 +191,13 @@ struct PredicateLexer {
       }
       return .integer(value)
     }
+    if peek() == "0", let mark = peek(1), let radix = ["b": 2, "B": 2, "o": 8, "O": 8][mark] {
+      position += 2
+      guard let value = Int64(word(), radix: radix) else {
+        throw error("This is no number of 64 bits to the base \(radix)", at: start)
+      }
+      return .integer(value)
+    }
     skipDigits()
     var isInteger = true
     if peek() == ".", let digit = peek(1), digit.isASCII, digit.isNumber {

@@ -81,14 +81,8 @@ extension PredicateParser {
     var expression = start
     while true {
       if take("[") {
-        guard case .identifier(let word) = current.kind, word.uppercased() == "SIZE" else {
-          throw error(
-            "Elements of a collection cannot be picked by index", "Only [SIZE] is supported.",
-            .unsupported)
-        }
-        index += 1
+        expression = try element(of: expression)
         try expect("]")
-        expression = .collection(.count, of: expression, path: [])
         continue
       }
       guard take(".") else { return expression }
@@ -114,6 +108,30 @@ extension PredicateParser {
     }
   }
 
+  /// What stands in brackets: `[SIZE]`, `[FIRST]`, `[LAST]`, `[2]`.
+  private mutating func element(
+    of collection: FetchExpression
+  ) throws(FetchError) -> FetchExpression {
+    let token = current.kind
+    index += 1
+    switch token {
+    case .integer(let place):
+      guard let place = Int(exactly: place) else { break }
+      return .element(of: collection, at: .index(place), path: [])
+    case .identifier(let word):
+      switch word.uppercased() {
+      case "SIZE": return .collection(.count, of: collection, path: [])
+      case "FIRST": return .element(of: collection, at: .first, path: [])
+      case "LAST": return .element(of: collection, at: .last, path: [])
+      default: break
+      }
+    default: break
+    }
+    index -= 1
+    throw error(
+      "No element of a collection is named so", "Write [FIRST], [LAST], [SIZE] or a number.")
+  }
+
   private func append(
     _ path: [String], to expression: FetchExpression
   ) throws(FetchError) -> FetchExpression {
@@ -122,6 +140,8 @@ extension PredicateParser {
     case .variable(let name, let start): return .variable(name, path: start + path)
     case .collection(let operation, let collection, let start) where operation != .count:
       return .collection(operation, of: collection, path: start + path)
+    case .element(let collection, let place, let start):
+      return .element(of: collection, at: place, path: start + path)
     default:
       throw error(
         "Only an object has properties", "Start the key path at a property, SELF or a variable.")
@@ -131,6 +151,8 @@ extension PredicateParser {
   private func collect(
     _ name: String, _ collection: FetchExpression, at position: Int
   ) throws(FetchError) -> FetchExpression {
+    // All elements, as the key path gives them by itself.
+    if ["unionOfObjects", "unionOfArrays", "unionOfSets"].contains(name) { return collection }
     guard let operation = CollectionOperator(rawValue: name) else {
       throw FetchError(
         .unsupported, "@\(name) is no collection operator",
@@ -214,7 +236,9 @@ extension PredicateParser {
     }
     try expect("(")
     if name.uppercased() == "SUBQUERY" { return try subquery() }
+    if name.uppercased() == "TERNARY" { return try conditional() }
     let operands = try expressions(until: ")")
+    if name == "noindex:", operands.count == 1 { return operands[0] }
     switch name.uppercased() {
     case "CAST": return try cast(operands, at: position)
     case "FUNCTION":
@@ -263,6 +287,16 @@ extension PredicateParser {
     default:
       throw syntaxError("\(operation.rawValue): needs a collection", at: position)
     }
+  }
+
+  private mutating func conditional() throws(FetchError) -> FetchExpression {
+    let condition = try predicate()
+    try expect(",")
+    let one = try expression()
+    try expect(",")
+    let other = try expression()
+    try expect(")")
+    return .conditional(condition, then: one, else: other)
   }
 
   private mutating func subquery() throws(FetchError) -> FetchExpression {

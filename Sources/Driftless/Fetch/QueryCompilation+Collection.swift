@@ -8,6 +8,8 @@ struct SQLCollection {
   /// The object that the rest of the key path starts from.
   var element: SQLRoot
   var rest: ArraySlice<String>
+  /// The elements' places, when the relationship is ordered.
+  var order: SQLFragment?
 }
 
 extension QueryCompilation {
@@ -79,14 +81,17 @@ extension QueryCompilation {
     let ownerKey = SQLFragment.column(owner.alias, "Z_PK")
     var sources = [table]
     var links: [SQLFragment]
+    var order: SQLFragment?
     if let inverse = relationship.inverseRelationship, !inverse.isToMany {
       guard let slot = entity.layout.index(named: inverse.name),
         let column = schema.columnName(of: slot, in: entity)
       else { throw notStored(relationship) }
       links = [.column(alias, column) + " = " + ownerKey]
+      order = schema.orderColumnName(of: slot, in: entity).map { .column(alias, $0) }
     } else {
       guard let pairs = schema.joinTable(for: relationship) else { throw notStored(relationship) }
       let pair = aliases.next()
+      order = pairs.destinationOrderColumn.map { .column(pair, $0) }
       sources.insert(.identifier(pairs.name) + " " + .identifier(pair), at: 0)
       links = [
         .column(pair, pairs.sourceColumn) + " = " + ownerKey,
@@ -103,7 +108,32 @@ extension QueryCompilation {
     }
     return SQLCollection(
       scope: scope, conditions: links,
-      element: SQLRoot(scope: scope, alias: alias, entity: entity), rest: rest)
+      element: SQLRoot(scope: scope, alias: alias, entity: entity), rest: rest, order: order)
+  }
+
+  /// `chapters[FIRST].title`
+  func element(
+    of expression: FetchExpression, _ place: ElementPlace, _ path: [String],
+    _ whole: FetchExpression
+  ) throws(FetchError) -> SQLOperand {
+    let collection = try collection(expression)
+    guard let order = collection.order, collection.rest.isEmpty else {
+      throw FetchError(
+        .unsupported, "\(expression) has no order, so there is no element at a place",
+        suggestion: "Use an ordered relationship, or @min and @max of a property.")
+    }
+    guard
+      case .computed(let value, let kind) = try operand(path[...], from: collection.element, whole)
+    else { throw toManyNotAllowed(whole) }
+    let key = SQLFragment.column(collection.element.alias, "Z_PK")
+    let sorted =
+      place == .last
+      ? " ORDER BY " + order + " DESC, " + key + " DESC" : " ORDER BY " + order + ", " + key
+    var offset = 0
+    if case .index(let index) = place { offset = index }
+    return .computed(
+      "(" + select(value, collection, nil) + sorted + " LIMIT 1 OFFSET "
+        + .value(.integer(Int64(offset))) + ")", kind)
   }
 
   private func notStored(_ relationship: RelationshipDescription) -> FetchError {

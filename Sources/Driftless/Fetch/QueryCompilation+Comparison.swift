@@ -82,7 +82,7 @@ extension QueryCompilation {
   }
 
   /// The kind that both sides are compared as.
-  private func commonKind(_ left: SQLOperand, _ right: SQLOperand) -> SQLKind? {
+  func commonKind(_ left: SQLOperand, _ right: SQLOperand) -> SQLKind? {
     switch (left, right) {
     case (.constant(let left), .constant(let right)):
       return left.sqlKind.flatMap { l in right.sqlKind.map { l.isDecimal ? l : $0 } }

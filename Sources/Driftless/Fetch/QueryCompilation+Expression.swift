@@ -15,6 +15,14 @@ extension QueryCompilation {
       return try call(function, operands)
     case .collection(let operation, let collection, let path):
       return try aggregate(operation, collection, path, expression)
+    case .conditional(let predicate, let one, let other):
+      return try choice(predicate, one, other)
+    case .element(.list(let items), let place, let path) where path.isEmpty:
+      return try place.index(in: items.count).map { index throws(FetchError) in
+        try operand(items[index])
+      } ?? .constant(.null)
+    case .element(let collection, let place, let path):
+      return try element(of: collection, place, path, expression)
     case .list, .subquery:
       throw toManyNotAllowed(expression)
     }
@@ -107,7 +115,37 @@ extension QueryCompilation {
     case .divide: return try arithmetic(" / ", function, operands, expressions)
     case .modulus: return try arithmetic(" % ", function, operands, expressions)
     case .now: return .constant(.date(Date()))
+    default:
+      let first = try number(operands[0], expressions[0]).0
+      let second =
+        operands.count > 1 ? try number(operands[1], expressions[1]).0 : .value(.null)
+      return .computed(
+        .call(SQLFunction.compute, .value(.text(function.rawValue)), first, second), .number)
     }
+  }
+
+  /// `TERNARY`
+  private func choice(
+    _ predicate: FetchPredicate, _ one: FetchExpression, _ other: FetchExpression
+  ) throws(FetchError) -> SQLOperand {
+    let comparison = FetchComparison(one, .equal, other)
+    let (left, right) = (try operand(one), try operand(other))
+    let kind: SQLKind?
+    switch (left, right) {
+    case (.constant(.null), .constant(.null)): return .constant(.null)
+    case (.constant(.null), .constant(let value)), (.constant(let value), .constant(.null)):
+      kind = value.sqlKind
+    case (.constant(.null), .computed(_, let own)), (.computed(_, let own), .constant(.null)):
+      kind = own
+    default: kind = commonKind(left, right)
+    }
+    guard let kind else { throw mismatch(comparison) }
+    let condition = try self.condition(predicate)
+    let first = try side(left, kind, comparison)
+    let second = try side(right, kind, comparison)
+    return .computed(
+      "(CASE WHEN " + condition + " THEN " + first + " ELSE " + second + " END)",
+      kind == .decimal ? .decimalKey : kind)
   }
 
   private func arithmetic(

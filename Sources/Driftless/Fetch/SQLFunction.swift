@@ -18,6 +18,8 @@ package enum SQLFunction {
   static let uppercase = "driftless_uppercase"
   static let lowercase = "driftless_lowercase"
   static let length = "driftless_length"
+  /// `(function, number, number or null)`: see ``FetchFunction/compute(_:)``.
+  static let compute = "driftless_compute"
   /// `(stored decimal)`: a key that sorts as the number, see ``DecimalKey``.
   static let decimalKey = "driftless_decimal_key"
   /// `(stored decimal)`: the nearest double.
@@ -40,6 +42,23 @@ package enum SQLFunction {
     try unary(uppercase, on: connection) { .text($0.uppercased()) }
     try unary(lowercase, on: connection) { .text($0.lowercased()) }
     try unary(length, on: connection) { .integer(Int64($0.utf16.count)) }
+    try connection.createFunction(compute, argc: 3, deterministic: true) { operands in
+      guard case .text(let name) = operands[0], let function = FetchFunction(rawValue: name) else {
+        return .null
+      }
+      let numbers = operands[1...].prefix(function.argumentCount).map { operand -> PropertyValue in
+        switch operand {
+        case .integer(let value): .integer(value)
+        case .real(let value): .double(value)
+        default: .null
+        }
+      }
+      switch function.compute(Array(numbers)) {
+      case .integer(let value): return .integer(value)
+      case .double(let value): return .real(value)
+      default: return .null
+      }
+    }
     try connection.createFunction(decimalKey, argc: 1, deterministic: true) { operands in
       Self.key(of: operands[0]).map(SQLiteValue.blob) ?? .null
     }

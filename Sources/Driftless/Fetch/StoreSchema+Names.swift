@@ -16,6 +16,13 @@ extension StoreSchema {
     return table.columns[binding.column].name
   }
 
+  /// The column of a to-one relationship's place in the ordered relationship at its other end.
+  func orderColumnName(of slot: Int, in entity: EntityDescription) -> String? {
+    let table = table(for: entity)
+    return table.slotBindings(for: entity).first { $0.slot == slot }?.orderColumn
+      .map { table.columns[$0].name }
+  }
+
   /// The numbers of an entity and, when asked for, all below it.
   func numbers(of entity: EntityDescription, includingSubentities: Bool) -> [Int32] {
     var numbers = [entityNumber(of: entity)]
