@@ -88,6 +88,9 @@ struct OrderTests {
     try await world.settle()
     try world[0].arrange(shelf, [rows[2], rows[0], rows[1], rows[3]])
     try world[1].insert("Label")
+    // Saves take the time of day, and two in one millisecond have no later one.
+    let before = Date().timeIntervalSince1970
+    while Int(Date().timeIntervalSince1970 * 1000) <= Int(before * 1000) {}
     try world[1].arrange(other, [rows[2], first])
     try await world.settle()
     for replica in world.replicas {
