@@ -87,7 +87,9 @@ package struct ReferenceServer: Sendable {
     onListening: @escaping @Sendable (String) -> Void
   ) throws -> some ApplicationProtocol & Service {
     let limits = options.limits
-    var configuration = HTTP1Channel.Configuration(idleTimeout: .seconds(Int64(limits.idleSeconds)))
+    var configuration = HTTP1Channel.Configuration(
+      additionalChannelHandlers: [HangUpWatch.Installer()],
+      idleTimeout: .seconds(Int64(limits.idleSeconds)))
     configuration.httpDecoder = .init(
       maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
       maxHeaderFieldCount: limits.headerFieldsMax)

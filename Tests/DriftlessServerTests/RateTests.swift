@@ -68,6 +68,25 @@ struct RateTests {
       try await blocking { try wait("the place is free") { news.waiting == 0 } }
     }
   }
+
+  @Test("A long poll whose client hangs up at any moment holds no place")
+  func hangUpAtOnce() async throws {
+    try await withServer { server in
+      let token = try server.token().text
+      let generation = try await server.zone().generation.uuidString
+      let path = "/v1/zones/shop/changes?generation=\(generation)&after=0&wait_seconds=50"
+      let port = server.port
+      let news = server.server.news
+      try await blocking {
+        for delay in 0..<100 {
+          let connection = try RawConnection(port: port)
+          connection.send(LiveServer.head("GET", path, token: token))
+          usleep(UInt32(delay * 50))
+        }
+      }
+      try await blocking { try wait("the places are free") { news.waiting == 0 } }
+    }
+  }
 }
 
 /// Asks until `condition` holds. The time is a bound for a broken server, not a measure.
