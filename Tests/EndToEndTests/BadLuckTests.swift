@@ -177,6 +177,9 @@ struct SeededGenerator: RandomNumberGenerator {
     let manager = FileManager.default
     // Root may write everywhere, so the program runs as nobody then.
     let isRoot = getuid() == 0
+    // Where nobody may run it, wherever the package was built.
+    let program = world.directory.file("syncctl")
+    try manager.copyItem(at: Programs.url("syncctl").resolvingSymlinksInPath(), to: program)
     try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: world.directory.url.path)
     try manager.setAttributes([.posixPermissions: 0o555], ofItemAtPath: replica.folder.path)
     for file in try manager.contentsOfDirectory(atPath: replica.folder.path) {
@@ -189,7 +192,7 @@ struct SeededGenerator: RandomNumberGenerator {
     process.arguments =
       (isRoot ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : [])
       + [
-        Programs.url("syncctl").path, "import", "--store", replica.store.path,
+        program.path, "import", "--store", replica.store.path,
         replica.folder.path + "/import.jsonl",
       ]
     let errors = Pipe()
