@@ -174,30 +174,6 @@ struct FetchedResultsTests {
     #expect(error?.code == .cancelled)
     #expect(try await container.count(for: request) == 3004)
   }
-
-  @Test("Cancelling ends a statement that has no rows to give yet")
-  func interruption() async throws {
-    let author = try context.insert(Author.self)
-    author.name = "Eco"
-    try context.save()
-    try context.execute(
-      BatchInsertRequest(entityName: "Book", objects: (0..<4000).map { ["title": "é\($0)"] }))
-    var update = BatchUpdateRequest(entityName: "Book")
-    update.propertiesToUpdate = ["author": author.objectID]
-    try context.execute(update)
-    // Each book is compared with all: sixteen million texts to fold, unless it is stopped.
-    let slow = FetchRequest<Book>(
-      entityName: "Book",
-      predicate: try FetchPredicate(
-        format: "SUBQUERY(author.books, $b, $b.title CONTAINS[cd] title).@count < 0"))
-    let container = library.container
-    let task = Task { try await container.count(for: slow) }
-    try await Task.sleep(for: .milliseconds(50))
-    task.cancel()
-    let error = await #expect(throws: FetchError.self) { try await task.value }
-    #expect(error?.code == .cancelled)
-  }
-
 }
 
 /// What a progress handler was told.

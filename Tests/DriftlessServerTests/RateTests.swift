@@ -54,14 +54,12 @@ struct RateTests {
   @Test("A long poll whose client hangs up frees its place at once")
   func hangUp() async throws {
     try await withServer { server in
-      let token = try server.token().text
-      let generation = try await server.zone().generation.uuidString
-      let path = "/v1/zones/shop/changes?generation=\(generation)&after=0&wait_seconds=50"
+      let poll = try await server.longPoll()
       let port = server.port
       let news = server.server.news
       try await blocking {
         let connection = try RawConnection(port: port)
-        connection.send(LiveServer.head("GET", path, token: token))
+        connection.send(poll)
         try wait("the poll waits") { news.waiting == 1 }
       }
       // The connection is closed now. The poll itself would wait 50 s.
@@ -72,20 +70,28 @@ struct RateTests {
   @Test("A long poll whose client hangs up at any moment holds no place")
   func hangUpAtOnce() async throws {
     try await withServer { server in
-      let token = try server.token().text
-      let generation = try await server.zone().generation.uuidString
-      let path = "/v1/zones/shop/changes?generation=\(generation)&after=0&wait_seconds=50"
+      let poll = try await server.longPoll()
       let port = server.port
       let news = server.server.news
       try await blocking {
         for delay in 0..<100 {
           let connection = try RawConnection(port: port)
-          connection.send(LiveServer.head("GET", path, token: token))
+          connection.send(poll)
           usleep(UInt32(delay * 50))
         }
       }
       try await blocking { try wait("the places are free") { news.waiting == 0 } }
     }
+  }
+}
+
+extension LiveServer {
+  /// A request that waits 50 s for news.
+  fileprivate func longPoll() async throws -> Data {
+    let generation = try await zone().generation.uuidString
+    return Self.head(
+      "GET", "/v1/zones/shop/changes?generation=\(generation)&after=0&wait_seconds=50",
+      token: try token().text)
   }
 }
 

@@ -7,23 +7,11 @@ import Testing
 
 /// Files that Core Data wrote on a Mac.
 struct CoreDataFileTests {
-  /// A copy of a shared file, or nil (with a line that says so) where the shared folder is absent.
-  private func shared(_ path: String) -> URL? {
-    var root = URL(fileURLWithPath: #filePath)
-    for _ in 0..<4 { root.deleteLastPathComponent() }
-    let url = root.appendingPathComponent("shared/data/\(path)")
-    guard FileManager.default.fileExists(atPath: url.path) else {
-      print("skipped: \(url.lastPathComponent) of the shared data is absent")
-      return nil
-    }
-    return url
-  }
-
   @Test(
     "A file of Core Data's is read, written and given a history, and its rows stay as they were")
   func cars() throws {
-    guard let original = shared("core-data-stores/SampleModel/SampleModel_V2.sqlite"),
-      let source = shared(
+    guard let original = SharedFiles.url("core-data-stores/SampleModel/SampleModel_V2.sqlite"),
+      let source = SharedFiles.url(
         "xcdatamodel/CoreDataPlus/SampleModel.xcdatamodeld/SampleModel2.xcdatamodel")
     else { return }
     let directory = try TemporaryDirectory()
@@ -70,7 +58,7 @@ struct CoreDataFileTests {
   @Test(
     "A model that does not fit the tables of such a file is refused by name, and the file stays")
   func misfit() throws {
-    guard let original = shared("core-data-stores/SampleModel/SampleModel_V2.sqlite") else {
+    guard let original = SharedFiles.url("core-data-stores/SampleModel/SampleModel_V2.sqlite") else {
       return
     }
     let directory = try TemporaryDirectory()

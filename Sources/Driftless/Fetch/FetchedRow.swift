@@ -24,25 +24,7 @@ public struct FetchedRow: Sendable, Hashable {
   /// Plain Swift values by name, ``ManagedObjectID`` for objects.
   public var dictionary: [String: any Sendable] {
     values.reduce(into: [:]) { result, entry in
-      result[entry.key] = objectIDs[entry.key] ?? entry.value.sendable
-    }
-  }
-}
-
-extension PropertyValue {
-  fileprivate var sendable: (any Sendable)? {
-    switch self {
-    case .null: nil
-    case .bool(let value): value
-    case .integer(let value): value
-    case .double(let value): value
-    case .decimal(let value): value
-    case .string(let value): value
-    case .date(let value): value
-    case .data(let value): value
-    case .uuid(let value): value
-    case .uri(let value): value
-    case .reference(let value): value
+      result[entry.key] = objectIDs[entry.key] ?? entry.value.plain
     }
   }
 }

@@ -139,7 +139,7 @@ extension RelatedObjects: ManagedObjectSequence {
 
 extension PropertyValue {
   /// The value as its Swift type; nil for none.
-  public var plain: Any? {
+  public var plain: (any Sendable)? {
     switch self {
     case .null: nil
     case .bool(let value): value

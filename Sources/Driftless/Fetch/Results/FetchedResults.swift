@@ -87,7 +87,10 @@ public final class FetchedResults<Object: ManagedObject> {
       (fetchedObjects, snapshot) = (objects, latest)
       updateError = nil
       if update.isEmpty { return }
-      for continuation in continuations.values { continuation.yield(update) }
+      for (id, continuation) in continuations {
+        // Whoever listened has gone.
+        if case .terminated = continuation.yield(update) { continuations[id] = nil }
+      }
     } catch {
       updateError = error
     }
