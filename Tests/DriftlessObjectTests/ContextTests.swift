@@ -189,7 +189,7 @@ struct ContextTests {
     try context.save()
     #expect(seen.count == 2)
     #expect(seen.first?.insertedObjectIDs == [book.objectID])
-    #expect(seen.last?.updatedObjectIDs == [book.objectID] && seen.last?.insertedKeys == [])
+    #expect(seen.last?.updatedObjectIDs == [book.objectID] && seen.last?.insertedObjectIDs == [])
   }
 
   @Test("The container works off the caller's thread and gives values back")

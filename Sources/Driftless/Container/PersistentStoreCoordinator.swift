@@ -1,12 +1,23 @@
 public import Foundation
 import Synchronization
 
-/// Brings a store and the contexts that work on it together. It may be used from any thread.
+/// Brings stores and the contexts that work on them together. It may be used from any thread.
 ///
-/// A coordinator has one store.
+/// A coordinator may have several stores: files of different configurations of its model, and stores in memory beside
+/// them. An entity may be in more than one of them: fetches ask all, and a new object goes to the first that has its
+/// entity, unless ``ManagedObjectContext/assign(_:to:)`` says otherwise.
+///
+/// ```swift
+/// let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+/// try coordinator.addPersistentStore(at: libraryURL, configuration: "Library")
+/// try coordinator.addPersistentStore(at: nil, configuration: "Session")
+/// let context = ManagedObjectContext(coordinator)
+/// ```
 public final class PersistentStoreCoordinator: Sendable {
   private struct State {
-    var plan: ObjectPlan?
+    /// Of the stores that are attached, in the order of their coming.
+    var plans: [ObjectPlan] = []
+    var numbering = ObjectPlan.Numbering()
     var inboxes: [WeakInbox] = []
   }
 
@@ -16,6 +27,8 @@ public final class PersistentStoreCoordinator: Sendable {
 
   public let managedObjectModel: ManagedObjectModel
   private let state = Mutex(State())
+  /// Counts how often stores came or went.
+  private let changeCount = Atomic(0)
 
   /// - Parameter managedObjectModel: it is frozen when a store is added.
   public init(managedObjectModel: ManagedObjectModel) {
@@ -25,61 +38,82 @@ public final class PersistentStoreCoordinator: Sendable {
   /// A coordinator on a store that is open, with the store's model.
   public init(store: PersistentStore) {
     managedObjectModel = store.schema.model
-    state.withLock { $0.plan = ObjectPlan(store: store) }
+    attach(store)
   }
 
-  public var persistentStores: [PersistentStore] {
-    state.withLock { $0.plan.map { [$0.store] } ?? [] }
-  }
+  public var persistentStores: [PersistentStore] { plans.map(\.store) }
 
   /// Opens a store, in memory when there is no URL, and attaches it.
-  /// - Throws: `StoreError` when it cannot be opened, `ModelError` for a wrong model, or
-  ///   ``ObjectError`` when there is a store already.
+  ///
+  /// - Parameter configuration: The configuration of the model whose entities the store has; nil for all entities.
+  /// - Throws: `StoreError` when it cannot be opened, `ModelError` for a wrong model, or ``ObjectError`` when the same
+  ///   store is attached already. Nothing is left open then.
   @discardableResult
   public func addPersistentStore(
     at url: URL?, options: StoreOptions = StoreOptions()
   ) throws -> PersistentStore {
-    guard persistentStores.isEmpty else { throw refusal }
     try managedObjectModel.freeze()
     let store = try PersistentStore.open(url: url, model: managedObjectModel, options: options)
-    let plan = ObjectPlan(store: store)
-    let isFirst = state.withLock { state in
-      if state.plan == nil { state.plan = plan }
-      return state.plan === plan
+    guard attach(store) else {
+      store.close()
+      throw ObjectError(
+        .storeRefused, "The coordinator has the store \(store.identifier) already",
+        suggestion: "Add a store once; a copy of a file needs an identity of its own: rekey it.")
     }
-    guard isFirst else { throw refusal }
     return store
   }
 
-  /// Detaches the store. Contexts that used it keep it until they go.
+  /// False when a store of the same identifier is there.
+  @discardableResult
+  private func attach(_ store: PersistentStore) -> Bool {
+    let isNew = state.withLock { state in
+      guard !state.plans.contains(where: { $0.store.identifier == store.identifier }) else {
+        return false
+      }
+      state.plans.append(ObjectPlan(store: store, &state.numbering))
+      return true
+    }
+    if isNew { changeCount.add(1, ordering: .releasing) }
+    return isNew
+  }
+
+  /// Detaches the store. Objects that contexts have of it, with their unsaved changes, are forgotten when the context
+  /// ends its event: at the next fetch, save or ``ManagedObjectContext/processPendingChanges()``.
+  ///
+  /// The file is closed when the last context let go of it; `close()` does it at once.
   public func remove(_ store: PersistentStore) {
-    state.withLock { if $0.plan?.store === store { $0.plan = nil } }
+    state.withLock { $0.plans.removeAll { $0.store === store } }
+    changeCount.add(1, ordering: .releasing)
+  }
+
+  /// The attached store of this identifier.
+  public func persistentStore(withIdentifier identifier: String) -> PersistentStore? {
+    plan(identifier: identifier)?.store
+  }
+
+  /// The attached store in this file.
+  public func persistentStore(for url: URL) -> PersistentStore? {
+    persistentStores.first { $0.url?.standardizedFileURL == url.standardizedFileURL }
   }
 
   /// The ID that a URI names; nil when its store is not attached or has no such entity.
   public func managedObjectID(forURIRepresentation uri: URL) -> ManagedObjectID? {
-    guard let plan = try? plan(), uri.scheme == "x-coredata",
-      uri.host?.uppercased() == plan.store.identifier.uppercased(),
+    guard uri.scheme == "x-coredata", let host = uri.host,
+      let plan = plan(identifier: host),
       uri.pathComponents.count == 3, uri.lastPathComponent.first == "p",
       let key = Int64(uri.lastPathComponent.dropFirst()), key > 0,
-      let shape = try? plan.shape(named: uri.pathComponents[1])
+      let shape = plan.shape(named: uri.pathComponents[1])
     else { return nil }
     return plan.objectID(ObjectKey(entity: shape.number, key: key))
   }
 
-  func plan() throws(ObjectError) -> ObjectPlan {
-    guard let plan = state.withLock({ $0.plan }) else {
-      throw ObjectError(
-        .noStore, "The coordinator has no store",
-        suggestion: "Call addPersistentStore or loadPersistentStores first.")
-    }
-    return plan
-  }
+  var plans: [ObjectPlan] { state.withLock { $0.plans } }
 
-  private var refusal: ObjectError {
-    ObjectError(
-      .storeRefused, "The coordinator has a store already",
-      suggestion: "Use another coordinator for another store.")
+  /// Changes when a store comes or goes.
+  var storesVersion: Int { changeCount.load(ordering: .acquiring) }
+
+  private func plan(identifier: String) -> ObjectPlan? {
+    plans.first { $0.store.identifier.caseInsensitiveCompare(identifier) == .orderedSame }
   }
 
   // MARK: News between contexts
@@ -95,39 +129,5 @@ public final class PersistentStoreCoordinator: Sendable {
   func publish(_ changes: ContextChanges) {
     let inboxes = state.withLock { $0.inboxes.compactMap(\.inbox) }
     for inbox in inboxes where inbox.owner != changes.source { inbox.put(changes) }
-  }
-}
-
-/// Where other contexts' saves wait until the context gets to them, on its own thread.
-final class ContextInbox: Sendable {
-  private struct Content {
-    var isOpen = false
-    var changes: [ContextChanges] = []
-  }
-
-  let owner: Int64
-  private let content = Mutex(Content())
-
-  init(owner: Int64) { self.owner = owner }
-
-  var isOpen: Bool {
-    get { content.withLock { $0.isOpen } }
-    set {
-      content.withLock {
-        $0.isOpen = newValue
-        if !newValue { $0.changes = [] }
-      }
-    }
-  }
-
-  func put(_ changes: ContextChanges) {
-    content.withLock { if $0.isOpen { $0.changes.append(changes) } }
-  }
-
-  func takeAll() -> [ContextChanges] {
-    content.withLock { content in
-      defer { content.changes = [] }
-      return content.changes
-    }
   }
 }

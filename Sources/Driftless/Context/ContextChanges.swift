@@ -2,18 +2,29 @@ public import Foundation
 
 /// Which objects one save changed. It can go to other threads and contexts.
 public struct ContextChanges: Sendable {
-  package let plan: ObjectPlan
+  /// What changed in one store.
+  struct Part: Sendable {
+    let plan: ObjectPlan
+    var inserted: [ObjectKey] = []
+    var updated: [ObjectKey] = []
+    var deleted: [ObjectKey] = []
+  }
+
   /// Which context saved; 0 for another process or an import.
   let source: Int64
-  public let insertedKeys: [ObjectKey]
-  public let updatedKeys: [ObjectKey]
-  public let deletedKeys: [ObjectKey]
+  let parts: [Part]
 
-  public var insertedObjectIDs: [ManagedObjectID] { insertedKeys.compactMap(plan.objectID) }
-  public var updatedObjectIDs: [ManagedObjectID] { updatedKeys.compactMap(plan.objectID) }
-  public var deletedObjectIDs: [ManagedObjectID] { deletedKeys.compactMap(plan.objectID) }
+  public var insertedObjectIDs: [ManagedObjectID] { objectIDs(\.inserted) }
+  public var updatedObjectIDs: [ManagedObjectID] { objectIDs(\.updated) }
+  public var deletedObjectIDs: [ManagedObjectID] { objectIDs(\.deleted) }
 
-  public var isEmpty: Bool { insertedKeys.isEmpty && updatedKeys.isEmpty && deletedKeys.isEmpty }
+  public var isEmpty: Bool {
+    parts.allSatisfy { $0.inserted.isEmpty && $0.updated.isEmpty && $0.deleted.isEmpty }
+  }
+
+  private func objectIDs(_ keys: (Part) -> [ObjectKey]) -> [ManagedObjectID] {
+    parts.flatMap { keys($0).compactMap($0.plan.objectID) }
+  }
 }
 
 extension Notification.Name {

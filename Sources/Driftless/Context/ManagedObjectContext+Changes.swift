@@ -21,7 +21,7 @@ extension ManagedObjectContext {
   public func insert(
     entityNamed name: String, identity: UUID? = nil
   ) throws(ObjectError) -> ManagedObject {
-    try insert(try plan().shape(named: name), identity)
+    try insert(try shape(named: name), identity)
   }
 
   private func insert(
@@ -48,13 +48,18 @@ extension ManagedObjectContext {
 
   /// Takes in an object that was just born here.
   func take(_ object: ManagedObject, _ identity: UUID? = nil) {
+    takeIn(object, identity: identity)
+    object.awakeFromInsert()
+  }
+
+  /// Takes in an object that awoke elsewhere.
+  func takeIn(_ object: ManagedObject, identity: UUID?) {
     temporaries.append(.passUnretained(object))
     if let identity { give(identity, to: object) }
     list(object)
     noteInEvent(object)
     object.state.insert(.insertedInEvent)
     undoManager?.registerUndo(withTarget: object) { $0.context?.takeBack($0) }
-    object.awakeFromInsert()
   }
 
   /// Deletes the object with the next save, and follows the delete rules of its relationships at
@@ -110,7 +115,7 @@ extension ManagedObjectContext {
 
   /// A new object is no more, as if it had never been.
   func vanish(_ object: ManagedObject) {
-    forgetTemporary(object.key)
+    forget(object)
     let wasListed = object.state.contains(.listed)
     object.detach()
     if wasListed { object.state.insert(.listed) }
@@ -123,7 +128,7 @@ extension ManagedObjectContext {
     for object in objects {
       object.state.remove(.listed)
       if object.isInserted {
-        forgetTemporary(object.key)
+        forget(object)
         object.detach()
       } else if object.hasChanges {
         object.revert()
@@ -135,7 +140,7 @@ extension ManagedObjectContext {
     for object in objects where object.context === self {
       awaken(object, .rollback)
     }
-    post(.managedObjectContextObjectsDidChange, updated: objects.filter { $0.key > 0 })
+    post(updated: objects.filter { $0.context === self })
   }
 
   /// Forgets all objects and changes. Objects that someone holds belong to no context any more.
@@ -148,6 +153,7 @@ extension ManagedObjectContext {
     prefetched = []
     temporaryBase += Int64(temporaries.count)
     temporaries = []
+    adopted = [:]
     identities = [:]
     keysByIdentity = [:]
     forgetDeferredError()
@@ -159,15 +165,14 @@ extension ManagedObjectContext {
   /// Takes what the store has now: under the object's unsaved changes, or in place of them.
   /// - Throws: what kept the row from being read.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
-    guard object.context === self, object.key > 0 else { return }
+    guard object.context === self, !object.isInserted else { return }
     guard mergeChanges, object.hasChanges else {
       object.turnIntoFault()
       return
     }
     for state in object.collections { state?.forgetStored() }
     if object.isFault { return }
-    guard let row = try plan().store.read({ try $0.row(object.objectKey) }) else { return }
-    object.takeBeneathChanges(row.values, version: row.version)
+    _ = try takeValuesBeneath(object)
   }
 
   /// Takes what the store has now for all objects, keeping unsaved changes.
@@ -175,14 +180,18 @@ extension ManagedObjectContext {
     for object in registeredObjects { try refresh(object, mergeChanges: true) }
   }
 
-  func post(
-    _ name: Notification.Name, inserted: [ObjectKey] = [],
-    updated: some Sequence<ManagedObject> = [], deleted: [ObjectKey] = []
-  ) {
-    guard let plan = try? plan() else { return }
-    let changes = ContextChanges(
-      plan: plan, source: number, insertedKeys: inserted, updatedKeys: updated.map(\.objectKey),
-      deletedKeys: deleted)
-    NotificationCenter.default.post(name: name, object: self, userInfo: ["changes": changes])
+  private func post(updated objects: [ManagedObject]) {
+    let parts = attachedPlans.map { plan in
+      ContextChanges.Part(
+        plan: plan,
+        updated: objects.lazy.filter { $0.shape.planIndex == plan.index }.map(\.objectKey))
+    }
+    post(ContextChanges(source: number, parts: parts))
+  }
+
+  /// Tells observers of changes that are no event of this context.
+  func post(_ changes: ContextChanges) {
+    NotificationCenter.default.post(
+      name: .managedObjectContextObjectsDidChange, object: self, userInfo: ["changes": changes])
   }
 }

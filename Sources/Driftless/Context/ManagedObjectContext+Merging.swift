@@ -5,52 +5,72 @@ extension ManagedObjectContext {
   /// Takes over another context's save: changed objects are read again under unsaved changes,
   /// deleted ones go.
   public func mergeChanges(fromContextDidSave changes: ContextChanges) {
-    guard changes.source != number, let plan = try? plan(), plan === changes.plan else { return }
-    merge(
-      inserted: changes.insertedKeys, updated: changes.updatedKeys, deleted: changes.deletedKeys)
+    updatePlans()
+    guard changes.source != number else { return }
+    merge(changes.parts)
   }
 
   /// Takes over what transactions of the history say, of this and other processes.
   public func mergeChanges(fromHistory transactions: [PersistentHistoryTransaction]) throws {
-    let plan = try plan()
-    var inserted: [ObjectKey] = []
-    var updated: [ObjectKey] = []
-    var deleted: [ObjectKey] = []
-    for transaction in transactions where transaction.storeID == plan.store.identifier {
+    var parts = try plans().map { ContextChanges.Part(plan: $0) }
+    for transaction in transactions {
+      guard
+        let part = parts.firstIndex(where: { $0.plan.store.identifier == transaction.storeID })
+      else { continue }
       for change in transaction.changes ?? [] {
         switch change.changeType {
-        case .insert: inserted.append(change.changedObjectKey)
-        case .update: updated.append(change.changedObjectKey)
-        case .delete: deleted.append(change.changedObjectKey)
+        case .insert: parts[part].inserted.append(change.changedObjectKey)
+        case .update: parts[part].updated.append(change.changedObjectKey)
+        case .delete: parts[part].deleted.append(change.changedObjectKey)
         }
       }
     }
-    merge(inserted: inserted, updated: updated, deleted: deleted)
+    merge(parts)
   }
 
-  func merge(inserted: [ObjectKey], updated: [ObjectKey], deleted: [ObjectKey]) {
-    merge(updated: updated, deleted: deleted)
-    post(
-      .managedObjectContextObjectsDidChange, inserted: inserted,
-      updated: updated.compactMap(registered), deleted: deleted)
+  /// Takes over changes of objects that are known by their IDs; those of other stores are passed over.
+  func merge(
+    inserted: [ManagedObjectID], updated: [ManagedObjectID], deleted: [ManagedObjectID]
+  ) {
+    updatePlans()
+    merge(
+      attachedPlans.map { plan in
+        func keys(_ ids: [ManagedObjectID]) -> [ObjectKey] {
+          ids.filter { $0.storeIdentifier == plan.store.identifier && !$0.isTemporaryID }.map(\.key)
+        }
+        return ContextChanges.Part(
+          plan: plan, inserted: keys(inserted), updated: keys(updated), deleted: keys(deleted))
+      })
   }
 
-  private func merge(updated: [ObjectKey], deleted: [ObjectKey]) {
-    for key in updated {
-      guard let object = registered(key) else { continue }
+  private func merge(_ parts: [ContextChanges.Part]) {
+    // Parts of stores that this coordinator does not have are no business of this context.
+    var parts = parts.filter { plan(at: $0.plan.index) === $0.plan }
+    guard !parts.isEmpty else { return }
+    for part in parts { merge(part) }
+    // A new or deleted object may belong to any to-many relationship that was read.
+    for registry in registries {
+      registry.forEach { object in for state in object.collections { state?.forgetStored() } }
+    }
+    for index in parts.indices {
+      let plan = parts[index].plan.index
+      parts[index].updated.removeAll { registered($0, in: plan) == nil }
+    }
+    post(ContextChanges(source: number, parts: parts))
+  }
+
+  private func merge(_ part: ContextChanges.Part) {
+    for key in part.updated {
+      guard let object = registered(key, in: part.plan.index) else { continue }
       deferError { try refresh(object, mergeChanges: true) }
     }
-    for key in deleted {
-      guard let object = registered(key) else { continue }
+    for key in part.deleted {
+      guard let object = registered(key, in: part.plan.index) else { continue }
       // Unsaved changes meet the delete at the save, where the merge policy decides.
       if object.isUpdated { continue }
       registries[object.shape.hierarchy].remove(object)
       object.detach()
       object.state.insert(.deleted)
-    }
-    // A new or deleted object may belong to any to-many relationship that was read.
-    for registry in registries {
-      registry.forEach { object in for state in object.collections { state?.forgetStored() } }
     }
   }
 }

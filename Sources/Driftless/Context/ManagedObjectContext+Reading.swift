@@ -2,14 +2,14 @@
 extension ManagedObjectContext {
   /// The objects of the rows. New ones and faults take the row's values; values that are in place
   /// stay.
-  func readObjects(_ query: CompiledQuery, _ shape: ObjectShape) throws -> [ManagedObject] {
-    let plan = try plan()
+  func readObjects(_ query: StoreQuery) throws -> [ManagedObject] {
+    let plan = query.plan
     var objects: [ManagedObject] = []
-    var current = shape
-    var type = shape.objectClass
-    let registry = registries[shape.hierarchy]
+    var current = query.shape
+    var type = current.objectClass
+    let registry = registries[current.hierarchy]
     func read(_ transaction: ReadTransaction) throws {
-      try transaction.forEachRow(of: query) { row in
+      try transaction.forEachRow(of: query.query) { row in
         let key = row.key
         if key.entity != current.number {
           guard let next = plan.shape(numbered: key.entity) else { return }

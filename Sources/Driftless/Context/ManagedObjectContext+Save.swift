@@ -5,7 +5,10 @@ extension ManagedObjectContext {
   /// How often `willSave` methods may change objects anew before the save gives up.
   private static let willSaveRounds = 1000
 
-  /// Saves all changes in one transaction with its entry in the history.
+  /// Saves all changes in one transaction with its entry in the history; those of a child context go to its parent.
+  ///
+  /// Changes of several stores are written in a transaction each, and none is committed before all are written: only a
+  /// store that cannot commit then, for want of space say, stays behind the others.
   ///
   /// When it throws, nothing is saved and the context keeps its changes.
   /// - Throws: ``ValidationFailure`` with all that is wrong, ``SaveConflictError`` when another
@@ -15,24 +18,48 @@ extension ManagedObjectContext {
     processPendingChanges()
     try throwDeferredError()
     guard hasChanges else { return }
-    let plan = try plan()
+    let plans = try plans()
     NotificationCenter.default.post(name: .managedObjectContextWillSave, object: self)
     try runWillSave()
     endEvent()
     try validate()
     try throwDeferredError()
 
-    let info = TransactionInfo(
-      author: transactionAuthor, contextName: name, kind: .local, hybridTime: nil)
-    let (writer, _) = try plan.store.write(info) { transaction in
-      var writer = SaveWriter(context: self, plan: plan)
-      try writer.write(to: transaction)
-      return writer
-    }
-    let changes = finishSave(writer)
-    persistentStoreCoordinator.publish(changes)
+    let changes = try parent.map(save(to:)) ?? saveToStores(plans)
     NotificationCenter.default.post(
       name: .managedObjectContextDidSave, object: self, userInfo: ["changes": changes])
+  }
+
+  private func saveToStores(_ plans: [ObjectPlan]) throws -> ContextChanges {
+    let info = TransactionInfo(
+      author: transactionAuthor, contextName: name, kind: .local, hybridTime: nil)
+    var writers: [SaveWriter] = []
+    try write(to: plansWithChanges(plans)[...], info) { plan, transaction in
+      var writer = SaveWriter(context: self, plan: plan)
+      try writer.write(to: transaction)
+      writers.append(writer)
+    }
+    let changes = finishSave(writers)
+    persistentStoreCoordinator.publish(changes)
+    return changes
+  }
+
+  private func plansWithChanges(_ plans: [ObjectPlan]) -> [ObjectPlan] {
+    guard plans.count > 1 else { return plans }
+    let changed = Set(changedObjects.lazy.filter(\.hasChanges).map(\.shape.planIndex))
+    return plans.filter { changed.contains($0.index) }
+  }
+
+  /// Writes to several stores; all of it is written before the first store commits.
+  func write(
+    to plans: ArraySlice<ObjectPlan>, _ info: TransactionInfo,
+    _ body: (ObjectPlan, WriteTransaction) throws -> Void
+  ) throws {
+    guard let plan = plans.first else { return }
+    _ = try plan.store.write(info) { transaction in
+      try body(plan, transaction)
+      try write(to: plans.dropFirst(), info, body)
+    }
   }
 
   private func runWillSave() throws {
@@ -77,29 +104,34 @@ extension ManagedObjectContext {
     if !items.isEmpty { throw ValidationFailure(items: items) }
   }
 
-  /// Makes the objects what the store now has, and lets go of them.
-  private func finishSave(_ writer: SaveWriter) -> ContextChanges {
-    for object in writer.inserted {
-      // An object that took its key along is no longer found by the temporary one.
-      let key = writer.newKey(of: object.key)
-      if givenTemporaryKeys.contains(object.key) { permanentKeys[object.key] = key }
-      if undoManager != nil { renamedKeys[object.objectKey] = key }
-      object.commit(key: key.key, version: 1, writer)
-      registries[object.shape.hierarchy].insert(object)
+  /// Makes the objects what the stores now have, and lets go of them.
+  private func finishSave(_ writers: [SaveWriter]) -> ContextChanges {
+    var parts: [ContextChanges.Part] = []
+    var renamed: [Int64: PlacedKey] = [:]
+    let tellsChildren = hasChildren
+    for writer in writers {
+      finish(writer)
+      parts.append(
+        ContextChanges.Part(
+          plan: writer.plan, inserted: writer.inserted.map(\.objectKey),
+          updated: writer.updated.map(\.object.objectKey)
+            + writer.resolutions.map(\.object.objectKey),
+          deleted: writer.deleted.map(\.objectKey)))
+      if tellsChildren { writer.collectNewKeys(&renamed) }
     }
-    for (object, version) in writer.updated {
-      object.commit(key: object.key, version: version, writer)
+    forgetSavedChanges()
+    if tellsChildren { tellChildren(renamed) }
+    for writer in writers {
+      for object in writer.inserted { object.didSave() }
+      for (object, _) in writer.updated { object.didSave() }
+      for resolution in writer.resolutions { resolution.object.didSave() }
+      for object in writer.deleted { object.didSave() }
     }
-    for resolution in writer.resolutions { apply(resolution) }
-    for object in writer.deleted {
-      registries[object.shape.hierarchy].remove(object)
-      object.detach()
-    }
-    let changes = ContextChanges(
-      plan: writer.plan, source: number, insertedKeys: writer.inserted.map(\.objectKey),
-      updatedKeys: writer.updated.map(\.object.objectKey)
-        + writer.resolutions.map(\.object.objectKey),
-      deletedKeys: writer.deleted.map(\.objectKey))
+    return ContextChanges(source: number, parts: parts)
+  }
+
+  /// Nothing is unsaved any more.
+  func forgetSavedChanges() {
     let saved = changedObjects
     changedObjects = []
     temporaryBase += Int64(temporaries.count)
@@ -108,11 +140,29 @@ extension ManagedObjectContext {
     identities = [:]
     keysByIdentity = [:]
     for object in saved { object.state.subtract([.listed, .touched]) }
-    for object in writer.inserted { object.didSave() }
-    for (object, _) in writer.updated { object.didSave() }
-    for resolution in writer.resolutions { resolution.object.didSave() }
-    for object in writer.deleted { object.didSave() }
-    return changes
+  }
+
+  private func finish(_ writer: SaveWriter) {
+    for object in writer.inserted {
+      // An object that took its key along is no longer found by the temporary one.
+      let key = writer.newKey(of: object.key)
+      if givenTemporaryKeys.contains(object.key) {
+        permanentKeys[object.key] = PlacedKey(plan: writer.plan.index, key: key)
+      }
+      if undoManager != nil {
+        renamedKeys[PlacedKey(plan: writer.plan.index, key: object.objectKey)] = key
+      }
+      object.commit(key: key.key, version: 1, writer.newKey)
+      registries[object.shape.hierarchy].insert(object)
+    }
+    for (object, version) in writer.updated {
+      object.commit(key: object.key, version: version, writer.newKey)
+    }
+    for resolution in writer.resolutions { apply(resolution) }
+    for object in writer.deleted {
+      registries[object.shape.hierarchy].remove(object)
+      object.detach()
+    }
   }
 
   private func apply(_ resolution: SaveWriter.Resolution) {
@@ -133,15 +183,15 @@ extension ManagedObjectContext {
 
 extension ManagedObject {
   /// Present values are the stored ones from now on.
-  fileprivate final func commit(key: Int64, version: Int64, _ writer: SaveWriter) {
+  final func commit(key: Int64, version: Int64, _ newKey: (ObjectKey) -> ObjectKey) {
     self.key = key
     self.version = version
     dropCommitted()
     for slot in shape.toOneSlots {
       guard case .reference(let reference) = values[slot], reference.key < 0 else { continue }
-      values[slot] = writer.renamed(values[slot])
+      setReference(newKey(reference), at: slot)
     }
-    for state in collections { state?.commit(writer.newKey) }
+    for state in collections { state?.commit(newKey) }
     settle()
   }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A scratch pad on a store: objects are made, read, changed and deleted here, and saved together.
+/// A scratch pad on the stores of a coordinator, or on another context: objects are made, read, changed and deleted here, and saved together.
 ///
 /// ```swift
 /// let context = container.newContext()
@@ -15,6 +15,9 @@ import Synchronization
 /// the others live as long as the caller holds them, and the caller holds the context.
 public final class ManagedObjectContext {
   public let persistentStoreCoordinator: PersistentStoreCoordinator
+  /// The context that this one reads from and saves to; nil for one on the coordinator's stores.
+  public let parent: ManagedObjectContext?
+  var children: [WeakContext] = []
   /// Recorded with each save, beside the author.
   public var name: String?
   /// Who makes the changes; recorded with each save.
@@ -35,25 +38,30 @@ public final class ManagedObjectContext {
   /// Tells this context from others of the process.
   let number: Int64
   let inbox: ContextInbox
-  @exclusivity(unchecked) private var currentPlan: ObjectPlan?
-  @exclusivity(unchecked) private var shapesByType: [ObjectIdentifier: ObjectShape] = [:]
-  /// Saved objects, weakly, one registry a hierarchy of entities.
+  /// The coordinator's stores, in their order, and by their index.
+  @exclusivity(unchecked) var attachedPlans: [ObjectPlan] = []
+  @exclusivity(unchecked) var planByIndex: [ObjectPlan?] = []
+  var plansVersion = -1
+  @exclusivity(unchecked) var shapesByType: [ObjectIdentifier: ObjectShape] = [:]
+  /// Saved objects, weakly, one registry a hierarchy of entities and store.
   @exclusivity(unchecked) var registries: [ObjectRegistry] = []
-  /// Memory of values by `Z_ENT`.
+  /// Memory of values by shape.
   @exclusivity(unchecked) private var pools: [ValuePool?] = []
   /// New objects by the place in their temporary key.
   @exclusivity(unchecked) var temporaries: ContiguousArray<Unmanaged<ManagedObject>?> = []
+  /// Objects that the parent context has not saved, by the temporary key that it gave them.
+  var adopted: [Int64: Unmanaged<ManagedObject>] = [:]
   /// What to add to a place for the temporary key, which no other context has.
   @exclusivity(unchecked) var temporaryBase: Int64
   /// Permanent keys of objects whose temporary ID was given out.
-  var permanentKeys: [Int64: ObjectKey] = [:]
+  var permanentKeys: [Int64: PlacedKey] = [:]
   var givenTemporaryKeys: Set<Int64> = []
   /// Objects with unsaved changes, in the order of their first; some may have lost theirs since.
   @exclusivity(unchecked) var changedObjects: ContiguousArray<ManagedObject> = []
   /// Objects that changed since the last event ended, in the order of their first change.
   @exclusivity(unchecked) var eventObjects: ContiguousArray<ManagedObject> = []
   /// Keys that objects have now, by those that changes to be undone knew them by.
-  var renamedKeys: [ObjectKey: ObjectKey] = [:]
+  var renamedKeys: [PlacedKey: ObjectKey] = [:]
   /// What an undo or a redo changed, until the event ends.
   var replayed: [ManagedObject: SnapshotEvents] = [:]
   /// What the latest fetch that prefetched read along, which nobody else may hold.
@@ -66,8 +74,28 @@ public final class ManagedObjectContext {
 
   private static let contextCount = Mutex<Int64>(0)
 
-  public init(_ coordinator: PersistentStoreCoordinator) {
+  /// A context on the coordinator's stores.
+  public convenience init(_ coordinator: PersistentStoreCoordinator) {
+    self.init(coordinator, parent: nil)
+  }
+
+  /// A context on another one, in the same isolation: it sees the parent's unsaved changes, and its save makes changes
+  /// of the parent, which only the parent's save brings into the store.
+  ///
+  /// ```swift
+  /// let edit = ManagedObjectContext(parent: context)
+  /// let book = try edit.existingObject(with: id)
+  /// book.setValue("Draft", forKey: "title")
+  /// if isConfirmed { try edit.save() }  // otherwise nothing happened
+  /// ```
+  public convenience init(parent: ManagedObjectContext) {
+    self.init(parent.persistentStoreCoordinator, parent: parent)
+    parent.adopt(self)
+  }
+
+  private init(_ coordinator: PersistentStoreCoordinator, parent: ManagedObjectContext?) {
     persistentStoreCoordinator = coordinator
+    self.parent = parent
     number = Self.contextCount.withLock { count in
       count += 1
       return count
@@ -81,38 +109,20 @@ public final class ManagedObjectContext {
   deinit {
     for registry in registries { registry.forEach { $0.leaveContext() } }
     for object in temporaries { object?.takeUnretainedValue().leaveContext() }
+    for object in adopted.values { object.takeUnretainedValue().leaveContext() }
     for object in changedObjects { object.leaveContext() }
     for object in eventObjects { object.leaveContext() }
   }
 
-  /// The store and the shapes of its objects; fixed at first use.
-  func plan() throws(ObjectError) -> ObjectPlan {
-    if let currentPlan { return currentPlan }
-    let plan = try persistentStoreCoordinator.plan()
-    currentPlan = plan
-    registries = (0..<plan.hierarchyCount).map { _ in ObjectRegistry() }
-    return plan
-  }
-
   /// Where the values of objects of the shape lie.
   func pool(of shape: ObjectShape) -> ValuePool {
-    let number = Int(shape.number)
+    let number = shape.ordinal
     if number < pools.count, let pool = pools[number] { return pool }
     while pools.count <= number { pools.append(nil) }
     let pool = ValuePool(size: shape.slotCount)
     pools[number] = pool
     return pool
   }
-
-  /// The shape of the one entity that a class stands for.
-  func shape(for type: ManagedObject.Type) throws(ObjectError) -> ObjectShape {
-    if let shape = shapesByType[ObjectIdentifier(type)] { return shape }
-    let shape = try plan().shape(for: type)
-    shapesByType[ObjectIdentifier(type)] = shape
-    return shape
-  }
-
-  var storeIdentifier: String { currentPlan?.store.identifier ?? "" }
 
   // MARK: Errors of accessors
 

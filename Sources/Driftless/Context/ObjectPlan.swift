@@ -1,30 +1,46 @@
-/// A store and the shapes of its objects: what all contexts of a coordinator share.
+/// A store of a coordinator and the shapes of its objects: what all contexts of the coordinator share.
 package final class ObjectPlan: Sendable {
+  /// What a coordinator counts on over all its stores, so that a context tells their objects apart by place in an array.
+  struct Numbering {
+    var plans = 0
+    var hierarchies = 0
+    var shapes = 0
+  }
+
   package let store: PersistentStore
   let schema: StoreSchema
-  let hierarchyCount: Int
+  /// The place among the stores that the coordinator ever had.
+  let index: Int
+  /// One more than the greatest number of a hierarchy.
+  let hierarchyEnd: Int
   /// By `Z_ENT`.
   private let shapesByNumber: [ObjectShape?]
   private let shapeByName: [String: ObjectShape]
 
-  init(store: PersistentStore) {
+  init(store: PersistentStore, _ numbering: inout Numbering) {
     self.store = store
     schema = store.schema
+    index = numbering.plans
+    numbering.plans += 1
     var hierarchies: [String: Int] = [:]
     var byName: [String: ObjectShape] = [:]
     var byNumber: [ObjectShape?] = []
     for entity in schema.model.entities {
       let root = entity.rootEntity.name
-      let hierarchy = hierarchies[root] ?? hierarchies.count
-      hierarchies[root] = hierarchy
       let number = schema.entityNumber(of: entity)
-      let shape = ObjectShape(entity: entity, number: number, hierarchy: hierarchy)
+      guard number > 0 else { continue }
+      let hierarchy = hierarchies[root] ?? numbering.hierarchies
+      if hierarchy == numbering.hierarchies { numbering.hierarchies += 1 }
+      hierarchies[root] = hierarchy
+      let shape = ObjectShape(
+        entity: entity, number: number, planIndex: index, hierarchy: hierarchy,
+        ordinal: numbering.shapes)
+      numbering.shapes += 1
       byName[entity.name] = shape
-      guard number >= 0 else { continue }
       while byNumber.count <= Int(number) { byNumber.append(nil) }
       byNumber[Int(number)] = shape
     }
-    hierarchyCount = hierarchies.count
+    hierarchyEnd = numbering.hierarchies
     shapesByNumber = byNumber
     shapeByName = byName
   }
@@ -38,30 +54,8 @@ package final class ObjectPlan: Sendable {
     number >= 0 && Int(number) < shapesByNumber.count ? shapesByNumber[Int(number)] : nil
   }
 
-  func shape(named name: String) throws(ObjectError) -> ObjectShape {
-    if let shape = shapeByName[name] { return shape }
-    throw ObjectError(
-      .unknownEntity, "The store's model has no entity \(name)",
-      suggestion: "Use one of: \(shapeByName.keys.sorted().joined(separator: ", ")).")
-  }
-
-  /// The shape of the one entity that a class stands for; of a hierarchy whose entities share the
-  /// class, the topmost.
-  func shape(for type: ManagedObject.Type) throws(ObjectError) -> ObjectShape {
-    var all = shapeByName.values.filter { ObjectClasses.represents(type, $0.entity) }
-    let exact = all.filter { ObjectClasses.isWholeName(of: type, $0.entity) }
-    if !exact.isEmpty { all = exact }
-    let candidates = all.filter { [all] shape in
-      !all.contains { $0 !== shape && shape.isKind(of: $0.entity) }
-    }
-    guard let shape = candidates.first, candidates.count == 1 else {
-      throw ObjectError(
-        .unknownEntity, "The class \(type) stands for \(candidates.count) entities of the model",
-        suggestion: "Name the class in one entity, or use the entity's name in place of the class.")
-    }
-    shape.adopt(type)
-    return shape
-  }
+  /// nil for an entity that is not in the store.
+  func shape(named name: String) -> ObjectShape? { shapeByName[name] }
 
   func objectID(_ key: ObjectKey) -> ManagedObjectID? {
     shape(numbered: key.entity).map {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Writes a context's changes into a transaction. Objects stay as they are until it has committed.
+/// Writes a context's changes of one store into a transaction. Objects stay as they are until it has committed.
 struct SaveWriter {
   /// What an object becomes after a conflict: nil for deleted.
   struct Resolution {
@@ -32,6 +32,7 @@ struct SaveWriter {
     var doomed: [ManagedObject] = []
     var linked: [ManagedObject] = []
     for object in context.changedObjects where object.context === context && object.hasChanges {
+      guard object.shape.planIndex == plan.index else { continue }
       if object.isDeleted {
         if !object.isInserted { doomed.append(object) }
         continue
@@ -91,11 +92,11 @@ struct SaveWriter {
     Int(-temporaryKey - context.temporaryBase - 1)
   }
 
-  /// The permanent key; a key that is permanent stays.
+  /// The permanent key for a temporary one; 0 when the object is no more.
   func newKey(of key: Int64) -> ObjectKey {
     let place = place(of: key)
-    guard newKeys.indices.contains(place) else { return ObjectKey(entity: 0, key: key) }
-    return newKeys[place] ?? ObjectKey(entity: 0, key: key)
+    guard newKeys.indices.contains(place) else { return ObjectKey(entity: 0, key: 0) }
+    return newKeys[place] ?? ObjectKey(entity: 0, key: 0)
   }
 
   func newKey(_ key: ObjectKey) -> ObjectKey { key.key < 0 ? newKey(of: key.key) : key }
@@ -121,6 +122,14 @@ struct SaveWriter {
 
   func storedValues(_ object: ManagedObject) -> [PropertyValue] {
     (0..<object.shape.slotCount).map { renamed(object.values[$0]) }
+  }
+
+  /// Adds the keys that new objects got, by their temporary ones.
+  func collectNewKeys(_ keys: inout [Int64: PlacedKey]) {
+    for (place, key) in newKeys.enumerated() {
+      guard let key else { continue }
+      keys[-(context.temporaryBase + Int64(place) + 1)] = PlacedKey(plan: plan.index, key: key)
+    }
   }
 
   // MARK: Rows

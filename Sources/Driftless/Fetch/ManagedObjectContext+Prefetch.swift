@@ -7,6 +7,7 @@ extension ManagedObjectContext {
   /// - Throws: ``ObjectError`` for a step that is no relationship.
   func prefetch(_ paths: [String], of objects: [ManagedObject]) throws {
     prefetched = []
+    try parent?.prefetch(paths, of: objects.compactMap { try parent?.readable($0) })
     for path in paths {
       var level = objects
       for name in path.split(separator: ".") {
@@ -36,23 +37,33 @@ extension ManagedObjectContext {
 
   /// Reads which objects a to-many relationship of each of these holds.
   private func readCollections(_ name: String, of objects: [ManagedObject]) throws {
-    var unread: [ObjectIdentifier: (relation: Relation, objects: [ManagedObject])] = [:]
-    for object in objects where object.key > 0 {
+    // The parent has them at hand by now.
+    guard parent == nil else { return }
+    var unread: [Collections: (relation: Relation, objects: [ManagedObject])] = [:]
+    for object in objects where !object.isInserted {
       let relation = try relation(name, of: object)
       guard relation.isToMany, !object.collection(relation.slot, reading: false).isRead else {
         continue
       }
-      unread[ObjectIdentifier(relation.description), default: (relation, [])].objects.append(object)
+      let collections = Collections(
+        plan: object.shape.planIndex, relationship: ObjectIdentifier(relation.description))
+      unread[collections, default: (relation, [])].objects.append(object)
     }
-    let plan = try plan()
     for (relation, owners) in unread.values {
-      let keys = try plan.store.read {
+      guard let first = owners.first else { continue }
+      let keys = try plan(of: first.shape).store.read {
         try $0.toManyKeys(of: owners.map(\.key), relation.description)
       }
       for owner in owners {
         owner.collection(relation.slot, reading: false).read(keys[owner.key] ?? [])
       }
     }
+  }
+
+  /// A relationship in one of the stores.
+  private struct Collections: Hashable {
+    let plan: Int
+    let relationship: ObjectIdentifier
   }
 
   private func relation(_ name: String, of object: ManagedObject) throws(ObjectError) -> Relation {
@@ -64,6 +75,12 @@ extension ManagedObjectContext {
 
   /// Reads the rows of those objects that are faults.
   func readFaults(_ objects: [ManagedObject]) throws {
+    if let parent {
+      let faults = objects.filter(\.isFault)
+      try parent.readFaults(faults.compactMap { parent.object(above: $0) })
+      for object in faults { try read(object) }
+      return
+    }
     var keys: [Int: (shape: ObjectShape, keys: [Int64])] = [:]
     for object in objects where object.isFault && object.key > 0 {
       keys[object.shape.hierarchy, default: (object.shape, [])].keys.append(object.key)
@@ -74,14 +91,15 @@ extension ManagedObjectContext {
   /// Reads rows of a hierarchy by key; the caller holds the objects.
   private func readRows(of keys: [Int64], _ shape: ObjectShape) throws {
     let root = shape.entity.rootEntity
-    let rootShape = try plan().shape(named: root.name)
+    let plan = try plan(of: shape)
+    guard let rootShape = plan.shape(named: root.name) else { return }
     for start in stride(from: 0, to: keys.count, by: Self.rowsPerQuery) {
       let part = keys[start..<min(start + Self.rowsPerQuery, keys.count)]
       let list = FetchExpression.list(
         part.map { .constant(.reference(ObjectKey(entity: rootShape.number, key: $0))) })
-      let query = try QueryCompiler(schema: plan().schema).compile(
+      let query = try QueryCompiler(schema: plan.schema).compile(
         entity: root, predicate: .comparison(FetchComparison(.keyPath([]), .in, list)))
-      _ = try readObjects(query, rootShape)
+      _ = try readObjects(StoreQuery(plan: plan, shape: rootShape, query: query))
     }
   }
 }

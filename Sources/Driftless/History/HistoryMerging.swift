@@ -50,18 +50,26 @@ extension ManagedObjectContext {
       return changes[key] as? [ManagedObjectID] ?? []
     }
     for context in contexts {
-      guard let store = try? context.plan().store.identifier else { continue }
-      func keys(_ key: String) -> [ObjectKey] {
-        objectIDs(key).filter { $0.storeIdentifier == store }.map(\.key)
-      }
       context.merge(
-        inserted: keys(ChangedObjectIDsKey.inserted), updated: keys(ChangedObjectIDsKey.updated),
-        deleted: keys(ChangedObjectIDsKey.deleted))
+        inserted: objectIDs(ChangedObjectIDsKey.inserted),
+        updated: objectIDs(ChangedObjectIDsKey.updated),
+        deleted: objectIDs(ChangedObjectIDsKey.deleted))
     }
   }
 
-  /// Answers a request to the history of the context's store.
-  public func execute(_ request: PersistentHistoryChangeRequest) throws -> PersistentHistoryResult {
-    try plan().store.execute(request)
+  /// Answers a request to the history of a store.
+  /// - Parameter store: One of the coordinator's; it need not be named when there is only one.
+  /// - Throws: ``ObjectError`` when there are several and none is named; what the store throws.
+  public func execute(
+    _ request: PersistentHistoryChangeRequest, in store: PersistentStore? = nil
+  ) throws -> PersistentHistoryResult {
+    let stores = try plans().map(\.store)
+    if let store { return try store.execute(request) }
+    guard let only = stores.first, stores.count == 1 else {
+      throw ObjectError(
+        .storeRefused, "The coordinator has \(stores.count) stores, each with a history of its own",
+        suggestion: "Say which one: execute(request, in: store).")
+    }
+    return try only.execute(request)
   }
 }

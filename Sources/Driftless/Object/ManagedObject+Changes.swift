@@ -41,14 +41,14 @@ extension ManagedObject {
     } else {
       keys = []
     }
-    return keys.compactMap { context?.objectID(for: $0) }
+    return keys.compactMap { context?.objectID(for: $0, in: shape.planIndex) }
   }
 
   /// Whether the objects at the other end of a to-many relationship are still to be read.
   public final func hasFault(forRelationshipNamed name: String) -> Bool {
     guard let slot = shape.layout.index(named: name) else { return false }
     if shape.kinds[slot] != .toMany { return isFault }
-    return key > 0 && collection(ifUsed: slot)?.isRead != true
+    return !isInserted && collection(ifUsed: slot)?.isRead != true
   }
 
   /// The UUID that all replicas know the object by.

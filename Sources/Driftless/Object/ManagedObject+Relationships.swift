@@ -8,7 +8,7 @@ extension ManagedObject {
     of relation: Relation, as type: Destination.Type
   ) -> Destination? {
     guard case .reference(let key) = read(relation.slot), let context else { return nil }
-    guard let object = context.object(for: key, adopting: type) else { return nil }
+    guard let object = context.object(for: key, in: shape.planIndex, adopting: type) else { return nil }
     guard let typed = object as? Destination else {
       context.deferError { throw object.classMismatch(type) }
       return nil
@@ -38,7 +38,7 @@ extension ManagedObject {
   final func destinations(_ slot: Int) -> [ManagedObject] {
     guard let context else { return [] }
     return destinationKeys(slot).compactMap {
-      context.object(for: $0, adopting: ManagedObject.self)
+      context.object(for: $0, in: shape.planIndex, adopting: ManagedObject.self)
     }
   }
 
@@ -151,7 +151,7 @@ extension ManagedObject {
   /// The state of a to-many slot, with what the store holds when asked for.
   final func collection(_ slot: Int, reading: Bool) -> ToManyState {
     if collections.isEmpty { collections = Array(repeating: nil, count: shape.slotCount) }
-    let state = collections[slot] ?? ToManyState(stored: key < 0 ? [] : nil)
+    let state = collections[slot] ?? ToManyState(stored: isInserted ? [] : nil)
     collections[slot] = state
     if reading, !state.isRead, let context, let relation = shape.relations[slot],
       let keys = context.storedKeys(of: self, relation)
@@ -169,6 +169,12 @@ extension ManagedObject {
         .foreignObject,
         "\(entity.name).\(relation.name) cannot refer to an object of another context, or of none",
         suggestion: "Get the object in this context: context.object(with: other.objectID).")
+    }
+    guard object.shape.planIndex == shape.planIndex else {
+      throw ObjectError(
+        .crossStore,
+        "\(entity.name).\(relation.name) cannot refer to an object of another store",
+        suggestion: "Assign new objects to one store, or keep the other's ID in an attribute.")
     }
     guard object.shape.isKind(of: relation.destination) else {
       throw ObjectError(

@@ -16,6 +16,11 @@ extension ManagedObject {
     values[slot] = value
   }
 
+  /// Gives the object that a slot refers to its newest key; none when it is no more.
+  final func setReference(_ key: ObjectKey, at slot: Int) {
+    values[slot] = key.key == 0 ? .null : .reference(key)
+  }
+
   /// Notes a change of an attribute or to-one slot that is about to be written.
   final func willWrite(_ slot: Int) {
     if committed == nil, !state.contains(.inserted), context != nil {
@@ -51,8 +56,8 @@ extension ManagedObject {
   }
 
   /// Takes the values of the row under the unsaved changes.
-  final func takeBeneathChanges(_ row: [PropertyValue], version: Int64) {
-    for slot in 0..<min(row.count, shape.slotCount) {
+  final func takeBeneathChanges(_ row: UnsafePointer<PropertyValue>, version: Int64) {
+    for slot in 0..<shape.slotCount {
       committed?[slot] = row[slot]
       if committed == nil || !changed.contains(slot) { values[slot] = row[slot] }
     }

@@ -18,7 +18,8 @@ import Foundation
 /// they are read at first access. Errors that an accessor meets (the store cannot be read, a value
 /// does not fit) are thrown by the context's next save.
 open class ManagedObject {
-  package let shape: ObjectShape
+  /// Another one only when a new object is assigned to another store.
+  @exclusivity(unchecked) package internal(set) final var shape: ObjectShape
   // Every access to an object passes through the fields below, and none of their accesses runs code of others: the
   // runtime's check for overlapping accesses is a tenth of a save.
 
@@ -113,7 +114,7 @@ open class ManagedObject {
   public final var objectID: ManagedObjectID {
     if let currentID, currentID.key.key == key { return currentID }
     let id = ManagedObjectID(
-      entity: entity, storeIdentifier: context?.storeIdentifier ?? "", key: objectKey)
+      entity: entity, storeIdentifier: context?.storeIdentifier(of: shape) ?? "", key: objectKey)
     currentID = id
     if key < 0 { context?.noteTemporaryIDGiven(key) }
     return id
@@ -202,7 +203,11 @@ extension ManagedObject: Hashable {
 }
 
 extension ManagedObject: ObjectKeyProviding {
-  package final var providedObjectKey: ObjectKey { objectKey }
+  package final var providedObjectKey: ObjectKey {
+    var key = objectKey
+    key.store = context?.plan(at: shape.planIndex)?.store.tag ?? 0
+    return key
+  }
 }
 
 extension ManagedObject: CustomStringConvertible {

@@ -41,5 +41,9 @@ extension ManagedObjectID: CustomStringConvertible {
 }
 
 extension ManagedObjectID: ObjectKeyProviding {
-  package var providedObjectKey: ObjectKey { key }
+  package var providedObjectKey: ObjectKey {
+    var key = key
+    key.store = StoreTags.tag(of: storeIdentifier)
+    return key
+  }
 }

@@ -22,6 +22,8 @@ public struct ObjectError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let noStore = Code(rawValue: "no-store")
     /// The coordinator cannot take this store.
     public static let storeRefused = Code(rawValue: "store-refused")
+    /// A relationship or an assignment across stores.
+    public static let crossStore = Code(rawValue: "cross-store")
     /// An object with this identity exists.
     public static let identityTaken = Code(rawValue: "identity-taken")
     /// `willSave` methods keep changing objects.

@@ -8,8 +8,12 @@ package final class ObjectShape: Sendable {
   package let layout: EntityLayout
   /// `Z_ENT`
   package let number: Int32
-  /// Which of the context's registries keeps the objects: one a root entity.
+  /// Which of the coordinator's stores the objects are in.
+  package let planIndex: Int
+  /// Which of the context's registries keeps the objects: one a root entity and store.
   package let hierarchy: Int
+  /// Tells the shape from all others of the coordinator.
+  let ordinal: Int
   package let slotCount: Int
   /// The values of a new object, by slot.
   let defaults: [PropertyValue]
@@ -25,10 +29,14 @@ package final class ObjectShape: Sendable {
   private let lineage: [ObjectIdentifier]
   private let registeredClass: Mutex<ManagedObject.Type>
 
-  init(entity: EntityDescription, number: Int32, hierarchy: Int) {
+  init(
+    entity: EntityDescription, number: Int32, planIndex: Int, hierarchy: Int, ordinal: Int
+  ) {
     self.entity = entity
     self.number = number
+    self.planIndex = planIndex
     self.hierarchy = hierarchy
+    self.ordinal = ordinal
     layout = entity.layout
     slotCount = layout.slots.count
     defaults = layout.slots.map(\.defaultValue)

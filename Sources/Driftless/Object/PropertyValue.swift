@@ -6,11 +6,22 @@ public import Foundation
 /// A negative key is temporary: the object has not been saved.
 public struct ObjectKey: Hashable, Sendable {
   public var entity: Int32
+  /// ``StoreTags`` of the store, for a constant of a predicate; 0 where the store is known anyway.
+  package var store: UInt32 = 0
   public var key: Int64
 
   public init(entity: Int32, key: Int64) {
     self.entity = entity
     self.key = key
+  }
+
+  public static func == (left: ObjectKey, right: ObjectKey) -> Bool {
+    left.key == right.key && left.entity == right.entity
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(entity)
+    hasher.combine(key)
   }
 }
 

@@ -29,7 +29,7 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
     case .view(let owner, let slot):
       guard let context = owner.context else { return [] }
       return owner.destinationKeys(slot).compactMap {
-        context.object(for: $0, adopting: Element.self) as? Element
+        context.object(for: $0, in: owner.shape.planIndex, adopting: Element.self) as? Element
       }
     }
   }

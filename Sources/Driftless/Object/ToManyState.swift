@@ -89,6 +89,17 @@ final class ToManyState {
     stored = content
   }
 
+  /// Objects have other keys now.
+  func rename(_ name: (ObjectKey) -> ObjectKey) {
+    stored = stored?.map(name)
+    added = added.map(name)
+    addedKeys = Set(added.lazy.map(\.key))
+    removed = Dictionary(
+      removed.values.map { (name($0).key, name($0)) }, uniquingKeysWith: { first, _ in first })
+    arranged = arranged?.map(name)
+    dropCaches()
+  }
+
   /// Reads again at the next access, keeping changes.
   func forgetStored() {
     stored = nil

@@ -13,6 +13,7 @@ import Synchronization
 public final class PersistentStore: Sendable {
   /// The store's UUID, as text.
   public let identifier: String
+  let tag: UInt32
   /// Nil for a store in memory.
   public let url: URL?
   public let options: StoreOptions
@@ -83,6 +84,7 @@ public final class PersistentStore: Sendable {
     file.overlay = opened.overlay
     modelOrigin = opened.modelOrigin
     identifier = opened.identifier
+    tag = StoreTags.tag(of: opened.identifier)
     schema = opened.schema
     self.model = opened.schema.model
     storedMetadata = Mutex(opened.metadata)

@@ -20,9 +20,9 @@ extension ManagedObjectContext {
   }
 
   /// The key that an object has now, which an opposite knew by an older one.
-  func current(_ key: ObjectKey) -> ObjectKey {
+  func current(_ key: ObjectKey, in plan: Int) -> ObjectKey {
     var key = key
-    while let next = renamedKeys[key] { key = next }
+    while let next = renamedKeys[PlacedKey(plan: plan, key: key)] { key = next }
     return key
   }
 
@@ -83,11 +83,11 @@ extension ManagedObjectContext {
   /// Takes an object back that is in no context any more: it is new again, under its old identity if it was saved.
   private func rejoin(_ object: ManagedObject) throws {
     let old = object.objectKey
-    let identity = old.key > 0 ? try plan().store.read { try $0.identity(of: old) } : nil
+    let identity = try old.key > 0 ? plan(of: object.shape).store.read { try $0.identity(of: old) } : nil
     object.join(self, key: nextTemporaryKey())
     temporaries.append(.passUnretained(object))
     if let identity { give(identity, to: object) }
-    renamedKeys[old] = object.objectKey
+    renamedKeys[PlacedKey(plan: object.shape.planIndex, key: old)] = object.objectKey
     list(object)
   }
 }
@@ -98,7 +98,7 @@ extension ManagedObject {
   final func restore(_ old: PropertyValue, at slot: Int) {
     guard let context else { return }
     var value = old
-    if case .reference(let key) = old { value = .reference(context.current(key)) }
+    if case .reference(let key) = old { value = .reference(context.current(key, in: shape.planIndex)) }
     write(value, at: slot)
     context.noteReplayed(self, .undoUpdate)
   }

@@ -23,8 +23,9 @@ extension PersistentContainer {
   ) async throws -> [ManagedObjectID] {
     try request.check(gives: .managedObjectID)
     return try await interruptible { context, interruption in
-      let plan = try context.plan()
-      return try context.keys(for: request, interruption, progress).compactMap(plan.objectID)
+      try context.keys(for: request, interruption, progress).flatMap { found in
+        found.keys.compactMap(found.plan.objectID)
+      }
     }
   }
 
@@ -34,9 +35,7 @@ extension PersistentContainer {
   ) async throws -> [FetchedRow] {
     try request.check(gives: .dictionary)
     return try await interruptible { context, interruption in
-      let plan = try context.plan()
-      let rows = try context.rowQuery(request)
-      guard context.affects(request) else { return [] }
+      guard let (plan, rows) = try context.rowQuery(request) else { return [] }
       return try plan.store.read { transaction in
         try interruption.during(transaction.connection) {
           let total = try progress.map { _ in try transaction.count(of: rows.query.counted) }
@@ -53,11 +52,12 @@ extension PersistentContainer {
   public func count<Result>(for request: FetchRequest<Result>) async throws -> Int {
     try request.check(gives: .count)
     return try await interruptible { context, interruption in
-      let plan = try context.plan()
-      let query = try context.query(request, plan.shape(named: request.entityName), .count)
-      guard context.affects(request) else { return 0 }
-      return try plan.store.read { transaction in
-        try interruption.during(transaction.connection) { try transaction.count(of: query) }
+      let queries = try context.queries(request, .count)
+      guard queries.count == 1, let only = queries.first else {
+        return try context.count(for: request)
+      }
+      return try only.plan.store.read { transaction in
+        try interruption.during(transaction.connection) { try transaction.count(of: only.query) }
       }
     }
   }
@@ -69,15 +69,20 @@ extension PersistentContainer {
   ) async throws -> Value {
     try request.check(gives: .managedObject)
     return try await interruptible { context, interruption in
-      let keys = try context.keys(for: request, interruption, progress)
-      var rest = request
-      // The keys are the cut already.
-      rest.limit = 0
-      rest.offset = 0
-      rest.predicate = .comparison(
-        FetchComparison(
-          .keyPath([]), .in, .list(keys.map { .constant(.reference($0)) })))
-      let objects = try context.fetch(rest)
+      var objects: [Object] = []
+      let found = try context.keys(for: request, interruption, progress)
+      for part in found {
+        var rest = request
+        // The keys are the cut already.
+        rest.limit = 0
+        rest.offset = 0
+        rest.affectedStores = [part.plan.store]
+        rest.predicate = .comparison(
+          FetchComparison(
+            .keyPath([]), .in, .list(part.keys.map { .constant(.reference($0)) })))
+        objects += try context.fetch(rest)
+      }
+      if found.count > 1 { objects = try context.ordered(objects, by: request) }
       try interruption.check()
       return try body(context, objects)
     }
@@ -116,22 +121,22 @@ extension ManagedObjectContext {
   fileprivate func keys<Result>(
     for request: FetchRequest<Result>, _ interruption: FetchInterruption,
     _ progress: PersistentContainer.ProgressHandler?
-  ) throws -> [ObjectKey] {
-    let plan = try plan()
-    let query = try query(request, plan.shape(named: request.entityName), .keys)
-    guard affects(request) else { return [] }
-    return try plan.store.read { transaction in
-      try interruption.during(transaction.connection) {
-        let total = try progress.map { _ in try transaction.count(of: query.counted) }
-        let report = PersistentContainer.reporter(progress, total, interruption)
-        var keys: [ObjectKey] = []
-        try transaction.forEachKey(of: query) { key in
-          keys.append(key)
-          try report(keys.count)
+  ) throws -> [(plan: ObjectPlan, keys: [ObjectKey])] {
+    try queries(request, .keys).map { query in
+      let keys = try query.plan.store.read { transaction in
+        try interruption.during(transaction.connection) {
+          let total = try progress.map { _ in try transaction.count(of: query.query.counted) }
+          let report = PersistentContainer.reporter(progress, total, interruption)
+          var keys: [ObjectKey] = []
+          try transaction.forEachKey(of: query.query) { key in
+            keys.append(key)
+            try report(keys.count)
+          }
+          progress?(FetchProgress(completed: keys.count, total: total ?? keys.count))
+          return keys
         }
-        progress?(FetchProgress(completed: keys.count, total: total ?? keys.count))
-        return keys
       }
+      return (query.plan, keys)
     }
   }
 }

@@ -37,8 +37,8 @@ extension ManagedObjectContext {
   ///   that is temporary or of another store. Nothing is deleted then.
   @discardableResult
   public func execute(_ request: BatchDeleteRequest) throws -> BatchResult {
-    let plan = try plan()
-    var query: CompiledQuery?
+    let plans = try plans()
+    var queries: [StoreQuery] = []
     switch request.selection {
     case .request(let request):
       guard request.resultType != .dictionary else {
@@ -47,23 +47,28 @@ extension ManagedObjectContext {
           suggestion: "Give it a request for objects or object IDs.")
       }
       try request.check(gives: .managedObject)
-      query = try self.query(request, plan.shape(named: request.entityName), .keys)
+      queries = try self.queries(request, .keys)
     case .objectIDs(let ids):
-      for id in ids where id.isTemporaryID || id.storeIdentifier != plan.store.identifier {
+      for id in ids where id.isTemporaryID || plan(identifier: id.storeIdentifier) == nil {
         throw ObjectError(
           .foreignObject, "\(id) is no saved object of this store",
           suggestion: "Save the object first, or delete it in its context.")
       }
     }
-    return try plan.store.write(batchInfo) { transaction in
+    var tallies: [BatchTally] = []
+    try write(to: plans[...], batchInfo) { plan, transaction in
       let deletion = try BatchDeletion(transaction, plan)
       defer { deletion.drop() }
-      if case .objectIDs(let ids) = request.selection { try deletion.add(ids.map(\.key)) }
-      if let query { try deletion.add(query) }
+      if case .objectIDs(let ids) = request.selection {
+        try deletion.add(
+          ids.filter { $0.storeIdentifier == plan.store.identifier }.map(\.key))
+      }
+      for query in queries where query.plan === plan { try deletion.add(query.query) }
       var tally = BatchTally(request.resultType, plan)
       try deletion.run(&tally)
-      return BatchResult(tally)
-    }.0
+      tallies.append(tally)
+    }
+    return BatchResult(tallies)
   }
 
   /// Takes over what a batch request, or another process, changed: updated objects are read again under unsaved
@@ -72,9 +77,7 @@ extension ManagedObjectContext {
     inserted: [ManagedObjectID] = [], updated: [ManagedObjectID] = [],
     deleted: [ManagedObjectID] = []
   ) throws {
-    mergeChanges(
-      fromContextDidSave: ContextChanges(
-        plan: try plan(), source: 0, insertedKeys: inserted.map(\.key),
-        updatedKeys: updated.map(\.key), deletedKeys: deleted.map(\.key)))
+    _ = try plans()
+    merge(inserted: inserted, updated: updated, deleted: deleted)
   }
 }

@@ -57,8 +57,8 @@ extension ManagedObjectContext {
   ///   inserted then.
   @discardableResult
   public func execute(_ request: BatchInsertRequest) throws -> BatchResult {
-    let plan = try plan()
-    let shape = try plan.shape(named: request.entityName)
+    let shape = try shape(named: request.entityName)
+    let plan = try plan(of: shape)
     guard !shape.entity.isAbstract else {
       throw ObjectError(
         .unknownEntity, "\(shape.entity.name) is abstract and has no objects",
@@ -69,7 +69,7 @@ extension ManagedObjectContext {
         shape, ManagedObjectContext(persistentStoreCoordinator), policy: mergePolicy,
         transaction: transaction, tally: BatchTally(request.resultType, plan))
       try inserter.insert(request.source)
-      return BatchResult(inserter.tally)
+      return BatchResult([inserter.tally])
     }.0
   }
 

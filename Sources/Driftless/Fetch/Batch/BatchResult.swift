@@ -16,10 +16,12 @@ public struct BatchResult: Sendable {
   /// How many they are, when the request asked for it.
   public let count: Int?
 
-  init(_ objects: BatchTally) {
-    resultType = objects.type
-    objectIDs = objects.type == .objectIDs ? objects.keys.compactMap(objects.plan.objectID) : nil
-    count = objects.type == .count ? objects.count : nil
+  /// - Parameter tallies: One for each store.
+  init(_ tallies: [BatchTally]) {
+    resultType = tallies.first?.type ?? .statusOnly
+    objectIDs =
+      resultType == .objectIDs ? tallies.flatMap { $0.keys.compactMap($0.plan.objectID) } : nil
+    count = resultType == .count ? tallies.reduce(0) { $0 + $1.count } : nil
   }
 }
 

@@ -33,21 +33,24 @@ extension ManagedObjectContext {
   ///   Nothing is changed then.
   @discardableResult
   public func execute(_ request: BatchUpdateRequest) throws -> BatchResult {
-    let plan = try plan()
-    let shape = try plan.shape(named: request.entityName)
-    let update = try BatchUpdate(request, shape, plan)
-    return try plan.store.write(batchInfo) { transaction in
+    _ = try shape(named: request.entityName)
+    let updates = try attachedPlans.compactMap { plan in
+      try plan.shape(named: request.entityName).map { try BatchUpdate(request, $0, plan) }
+    }
+    var tallies: [BatchTally] = []
+    try write(to: updates.map(\.plan)[...], batchInfo) { plan, transaction in
       var tally = BatchTally(request.resultType, plan)
-      try update.run(transaction, &tally)
-      return BatchResult(tally)
-    }.0
+      for update in updates where update.plan === plan { try update.run(transaction, &tally) }
+      tallies.append(tally)
+    }
+    return BatchResult(tallies)
   }
 }
 
 /// A batch update, compiled.
 private struct BatchUpdate {
   private let shape: ObjectShape
-  private let plan: ObjectPlan
+  let plan: ObjectPlan
   private var mask = PropertyMask()
   private var constants: [(slot: Int, value: PropertyValue)] = []
   private var computed: [RowProgram.Step] = []

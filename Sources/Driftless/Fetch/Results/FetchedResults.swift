@@ -99,7 +99,11 @@ public final class FetchedResults<Object: ManagedObject> {
   private func fetchSnapshot() throws -> ([Object], FetchedResultsSnapshot) {
     let rows = try context.fetchRows(fetchRequest.snapshotRows(sectionKeyPath))
     let snapshot = FetchedResultsSnapshot(rows, sectionKeyPath)
-    let found = snapshot.objectIDs.compactMap { context.object(for: $0.key, adopting: Object.self) }
+    let found = snapshot.objectIDs.compactMap { id in
+      context.place(of: id).flatMap {
+        context.object(for: $0.key, in: $0.plan, adopting: Object.self)
+      }
+    }
     try context.readFaults(found)
     let objects = try found.map { object in
       guard let object = object as? Object else { throw object.classMismatch(Object.self) }

@@ -13,9 +13,12 @@ extension PersistentContainer {
     _ request: FetchRequest<Result>, sectionKeyPath: String? = nil
   ) throws -> AsyncThrowingStream<FetchedResultsUpdate, any Error> {
     try request.checkSections(sectionKeyPath)
-    let plan = try persistentStoreCoordinator.plan()
+    guard let query = try newContext().rowQuery(request.snapshotRows(sectionKeyPath)) else {
+      throw ObjectError(
+        .noStore, "The request asks no store", suggestion: "Name attached stores in affectedStores.")
+    }
     // Asked for before the first fetch, so that no commit falls between.
-    let commits = plan.store.changes()
+    let commits = query.plan.store.changes()
     return AsyncThrowingStream { continuation in
       let task = Task {
         do {

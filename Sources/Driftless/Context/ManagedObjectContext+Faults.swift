@@ -1,0 +1,87 @@
+import Foundation
+
+/// What lies beneath a context: the values of faults, from the store or the parent context.
+extension ManagedObjectContext {
+  /// Reads the values of a fault for an accessor.
+  func fulfil(_ object: ManagedObject) {
+    deferError {
+      do {
+        try read(object)
+      } catch {
+        throw ObjectError(
+          .unreadable, "\(object.description) could not be read: \(error)",
+          suggestion: "Correct what keeps the store from being read, refresh, and try again.")
+      }
+    }
+  }
+
+  /// Reads the values of a fault; an object without a row reads as empty.
+  func read(_ object: ManagedObject) throws {
+    guard try takeValuesBeneath(object) else {
+      object.state.remove(.fault)
+      object.state.insert(.missing)
+      return
+    }
+    object.state.remove(.fault)
+    awaken(object)
+  }
+
+  /// Takes the values that the store, or the parent, has now under the object's unsaved changes. False when there are
+  /// none.
+  func takeValuesBeneath(_ object: ManagedObject) throws -> Bool {
+    if let parent {
+      guard let above = try parent.readable(object) else { return false }
+      object.takeBeneathChanges(above.values, version: above.version)
+      return true
+    }
+    let store = try plan(of: object.shape).store
+    guard let row = try store.read({ try $0.row(object.objectKey) }) else { return false }
+    object.takeBeneathChanges(row.values, version: row.version)
+    return true
+  }
+
+  func awaken(_ object: ManagedObject) {
+    object.state.insert(.awakening)
+    object.awakeFromFetch()
+    object.state.remove(.awakening)
+  }
+
+  /// What the store, or the parent, holds of a to-many relationship; nil when it cannot be read.
+  func storedKeys(of object: ManagedObject, _ relation: Relation) -> [ObjectKey]? {
+    var keys: [ObjectKey]?
+    deferError {
+      if let parent {
+        keys = try parent.readable(object)?.destinationKeys(relation.slot) ?? []
+        try parent.throwDeferredError()
+      } else {
+        keys = try plan(of: object.shape).store.read {
+          try $0.toManyKeys(of: object.objectKey, relation.description)
+        }
+      }
+    }
+    return keys
+  }
+
+  func identity(of object: ManagedObject) throws -> UUID {
+    if let identity = identities[object.key] { return identity }
+    if object.isInserted {
+      let identity = UUID()
+      give(identity, to: object)
+      return identity
+    }
+    if let parent {
+      guard let above = try parent.readable(object) else {
+        throw ObjectError(
+          .missingObject, "\(object.description) is gone from the parent context",
+          suggestion: "It was deleted there; fetch again.")
+      }
+      return try parent.identity(of: above)
+    }
+    return try plan(of: object.shape).store.read { try $0.identity(of: object.objectKey) }
+  }
+
+  func give(_ identity: UUID, to object: ManagedObject) {
+    identities[object.key] = identity
+    keysByIdentity[identity] = object.key
+  }
+}
