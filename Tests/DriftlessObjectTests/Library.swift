@@ -150,11 +150,25 @@ final class Novel: Book {
 final class Tag: ManagedObject {
   static let name = Attribute<Tag, String?>("name")
   static let books = ToMany<Tag, Book>("books")
+
+  var name: String? {
+    get { self[Tag.name] }
+    set { self[Tag.name] = newValue }
+  }
 }
 
 final class Chapter: ManagedObject {
   static let title = Attribute<Chapter, String?>("title")
   static let book = ToOne<Chapter, Book>("book")
+
+  var title: String? {
+    get { self[Chapter.title] }
+    set { self[Chapter.title] = newValue }
+  }
+  var book: Book? {
+    get { self[Chapter.book] }
+    set { self[Chapter.book] = newValue }
+  }
 }
 
 final class Link: ManagedObject {

@@ -18,6 +18,7 @@ extension ManagedObjectContext {
   ///
   /// A save and a fetch do it by themselves, and so does the end of a container's `perform`.
   public func processPendingChanges() {
+    updatePlans()
     for changes in inbox.takeAll() { mergeChanges(fromContextDidSave: changes) }
     endEvent()
   }

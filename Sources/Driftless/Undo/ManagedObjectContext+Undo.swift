@@ -88,6 +88,9 @@ extension ManagedObjectContext {
     temporaries.append(.passUnretained(object))
     if let identity { give(identity, to: object) }
     renamedKeys[PlacedKey(plan: object.shape.planIndex, key: old)] = object.objectKey
+    if old.key < 0, hasChildren {
+      tellChildren([old.key: PlacedKey(plan: object.shape.planIndex, key: object.objectKey)])
+    }
     list(object)
   }
 }
