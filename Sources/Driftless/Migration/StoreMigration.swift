@@ -52,9 +52,10 @@ struct StoreMigration {
       schema, identifier: UUID(uuidString: source.identifier) ?? UUID(), on: connection)
     try connection.run("ATTACH ? AS old", .text(url.path))
     try connection.execute("BEGIN IMMEDIATE")
-    try MigrationCopy(plan: plan, old: source.schema, new: schema, connection: connection)
-      .run { try progress($0 * 0.8) }
-    try MigrationHistory(plan: plan, old: source.schema, new: schema, connection: connection).run()
+    let keys = try MigrationKeys(
+      plan: plan, old: source.schema, new: schema, connection: connection)
+    try MigrationCopy(keys: keys, connection: connection).run { try progress($0 * 0.8) }
+    try MigrationHistory(keys: keys, connection: connection).run()
     try writeMetadata(of: source, former: former, on: connection)
     try connection.execute("COMMIT")
     try progress(0.9)

@@ -4,30 +4,21 @@ import Foundation
 /// Carries what a store remembers into one of another model: its history, and the tables of sync. They know entities by
 /// number, which stays, and properties by place, which changes.
 struct MigrationHistory {
-  let plan: MigrationPlan
-  let old: StoreSchema
-  let new: StoreSchema
+  let keys: MigrationKeys
   let connection: SQLiteConnection
+
+  private var plan: MigrationPlan { keys.plan }
+  private var old: StoreSchema { keys.old }
+  private var new: StoreSchema { keys.new }
 
   func run() throws {
     try copyTables()
-    for entity in old.model.entities where plan.match(ofSource: entity) == nil {
-      let number = old.entityNumber(of: entity)
-      try connection.execute("DELETE FROM main.ACHANGE WHERE ZENTITY = \(number)")
-      for table in ["ZDL_GRAVE", "ZDL_BASE"] {
-        try connection.execute("DELETE FROM main.\(table) WHERE entity = \(number)")
-      }
-    }
     for match in plan.matches {
       try mapUpdates(match)
       try mapTombstones(match)
-      try mapGraves(match)
-      try mapNames(match)
     }
-    for root in plan.roots {
-      try moveIdentities(
-        from: old.entityNumber(of: root.source), to: new.entityNumber(of: root.destination))
-    }
+    try MigrationBookkeeping(keys: keys, connection: connection).run()
+    try MigrationIdentities(keys: keys, connection: connection).run()
   }
 
   /// Takes over every table that does not follow from the model, as it is.
@@ -131,72 +122,5 @@ struct MigrationHistory {
       UPDATE main.ACHANGE SET \(columns.joined(separator: ", "))
       WHERE ZENTITY = \(number) AND ZCHANGETYPE = 2
       """)
-  }
-
-  /// The rows of deleted objects that sync may bring back.
-  private func mapGraves(_ match: MigrationPlan.EntityMatch) throws {
-    let number = Int64(new.entityNumber(of: match.destination))
-    for row in try connection.rows(
-      "SELECT key, row FROM main.ZDL_GRAVE WHERE entity = ?", .integer(number))
-    {
-      guard case .integer(let key) = row[0], case .blob(let bytes) = row[1] else { continue }
-      let values = try RowArchive.decodeValues(bytes)
-      let mapped = zip(match.destination.layout.slots, match.sourceSlots).map {
-        slot, former -> PropertyValue in
-        guard let former, former.index < values.count, !slot.isToMany else {
-          return slot.isToMany ? PropertyValue.null : slot.defaultValue
-        }
-        return values[former.index]
-      }
-      try connection.run(
-        "UPDATE main.ZDL_GRAVE SET row = ? WHERE entity = ? AND key = ?",
-        .blob(RowArchive.encode(mapped)), .integer(number), .integer(key))
-    }
-  }
-
-  /// Properties that got another name, where sync keeps names.
-  private func mapNames(_ match: MigrationPlan.EntityMatch) throws {
-    let number = Int64(new.entityNumber(of: match.destination))
-    for (slot, former) in zip(match.destination.layout.slots, match.sourceSlots) {
-      guard let former, former.name != slot.name else { continue }
-      for table in ["ZDL_BASE", "ZDL_DANGLING"] where try has(table) {
-        try connection.run(
-          "UPDATE main.\(table) SET property = ? WHERE entity = ? AND property = ?",
-          .text(slot.name), .integer(number), .text(former.name))
-      }
-    }
-  }
-
-  private func has(_ table: String) throws -> Bool {
-    try !connection.rows(
-      "SELECT 1 FROM main.sqlite_master WHERE name = ?", .text(table)
-    ).isEmpty
-  }
-
-  /// A hierarchy that got a new root has another number: what followed from the old one is written down.
-  private func moveIdentities(from former: Int32, to root: Int32) throws {
-    guard former != root,
-      case .blob(let prefix)? = try connection.scalar(
-        "SELECT value FROM main.ZDL_STORE WHERE key = 'mintPrefix'"), prefix.count == 6,
-      case .integer(let last)? = try connection.scalar(
-        "SELECT Z_MAX FROM old.Z_PRIMARYKEY WHERE Z_ENT = ?", .integer(Int64(former)))
-    else { return }
-    try connection.run(
-      "UPDATE main.ZDL_IDENTITY SET root_entity = ? WHERE root_entity = ?", .integer(Int64(root)),
-      .integer(Int64(former)))
-    var next: Int64 = 1
-    let runs = try connection.rows(
-      "SELECT first_key, count FROM main.ZDL_IDENTITY WHERE root_entity = ? ORDER BY first_key",
-      .integer(Int64(root)))
-    for row in runs + [[.integer(last + 1), .integer(1)]] {
-      guard case .integer(let first) = row[0], case .integer(let count) = row[1] else { continue }
-      if next < first {
-        let identity = MintedIdentity.identity(prefix: [UInt8](prefix), root: former, key: next)
-        try connection.run(
-          "INSERT INTO main.ZDL_IDENTITY VALUES (?, ?, ?, NULL, ?)", .integer(Int64(root)),
-          .integer(next), .integer(first - next), .blob(identity.networkBytes))
-      }
-      next = max(next, first + count)
-    }
   }
 }

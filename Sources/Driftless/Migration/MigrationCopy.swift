@@ -1,0 +1,136 @@
+import DriftlessSQLite
+import Foundation
+
+/// Copies the rows of a store, attached as `old`, into the fresh tables of another model.
+struct MigrationCopy {
+  let keys: MigrationKeys
+  let connection: SQLiteConnection
+
+  var plan: MigrationPlan { keys.plan }
+  var old: StoreSchema { keys.old }
+  var new: StoreSchema { keys.new }
+
+  /// - Parameter progress: Called with the part that is done, 0 … 1.
+  func run(progress: (Double) throws -> Void) throws {
+    for (index, match) in plan.matches.enumerated() {
+      try copyRows(match)
+      try progress(Double(index + 1) / Double(plan.matches.count))
+    }
+    for entity in new.model.entities {
+      for case let relationship as RelationshipDescription in entity.ownProperties {
+        try copyPairs(relationship)
+      }
+    }
+    try writeLastKeys()
+  }
+
+  /// Keys go on where they were.
+  func writeLastKeys() throws {
+    for root in new.model.entities where root.superentity == nil {
+      try connection.run(
+        "UPDATE main.Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?) WHERE Z_ENT = ?",
+        .integer(keys.lastKey(ofDestination: root)), .integer(Int64(new.entityNumber(of: root))))
+    }
+  }
+
+  // MARK: Rows
+
+  private func copyRows(_ match: MigrationPlan.EntityMatch) throws {
+    let table = new.table(for: match.destination)
+    let source = old.table(for: match.source)
+    let number = new.entityNumber(of: match.destination)
+    guard let program = new.program(numbered: number) else { return }
+    let formerNumber = old.entityNumber(of: match.source)
+    try checkConcrete(match, source)
+    var columns = ""
+    var values = ""
+    for binding in table.slotBindings(for: match.destination) {
+      let slot = match.destination.layout.slots[binding.slot]
+      let former = match.sourceSlots[binding.slot].flatMap { former in
+        source.slotBindings(for: match.source).first { $0.slot == former.index }
+          .map { (former, $0) }
+      }
+      func add(_ column: Int, _ value: String) {
+        columns += ", \"\(table.columns[column].name)\""
+        values += ", \(value)"
+      }
+      switch slot.kind {
+      case .toMany: continue
+      case .attribute:
+        let step = program.steps[program.stepOfSlot[binding.slot]]
+        add(binding.column, attribute(slot, step, former, match, source))
+      case .toOne:
+        guard let (former, place) = former, case .toOne(let then) = former.kind,
+          case .toOne(let now) = slot.kind, let target = then.destinationEntity,
+          let destination = now.destinationEntity
+        else { continue }
+        func name(_ column: Int?) -> String? { column.map { "\"\(source.columns[$0].name)\"" } }
+        let entity = name(place.entityColumn) ?? "\(old.entityNumber(of: target))"
+        let key = keys.sql(
+          "\"\(source.columns[place.column].name)\"", entity: entity, of: target, as: destination)
+        add(binding.column, key)
+        func addBeside(_ column: Int?, _ value: String) {
+          if let column { add(column, "CASE WHEN \(key) IS NOT NULL THEN \(value) END") }
+        }
+        addBeside(binding.entityColumn, entity)
+        addBeside(binding.orderColumn, name(place.orderColumn) ?? "Z_PK * 1024")
+      }
+    }
+    try connection.execute(
+      """
+      INSERT INTO main."\(table.name)" (Z_PK, Z_ENT, Z_OPT\(columns))
+      SELECT Z_PK + \(keys.offset(of: match.source) ?? 0), \(number), Z_OPT\(values)
+      FROM old."\(source.name)" WHERE Z_ENT = \(formerNumber) ORDER BY Z_PK
+      """)
+  }
+
+  /// An entity that becomes abstract may have no objects.
+  private func checkConcrete(_ match: MigrationPlan.EntityMatch, _ source: EntityTable) throws {
+    guard match.destination.isAbstract,
+      try connection.scalar(
+        "SELECT 1 FROM old.\"\(source.name)\" WHERE Z_ENT = ? LIMIT 1",
+        .integer(Int64(old.entityNumber(of: match.source)))) != nil
+    else { return }
+    throw MigrationPlan.refusal(
+      "\(match.destination.name) is abstract, and the store has objects of it",
+      "Leave it concrete, or move its objects to another entity first.")
+  }
+
+  private func attribute(
+    _ slot: PropertySlot, _ step: RowProgram.Step,
+    _ former: (PropertySlot, EntityTable.SlotBinding)?, _ match: MigrationPlan.EntityMatch,
+    _ source: EntityTable
+  ) -> String {
+    let isExternal = step.kind == .externalData
+    let value = Self.literal(slot.defaultValue, isExternal: isExternal)
+    guard let (old, place) = former, case .attribute(_, let type) = old.kind else { return value }
+    var column = "\"\(source.columns[place.column].name)\""
+    switch (old.allowsExternalStorage && type.isData, isExternal) {
+    case (true, false): column = "\(ExternalData.readFunction)(\(column))"
+    case (false, true):
+      column = "CASE WHEN \(column) IS NOT NULL THEN CAST(x'01' || \(column) AS BLOB) END"
+    default: break
+    }
+    return slot.isOptional || slot.defaultValue.isNull ? column : "COALESCE(\(column), \(value))"
+  }
+
+  /// A value as SQL writes it.
+  static func literal(_ value: PropertyValue, isExternal: Bool) -> String {
+    func text(_ text: String) -> String { "'\(text.replacingOccurrences(of: "'", with: "''"))'" }
+    func blob(_ data: Data) -> String {
+      "x'" + data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "'"
+    }
+    switch value {
+    case .null, .reference: return "NULL"
+    case .bool(let value): return value ? "1" : "0"
+    case .integer(let value): return "\(value)"
+    case .double(let value): return value.isFinite ? "\(value)" : "NULL"
+    case .date(let value): return "\(value.timeIntervalSinceReferenceDate)"
+    case .decimal(let value): return "\(value)"
+    case .string(let value): return text(value)
+    case .uri(let value): return text(value.absoluteString)
+    case .uuid(let value): return blob(value.networkBytes)
+    case .data(let value): return blob(isExternal ? ExternalValue.inline(value) : value)
+    }
+  }
+}

@@ -1,0 +1,113 @@
+/// What becomes of each entity and property of one model in another, worked out from the two: Core Data's rules of an
+/// inferred mapping.
+///
+/// Entities and properties pair by renaming identifier, which is the name where none is set. Allowed are properties and
+/// entities that come, go or get another name; an attribute that becomes optional, or required with a default value; a
+/// to-one relationship that becomes to-many, and back where no object has several; an order that comes or goes; numbers
+/// that get a wider type; a property that moves within its hierarchy; and an entity that moves into a hierarchy or out of
+/// it, so that hierarchies are split and merged.
+struct MigrationPlan {
+  struct EntityMatch {
+    let source: EntityDescription
+    let destination: EntityDescription
+    /// By slot of the destination the slot of the source, or nil for a property that is new.
+    let sourceSlots: [PropertySlot?]
+  }
+
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+  private(set) var matches: [EntityMatch] = []
+  private var matchByDestination: [String: EntityMatch] = [:]
+  private var matchBySource: [String: EntityMatch] = [:]
+
+  /// - Throws: `StoreError` with code `cannotMigrate`, which names what needs a mapping of its own.
+  init(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws {
+    self.source = source
+    self.destination = destination
+    for entity in destination.entities {
+      guard let former = try former(of: entity) else { continue }
+      let slots = try entity.layout.slots.map { slot in
+        try Self.former(of: slot, in: former).flatMap {
+          try Self.check($0, slot, entity) ? $0 : nil
+        }
+      }
+      let match = EntityMatch(source: former, destination: entity, sourceSlots: slots)
+      matches.append(match)
+      matchByDestination[entity.name] = match
+      matchBySource[former.name] = match
+    }
+    for match in matches { try checkNewProperties(of: match) }
+    try checkDestinations()
+  }
+
+  func match(ofDestination entity: EntityDescription) -> EntityMatch? {
+    matchByDestination[entity.name]
+  }
+  func match(ofSource entity: EntityDescription) -> EntityMatch? { matchBySource[entity.name] }
+
+  /// The slot that a relationship was; nil for a new one.
+  func former(of relationship: RelationshipDescription) -> (EntityMatch, PropertySlot)? {
+    guard let entity = relationship.entity, let match = match(ofDestination: entity),
+      let slot = entity.layout.index(named: relationship.name),
+      let former = match.sourceSlots[slot]
+    else { return nil }
+    return (match, former)
+  }
+
+  // MARK: Pairs
+
+  private func former(of entity: EntityDescription) throws -> EntityDescription? {
+    let candidates = Self.candidates(
+      for: (entity.name, entity.declaredRenamingIdentifier), among: source.entities
+    ) { ($0.name, $0.declaredRenamingIdentifier) }
+    guard let former = candidates else { return nil }
+    if let other = matchBySource[former.name] {
+      throw Self.refusal(
+        "\(entity.name) and \(other.destination.name) both were \(former.name)",
+        "Give one of them another renaming identifier.")
+    }
+    return former
+  }
+
+  private static func former(
+    of slot: PropertySlot, in entity: EntityDescription
+  ) throws -> PropertySlot? {
+    // The parts of a composite attribute keep their names.
+    if slot.name.contains(".") { return entity.layout.slots.first { $0.name == slot.name } }
+    return candidates(
+      for: (slot.name, slot.property.declaredRenamingIdentifier), among: entity.layout.slots
+    ) { ($0.name, $0.property.declaredRenamingIdentifier) }
+  }
+
+  /// What an element was called before: by its renaming identifier as a name, then as a renaming identifier, then by its
+  /// name.
+  private static func candidates<Element>(
+    for new: (name: String, identifier: String?), among old: [Element],
+    _ names: (Element) -> (name: String, identifier: String?)
+  ) -> Element? {
+    if let identifier = new.identifier, identifier != new.name {
+      return old.first { names($0).name == identifier }
+        ?? old.first { names($0).identifier == identifier }
+        ?? old.first { names($0).name == new.name }
+    }
+    return old.first { names($0).name == new.name }
+      ?? old.first { names($0).identifier == new.name }
+  }
+
+  // MARK: Numbers
+
+  /// The numbers of the destination's entities: those that were keep theirs, which history and sync know them by.
+  func numbers(from schema: StoreSchema) -> [String: Int32] {
+    var numbers: [String: Int32] = [:]
+    for match in matches {
+      numbers[match.destination.name] = schema.entityNumber(of: match.source)
+    }
+    var next = (schema.numbers.map(\.number).max() ?? 0) + 1
+    for entity in destination.entities.sorted(by: { $0.name < $1.name })
+    where numbers[entity.name] == nil {
+      numbers[entity.name] = next
+      next += 1
+    }
+    return numbers
+  }
+}
