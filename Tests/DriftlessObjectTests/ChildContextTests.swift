@@ -42,7 +42,8 @@ struct ChildContextTests {
     new.title = "new"
     new.author = book.author
     parent.delete(other)
-    #expect(try child.fetch(Book.self, order: Book.title.ascending).map(\.title) == ["new", "unsaved"])
+    #expect(
+      try child.fetch(Book.self, order: Book.title.ascending).map(\.title) == ["new", "unsaved"])
     #expect(try child.count(Book.self) == 2)
     #expect(try child.fetchIDs(FetchRequest<Book>(entityName: "Book")).count == 2)
     let copy = try inChild(book)
@@ -92,7 +93,8 @@ struct ChildContextTests {
     #expect(!parent.hasChanges)
   }
 
-  @Test("A new object is the parent's, with its relationships, and gets its permanent key everywhere")
+  @Test(
+    "A new object is the parent's, with its relationships, and gets its permanent key everywhere")
   func inserting() throws {
     let book = try savedBook()
     let author = try child.insert(Author.self)

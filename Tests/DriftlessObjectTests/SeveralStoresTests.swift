@@ -201,7 +201,8 @@ struct SeveralStoresTests {
     #expect(try context.fetch(Author.self).map(\.name) == ["kept"])
     let again = try coordinator.addPersistentStore(at: library.container.storeURL)
     #expect(again.identifier == file.identifier)
-    #expect(try context.fetch(Author.self, order: Author.name.ascending).map(\.name) == ["a", "kept"])
+    #expect(
+      try context.fetch(Author.self, order: Author.name.ascending).map(\.name) == ["a", "kept"])
     // An ID from before means the same object.
     #expect((try context.existingObject(with: mine.objectID) as? Author)?.name == "a")
   }

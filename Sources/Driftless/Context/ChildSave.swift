@@ -21,7 +21,7 @@ struct ChildSave {
   mutating func run() throws {
     try sort()
     for object in inserted {
-      let above = parent.insertFromChild(object.shape, as: type(of: object))
+      let above = parent.insert(fromChild: object)
       if let identity = child.identities[object.key] { parent.give(identity, to: above) }
       newObjects[object.key] = above
     }
@@ -37,6 +37,7 @@ struct ChildSave {
 
   func collectNewKeys(_ keys: inout [Int64: PlacedKey]) {
     for (old, object) in newObjects {
+      guard old < 0 else { continue }
       keys[old] = PlacedKey(plan: object.shape.planIndex, key: object.objectKey)
     }
   }
@@ -55,7 +56,9 @@ struct ChildSave {
         conflicts.append(
           MergeConflict(
             objectID: object.objectID,
-            changedProperties: object.changedSlots.indexes.map { object.shape.layout.slots[$0].name },
+            changedProperties: object.changedSlots.indexes.map {
+              object.shape.layout.slots[$0].name
+            },
             isDeletion: false, oldVersionNumber: object.version, newVersionNumber: 0,
             objectSnapshot: object.committedValues, persistedSnapshot: nil))
       } else {
@@ -88,7 +91,9 @@ struct ChildSave {
     for slot in object.slotsToCopy {
       guard let relation = object.shape.relations[slot], !relation.isToMany else { continue }
       var destination: ManagedObject?
-      if case .reference(let key) = object.values[slot] { destination = self.above(key, of: object) }
+      if case .reference(let key) = object.values[slot] {
+        destination = self.above(key, of: object)
+      }
       try above.setDestination(destination, of: relation)
     }
   }
@@ -137,13 +142,13 @@ extension ManagedObject {
 
 extension ManagedObjectContext {
   /// A new object that a child made; it awoke there.
-  fileprivate func insertFromChild(
-    _ shape: ObjectShape, as type: ManagedObject.Type
-  ) -> ManagedObject {
+  fileprivate func insert(fromChild object: ManagedObject) -> ManagedObject {
     updatePlans()
-    let object = type.init(birth(of: shape))
-    takeIn(object, identity: nil)
-    return object
+    let key = object.key > 0 ? object.key : nextTemporaryKey()
+    let own = type(of: object).init(
+      ObjectBirth(shape: object.shape, context: self, key: key, state: .inserted))
+    takeIn(own, identity: nil)
+    return own
   }
 
   /// Saves into the parent.
@@ -165,7 +170,7 @@ extension ManagedObjectContext {
         renamedKeys[PlacedKey(plan: place.plan, key: object.objectKey)] = key
       }
       object.commit(key: key.key, version: 0, save.newKey)
-      adopted[key.key] = .passUnretained(object)
+      if key.key < 0 { adopted[key.key] = .passUnretained(object) }
     }
     for object in save.updated {
       object.commit(key: object.key, version: object.version, save.newKey)

@@ -54,7 +54,11 @@ extension ManagedObjectContext {
 
   /// Takes in an object that awoke elsewhere.
   func takeIn(_ object: ManagedObject, identity: UUID?) {
-    temporaries.append(.passUnretained(object))
+    if object.key < 0 {
+      temporaries.append(.passUnretained(object))
+    } else {
+      registries[object.shape.hierarchy].insert(object)
+    }
     if let identity { give(identity, to: object) }
     list(object)
     noteInEvent(object)

@@ -234,7 +234,8 @@ extension ManagedObjectContext {
     let shapes = try shapes(for: request)
     guard shapes.count <= 1 else {
       throw FetchError(
-        .invalidRequest, "\(shapes.count) stores have \(request.entityName), and rows come from one",
+        .invalidRequest,
+        "\(shapes.count) stores have \(request.entityName), and rows come from one",
         suggestion: "Name a store in affectedStores, and fetch from each.")
     }
     let plan = try plan(of: shapes.first ?? shape(named: request.entityName))

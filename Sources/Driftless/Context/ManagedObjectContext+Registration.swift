@@ -38,7 +38,8 @@ extension ManagedObjectContext {
     }
     for plan in try plans() {
       guard let key = try plan.store.read({ try $0.key(of: identity) }) else { continue }
-      guard try registered(key, in: plan.index) != nil || plan.store.read({ try $0.row(key) != nil })
+      guard
+        try registered(key, in: plan.index) != nil || plan.store.read({ try $0.row(key) != nil })
       else { continue }
       let object = object(for: key, in: plan.index, adopting: ManagedObject.self)
       return object?.isDeleted == true ? nil : object

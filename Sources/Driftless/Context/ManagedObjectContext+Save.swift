@@ -145,7 +145,7 @@ extension ManagedObjectContext {
   private func finish(_ writer: SaveWriter) {
     for object in writer.inserted {
       // An object that took its key along is no longer found by the temporary one.
-      let key = writer.newKey(of: object.key)
+      let key = writer.newKey(object.objectKey)
       if givenTemporaryKeys.contains(object.key) {
         permanentKeys[object.key] = PlacedKey(plan: writer.plan.index, key: key)
       }

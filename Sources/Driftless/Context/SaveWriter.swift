@@ -60,7 +60,7 @@ struct SaveWriter {
       for object in inserted { try reuseKey(of: object, transaction) }
     }
     var counts = [Int](repeating: 0, count: plan.numberCount)
-    for object in inserted where newKeys[place(of: object.key)] == nil {
+    for object in inserted where object.key < 0 && newKeys[place(of: object.key)] == nil {
       counts[Int(object.shape.number)] += 1
     }
     var next = [Int64](repeating: 0, count: plan.numberCount)
@@ -68,7 +68,7 @@ struct SaveWriter {
       guard let shape = plan.shape(numbered: Int32(number)) else { continue }
       next[number] = try transaction.allocateKeys(shape.entity, count: count).lowerBound
     }
-    for object in inserted {
+    for object in inserted where object.key < 0 {
       let place = place(of: object.key)
       guard newKeys[place] == nil else { continue }
       let number = object.shape.number
@@ -99,6 +99,7 @@ struct SaveWriter {
     return newKeys[place] ?? ObjectKey(entity: 0, key: 0)
   }
 
+  /// The permanent key, which a new object may have already.
   func newKey(_ key: ObjectKey) -> ObjectKey { key.key < 0 ? newKey(of: key.key) : key }
 
   /// The reference with its permanent key, or null when the object is no more.
@@ -144,13 +145,13 @@ struct SaveWriter {
         rows.removeAll()
         shape = object.shape
       }
-      rows.append(newKey(of: object.key).key, object.values)
+      rows.append(newKey(object.objectKey).key, object.values)
     }
     if let shape, rows.count > 0 { try transaction.insert(shape.entity, rows) }
     guard !context.identities.isEmpty else { return }
     for object in inserted {
       if let identity = context.identities[object.key] {
-        try transaction.assignIdentity(newKey(of: object.key), identity)
+        try transaction.assignIdentity(newKey(object.objectKey), identity)
       }
     }
   }

@@ -8,7 +8,9 @@ extension ManagedObject {
     of relation: Relation, as type: Destination.Type
   ) -> Destination? {
     guard case .reference(let key) = read(relation.slot), let context else { return nil }
-    guard let object = context.object(for: key, in: shape.planIndex, adopting: type) else { return nil }
+    guard let object = context.object(for: key, in: shape.planIndex, adopting: type) else {
+      return nil
+    }
     guard let typed = object as? Destination else {
       context.deferError { throw object.classMismatch(type) }
       return nil

@@ -83,7 +83,8 @@ extension ManagedObjectContext {
   /// Takes an object back that is in no context any more: it is new again, under its old identity if it was saved.
   private func rejoin(_ object: ManagedObject) throws {
     let old = object.objectKey
-    let identity = try old.key > 0 ? plan(of: object.shape).store.read { try $0.identity(of: old) } : nil
+    let identity =
+      try old.key > 0 ? plan(of: object.shape).store.read { try $0.identity(of: old) } : nil
     object.join(self, key: nextTemporaryKey())
     temporaries.append(.passUnretained(object))
     if let identity { give(identity, to: object) }
@@ -101,7 +102,9 @@ extension ManagedObject {
   final func restore(_ old: PropertyValue, at slot: Int) {
     guard let context else { return }
     var value = old
-    if case .reference(let key) = old { value = .reference(context.current(key, in: shape.planIndex)) }
+    if case .reference(let key) = old {
+      value = .reference(context.current(key, in: shape.planIndex))
+    }
     write(value, at: slot)
     context.noteReplayed(self, .undoUpdate)
   }

@@ -15,7 +15,8 @@ extension PersistentContainer {
     try request.checkSections(sectionKeyPath)
     guard let query = try newContext().rowQuery(request.snapshotRows(sectionKeyPath)) else {
       throw ObjectError(
-        .noStore, "The request asks no store", suggestion: "Name attached stores in affectedStores.")
+        .noStore, "The request asks no store", suggestion: "Name attached stores in affectedStores."
+      )
     }
     // Asked for before the first fetch, so that no commit falls between.
     let commits = query.plan.store.changes()
