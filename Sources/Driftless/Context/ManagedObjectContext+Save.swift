@@ -34,12 +34,24 @@ extension ManagedObjectContext {
     let info = TransactionInfo(
       author: transactionAuthor, contextName: name, kind: .local, hybridTime: nil)
     var writers: [SaveWriter] = []
-    try write(to: plansWithChanges(plans)[...], info) { plan, transaction in
-      var writer = SaveWriter(context: self, plan: plan)
-      try writer.write(to: transaction)
-      writers.append(writer)
+    var committed: [SaveWriter] = []
+    do {
+      try write(
+        to: plansWithChanges(plans)[...], info,
+        didCommit: { plan in committed += writers.filter { $0.plan === plan } },
+        { plan, transaction in
+          var writer = SaveWriter(context: self, plan: plan)
+          try writer.write(to: transaction)
+          writers.append(writer)
+        })
+    } catch {
+      // A store that could not commit stays behind; what the others have is saved.
+      if !committed.isEmpty {
+        persistentStoreCoordinator.publish(finishSave(committed, isPartial: true))
+      }
+      throw error
     }
-    let changes = finishSave(writers)
+    let changes = finishSave(committed)
     persistentStoreCoordinator.publish(changes)
     return changes
   }
@@ -53,13 +65,15 @@ extension ManagedObjectContext {
   /// Writes to several stores; all of it is written before the first store commits.
   func write(
     to plans: ArraySlice<ObjectPlan>, _ info: TransactionInfo,
+    didCommit: (ObjectPlan) -> Void = { _ in },
     _ body: (ObjectPlan, WriteTransaction) throws -> Void
   ) throws {
     guard let plan = plans.first else { return }
     _ = try plan.store.write(info) { transaction in
       try body(plan, transaction)
-      try write(to: plans.dropFirst(), info, body)
+      try write(to: plans.dropFirst(), info, didCommit: didCommit, body)
     }
+    didCommit(plan)
   }
 
   private func runWillSave() throws {
@@ -105,7 +119,8 @@ extension ManagedObjectContext {
   }
 
   /// Makes the objects what the stores now have, and lets go of them.
-  private func finishSave(_ writers: [SaveWriter]) -> ContextChanges {
+  /// - Parameter isPartial: Whether changes of other stores are left, which could not be saved.
+  private func finishSave(_ writers: [SaveWriter], isPartial: Bool = false) -> ContextChanges {
     var parts: [ContextChanges.Part] = []
     var renamed: [Int64: PlacedKey] = [:]
     let tellsChildren = hasChildren
@@ -119,7 +134,7 @@ extension ManagedObjectContext {
           deleted: writer.deleted.map(\.objectKey)))
       if tellsChildren { writer.collectNewKeys(&renamed) }
     }
-    forgetSavedChanges()
+    if isPartial { forgetChangesOfSomeStores() } else { forgetSavedChanges() }
     if tellsChildren { tellChildren(renamed) }
     for writer in writers {
       for object in writer.inserted { object.didSave() }
@@ -140,6 +155,23 @@ extension ManagedObjectContext {
     identities = [:]
     keysByIdentity = [:]
     for object in saved { object.state.subtract([.listed, .touched]) }
+  }
+
+  /// Forgets what is saved, and keeps what is not.
+  private func forgetChangesOfSomeStores() {
+    for object in changedObjects where object.context !== self || !object.hasChanges {
+      object.state.subtract([.listed, .touched])
+    }
+    changedObjects.removeAll { $0.context !== self || !$0.hasChanges }
+    for place in temporaries.indices {
+      if let object = temporaries[place]?.takeUnretainedValue(), object.key > 0 {
+        temporaries[place] = nil
+      }
+    }
+    for (key, identity) in identities where registered(temporary: key) == nil {
+      identities[key] = nil
+      keysByIdentity[identity] = nil
+    }
   }
 
   private func finish(_ writer: SaveWriter) {
