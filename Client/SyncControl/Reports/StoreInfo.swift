@@ -31,7 +31,7 @@ struct StoreInfo: Encodable {
         guard case .integer(let count)? = try transaction.connection.scalar(sql) else { return 0 }
         return Int(count)
       }
-      let entities = try store.model.entities.sorted { $0.name < $1.name }.map { entity in
+      let entities = try store.schema.entities.sorted { $0.name < $1.name }.map { entity in
         let number = transaction.schema.entityNumber(of: entity)
         let table = transaction.schema.table(for: entity).name
         return Entity(

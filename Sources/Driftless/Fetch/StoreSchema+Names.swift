@@ -25,7 +25,8 @@ extension StoreSchema {
 
   /// The numbers of an entity and, when asked for, all below it.
   func numbers(of entity: EntityDescription, includingSubentities: Bool) -> [Int32] {
-    var numbers = [entityNumber(of: entity)]
+    let number = entityNumber(of: entity)
+    var numbers = number > 0 ? [number] : []
     if includingSubentities {
       for subentity in entity.subentities {
         numbers += self.numbers(of: subentity, includingSubentities: true)

@@ -38,7 +38,7 @@ struct MigrationBookkeeping {
   }
 
   private func dropEntities(_ present: Set<String>) throws {
-    for entity in keys.old.model.entities where keys.plan.match(ofSource: entity) == nil {
+    for entity in keys.old.entities where keys.plan.match(ofSource: entity) == nil {
       let number = Int64(keys.old.entityNumber(of: entity))
       try connection.run("DELETE FROM main.ACHANGE WHERE ZENTITY = ?", .integer(number))
       for table in Self.byObject where present.contains(table) {

@@ -16,7 +16,7 @@ struct MigrationCopy {
       try copyRows(match)
       try progress(Double(index + 1) / Double(plan.matches.count))
     }
-    for entity in new.model.entities {
+    for entity in new.entities {
       for case let relationship as RelationshipDescription in entity.ownProperties {
         try copyPairs(relationship)
       }
@@ -26,7 +26,7 @@ struct MigrationCopy {
 
   /// Keys go on where they were.
   func writeLastKeys() throws {
-    for root in new.model.entities where root.superentity == nil {
+    for root in new.entities where root.superentity == nil {
       try connection.run(
         "UPDATE main.Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?) WHERE Z_ENT = ?",
         .integer(keys.lastKey(ofDestination: root)), .integer(Int64(new.entityNumber(of: root))))

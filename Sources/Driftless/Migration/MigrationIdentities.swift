@@ -25,7 +25,7 @@ struct MigrationIdentities {
   }
 
   func run() throws {
-    let moved = keys.old.model.entities.filter { $0.superentity == nil && !stays($0) }
+    let moved = keys.old.entities.filter { $0.superentity == nil && !stays($0) }
     guard !moved.isEmpty, try has("ZDL_IDENTITY"),
       case .blob(let prefix)? = try connection.scalar(
         "SELECT value FROM old.ZDL_STORE WHERE key = 'mintPrefix'"), prefix.count == 6

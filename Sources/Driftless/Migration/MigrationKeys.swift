@@ -24,7 +24,7 @@ struct MigrationKeys {
     self.old = old
     self.new = new
     var lastKeys: [String: Int64] = [:]
-    for entity in old.model.entities where entity.superentity == nil {
+    for entity in old.entities where entity.superentity == nil {
       let last = try connection.scalar(
         "SELECT Z_MAX FROM old.Z_PRIMARYKEY WHERE Z_ENT = ?",
         .integer(Int64(old.entityNumber(of: entity))))
@@ -32,7 +32,7 @@ struct MigrationKeys {
     }
     self.lastKeys = lastKeys
     var ways: [Way] = []
-    for root in new.model.entities where root.superentity == nil {
+    for root in new.entities where root.superentity == nil {
       let members = plan.matches.filter { $0.destination.rootEntity === root }
       var sources: [String: EntityDescription] = [:]
       for match in members { sources[match.source.rootEntity.name] = match.source.rootEntity }

@@ -14,17 +14,24 @@ struct MigrationPlan {
     let sourceSlots: [PropertySlot?]
   }
 
-  let source: ManagedObjectModel
-  let destination: ManagedObjectModel
+  private let sources: [EntityDescription]
+  private let destinations: [EntityDescription]
   private(set) var matches: [EntityMatch] = []
   private var matchByDestination: [String: EntityMatch] = [:]
   private var matchBySource: [String: EntityMatch] = [:]
 
   /// - Throws: `StoreError` with code `cannotMigrate`, which names what needs a mapping of its own.
-  init(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws {
-    self.source = source
-    self.destination = destination
-    for entity in destination.entities {
+  ///
+  /// - Parameters:
+  ///   - stored: the entities that the store has; nil for all.
+  ///   - present: the names of those that it shall have; nil for all.
+  init(
+    from source: ManagedObjectModel, _ stored: [EntityDescription]? = nil,
+    to destination: ManagedObjectModel, _ present: Set<String>? = nil
+  ) throws {
+    sources = stored ?? source.entities
+    destinations = destination.entities.filter { present?.contains($0.name) ?? true }
+    for entity in destinations {
       guard let former = try former(of: entity) else { continue }
       let slots = try entity.layout.slots.map { slot in
         try Self.former(of: slot, in: former).flatMap {
@@ -58,7 +65,7 @@ struct MigrationPlan {
 
   private func former(of entity: EntityDescription) throws -> EntityDescription? {
     let candidates = Self.candidates(
-      for: (entity.name, entity.declaredRenamingIdentifier), among: source.entities
+      for: (entity.name, entity.declaredRenamingIdentifier), among: sources
     ) { ($0.name, $0.declaredRenamingIdentifier) }
     guard let former = candidates else { return nil }
     if let other = matchBySource[former.name] {
@@ -103,7 +110,7 @@ struct MigrationPlan {
       numbers[match.destination.name] = schema.entityNumber(of: match.source)
     }
     var next = (schema.numbers.map(\.number).max() ?? 0) + 1
-    for entity in destination.entities.sorted(by: { $0.name < $1.name })
+    for entity in destinations.sorted(by: { $0.name < $1.name })
     where numbers[entity.name] == nil {
       numbers[entity.name] = next
       next += 1

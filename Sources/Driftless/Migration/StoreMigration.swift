@@ -7,6 +7,7 @@ public import Foundation
 struct StoreMigration {
   let url: URL
   let destination: ManagedObjectModel
+  let configuration: StoreConfiguration
   let progress: (Double) throws -> Void
 
   /// The key of the models that a store had before, oldest first.
@@ -42,21 +43,28 @@ struct StoreMigration {
         suggestion: "Open it once with that model, and then with the new one.")
     }
     let former = try formerModels(of: source)
-    let plan = try MigrationPlan(from: source.model, to: destination)
-    let schema = StoreSchema(model: destination, numbers: plan.numbers(from: source.schema))
+    let plan = try MigrationPlan(
+      from: source.model, source.schema.entities, to: destination, configuration.entityNames)
+    let schema = StoreSchema(
+      model: destination, entityNames: configuration.entityNames,
+      numbers: plan.numbers(from: source.schema))
     let file = StoreFile(url: partial, options: StoreOptions(durability: .normal))
     let connection = try file.connect(readOnly: false)
     defer { connection.close() }
     try ExternalData.attachReading(to: connection, folder: ExternalDataFolder(store: url.path))
+    let metadata = metadata(of: source)
     try file.create(
-      schema, identifier: UUID(uuidString: source.identifier) ?? UUID(), on: connection)
+      schema, metadata, identifier: UUID(uuidString: source.identifier) ?? UUID(), on: connection)
     try connection.run("ATTACH ? AS old", .text(url.path))
     try connection.execute("BEGIN IMMEDIATE")
     let keys = try MigrationKeys(
       plan: plan, old: source.schema, new: schema, connection: connection)
     try MigrationCopy(keys: keys, connection: connection).run { try progress($0 * 0.8) }
     try MigrationHistory(keys: keys, connection: connection).run()
-    try writeMetadata(of: source, former: former, on: connection)
+    try connection.run("UPDATE main.Z_METADATA SET Z_UUID = ?", .text(source.identifier))
+    try connection.run(
+      "INSERT OR REPLACE INTO main.ZDL_STORE VALUES (?, ?)", .text(Self.formerModels),
+      .text(former.joined(separator: "\n")))
     try connection.execute("COMMIT")
     try progress(0.9)
     try connection.execute("DETACH old")
@@ -77,19 +85,14 @@ struct StoreMigration {
     return former + [source.model.versionChecksum]
   }
 
-  private func writeMetadata(
-    of source: PersistentStore, former: [String], on connection: SQLiteConnection
-  ) throws {
+  private func metadata(of source: PersistentStore) -> StoreMetadata {
     var metadata = source.metadata
     metadata.values.removeValue(forKey: StoreMetadata.ownVersionHashesKey)
     metadata.values.removeValue(forKey: "NSStoreModelVersionHashesDigest")
-    for (key, value) in StoreMetadata(model: destination).values { metadata.values[key] = value }
-    try connection.run(
-      "UPDATE main.Z_METADATA SET Z_UUID = ?, Z_PLIST = ?", .text(source.identifier),
-      .blob(metadata.plist()))
-    try connection.run(
-      "INSERT OR REPLACE INTO main.ZDL_STORE VALUES (?, ?)", .text(Self.formerModels),
-      .text(former.joined(separator: "\n")))
+    metadata.values.removeValue(forKey: StoreMetadata.configurationKey)
+    let fresh = StoreMetadata(model: destination, configuration: configuration)
+    for (key, value) in fresh.values { metadata.values[key] = value }
+    return metadata
   }
 
   // MARK: Its place
@@ -118,17 +121,23 @@ extension PersistentStore {
   /// Brings a store to another model, whose mapping follows from the two: see ``StoreOptions/migratesAutomatically``.
   ///
   /// History, identities and the state of sync are carried over.
-  /// - Parameter progress: Called with the part that is done, 0 … 1; it ends the migration by throwing, and nothing has
-  ///   changed.
+  /// - Parameters:
+  ///   - configuration: The configuration of the model whose entities the store shall have; nil for all. Objects of
+  ///     entities that are not among them are deleted, as those of entities that the model no longer has.
+  ///   - progress: Called with the part that is done, 0 … 1; it ends the migration by throwing, and nothing has changed.
   /// - Throws: `StoreError`: `cannotMigrate` with what needs a mapping of its own, `newerModel` when the store has been
   ///   further than the model, `busy` while it is open elsewhere, `constraint` when values break a new constraint. The
   ///   store is then as it was.
   public static func migrate(
-    at url: URL, to model: ManagedObjectModel, progress: (Double) throws -> Void = { _ in }
+    at url: URL, to model: ManagedObjectModel, configuration: String? = nil,
+    progress: (Double) throws -> Void = { _ in }
   ) throws {
     try model.freeze()
+    let configuration = try StoreConfiguration(configuration, of: model)
     try withoutActuallyEscaping(progress) { progress in
-      try StoreMigration(url: url, destination: model, progress: progress).run()
+      try StoreMigration(
+        url: url, destination: model, configuration: configuration, progress: progress
+      ).run()
     }
   }
 }

@@ -6,6 +6,10 @@ extension ManagedObjectModel {
   public var versionChecksum: String {
     let byName = entityVersionHashesByName
     guard !byName.isEmpty || entities.isEmpty else { return "" }
+    return Self.checksum(of: byName)
+  }
+
+  static func checksum(of byName: [String: Data]) -> String {
     let hashes = byName.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
     return Data(SHA256Digest.hash(hashes.flatMap { Array($0.value) })).base64EncodedString()
   }
@@ -22,11 +26,12 @@ extension ManagedObjectModel {
   public func isConfiguration(
     withName configuration: String?, compatibleWithStoreMetadata metadata: [String: Any]
   ) -> Bool {
-    let names = entities(forConfigurationName: configuration)?.map(\.name)
-    guard let names, metadata[StoreMetadata.versionHashesKey] is [String: Data] else {
-      return false
-    }
-    return incompatibleEntities(metadata, among: Set(names)).isEmpty
+    // Core Data lists the members alone; our stores list what they inherit from as well.
+    let members = entities(forConfigurationName: configuration)?.map(\.name)
+    guard let members, metadata[StoreMetadata.versionHashesKey] is [String: Data],
+      let all = StoreConfiguration.entityNames(of: configuration, in: self)
+    else { return false }
+    return [all, Set(members)].contains { incompatibleEntities(metadata, among: $0).isEmpty }
   }
 
   /// Whether a store with these hashes, by entity name, was written with this model or with one

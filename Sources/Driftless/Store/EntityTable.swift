@@ -42,12 +42,16 @@ package struct EntityTable: Sendable {
 
   package let name: String
   package let rootEntity: EntityDescription
+  /// The entities of the hierarchy that the store has, the topmost first.
+  let entities: [EntityDescription]
   /// Every column after `Z_PK`, `Z_ENT` and `Z_OPT`.
   package let columns: [Column]
   private let bindings: [String: [SlotBinding]]
 
   init(root: EntityDescription, numbers: [String: Int32], present: PresentTables? = nil) {
     rootEntity = root
+    let members = root.selfAndDescendants.filter { numbers[$0.name] != nil }
+    entities = members
     let name = "Z" + root.name.uppercased()
     self.name = name
     var used: Set<String> = ["Z_PK", "Z_ENT", "Z_OPT"]
@@ -62,7 +66,7 @@ package struct EntityTable: Sendable {
     }
     // Names are given entity by entity from the root, so that they do not depend on the grouping.
     var planned: [(owner: String, property: String, role: Int, column: Column)] = []
-    for entity in root.selfAndDescendants {
+    for entity in members {
       let inherited = entity.superentity?.layout.slots.count ?? 0
       for slot in entity.layout.slots.dropFirst(inherited) where !slot.isTransient {
         let upper = slot.name.uppercased().replacingOccurrences(of: ".", with: "_")
@@ -94,7 +98,7 @@ package struct EntityTable: Sendable {
       indexes["\(owner).\(property).\(role)"] = columns.firstIndex { $0.name == column.name }
     }
     var bindings: [String: [SlotBinding]] = [:]
-    for entity in root.selfAndDescendants {
+    for entity in members {
       bindings[entity.name] = entity.layout.slots.compactMap { slot in
         var owner = entity
         while let parent = owner.superentity, slot.index < parent.layout.slots.count {

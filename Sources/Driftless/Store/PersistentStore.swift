@@ -19,6 +19,8 @@ public final class PersistentStore: Sendable {
   public let options: StoreOptions
   /// The model: the one the store was opened with, or the one that travels inside.
   public let model: ManagedObjectModel
+  /// The configuration of the model whose entities the store has; nil for all entities.
+  public var configurationName: String? { metadata.configurationName }
   package let schema: StoreSchema
   package let modelOrigin: ModelOrigin
 
@@ -37,25 +39,38 @@ public final class PersistentStore: Sendable {
   /// - Parameters:
   ///   - url: The file; nil for a store in memory.
   ///   - model: Nil for the model that travels inside the store.
+  ///   - configuration: The configuration of the model whose entities the store has, with what they inherit from. Nil for
+  ///     all entities; without a model, for those that the store was made with.
   /// - Throws: `StoreError`, or `ModelError` for a model that is wrong; nothing is left open.
   public static func open(
-    url: URL?, model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions()
+    url: URL?, model: ManagedObjectModel? = nil, configuration: String? = nil,
+    options: StoreOptions = StoreOptions()
   ) throws -> PersistentStore {
     do {
-      return try openAsIs(url: url, model: model, options: options)
+      return try openAsIs(url: url, model: model, configuration, options: options)
     } catch let error as StoreError where error.code == .incompatibleModel {
       guard let url, let model, options.migratesAutomatically, !options.isReadOnly else {
         throw error
       }
-      try migrate(at: url, to: model)
-      return try openAsIs(url: url, model: model, options: options)
+      // What belongs to other entities would be lost: that is for the application to ask for.
+      guard try migratesByItself(url, to: configuration) else { throw error }
+      try migrate(at: url, to: model, configuration: configuration)
+      return try openAsIs(url: url, model: model, configuration, options: options)
     }
   }
 
+  private static func migratesByItself(_ url: URL, to configuration: String?) throws -> Bool {
+    let store = try openAsIs(
+      url: url, model: nil, nil, options: StoreOptions(isReadOnly: true, createsFile: false))
+    defer { store.close() }
+    return store.configurationName == configuration
+  }
+
   private static func openAsIs(
-    url: URL?, model: ManagedObjectModel?, options: StoreOptions
+    url: URL?, model: ManagedObjectModel?, _ configuration: String?, options: StoreOptions
   ) throws -> PersistentStore {
     try model?.freeze()
+    if let model { _ = try StoreConfiguration(configuration, of: model) }
     let file = StoreFile(url: url, options: options)
     do {
       if url != nil, options.isReadOnly || !options.createsFile,
@@ -67,7 +82,8 @@ public final class PersistentStore: Sendable {
       }
       let connection = try file.connect(readOnly: options.isReadOnly)
       do {
-        return try PersistentStore(file: file, connection: connection, model: model)
+        return try PersistentStore(
+          file: file, connection: connection, model: model, configuration: configuration)
       } catch {
         connection.close()
         throw error
@@ -77,9 +93,12 @@ public final class PersistentStore: Sendable {
     }
   }
 
-  private init(file: StoreFile, connection: SQLiteConnection, model: ManagedObjectModel?) throws {
+  private init(
+    file: StoreFile, connection: SQLiteConnection, model: ManagedObjectModel?,
+    configuration: String?
+  ) throws {
     let opening = StoreOpening(file: file, connection: connection)
-    let opened = try opening.open(model: model)
+    let opened = try opening.open(model: model, configuration: configuration)
     var file = file
     file.overlay = opened.overlay
     modelOrigin = opened.modelOrigin
@@ -108,7 +127,7 @@ public final class PersistentStore: Sendable {
     if options.postsRemoteChanges {
       news.watch { [weak self] in self?.newestTransaction }
     }
-    if model != nil, !options.isReadOnly { try keepModelInside() }
+    if model != nil, !options.isReadOnly { try keepModelInside(configuration) }
     // Who had the store open last did not close it, or has it open still: files may be left that no row names.
     if let externalData, let checkpointer, checkpointer.walBytes > 0,
       !externalData.folder.names.isEmpty
@@ -119,7 +138,10 @@ public final class PersistentStore: Sendable {
 
   /// Keeps the model that travels inside in step with the one that an application opens with: policies, defaults and
   /// class names are in no version hash, and those who open the store without the application need them too.
-  private func keepModelInside() throws {
+  private func keepModelInside(_ configuration: String?) throws {
+    if metadata.configurationName != configuration {
+      try setMetadata(configuration, forKey: StoreMetadata.configurationKey)
+    }
     let given = try ModelArchive.encode(model)
     let kept = try read { try $0.connection.scalar("SELECT content FROM ZDL_MODEL") }
     guard kept != .blob(given) else { return }

@@ -13,6 +13,10 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let damaged = Code("damaged")
     /// The model differs from the one that the store was written with (Core Data's 134100).
     public static let incompatibleModel = Code("incompatibleModel")
+    /// The model has no configuration of this name.
+    public static let unknownConfiguration = Code("unknownConfiguration")
+    /// A relationship of a configuration leads to an entity that its stores do not have (Core Data's 133010).
+    public static let relationshipLeavesConfiguration = Code("relationshipLeavesConfiguration")
     public static let missingModel = Code("missingModel")
     public static let newerFormat = Code("newerFormat")
     /// The store was migrated to a newer model than the one it is opened with.

@@ -61,7 +61,10 @@ struct StoreFile {
   }
 
   /// Creates every table of the schema, in one transaction.
-  func create(_ schema: StoreSchema, identifier: UUID, on connection: SQLiteConnection) throws {
+  func create(
+    _ schema: StoreSchema, _ metadata: StoreMetadata, identifier: UUID,
+    on connection: SQLiteConnection
+  ) throws {
     if url != nil {
       try connection.execute("PRAGMA auto_vacuum = INCREMENTAL; \(Self.useWAL)")
     }
@@ -70,7 +73,7 @@ struct StoreFile {
       for statement in StoreDefinition.statements(for: schema) {
         try connection.execute(statement)
       }
-      try StoreDefinition.fill(schema, identifier: identifier, on: connection)
+      try StoreDefinition.fill(schema, metadata, identifier: identifier, on: connection)
       try StoreDefinition.complete(schema, on: connection)
       try connection.execute("COMMIT")
     } catch {
@@ -154,7 +157,7 @@ enum StoreDefinition {
   static func complete(_ schema: StoreSchema, on connection: SQLiteConnection) throws {
     for statement in historyTables + ownTables { try connection.execute(statement) }
     let tombstones =
-      schema.model.entities
+      schema.entities
       .compactMap { schema.program(numbered: schema.entityNumber(of: $0))?.tombstoneSlots.count }
       .max() ?? 0
     let columns = try connection.rows("SELECT name FROM pragma_table_info('ACHANGE')")
@@ -194,11 +197,11 @@ enum StoreDefinition {
         "CREATE INDEX \"\(table.name)_\(column.name)_INDEX\" ON \"\(table.name)\" (\"\(column.name)\")"
       )
     }
-    if !table.rootEntity.subentities.isEmpty {
+    if table.entities.count > 1 {
       statements.append(
         "CREATE INDEX \"\(table.name)_Z_ENT_INDEX\" ON \"\(table.name)\" (Z_ENT)")
     }
-    for entity in table.rootEntity.selfAndDescendants {
+    for entity in table.entities {
       statements += indexes(of: entity, table)
     }
     return statements
@@ -245,17 +248,19 @@ enum StoreDefinition {
   }
 
   /// Writes the rows that every store has.
-  static func fill(_ schema: StoreSchema, identifier: UUID, on connection: SQLiteConnection) throws
-  {
+  static func fill(
+    _ schema: StoreSchema, _ metadata: StoreMetadata, identifier: UUID,
+    on connection: SQLiteConnection
+  ) throws {
     for (entity, number) in schema.numbers {
       let parent = entity.superentity.map { schema.entityNumber(of: $0) } ?? 0
       try connection.run(
         "INSERT INTO Z_PRIMARYKEY VALUES (?, ?, ?, 0)", .integer(Int64(number)),
         .text(entity.name), .integer(Int64(parent)))
     }
-    let metadata = try StoreMetadata(model: schema.model).plist()
     try connection.run(
-      "INSERT INTO Z_METADATA VALUES (1, ?, ?)", .text(identifier.uuidString), .blob(metadata))
+      "INSERT INTO Z_METADATA VALUES (1, ?, ?)", .text(identifier.uuidString),
+      .blob(metadata.plist()))
   }
 
   /// Writes the rows of our own tables.

@@ -10,21 +10,29 @@ public struct StoreMetadata: @unchecked Sendable {
   public static let frameworkVersionKey = "NSPersistenceFrameworkVersion"
   /// Our own hashes, where the model has Core Data's.
   static let ownVersionHashesKey = "DriftlessModelVersionHashes"
+  /// The name of the configuration whose entities the store has; missing for all entities.
+  static let configurationKey = "DriftlessConfiguration"
 
   public var values: [String: Any]
 
-  init(model: ManagedObjectModel) {
+  init(model: ManagedObjectModel, configuration: StoreConfiguration? = nil) {
+    func part(_ hashes: [String: Data]) -> [String: Data] {
+      configuration.map { wanted in hashes.filter { wanted.entityNames.contains($0.key) } }
+        ?? hashes
+    }
+    let hashes = part(model.entityVersionHashesByName)
     values = [
       Self.typeKey: "SQLite",
-      Self.versionHashesKey: model.entityVersionHashesByName,
+      Self.versionHashesKey: hashes,
       "NSStoreModelVersionHashesVersion": 3,
-      Self.versionChecksumKey: model.versionChecksum,
+      Self.versionChecksumKey: ManagedObjectModel.checksum(of: hashes),
       Self.versionIdentifiersKey: model.versionIdentifiers.sorted(),
       "_NSAutoVacuumLevel": "2",
       "DriftlessFormat": 1,
     ]
-    let own = model.ownVersionHashesByName
-    if own != model.entityVersionHashesByName { values[Self.ownVersionHashesKey] = own }
+    let own = part(model.ownVersionHashesByName)
+    if own != hashes { values[Self.ownVersionHashesKey] = own }
+    values[Self.configurationKey] = configuration?.name
   }
 
   init(plist: Data) throws {
@@ -47,6 +55,8 @@ public struct StoreMetadata: @unchecked Sendable {
   public var versionHashes: [String: Data] {
     values[Self.versionHashesKey] as? [String: Data] ?? [:]
   }
+
+  var configurationName: String? { values[Self.configurationKey] as? String }
 
   /// The version of our own part of the format; 0 where Core Data wrote the file.
   var format: Int { (values["DriftlessFormat"] as? NSNumber)?.intValue ?? 0 }

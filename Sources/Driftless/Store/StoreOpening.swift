@@ -24,7 +24,8 @@ struct StoreOpening {
   let file: StoreFile
   let connection: SQLiteConnection
 
-  func open(model: ManagedObjectModel?) throws -> Opened {
+  /// - Parameter configuration: Nil for all entities; without a model, for those that the file has.
+  func open(model: ManagedObjectModel?, configuration: String?) throws -> Opened {
     if try StoreFile.isEmpty(connection) {
       guard let model else {
         throw StoreError(
@@ -35,16 +36,19 @@ struct StoreOpening {
         throw StoreError(
           .notAStore, "\(file.name) holds no store.", suggestion: "Check the path.")
       }
-      let schema = StoreSchema(model: model)
+      let configuration = try StoreConfiguration(configuration, of: model)
+      let schema = StoreSchema(model: model, entityNames: configuration.entityNames)
       let identifier = UUID()
-      try file.create(schema, identifier: identifier, on: connection)
-      return Opened(
-        identifier: identifier.uuidString, schema: schema, metadata: StoreMetadata(model: model))
+      let metadata = StoreMetadata(model: model, configuration: configuration)
+      try file.create(schema, metadata, identifier: identifier, on: connection)
+      return Opened(identifier: identifier.uuidString, schema: schema, metadata: metadata)
     }
-    return try openExisting(model: model)
+    return try openExisting(model: model, configuration)
   }
 
-  private func openExisting(model given: ManagedObjectModel?) throws -> Opened {
+  private func openExisting(
+    model given: ManagedObjectModel?, _ configurationName: String?
+  ) throws -> Opened {
     guard try StoreFile.hasTable("Z_METADATA", connection),
       try StoreFile.hasTable("Z_PRIMARYKEY", connection)
     else {
@@ -66,15 +70,20 @@ struct StoreOpening {
     }
     let (model, source): (ManagedObjectModel, ModelOrigin) =
       if let given { (given, .given) } else { try modelOfFile(metadata) }
+    let configuration =
+      given == nil && configurationName == nil
+      ? StoreConfiguration(metadata, of: model)
+      : try StoreConfiguration(configurationName, of: model)
     // Core Data's hashes are not ours to compute: where no compiled model brings them along, its
     // files are judged by their tables alone.
-    if given != nil, metadata.format > 0 || model.hasRecordedHashes,
+    if given != nil || configurationName != nil, metadata.format > 0 || model.hasRecordedHashes,
       !file.options.ignoresVersioning
     {
-      try check(model, against: metadata)
+      try check(model, configuration, against: metadata)
     }
     let schema = StoreSchema(
-      model: model, numbers: try entityNumbers(model, metadata),
+      model: model, entityNames: configuration.entityNames,
+      numbers: try entityNumbers(model, metadata),
       present: metadata.format == 0 ? try PresentTables(connection) : nil)
     if metadata.format == 0 || file.options.ignoresVersioning { try checkTables(of: schema) }
     var opened = Opened(
@@ -125,10 +134,22 @@ struct StoreOpening {
     return (try InferredModel.read(connection), .tables)
   }
 
-  private func check(_ model: ManagedObjectModel, against metadata: StoreMetadata) throws {
-    let different = model.incompatibleEntities(
-      metadata.values, among: Set(model.entities.map(\.name)))
+  private func check(
+    _ model: ManagedObjectModel, _ configuration: StoreConfiguration,
+    against metadata: StoreMetadata
+  ) throws {
+    let different = model.incompatibleEntities(metadata.values, among: configuration.entityNames)
     guard different.isEmpty else {
+      func words(_ name: String?) -> String { name.map { "the configuration “\($0)”" } ?? "all" }
+      if metadata.format > 0, metadata.configurationName != configuration.name {
+        throw StoreError(
+          .incompatibleModel,
+          """
+          \(file.name) has entities of the model: \(words(metadata.configurationName)); asked for \
+          are \(words(configuration.name)). Different are \(different.joined(separator: ", ")).
+          """,
+          suggestion: "Open it with its own configuration, or migrate it to this one.")
+      }
       throw StoreError(
         .incompatibleModel,
         "\(file.name) was written with another model; different are \(different.joined(separator: ", ")).",
@@ -143,7 +164,7 @@ struct StoreOpening {
         .incompatibleModel, "\(file.name) was written with another model: it has no \(missing).",
         suggestion: "Open it with its own model, or migrate it.")
     }
-    for entity in schema.model.entities where schema.entityNumber(of: entity) == 0 {
+    for entity in schema.entities where schema.entityNumber(of: entity) == 0 {
       throw refusal("entity \(entity.name)")
     }
     var wanted = schema.tables.map { ($0.name, $0.columns.map(\.name)) }

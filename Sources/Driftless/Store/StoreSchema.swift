@@ -4,6 +4,8 @@
 /// join table. Entity numbers (`Z_ENT`) come from the file, or for a fresh one count depth first, siblings by name.
 package final class StoreSchema: Sendable {
   package let model: ManagedObjectModel
+  /// The entities of the model that the store has: all, or those of its configuration and what they inherit from.
+  package let entities: [EntityDescription]
   private let numberByName: [String: Int32]
   private let entityByNumber: [Int32: EntityDescription]
   private let tableByName: [String: EntityTable]
@@ -11,25 +13,30 @@ package final class StoreSchema: Sendable {
   private let joinTables: [String: JoinTable]
 
   /// - Parameters:
+  ///   - entityNames: the entities that the store has; nil for all.
   ///   - numbers: the numbers of an existing file; nil to number afresh.
   ///   - present: the tables of an existing file, where versions of Core Data name them differently.
   package init(
-    model: ManagedObjectModel, numbers: [String: Int32]? = nil, present: PresentTables? = nil
+    model: ManagedObjectModel, entityNames: Set<String>? = nil, numbers: [String: Int32]? = nil,
+    present: PresentTables? = nil
   ) {
     self.model = model
-    let numbers = numbers ?? Self.freshNumbers(of: model)
+    let members = model.entities.filter { entityNames?.contains($0.name) ?? true }
+    self.entities = members
+    let numbers = (numbers ?? Self.freshNumbers(of: members))
+      .filter { entityNames?.contains($0.key) ?? true }
     var entities: [Int32: EntityDescription] = [:]
     var tables: [String: EntityTable] = [:]
     var programs: [Int32: RowProgram] = [:]
     var joins: [String: JoinTable] = [:]
-    for entity in model.entities {
+    for entity in members {
       if let number = numbers[entity.name] { entities[number] = entity }
       if entity.superentity == nil {
         let table = EntityTable(root: entity, numbers: numbers, present: present)
         for member in entity.selfAndDescendants { tables[member.name] = table }
       }
     }
-    for entity in model.entities {
+    for entity in members {
       guard let table = tables[entity.name], let number = numbers[entity.name] else { continue }
       programs[number] = RowProgram(
         entity: entity, number: number, table: table, numbers: numbers)
@@ -46,6 +53,7 @@ package final class StoreSchema: Sendable {
     joinTables = joins
   }
 
+  /// The number of an entity in this store; 0 for one that the store does not have.
   package func entityNumber(of entity: EntityDescription) -> Int32 {
     numberByName[entity.name] ?? 0
   }
@@ -70,7 +78,7 @@ package final class StoreSchema: Sendable {
 
   /// The tables, one a hierarchy, by name.
   var tables: [EntityTable] {
-    model.entities.filter { $0.superentity == nil }.map(table(for:)).sorted { $0.name < $1.name }
+    entities.filter { $0.superentity == nil }.map(table(for:)).sorted { $0.name < $1.name }
   }
 
   /// The join tables, each once.
@@ -83,15 +91,16 @@ package final class StoreSchema: Sendable {
     entityByNumber.map { ($0.value, $0.key) }.sorted { $0.1 < $1.1 }
   }
 
-  private static func freshNumbers(of model: ManagedObjectModel) -> [String: Int32] {
+  private static func freshNumbers(of members: [EntityDescription]) -> [String: Int32] {
+    let names = Set(members.map(\.name))
     var numbers: [String: Int32] = [:]
     func number(_ entities: [EntityDescription]) {
-      for entity in entities.sorted(by: { $0.name < $1.name }) {
+      for entity in entities.sorted(by: { $0.name < $1.name }) where names.contains(entity.name) {
         numbers[entity.name] = Int32(numbers.count + 1)
         number(entity.subentities)
       }
     }
-    number(model.entities.filter { $0.superentity == nil })
+    number(members.filter { $0.superentity == nil })
     return numbers
   }
 }

@@ -98,7 +98,7 @@ package struct SyncSchema: Sendable {
 
   package init(_ schema: StoreSchema) {
     var entities: [Entity] = []
-    for description in schema.model.entities where !description.isAbstract {
+    for description in schema.entities where !description.isAbstract {
       entities.append(
         Entity(
           description, number: schema.entityNumber(of: description),
@@ -108,7 +108,7 @@ package struct SyncSchema: Sendable {
     byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     byNumber = Dictionary(entities.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     rootNumbers = Dictionary(
-      schema.model.entities.map {
+      schema.entities.map {
         (schema.entityNumber(of: $0), schema.entityNumber(of: $0.rootEntity))
       }, uniquingKeysWith: { first, _ in first })
     var referrers: [String: [Referrer]] = [:]

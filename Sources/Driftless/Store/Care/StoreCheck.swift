@@ -69,7 +69,7 @@ private struct StoreInspection {
   }
 
   private mutating func inspect(_ table: EntityTable) throws {
-    let entities = table.rootEntity.selfAndDescendants
+    let entities = table.entities
     let numbers = entities.map { "\(schema.entityNumber(of: $0))" }.joined(separator: ", ")
     check.objectCount += Int(try count("SELECT COUNT(*) FROM \"\(table.name)\""))
     let strange = try count(
@@ -112,7 +112,7 @@ private struct StoreInspection {
   }
 
   private mutating func inspect(_ join: JoinTable) throws {
-    for entity in schema.model.entities {
+    for entity in schema.entities {
       for case let relationship as RelationshipDescription in entity.ownProperties {
         guard let mine = schema.joinTable(for: relationship), mine.name == join.name,
           let destination = relationship.destinationEntity
@@ -162,7 +162,7 @@ private struct StoreInspection {
     }
     // What was done last to an object tells whether it has a row.
     for table in schema.tables {
-      let numbers = table.rootEntity.selfAndDescendants
+      let numbers = table.entities
         .map { "\(schema.entityNumber(of: $0))" }.joined(separator: ", ")
       let wrong = try count(
         """

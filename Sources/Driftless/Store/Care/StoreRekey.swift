@@ -11,7 +11,7 @@ extension PersistentStore {
   package func rekey(_ body: (WriteTransaction) throws -> Void = { _ in }) throws -> String {
     let identifier = UUID().uuidString
     _ = try write(TransactionInfo()) { transaction in
-      for root in schema.model.entities where root.superentity == nil {
+      for root in schema.entities where root.superentity == nil {
         try transaction.keepMintedIdentities(root: schema.entityNumber(of: root))
       }
       let connection = transaction.connection

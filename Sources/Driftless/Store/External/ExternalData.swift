@@ -148,7 +148,7 @@ extension StoreSchema {
     var columns: [(table: String, column: String)] = []
     for table in tables {
       var seen: Set<Int32> = []
-      for entity in table.rootEntity.selfAndDescendants {
+      for entity in table.entities {
         guard let program = program(numbered: entityNumber(of: entity)) else { continue }
         for step in program.steps
         where step.kind == .externalData && seen.insert(step.column).inserted {
