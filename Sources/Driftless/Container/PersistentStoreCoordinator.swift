@@ -50,10 +50,11 @@ public final class PersistentStoreCoordinator: Sendable {
   ///   store is attached already. Nothing is left open then.
   @discardableResult
   public func addPersistentStore(
-    at url: URL?, options: StoreOptions = StoreOptions()
+    at url: URL?, configuration: String? = nil, options: StoreOptions = StoreOptions()
   ) throws -> PersistentStore {
     try managedObjectModel.freeze()
-    let store = try PersistentStore.open(url: url, model: managedObjectModel, options: options)
+    let store = try PersistentStore.open(
+      url: url, model: managedObjectModel, configuration: configuration, options: options)
     guard attach(store) else {
       store.close()
       throw ObjectError(
