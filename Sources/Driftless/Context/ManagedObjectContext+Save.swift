@@ -130,7 +130,7 @@ extension ManagedObjectContext {
         ContextChanges.Part(
           plan: writer.plan, inserted: writer.inserted.map(\.objectKey),
           updated: writer.updated.map(\.object.objectKey)
-            + writer.resolutions.map(\.object.objectKey),
+            + writer.resolutions.map(\.object.objectKey) + writer.derivedOnly,
           deleted: writer.deleted.map(\.objectKey)))
       if tellsChildren { writer.collectNewKeys(&renamed) }
     }
@@ -191,6 +191,7 @@ extension ManagedObjectContext {
       object.commit(key: object.key, version: version, writer.newKey)
     }
     for resolution in writer.resolutions { apply(resolution) }
+    writer.takeDerivedValues()
     for object in writer.deleted {
       registries[object.shape.hierarchy].remove(object)
       object.detach()

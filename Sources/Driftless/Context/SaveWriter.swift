@@ -16,6 +16,8 @@ struct SaveWriter {
   private(set) var inserted: [ManagedObject] = []
   var updated: [(object: ManagedObject, version: Int64)] = []
   var deleted: [ManagedObject] = []
+  /// Rows whose derived attributes this save changed.
+  var derived: [(key: ObjectKey, values: [PropertyValue])] = []
   var resolutions: [Resolution] = []
   var conflicts: [MergeConflict] = []
   /// Permanent keys by the place in the temporary one; 0 for objects that are no more.
@@ -50,6 +52,7 @@ struct SaveWriter {
     }
     for object in doomed { try delete(object, transaction) }
     if !conflicts.isEmpty { throw SaveConflictError(conflicts: conflicts) }
+    try readDerivedValues(transaction)
   }
 
   // MARK: Keys

@@ -75,6 +75,7 @@ struct QueryCompilation {
   }
 
   static func options(_ options: FetchComparison.Options) -> SQLFragment {
-    .value(.integer(Int64(options.rawValue)))
+    // Written out, so that SQLite sees the expression of an index in it.
+    .integer(Int64(options.rawValue))
   }
 }

@@ -54,7 +54,11 @@ package struct QueryCompiler {
     {
       conditions.append(scope)
     }
-    if let predicate { conditions.append(try compilation.condition(predicate)) }
+    if let predicate {
+      let narrowing = RTreeNarrowing(schema: schema, entity: entity).condition(predicate)
+      if let narrowing { conditions.append(narrowing) }
+      conditions.append(try compilation.condition(predicate))
+    }
     return conditions.isEmpty ? SQLFragment("") : " WHERE " + .joined(conditions, by: " AND ")
   }
 

@@ -55,6 +55,22 @@ struct SQLFragment {
     SQLFragment(left) + right
   }
 
+  /// The SQL with its values written out, for a definition that is kept in a file.
+  var withLiterals: String {
+    var result = ""
+    var rest = bindings[...]
+    var isQuoted = false
+    for character in sql {
+      if character == "\"" { isQuoted.toggle() }
+      if character == "?", !isQuoted, let value = rest.popFirst() {
+        result += value.literal
+      } else {
+        result.append(character)
+      }
+    }
+    return result
+  }
+
   static func joined(_ parts: [SQLFragment], by separator: String) -> SQLFragment {
     SQLFragment(
       sql: parts.map(\.sql).joined(separator: separator), bindings: parts.flatMap(\.bindings))
@@ -70,5 +86,19 @@ struct SQLFragment {
       tree(Array(parts[$0..<min($0 + size, parts.count)]), by: separator)
     }
     return tree(groups, by: separator)
+  }
+}
+
+extension SQLiteValue {
+  /// The value as SQL writes it.
+  fileprivate var literal: String {
+    switch self {
+    case .null: "NULL"
+    case .integer(let value): "\(value)"
+    case .real(let value): value.isFinite ? "\(value)" : "NULL"
+    case .text(let text): "'\(text.replacing("'", with: "''"))'"
+    case .blob(let bytes):
+      "x'" + bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "'"
+    }
   }
 }

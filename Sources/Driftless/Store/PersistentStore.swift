@@ -29,6 +29,7 @@ public final class PersistentStore: Sendable {
   let news: StoreNews
   private let checkpointer: Checkpointer?
   let externalData: ExternalData?
+  private let derivedChanges: DerivedChanges?
   private let storedMetadata: Mutex<StoreMetadata>
 
   public var isReadOnly: Bool { options.isReadOnly }
@@ -115,6 +116,8 @@ public final class PersistentStore: Sendable {
     }
     checkpointer = lock.flatMap { lock in file.url.map { Checkpointer(url: $0, lock: lock) } }
     externalData = ExternalData(file: file, schema: opened.schema)
+    derivedChanges = file.options.isReadOnly ? nil : DerivedChanges(opened.schema)
+    try derivedChanges?.attach(to: connection)
     if !file.options.isReadOnly {
       if let externalData {
         try externalData.attach(to: connection)
@@ -136,8 +139,8 @@ public final class PersistentStore: Sendable {
     }
   }
 
-  /// Keeps the model that travels inside in step with the one that an application opens with: policies, defaults and
-  /// class names are in no version hash, and those who open the store without the application need them too.
+  /// Keeps the model that travels inside in step with the one that an application opens with: policies, defaults, indexes
+  /// and class names are in no version hash, and those who open the store without the application need them too.
   private func keepModelInside(_ configuration: String?) throws {
     if metadata.configurationName != configuration {
       try setMetadata(configuration, forKey: StoreMetadata.configurationKey)
@@ -147,6 +150,7 @@ public final class PersistentStore: Sendable {
     guard kept != .blob(given) else { return }
     _ = try write(TransactionInfo()) { transaction in
       try transaction.connection.run("UPDATE ZDL_MODEL SET content = ?", .blob(given))
+      try StoreDefinition.completeIndexes(schema, on: transaction.connection)
     }
   }
 
@@ -211,6 +215,8 @@ public final class PersistentStore: Sendable {
         do {
           let transaction = try WriteTransaction(
             connection: connection, schema: schema, info: info)
+          derivedChanges?.forget()
+          transaction.derivedChanges = derivedChanges
           let result = try body(transaction)
           let now = Date()
           let last = try transaction.hybridTime(of: transaction.number - 1)

@@ -23,6 +23,8 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let newerModel = Code("newerModel")
     /// What becomes of the store's objects does not follow from the two models (Core Data's 134190).
     public static let cannotMigrate = Code("cannotMigrate")
+    /// A derived attribute has an expression that a store cannot keep.
+    public static let cannotDerive = Code("cannotDerive")
     public static let readOnly = Code("readOnly")
     public static let diskFull = Code("diskFull")
     /// The disk failed while reading or writing; what was being saved was not.

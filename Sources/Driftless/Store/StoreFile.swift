@@ -73,6 +73,7 @@ struct StoreFile {
       for statement in StoreDefinition.statements(for: schema) {
         try connection.execute(statement)
       }
+      try StoreDefinition.createDerivedTriggers(schema, on: connection)
       try StoreDefinition.fill(schema, metadata, identifier: identifier, on: connection)
       try StoreDefinition.complete(schema, on: connection)
       try connection.execute("COMMIT")
@@ -202,47 +203,8 @@ enum StoreDefinition {
         "CREATE INDEX \"\(table.name)_Z_ENT_INDEX\" ON \"\(table.name)\" (Z_ENT)")
     }
     for entity in table.entities {
-      statements += indexes(of: entity, table)
-    }
-    return statements
-  }
-
-  private static func indexes(of entity: EntityDescription, _ table: EntityTable) -> [String] {
-    let bindings = table.slotBindings(for: entity)
-    func column(_ property: String) -> String? {
-      guard let slot = entity.layout.index(named: property) else { return nil }
-      return bindings.first { $0.slot == slot }.map { table.columns[$0.column].name }
-    }
-    var statements: [String] = []
-    let declared =
-      entity.indexes
-      + entity.ownProperties.filter { $0.isIndexed && $0 is AttributeDescription }.map {
-        FetchIndexDescription(
-          name: $0.name, elements: [FetchIndexElementDescription(propertyName: $0.name)])
-      }
-    // An index by an expression or an R-tree only makes a fetch faster: without it the results are the same.
-    for index in declared where index.partialIndexPredicateFormat == nil {
-      let parts = index.elements.map { element -> String? in
-        guard element.expressionFormat == nil, element.collationType == .binary else { return nil }
-        return column(element.propertyName).map {
-          "\"\($0)\" COLLATE BINARY \(element.isAscending ? "ASC" : "DESC")"
-        }
-      }
-      guard !parts.isEmpty, parts.allSatisfy({ $0 != nil }) else { continue }
-      statements.append(
-        """
-        CREATE INDEX IF NOT EXISTS "Z_\(entity.name)_\(index.name)" ON "\(table.name)"
-        (\(parts.compactMap { $0 }.joined(separator: ", ")))
-        """)
-    }
-    for constraint in entity.uniquenessConstraints {
-      let columns = constraint.compactMap { column($0).map { "\"\($0)\"" } }
-      guard columns.count == constraint.count, !columns.isEmpty else { continue }
-      statements.append(
-        """
-        CREATE UNIQUE INDEX "Z_\(entity.name)_UNIQUE_\(constraint.joined(separator: "_"))"
-        ON "\(table.name)" (\(columns.joined(separator: ", ")))
-        """)
+      statements += uniqueIndexes(of: entity, schema)
+      statements += FetchIndexes(entity, schema).statements.map(\.sql)
     }
     return statements
   }

@@ -82,7 +82,7 @@ struct StoreOpening {
       try check(model, configuration, against: metadata)
     }
     let schema = StoreSchema(
-      model: model, entityNames: configuration.entityNames,
+      model: model, entityNames: configuration.entityNames, rTrees: try rTrees(),
       numbers: try entityNumbers(model, metadata),
       present: metadata.format == 0 ? try PresentTables(connection) : nil)
     if metadata.format == 0 || file.options.ignoresVersioning { try checkTables(of: schema) }
@@ -93,6 +93,9 @@ struct StoreOpening {
       for statement in opened.overlay { try connection.execute(statement) }
     } else {
       try adopt(schema)
+      if metadata.format > 0 {
+        try StoreDefinition.completeDerivedTriggers(schema, on: connection)
+      }
     }
     return opened
   }
@@ -175,6 +178,15 @@ struct StoreOpening {
         throw refusal("column \(table).\(column)")
       }
     }
+  }
+
+  private func rTrees() throws -> Set<String> {
+    let names = try connection.rows(
+      """
+      SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'Z_RT_*'
+      AND sql LIKE 'CREATE VIRTUAL TABLE%'
+      """)
+    return Set(names.compactMap { if case .text(let name) = $0[0] { name } else { nil } })
   }
 
   private func entityNumbers(

@@ -6,6 +6,8 @@ package final class StoreSchema: Sendable {
   package let model: ManagedObjectModel
   /// The entities of the model that the store has: all, or those of its configuration and what they inherit from.
   package let entities: [EntityDescription]
+  /// The names of the file's R-tree indexes.
+  let rTrees: Set<String>
   private let numberByName: [String: Int32]
   private let entityByNumber: [Int32: EntityDescription]
   private let tableByName: [String: EntityTable]
@@ -14,15 +16,19 @@ package final class StoreSchema: Sendable {
 
   /// - Parameters:
   ///   - entityNames: the entities that the store has; nil for all.
+  ///   - rTrees: the R-tree indexes of an existing file; nil for a fresh one, which gets those of the model.
   ///   - numbers: the numbers of an existing file; nil to number afresh.
   ///   - present: the tables of an existing file, where versions of Core Data name them differently.
   package init(
-    model: ManagedObjectModel, entityNames: Set<String>? = nil, numbers: [String: Int32]? = nil,
-    present: PresentTables? = nil
+    model: ManagedObjectModel, entityNames: Set<String>? = nil, rTrees: Set<String>? = nil,
+    numbers: [String: Int32]? = nil, present: PresentTables? = nil
   ) {
     self.model = model
     let members = model.entities.filter { entityNames?.contains($0.name) ?? true }
     self.entities = members
+    self.rTrees =
+      rTrees
+      ?? Set(members.flatMap { entity in entity.indexes.map { "Z_RT_\(entity.name)_\($0.name)" } })
     let numbers = (numbers ?? Self.freshNumbers(of: members))
       .filter { entityNames?.contains($0.key) ?? true }
     var entities: [Int32: EntityDescription] = [:]

@@ -36,6 +36,7 @@ package final class WriteTransaction: ReadTransaction {
   package let number: Int64
   /// Whether values that sync may need again are kept.
   package let keepsForSync: Bool
+  var derivedChanges: DerivedChanges?
   private var keyRanges: [Int32: Int64] = [:]
   private let recorder: ChangeRecorder
   private var inserting: InsertPlan?
@@ -266,6 +267,9 @@ package final class WriteTransaction: ReadTransaction {
   }
 
   // MARK: End
+
+  /// The objects whose derived attributes have other values now, by what was written so far.
+  package var derivedKeys: Set<ObjectKey> { derivedChanges?.keys ?? [] }
 
   /// The number that the next change of history gets.
   package var nextChange: Int64 { recorder.first + recorder.count }

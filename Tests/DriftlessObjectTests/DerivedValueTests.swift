@@ -1,0 +1,72 @@
+import Foundation
+import Testing
+
+@testable import Driftless
+
+/// Derived attributes as contexts show them.
+struct DerivedValueTests {
+  private func container() throws -> PersistentContainer {
+    func derived(_ name: String, _ type: AttributeType, _ format: String) -> AttributeDescription {
+      let attribute = DerivedAttributeDescription()
+      (attribute.name, attribute.type, attribute.derivationExpressionFormat) = (name, type, format)
+      return attribute
+    }
+    let folder = EntityDescription("Folder")
+    folder.properties = [
+      AttributeDescription("name", .string),
+      RelationshipDescription("notes", to: "Note", inverse: "folder", toMany: true),
+      derived("count", .integer64, "notes.@count"),
+    ]
+    let note = EntityDescription("Note")
+    note.properties = [
+      AttributeDescription("text", .string),
+      RelationshipDescription("folder", to: "Folder", inverse: "notes"),
+      derived("search", .string, "canonical:(text)"),
+    ]
+    let container = PersistentContainer(
+      name: "Notes", model: ManagedObjectModel(entities: [folder, note]), storeURL: nil)
+    try container.loadPersistentStores()
+    return container
+  }
+
+  @Test("Derived values show right after the save: of new objects, and of those at the other end")
+  func afterSave() throws {
+    let context = try container().newContext()
+    let folder = try context.insert(entityNamed: "Folder")
+    try context.save()
+    #expect(folder["count"] as? Int64 == 0)
+    let note = try context.insert(entityNamed: "Note")
+    note["text"] = "Crème"
+    note["folder"] = folder
+    #expect(folder["count"] as? Int64 == 0, "until the save, the old value")
+    try context.save()
+    #expect(folder["count"] as? Int64 == 1)
+    #expect(note["search"] as? String == "creme")
+    #expect(!context.hasChanges)
+    note["text"] = "BRÛLÉE"
+    try context.save()
+    #expect(note["search"] as? String == "brulee")
+    context.delete(note)
+    try context.save()
+    #expect(folder["count"] as? Int64 == 0)
+  }
+
+  @Test("A context that merges another's save sees derived values that changed with it")
+  func merged() throws {
+    let container = try container()
+    let (context, other) = (container.newContext(), container.newContext())
+    let folder = try context.insert(entityNamed: "Folder")
+    try context.save()
+    let same = try other.existingObject(with: folder.objectID)
+    #expect(same["count"] as? Int64 == 0)
+    other.automaticallyMergesChangesFromParent = true
+    let note = try context.insert(entityNamed: "Note")
+    note["folder"] = folder
+    try context.save()
+    other.processPendingChanges()
+    #expect(same["count"] as? Int64 == 1)
+    // Both may be saved on: the version of a row that only a trigger wrote is the same.
+    same["name"] = "later"
+    try other.save()
+  }
+}
