@@ -58,7 +58,8 @@ struct CoreDataFileTests {
   @Test(
     "A model that does not fit the tables of such a file is refused by name, and the file stays")
   func misfit() throws {
-    guard let original = SharedFiles.url("core-data-stores/SampleModel/SampleModel_V2.sqlite") else {
+    guard let original = SharedFiles.url("core-data-stores/SampleModel/SampleModel_V2.sqlite")
+    else {
       return
     }
     let directory = try TemporaryDirectory()
