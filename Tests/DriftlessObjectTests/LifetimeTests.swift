@@ -25,6 +25,55 @@ struct LifetimeTests {
     #expect(saved.title == "and again")
   }
 
+  @Test("A context that retains its objects keeps all of them until it is told otherwise")
+  func retaining() throws {
+    var context: ManagedObjectContext? = library.container.newContext()
+    for number in 0..<5 { try context?.insert(Book.self).title = "\(number)" }
+    try context?.save()
+    #expect(context?.registeredObjects.isEmpty == true)
+    context?.retainsRegisteredObjects = true
+    _ = try context?.fetch(Book.self)
+    #expect(context?.registeredObjects.count == 5)
+    try context?.insert(Book.self).title = "new"
+    try context?.save()
+    #expect(context?.registeredObjects.count == 6)
+    if let first = try context?.fetch(Book.self).first { context?.delete(first) }
+    try context?.save()
+    #expect(context?.registeredObjects.count == 5)
+    context?.retainsRegisteredObjects = false
+    #expect(context?.registeredObjects.isEmpty == true)
+    context?.retainsRegisteredObjects = true
+    let held = try context?.fetch(Book.self) ?? []
+    context?.reset()
+    #expect(context?.registeredObjects.isEmpty == true && held[0].managedObjectContext == nil)
+    let last = try #require(try context?.fetch(Book.self).last)
+    context = nil
+    #expect(last.managedObjectContext == nil && last.title == "new")
+  }
+
+  @Test("A fault whose row is gone reads as empty, or is an error when the context is told so")
+  func inaccessibleFaults() throws {
+    let context = library.container.newContext()
+    let books = try ["a", "b"].map { title in
+      let book = try context.insert(Book.self)
+      book.title = title
+      return book
+    }
+    try context.save()
+    for book in books { try context.refresh(book, mergeChanges: false) }
+    try library.container.performAndWait { other in
+      for book in try other.fetch(Book.self) { other.delete(book) }
+      try other.save()
+    }
+    #expect(books[0].title == "")
+    try context.save()
+    context.shouldDeleteInaccessibleFaults = false
+    #expect(books[1].title == "")
+    _ = try context.insert(Author.self)
+    let error = #expect(throws: ObjectError.self) { try context.save() }
+    #expect(error?.code == .unreadable)
+  }
+
   @Test("Objects are found while someone holds them, in whatever order they come and go")
   func registry() throws {
     let context = library.container.newContext()

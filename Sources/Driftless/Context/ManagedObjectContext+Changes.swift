@@ -59,6 +59,7 @@ extension ManagedObjectContext {
     } else {
       registries[object.shape.hierarchy].insert(object)
     }
+    if retainsRegisteredObjects { retained.insert(object) }
     if let identity { give(identity, to: object) }
     list(object)
     noteInEvent(object)
@@ -158,6 +159,7 @@ extension ManagedObjectContext {
     temporaryBase += Int64(temporaries.count)
     temporaries = []
     adopted = [:]
+    retained = []
     identities = [:]
     keysByIdentity = [:]
     forgetDeferredError()

@@ -7,6 +7,10 @@ extension ManagedObjectContext {
     deferError {
       do {
         try read(object)
+        if object.state.contains(.missing), !shouldDeleteInaccessibleFaults {
+          throw ObjectError(
+            .missingObject, "its row is gone", suggestion: "It was deleted; fetch again.")
+        }
       } catch {
         throw ObjectError(
           .unreadable, "\(object.description) could not be read: \(error)",

@@ -110,6 +110,7 @@ extension ManagedObjectContext {
     } else {
       adopted[key] = .passUnretained(object)
     }
+    if retainsRegisteredObjects { retained.insert(object) }
     return object
   }
 

@@ -35,6 +35,15 @@ public final class ManagedObjectContext {
     set { inbox.isOpen = newValue }
   }
 
+  /// Whether the context holds on to every object that it knows, changed or not, until it is reset.
+  public var retainsRegisteredObjects = false {
+    didSet { retained = retainsRegisteredObjects ? registeredObjects : [] }
+  }
+
+  /// Whether an object whose row is gone reads as empty. Otherwise reading it is an error, which the next save throws
+  /// as it throws those of other accessors.
+  public var shouldDeleteInaccessibleFaults = true
+
   /// Tells this context from others of the process.
   let number: Int64
   let inbox: ContextInbox
@@ -64,6 +73,8 @@ public final class ManagedObjectContext {
   var renamedKeys: [PlacedKey: ObjectKey] = [:]
   /// What an undo or a redo changed, until the event ends.
   var replayed: [ManagedObject: SnapshotEvents] = [:]
+  /// All objects, while ``retainsRegisteredObjects`` is on.
+  var retained: Set<ManagedObject> = []
   /// What the latest fetch that prefetched read along, which nobody else may hold.
   var prefetched: [ManagedObject] = []
   /// Identities given to new objects, by temporary key, and back.

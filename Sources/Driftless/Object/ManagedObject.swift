@@ -91,6 +91,7 @@ open class ManagedObject {
   /// Belongs to no context any more: its values move out of the context's memory.
   final func leaveContext() {
     guard context != nil else { return }
+    context?.retained.remove(self)
     // What it was known by outlives its place in the context.
     if key > 0 { _ = objectID }
     dropCommitted()
