@@ -57,13 +57,13 @@ struct ConflictTests {
   @Test(
     "Each policy leaves in store and object what it says",
     arguments: [
-      (MergePolicy.mergeByPropertyStoreTrump, Stored(title: "theirs", pages: 2, weight: 0.5)),
+      (MergePolicyType.mergeByPropertyStoreTrump, Stored(title: "theirs", pages: 2, weight: 0.5)),
       (.mergeByPropertyObjectTrump, Stored(title: "theirs", pages: 3, weight: 0.5)),
       (.overwrite, Stored(title: "base", pages: 3, weight: 0.5)),
       (.rollback, Stored(title: "theirs", pages: 2, weight: nil)),
     ])
-  func policies(policy: MergePolicy, expected: Stored) throws {
-    context.mergePolicy = policy
+  func policies(policy: MergePolicyType, expected: Stored) throws {
+    context.mergePolicy = MergePolicy(merge: policy)
     try context.save()
     #expect(try stored() == [expected])
     #expect(Stored(title: mine.title, pages: mine.pages, weight: mine[Book.weight]) == expected)
@@ -76,13 +76,13 @@ struct ConflictTests {
   @Test(
     "A row deleted there comes back only by the policies that say so",
     arguments: [
-      (MergePolicy.mergeByPropertyStoreTrump, 0), (.mergeByPropertyObjectTrump, 1),
+      (MergePolicyType.mergeByPropertyStoreTrump, 0), (.mergeByPropertyObjectTrump, 1),
       (.overwrite, 1), (.rollback, 0),
     ])
-  func deletedThere(policy: MergePolicy, count: Int) throws {
+  func deletedThere(policy: MergePolicyType, count: Int) throws {
     other.delete(theirs)
     try other.save()
-    context.mergePolicy = policy
+    context.mergePolicy = MergePolicy(merge: policy)
     try context.save()
     #expect(try stored().count == count)
     #expect(mine.isDeleted == (count == 0))
@@ -92,13 +92,13 @@ struct ConflictTests {
   @Test(
     "An object deleted here and changed there stays only by the policies that say so",
     arguments: [
-      (MergePolicy.mergeByPropertyStoreTrump, 1), (.mergeByPropertyObjectTrump, 0),
+      (MergePolicyType.mergeByPropertyStoreTrump, 1), (.mergeByPropertyObjectTrump, 0),
       (.overwrite, 0), (.rollback, 1),
     ])
-  func deletedHere(policy: MergePolicy, count: Int) throws {
+  func deletedHere(policy: MergePolicyType, count: Int) throws {
     context.delete(mine)
     #expect(throws: SaveConflictError.self) { try context.save() }
-    context.mergePolicy = policy
+    context.mergePolicy = MergePolicy(merge: policy)
     try context.save()
     #expect(try stored().count == count)
     #expect(try context.count(Book.self) == count)

@@ -52,7 +52,7 @@ struct ChildSave {
         inserted.append(object)
       } else if try parent.readable(object) != nil {
         updated.append(object)
-      } else if child.mergePolicy == .error {
+      } else if child.mergePolicy.mergeType == .error {
         conflicts.append(
           MergeConflict(
             objectID: object.objectID,

@@ -130,6 +130,7 @@ extension ManagedObjectContext {
   public func rollback() {
     let objects = changedObjects
     changedObjects = []
+    watchedObjects = []
     for object in objects {
       object.state.remove(.listed)
       if object.isInserted {
@@ -155,6 +156,7 @@ extension ManagedObjectContext {
       object.detach()
     }
     changedObjects = []
+    watchedObjects = []
     prefetched = []
     temporaryBase += Int64(temporaries.count)
     temporaries = []

@@ -12,8 +12,9 @@ extension ManagedObjectContext {
   ///
   /// When it throws, nothing is saved and the context keeps its changes.
   /// - Throws: ``ValidationFailure`` with all that is wrong, ``SaveConflictError`` when another
-  ///   save changed the same objects and ``mergePolicy`` is `.error`, ``ObjectError`` for what
-  ///   accessors could not do, or what the store met.
+  ///   save changed the same objects and ``ConstraintConflictError`` when a uniqueness constraint
+  ///   would be broken, unless ``mergePolicy`` resolves it, ``ObjectError`` for what accessors could
+  ///   not do, or what the store met.
   public func save() throws {
     processPendingChanges()
     try throwDeferredError()
@@ -102,18 +103,7 @@ extension ManagedObjectContext {
   private func validate() throws {
     var items: [ValidationFailure.Item] = []
     for object in changedObjects where object.context === self && object.hasChanges {
-      do {
-        if object.isDeleted {
-          try object.validateForDelete()
-        } else if object.isInserted {
-          try object.validateForInsert()
-        } else {
-          try object.validateForUpdate()
-        }
-      } catch {
-        let errors = (error as? ValidationErrors)?.errors ?? [error]
-        items += errors.map { ValidationFailure.Item(objectID: object.objectID, error: $0) }
-      }
+      object.validate(into: &items)
     }
     if !items.isEmpty { throw ValidationFailure(items: items) }
   }
@@ -149,6 +139,7 @@ extension ManagedObjectContext {
   func forgetSavedChanges() {
     let saved = changedObjects
     changedObjects = []
+    watchedObjects = []
     temporaryBase += Int64(temporaries.count)
     temporaries = []
     givenTemporaryKeys = []
@@ -215,6 +206,22 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
+  /// Adds what keeps the object from being saved.
+  final func validate(into items: inout [ValidationFailure.Item]) {
+    do {
+      if isDeleted {
+        try validateForDelete()
+      } else if isInserted {
+        try validateForInsert()
+      } else {
+        try validateForUpdate()
+      }
+    } catch {
+      let errors = (error as? ValidationErrors)?.errors ?? [error]
+      items += errors.map { ValidationFailure.Item(objectID: objectID, error: $0) }
+    }
+  }
+
   /// Present values are the stored ones from now on.
   final func commit(key: Int64, version: Int64, _ newKey: (ObjectKey) -> ObjectKey) {
     self.key = key

@@ -77,6 +77,8 @@ public final class ManagedObjectContext {
   var retained: Set<ManagedObject> = []
   /// What the latest fetch that prefetched read along, which nobody else may hold.
   var prefetched: [ManagedObject] = []
+  /// Objects whose rows no other save may have changed when this context saves.
+  var watchedObjects: [ManagedObject] = []
   /// Identities given to new objects, by temporary key, and back.
   var identities: [Int64: UUID] = [:]
   var keysByIdentity: [UUID: Int64] = [:]

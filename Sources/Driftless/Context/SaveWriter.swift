@@ -19,7 +19,14 @@ struct SaveWriter {
   /// Rows whose derived attributes this save changed.
   var derived: [(key: ObjectKey, values: [PropertyValue])] = []
   var resolutions: [Resolution] = []
-  var conflicts: [MergeConflict] = []
+  /// Changed objects whose rows have other versions, until the merge policy has decided.
+  var stale: [(object: ManagedObject, mask: PropertyMask)] = []
+  /// Deleted ones of the same kind.
+  var staleDeletes: [ManagedObject] = []
+  /// What the merge policy decided.
+  var decided: [ManagedObjectID: MergePolicyType] = [:]
+  /// What new objects became that gave way to another under a uniqueness constraint, by temporary key.
+  var merged: [Int64: ManagedObject] = [:]
   /// Permanent keys by the place in the temporary one; 0 for objects that are no more.
   private var newKeys: [ObjectKey?]
 
@@ -30,6 +37,7 @@ struct SaveWriter {
   }
 
   mutating func write(to transaction: WriteTransaction) throws {
+    try settleConstraints(transaction)
     var changed: [ManagedObject] = []
     var doomed: [ManagedObject] = []
     var linked: [ManagedObject] = []
@@ -45,13 +53,17 @@ struct SaveWriter {
     try nameInserted(transaction)
     try insertRows(transaction)
     for object in changed { try update(object, transaction) }
+    try resolveUpdates(doomed, transaction)
     // Pairs and places come when all rows are there.
     let dropped = Set(resolutions.lazy.filter { $0.isTheirs }.map { ObjectIdentifier($0.object) })
     for object in linked where !dropped.contains(ObjectIdentifier(object)) {
       try writePairs(of: object, transaction)
     }
-    for object in doomed { try delete(object, transaction) }
-    if !conflicts.isEmpty { throw SaveConflictError(conflicts: conflicts) }
+    let gone = Set(deleted.lazy.map { ObjectIdentifier($0) })
+    for object in doomed where !gone.contains(ObjectIdentifier(object)) {
+      try delete(object, transaction)
+    }
+    try resolveDeletes(transaction)
     try readDerivedValues(transaction)
   }
 
@@ -59,6 +71,8 @@ struct SaveWriter {
 
   /// Gives all new objects their keys first, so that they can refer to each other.
   private mutating func nameInserted(_ transaction: WriteTransaction) throws {
+    // A merge policy may have made further ones.
+    while newKeys.count < context.temporaries.count { newKeys.append(nil) }
     if !context.identities.isEmpty {
       for object in inserted { try reuseKey(of: object, transaction) }
     }
@@ -78,6 +92,7 @@ struct SaveWriter {
       newKeys[place] = ObjectKey(entity: number, key: next[Int(number)])
       next[Int(number)] += 1
     }
+    for (key, object) in merged { newKeys[place(of: key)] = newKey(object.objectKey) }
   }
 
   /// An object that comes back under the identity of a deleted one takes its key: to the zone it is the same object.
@@ -177,7 +192,7 @@ struct SaveWriter {
             object.objectKey, whole, values: $0, expectedVersion: object.version)
         }
       }
-      guard isCurrent else { return try resolveUpdate(of: object, mask, transaction) }
+      guard isCurrent else { return stale.append((object, mask)) }
       updated.append((object, object.version + 1))
     } else {
       if !pairSlots.isEmpty { try transaction.recordUpdate(object.objectKey, pairSlots) }
@@ -185,13 +200,13 @@ struct SaveWriter {
     }
   }
 
-  private mutating func delete(_ object: ManagedObject, _ transaction: WriteTransaction) throws {
+  mutating func delete(_ object: ManagedObject, _ transaction: WriteTransaction) throws {
     // A fault was not read, so there is nothing that another save could contradict.
     let version = object.version > 0 ? object.version : nil
     let isCurrent = try matchingVersion {
       try remove(object, expectedVersion: version, transaction)
     }
-    if !isCurrent { try resolveDelete(of: object, transaction) }
+    if !isCurrent { staleDeletes.append(object) }
   }
 
   mutating func remove(

@@ -13,6 +13,7 @@ package final class StoreSchema: Sendable {
   private let tableByName: [String: EntityTable]
   private let programByNumber: [Int32: RowProgram]
   private let joinTables: [String: JoinTable]
+  private let uniqueColumnsByNumber: [Int32: [UniqueColumns]]
 
   /// - Parameters:
   ///   - entityNames: the entities that the store has; nil for all.
@@ -57,6 +58,10 @@ package final class StoreSchema: Sendable {
     tableByName = tables
     programByNumber = programs
     joinTables = joins
+    uniqueColumnsByNumber = programs.compactMapValues { program in
+      let columns = UniqueColumns.all(of: program)
+      return columns.isEmpty ? nil : columns
+    }
   }
 
   /// The number of an entity in this store; 0 for one that the store does not have.
@@ -77,6 +82,13 @@ package final class StoreSchema: Sendable {
 
   /// How rows of an entity are read and written.
   func program(numbered number: Int32) -> RowProgram? { programByNumber[number] }
+
+  /// The uniqueness constraints that hold for an entity's rows.
+  func uniqueColumns(numbered number: Int32) -> [UniqueColumns] {
+    uniqueColumnsByNumber[number] ?? []
+  }
+
+  var hasUniqueColumns: Bool { !uniqueColumnsByNumber.isEmpty }
 
   package func rootNumber(of number: Int32) -> Int32 {
     entity(numbered: number).map { entityNumber(of: $0.rootEntity) } ?? number

@@ -221,6 +221,13 @@ package final class WriteTransaction: ReadTransaction {
     }
   }
 
+  /// Keeps what sync may need of attributes that are about to be changed.
+  func keepBases(of key: ObjectKey, _ mask: PropertyMask) throws {
+    guard keepsForSync else { return }
+    try keepBases(
+      of: key, mask, program(key.entity), UnsafeBufferPointer(start: nil, count: 0))
+  }
+
   private func keepBases(
     of key: ObjectKey, _ mask: PropertyMask, _ program: RowProgram,
     _ values: UnsafeBufferPointer<PropertyValue>

@@ -53,7 +53,7 @@ extension ManagedObjectContext {
   /// Inserts rows. Objects of contexts know nothing of it until changes are merged:
   /// ``mergeChanges(inserted:updated:deleted:)``.
   /// - Throws: ``ObjectError`` for an unknown entity or property, or a value that does not fit; `StoreError` with the
-  ///   code `constraint` when a unique value exists and ``mergePolicy`` is `.error`; what a handler threw. Nothing is
+  ///   code `constraint` when a unique value exists and the type of ``mergePolicy`` is `.error`; what a handler threw. Nothing is
   ///   inserted then.
   @discardableResult
   public func execute(_ request: BatchInsertRequest) throws -> BatchResult {
@@ -66,7 +66,7 @@ extension ManagedObjectContext {
     }
     return try plan.store.write(batchInfo) { transaction in
       var inserter = BatchInserter(
-        shape, ManagedObjectContext(persistentStoreCoordinator), policy: mergePolicy,
+        shape, ManagedObjectContext(persistentStoreCoordinator), policy: mergePolicy.mergeType,
         transaction: transaction, tally: BatchTally(request.resultType, plan))
       try inserter.insert(request.source)
       return BatchResult([inserter.tally])

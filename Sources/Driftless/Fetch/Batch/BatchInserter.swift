@@ -7,14 +7,14 @@ struct BatchInserter {
   private let shape: ObjectShape
   /// Where the objects are that a row's values are set in; nothing of it is ever saved.
   private let scratch: ManagedObjectContext
-  private let policy: MergePolicy
+  private let policy: MergePolicyType
   private let transaction: WriteTransaction
   private let constraints: [UniqueColumns]
   private var objects: [ManagedObject] = []
   private(set) var tally: BatchTally
 
   init(
-    _ shape: ObjectShape, _ scratch: ManagedObjectContext, policy: MergePolicy,
+    _ shape: ObjectShape, _ scratch: ManagedObjectContext, policy: MergePolicyType,
     transaction: WriteTransaction, tally: BatchTally
   ) {
     self.shape = shape
@@ -22,7 +22,7 @@ struct BatchInserter {
     self.policy = policy
     self.transaction = transaction
     self.tally = tally
-    constraints = UniqueColumns.all(of: shape, transaction.schema)
+    constraints = transaction.schema.uniqueColumns(numbered: shape.number)
   }
 
   mutating func insert(_ source: BatchInsertRequest.Source) throws {
@@ -153,51 +153,5 @@ struct BatchInserter {
       return key
     }
     return nil
-  }
-}
-
-/// The columns of one unique constraint, and how to look a row up by them.
-struct UniqueColumns {
-  private let steps: [RowProgram.Step]
-  private let sql: String
-
-  /// Those of the entity and all above it.
-  static func all(of shape: ObjectShape, _ schema: StoreSchema) -> [UniqueColumns] {
-    guard let program = schema.program(numbered: shape.number) else { return [] }
-    var constraints: [UniqueColumns] = []
-    var entity: EntityDescription? = shape.entity
-    while let current = entity {
-      for names in current.uniquenessConstraints {
-        let slots = names.compactMap(shape.layout.index(named:))
-        let steps = slots.map { program.stepOfSlot[$0] }.filter { $0 >= 0 }
-        guard !steps.isEmpty, steps.count == names.count else { continue }
-        constraints.append(UniqueColumns(steps.map { program.steps[$0] }, program))
-      }
-      entity = current.superentity
-    }
-    return constraints
-  }
-
-  private init(_ steps: [RowProgram.Step], _ program: RowProgram) {
-    self.steps = steps
-    let columns = steps.map { program.table.columns[Int($0.column) - 3].name }
-    sql =
-      "SELECT Z_PK, Z_ENT FROM \"\(program.table.name)\" WHERE "
-      + columns.map { "\"\($0)\" = ?" }.joined(separator: " AND ")
-  }
-
-  /// Nil is like no other value.
-  func row(
-    with values: UnsafeBufferPointer<PropertyValue>, _ transaction: WriteTransaction
-  ) throws -> ObjectKey? {
-    if steps.contains(where: { values[$0.slot].isNull }) { return nil }
-    let statement = try transaction.connection.prepare(sql)
-    defer { statement.reset() }
-    for (index, step) in steps.enumerated() {
-      RowBinder.write(values[step.slot], to: SQLiteParameter(statement, Int32(index + 1)))
-    }
-    guard try statement.step() else { return nil }
-    return ObjectKey(
-      entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0))
   }
 }

@@ -1,0 +1,83 @@
+import DriftlessSQLite
+
+/// The columns of one uniqueness constraint as an entity's rows have them, and how to look a row up by them.
+struct UniqueColumns: Sendable {
+  /// The entity that declares the constraint, and its properties.
+  let name: String
+  /// The constrained properties, in the constraint's order.
+  let properties: [String]
+  /// Their places in the entity's layout.
+  let slots: [Int]
+  private let steps: [RowProgram.Step]
+  private let findSQL: String
+  private let vacateSQL: String
+
+  /// Those of the entity and all above it, and those of entities below it that its rows fall under as well: a table's
+  /// unique index asks for no entity.
+  static func all(of program: RowProgram) -> [UniqueColumns] {
+    var family: [EntityDescription] = []
+    var above = program.entity.superentity
+    while let entity = above {
+      family.append(entity)
+      above = entity.superentity
+    }
+    family.reverse()
+    return (family + program.entity.selfAndDescendants).flatMap { entity in
+      entity.uniquenessConstraints.compactMap { UniqueColumns($0, of: entity, program) }
+    }
+  }
+
+  private init?(_ names: [String], of entity: EntityDescription, _ program: RowProgram) {
+    let slots = names.compactMap(program.entity.layout.index(named:))
+    let places = slots.map { program.stepOfSlot[$0] }.filter { $0 >= 0 }
+    guard !places.isEmpty, places.count == names.count else { return nil }
+    name = entity.name + "." + names.joined(separator: ",")
+    properties = names
+    self.slots = slots
+    steps = places.map { program.steps[$0] }
+    let columns = steps.map { program.table.columns[Int($0.column) - 3].name }
+    findSQL =
+      "SELECT Z_PK, Z_ENT FROM \"\(program.table.name)\" WHERE "
+      + columns.map { "\"\($0)\" = ?" }.joined(separator: " AND ")
+    vacateSQL =
+      "UPDATE \"\(program.table.name)\" SET "
+      + columns.map { "\"\($0)\" = NULL" }.joined(separator: ", ") + " WHERE Z_PK = ? AND Z_OPT = ?"
+  }
+
+  /// The constrained values among those of a row; nil when one is null, which is like no other.
+  func values(_ row: UnsafeBufferPointer<PropertyValue>) -> [PropertyValue]? {
+    var values: [PropertyValue] = []
+    for slot in slots {
+      if row[slot].isNull { return nil }
+      values.append(row[slot])
+    }
+    return values
+  }
+
+  /// The row with these values, which are none of them null.
+  func row(with values: [PropertyValue], _ transaction: ReadTransaction) throws -> ObjectKey? {
+    let statement = try transaction.connection.prepare(findSQL)
+    defer { statement.reset() }
+    for (index, value) in values.enumerated() {
+      RowBinder.write(value, to: SQLiteParameter(statement, Int32(index + 1)))
+    }
+    guard try statement.step() else { return nil }
+    return ObjectKey(
+      entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0))
+  }
+
+  /// The row that has the same constrained values as this one.
+  func row(
+    with row: UnsafeBufferPointer<PropertyValue>, _ transaction: ReadTransaction
+  ) throws -> ObjectKey? {
+    try values(row).flatMap { try self.row(with: $0, transaction) }
+  }
+
+  /// Takes the values out of a row for a moment, so that another row can take them before this one is written.
+  func vacate(_ key: ObjectKey, version: Int64, _ transaction: WriteTransaction) throws {
+    let statement = try transaction.connection.prepare(vacateSQL)
+    statement.bind(key.key, at: 1)
+    statement.bind(version, at: 2)
+    try statement.run()
+  }
+}
