@@ -80,7 +80,7 @@ extension ManagedObjectContext {
   }
 
   func registered(temporary key: Int64) -> ManagedObject? {
-    let place = -key - temporaryBase - 1
+    let place = 0 &- key &- temporaryBase &- 1
     guard place >= 0, place < temporaries.count else {
       return adopted[key]?.takeUnretainedValue()
     }
@@ -128,7 +128,7 @@ extension ManagedObjectContext {
   }
 
   func forgetTemporary(_ key: Int64) {
-    let place = -key - temporaryBase - 1
+    let place = 0 &- key &- temporaryBase &- 1
     if place >= 0, place < temporaries.count {
       temporaries[Int(place)] = nil
     } else {

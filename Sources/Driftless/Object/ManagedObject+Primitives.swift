@@ -34,8 +34,21 @@ extension ManagedObject {
   public final func setPrimitiveValue(_ value: Any?, forKey name: String) throws(ObjectError) {
     let slot = try primitiveSlot(name)
     let converted = try propertyValue(value, for: slot)
+    if case .reference(let key) = converted, !refers(to: key, at: slot) {
+      throw typeMismatch(converted, slot)
+    }
     if isFault { fire() }
     values[slot] = converted
+  }
+
+  /// Whether the key may be that of an object at the other end.
+  private final func refers(to key: ObjectKey, at slot: Int) -> Bool {
+    guard let context, let relation = shape.relations[slot] else { return false }
+    let shape =
+      key.key < 0
+      ? context.registered(temporary: key.key)?.shape
+      : context.plan(at: shape.planIndex)?.shape(numbered: key.entity)
+    return shape?.isKind(of: relation.destination) == true
   }
 
   private final func primitiveSlot(_ name: String) throws(ObjectError) -> Int {
