@@ -22,6 +22,9 @@ public indirect enum FetchExpression: Hashable, Sendable {
   /// `chapters[FIRST].title`: an element of a list or an ordered relationship, or a property of it; null when there is
   /// none.
   case element(of: FetchExpression, at: ElementPlace, path: [String])
+  /// `FUNCTION($manager, "destinationInstancesForEntityMappingNamed:sourceInstances:", "CarToCar", $source.cars)`: what
+  /// only a migration can answer, in a ``PropertyMapping`` or an ``EntityMapping``.
+  case message(to: FetchExpression, selector: String, [FetchExpression])
 }
 
 /// Which element of a collection: `[FIRST]`, `[LAST]`, `[2]`.

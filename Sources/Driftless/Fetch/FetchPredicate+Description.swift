@@ -53,6 +53,8 @@ extension FetchExpression: CustomStringConvertible {
       (["\(collection)[\(place.spelling)]"] + path).joined(separator: ".")
     case .subquery(let collection, let variable, let condition):
       "SUBQUERY(\(collection), $\(variable), \(condition))"
+    case .message(let receiver, let selector, let operands):
+      "FUNCTION(\(Self.spell([receiver, .constant(.string(selector))] + operands)))"
     }
   }
 

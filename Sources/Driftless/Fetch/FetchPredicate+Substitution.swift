@@ -69,6 +69,9 @@ extension FetchExpression {
     case .element(let collection, let place, let path):
       return .element(
         of: try collection.substituting(variables, declared: declared), at: place, path: path)
+    case .message(let receiver, let selector, let operands):
+      return .message(
+        to: receiver, selector: selector, try Self.substituting(operands, variables, declared))
     case .subquery(let collection, let variable, let condition):
       return .subquery(
         of: try collection.substituting(variables, declared: declared), variable: variable,

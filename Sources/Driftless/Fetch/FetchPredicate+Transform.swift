@@ -68,6 +68,9 @@ extension FetchExpression {
           else: try other.map(transform)))
     case .element(let collection, let place, let path):
       return try transform(.element(of: try collection.map(transform), at: place, path: path))
+    case .message(let receiver, let selector, let operands):
+      return try transform(
+        .message(to: receiver, selector: selector, try mapAll(operands, transform)))
     case .subquery(let collection, let variable, let condition):
       return try transform(
         .subquery(
@@ -87,7 +90,8 @@ extension FetchExpression {
   var subqueryDepth: Int {
     switch self {
     case .constant, .keyPath, .variable: 0
-    case .list(let items), .function(_, let items): items.map(\.subqueryDepth).max() ?? 0
+    case .list(let items), .function(_, let items), .message(_, _, let items):
+      items.map(\.subqueryDepth).max() ?? 0
     case .collection(_, let collection, _), .element(let collection, _, _):
       collection.subqueryDepth
     case .conditional(let predicate, let one, let other):

@@ -33,6 +33,8 @@ extension PredicateEvaluator {
       let elements = try self.elements(of: try operand(collection), collection)
       guard let index = place.index(in: elements.count) else { return .value(.null) }
       return try resolve(path[...], from: elements[index], path)
+    case .message(let receiver, let selector, let operands):
+      return try answer(receiver, selector, operands)
     case .subquery(let collection, let variable, let condition):
       var inner = self
       var found: [Operand] = []
@@ -42,6 +44,23 @@ extension PredicateEvaluator {
       }
       return .list(found)
     }
+  }
+
+  private func answer(
+    _ receiver: FetchExpression, _ selector: String, _ operands: [FetchExpression]
+  ) throws(FetchError) -> Operand {
+    guard let answer, case .variable(let name, _) = receiver else {
+      throw Self.unanswered(selector)
+    }
+    var values: [Operand] = []
+    for expression in operands { values.append(try operand(expression)) }
+    return try answer(name, selector, values)
+  }
+
+  static func unanswered(_ selector: String) -> FetchError {
+    FetchError(
+      .unsupported, "FUNCTION(…, \"\(selector)\") has an answer in a migration only",
+      suggestion: "Use it in a mapping model.")
   }
 
   // MARK: Key paths

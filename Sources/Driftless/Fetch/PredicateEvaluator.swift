@@ -43,6 +43,8 @@ struct PredicateEvaluator {
   let source: any PropertySource
   /// The elements that the SUBQUERYs around are looking at.
   var variables: [String: Operand] = [:]
+  /// Answers FUNCTIONs of a migration.
+  var answer: ((_ receiver: String, _ selector: String, [Operand]) throws(FetchError) -> Operand)?
   let now = Date()
 
   init(nulls: NullRule, source: any PropertySource) {

@@ -241,9 +241,14 @@ extension PredicateParser {
     if name == "noindex:", operands.count == 1 { return operands[0] }
     switch name.uppercased() {
     case "CAST": return try cast(operands, at: position)
+    // `FETCH(request, context, countOnly)` of a mapping model: the request says it all.
+    case "FETCH" where !operands.isEmpty: return operands[0]
     case "FUNCTION":
       guard operands.count >= 2, case .constant(.string(let name)) = operands[1] else {
         throw syntaxError("FUNCTION needs an operand and a function's name", at: position)
+      }
+      if case .variable(_, path: []) = operands[0], FetchFunction(rawValue: name) == nil {
+        return .message(to: operands[0], selector: name, Array(operands.dropFirst(2)))
       }
       return try function(name, [operands[0]] + operands.dropFirst(2), at: position)
     default: return try function(name, operands, at: position)

@@ -25,6 +25,8 @@ extension QueryCompilation {
       return try element(of: collection, place, path, expression)
     case .list, .subquery:
       throw toManyNotAllowed(expression)
+    case .message(_, let selector, _):
+      throw PredicateEvaluator.unanswered(selector)
     }
   }
 

@@ -60,25 +60,12 @@ struct MigrationBookkeeping {
     {
       guard case .blob(let bytes) = row[2] else { continue }
       let values = try RowArchive.decodeValues(bytes)
-      let mapped = zip(match.destination.layout.slots, match.sourceSlots).map {
-        slot, former -> PropertyValue in
-        guard let former, former.index < values.count, slot.isToMany == former.isToMany else {
-          return slot.isToMany ? .null : slot.defaultValue
-        }
-        let value = moved(values[former.index])
-        guard case .attribute(_, let type) = slot.kind else { return value }
-        return CompiledValueReader.fit(value, type) ?? slot.defaultValue
-      }
+      let mapped = keys.row(values, match)
       let place = isJournal ? "number = ? AND ? = 0" : "entity = ? AND key = ?"
       try connection.run(
         "UPDATE main.\(table) SET row = ? WHERE \(place)", .blob(RowArchive.encode(mapped)),
         row[0], row[1])
     }
-  }
-
-  private func moved(_ value: PropertyValue) -> PropertyValue {
-    guard case .reference(let key) = value else { return value }
-    return keys.key(key).map { .reference($0) } ?? .null
   }
 
   /// Settled conflicts, which somebody may still want to undo.
@@ -191,7 +178,7 @@ struct MigrationBookkeeping {
     for row in try connection.rows("SELECT entity, key, property, value FROM main.ZDL_BASE") {
       guard case .blob(let bytes) = row[3] else { continue }
       let values = try RowArchive.decodeValues(bytes)
-      let changed = RowArchive.encode(values.map(moved))
+      let changed = RowArchive.encode(values.map(keys.value))
       guard changed != bytes else { continue }
       try connection.run(
         "UPDATE main.ZDL_BASE SET value = ? WHERE entity = ? AND key = ? AND property = ?",

@@ -39,42 +39,13 @@ struct MigrationCopy {
     let table = new.table(for: match.destination)
     let source = old.table(for: match.source)
     let number = new.entityNumber(of: match.destination)
-    guard let program = new.program(numbered: number) else { return }
     let formerNumber = old.entityNumber(of: match.source)
     try checkConcrete(match, source)
     var columns = ""
     var values = ""
-    for binding in table.slotBindings(for: match.destination) {
-      let slot = match.destination.layout.slots[binding.slot]
-      let former = match.sourceSlots[binding.slot].flatMap { former in
-        source.slotBindings(for: match.source).first { $0.slot == former.index }
-          .map { (former, $0) }
-      }
-      func add(_ column: Int, _ value: String) {
-        columns += ", \"\(table.columns[column].name)\""
-        values += ", \(value)"
-      }
-      switch slot.kind {
-      case .toMany: continue
-      case .attribute:
-        let step = program.steps[program.stepOfSlot[binding.slot]]
-        add(binding.column, attribute(slot, step, former, match, source))
-      case .toOne:
-        guard let (former, place) = former, case .toOne(let then) = former.kind,
-          case .toOne(let now) = slot.kind, let target = then.destinationEntity,
-          let destination = now.destinationEntity
-        else { continue }
-        func name(_ column: Int?) -> String? { column.map { "\"\(source.columns[$0].name)\"" } }
-        let entity = name(place.entityColumn) ?? "\(old.entityNumber(of: target))"
-        let key = keys.sql(
-          "\"\(source.columns[place.column].name)\"", entity: entity, of: target, as: destination)
-        add(binding.column, key)
-        func addBeside(_ column: Int?, _ value: String) {
-          if let column { add(column, "CASE WHEN \(key) IS NOT NULL THEN \(value) END") }
-        }
-        addBeside(binding.entityColumn, entity)
-        addBeside(binding.orderColumn, name(place.orderColumn) ?? "Z_PK * 1024")
-      }
+    for value in columnValues(match) {
+      columns += ", \"\(table.columns[value.column].name)\""
+      values += ", \(value.sql)"
     }
     try connection.execute(
       """
@@ -82,6 +53,66 @@ struct MigrationCopy {
       SELECT Z_PK + \(keys.offset(of: match.source) ?? 0), \(number), Z_OPT\(values)
       FROM old."\(source.name)" WHERE Z_ENT = \(formerNumber) ORDER BY Z_PK
       """)
+  }
+
+  /// What a column of the new table holds, in SQL over the old one.
+  struct ColumnValue {
+    let column: Int
+    /// The property that it is the value of; nil for what stands beside a reference.
+    let slot: Int?
+    let sql: String
+  }
+
+  func columnValues(_ match: MigrationPlan.EntityMatch) -> [ColumnValue] {
+    let table = new.table(for: match.destination)
+    let source = old.table(for: match.source)
+    guard let program = new.program(numbered: new.entityNumber(of: match.destination)) else {
+      return []
+    }
+    var values: [ColumnValue] = []
+    for binding in table.slotBindings(for: match.destination) {
+      let slot = match.destination.layout.slots[binding.slot]
+      let former = match.sourceSlots[binding.slot].flatMap { former in
+        source.slotBindings(for: match.source).first { $0.slot == former.index }
+          .map { (former, $0) }
+      }
+      switch slot.kind {
+      case .toMany: continue
+      case .attribute:
+        let step = program.steps[program.stepOfSlot[binding.slot]]
+        let sql = attribute(slot, step, former, match, source)
+        values.append(ColumnValue(column: binding.column, slot: slot.index, sql: sql))
+      case .toOne(let now):
+        guard let (former, place) = former else { continue }
+        values += reference(now, binding, former, place, source)
+      }
+    }
+    return values
+  }
+
+  private func reference(
+    _ now: RelationshipDescription, _ binding: EntityTable.SlotBinding, _ former: PropertySlot,
+    _ place: EntityTable.SlotBinding, _ source: EntityTable
+  ) -> [ColumnValue] {
+    guard case .toOne(let then) = former.kind, let target = then.destinationEntity,
+      let destination = now.destinationEntity
+    else { return [] }
+    func name(_ column: Int?) -> String? { column.map { "\"\(source.columns[$0].name)\"" } }
+    let entity = name(place.entityColumn) ?? "\(old.entityNumber(of: target))"
+    let key = keys.sql(
+      "\"\(source.columns[place.column].name)\"", entity: entity, of: target, as: destination)
+    func beside(_ column: Int?, _ value: String) -> ColumnValue? {
+      column.map {
+        ColumnValue(
+          column: $0, slot: nil, sql: "CASE WHEN \(key) IS NOT NULL THEN \(value) END")
+      }
+    }
+    let values = [
+      ColumnValue(column: binding.column, slot: binding.slot, sql: key),
+      beside(binding.entityColumn, entity),
+      beside(binding.orderColumn, name(place.orderColumn) ?? "Z_PK * 1024"),
+    ]
+    return values.compactMap { $0 }
   }
 
   /// An entity that becomes abstract may have no objects.

@@ -6,6 +6,8 @@ import Foundation
 struct MigrationHistory {
   let keys: MigrationKeys
   let connection: SQLiteConnection
+  /// Whether the new store knows the identities already.
+  var keepsIdentities = false
 
   private var plan: MigrationPlan { keys.plan }
   private var old: StoreSchema { keys.old }
@@ -18,7 +20,7 @@ struct MigrationHistory {
       try mapTombstones(match)
     }
     try MigrationBookkeeping(keys: keys, connection: connection).run()
-    try MigrationIdentities(keys: keys, connection: connection).run()
+    if !keepsIdentities { try MigrationIdentities(keys: keys, connection: connection).run() }
   }
 
   /// Takes over every table that does not follow from the model, as it is.
@@ -29,7 +31,9 @@ struct MigrationHistory {
       (name GLOB 'ZDL_*' OR name IN ('ATRANSACTION', 'ACHANGE', 'ATRANSACTIONSTRING'))
       """)
     for row in tables {
-      guard case .text(let name) = row[0], case .text(let sql) = row[1] else { continue }
+      guard case .text(let name) = row[0], case .text(let sql) = row[1],
+        !(keepsIdentities && name == "ZDL_IDENTITY")
+      else { continue }
       let extra = try tombstoneColumns(name)
       try connection.execute("DROP TABLE IF EXISTS main.\"\(name)\"")
       try connection.execute(sql)

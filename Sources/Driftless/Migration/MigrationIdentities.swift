@@ -6,6 +6,9 @@ import Foundation
 struct MigrationIdentities {
   let keys: MigrationKeys
   let connection: SQLiteConnection
+  /// Whether identities that follow from the keys are written down too: an object that is made anew finds its key by its
+  /// identity.
+  var writesMinted = false
 
   /// Keys that follow each other, and where they go.
   private struct Stretch {
@@ -25,26 +28,52 @@ struct MigrationIdentities {
   }
 
   func run() throws {
-    let moved = keys.old.entities.filter { $0.superentity == nil && !stays($0) }
-    guard !moved.isEmpty, try has("ZDL_IDENTITY"),
-      case .blob(let prefix)? = try connection.scalar(
-        "SELECT value FROM old.ZDL_STORE WHERE key = 'mintPrefix'"), prefix.count == 6
-    else { return }
+    let roots = keys.old.entities.filter { $0.superentity == nil }
+    let moved = roots.filter { !stays($0) }
     // What is in flight names objects by keys.
-    if try has("ZDL_OUTBOX"), try connection.scalar("SELECT 1 FROM old.ZDL_OUTBOX") != nil {
+    if !moved.isEmpty, try has("ZDL_OUTBOX"),
+      try connection.scalar("SELECT 1 FROM old.ZDL_OUTBOX") != nil
+    {
       throw MigrationPlan.refusal(
         "hierarchies change, and a change set is on its way to the server",
         "Sync once with the old version, then migrate.")
     }
-    for root in moved {
+    let written = writesMinted ? roots : moved
+    guard
+      case .blob(let prefix)? = try connection.scalar(
+        "SELECT value FROM main.ZDL_STORE WHERE key = 'mintPrefix'"), prefix.count == 6,
+      try writesMinted || has("ZDL_IDENTITY")
+    else { return }
+    for root in written {
       try connection.run(
         "DELETE FROM main.ZDL_IDENTITY WHERE root_entity = ?", .integer(number(of: root)))
     }
-    for root in moved {
+    for root in written {
       let stretches = try stretches(of: root)
       for run in try runs(of: root, prefix: [UInt8](prefix)) {
         for stretch in stretches { try write(run, within: stretch) }
       }
+    }
+  }
+
+  /// Forgets what follows from the keys again.
+  func dropMinted() throws {
+    guard
+      case .blob(let prefix)? = try connection.scalar(
+        "SELECT value FROM main.ZDL_STORE WHERE key = 'mintPrefix'"), prefix.count == 6
+    else { return }
+    for row in try connection.rows(
+      "SELECT root_entity, first_key, identity FROM main.ZDL_IDENTITY WHERE number IS NULL")
+    {
+      guard case .integer(let root) = row[0], case .integer(let key) = row[1],
+        case .blob(let identity) = row[2],
+        identity
+          == MintedIdentity.identity(
+            prefix: [UInt8](prefix), root: Int32(truncatingIfNeeded: root), key: key
+          ).networkBytes
+      else { continue }
+      try connection.run(
+        "DELETE FROM main.ZDL_IDENTITY WHERE root_entity = ? AND first_key = ?", row[0], row[1])
     }
   }
 
@@ -83,12 +112,12 @@ struct MigrationIdentities {
     let numbers = wayByNumber.keys.map { "\($0)" }.joined(separator: ", ")
     var stretches: [Stretch] = []
     var next: Int64 = 1
-    for row in try connection.rows(
-      """
-      SELECT Z_PK, Z_ENT FROM old."\(keys.old.table(for: root).name)" WHERE Z_ENT IN (\(numbers))
-      UNION SELECT ZENTITYPK, ZENTITY FROM old.ACHANGE WHERE ZENTITY IN (\(numbers)) ORDER BY 1
-      """)
-    {
+    var sql =
+      "SELECT Z_PK, Z_ENT FROM old.\"\(keys.old.table(for: root).name)\" WHERE Z_ENT IN (\(numbers))"
+    if try has("ACHANGE") {
+      sql += " UNION SELECT ZENTITYPK, ZENTITY FROM old.ACHANGE WHERE ZENTITY IN (\(numbers))"
+    }
+    for row in try connection.rows(sql + " ORDER BY 1") {
       guard case .integer(let key) = row[0], case .integer(let number) = row[1],
         let way = wayByNumber[number], key >= next
       else { continue }
@@ -114,12 +143,14 @@ struct MigrationIdentities {
         prefix: prefix, root: keys.old.entityNumber(of: root), key: next)
       runs.append(Run(first: next, count: end - next, identity: identity, isMinted: true))
     }
-    for row in try connection.rows(
-      """
-      SELECT first_key, count, number, identity FROM old.ZDL_IDENTITY WHERE root_entity = ?
-      ORDER BY first_key
-      """, .integer(number(of: root)))
-    {
+    let written =
+      try has("ZDL_IDENTITY")
+      ? connection.rows(
+        """
+        SELECT first_key, count, number, identity FROM old.ZDL_IDENTITY WHERE root_entity = ?
+        ORDER BY first_key
+        """, .integer(number(of: root))) : []
+    for row in written {
       guard case .integer(let first) = row[0], case .integer(let count) = row[1],
         case .blob(let bytes) = row[3], let identity = UUID(networkBytes: bytes)
       else { continue }
@@ -136,7 +167,7 @@ struct MigrationIdentities {
   private func write(_ run: Run, within stretch: Stretch) throws {
     let first = max(run.first, stretch.first)
     let count = min(run.first + run.count, stretch.end) - first
-    guard count > 0, !(run.isMinted && keeps(stretch.way)) else { return }
+    guard count > 0, !(run.isMinted && keeps(stretch.way) && !writesMinted) else { return }
     let skipped = first - run.first
     try connection.run(
       "INSERT INTO main.ZDL_IDENTITY VALUES (?, ?, ?, ?, ?)",

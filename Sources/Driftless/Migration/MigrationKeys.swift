@@ -83,6 +83,24 @@ struct MigrationKeys {
       entity: new.entityNumber(of: match.destination), key: former.key + offset)
   }
 
+  /// A value as the new store has it.
+  func value(_ former: PropertyValue) -> PropertyValue {
+    guard case .reference(let key) = former else { return former }
+    return self.key(key).map { .reference($0) } ?? .null
+  }
+
+  /// A row of the old store, by slot, as the new one has it.
+  func row(_ values: [PropertyValue], _ match: MigrationPlan.EntityMatch) -> [PropertyValue] {
+    zip(match.destination.layout.slots, match.sourceSlots).map { slot, former in
+      guard let former, former.index < values.count, slot.isToMany == former.isToMany else {
+        return slot.isToMany ? .null : slot.defaultValue
+      }
+      let value = value(values[former.index])
+      guard case .attribute(_, let type) = slot.kind else { return value }
+      return CompiledValueReader.fit(value, type) ?? slot.defaultValue
+    }
+  }
+
   /// SQL for a key of the new store, by that of the old one; null where the object is gone or is none of `destination`.
   ///
   /// - Parameters:

@@ -47,6 +47,19 @@ struct MigrationPlan {
     try checkDestinations()
   }
 
+  /// What a mapping model says.
+  init(
+    from stored: [EntityDescription], to destinations: [EntityDescription], matches: [EntityMatch]
+  ) {
+    sources = stored
+    self.destinations = destinations
+    self.matches = matches
+    for match in matches {
+      matchByDestination[match.destination.name] = match
+      matchBySource[match.source.name] = match
+    }
+  }
+
   func match(ofDestination entity: EntityDescription) -> EntityMatch? {
     matchByDestination[entity.name]
   }

@@ -1,29 +1,45 @@
 import DriftlessSQLite
 public import Foundation
 
-/// Brings a store to another model: all of it is written anew beside the file, and takes the file's place in one
-/// transaction when it is whole. Killed at any moment, the store is as it was or as it shall be, and the next attempt
-/// starts over.
+/// Brings a store to another model, in one step or several: all of it is written anew beside the file, and takes the
+/// file's place in one transaction when it is whole. Killed at any moment, the store is as it was or as it shall be, and
+/// the next attempt starts over.
 struct StoreMigration {
+  /// One step to a model.
+  struct Step {
+    let destination: ManagedObjectModel
+    /// Nil for what follows from the two models.
+    var mapping: MappingModel?
+    /// Works on a copy of the store before the step.
+    var willMigrate: ((URL) throws -> Void)?
+    /// Works on the new file after the step.
+    var didMigrate: ((URL) throws -> Void)?
+  }
+
   let url: URL
-  let destination: ManagedObjectModel
-  let configuration: StoreConfiguration
+  /// The configuration of the models whose entities the store shall have; nil for all.
+  var configuration: String?
+  let steps: [Step]
   let progress: (Double) throws -> Void
 
-  /// The key of the models that a store had before, oldest first.
-  private static let formerModels = "formerModels"
-
   func run() throws {
+    guard !steps.isEmpty else { return }
     let syncing = try SyncLock(path: url.path + "-driftless-sync")
     let writing = try FileLock(path: url.path + "-driftless-lock")
     try writing.lock(.exclusive)
     defer { writing.unlock() }
-    do {
+    let partials = (0...steps.count).map { number in
       let partial = NewFile.partialURL(of: url)
-      NewFile.remove(partial)
-      defer { NewFile.remove(partial) }
-      try write(partial)
-      try swap(partial)
+      return number == 0 ? partial : partial.appendingPathExtension("\(number)")
+    }
+    partials.forEach(Self.remove)
+    defer { partials.forEach(Self.remove) }
+    do {
+      var current = url
+      for (number, step) in steps.enumerated() {
+        current = try take(step, from: current, number, partials)
+      }
+      try swap(current)
     } catch let error as SQLiteError {
       throw StoreError(error, path: url.path)
     }
@@ -31,74 +47,102 @@ struct StoreMigration {
     withExtendedLifetime(syncing) {}
   }
 
-  // MARK: The new file
-
-  private func write(_ partial: URL) throws {
-    let options = StoreOptions(isReadOnly: true, createsFile: false)
-    let source = try PersistentStore.open(url: url, options: options)
-    defer { source.close() }
-    guard source.modelOrigin != .tables else {
-      throw StoreError(
-        .missingModel, "\(url.path) does not say with which model it was written.",
-        suggestion: "Open it once with that model, and then with the new one.")
-    }
-    let former = try formerModels(of: source)
-    let plan = try MigrationPlan(
-      from: source.model, source.schema.entities, to: destination, configuration.entityNames)
-    let schema = StoreSchema(
-      model: destination, entityNames: configuration.entityNames,
-      numbers: plan.numbers(from: source.schema))
-    let file = StoreFile(url: partial, options: StoreOptions(durability: .normal))
-    let connection = try file.connect(readOnly: false)
-    defer { connection.close() }
-    try ExternalData.attachReading(to: connection, folder: ExternalDataFolder(store: url.path))
-    let metadata = metadata(of: source)
-    try file.create(
-      schema, metadata, identifier: UUID(uuidString: source.identifier) ?? UUID(), on: connection)
-    try connection.run("ATTACH ? AS old", .text(url.path))
-    try connection.execute("BEGIN IMMEDIATE")
-    let keys = try MigrationKeys(
-      plan: plan, old: source.schema, new: schema, connection: connection)
-    try MigrationCopy(keys: keys, connection: connection).run { try progress($0 * 0.8) }
-    try MigrationHistory(keys: keys, connection: connection).run()
-    try connection.run("UPDATE main.Z_METADATA SET Z_UUID = ?", .text(source.identifier))
-    try connection.run(
-      "INSERT OR REPLACE INTO main.ZDL_STORE VALUES (?, ?)", .text(Self.formerModels),
-      .text(former.joined(separator: "\n")))
-    try connection.execute("COMMIT")
-    try progress(0.9)
-    try connection.execute("DETACH old")
-    _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+  /// Removes a file of the migration, and all that lies beside it.
+  private static func remove(_ partial: URL) {
+    NewFile.remove(partial)
+    for suffix in ["-driftless-lock", "-driftless-sync"] { unlink(partial.path + suffix) }
+    ExternalDataFolder(store: partial.path).destroy()
   }
 
-  private func formerModels(of source: PersistentStore) throws -> [String] {
-    var former: [String] = []
-    if case .text(let text)? = try source.read({ try $0.setting(Self.formerModels) }) {
-      former = text.split(separator: "\n").map(String.init)
+  // MARK: Steps
+
+  /// - Returns: The file after the step.
+  private func take(
+    _ step: Step, from current: URL, _ number: Int, _ partials: [URL]
+  ) throws -> URL {
+    var source = current
+    if let willMigrate = step.willMigrate {
+      if source == url {
+        source = partials[0]
+        try PersistentStore.open(
+          url: url, options: StoreOptions(isReadOnly: true, createsFile: false)
+        ).backup(to: source)
+      }
+      try willMigrate(source)
     }
-    guard !former.contains(destination.versionChecksum) else {
-      throw StoreError(
-        .newerModel,
-        "\(url.path) was migrated from this model to a newer one, which this program does not have.",
-        suggestion: "Use a newer version of the program; the file was not changed.")
+    let target = partials[number + 1]
+    let file = MigrationFile(
+      source: source, target: target, destination: step.destination, configuration: configuration
+    ) {
+      try progress((Double(number) + $0 * 0.9) / Double(steps.count))
     }
-    return former + [source.model.versionChecksum]
+    if let mapping = step.mapping {
+      let manager = MigrationManager(
+        sourceModel: try Self.model(of: source), destinationModel: step.destination)
+      manager.mappingModel = mapping
+      try file.write(by: manager)
+    } else {
+      try file.write()
+      let (former, folder) = (
+        ExternalDataFolder(store: source.path), ExternalDataFolder(store: target.path)
+      )
+      // The rows name the same files. Where nothing works on the new file, they need not lie beside it.
+      if source != url || step.didMigrate != nil || steps.count > 1 {
+        try former.copy(former.names, to: folder)
+      }
+    }
+    if source != current || source != url { Self.remove(source) }
+    if let didMigrate = step.didMigrate {
+      try didMigrate(target)
+      // It worked on plain objects, and left that model inside.
+      try PersistentStore.open(
+        url: target, model: step.destination, configuration: configuration,
+        options: StoreOptions(durability: .normal, createsFile: false)
+      ).close()
+    }
+    return target
   }
 
-  private func metadata(of source: PersistentStore) -> StoreMetadata {
-    var metadata = source.metadata
-    metadata.values.removeValue(forKey: StoreMetadata.ownVersionHashesKey)
-    metadata.values.removeValue(forKey: "NSStoreModelVersionHashesDigest")
-    metadata.values.removeValue(forKey: StoreMetadata.configurationKey)
-    let fresh = StoreMetadata(model: destination, configuration: configuration)
-    for (key, value) in fresh.values { metadata.values[key] = value }
-    return metadata
+  private static func model(of url: URL) throws -> ManagedObjectModel {
+    let store = try PersistentStore.open(
+      url: url, options: StoreOptions(isReadOnly: true, createsFile: false))
+    defer { store.close() }
+    return store.model
+  }
+
+  /// Writes what a store becomes by a mapping to a new file of its own.
+  static func write(
+    from source: URL, to destination: URL, by manager: MigrationManager
+  ) throws {
+    try manager.sourceModel.freeze()
+    try manager.destinationModel.freeze()
+    do {
+      try NewFile.write(at: destination) { partial in
+        defer {
+          for suffix in ["-driftless-lock", "-driftless-sync", "-wal", "-shm"] {
+            unlink(partial.path + suffix)
+          }
+          ExternalDataFolder(store: partial.path).destroy()
+        }
+        try MigrationFile(
+          source: source, target: partial, destination: manager.destinationModel,
+          configuration: nil, progress: { _ in }
+        ).write(by: manager)
+        let folder = ExternalDataFolder(store: partial.path)
+        try folder.copy(folder.names, to: ExternalDataFolder(store: destination.path))
+      }
+    } catch let error as SQLiteError {
+      throw StoreError(error, path: destination.path)
+    }
   }
 
   // MARK: Its place
 
   /// Puts the content of the new file in place of the old, in one transaction of the old file.
   private func swap(_ partial: URL) throws {
+    // New files of large values first: rows name them. Those that none names are swept up later.
+    let folder = ExternalDataFolder(store: partial.path)
+    try folder.copy(folder.names, to: ExternalDataFolder(store: url.path))
     let new = try SQLiteConnection(path: partial.path, mode: .readOnly)
     defer { new.close() }
     let original = try SQLiteConnection(
@@ -118,26 +162,46 @@ struct StoreMigration {
 }
 
 extension PersistentStore {
-  /// Brings a store to another model, whose mapping follows from the two: see ``StoreOptions/migratesAutomatically``.
+  /// Brings a store to another model: see ``StoreOptions/migratesAutomatically``.
   ///
   /// History, identities and the state of sync are carried over.
   /// - Parameters:
   ///   - configuration: The configuration of the model whose entities the store shall have; nil for all. Objects of
   ///     entities that are not among them are deleted, as those of entities that the model no longer has.
+  ///   - mapping: What becomes of the objects; nil for what follows from the two models.
   ///   - progress: Called with the part that is done, 0 … 1; it ends the migration by throwing, and nothing has changed.
   /// - Throws: `StoreError`: `cannotMigrate` with what needs a mapping of its own, `newerModel` when the store has been
-  ///   further than the model, `busy` while it is open elsewhere, `constraint` when values break a new constraint. The
-  ///   store is then as it was.
+  ///   further than the model, `busy` while it is open elsewhere, `constraint` when values break a new constraint; what a
+  ///   migration policy threw. The store is then as it was.
   public static func migrate(
     at url: URL, to model: ManagedObjectModel, configuration: String? = nil,
+    mapping: MappingModel? = nil,
     progress: (Double) throws -> Void = { _ in }
   ) throws {
     try model.freeze()
-    let configuration = try StoreConfiguration(configuration, of: model)
+    _ = try StoreConfiguration(configuration, of: model)
     try withoutActuallyEscaping(progress) { progress in
+      let step = StoreMigration.Step(destination: model, mapping: mapping)
       try StoreMigration(
-        url: url, destination: model, configuration: configuration, progress: progress
+        url: url, configuration: configuration, steps: [step], progress: progress
       ).run()
     }
+  }
+
+  /// Migrates as the options say.
+  static func migrate(
+    at url: URL, to model: ManagedObjectModel, _ configuration: String?, options: StoreOptions
+  ) throws {
+    let store = try open(url: url, options: StoreOptions(isReadOnly: true, createsFile: false))
+    let current = store.model
+    store.close()
+    if let staged = options.stagedMigration {
+      let steps = try staged.steps(from: store, to: model)
+      return try StoreMigration(
+        url: url, configuration: configuration, steps: steps, progress: { _ in }
+      ).run()
+    }
+    let mapping = options.mappingModels.first { $0.isFor(current, model) }
+    try migrate(at: url, to: model, configuration: configuration, mapping: mapping)
   }
 }

@@ -14,6 +14,9 @@ enum ObjectClasses {
 
   private static let registry = Mutex(Registry())
 
+  /// A class name that no class has: objects of an entity that names it are plain ``ManagedObject``s.
+  static let plain = "-"
+
   static func register(_ type: ManagedObject.Type) {
     registry.withLock {
       $0.byName[String(describing: type)] = type
@@ -24,7 +27,7 @@ enum ObjectClasses {
   /// The registered class of the entity, or of the nearest entity above that has one.
   static func objectClass(for entity: EntityDescription) -> ManagedObject.Type {
     var candidate: EntityDescription? = entity
-    while let current = candidate {
+    while let current = candidate, current.managedObjectClassName != plain {
       let name = className(of: current)
       if let type = named(current) ?? registry.withLock({ $0.byName[name] }) { return type }
       candidate = current.superentity

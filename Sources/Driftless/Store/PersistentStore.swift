@@ -50,12 +50,11 @@ public final class PersistentStore: Sendable {
     do {
       return try openAsIs(url: url, model: model, configuration, options: options)
     } catch let error as StoreError where error.code == .incompatibleModel {
-      guard let url, let model, options.migratesAutomatically, !options.isReadOnly else {
-        throw error
-      }
+      let migrates = options.migratesAutomatically || options.stagedMigration != nil
+      guard let url, let model, migrates, !options.isReadOnly else { throw error }
       // What belongs to other entities would be lost: that is for the application to ask for.
       guard try migratesByItself(url, to: configuration) else { throw error }
-      try migrate(at: url, to: model, configuration: configuration)
+      try migrate(at: url, to: model, configuration, options: options)
       return try openAsIs(url: url, model: model, configuration, options: options)
     }
   }

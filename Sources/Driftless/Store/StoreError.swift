@@ -25,6 +25,8 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let cannotMigrate = Code("cannotMigrate")
     /// A derived attribute has an expression that a store cannot keep.
     public static let cannotDerive = Code("cannotDerive")
+    /// A model that a stage of a migration names is missing, or is another (Core Data's 134504).
+    public static let modelNotFound = Code("modelNotFound")
     public static let readOnly = Code("readOnly")
     public static let diskFull = Code("diskFull")
     /// The disk failed while reading or writing; what was being saved was not.

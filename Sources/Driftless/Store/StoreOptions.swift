@@ -19,9 +19,14 @@ public struct StoreOptions: Hashable, Sendable {
   /// Whether `.persistentStoreRemoteChange` is posted for what other processes commit, even while nobody reads
   /// `changes()`.
   public var postsRemoteChanges: Bool
-  /// Whether a store of another model is brought to the one that it is opened with, when that can be done without a mapping
+  /// Whether a store of another model is brought to the one that it is opened with, by a model of
+  /// ``mappingModels`` or by what follows from the two models
   /// (Core Data's `NSMigratePersistentStoresAutomaticallyOption` with `NSInferMappingModelAutomaticallyOption`).
   public var migratesAutomatically: Bool
+  /// For migration: the first that is for the two models says what becomes of the objects.
+  public var mappingModels: [MappingModel]
+  /// Brings a store of another model to the one that it is opened with, stage by stage.
+  public var stagedMigration: StagedMigrationManager?
   /// Whether the file is read as one that nobody changes: no lock is taken, and nothing is made beside it. For a file on a
   /// medium that cannot be written, or one that must stay as it is; wrong for a file that somebody may write meanwhile.
   public var isImmutable: Bool
@@ -30,7 +35,8 @@ public struct StoreOptions: Hashable, Sendable {
     isReadOnly: Bool = false, durability: Durability = .full,
     busyTimeoutMilliseconds: Int32 = 10_000, createsFile: Bool = true,
     ignoresVersioning: Bool = false, postsRemoteChanges: Bool = false,
-    isImmutable: Bool = false, migratesAutomatically: Bool = false
+    isImmutable: Bool = false, migratesAutomatically: Bool = false,
+    mappingModels: [MappingModel] = [], stagedMigration: StagedMigrationManager? = nil
   ) {
     self.isReadOnly = isReadOnly || isImmutable
     self.durability = durability
@@ -40,6 +46,8 @@ public struct StoreOptions: Hashable, Sendable {
     self.postsRemoteChanges = postsRemoteChanges
     self.isImmutable = isImmutable
     self.migratesAutomatically = migratesAutomatically
+    self.mappingModels = mappingModels
+    self.stagedMigration = stagedMigration
   }
 }
 

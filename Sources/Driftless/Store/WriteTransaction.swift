@@ -202,6 +202,19 @@ package final class WriteTransaction: ReadTransaction {
     try recorder.recordUpdate(key.key, mask, try program(key.entity))
   }
 
+  /// Records an object whose row is there already.
+  func recordInsert(_ key: ObjectKey) throws {
+    try recorder.recordInsert(key.key, try program(key.entity))
+  }
+
+  /// Records that an object is gone whose row went before.
+  func recordDelete(_ key: ObjectKey, _ values: [PropertyValue]) throws {
+    let program = try program(key.entity)
+    if keepsForSync { try bury(key, values) }
+    try recorder.recordDelete(key.key, program)
+    try recorder.recordTombstone(program, values)
+  }
+
   // MARK: What sync may need again
 
   private func bury(_ key: ObjectKey, _ values: [PropertyValue]) throws {

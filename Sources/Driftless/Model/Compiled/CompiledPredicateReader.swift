@@ -86,6 +86,11 @@ struct CompiledPredicateReader {
     case 3, 4:
       if let path = try archive.text(record, "NSKeyPath") { return try keyPath(path) }
       return try function(record, depth)
+    // A fetch of a mapping model: the request says it all.
+    case 50:
+      if let request = try archive.record(record, "NSFRExpression") {
+        return try expression(request, depth: depth + 1)
+      }
     case 14:
       return .list(
         try archive.elements(record, "NSCollection").map {
@@ -123,7 +128,14 @@ struct CompiledPredicateReader {
     {
       return .collection(collected, of: operands[0], path: [])
     }
-    guard let function = FetchFunction(rawValue: name == "now:" ? "now" : name) else {
+    let function = FetchFunction(rawValue: name == "now:" ? "now" : name)
+    // What a mapping model asks the migration.
+    if function == nil, let operand = try archive.record(record, "NSOperand"),
+      case .variable(let receiver, path: []) = try expression(operand, depth: depth + 1)
+    {
+      return .message(to: .variable(receiver, path: []), selector: selector, operands)
+    }
+    guard let function else {
       throw unsupported("it calls the unknown function \(name)")
     }
     return .function(function, operands)

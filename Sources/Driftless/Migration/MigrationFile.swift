@@ -1,0 +1,218 @@
+import DriftlessSQLite
+import Foundation
+
+/// Writes what a store becomes with another model to a new file: with all that it remembers.
+struct MigrationFile {
+  let source: URL
+  let target: URL
+  let destination: ManagedObjectModel
+  /// The configuration whose entities the new store has; nil for all.
+  let configuration: String?
+  /// Called with the part that is done, 0 … 1.
+  let progress: (Double) throws -> Void
+
+  /// The key of the models that a store had before, oldest first.
+  private static let formerModels = "formerModels"
+  private static let reading = StoreOptions(isReadOnly: true, createsFile: false)
+
+  /// By what follows from the two models.
+  func write() throws {
+    let source = try openSource()
+    defer { source.close() }
+    let former = try formerModels(of: source)
+    let present = try StoreConfiguration(configuration, of: destination).entityNames
+    let plan = try MigrationPlan(
+      from: source.model, source.schema.entities, to: destination, present)
+    let schema = StoreSchema(
+      model: destination, entityNames: present, numbers: plan.numbers(from: source.schema))
+    let connection = try connect(ExternalDataFolder(store: self.source.path))
+    defer { connection.close() }
+    try create(schema, like: source, on: connection)
+    try connection.execute("BEGIN IMMEDIATE")
+    let keys = try MigrationKeys(
+      plan: plan, old: source.schema, new: schema, connection: connection)
+    try MigrationCopy(keys: keys, connection: connection).run { try progress($0 * 0.9) }
+    try MigrationHistory(keys: keys, connection: connection).run()
+    try writeModels(former, of: source, on: connection)
+    try finish(connection)
+  }
+
+  /// By a mapping model, object by object.
+  func write(by manager: MigrationManager) throws {
+    let inside = try openSource(closing: true)
+    let source = try PersistentStore.open(
+      url: source, model: Self.plain(inside.model), configuration: inside.configurationName,
+      options: Self.reading)
+    defer { source.close() }
+    let former = try formerModels(of: source)
+    let destination = try Self.plain(destination)
+    let present = try StoreConfiguration(configuration, of: destination).entityNames
+    let plan = try MigrationPlan(
+      manager.mappingModel, from: source.model, source.schema.entities, to: destination, present)
+    let schema = StoreSchema(
+      model: destination, entityNames: present, numbers: plan.numbers(from: source.schema))
+    let folder = ExternalDataFolder(store: target.path)
+    let files = ExternalDataFolder(store: self.source.path)
+    try files.copy(files.names, to: folder)
+
+    let keys = try prepare(plan, schema, source, folder)
+    try migrateObjects(keys, source, manager)
+
+    let connection = try connect(folder)
+    defer { connection.close() }
+    try connection.run("ATTACH ? AS old", .text(self.source.path))
+    try connection.execute("BEGIN IMMEDIATE")
+    try forgetMaking(on: connection)
+    try MigrationIdentities(keys: keys, connection: connection).dropMinted()
+    try MigrationHistory(keys: keys, connection: connection, keepsIdentities: true).run()
+    try MigrationChanges(keys: keys, source: source, connection: connection).run()
+    try writeModels(former, of: source, on: connection)
+    try finish(connection)
+  }
+
+  // MARK: Objects
+
+  /// Makes the file with the identities that objects will take over.
+  private func prepare(
+    _ plan: MigrationPlan, _ schema: StoreSchema, _ source: PersistentStore,
+    _ folder: ExternalDataFolder
+  ) throws -> MigrationKeys {
+    let connection = try connect(folder)
+    defer { connection.close() }
+    try create(schema, like: source, on: connection)
+    try connection.execute("BEGIN IMMEDIATE")
+    let keys = try MigrationKeys(
+      plan: plan, old: source.schema, new: schema, connection: connection)
+    let isOurs = try connection.scalar(
+      "SELECT 1 FROM old.sqlite_master WHERE name = 'ZDL_IDENTITY'")
+    if isOurs != nil {
+      try connection.execute(
+        """
+        INSERT OR REPLACE INTO main.ZDL_STORE SELECT * FROM old.ZDL_STORE WHERE key = 'mintPrefix';
+        INSERT INTO main.ZDL_IDENTITY SELECT * FROM old.ZDL_IDENTITY
+        """)
+    }
+    try MigrationIdentities(keys: keys, connection: connection, writesMinted: true).run()
+    try MigrationCopy(keys: keys, connection: connection).writeLastKeys()
+    try connection.execute("COMMIT")
+    return keys
+  }
+
+  private func migrateObjects(
+    _ keys: MigrationKeys, _ source: PersistentStore, _ manager: MigrationManager
+  ) throws {
+    let store = try PersistentStore.open(
+      url: target, model: keys.new.model, configuration: configuration,
+      options: StoreOptions(durability: .normal))
+    defer { store.close() }
+    manager.sourceContext = ManagedObjectContext(PersistentStoreCoordinator(store: source))
+    manager.destinationContext = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    manager.successor = { source, destination in
+      guard let match = keys.plan.match(ofSource: source.entity),
+        match.destination === destination.entity, let offset = keys.offset(of: match.source)
+      else { return nil }
+      let key = ObjectKey(
+        entity: keys.new.entityNumber(of: match.destination), key: source.objectKey.key + offset)
+      return try store.read { try $0.identity(of: key) }
+    }
+    defer { manager.reset() }
+    try ObjectMigration(manager: manager) { try progress($0 * 0.9) }.run()
+  }
+
+  /// What making the objects left in the history: it is no change that anybody made.
+  private func forgetMaking(on connection: SQLiteConnection) throws {
+    try connection.execute(
+      """
+      DELETE FROM main.ACHANGE; DELETE FROM main.ATRANSACTION; DELETE FROM main.ATRANSACTIONSTRING;
+      DELETE FROM main.ZDL_TRANSACTION; DELETE FROM main.ZDL_GRAVE; DELETE FROM main.ZDL_BASE;
+      UPDATE main.Z_PRIMARYKEY SET Z_MAX = 0 WHERE Z_ENT >= 16000
+      """)
+  }
+
+  /// A copy of a model whose objects are plain: the application's classes are made for one version of it.
+  static func plain(_ model: ManagedObjectModel) throws -> ManagedObjectModel {
+    let copy = try model.copy()
+    for entity in copy.entities { entity.managedObjectClassName = ObjectClasses.plain }
+    try copy.freeze()
+    return copy
+  }
+
+  // MARK: Files
+
+  private func openSource(closing: Bool = false) throws -> PersistentStore {
+    let store = try PersistentStore.open(url: source, options: Self.reading)
+    if closing { store.close() }
+    guard store.modelOrigin != .tables else {
+      store.close()
+      throw StoreError(
+        .missingModel, "\(source.path) does not say with which model it was written.",
+        suggestion: "Open it once with that model, and then with the new one.")
+    }
+    return store
+  }
+
+  private func connect(_ folder: ExternalDataFolder) throws -> SQLiteConnection {
+    let file = StoreFile(url: target, options: StoreOptions(durability: .normal))
+    let connection = try file.connect(readOnly: false)
+    try ExternalData.attachReading(to: connection, folder: folder)
+    return connection
+  }
+
+  /// Makes the tables, and puts the source beside them as `old`.
+  private func create(
+    _ schema: StoreSchema, like source: PersistentStore, on connection: SQLiteConnection
+  ) throws {
+    let file = StoreFile(url: target, options: StoreOptions(durability: .normal))
+    try file.create(
+      schema, metadata(of: source), identifier: UUID(uuidString: source.identifier) ?? UUID(),
+      on: connection)
+    try connection.run("ATTACH ? AS old", .text(self.source.path))
+  }
+
+  private func finish(_ connection: SQLiteConnection) throws {
+    try connection.execute("COMMIT")
+    try connection.execute("DETACH old")
+    _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    try progress(1)
+  }
+
+  // MARK: Models
+
+  /// The models that the store had, and the one that it has.
+  private func formerModels(of source: PersistentStore) throws -> [String] {
+    var former: [String] = []
+    if case .text(let text)? = try source.read({ try $0.setting(Self.formerModels) }) {
+      former = text.split(separator: "\n").map(String.init)
+    }
+    guard !former.contains(destination.versionChecksum) else {
+      throw StoreError(
+        .newerModel,
+        "\(self.source.path) was migrated from this model to a newer one, which this program does not have.",
+        suggestion: "Use a newer version of the program; the file was not changed.")
+    }
+    return former + [source.model.versionChecksum]
+  }
+
+  private func metadata(of source: PersistentStore) throws -> StoreMetadata {
+    var metadata = source.metadata
+    metadata.values.removeValue(forKey: StoreMetadata.ownVersionHashesKey)
+    metadata.values.removeValue(forKey: "NSStoreModelVersionHashesDigest")
+    metadata.values.removeValue(forKey: StoreMetadata.configurationKey)
+    let fresh = StoreMetadata(
+      model: destination, configuration: try StoreConfiguration(configuration, of: destination))
+    for (key, value) in fresh.values { metadata.values[key] = value }
+    return metadata
+  }
+
+  /// What the history brought along from the source is not what the new store says of itself.
+  private func writeModels(
+    _ former: [String], of source: PersistentStore, on connection: SQLiteConnection
+  ) throws {
+    try connection.run("UPDATE main.Z_METADATA SET Z_UUID = ?", .text(source.identifier))
+    try connection.run(
+      "UPDATE main.ZDL_MODEL SET content = ?", .blob(ModelArchive.encode(destination)))
+    try connection.run(
+      "INSERT OR REPLACE INTO main.ZDL_STORE VALUES (?, ?)", .text(Self.formerModels),
+      .text(former.joined(separator: "\n")))
+  }
+}

@@ -1,0 +1,216 @@
+import Foundation
+
+/// What mapping models say in expressions.
+extension MigrationManager {
+  private typealias Operand = PredicateEvaluator.Operand
+
+  /// Names and texts that expressions may ask for: `$entityMapping.name`.
+  private struct Names: PropertySource {
+    var values: [String: PredicateValue]
+    var predicateObjectKey: ObjectKey? { nil }
+
+    init(_ names: [String: String?], userInfo: [String: String] = [:]) {
+      values = names.mapValues { .scalar($0.map { .string($0) } ?? .null) }
+      values["userInfo"] = .object(Entries(values: userInfo))
+    }
+
+    func predicateValue(forKey key: String) -> PredicateValue? { values[key] }
+  }
+
+  private struct Entries: PropertySource {
+    var values: [String: String]
+    var predicateObjectKey: ObjectKey? { nil }
+
+    func predicateValue(forKey key: String) -> PredicateValue? {
+      .scalar(values[key].map { .string($0) } ?? .null)
+    }
+  }
+
+  // MARK: Objects
+
+  func setAttributes(
+    of destination: ManagedObject, from source: ManagedObject, _ mapping: EntityMapping,
+    _ policy: EntityMigrationPolicy
+  ) throws {
+    for property in mapping.attributeMappings {
+      guard let expression = property.valueExpression else { continue }
+      let operand = try evaluate(expression, source, destination, mapping, property, policy)
+      if let slot = destination.entity.layout.index(named: property.name),
+        case .value(let value) = operand
+      {
+        let description = destination.entity.layout.slots[slot]
+        // As without a mapping: what became required gets its default.
+        if value.isNull, !description.isOptional, !description.defaultValue.isNull { continue }
+        if case .attribute(_, let type) = description.kind, let fitting = Self.fit(value, type) {
+          try destination.setValue(fitting, forKey: property.name)
+          continue
+        }
+      }
+      try destination.setValue(Self.plain(operand), forKey: property.name)
+    }
+  }
+
+  /// The value as an attribute of the type has it; nil when that takes more than another form of the number.
+  private static func fit(_ value: PropertyValue, _ type: AttributeType) -> PropertyValue? {
+    if case .bool(let flag) = value, type == .double || type == .float {
+      return .double(flag ? 1 : 0)
+    }
+    if case .uri(let url) = value, type == .string { return .string(url.absoluteString) }
+    return CompiledValueReader.fit(value, type)
+  }
+
+  func setRelationships(
+    of destination: ManagedObject, _ mapping: EntityMapping, _ policy: EntityMigrationPolicy
+  ) throws {
+    guard mapping.relationshipMappings.contains(where: { $0.valueExpression != nil }) else {
+      return
+    }
+    let source =
+      sourceInstances(forEntityMappingName: mapping.name, destinationInstances: [destination]).first
+    for property in mapping.relationshipMappings {
+      guard let expression = property.valueExpression,
+        let relationship = destination.entity.relationshipsByName[property.name]
+      else { continue }
+      let operand = try evaluate(expression, source, destination, mapping, property, policy)
+      let wanted = relationship.destinationEntity
+      var objects = Self.objects(operand).filter { object in
+        wanted?.selfAndDescendants.contains { $0 === object.entity } ?? true
+      }
+      if relationship.isToMany {
+        var seen: Set<ManagedObject> = []
+        objects = objects.filter { seen.insert($0).inserted }
+        // What the other end set already stays, unless this end says something else.
+        try destination.setValue(objects, forKey: property.name)
+      } else {
+        try destination.setValue(objects.first, forKey: property.name)
+      }
+    }
+  }
+
+  /// The objects that a mapping is about.
+  func sourceInstances(of mapping: EntityMapping) throws -> [ManagedObject] {
+    guard let name = mapping.sourceEntityName else { return [] }
+    guard let expression = mapping.sourceExpression else {
+      return try fetch(name, predicate: "TRUEPREDICATE")
+    }
+    let operand = try evaluate(
+      expression, nil, nil, mapping, nil, EntityMigrationPolicy())
+    return Self.objects(operand)
+  }
+
+  private func fetch(_ entityName: String, predicate: String) throws -> [ManagedObject] {
+    var request = FetchRequest<ManagedObject>(entityName: entityName)
+    request.includesSubentities = false
+    if predicate != "TRUEPREDICATE", !predicate.isEmpty {
+      request.predicate = try FetchPredicate(format: predicate)
+    }
+    return try sourceContext.fetch(request)
+  }
+
+  // MARK: Evaluation
+
+  private func evaluate(
+    _ expression: FetchExpression, _ source: ManagedObject?, _ destination: ManagedObject?,
+    _ mapping: EntityMapping, _ property: PropertyMapping?, _ policy: EntityMigrationPolicy
+  ) throws -> Operand {
+    let manager = Names(["currentEntityMapping": mapping.name])
+    var evaluator = PredicateEvaluator(nulls: .value, source: source ?? manager)
+    evaluator.variables = [
+      "source": source.map { .object($0) } ?? .value(.null),
+      "destination": destination.map { .object($0) } ?? .value(.null),
+      "manager": .object(manager), "entityPolicy": .value(.null),
+      "entityMapping": .object(
+        Names(
+          [
+            "name": mapping.name, "sourceEntityName": mapping.sourceEntityName,
+            "destinationEntityName": mapping.destinationEntityName,
+          ], userInfo: mapping.userInfo)),
+      "propertyMapping": .object(
+        Names(["name": property?.name], userInfo: property?.userInfo ?? [:])),
+    ]
+    var failure: (any Error)?
+    let result = Result {
+      evaluator.answer = { receiver, selector, operands throws(FetchError) in
+        do {
+          return try self.answer(receiver, selector, operands, policy)
+        } catch {
+          failure = error
+          throw PredicateEvaluator.unanswered(selector)
+        }
+      }
+      return try evaluator.operand(expression)
+    }
+    if let failure { throw failure }
+    return try result.get()
+  }
+
+  private func answer(
+    _ receiver: String, _ selector: String, _ operands: [Operand],
+    _ policy: EntityMigrationPolicy
+  ) throws -> Operand {
+    if receiver == "entityPolicy" {
+      return try Self.operand(policy.perform(selector, operands.map(Self.plain), manager: self))
+    }
+    var name = ""
+    if case .value(.string(let text))? = operands.first { name = text }
+    if receiver == "manager", operands.count == 2 {
+      switch selector {
+      case Self.byMapping:
+        guard mappingModel.entityMappingsByName[name] != nil else {
+          throw StoreError(
+            .cannotMigrate, "The mapping model has no mapping \(name), which an expression names.",
+            suggestion: "Correct the name.")
+        }
+        return .list(
+          destinationInstances(
+            forEntityMappingName: name, sourceInstances: Self.objects(operands[1])
+          ).map { .object($0) })
+      case Self.byRelationship:
+        return .list(destinationInstances(of: Self.objects(operands[1])).map { .object($0) })
+      case "sourceInstancesForEntityMappingNamed:destinationInstances:":
+        return .list(
+          sourceInstances(
+            forEntityMappingName: name, destinationInstances: Self.objects(operands[1])
+          ).map { .object($0) })
+      case "fetchRequestForSourceEntityNamed:predicateString:":
+        guard case .value(.string(let predicate)) = operands[1] else { break }
+        return .list(try fetch(name, predicate: predicate).map { .object($0) })
+      default: break
+      }
+    }
+    throw StoreError(
+      .cannotMigrate, "$\(receiver) has no answer to \(selector).",
+      suggestion: "Use an expression that the documentation names, or a policy.")
+  }
+
+  private static func objects(_ operand: Operand) -> [ManagedObject] {
+    switch operand {
+    case .value: []
+    case .object(let object): [object as? ManagedObject].compactMap { $0 }
+    case .list(let elements): elements.flatMap(objects)
+    }
+  }
+
+  private static func plain(_ operand: Operand) -> Any? {
+    switch operand {
+    case .value(let value): value.plain
+    case .object(let object): object as? ManagedObject
+    case .list(let elements): elements.map(plain)
+    }
+  }
+
+  private static func operand(_ value: Any?) throws -> Operand {
+    switch value {
+    case nil: return .value(.null)
+    case let object as ManagedObject: return .object(object)
+    case let objects as [ManagedObject]: return .list(objects.map { .object($0) })
+    case let value as PropertyValue: return .value(value)
+    case let value as any AttributeConvertible: return .value(value.propertyValue)
+    default:
+      throw StoreError(
+        .cannotMigrate,
+        "A policy answered with a \(type(of: value ?? "")), which no property takes.",
+        suggestion: "Answer with a value of an attribute, an object or an array of objects.")
+    }
+  }
+}

@@ -1,0 +1,148 @@
+public import Foundation
+
+/// Migrates a store by a mapping model, object by object: a stack for the source, one for the destination, and what became
+/// of each object.
+///
+/// It is used in one thread, that of the call that migrates. All new objects are in memory until the end.
+///
+/// ```swift
+/// let manager = MigrationManager(sourceModel: old, destinationModel: new)
+/// try manager.migrateStore(from: oldURL, mapping: mapping, to: newURL)
+/// ```
+public final class MigrationManager {
+  public let sourceModel: ManagedObjectModel
+  public let destinationModel: ManagedObjectModel
+  public internal(set) var mappingModel = MappingModel()
+  /// The objects of the source, plain ones, to be read only. Without a store before and after a migration.
+  public internal(set) var sourceContext: ManagedObjectContext
+  /// Where new objects are made. Without a store before and after a migration.
+  public internal(set) var destinationContext: ManagedObjectContext
+  /// For policies, to pass things on.
+  public var userInfo: [AnyHashable: Any] = [:]
+  /// The part that is done, 0 … 1.
+  public private(set) var migrationProgress = 0.0
+  /// The mapping that is worked on.
+  public internal(set) var currentEntityMapping: EntityMapping?
+  /// Called when there is progress; it may cancel.
+  public var progressHandler: ((MigrationManager) throws -> Void)?
+
+  static let byMapping = "destinationInstancesForEntityMappingNamed:sourceInstances:"
+  static let byRelationship = "destinationInstancesForSourceRelationshipNamed:sourceInstances:"
+
+  private struct Pair: Hashable {
+    let mapping: String
+    let key: ObjectKey
+  }
+
+  private var destinations: [Pair: [ManagedObject]] = [:]
+  private var destinationsBySource: [ObjectKey: [ManagedObject]] = [:]
+  private var sources: [ManagedObject: [(mapping: String, id: ManagedObjectID)]] = [:]
+  private var madeByMapping: [String: [ManagedObject]] = [:]
+  private var cancellation: (any Error)?
+  /// What an object's key becomes when the new object is what the old one was.
+  var successor: ((ManagedObject, ManagedObject) throws -> UUID?)?
+
+  public init(sourceModel: ManagedObjectModel, destinationModel: ManagedObjectModel) {
+    self.sourceModel = sourceModel
+    self.destinationModel = destinationModel
+    sourceContext = Self.context(sourceModel)
+    destinationContext = Self.context(destinationModel)
+  }
+
+  private static func context(_ model: ManagedObjectModel) -> ManagedObjectContext {
+    ManagedObjectContext(PersistentStoreCoordinator(managedObjectModel: model))
+  }
+
+  /// Writes what a store becomes by the mapping to a new file. History, identities and the state of sync are carried
+  /// over; the source stays as it is.
+  ///
+  /// - Throws: `StoreError`: `cannotMigrate` when the mapping does not fit or the destination is there, or what the stores
+  ///   met; what a policy or ``cancelMigrationWithError(_:)`` gave; ``ValidationFailure`` when the result breaks the
+  ///   model's rules. There is no new file then.
+  public func migrateStore(
+    from source: URL, mapping: MappingModel, to destination: URL
+  ) throws {
+    guard !FileManager.default.fileExists(atPath: destination.path) else {
+      throw StoreError(
+        .cannotMigrate, "\(destination.path) is there already.",
+        suggestion: "Give the path of a file that is to be made.")
+    }
+    mappingModel = mapping
+    try StoreMigration.write(from: source, to: destination, by: self)
+  }
+
+  /// Ends the migration with this error at the next object.
+  public func cancelMigrationWithError(_ error: any Error) { cancellation = error }
+
+  /// Forgets what became of objects, and lets go of the stores.
+  public func reset() {
+    destinations = [:]
+    destinationsBySource = [:]
+    sources = [:]
+    madeByMapping = [:]
+    successor = nil
+    currentEntityMapping = nil
+    sourceContext = Self.context(sourceModel)
+    destinationContext = Self.context(destinationModel)
+  }
+
+  func report(_ progress: Double) throws {
+    migrationProgress = progress
+    try progressHandler?(self)
+    try checkCancelled()
+  }
+
+  func checkCancelled() throws {
+    guard let cancellation else { return }
+    self.cancellation = nil
+    throw cancellation
+  }
+
+  // MARK: What became of objects
+
+  /// Notes that an object of the source became one of the destination.
+  ///
+  /// The first object of the entity that the source's is mapped to takes over key, identity and history.
+  public func associate(
+    sourceInstance source: ManagedObject, withDestinationInstance destination: ManagedObject,
+    for mapping: EntityMapping
+  ) throws {
+    if destinationsBySource[source.objectKey, default: []]
+      .allSatisfy({ $0.entity !== destination.entity }),
+      let identity = try successor?(source, destination)
+    {
+      destinationContext.give(identity, to: destination)
+    }
+    destinations[Pair(mapping: mapping.name, key: source.objectKey), default: []].append(
+      destination)
+    destinationsBySource[source.objectKey, default: []].append(destination)
+    sources[destination, default: []].append((mapping.name, source.objectID))
+    madeByMapping[mapping.name, default: []].append(destination)
+  }
+
+  /// What became of objects by a mapping, in their order.
+  public func destinationInstances(
+    forEntityMappingName name: String, sourceInstances: [ManagedObject]
+  ) -> [ManagedObject] {
+    sourceInstances.flatMap { destinations[Pair(mapping: name, key: $0.objectKey)] ?? [] }
+  }
+
+  /// What became of objects by any mapping, in their order.
+  func destinationInstances(of sourceInstances: [ManagedObject]) -> [ManagedObject] {
+    sourceInstances.flatMap { destinationsBySource[$0.objectKey] ?? [] }
+  }
+
+  /// What objects were before the mapping, in their order.
+  public func sourceInstances(
+    forEntityMappingName name: String, destinationInstances: [ManagedObject]
+  ) -> [ManagedObject] {
+    destinationInstances.flatMap { destination in
+      (sources[destination] ?? []).filter { $0.mapping == name }
+        .compactMap { sourceContext.object(with: $0.id) }
+    }
+  }
+
+  func instances(madeBy mapping: EntityMapping) -> [ManagedObject] {
+    madeByMapping[mapping.name] ?? []
+  }
+}
