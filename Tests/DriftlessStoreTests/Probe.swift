@@ -30,7 +30,7 @@ struct Probe {
   }
 
   /// Beside the tests, where it was built.
-  private static let program: URL = {
+  static let program: URL = {
     var url = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
     while url.pathComponents.count > 1 {
       url.deleteLastPathComponent()

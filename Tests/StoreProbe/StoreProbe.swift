@@ -29,7 +29,7 @@ struct StoreProbe {
       }
       attempt { try work.run(store) }
       WriteFault.disarm()
-      if arguments.count == 5 { attempt { try Work.save.run(store) } }
+      if arguments.count == 5 { attempt { try (work == .photos ? work : .save).run(store) } }
       // Whoever ends without closing leaves the log to the next.
     } catch {
       report(error)
@@ -71,6 +71,7 @@ enum Work: String {
   case backup
   case vacuum
   case checkpoint
+  case photos
 
   func run(_ store: PersistentStore) throws {
     switch self {
@@ -81,7 +82,40 @@ enum Work: String {
       try store.backup(to: url.appendingPathExtension("backup"))
     case .vacuum: try store.vacuum()
     case .checkpoint: store.close()
+    case .photos: try Self.photos(store)
     }
+  }
+
+  /// One transaction that writes two large values into files, lets go of another by an update, and of one by a delete;
+  /// then the files that nobody needs go. Each photo's name is the byte that its image is full of.
+  private static func photos(_ store: PersistentStore) throws {
+    _ = try store.write(TransactionInfo(author: "probe")) { transaction in
+      guard let photo = store.model.entitiesByName["Photo"],
+        let name = photo.layout.index(named: "name"),
+        let image = photo.layout.index(named: "image")
+      else { return }
+      var values = [PropertyValue](repeating: .null, count: photo.layout.slots.count)
+      let number = store.schema.entityNumber(of: photo)
+      func fill(_ key: Int64) {
+        let byte = UInt8(truncatingIfNeeded: key + 100)
+        values[name] = .string("\(byte)")
+        values[image] = .data(Data(repeating: byte, count: 200_000))
+      }
+      let key = try transaction.allocateKeys(photo, count: 1).lowerBound
+      fill(key)
+      try transaction.insert(photo, key, values: values)
+      // The two photos before it, where they still are.
+      if try transaction.row(ObjectKey(entity: number, key: key - 1)) != nil {
+        fill(key + 50)
+        try transaction.update(
+          ObjectKey(entity: number, key: key - 1), PropertyMask([name, image]), values: values,
+          expectedVersion: nil)
+      }
+      if try transaction.row(ObjectKey(entity: number, key: key - 2)) != nil {
+        try transaction.delete(ObjectKey(entity: number, key: key - 2), expectedVersion: nil)
+      }
+    }
+    try store.vacuum()
   }
 
   /// One transaction with an insert, an update and a delete: `Item`s named 0, 1, 2 … in the order of their keys.

@@ -2,8 +2,8 @@ import CSQLite
 import Foundation
 import Synchronization
 
-/// Makes the n-th write of SQLite fail, or the process end in it: SQLite's own door for its system calls is used, so
-/// that nothing has to be loaded into the process.
+/// Makes the n-th write fail, or the process end in it. For SQLite's writes its own door for system calls is used; for the
+/// files beside the store, and for waiting for the disk, see `FileCalls.swift`.
 enum WriteFault {
   enum Kind: String {
     /// The process ends before the write.
@@ -14,6 +14,8 @@ enum WriteFault {
     case full
     /// This write and all that follow fail.
     case broken
+    /// From the n-th wait for the disk on, the disk says that it lost what it was given.
+    case unsynced
   }
 
   private struct State {
@@ -46,6 +48,7 @@ enum WriteFault {
         case .broken:
           errno = EIO
           return -1
+        case .unsynced: break
         }
       }
       return pwrite(file, bytes, count, off_t(place))
@@ -67,9 +70,17 @@ enum WriteFault {
 
   static func disarm() { state.withLock { $0.left = .max } }
 
+  /// What a wait for the disk says when the fault is due.
+  static func sync() -> Int32? {
+    guard next(isSync: true) != nil else { return nil }
+    errno = EIO
+    return -1
+  }
+
   /// The fault, when it is due. Faults that end the process also come at other steps that change files.
-  private static func next(isKilling: Bool = false) -> Kind? {
+  static func next(isKilling: Bool = false, isSync: Bool = false) -> Kind? {
     state.withLock { state in
+      if (state.kind == .unsynced) != isSync { return nil }
       if isKilling, state.kind == .full || state.kind == .broken { return nil }
       guard state.left != .max else { return nil }
       state.left -= 1

@@ -1,7 +1,8 @@
 import Dispatch
 public import Foundation
+import Synchronization
 
-/// A store and what is needed to work with it.
+/// Stores and what is needed to work with them.
 ///
 /// ```swift
 /// let container = PersistentContainer(name: "Library", model: model, storeURL: url)
@@ -10,33 +11,148 @@ public import Foundation
 ///   try context.fetch(Book.self).map(\.title)
 /// }
 /// ```
+///
+/// With ``persistentStoreDescriptions`` it has several stores, say one for each configuration of the model.
 public final class PersistentContainer: Sendable {
   public let name: String
-  public let storeURL: URL?
-  public let options: StoreOptions
   public let persistentStoreCoordinator: PersistentStoreCoordinator
   private let queue: DispatchQueue
+  private let descriptions: Mutex<[PersistentStoreDescription]>
+  @MainActor private var mainContext: ManagedObjectContext?
+  /// One store is loaded after the other.
+  private let loaded = Mutex<[ObjectIdentifier: PersistentStore]>([:])
 
+  /// A container with one store.
+  ///
   /// - Parameter storeURL: nil for a store in memory.
-  public init(
+  public convenience init(
     name: String, model: ManagedObjectModel, storeURL: URL?, options: StoreOptions = StoreOptions()
   ) {
+    self.init(
+      name: name, model, [PersistentStoreDescription(url: storeURL, options: options)])
+  }
+
+  /// A container with one store, `NAME.sqlite` in ``defaultDirectoryURL()``, which is migrated when that can be done
+  /// without a mapping.
+  public convenience init(name: String, managedObjectModel model: ManagedObjectModel) {
+    let url = Self.defaultDirectoryURL().appendingPathComponent("\(name).sqlite")
+    self.init(name: name, model, [PersistentStoreDescription(url: url)])
+  }
+
+  /// A container with the model of that name in the program's resources (`NAME.momd`, `NAME.xcdatamodeld`), and one store.
+  ///
+  /// - Throws: ``ModelError`` when there is none, or it cannot be read.
+  public convenience init(name: String) throws {
+    var folders = [Bundle.main.resourceURL, Bundle.main.bundleURL].compactMap { $0 }
+    for folder in folders {
+      let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+      folders += names.filter { $0.hasSuffix(".resources") || $0.hasSuffix(".bundle") }
+        .map(folder.appendingPathComponent)
+    }
+    let files = folders.flatMap { folder in
+      ["momd", "mom", "xcdatamodeld", "xcdatamodel"].map {
+        folder.appendingPathComponent("\(name).\($0)")
+      }
+    }
+    let found = files.first { FileManager.default.fileExists(atPath: $0.path) }
+    let missing = Bundle.main.bundleURL.appendingPathComponent("\(name).momd")
+    self.init(
+      name: name, managedObjectModel: try ManagedObjectModel(contentsOf: found ?? missing))
+  }
+
+  private init(
+    name: String, _ model: ManagedObjectModel, _ descriptions: [PersistentStoreDescription]
+  ) {
     self.name = name
-    self.storeURL = storeURL
-    self.options = options
+    self.descriptions = Mutex(descriptions)
     persistentStoreCoordinator = PersistentStoreCoordinator(managedObjectModel: model)
     queue = DispatchQueue(label: "driftless.container.\(name)", attributes: .concurrent)
+  }
+
+  /// The user's folder for the data of programs: `$XDG_DATA_HOME`, else `~/.local/share`.
+  public static func defaultDirectoryURL() -> URL {
+    FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
+      ?? FileManager.default.homeDirectoryForCurrentUser
   }
 
   public var managedObjectModel: ManagedObjectModel {
     persistentStoreCoordinator.managedObjectModel
   }
 
-  /// Opens the store, or makes it. A second call does nothing.
-  /// - Throws: `StoreError` or `ModelError`; nothing is left open.
+  /// The file of the first store; nil for a store in memory.
+  public var storeURL: URL? { persistentStoreDescriptions.first?.url }
+
+  // MARK: Stores
+
+  /// The stores to load. A store that is loaded stays as it is when its description changes or goes.
+  public var persistentStoreDescriptions: [PersistentStoreDescription] {
+    get { descriptions.withLock { $0 } }
+    set { descriptions.withLock { $0 = newValue } }
+  }
+
+  /// Opens the stores that are described, or makes them, before it returns. Those that are loaded already stay as they are.
+  ///
+  /// - Throws: `StoreError`, `ModelError` or ``ObjectError`` for the first that cannot be opened; nothing of it is left open.
+  ///   Those before it are loaded. When the cause is gone, a further call loads the rest.
   public func loadPersistentStores() throws {
-    guard persistentStoreCoordinator.persistentStores.isEmpty else { return }
-    try persistentStoreCoordinator.addPersistentStore(at: storeURL, options: options)
+    for description in persistentStoreDescriptions { try load(description) }
+  }
+
+  /// Opens the stores that are described, or makes them, and calls the handler once for each that was not loaded before: with
+  /// an error, and nothing of it left open, or with nil.
+  ///
+  /// The handler is called before this returns, for a description that says `shouldAddStoreAsynchronously` later, on a
+  /// thread of the container.
+  public func loadPersistentStores(
+    completionHandler: @escaping @Sendable (PersistentStoreDescription, (any Error)?) -> Void
+  ) {
+    for description in persistentStoreDescriptions where !isLoaded(description) {
+      if description.shouldAddStoreAsynchronously {
+        queue.async { completionHandler(description, self.failure(of: description)) }
+      } else {
+        completionHandler(description, failure(of: description))
+      }
+    }
+  }
+
+  /// Does what ``loadPersistentStores()`` does on a thread of the container, while the caller's goes on: opening may wait for
+  /// other processes, or migrate.
+  public func loadPersistentStoresInBackground() async throws {
+    try await withCheckedThrowingContinuation { continuation in
+      queue.async { continuation.resume(with: Result { try self.loadPersistentStores() }) }
+    }
+  }
+
+  private func failure(of description: PersistentStoreDescription) -> (any Error)? {
+    do { try load(description) } catch { return error }
+    return nil
+  }
+
+  private func load(_ description: PersistentStoreDescription) throws {
+    try loaded.withLock { loaded in
+      guard !isAttached(loaded[ObjectIdentifier(description)]) else { return }
+      loaded[ObjectIdentifier(description)] =
+        try persistentStoreCoordinator.addPersistentStore(with: description)
+    }
+  }
+
+  private func isLoaded(_ description: PersistentStoreDescription) -> Bool {
+    loaded.withLock { isAttached($0[ObjectIdentifier(description)]) }
+  }
+
+  private func isAttached(_ store: PersistentStore?) -> Bool {
+    persistentStoreCoordinator.persistentStores.contains { $0 === store }
+  }
+
+  // MARK: Contexts
+
+  /// The context of the main thread, the same each time.
+  @MainActor public var viewContext: ManagedObjectContext {
+    if let mainContext { return mainContext }
+    let context = newContext()
+    context.name = "viewContext"
+    mainContext = context
+    return context
   }
 
   /// A context for the caller's own use: in an actor, on the main thread.

@@ -76,9 +76,7 @@ public final class PersistentStore: Sendable {
       if url != nil, options.isReadOnly || !options.createsFile,
         !FileManager.default.fileExists(atPath: file.name)
       {
-        throw StoreError(
-          .cannotOpen, "There is no store at \(file.name).",
-          suggestion: "Check the path, or create the store first.")
+        throw missing(file.name)
       }
       let connection = try file.connect(readOnly: options.isReadOnly)
       do {
@@ -263,6 +261,13 @@ public final class PersistentStore: Sendable {
   public func setMetadata(_ value: Any?, forKey key: String) throws {
     var metadata = metadata
     metadata.values[key] = value
+    try set(metadata)
+  }
+
+  /// Sets an application's keys of the metadata: all of them, those that are missing go.
+  func setMetadata(_ values: [String: Any]) throws { try set(try metadata.replacing(with: values)) }
+
+  private func set(_ metadata: StoreMetadata) throws {
     let plist = try metadata.plist()
     _ = try write(TransactionInfo()) { transaction in
       try transaction.connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", .blob(plist))

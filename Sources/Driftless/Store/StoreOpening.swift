@@ -49,20 +49,7 @@ struct StoreOpening {
   private func openExisting(
     model given: ManagedObjectModel?, _ configurationName: String?
   ) throws -> Opened {
-    guard try StoreFile.hasTable("Z_METADATA", connection),
-      try StoreFile.hasTable("Z_PRIMARYKEY", connection)
-    else {
-      throw StoreError(
-        .notAStore, "\(file.name) is an SQLite database, but no store of Core Data's layout.",
-        suggestion: "Check the path.")
-    }
-    let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
-    guard let row = rows.first, case .text(let identifier) = row[0], case .blob(let plist) = row[1]
-    else {
-      throw StoreError(
-        .damaged, "\(file.name) has no metadata.", suggestion: "Restore the file from a copy.")
-    }
-    let metadata = try StoreMetadata(plist: plist)
+    let (identifier, metadata) = try Self.metadata(of: connection, path: file.name)
     guard metadata.format <= 1 else {
       throw StoreError(
         .newerFormat, "\(file.name) was written by a newer version of Driftless.",
@@ -98,6 +85,26 @@ struct StoreOpening {
       }
     }
     return opened
+  }
+
+  /// What a file says of itself, and its identifier.
+  static func metadata(
+    of connection: SQLiteConnection, path: String
+  ) throws -> (identifier: String, StoreMetadata) {
+    guard try StoreFile.hasTable("Z_METADATA", connection),
+      try StoreFile.hasTable("Z_PRIMARYKEY", connection)
+    else {
+      throw StoreError(
+        .notAStore, "\(path) is an SQLite database, but no store of Core Data's layout.",
+        suggestion: "Check the path.")
+    }
+    let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
+    guard let row = rows.first, case .text(let identifier) = row[0], case .blob(let plist) = row[1]
+    else {
+      throw StoreError(
+        .damaged, "\(path) has no metadata.", suggestion: "Restore the file from a copy.")
+    }
+    return (identifier, try StoreMetadata(plist: plist))
   }
 
   /// Gives a file that Core Data wrote the tables that it lacks.

@@ -1,0 +1,75 @@
+import Foundation
+
+/// Core Data's keys of options, and what they are here.
+enum StoreOptionKey {
+  static let pragmas = "NSSQLitePragmasOption"
+
+  private static let flags: [String: @Sendable (inout StoreOptions, Bool) -> Void] = [
+    "NSReadOnlyPersistentStoreOption": { $0.isReadOnly = $1 },
+    "NSMigratePersistentStoresAutomaticallyOption": { $0.migratesAutomatically = $1 },
+    "NSInferMappingModelAutomaticallyOption": { if !$1 { $0.migratesAutomatically = false } },
+    "NSIgnorePersistentStoreVersioningOption": { $0.ignoresVersioning = $1 },
+    "NSPersistentStoreRemoteChangeNotificationOptionKey": { $0.postsRemoteChanges = $1 },
+    "NSPersistentStoreRemoteChangeNotificationPostOptionKey": { $0.postsRemoteChanges = $1 },
+  ]
+  /// Without a meaning on Linux, or done anyway.
+  private static let without: Set<String> = [
+    "NSPersistentStoreFileProtectionKey", "NSPersistentStoreConnectionPoolMaxSize",
+    "NSPersistentStoreConnectionPoolMaxSizeKey", "NSSQLiteAnalyzeOption",
+  ]
+
+  static func apply(_ value: any Sendable, forKey key: String, to options: inout StoreOptions)
+    throws
+  {
+    if let flag = flags[key] {
+      guard let isOn = bool(value) else { throw refusal(key, "\(value) is neither yes nor no") }
+      return flag(&options, isOn)
+    }
+    switch key {
+    case "NSPersistentHistoryTrackingKey":
+      guard bool(value) == true else { throw refusal(key, "the history is always kept") }
+    case "NSPersistentStoreTimeoutOption":
+      guard let seconds = number(value), seconds >= 0 else {
+        throw refusal(key, "\(value) is no number of seconds")
+      }
+      options.busyTimeoutMilliseconds = Int32(min(seconds * 1000, 0x7fff_ffff))
+    case pragmas:
+      for (name, value) in value as? [String: any Sendable] ?? [:] {
+        try apply(pragma: name, "\(value)", to: &options)
+      }
+    default:
+      guard without.contains(key) else { throw refusal(key, "it is unknown here") }
+    }
+  }
+
+  private static func apply(
+    pragma name: String, _ value: String, to options: inout StoreOptions
+  ) throws {
+    switch (name.lowercased(), value.uppercased()) {
+    case ("synchronous", "FULL"), ("synchronous", "EXTRA"), ("synchronous", "2"),
+      ("synchronous", "3"):
+      options.durability = .full
+    case ("synchronous", "NORMAL"), ("synchronous", "1"): options.durability = .normal
+    case ("journal_mode", "WAL"): return
+    default:
+      throw StoreError(
+        .invalidArgument, "A store does not take the pragma \(name) = \(value).",
+        suggestion: "Set synchronous to FULL or NORMAL; the rest is the store's own affair.")
+    }
+  }
+
+  private static func bool(_ value: any Sendable) -> Bool? {
+    (value as? Bool) ?? (value as? NSNumber)?.boolValue
+      ?? (value as? String).flatMap { ["YES": true, "NO": false][$0.uppercased()] }
+  }
+
+  private static func number(_ value: any Sendable) -> Double? {
+    (value as? Double) ?? (value as? Int).map(Double.init) ?? (value as? NSNumber)?.doubleValue
+  }
+
+  private static func refusal(_ key: String, _ reason: String) -> StoreError {
+    StoreError(
+      .invalidArgument, "The option \(key) cannot be set: \(reason).",
+      suggestion: "Leave it out, or set storeOptions of the description.")
+  }
+}

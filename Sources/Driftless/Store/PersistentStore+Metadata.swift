@@ -1,0 +1,76 @@
+import DriftlessSQLite
+import Foundation
+
+extension StoreMetadata {
+  static let identifierKey = "NSStoreUUID"
+
+  /// The keys that a store keeps for itself.
+  private static func isOwn(_ key: String) -> Bool {
+    key.hasPrefix("NSStore") || key.hasPrefix("Driftless") || key.hasPrefix("_NS")
+      || key == frameworkVersionKey
+  }
+
+  /// With what is kept beside the property list.
+  func described(identifier: String) -> [String: Any] {
+    values.merging([Self.identifierKey: identifier, Self.typeKey: "SQLite"]) { $1 }
+  }
+
+  /// An application's keys anew, and the store's own as they are.
+  func replacing(with given: [String: Any]) throws -> StoreMetadata {
+    var replaced = self
+    replaced.values = values.filter { Self.isOwn($0.key) }
+    for (key, value) in given where !Self.isOwn(key) { replaced.values[key] = value }
+    guard PropertyListSerialization.propertyList(replaced.values, isValidFor: .binary) else {
+      throw StoreError(
+        .invalidArgument, "The metadata have a value that no property list can have.",
+        suggestion: "Use texts, numbers, dates, data, and arrays and dictionaries of them.")
+    }
+    return replaced
+  }
+}
+
+extension PersistentStore {
+  /// The metadata of a file, and its identifier.
+  static func metadata(at url: URL) throws -> (identifier: String, StoreMetadata) {
+    try onFile(url, .inspecting(url)) { try StoreOpening.metadata(of: $0, path: url.path) }
+  }
+
+  static func setMetadata(_ given: [String: Any], at url: URL) throws {
+    let lock = try FileLock(path: url.path + "-driftless-lock")
+    try lock.lock(.shared)
+    defer { lock.unlock() }
+    try onFile(url, StoreOptions(createsFile: false)) { connection in
+      try connection.execute("BEGIN IMMEDIATE")
+      do {
+        let (_, metadata) = try StoreOpening.metadata(of: connection, path: url.path)
+        let plist = try metadata.replacing(with: given).plist()
+        try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", .blob(plist))
+        try connection.execute("COMMIT")
+      } catch {
+        if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+        throw error
+      }
+    }
+  }
+
+  /// Runs `body` on a connection of its own to a file that is there.
+  private static func onFile<T>(
+    _ url: URL, _ options: StoreOptions, _ body: (SQLiteConnection) throws -> T
+  ) throws -> T {
+    guard FileManager.default.fileExists(atPath: url.path) else { throw missing(url.path) }
+    do {
+      let connection = try StoreFile(url: url, options: options)
+        .connect(readOnly: options.isReadOnly)
+      defer { connection.close() }
+      return try body(connection)
+    } catch let error as SQLiteError {
+      throw StoreError(error, path: url.path)
+    }
+  }
+
+  static func missing(_ path: String) -> StoreError {
+    StoreError(
+      .cannotOpen, "There is no store at \(path).",
+      suggestion: "Check the path, or create the store first.")
+  }
+}
