@@ -34,6 +34,39 @@ extension SQLiteConnection {
   }
 }
 
+extension SQLiteConnection {
+  /// Registers an order of texts that `COLLATE` names.
+  ///
+  /// - Parameter order: Less than 0, 0 or more than 0. It has to be an order: transitive, and the same each time.
+  package func createCollation(
+    _ name: String, _ order: @escaping @Sendable (String, String) -> Int
+  ) throws {
+    let box = Unmanaged.passRetained(CollationBody(order))
+    let code = sqlite3_create_collation_v2(
+      handle, name, SQLITE_UTF8, box.toOpaque(),
+      { data, leftCount, left, rightCount, right in
+        guard let data, let left, let right else { return 0 }
+        func text(_ start: UnsafeRawPointer, _ count: Int32) -> String {
+          String(decoding: UnsafeRawBufferPointer(start: start, count: Int(count)), as: UTF8.self)
+        }
+        let body = Unmanaged<CollationBody>.fromOpaque(data).takeUnretainedValue()
+        return Int32(body.order(text(left, leftCount), text(right, rightCount)).signum())
+      },
+      { data in if let data { Unmanaged<CollationBody>.fromOpaque(data).release() } })
+    guard code == SQLITE_OK else {
+      box.release()
+      throw SQLiteError(code: code, message: "The collation \(name) cannot be registered.")
+    }
+  }
+}
+
+/// Keeps the closure of a collation alive for as long as SQLite may call it.
+private final class CollationBody: Sendable {
+  let order: @Sendable (String, String) -> Int
+
+  init(_ order: @escaping @Sendable (String, String) -> Int) { self.order = order }
+}
+
 /// Keeps the closure of a function alive for as long as SQLite may call it.
 private final class FunctionBody: Sendable {
   let body: @Sendable ([SQLiteValue]) throws -> SQLiteValue

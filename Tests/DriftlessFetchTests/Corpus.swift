@@ -1,3 +1,4 @@
+import Driftless
 import Foundation
 
 /// Predicates on `LibraryData`'s books that mean the same in memory and in the store.
@@ -102,7 +103,100 @@ enum Corpus {
     "ANY author.books.author.name == 'eco'", "NOT SELF IN author.books",
   ]
 
-  static let all = scalars + texts + numbers + relationships
+  static let conversions = [
+    "CAST(pages, 'NSString') == '503'", "CAST(pages, 'NSString') ENDSWITH '0'",
+    "CAST(weight, 'NSString') == '3'", "CAST(price, 'NSString') CONTAINS '.3'",
+    "CAST(isRead, 'NSString') == '1'", "CAST(isbn, 'NSString') BEGINSWITH 'F7'",
+    "CAST(link, 'NSString') ENDSWITH '/7'", "CAST(published, 'NSNumber') > 0",
+    "CAST(pages, 'NSDate') > published", "CAST(weight, 'NSDate') < CAST(1, 'NSDate')",
+    "CAST(price, 'NSNumber') == 12.3", "CAST(weight, 'NSDecimalNumber') == price",
+    "CAST(pages, 'NSDecimalNumber') > 502.5", "CAST(title, 'NSNumber') == nil",
+    "CAST(CAST(pages, 'NSString'), 'NSNumber') == pages",
+    "CAST(CAST(price, 'NSString'), 'NSDecimalNumber') == price",
+    "CAST(CAST(isbn, 'NSString'), 'NSUUID') == isbn", "CAST(title, 'NSUUID') == nil",
+    "CAST(CAST(link, 'NSString'), 'NSURL') == link", "CAST(title, 'NSData') == nil",
+    "castObject:toType:(pages, 'NSString') == '7'", "CAST(author.born, 'NSString') == '1932'",
+    "CAST('12', 'NSNumber') < pages", "CAST(author.books.@max.pages, 'NSString') == '503'",
+    "CAST(author.books.@max.price, 'NSString') != '99.99'",
+  ]
+
+  static let statistics = [
+    "author.books.@median.pages > 500", "author.books.@median.price < 50",
+    "author.books.@mode.pages == 503", "author.books.@stddev.pages > 100",
+    "author.books.@stddev.price == 0", "median:(author.books.weight) > 0.5",
+    "max:({pages, 600}) == 680", "min:({pages, author.born}) == 1",
+    "sum:({weight, 1, nil}) == 1.75",
+    "average:({weight, 1}) > 1", "max:({price, pages}) > 600", "sum:({price, weight}) > 13",
+    "median:({pages, 1, 600}) == 503", "mode:({pages, 503, 7, 7}) == 7",
+    "stddev:({pages, 503}) == 0", "max:({title, 'm'}) != 'm'", "sum:({}) == 0", "max:({}) == nil",
+    "max:({published, CAST(0, 'NSDate')}) > CAST(0, 'NSDate')", "count:({1, 2}) == 2",
+    "author.books.@distinctUnionOfObjects.editor.@count > 1",
+    "author.books.tags.@distinctUnionOfObjects.name.@count == 2",
+    "author.books.@distinctUnionOfObjects.pages.@sum == 1183",
+    "author.books.@distinctUnionOfObjects.price.@count > 1",
+    "author.books.@distinctUnionOfObjects.title.@max == 'ROSA'",
+    "author.books.@distinctUnionOfObjects.pages.@median > 500",
+    "ANY author.books.@distinctUnionOfObjects.title == 'ROSA'",
+    "ANY author.books.@distinctUnionOfObjects.title == nil",
+    "'ROSA' IN author.books.@distinctUnionOfObjects.title",
+    "author.books.tags.@distinctUnionOfSets.@count == 2",
+  ]
+
+  static let quantifiers = [
+    "ANY {pages, 7} == 7", "ALL {pages, author.born} > 100", "NONE {pages, weight} > 1",
+    "ANY {title, author.name} ==[c] 'eco'", "ALL {} == 1", "ANY {} == 1",
+    "ANY {title, nil} == nil", "ANY {pages, 1} IN {1, 503}", "NONE {title, 'x'} CONTAINS 'o'",
+    "ANY tags.name IN author.books.title", "ANY author.books.pages IN editor.books.pages",
+    "ALL author.books.pages IN {503, 680}", "ALL author.books IN editor.books",
+    "ANY SUBQUERY(author.books, $b, $b.pages > 100).title == 'ROSA'",
+    "ALL SUBQUERY(author.books, $b, $b.pages > 100).pages > 600",
+    "NONE author.books.tags.name BETWEEN {'a', 'o'}",
+  ]
+
+  static let operators = [
+    "pages & 1 == 1", "pages | 1 == 503", "pages ^ 503 == 0", "pages << 1 == 14",
+    "pages >> 1 == 251", "~pages < 0", "weight ** 2 > 1", "2 ** 3 * 2 == 16", "pages & 3 + 4 == 7",
+    "1 << 2 + 1 == 8", "-pages ** 2 > 0", "pages & 6 | 1 == 7", "random() < 1", "random() >= 0",
+    "random:(5) < 5", "random:(pages) >= 0", "title ==[n] 'ROSA'", "title BEGINSWITH[cn] 'il'",
+    "title ==[l] 'ROSA'", "title ==[cdl] 'rosa'", "title <[l] 'r'", "title >=[cl] 'IL NOME'",
+    "title CONTAINS[cl] 'NOME'", "title IN[cdl] {'rosa', 'EA'}", "title BETWEEN {'a', 'z'}",
+    "title <=[l] nil", "author.name >[cdl] 'eco'", "title BEGINSWITH[dl] 'e'",
+    "objectFrom:withIndex:({pages, 1}, 0) == 503", "objectFrom:withIndex:({1, pages}, LAST) == 7",
+  ]
+
+  static let all =
+    scalars + texts + numbers + relationships + conversions + statistics + quantifiers + operators
+
+  /// Sub-fetches of `FETCH(%@, nil, …)`.
+  static let fetches: [(format: String, request: SubFetch)] = [
+    ("SELF IN FETCH(%@, nil, NO)", books("pages > 500")),
+    ("NOT SELF IN FETCH(%@, nil, NO)", books("title CONTAINS 'o'")),
+    ("author IN FETCH(%@, nil, NO)", fetch("Author", "born > 1900")),
+    ("author.name IN FETCH(%@, nil, NO).name", fetch("Author", "born == 1932")),
+    ("pages == FETCH(%@, nil, NO).@max.pages", books("pages < 600")),
+    ("tags.@count < FETCH(%@, nil, YES)", fetch("Tag", "name == 'novel' OR name == 'NOVEL'")),
+    ("ANY FETCH(%@, nil, NO).author == editor", books("pages == 503")),
+    ("SUBQUERY(FETCH(%@), $b, $b.author == author).@count > 1", books("TRUEPREDICATE")),
+    ("SELF IN FETCH(%@, nil, NO)", books("pages != nil", sort: "pages", limit: 3, offset: 1)),
+    ("FETCH(%@, nil, NO).@count == 3", books(nil, sort: "title", limit: 3, offset: 0)),
+    ("title IN FETCH(%@, nil, NO).@distinctUnionOfObjects.title", books("author.born > 0")),
+  ]
+
+  private static func books(
+    _ format: String?, sort: String? = nil, limit: Int = 0, offset: Int = 0
+  ) -> SubFetch {
+    fetch("Book", format, sort: sort, limit: limit, offset: offset)
+  }
+
+  private static func fetch(
+    _ entity: String, _ format: String?, sort: String? = nil, limit: Int = 0, offset: Int = 0
+  ) -> SubFetch {
+    let request = FetchRequest<ManagedObject>(
+      entityName: entity, predicate: format.flatMap { try? FetchPredicate(format: $0) },
+      sort: sort.map { [FetchSort($0)] } ?? [], limit: limit, offset: offset)
+    guard let fetch = try? SubFetch(request) else { preconditionFailure("a fetch of objects") }
+    return fetch
+  }
 
   /// Where the null rule makes a difference, the two answers as numbers of matching books.
   static let nullRule: [(format: String, inMemory: Int, inStore: Int)] = [

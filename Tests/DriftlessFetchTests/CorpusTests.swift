@@ -15,6 +15,31 @@ struct CorpusTests {
     }
   }
 
+  @Test(
+    "A fetch inside of a predicate finds the same objects, and is spelled so that it is not read back"
+  )
+  func fetches() throws {
+    let library = try Library()
+    for (format, request) in Corpus.fetches {
+      let predicate = try FetchPredicate(format: format, request)
+      let inMemory = try library.books.filter { try predicate.matches($0) }.map(\.key.key)
+      let inStore = try library.keys(predicate).sorted()
+      #expect(inMemory == inStore, "\(predicate)")
+      #expect(inStore.count > 0 && (inStore.count < 10 || format.contains("== 3")), "\(predicate)")
+      #expect(throws: FetchError.self) { try FetchPredicate(format: predicate.description) }
+    }
+    let unknown = FetchRequest<ManagedObject>(entityName: "Nobody")
+    let error = #expect(throws: FetchError.self) {
+      try library.keys(FetchPredicate(format: "SELF IN FETCH(%@)", unknown))
+    }
+    #expect(error?.code == .unknownKey)
+    var several = FetchRequest<FetchedRow>(entityName: "Book")
+    several.propertiesToFetch = ["title", "pages"]
+    #expect(throws: FetchError.self) { try FetchPredicate(format: "title IN FETCH(%@)", several) }
+    several.propertiesToFetch = ["author.name"]
+    #expect(try library.keys(FetchPredicate(format: "title IN FETCH(%@)", several)) == [9])
+  }
+
   @Test("Predicates made up at random find the same objects, or are refused by both")
   func randomAgreement() throws {
     let library = try Library()
@@ -98,7 +123,11 @@ struct CorpusTests {
       ("pages == $x", .unboundVariable), ("tags.@sum.name > 1", .typeMismatch),
       ("title + 1 == 2", .typeMismatch), ("pages BEGINSWITH 'x'", .typeMismatch),
       ("title MATCHES %@", .regularExpression), ("title == pages", .typeMismatch),
-      ("isbn == pages", .typeMismatch),
+      ("isbn == pages", .typeMismatch), ("CAST(title, 'NSDate') == nil", .typeMismatch),
+      ("CAST(cover, 'NSString') == ''", .typeMismatch), ("tags.@median.name > 1", .typeMismatch),
+      ("author.books.@stddev.title > 1", .typeMismatch), ("sum:({title, 'a'}) == 1", .typeMismatch),
+      ("title & 1 == 1", .typeMismatch),
+      ("author.books.@distinctUnionOfObjects.editor.@sum.born > 1", .unsupported),
     ])
   func refuses(format: String, code: FetchError.Code) throws {
     let library = try Library()

@@ -73,7 +73,7 @@ struct FormatTests {
     arguments: [
       ("a == ", 5), ("a = 1 b", 6), ("== 1", 0), ("a == 'x", 5), ("a ~ 1", 2), ("(a == 1", 7),
       ("a BETWEEN 3", 10), ("a BETWEEN {1}", 10), ("name ==[x] 'a'", 8), ("kids[x] == 1", 5),
-      ("kids.@median.age > 1", 5), ("foo:(a) == 1", 0), ("SUBQUERY(kids, k, TRUEPREDICATE)", 15),
+      ("kids.@range.age > 1", 5), ("foo:(a) == 1", 0), ("SUBQUERY(kids, k, TRUEPREDICATE)", 15),
       ("a == 12x", 5), ("a == %z", 5), ("name MATCHES '('", 13), ("", 0), ("and == 1", 0),
       ("a == 99999999999999999999999x", 5), ("a == $", 5), ("a == 0xZZ", 5),
     ])

@@ -100,6 +100,10 @@ final class Library {
       includesSubentities: includesSubentities, selection: selection)
   }
 
+  func compileRows(_ request: FetchRequest<FetchedRow>) throws -> CompiledQuery {
+    try QueryCompiler(schema: store.schema).compileRows(request, of: entity("Book")).query
+  }
+
   func rows(_ query: CompiledQuery) throws -> [[SQLiteValue]] {
     try store.read { transaction in
       let statement = try transaction.connection.prepareUncached(query.sql)
@@ -143,6 +147,14 @@ final class Library {
     for (place, author) in authors.enumerated() {
       author.values["books"] = .objects(rows.filter { $0.1.author == place }.map(\.0))
       author.values["edited"] = .objects(rows.filter { $0.1.editor == place }.map(\.0))
+    }
+    for book in books {
+      book.fetch = { [unowned self, authors, tags] fetch in
+        let all = ["Author": authors, "Tag": tags][fetch.entityName] ?? self.books
+        let found = try all.filter { try fetch.predicate?.matches($0) ?? true }
+          .sorted { try fetch.sort.areInIncreasingOrder($0, $1) }.dropFirst(fetch.offset)
+        return fetch.limit > 0 ? Array(found.prefix(fetch.limit)) : Array(found)
+      }
     }
     for (place, tag) in tags.enumerated() {
       tag.values["books"] = .objects(rows.filter { $0.1.tags.contains(place) }.map(\.0))

@@ -48,6 +48,9 @@ struct RandomPredicate {
         "\(modifier) author.books.pages \(order()) \(number())",
         "\(modifier) author.books.tags.name == \(text())",
         "\(modifier) author.books.editor.born \(order()) \(number())",
+        "\(modifier) {\(number()), \(number())} \(order()) \(number())",
+        "\(modifier) author.books.pages IN editor.books.pages",
+        "\(modifier) author.books.@distinctUnionOfObjects.title \(textOperator()) \(text())",
       ])
     case 6:
       let condition = pick([
@@ -70,7 +73,9 @@ struct RandomPredicate {
     pick(["==", "!=", "<", ">=", "CONTAINS", "BEGINSWITH", "ENDSWITH", "LIKE"])
   }
 
-  private mutating func options() -> String { pick(["", "", "[c]", "[d]", "[cd]"]) }
+  private mutating func options() -> String {
+    pick(["", "", "[c]", "[d]", "[cd]", "[n]", "[l]", "[cdl]"])
+  }
 
   private mutating func number() -> String {
     pick([
@@ -79,6 +84,12 @@ struct RandomPredicate {
       "tags.@count", "author.books.@sum.weight", "author.books.@max.pages", "abs:(author.born)",
       "author.books.@min.price", "author.books.@avg.weight", "pages - author.born", "nil",
       "CAST('12345678901234567890.123', 'Decimal')", "modulus:by:(author.born, 7)",
+      "CAST(published, 'NSNumber')", "CAST(price, 'NSNumber')", "CAST(pages, 'NSDecimalNumber')",
+      "CAST(CAST(pages, 'NSString'), 'NSNumber')", "author.books.@median.pages",
+      "author.books.@mode.weight", "author.books.@stddev.price", "max:({pages, author.born, 3})",
+      "min:({price, weight})", "author.books.@distinctUnionOfObjects.pages.@count",
+      "author.books.@distinctUnionOfObjects.pages.@sum", "(pages & 7)", "(pages >> 2 | 1)",
+      "TERNARY(weight > 0, weight, pages)", "{pages, 7}[LAST]", "floor:(weight)",
     ])
   }
 
@@ -86,7 +97,10 @@ struct RandomPredicate {
     pick([
       "title", "title", "author.name", "editor.name", "'ROSA'", "'rosa'", "'é'", "'E'", "''", "'o'",
       "'*a'", "'?o*'", "'Il'", "uppercase:(title)", "lowercase:(author.name)", "canonical:(title)",
-      "author.books.@max.title", "tags.@min.name", "'novel'", "nil", "'straße'", "'STRASSE'",
+      "author.books.@max.title", "tags.@min.name", "CAST(pages, 'NSString')",
+      "CAST(price, 'NSString')", "CAST(link, 'NSString')", "CAST(isbn, 'NSString')",
+      "TERNARY(pages > 5, title, 'o')", "max:({title, 'm'})", "'novel'", "nil", "'straße'",
+      "'STRASSE'",
     ])
   }
 }

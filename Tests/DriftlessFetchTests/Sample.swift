@@ -6,6 +6,8 @@ final class Sample: PropertySource {
   let key: ObjectKey
   var predicateEntity: EntityDescription?
   var values: [String: PredicateValue]
+  /// What FETCH finds.
+  var fetch: ((SubFetch) throws -> [Sample])?
 
   init(_ key: ObjectKey, _ values: [String: PropertyValue]) {
     self.key = key
@@ -19,6 +21,16 @@ final class Sample: PropertySource {
   var predicateObjectKey: ObjectKey? { key }
 
   func predicateValue(forKey key: String) -> PredicateValue? { values[key] }
+
+  func predicateFetch(_ fetch: SubFetch) throws(FetchError) -> [any PropertySource] {
+    do {
+      return try self.fetch?(fetch) ?? []
+    } catch let error as FetchError {
+      throw error
+    } catch {
+      throw FetchError(.unsupported, "\(error)", suggestion: "Mend the test.")
+    }
+  }
 
   /// A book with an author and three reviews, one of them without stars.
   static func book() -> Sample {

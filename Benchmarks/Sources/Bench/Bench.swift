@@ -14,6 +14,8 @@ struct Bench {
     let items = Items(count: count)
     var rows: [Row] = []
     rows += try StoreRows(items: items, folder: folder).run()
+    rows += try FetchRows(items: items, folder: folder).run()
+    rows += try ScaleRows(items: items, folder: folder).run()
     rows += try await SyncRows(items: items, folder: folder).run()
     print(table(rows, count: count))
     if CommandLine.arguments.count > 1 {

@@ -25,6 +25,14 @@ public indirect enum FetchExpression: Hashable, Sendable {
   /// `FUNCTION($manager, "destinationInstancesForEntityMappingNamed:sourceInstances:", "CarToCar", $source.cars)`: what
   /// only a migration can answer, in a ``PropertyMapping`` or an ``EntityMapping``.
   case message(to: FetchExpression, selector: String, [FetchExpression])
+  /// `SUBQUERY(books, $b, $b.pages > 3).title`: a property of each element.
+  case property(of: FetchExpression, path: [String])
+  /// `CAST(born, 'NSDate')`: the value as another type; null when it is none of that type.
+  case cast(FetchExpression, FetchCast)
+  /// `books.@distinctUnionOfObjects.title`: the values of a collection, each once and without null.
+  case distinct(FetchExpression)
+  /// `FETCH(%@, nil, NO)`: what another fetch finds, or how many.
+  case fetch(SubFetch, countOnly: Bool)
 }
 
 /// Which element of a collection: `[FIRST]`, `[LAST]`, `[2]`.
@@ -66,6 +74,10 @@ public enum FetchFunction: String, Hashable, Sendable, CaseIterable {
   case leftShift = "leftshift:by:"
   case rightShift = "rightshift:by:"
   case onesComplement = "onesComplement:"
+  /// At least 0 and less than 1, for each object another one.
+  case random = "random"
+  /// A whole number, at least 0 and less than the operand.
+  case randomBelow = "random:"
   /// The current time, when the predicate is evaluated or compiled.
   case now = "now"
 
@@ -76,9 +88,10 @@ public enum FetchFunction: String, Hashable, Sendable, CaseIterable {
       .bitwiseXor, .leftShift, .rightShift:
       2
     case .negate, .absolute, .uppercase, .lowercase, .canonical, .length, .floor, .ceiling,
-      .truncate, .squareRoot, .logarithm, .naturalLogarithm, .exponential, .onesComplement:
+      .truncate, .squareRoot, .logarithm, .naturalLogarithm, .exponential, .onesComplement,
+      .randomBelow:
       1
-    case .now: 0
+    case .now, .random: 0
     }
   }
 }
@@ -86,4 +99,10 @@ public enum FetchFunction: String, Hashable, Sendable, CaseIterable {
 /// What `@…` in a key path computes over a collection.
 public enum CollectionOperator: String, Hashable, Sendable, CaseIterable {
   case count, sum, avg, min, max
+  /// Of numbers: the one in the middle, or the mean of the two that are.
+  case median
+  /// Of numbers: the most frequent one, and the least of several.
+  case mode
+  /// Of numbers: how far they are from their mean, as a root mean square.
+  case stddev
 }

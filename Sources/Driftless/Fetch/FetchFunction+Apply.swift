@@ -5,12 +5,17 @@ extension FetchFunction {
   func apply(to operands: [PropertyValue], now: Date) throws(FetchError) -> PropertyValue {
     guard operands.count == argumentCount else { throw mismatch(operands) }
     if self == .now { return .date(now) }
+    if self == .random { return .double(.random(in: 0..<1)) }
     if operands.contains(where: \.isNull) { return .null }
     switch self {
     case .uppercase, .lowercase, .canonical, .length:
       guard let text = operands[0].text else { throw mismatch(operands) }
       return apply(to: text)
     case .negate: return try FetchFunction.subtract.apply(to: [.integer(0), operands[0]], now: now)
+    case .randomBelow:
+      guard let number = operands[0].number else { throw mismatch(operands) }
+      let bound = operands[0].wholeNumber ?? Self.clamped(number)
+      return bound > 0 ? .integer(.random(in: 0..<bound)) : .null
     case .absolute:
       guard let number = operands[0].number else { throw mismatch(operands) }
       return number < 0 ? try FetchFunction.negate.apply(to: operands, now: now) : operands[0]

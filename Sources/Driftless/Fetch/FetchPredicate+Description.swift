@@ -11,13 +11,14 @@ extension FetchPredicate: CustomStringConvertible {
     case .and(let parts): parts.map(\.nested).joined(separator: " AND ")
     case .or(let parts): parts.map(\.nested).joined(separator: " OR ")
     case .not(let part): "NOT \(part.nested)"
+    case .block: "BLOCKPREDICATE"
     }
   }
 
   private var nested: String {
     switch self {
     case .and, .or: "(\(description))"
-    case .constant, .comparison, .not: description
+    case .constant, .comparison, .not, .block: description
     }
   }
 }
@@ -27,6 +28,8 @@ extension FetchComparison: CustomStringConvertible {
     var letters = ""
     if options.contains(.caseInsensitive) { letters += "c" }
     if options.contains(.diacriticInsensitive) { letters += "d" }
+    if options.contains(.normalized) { letters += "n" }
+    if options.contains(.localized) { letters += "l" }
     let prefix = modifier == .direct ? "" : modifier.rawValue + " "
     let suffix = letters.isEmpty ? "" : "[\(letters)]"
     return "\(prefix)\(left) \(`operator`.rawValue)\(suffix) \(right)"
@@ -47,6 +50,12 @@ extension FetchExpression: CustomStringConvertible {
     case .function(let function, let operands): "\(function.rawValue)(\(Self.spell(operands)))"
     case .collection(let operation, let collection, let path):
       (["\(collection)", "@\(operation.rawValue)"] + path).joined(separator: ".")
+    case .cast(let operand, let type): "CAST(\(operand), \"\(type.rawValue)\")"
+    case .property(let collection, let path):
+      (["\(collection)"] + path).joined(separator: ".")
+    case .distinct(let collection): "\(collection).@distinctUnionOfObjects"
+    case .fetch(let fetch, let countOnly):
+      "FETCH(\(fetch.spelling), nil, \(countOnly ? "YES" : "NO"))"
     case .conditional(let predicate, let one, let other):
       "TERNARY(\(predicate), \(one), \(other))"
     case .element(let collection, let place, let path):

@@ -14,7 +14,7 @@ extension FetchPredicate {
     _ variables: [String: Any?], declared: Set<String>
   ) throws(FetchError) -> FetchPredicate {
     switch self {
-    case .constant:
+    case .constant, .block:
       return self
     case .comparison(var comparison):
       comparison.left = try comparison.left.substituting(variables, declared: declared)
@@ -39,7 +39,7 @@ extension FetchExpression {
     _ variables: [String: Any?], declared: Set<String>
   ) throws(FetchError) -> FetchExpression {
     switch self {
-    case .constant, .keyPath:
+    case .constant, .keyPath, .fetch:
       return self
     case .variable(let name, let path):
       if declared.contains(name) { return self }
@@ -61,6 +61,12 @@ extension FetchExpression {
     case .collection(let operation, let collection, let path):
       return .collection(
         operation, of: try collection.substituting(variables, declared: declared), path: path)
+    case .cast(let operand, let type):
+      return .cast(try operand.substituting(variables, declared: declared), type)
+    case .property(let collection, let path):
+      return .property(of: try collection.substituting(variables, declared: declared), path: path)
+    case .distinct(let collection):
+      return .distinct(try collection.substituting(variables, declared: declared))
     case .conditional(let predicate, let one, let other):
       return .conditional(
         try predicate.substituting(variables, declared: declared),

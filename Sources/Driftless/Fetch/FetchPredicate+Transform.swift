@@ -4,7 +4,7 @@ extension FetchPredicate {
     _ transform: (FetchExpression) throws(Failure) -> FetchExpression
   ) throws(Failure) -> FetchPredicate {
     switch self {
-    case .constant:
+    case .constant, .block:
       return self
     case .comparison(var comparison):
       comparison.left = try comparison.left.map(transform)
@@ -38,7 +38,7 @@ extension FetchPredicate {
   /// How deep subqueries nest, for names that do not collide.
   var subqueryDepth: Int {
     switch self {
-    case .constant: 0
+    case .constant, .block: 0
     case .comparison(let comparison):
       max(comparison.left.subqueryDepth, comparison.right.subqueryDepth)
     case .and(let parts), .or(let parts): parts.map(\.subqueryDepth).max() ?? 0
@@ -52,7 +52,7 @@ extension FetchExpression {
     _ transform: (FetchExpression) throws(Failure) -> FetchExpression
   ) throws(Failure) -> FetchExpression {
     switch self {
-    case .constant, .keyPath, .variable:
+    case .constant, .keyPath, .variable, .fetch:
       return try transform(self)
     case .list(let items):
       return try transform(.list(try mapAll(items, transform)))
@@ -61,6 +61,10 @@ extension FetchExpression {
     case .collection(let operation, let collection, let path):
       return try transform(
         .collection(operation, of: try collection.map(transform), path: path))
+    case .cast(let operand, let type): return try transform(.cast(try operand.map(transform), type))
+    case .property(let collection, let path):
+      return try transform(.property(of: try collection.map(transform), path: path))
+    case .distinct(let collection): return try transform(.distinct(try collection.map(transform)))
     case .conditional(let predicate, let one, let other):
       return try transform(
         .conditional(
@@ -89,7 +93,9 @@ extension FetchExpression {
 
   var subqueryDepth: Int {
     switch self {
-    case .constant, .keyPath, .variable: 0
+    case .constant, .keyPath, .variable, .fetch: 0
+    case .cast(let operand, _), .distinct(let operand), .property(let operand, _):
+      operand.subqueryDepth
     case .list(let items), .function(_, let items), .message(_, _, let items):
       items.map(\.subqueryDepth).max() ?? 0
     case .collection(_, let collection, _), .element(let collection, _, _):

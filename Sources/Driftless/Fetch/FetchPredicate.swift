@@ -22,6 +22,8 @@ public indirect enum FetchPredicate: Hashable, Sendable {
   /// True when one is; false when empty.
   case or([FetchPredicate])
   case not(FetchPredicate)
+  /// A closure; see ``init(block:)``.
+  case block(FetchBlock)
 }
 
 /// The name in the rest of the library. Foundation has a generic type of the same name: a file that
@@ -70,6 +72,23 @@ public struct FetchComparison: Hashable, Sendable {
     public static let caseInsensitive = Options(rawValue: 1)
     /// `[d]`
     public static let diacriticInsensitive = Options(rawValue: 2)
+    /// `[n]`: the texts are alike in form already. It changes nothing here.
+    public static let normalized = Options(rawValue: 4)
+    /// `[l]`: by the rules of the process' locale, so that `<` and sorts put ö where readers look for it.
+    public static let localized = Options(rawValue: 8)
+    /// In orders, digits count as numbers: file9 comes before file10. Sorts only.
+    public static let numeric = Options(rawValue: 16)
+
+    /// Those by which texts differ.
+    var effective: Options { subtracting(.normalized) }
+
+    /// Whether texts are ordered by rules of their own, and not by their bytes after folding.
+    var isCollation: Bool { contains(.localized) || contains(.numeric) }
+
+    /// All orders that are.
+    static let collations: [Options] = (0..<32).map(Options.init(rawValue:)).filter {
+      $0.isCollation && !$0.contains(.normalized)
+    }
   }
 
   public var left: FetchExpression

@@ -1,7 +1,7 @@
 /// One sort key of a fetch: a key path through to-one relationships.
 ///
-/// Missing values come first when ascending. Text sorts by its UTF-8 bytes, or without case and
-/// diacritics when `options` say so.
+/// Missing values come first when ascending. Text sorts by its UTF-8 bytes, without case and diacritics, by the rules of
+/// the locale, or as a file manager does, as `options` or a ``Selector`` say.
 public struct FetchSort: Hashable, Sendable {
   public var keyPath: [String]
   public var ascending: Bool
@@ -14,6 +14,31 @@ public struct FetchSort: Hashable, Sendable {
     self.keyPath = keyPath.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     self.ascending = ascending
     self.options = options
+  }
+
+  /// Core Data's orders of texts. The raw values are its selectors.
+  public enum Selector: String, Sendable, CaseIterable {
+    case compare = "compare:"
+    case caseInsensitiveCompare = "caseInsensitiveCompare:"
+    case localizedCompare = "localizedCompare:"
+    case localizedCaseInsensitiveCompare = "localizedCaseInsensitiveCompare:"
+    /// As a file manager shows names: without case, by the locale, file9 before file10.
+    case localizedStandardCompare = "localizedStandardCompare:"
+
+    public var options: FetchComparison.Options {
+      switch self {
+      case .compare: []
+      case .caseInsensitiveCompare: .caseInsensitive
+      case .localizedCompare: .localized
+      case .localizedCaseInsensitiveCompare: [.localized, .caseInsensitive]
+      case .localizedStandardCompare: [.localized, .caseInsensitive, .numeric]
+      }
+    }
+  }
+
+  /// `FetchSort("title", selector: .localizedStandardCompare)`
+  public init(_ keyPath: String, ascending: Bool = true, selector: Selector) {
+    self.init(keyPath, ascending: ascending, options: selector.options)
   }
 
   init(path: [String], ascending: Bool, options: FetchComparison.Options) {

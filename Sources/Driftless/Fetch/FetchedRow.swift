@@ -3,28 +3,73 @@
 /// ```swift
 /// for row in try context.fetchRows(request) { print(row["title", as: String.self] ?? "untitled") }
 /// ```
-public struct FetchedRow: Sendable, Hashable {
-  /// A to-one relationship's value is a `.reference`; see ``objectID(_:)``.
-  public let values: [String: PropertyValue]
-  private let objectIDs: [String: ManagedObjectID]
+public struct FetchedRow: Sendable {
+  /// Some hundred rows that lie in memory together, which costs a fraction of a dictionary for each.
+  private let block: FetchedRowBlock
+  private let row: Int
 
-  init(values: [String: PropertyValue], objectIDs: [String: ManagedObjectID]) {
-    self.values = values
-    self.objectIDs = objectIDs
+  init(_ block: FetchedRowBlock, row: Int) {
+    self.block = block
+    self.row = row
+  }
+
+  /// The values by name. A to-one relationship's value is a `.reference`; see ``objectID(_:)``.
+  public var values: [String: PropertyValue] {
+    block.columns.reduce(into: [:]) { result, column in
+      let value = block.value(row, column.value)
+      if !value.isNull { result[column.key] = value }
+    }
+  }
+
+  /// The value of that name; nil when it is missing.
+  public subscript(name: String) -> PropertyValue? {
+    guard let column = block.columns[name] else { return nil }
+    let value = block.value(row, column)
+    return value.isNull ? nil : value
   }
 
   /// The value as a Swift type; nil when it is missing or of another type.
   public subscript<Value: AttributeConvertible>(name: String, as type: Value.Type) -> Value? {
-    values[name].flatMap(Value.init(propertyValue:))
+    self[name].flatMap(Value.init(propertyValue:))
   }
 
   /// The object that a to-one relationship refers to.
-  public func objectID(_ name: String) -> ManagedObjectID? { objectIDs[name] }
+  public func objectID(_ name: String) -> ManagedObjectID? {
+    guard case .reference(let key)? = self[name] else { return nil }
+    return block.objectIDs[key]
+  }
 
   /// Plain Swift values by name, ``ManagedObjectID`` for objects.
   public var dictionary: [String: any Sendable] {
     values.reduce(into: [:]) { result, entry in
-      result[entry.key] = objectIDs[entry.key] ?? entry.value.plain
+      result[entry.key] = objectID(entry.key) ?? entry.value.plain
     }
   }
+}
+
+extension FetchedRow: Hashable {
+  public static func == (left: FetchedRow, right: FetchedRow) -> Bool {
+    left.values == right.values
+  }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(values) }
+}
+
+/// The values of some rows, one row behind the other.
+final class FetchedRowBlock: Sendable {
+  /// Where a value is in its row.
+  let columns: [String: Int]
+  let values: [PropertyValue]
+  /// Of the objects that are referred to.
+  let objectIDs: [ObjectKey: ManagedObjectID]
+
+  init(
+    columns: [String: Int], values: [PropertyValue], objectIDs: [ObjectKey: ManagedObjectID]
+  ) {
+    self.columns = columns
+    self.values = values
+    self.objectIDs = objectIDs
+  }
+
+  func value(_ row: Int, _ column: Int) -> PropertyValue { values[row * columns.count + column] }
 }

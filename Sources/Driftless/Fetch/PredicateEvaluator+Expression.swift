@@ -27,6 +27,18 @@ extension PredicateEvaluator {
     case .collection(let operation, let collection, let path):
       let elements = try self.elements(of: try operand(collection), collection)
       return .value(try aggregate(operation, elements, path, expression))
+    case .cast(let operand, let type):
+      return .value(try type.apply(to: try value(try self.operand(operand), operand)))
+    case .property(let collection, let path):
+      return try resolve(path[...], from: try operand(collection), path)
+    case .distinct(let collection):
+      return .list(try distinct(try elements(of: try operand(collection), collection), collection))
+    case .fetch(let fetch, let countOnly):
+      let found = try source.predicateFetch(fetch)
+      if countOnly { return .value(.integer(Int64(found.count))) }
+      var operands: [Operand] = []
+      for object in found { operands.append(try resolve(fetch.path[...], from: object)) }
+      return .list(operands)
     case .conditional(let predicate, let one, let other):
       return try operand(try truth(of: predicate) == true ? one : other)
     case .element(let collection, let place, let path):
@@ -73,7 +85,12 @@ extension PredicateEvaluator {
     case .object(let object): return try resolve(path, from: object)
     case .list(let elements):
       var found: [Operand] = []
-      for element in elements { found.append(try resolve(path, from: element, whole)) }
+      for element in elements {
+        switch try resolve(path, from: element, whole) {
+        case .list(let nested): found += nested
+        case let operand: found.append(operand)
+        }
+      }
       return .list(found)
     case .value(.null): return operand
     case .value:
@@ -140,7 +157,27 @@ extension PredicateEvaluator {
     case .min: return try extreme(values, .orderedAscending)
     case .max: return try extreme(values, .orderedDescending)
     case .count: return .integer(Int64(values.count))
+    case .median, .mode, .stddev:
+      let numbers = values.compactMap(\.number)
+      guard numbers.count == values.count else {
+        throw FetchError(
+          .typeMismatch, "\(expression) needs numbers",
+          suggestion: "Use @\(operation.rawValue) on numeric attributes.")
+      }
+      return operation.statistic(numbers).map { .double($0) } ?? .null
     }
+  }
+
+  /// Each value once, without null.
+  private func distinct(
+    _ elements: [Operand], _ expression: FetchExpression
+  ) throws(FetchError) -> [Operand] {
+    var seen: Set<PropertyValue> = []
+    var found: [Operand] = []
+    for element in elements where !element.isNull {
+      if seen.insert(try value(element, expression).identity).inserted { found.append(element) }
+    }
+    return found
   }
 
   private func sum(
@@ -170,6 +207,16 @@ extension PredicateEvaluator {
 }
 
 extension PropertyValue {
+  /// Equal for values that the store takes for one: texts by their bytes, numbers of any type by what they are.
+  fileprivate var identity: PropertyValue {
+    if let text { return .data(Data(text.utf8)) }
+    if let wholeNumber { return .integer(wholeNumber) }
+    if case .double(let number) = self, let whole = Int64(exactly: number) {
+      return .integer(whole)
+    }
+    return self
+  }
+
   /// The store keeps no NaN: it reads back as null.
   var isNotANumber: Bool {
     switch self {

@@ -1,15 +1,28 @@
 import Foundation
 
 extension PredicateParser {
-  /// `CAST(700000000, "NSDate")`: values that have no literal. `description` writes them this way.
+  /// `CAST(born, "NSDate")`; of a literal it is the value itself, as `description` writes those that have no literal.
   func cast(
     _ operands: [FetchExpression], at position: Int
   ) throws(FetchError) -> FetchExpression {
-    guard operands.count == 2, case .constant(let value) = operands[0],
-      case .constant(.string(let type)) = operands[1]
-    else { throw syntaxError("CAST needs a literal and the name of a type", at: position) }
+    guard operands.count == 2, case .constant(.string(let type)) = operands[1] else {
+      throw syntaxError("CAST needs an expression and the name of a type", at: position)
+    }
+    guard case .constant(let value) = operands[0] else {
+      guard let cast = FetchCast(name: type) else {
+        let known = FetchCast.allCases.map(\.rawValue).joined(separator: ", ")
+        throw FetchError(
+          .unsupported, "CAST knows no type \(type)", suggestion: "Known are \(known).",
+          format: format, position: position)
+      }
+      return .cast(operands[0], cast)
+    }
     let bare = type.hasPrefix("NS") ? String(type.dropFirst(2)) : type
-    guard let result = value.cast(to: bare) else {
+    var result = value.cast(to: bare)
+    if result == nil, let other = try? FetchCast(name: type)?.apply(to: value), !other.isNull {
+      result = other
+    }
+    guard let result else {
       throw FetchError(
         .typeMismatch, "CAST cannot make a \(type) of this",
         suggestion: "Known are NSDate (seconds since 2001), Decimal, Double, UUID, URL and Data "

@@ -1,38 +1,36 @@
 import Foundation
 
 extension PredicateParser {
+  /// From what binds loosest: `|`, `^`, `&`, shifts, sums, products, powers.
+  private static let operators: [[(symbol: String, function: FetchFunction)]] = [
+    [("|", .bitwiseOr)], [("^", .bitwiseXor)], [("&", .bitwiseAnd)],
+    [("<<", .leftShift), (">>", .rightShift)], [("+", .add), ("-", .subtract)],
+    [("*", .multiply), ("/", .divide)], [("**", .power)],
+  ]
+
   mutating func expression() throws(FetchError) -> FetchExpression {
     try enter()
     defer { depth -= 1 }
-    var left = try product()
-    while true {
-      if take("+") {
-        left = .function(.add, [left, try product()])
-      } else if take("-") {
-        left = .function(.subtract, [left, try product()])
-      } else {
-        return left
-      }
-    }
+    return try binary(0)
   }
 
-  private mutating func product() throws(FetchError) -> FetchExpression {
-    var left = try operand()
-    while true {
-      if take("*") {
-        left = .function(.multiply, [left, try operand()])
-      } else if take("/") {
-        left = .function(.divide, [left, try operand()])
-      } else {
-        return left
-      }
+  private mutating func binary(_ level: Int) throws(FetchError) -> FetchExpression {
+    guard level < Self.operators.count else { return try operand() }
+    var left = try binary(level + 1)
+    while let found = Self.operators[level].first(where: { current.kind == .symbol($0.symbol) }) {
+      index += 1
+      left = .function(found.function, [left, try binary(level + 1)])
     }
+    return left
   }
 
   private mutating func operand() throws(FetchError) -> FetchExpression {
-    guard take("-") else { return try suffixed(try atom()) }
+    let isComplement = current.kind == .symbol("~")
+    guard isComplement || current.kind == .symbol("-") else { return try suffixed(try atom()) }
+    index += 1
     try enter()
     defer { depth -= 1 }
+    if isComplement { return .function(.onesComplement, [try operand()]) }
     switch try operand() {
     case .constant(.integer(let value)): return .constant(.integer(0 &- value))
     case .constant(.double(let value)): return .constant(.double(-value))
@@ -109,7 +107,7 @@ extension PredicateParser {
   }
 
   /// What stands in brackets: `[SIZE]`, `[FIRST]`, `[LAST]`, `[2]`.
-  private mutating func element(
+  mutating func element(
     of collection: FetchExpression
   ) throws(FetchError) -> FetchExpression {
     let token = current.kind
@@ -142,6 +140,10 @@ extension PredicateParser {
       return .collection(operation, of: collection, path: start + path)
     case .element(let collection, let place, let start):
       return .element(of: collection, at: place, path: start + path)
+    case .distinct(let collection): return .distinct(try append(path, to: collection))
+    case .property(let collection, let start):
+      return .property(of: collection, path: start + path)
+    case .subquery, .fetch(_, countOnly: false): return .property(of: expression, path: path)
     default:
       throw error(
         "Only an object has properties", "Start the key path at a property, SELF or a variable.")
@@ -153,15 +155,20 @@ extension PredicateParser {
   ) throws(FetchError) -> FetchExpression {
     // All elements, as the key path gives them by itself.
     if ["unionOfObjects", "unionOfArrays", "unionOfSets"].contains(name) { return collection }
+    if ["distinctUnionOfObjects", "distinctUnionOfArrays", "distinctUnionOfSets"].contains(name) {
+      return .distinct(collection)
+    }
     guard let operation = CollectionOperator(rawValue: name) else {
       throw FetchError(
         .unsupported, "@\(name) is no collection operator",
-        suggestion: "Use @count, @sum, @avg, @min or @max.", format: format, position: position)
+        suggestion:
+          "Use @count, @sum, @avg, @min, @max, @median, @mode, @stddev or @distinctUnionOfObjects.",
+        format: format, position: position)
     }
     return .collection(operation, of: collection, path: [])
   }
 
-  private mutating func expressions(
+  mutating func expressions(
     until closing: String
   ) throws(FetchError) -> [FetchExpression] {
     if take(closing) { return [] }
@@ -218,103 +225,6 @@ extension PredicateParser {
       }
     }
     return expression
-  }
-
-  // MARK: Functions
-
-  /// `uppercase:(name)`, `SUBQUERY(…)`, `CAST(…)`, `FUNCTION(x, 'name')`
-  private mutating func call(
-    _ first: String, at position: Int
-  ) throws(FetchError) -> FetchExpression {
-    var name = first
-    if take(":") {
-      name += ":"
-      while case .identifier(let part) = current.kind, peek(1) == .symbol(":") {
-        name += part + ":"
-        index += 2
-      }
-    }
-    try expect("(")
-    if name.uppercased() == "SUBQUERY" { return try subquery() }
-    if name.uppercased() == "TERNARY" { return try conditional() }
-    let operands = try expressions(until: ")")
-    if name == "noindex:", operands.count == 1 { return operands[0] }
-    switch name.uppercased() {
-    case "CAST": return try cast(operands, at: position)
-    // `FETCH(request, context, countOnly)` of a mapping model: the request says it all.
-    case "FETCH" where !operands.isEmpty: return operands[0]
-    case "FUNCTION":
-      guard operands.count >= 2, case .constant(.string(let name)) = operands[1] else {
-        throw syntaxError("FUNCTION needs an operand and a function's name", at: position)
-      }
-      if case .variable(_, path: []) = operands[0], FetchFunction(rawValue: name) == nil {
-        return .message(to: operands[0], selector: name, Array(operands.dropFirst(2)))
-      }
-      return try function(name, [operands[0]] + operands.dropFirst(2), at: position)
-    default: return try function(name, operands, at: position)
-    }
-  }
-
-  private func function(
-    _ name: String, _ operands: [FetchExpression], at position: Int
-  ) throws(FetchError) -> FetchExpression {
-    let plain = name.hasSuffix(":") ? String(name.dropLast()) : name
-    if let operation = CollectionOperator(rawValue: plain == "average" ? "avg" : plain),
-      operands.count == 1
-    {
-      return try collectionCall(operation, operands[0], at: position)
-    }
-    let function = FetchFunction(rawValue: name) ?? FetchFunction(rawValue: plain + ":")
-    guard let function else {
-      let known = FetchFunction.allCases.map(\.rawValue).joined(separator: " ")
-      throw FetchError(
-        .unsupported, "There is no function \(name)", suggestion: "Known are \(known).",
-        format: format, position: position)
-    }
-    guard operands.count == function.argumentCount else {
-      throw syntaxError("\(name) takes \(function.argumentCount) operands", at: position)
-    }
-    return .function(function, operands)
-  }
-
-  /// `count:(books)`, `sum:(books.pages)`
-  private func collectionCall(
-    _ operation: CollectionOperator, _ operand: FetchExpression, at position: Int
-  ) throws(FetchError) -> FetchExpression {
-    switch operand {
-    case .list, .subquery:
-      return .collection(operation, of: operand, path: [])
-    case _ where operation == .count:
-      return .collection(operation, of: operand, path: [])
-    case .keyPath(let path) where !path.isEmpty:
-      return .collection(
-        operation, of: .keyPath(Array(path.dropLast())), path: path.suffix(1))
-    default:
-      throw syntaxError("\(operation.rawValue): needs a collection", at: position)
-    }
-  }
-
-  private mutating func conditional() throws(FetchError) -> FetchExpression {
-    let condition = try predicate()
-    try expect(",")
-    let one = try expression()
-    try expect(",")
-    let other = try expression()
-    try expect(")")
-    return .conditional(condition, then: one, else: other)
-  }
-
-  private mutating func subquery() throws(FetchError) -> FetchExpression {
-    let collection = try expression()
-    try expect(",")
-    guard case .variable(let name) = current.kind else {
-      throw error("SUBQUERY needs a variable", "Write SUBQUERY(books, $b, $b.pages > 3).")
-    }
-    index += 1
-    try expect(",")
-    let condition = try predicate()
-    try expect(")")
-    return .subquery(of: collection, variable: name, where: condition)
   }
 
   func syntaxError(_ message: String, at position: Int) -> FetchError {

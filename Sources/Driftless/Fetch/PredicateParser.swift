@@ -107,6 +107,7 @@ struct PredicateParser {
       modifier = .none
     }
     let left = try expression()
+    try refuseUnsupportedOperator()
     let `operator` = try comparisonOperator()
     let options = try self.options(for: `operator`)
     let rightPosition = current.position
@@ -143,6 +144,21 @@ struct PredicateParser {
     return `operator`
   }
 
+  /// What Foundation's grammar has besides, and no store can do.
+  private func refuseUnsupportedOperator() throws(FetchError) {
+    switch current.kind {
+    case .symbol(":="):
+      throw error("Predicates here assign no variables", "Use SUBQUERY's variable.", .unsupported)
+    case .identifier(let word) where ["UNION", "INTERSECT", "MINUS"].contains(word.uppercased()):
+      throw error(
+        "\(word) of collections is not supported", "Combine conditions with OR, AND and NOT.",
+        .unsupported)
+    case .identifier(let word) where word.uppercased() == "UTI":
+      throw error("Type identifiers are not compared", "Compare texts.", .unsupported)
+    default: return
+    }
+  }
+
   /// `[cd]`
   private mutating func options(
     for operator: FetchComparison.Operator
@@ -150,15 +166,16 @@ struct PredicateParser {
     guard take("[") else { return [] }
     var options: FetchComparison.Options = []
     guard case .identifier(let letters) = current.kind else {
-      throw error("Comparison options were expected", "Write [c], [d] or [cd].")
+      throw error("Comparison options were expected", "Write some of [cdnl].")
     }
     for letter in letters.lowercased() {
       switch letter {
       case "c": options.insert(.caseInsensitive)
       case "d": options.insert(.diacriticInsensitive)
-      case "n": break  // "The texts are normalized already": nothing to do.
+      case "n": options.insert(.normalized)
+      case "l": options.insert(.localized)
       default:
-        throw error("'\(letter)' is no comparison option", "Write [c], [d] or [cd].")
+        throw error("'\(letter)' is no comparison option", "Write some of [cdnl].")
       }
     }
     if `operator` == .between {

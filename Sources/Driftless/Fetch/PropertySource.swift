@@ -10,10 +10,18 @@ package protocol PropertySource {
   /// The value of one property, not a key path; nil when there is no property of that name.
   /// A leaf of a composite attribute is asked for by its full name, `location.lat`.
   func predicateValue(forKey key: String) -> PredicateValue?
+
+  /// The objects that a fetch inside of a predicate finds.
+  func predicateFetch(_ fetch: SubFetch) throws(FetchError) -> [any PropertySource]
 }
 
 extension PropertySource {
   package var predicateEntity: EntityDescription? { nil }
+
+  package func predicateFetch(_ fetch: SubFetch) throws(FetchError) -> [any PropertySource] {
+    throw FetchError(
+      .unsupported, "FETCH needs an object of a context", suggestion: "Compare properties here.")
+  }
 }
 
 /// What a property holds, as predicates see it.

@@ -41,6 +41,11 @@ extension PropertyValue {
     case (.uuid(let left), .string(let right)): return left == UUID(uuidString: right)
     case (.string(let left), .uuid(let right)): return UUID(uuidString: left) == right
     case (.data(let left), .data(let right)): return left == right
+    case _ where text != nil && other.text != nil:
+      // Equal by folding alone: what a locale only orders is not the same.
+      return TextPattern.order(
+        TextPattern.fold(text ?? "", options), TextPattern.fold(other.text ?? "", options))
+        == .orderedSame
     default: return try order(other, options) == .orderedSame
     }
   }
@@ -50,6 +55,7 @@ extension PropertyValue {
     _ other: PropertyValue, _ options: FetchComparison.Options
   ) throws(FetchError) -> ComparisonResult? {
     if let left = text, let right = other.text {
+      if options.isCollation { return TextPattern.collate(left, right, options) }
       return TextPattern.order(
         TextPattern.fold(left, options), TextPattern.fold(right, options))
     }

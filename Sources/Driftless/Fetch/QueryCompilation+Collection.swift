@@ -16,7 +16,9 @@ extension QueryCompilation {
   /// Whether the expression stands for the elements of a to-many relationship or a list.
   func isCollection(_ expression: FetchExpression) -> Bool {
     switch expression {
-    case .subquery, .list: return true
+    case .subquery, .list, .fetch(_, countOnly: false): return true
+    case .distinct(let collection), .property(let collection, _):
+      return isCollection(collection)
     case .keyPath(let path):
       if case .toMany = try? destination(of: path[...], from: root) { return true }
     case .variable(let name, let path):
@@ -42,6 +44,18 @@ extension QueryCompilation {
       nested.variables[name] = collection.element
       collection.conditions.append(try nested.condition(condition))
       return collection
+    case .distinct(let inner):
+      var collection = try collection(inner)
+      let value = try operand(collection.rest, from: collection.element, expression)
+      if case .computed(let value, _) = value {
+        collection.conditions.append(value + " IS NOT NULL")
+      }
+      return collection
+    case .fetch(let fetch, countOnly: false): return try descending(try collection(fetch))
+    case .property(let inner, let path):
+      var collection = try collection(inner)
+      collection.rest += path
+      return try descending(collection)
     default:
       throw FetchError(
         .typeMismatch, "\(expression) is no collection",
@@ -59,7 +73,12 @@ extension QueryCompilation {
         .typeMismatch, "\(expression) is one value, but a collection is needed",
         suggestion: "Leave out ANY, ALL, NONE or the @ operator, or use a to-many key path.")
     }
-    var collection = try elements(of: relationship, owner: owner, in: nil, rest)
+    return try descending(try elements(of: relationship, owner: owner, in: nil, rest))
+  }
+
+  /// The collection with all to-many steps of its path followed.
+  private func descending(_ start: SQLCollection) throws(FetchError) -> SQLCollection {
+    var collection = start
     while case .toMany(let next, let owner, let rest) = try destination(
       of: collection.rest, from: collection.element)
     {
@@ -165,6 +184,7 @@ extension QueryCompilation {
 
   /// ANY, ALL, NONE
   func quantified(_ comparison: FetchComparison) throws(FetchError) -> SQLFragment {
+    if case .list(let items) = comparison.left { return try quantified(items, comparison) }
     let collection = try collection(comparison.left)
     let element = try operand(
       collection.rest, from: collection.element, comparison.left)
@@ -178,74 +198,29 @@ extension QueryCompilation {
     }
   }
 
-  func aggregate(
-    _ operation: CollectionOperator, _ expression: FetchExpression, _ path: [String],
-    _ whole: FetchExpression
-  ) throws(FetchError) -> SQLOperand {
-    if case .list(let items) = expression, operation == .count {
-      return .constant(.integer(Int64(items.count)))
+  /// ANY, ALL, NONE of a list that the predicate spells.
+  private func quantified(
+    _ items: [FetchExpression], _ comparison: FetchComparison
+  ) throws(FetchError) -> SQLFragment {
+    var conditions: [SQLFragment] = []
+    for item in items {
+      conditions.append("((" + (try compare(try operand(item), comparison)) + ") IS 1)")
     }
-    if aggregatesRows, variables.isEmpty, !isCollection(expression) {
-      return try aggregateRows(operation, expression, path, whole)
-    }
-    let collection = try collection(expression)
-    if operation == .count {
-      return .computed("(" + select("COUNT(*)", collection, nil) + ")", .number)
-    }
-    let rest = collection.rest + path
-    guard case .computed(let value, let kind) = try operand(rest, from: collection.element, whole)
-    else { throw toManyNotAllowed(whole) }
-    let (result, resultKind) = try aggregate(operation, value, kind, whole)
-    return .computed("(" + select(result, collection, nil) + ")", resultKind)
-  }
-
-  /// Over the rows of the query, or of each of its groups.
-  private func aggregateRows(
-    _ operation: CollectionOperator, _ expression: FetchExpression, _ path: [String],
-    _ whole: FetchExpression
-  ) throws(FetchError) -> SQLOperand {
-    guard case .keyPath(let start) = expression else { throw toManyNotAllowed(whole) }
-    var inner = self
-    inner.aggregatesRows = false
-    let operand = try inner.operand(.keyPath(start + path))
-    guard case .computed(let value, let kind) = operand else { throw toManyNotAllowed(whole) }
-    if operation == .count { return .computed(.call("count", value), .number) }
-    let (result, resultKind) = try aggregate(operation, value, kind, whole)
-    return .computed(result, resultKind)
-  }
-
-  /// The aggregate of a value over the rows of a SELECT.
-  private func aggregate(
-    _ operation: CollectionOperator, _ value: SQLFragment, _ kind: SQLKind,
-    _ whole: FetchExpression
-  ) throws(FetchError) -> (SQLFragment, SQLKind) {
-    switch (operation, kind) {
-    case (.sum, .number), (.sum, .decimal):
-      return ("COALESCE(" + .call("sum", plain(value, kind)) + ", 0)", .number)
-    case (.avg, .number), (.avg, .decimal): return (.call("avg", plain(value, kind)), .number)
-    case (.min, _), (.max, _):
-      let key = kind == .decimal ? SQLFragment.call(SQLFunction.decimalKey, value) : value
-      return (
-        .call(operation == .min ? "min" : "max", key), kind == .decimal ? .decimalKey : kind
-      )
-    default:
-      throw FetchError(
-        .typeMismatch, "\(whole) adds up \(kind.name)",
-        suggestion: "Use @sum and @avg on numeric attributes.")
+    if conditions.isEmpty { return .value(.integer(comparison.modifier == .any ? 0 : 1)) }
+    switch comparison.modifier {
+    case .any, .direct: return .tree(conditions, by: " OR ")
+    case .all: return .tree(conditions, by: " AND ")
+    case .none: return "NOT " + .tree(conditions, by: " OR ")
     }
   }
 
-  private func plain(_ value: SQLFragment, _ kind: SQLKind) -> SQLFragment {
-    kind == .decimal ? .call(SQLFunction.decimalNumber, value) : value
-  }
-
-  private func select(
+  func select(
     _ what: StaticString, _ collection: SQLCollection, _ condition: SQLFragment?
   ) -> SQLFragment {
     select(SQLFragment(what), collection, condition)
   }
 
-  private func select(
+  func select(
     _ what: SQLFragment, _ collection: SQLCollection, _ condition: SQLFragment?
   ) -> SQLFragment {
     let conditions = collection.conditions + (condition.map { [$0] } ?? [])

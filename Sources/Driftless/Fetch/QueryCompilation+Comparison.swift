@@ -53,6 +53,12 @@ extension QueryCompilation {
         .typeMismatch, "Objects have no order: \(comparison)",
         suggestion: "Compare objects with ==, != or IN, or compare a property of theirs.")
     }
+    if kind == .text, comparison.options.isCollation,
+      let sign = Self.sign(`operator`)
+    {
+      let options = Self.options(comparison.options)
+      return .call(SQLFunction.compare, try text(left), try text(right), options) + sign
+    }
     let leftSide = try side(left, kind, comparison)
     let rightSide = try side(right, kind, comparison)
     switch `operator` {
@@ -63,6 +69,17 @@ extension QueryCompilation {
     case .greater: return leftSide + " > " + rightSide
     case .greaterOrEqual: return leftSide + " >= " + rightSide
     default: throw mismatch(comparison)
+    }
+  }
+
+  /// What an order of ``SQLFunction/compare`` is compared with; nil for equality.
+  private static func sign(_ operator: FetchComparison.Operator) -> SQLFragment? {
+    switch `operator` {
+    case .less: SQLFragment(" < 0")
+    case .lessOrEqual: SQLFragment(" <= 0")
+    case .greater: SQLFragment(" > 0")
+    case .greaterOrEqual: SQLFragment(" >= 0")
+    default: nil
     }
   }
 
@@ -112,7 +129,7 @@ extension QueryCompilation {
       return .value(bound)
     case .computed(let value, let own):
       switch (kind, own) {
-      case (.text, .text) where !comparison.options.isEmpty:
+      case (.text, .text) where !comparison.options.effective.isEmpty:
         return .call(SQLFunction.fold, value, Self.options(comparison.options))
       case (.decimal, .decimal), (.decimal, .number), (.decimalKey, .decimal):
         return .call(SQLFunction.decimalKey, value)
@@ -143,13 +160,14 @@ extension QueryCompilation {
     let options = Self.options(comparison.options)
     switch comparison.operator {
     case .beginsWith:
-      if comparison.options.isEmpty, case .constant(.string(let prefix)) = right,
+      if comparison.options.effective.isEmpty, case .constant(.string(let prefix)) = right,
         case .computed = left
       {
         return Self.range(text, prefix)
       }
       return .call(SQLFunction.begins, text, part, options)
-    case .contains where comparison.options.isEmpty: return .call("instr", text, part) + " > 0"
+    case .contains where comparison.options.effective.isEmpty:
+      return .call("instr", text, part) + " > 0"
     case .contains: return .call(SQLFunction.contains, text, part, options)
     case .endsWith: return .call(SQLFunction.ends, text, part, options)
     case .like: return .call(SQLFunction.like, text, part, options)

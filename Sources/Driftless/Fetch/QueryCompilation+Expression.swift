@@ -23,7 +23,9 @@ extension QueryCompilation {
       } ?? .constant(.null)
     case .element(let collection, let place, let path):
       return try element(of: collection, place, path, expression)
-    case .list, .subquery:
+    case .cast(let operand, let type): return try cast(operand, type)
+    case .fetch(let fetch, countOnly: true): return try count(fetch)
+    case .list, .subquery, .distinct, .fetch, .property:
       throw toManyNotAllowed(expression)
     case .message(_, let selector, _):
       throw PredicateEvaluator.unanswered(selector)
@@ -96,7 +98,7 @@ extension QueryCompilation {
       if case .constant(let value) = operand { constants.append(value) }
       operands.append(operand)
     }
-    if constants.count == operands.count {
+    if constants.count == operands.count, function != .random, function != .randomBelow {
       return .constant(try function.apply(to: constants, now: Date()))
     }
     switch function {
@@ -117,12 +119,40 @@ extension QueryCompilation {
     case .divide: return try arithmetic(" / ", function, operands, expressions)
     case .modulus: return try arithmetic(" % ", function, operands, expressions)
     case .now: return .constant(.date(Date()))
+    case .random:
+      return .computed(SQLFragment("((random() & 9007199254740991) / 9007199254740992.0)"), .number)
+    case .randomBelow:
+      let bound = "CAST(" + (try number(operands[0], expressions[0])).0 + " AS INTEGER)"
+      return .computed(
+        "(CASE WHEN " + bound + " > 0 THEN abs(random() % " + bound + ") END)", .number)
     default:
       let first = try number(operands[0], expressions[0]).0
       let second =
         operands.count > 1 ? try number(operands[1], expressions[1]).0 : .value(.null)
       return .computed(
         .call(SQLFunction.compute, .value(.text(function.rawValue)), first, second), .number)
+    }
+  }
+
+  private func cast(
+    _ expression: FetchExpression, _ type: FetchCast
+  ) throws(FetchError) -> SQLOperand {
+    switch try operand(expression) {
+    case .constant(let value): return .constant(try type.apply(to: value))
+    case .computed(let value, let kind):
+      guard type.takes(kind) else {
+        throw FetchError(
+          .typeMismatch, "CAST cannot make a \(type.rawValue) of \(kind.name): \(expression)",
+          suggestion: "Numbers become dates, decimals and texts; texts become any but dates.")
+      }
+      if type.kind == kind { return .computed(value, kind) }
+      // Both are kept as seconds.
+      if kind == .date || type == .date && kind == .number { return .computed(value, type.kind) }
+      if kind == .decimal, type == .decimal { return .computed(value, kind) }
+      return .computed(
+        .call(
+          SQLFunction.cast, value, .value(.text(kind.castName)), .value(.text(type.rawValue))),
+        type.kind)
     }
   }
 
@@ -169,7 +199,7 @@ extension QueryCompilation {
   }
 
   /// The operand as something to compute with.
-  private func number(
+  func number(
     _ operand: SQLOperand, _ expression: FetchExpression
   ) throws(FetchError) -> (SQLFragment, isDate: Bool) {
     switch operand {

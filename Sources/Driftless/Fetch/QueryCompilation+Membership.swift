@@ -22,6 +22,9 @@ extension QueryCompilation {
     _ left: SQLOperand, _ comparison: FetchComparison
   ) throws(FetchError) -> SQLFragment {
     guard case .list(let items) = comparison.right else {
+      if isCollection(comparison.right) {
+        return try isElement(left, of: comparison.right, comparison)
+      }
       // 'a' IN name: the same as name CONTAINS 'a'.
       var mirrored = comparison
       mirrored.operator = .contains
@@ -89,6 +92,16 @@ extension QueryCompilation {
     let encoder = JSONEncoder()
     let data = integers.isEmpty ? try? encoder.encode(texts) : try? encoder.encode(integers)
     return data.map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Whether a value that is compiled already is an element of a collection that the store has.
+  private func isElement(
+    _ value: SQLOperand, of expression: FetchExpression, _ comparison: FetchComparison
+  ) throws(FetchError) -> SQLFragment {
+    let collection = try collection(expression)
+    let element = try operand(collection.rest, from: collection.element, expression)
+    let condition = try compare(element, .equal, value, comparison)
+    return "EXISTS (" + select("1", collection, condition) + ")"
   }
 
   /// Whether an element of the collection equals the value.

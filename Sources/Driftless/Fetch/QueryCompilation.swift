@@ -15,7 +15,7 @@ struct QueryCompilation {
   }
 
   let schema: StoreSchema
-  let aliases = Aliases()
+  let aliases: Aliases
   /// Where key paths start.
   let root: SQLRoot
   /// Where the variables of the SUBQUERYs around start.
@@ -24,10 +24,22 @@ struct QueryCompilation {
   var aggregatesRows = false
 
   init(schema: StoreSchema, entity: EntityDescription) {
+    self.init(schema: schema, entity: entity, alias: Self.rootAlias, aliases: Aliases())
+  }
+
+  /// A SELECT inside of another one.
+  init(_ entity: EntityDescription, inside outer: QueryCompilation) {
+    self.init(
+      schema: outer.schema, entity: entity, alias: outer.aliases.next(), aliases: outer.aliases)
+  }
+
+  private init(
+    schema: StoreSchema, entity: EntityDescription, alias: String, aliases: Aliases
+  ) {
     self.schema = schema
-    let from =
-      SQLFragment.identifier(schema.tableName(of: entity)) + " " + .identifier(Self.rootAlias)
-    root = SQLRoot(scope: SQLScope(from: from), alias: Self.rootAlias, entity: entity)
+    self.aliases = aliases
+    let from = SQLFragment.identifier(schema.tableName(of: entity)) + " " + .identifier(alias)
+    root = SQLRoot(scope: SQLScope(from: from), alias: alias, entity: entity)
   }
 
   // MARK: Conditions
@@ -39,6 +51,10 @@ struct QueryCompilation {
     case .or(let parts): return try all(parts, empty: false, by: " OR ")
     case .not(let part): return "NOT (" + (try condition(part)) + ")"
     case .comparison(let comparison): return try condition(comparison)
+    case .block:
+      throw FetchError(
+        .unsupported, "A block predicate cannot be asked of the store",
+        suggestion: "Fetch by properties, and filter the objects with evaluate(with:).")
     }
   }
 
@@ -67,7 +83,9 @@ struct QueryCompilation {
     var sorted = value
     switch kind {
     case .decimal: sorted = .call(SQLFunction.decimalKey, value)
-    case .text where !key.options.isEmpty:
+    case .text where key.options.isCollation:
+      sorted = value + " COLLATE " + .identifier(SQLFunction.collation(key.options))
+    case .text where !key.options.effective.isEmpty:
       sorted = .call(SQLFunction.fold, value, Self.options(key.options))
     default: break
     }
@@ -76,6 +94,6 @@ struct QueryCompilation {
 
   static func options(_ options: FetchComparison.Options) -> SQLFragment {
     // Written out, so that SQLite sees the expression of an index in it.
-    .integer(Int64(options.rawValue))
+    .integer(Int64(options.effective.rawValue))
   }
 }

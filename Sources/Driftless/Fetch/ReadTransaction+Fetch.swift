@@ -2,6 +2,9 @@ import DriftlessSQLite
 import Foundation
 
 extension ReadTransaction {
+  /// How many fetched rows lie in memory together. One that is kept keeps as many.
+  private static let rowsOfBlock = 256
+
   /// The rows of a query that selects values.
   /// - Parameter objectID: makes the ID of a key.
   func fetchedRows(
@@ -10,22 +13,36 @@ extension ReadTransaction {
   ) throws -> [FetchedRow] {
     let statement = try connection.prepareUncached(rows.query.sql)
     statement.bind(rows.query.bindings)
+    let names = Dictionary(
+      uniqueKeysWithValues: rows.columns.enumerated().map { ($1.name, $0) })
     var fetched: [FetchedRow] = []
+    var values: [PropertyValue] = []
+    var objectIDs: [ObjectKey: ManagedObjectID] = [:]
+    func finishBlock() {
+      let block = FetchedRowBlock(columns: names, values: values, objectIDs: objectIDs)
+      let count = names.isEmpty ? 0 : values.count / names.count
+      for row in 0..<count { fetched.append(FetchedRow(block, row: row)) }
+      values = []
+      objectIDs = [:]
+    }
+    var count = 0
     while try statement.step() {
-      var values: [String: PropertyValue] = [:]
-      var objectIDs: [String: ManagedObjectID] = [:]
+      if values.isEmpty { values.reserveCapacity(Self.rowsOfBlock * names.count) }
       var index: Int32 = 0
       for column in rows.columns {
         let value = column.reading.value(in: statement, at: index)
         if case .reference = column.reading { index += 1 }
         index += 1
-        if value.isNull { continue }
-        values[column.name] = value
-        if case .reference(let key) = value { objectIDs[column.name] = objectID(key) }
+        values.append(value)
+        if case .reference(let key) = value, objectIDs[key] == nil {
+          objectIDs[key] = objectID(key)
+        }
       }
-      fetched.append(FetchedRow(values: values, objectIDs: objectIDs))
-      try each(fetched.count)
+      count += 1
+      if count % Self.rowsOfBlock == 0 { finishBlock() }
+      try each(count)
     }
+    finishBlock()
     return fetched
   }
 

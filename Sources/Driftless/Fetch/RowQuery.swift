@@ -27,7 +27,7 @@ package struct RowQuery: Sendable {
 extension QueryCompiler {
   /// Compiles a fetch of rows.
   /// - Throws: ``FetchError`` that names the property that cannot be fetched, or the option that does not fit.
-  func compileRows<Result>(
+  package func compileRows<Result>(
     _ request: FetchRequest<Result>, of entity: EntityDescription
   ) throws(FetchError) -> RowQuery {
     var compilation = QueryCompilation(schema: schema, entity: entity)
@@ -208,6 +208,8 @@ extension FetchExpression {
     switch self {
     case .collection: true
     case .function(_, let operands), .list(let operands): operands.contains(where: \.hasAggregate)
+    case .cast(let operand, _): operand.hasAggregate
+    case .conditional(_, let one, let other): one.hasAggregate || other.hasAggregate
     default: false
     }
   }

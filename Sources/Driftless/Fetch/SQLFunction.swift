@@ -14,6 +14,12 @@ package enum SQLFunction {
   static let ends = "driftless_ends"
   static let like = "driftless_like"
   static let matches = "driftless_matches"
+  /// `(text, text, options)`: less than 0, 0 or more than 0, see ``TextPattern/collate(_:_:_:)``.
+  static let compare = "driftless_compare"
+  /// `(value, its kind, type)`: see ``FetchCast``.
+  static let cast = "driftless_cast"
+  /// `(operator, numbers as one text, whether each counts once)`: see ``CollectionOperator/statistic(_:)``.
+  static let statistic = "driftless_statistic"
   /// `(text)`
   static let uppercase = "driftless_uppercase"
   static let lowercase = "driftless_lowercase"
@@ -27,6 +33,8 @@ package enum SQLFunction {
 
   package static func register(on connection: SQLiteConnection) throws {
     try registerFold(on: connection)
+    try registerCollations(on: connection)
+    try registerConversions(on: connection)
     try search(contains, on: connection, TextPattern.contains)
     try search(begins, on: connection, TextPattern.begins)
     try search(ends, on: connection, TextPattern.ends)

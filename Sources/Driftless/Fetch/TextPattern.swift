@@ -5,14 +5,30 @@ import Synchronization
 enum TextPattern {
   /// The text without what the options ignore. Texts that differ only in that fold to one.
   static func fold(_ text: String, _ options: FetchComparison.Options) -> String {
-    if options.isEmpty { return text }
-    if text.utf8.allSatisfy({ $0 < 0x80 }) {
+    if options.effective.isEmpty { return text }
+    if !options.contains(.localized), text.utf8.allSatisfy({ $0 < 0x80 }) {
       return options.contains(.caseInsensitive) ? text.lowercased() : text
     }
     var folding: String.CompareOptions = []
     if options.contains(.caseInsensitive) { folding.insert(.caseInsensitive) }
     if options.contains(.diacriticInsensitive) { folding.insert(.diacriticInsensitive) }
-    return text.precomposedStringWithCanonicalMapping.folding(options: folding, locale: nil)
+    return text.precomposedStringWithCanonicalMapping.folding(
+      options: folding, locale: options.contains(.localized) ? locale : nil)
+  }
+
+  /// The process' own: one that changed in between would give an order that is none.
+  private static let locale = Locale.current
+
+  /// The order of texts by the rules of a locale, or with numbers in them, as options say.
+  static func collate(
+    _ left: String, _ right: String, _ options: FetchComparison.Options
+  ) -> ComparisonResult {
+    var comparison: String.CompareOptions = []
+    if options.contains(.caseInsensitive) { comparison.insert(.caseInsensitive) }
+    if options.contains(.diacriticInsensitive) { comparison.insert(.diacriticInsensitive) }
+    if options.contains(.numeric) { comparison.insert(.numeric) }
+    return left.compare(
+      right, options: comparison, range: nil, locale: options.contains(.localized) ? locale : nil)
   }
 
   static func order(_ left: String, _ right: String) -> ComparisonResult {

@@ -27,6 +27,12 @@ int limit_fetch_all(const char *path, size_t *count);
 int limit_fetch_keys(const char *path, const int64_t *keys, size_t count);
 /// Sets one column of the rows with the given keys, in one transaction.
 int limit_update(const char *path, const int64_t *keys, size_t count);
+/// Runs a SELECT and keeps each row's values in memory of its own until the end, as its columns give them.
+int limit_query(const char *path, const char *sql, size_t *count);
+/// Inserts the items `times` times over, with ascending keys, in one transaction.
+int limit_insert_many(const char *path, const struct limit_item *items, size_t count, int times);
+/// Gives free memory back to the system, so that the process' size tells what is in use.
+void limit_trim(void);
 /// The size of the session extension's change set (or patch set) of inserting the items with a 16-byte key, or of
 /// updating one column of the first `updates` of them, raw and after zlib level 6.
 int limit_session_bytes(const struct limit_item *items, size_t count, size_t updates, int patch,

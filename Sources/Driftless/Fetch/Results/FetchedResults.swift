@@ -143,7 +143,7 @@ extension FetchedResultsSnapshot {
     self.init(
       rows.compactMap { row in
         guard let id = row.objectID("SELF") else { return nil }
-        let section = sectionKeyPath.flatMap { row.values[$0] }?.sectionName ?? ""
+        let section = sectionKeyPath.flatMap { row[$0] }?.sectionName ?? ""
         let version = row[FetchedProperty.version.name, as: Int64.self] ?? 0
         return (id: id, section: section, version: version)
       })
