@@ -55,7 +55,9 @@ package struct QueryCompiler {
       conditions.append(scope)
     }
     if let predicate {
-      let narrowing = RTreeNarrowing(schema: schema, entity: entity).condition(predicate)
+      let narrowing = RTreeNarrowing(
+        schema: schema, entity: entity, alias: compilation.root.alias
+      ).condition(predicate)
       if let narrowing { conditions.append(narrowing) }
       conditions.append(try compilation.condition(predicate))
     }

@@ -6,6 +6,8 @@ import Foundation
 struct RTreeNarrowing {
   let schema: StoreSchema
   let entity: EntityDescription
+  /// Of the entity's table.
+  let alias: String
 
   /// The condition; nil when no R-tree index has all its numbers bounded by the predicate.
   func condition(_ predicate: FetchPredicate) -> SQLFragment? {
@@ -18,14 +20,14 @@ struct RTreeNarrowing {
         guard let tree = RTreeIndex(index, of: entity, schema), schema.rTrees.contains(tree.name),
           tree.dimensions.allSatisfy({ bounds[$0.property] != nil })
         else { continue }
-        return Self.condition(tree, bounds)
+        return condition(tree, bounds)
       }
       owner = entity.superentity
     }
     return nil
   }
 
-  private static func condition(_ tree: RTreeIndex, _ bounds: [String: Bounds]) -> SQLFragment {
+  private func condition(_ tree: RTreeIndex, _ bounds: [String: Bounds]) -> SQLFragment {
     var parts: [SQLFragment] = []
     for (property, column) in tree.dimensions {
       // The index has 32 bits a number, the lower end rounded down and the upper up: it finds too much, never too little.
@@ -36,7 +38,7 @@ struct RTreeNarrowing {
         parts.append(.identifier("\(column)_MIN") + " <= " + .value(.real(upper)))
       }
     }
-    let key = SQLFragment.column(QueryCompilation.rootAlias, "Z_PK")
+    let key = SQLFragment.column(alias, "Z_PK")
     return key + " IN (SELECT Z_PK FROM " + .identifier(tree.name) + " WHERE "
       + .joined(parts, by: " AND ") + ")"
   }
@@ -60,7 +62,7 @@ struct RTreeNarrowing {
       switch predicate {
       case .and(let parts): parts.forEach(look)
       case .comparison(let comparison): look(comparison)
-      case .constant, .or, .not: return
+      case .constant, .or, .not, .block: return
       }
     }
     func look(_ comparison: FetchComparison) {

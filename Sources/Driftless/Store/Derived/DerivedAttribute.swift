@@ -113,7 +113,9 @@ private struct DerivationResolution {
   private func aggregate(
     _ operation: CollectionOperator, _ path: [String]
   ) throws -> (DerivedAttribute.Source, isWhole: Bool) {
-    guard let slot = slot(path.prefix(1), of: entity), case .toMany(let relationship) = slot.kind,
+    // Triggers are in SQL that any program runs, which has no statistics.
+    guard ![.median, .mode, .stddev].contains(operation),
+      let slot = slot(path.prefix(1), of: entity), case .toMany(let relationship) = slot.kind,
       let destination = relationship.destinationEntity
     else { throw refusal }
     var value: String?

@@ -86,7 +86,8 @@ struct DerivedTriggers {
     switch operation {
     case .count: return "COUNT(*)"
     case .sum: return "IFNULL(SUM(\(number ?? "0")), 0)"
-    case .avg: return "AVG(\(number ?? "0"))"
+    // The last three are refused where derivations are read.
+    case .avg, .median, .mode, .stddev: return "AVG(\(number ?? "0"))"
     case .min: return "MIN(\(number ?? "0"))"
     case .max: return "MAX(\(number ?? "0"))"
     }
