@@ -23,6 +23,23 @@ extension SyncEngine {
     if try store.read({ try EngineTables.needCreation($0) }) {
       try bookkeep { try EngineTables.create(in: $0) }
     }
+    try store.settleFileIdentity()
+    if try bookkeep({ try Self.renewCopy($0) }) {
+      log.warning("The store's file was copied or put back: the replica is a new incarnation")
+    }
+  }
+
+  /// A replica in a file that was copied does not answer for what the original sends, and sends nothing that the original may
+  /// have sent: what is pending is put together anew.
+  private static func renewCopy(_ transaction: WriteTransaction) throws -> Bool {
+    guard try transaction.takeCopyNote(),
+      var state = try ReplicaState.load(from: transaction.connection)
+    else { return false }
+    state.incarnation &+= UInt32.random(in: 1...0xFFFF)
+    state.pushNumber = 0
+    try Outbox.clear(on: transaction.connection)
+    try state.save(on: transaction.connection)
+    return true
   }
 
   /// Runs an operation and keeps how it ended, so that status tells the truth.

@@ -21,7 +21,7 @@ final class TestReplica {
   init(
     _ name: String, zone: MemoryZone, clock: ManualClock, model: ManagedObjectModel = shopModel(),
     transport: (any SyncTransport)? = nil, options: SyncOptions = SyncOptions(),
-    enrolled: Bool = true
+    enrolled: Bool = true, file: URL? = nil
   ) async throws {
     self.name = name
     self.zone = zone
@@ -36,7 +36,7 @@ final class TestReplica {
     }
     self.options = options
     store = try PersistentStore.open(
-      url: directory.file("\(name).sqlite"), model: model,
+      url: file ?? directory.file("\(name).sqlite"), model: model,
       options: StoreOptions(durability: .normal))
     engine = SyncEngine(store: store, transport: self.transport, options: options)
     if enrolled { try await enroll() }

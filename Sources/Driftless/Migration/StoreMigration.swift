@@ -157,7 +157,10 @@ struct StoreMigration {
         .busy, "\(url.path) is open elsewhere, and cannot be migrated meanwhile.",
         suggestion: "Close it there, stop syncd, and try again; the file was not changed.")
     }
+    let notes = try FileIdentity.notes(original)
     try new.withSnapshot { try new.backUp(to: original) { _ in } }
+    // It is the same file as before, whatever its content went through on the way.
+    try FileIdentity.keep(notes, in: original)
   }
 }
 

@@ -128,6 +128,7 @@ public final class PersistentStore: Sendable {
       news.watch { [weak self] in self?.newestTransaction }
     }
     if model != nil, !options.isReadOnly { try keepModelInside(configuration) }
+    try settleFileIdentity()
     // Who had the store open last did not close it, or has it open still: files may be left that no row names.
     if let externalData, let checkpointer, checkpointer.walBytes > 0,
       !externalData.folder.names.isEmpty

@@ -229,6 +229,10 @@ enum StoreDefinition {
   private static func fillOwn(_ model: ManagedObjectModel, on connection: SQLiteConnection) throws {
     try connection.run(
       "INSERT OR REPLACE INTO ZDL_MODEL VALUES (1, ?)", .blob(ModelArchive.encode(model)))
+    if let file = FileIdentity.of(connection.path) {
+      try connection.run(
+        "INSERT OR IGNORE INTO ZDL_STORE VALUES (?, ?)", .text(FileIdentity.setting), .text(file))
+    }
     try connection.run(
       "INSERT OR IGNORE INTO ZDL_STORE VALUES ('mintPrefix', ?)",
       .blob(Data((0..<6).map { _ in UInt8.random(in: .min ... .max) })))

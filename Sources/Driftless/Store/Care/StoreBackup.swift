@@ -61,6 +61,7 @@ extension PersistentStore {
         try ExternalDataFolder(store: own.path).copy(names, to: ExternalDataFolder(store: url.path))
       }
       try connection.backUp(to: copy, progress: progress)
+      try FileIdentity.markCopy(copy)
     }
   }
 }

@@ -11,12 +11,8 @@ extension PersistentStore {
   package func rekey(_ body: (WriteTransaction) throws -> Void = { _ in }) throws -> String {
     let identifier = UUID().uuidString
     _ = try write(TransactionInfo()) { transaction in
-      for root in schema.entities where root.superentity == nil {
-        try transaction.keepMintedIdentities(root: schema.entityNumber(of: root))
-      }
       let connection = transaction.connection
-      let prefix = Data((0..<6).map { _ in UInt8.random(in: .min ... .max) })
-      try transaction.setSetting("mintPrefix", .blob(prefix))
+      try transaction.renewMintPrefix()
       // Whoever reads the original's history has not read this one's.
       try connection.run("DELETE FROM ZDL_HISTORY_READER")
       try connection.run("UPDATE Z_METADATA SET Z_UUID = ?", .text(identifier))
@@ -27,6 +23,15 @@ extension PersistentStore {
 }
 
 extension WriteTransaction {
+  /// Objects made from now on get identities that no other file gives out; those that are there keep theirs.
+  func renewMintPrefix() throws {
+    for root in schema.entities where root.superentity == nil {
+      try keepMintedIdentities(root: schema.entityNumber(of: root))
+    }
+    let prefix = Data((0..<6).map { _ in UInt8.random(in: .min ... .max) })
+    try setSetting("mintPrefix", .blob(prefix))
+  }
+
   /// Writes down the identities that follow from the keys of a hierarchy, before they would follow otherwise.
   fileprivate func keepMintedIdentities(root: Int32) throws {
     guard

@@ -17,8 +17,8 @@ extension PersistentStore {
   /// Puts the content of one store in place of another's, in one transaction: those who have it open see either the one or
   /// the other.
   ///
-  /// The store becomes what the source is, its identifier included. A replica that is put back this way must get a new
-  /// incarnation before it syncs.
+  /// The store becomes what the source is, its identifier included. A replica that is put back this way is a new incarnation
+  /// when it syncs next, and gives new objects identities that it never gave out.
   /// - Throws: `StoreError`; the store is then as it was.
   public static func replace(at url: URL, withStoreAt source: URL) throws {
     let original = try PersistentStore.open(url: source, options: .inspecting(source))
@@ -31,6 +31,9 @@ extension PersistentStore {
         try original.copyAll(from: $0, to: connection, at: url) { _ in }
       }
     }
+    // What was copied says that it lies in the source's file; whoever opens it takes note of that.
+    guard original.modelOrigin == .inside else { return }
+    try PersistentStore.open(url: url, options: StoreOptions(createsFile: false)).close()
   }
 
   /// Runs `body` on a file that nobody writes or syncs meanwhile, and moves the log home after it.

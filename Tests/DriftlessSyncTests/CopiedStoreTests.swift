@@ -1,0 +1,107 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import TestSupport
+import Testing
+
+/// Files of replicas that were copied, or put back.
+struct CopiedStoreTests {
+  private let clock = ManualClock()
+  private let zone: MemoryZone
+  private let network: HookedTransport
+  private let original: TestReplica
+
+  init() async throws {
+    zone = MemoryZone(clock: clock)
+    network = HookedTransport(zone)
+    original = try await TestReplica("original", zone: zone, clock: clock, transport: network)
+  }
+
+  /// A copy as `cp` makes it of a file that is in use, opened as a replica.
+  private func copy() async throws -> TestReplica {
+    let file = original.directory.file("copy.sqlite")
+    let source = try #require(original.store.url).path
+    for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: source + suffix) {
+      try FileManager.default.copyItem(atPath: source + suffix, toPath: file.path + suffix)
+    }
+    return try await TestReplica("copy", zone: zone, clock: clock, enrolled: false, file: file)
+  }
+
+  private func settle(_ replicas: TestReplica...) async throws {
+    for _ in 0..<3 { for replica in replicas { try await replica.sync() } }
+    for replica in replicas {
+      #expect(try replica.export == replicas[0].export, "\(replica.name)")
+      #expect(try replica.status.pending.objects == 0, "\(replica.name)")
+    }
+  }
+
+  @Test(
+    "A copy and its original are both edited and both sync: nothing of either is lost, nothing is there twice"
+  )
+  func bothEdited() async throws {
+    let shared = try original.insert("Item", ["title": .string("shared")])
+    try await original.sync()
+    let pending = try original.insert("Item", ["title": .string("pending when it was copied")])
+    let copy = try await copy()
+    #expect(try copy.exists(pending))
+    var made: Set<UUID> = [shared, pending]
+    for number in 0..<5 {
+      made.insert(try original.insert("Item", ["title": .string("original \(number)")]))
+      made.insert(try copy.insert("Item", ["title": .string("copy \(number)")]))
+    }
+    #expect(made.count == 12, "no identity was given twice")
+    try copy.set(shared, ["title": .string("edited in the copy")])
+    try await settle(original, copy)
+    for id in made { #expect(try original.exists(id) && copy.exists(id)) }
+    #expect(try original.value(shared, "title") == .string("edited in the copy"))
+    #expect(try original.status.incarnation != copy.status.incarnation)
+    // A replica that was there all the time has the same.
+    let third = try await TestReplica("third", zone: zone, clock: clock)
+    try await settle(third, original, copy)
+    #expect(try third.export.split(separator: "\n").count == 12)
+  }
+
+  @Test("A change set that was under way when the file was copied is not sent by the copy as well")
+  func outbox() async throws {
+    try await original.sync()
+    let id = try original.insert("Item", ["title": .string("under way")])
+    // The zone took it, and its answer was lost.
+    struct Lost: Error {}
+    network.afterPush = { throw Lost() }
+    await #expect(throws: (any Error).self) { try await original.push() }
+    let copy = try await copy()
+    try copy.set(id, ["title": .string("edited in the copy")])
+    try await settle(copy, original)
+    #expect(try original.value(id, "title") == .string("edited in the copy"))
+  }
+
+  @Test(
+    "Opening the same file again changes nothing; a replica put back by replace is a new incarnation"
+  )
+  func replaced() async throws {
+    let id = try original.insert("Item", ["title": .string("kept")])
+    try await original.sync()
+    let incarnation = try original.status.incarnation
+    await original.restart()
+    try await original.sync()
+    #expect(try original.status.incarnation == incarnation)
+    let backup = original.directory.file("backup.sqlite")
+    try original.store.backup(to: backup)
+    let lost = try original.insert("Item", ["title": .string("after the backup")])
+    try await original.sync()
+    await original.engine.close()
+    let url = try #require(original.store.url)
+    original.store.close()
+    try PersistentStore.replace(at: url, withStoreAt: backup)
+    let restored = try await TestReplica(
+      "restored", zone: zone, clock: clock, enrolled: false, file: url)
+    let fresh = try restored.insert("Item", ["title": .string("after the restore")])
+    #expect(
+      fresh != lost, "an identity that was given out before the restore is not given out again")
+    try await settle(restored)
+    #expect(try restored.status.incarnation != incarnation)
+    for id in [id, lost, fresh] { #expect(try restored.exists(id)) }
+  }
+}
