@@ -146,11 +146,14 @@ public final class PersistentContainer: Sendable {
 
   // MARK: Contexts
 
-  /// The context of the main thread, the same each time.
+  /// The main actor's context, whose objects can be observed (``ManagedObjectContext/tracksObservation``). It is made at
+  /// first use and takes over other contexts' saves only when it is told to, by
+  /// ``ManagedObjectContext/automaticallyMergesChangesFromParent``.
   @MainActor public var viewContext: ManagedObjectContext {
     if let mainContext { return mainContext }
     let context = newContext()
     context.name = "viewContext"
+    context.tracksObservation = true
     mainContext = context
     return context
   }
@@ -160,6 +163,11 @@ public final class PersistentContainer: Sendable {
     let context = ManagedObjectContext(persistentStoreCoordinator)
     context.name = name
     return context
+  }
+
+  /// A long-lived context off the caller's thread, which any task can send work to.
+  public func newBackgroundContext() -> BackgroundContext {
+    BackgroundContext(persistentStoreCoordinator, name: name)
   }
 
   /// Works in a context of its own, on a thread of the container. Objects cannot leave; values and

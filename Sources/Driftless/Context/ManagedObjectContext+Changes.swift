@@ -178,7 +178,7 @@ extension ManagedObjectContext {
       object.turnIntoFault()
       return
     }
-    for state in object.collections { state?.forgetStored() }
+    object.forgetStoredCollections()
     if object.isFault { return }
     _ = try takeValuesBeneath(object)
   }

@@ -54,7 +54,7 @@ extension ManagedObjectContext {
         object.state.remove(.fault)
         object.state.insert(.awakening)
       } else if request.shouldRefreshRefetchedObjects, !object.isFault {
-        for state in object.collections { state?.forgetStored() }
+        object.forgetStoredCollections()
         object.takeBeneathChanges(above.values, version: above.version)
       }
       return object

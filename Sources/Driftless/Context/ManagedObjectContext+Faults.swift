@@ -38,8 +38,8 @@ extension ManagedObjectContext {
       object.takeBeneathChanges(above.values, version: above.version)
       return true
     }
-    let store = try plan(of: object.shape).store
-    guard let row = try store.read({ try $0.row(object.objectKey) }) else { return false }
+    let plan = try plan(of: object.shape)
+    guard let row = try read(plan, { try $0.row(object.objectKey) }) else { return false }
     object.takeBeneathChanges(row.values, version: row.version)
     return true
   }
@@ -58,7 +58,7 @@ extension ManagedObjectContext {
         keys = try parent.readable(object)?.destinationKeys(relation.slot) ?? []
         try parent.throwDeferredError()
       } else {
-        keys = try plan(of: object.shape).store.read {
+        keys = try read(plan(of: object.shape)) {
           try $0.toManyKeys(of: object.objectKey, relation.description)
         }
       }
@@ -81,7 +81,7 @@ extension ManagedObjectContext {
       }
       return try parent.identity(of: above)
     }
-    return try plan(of: object.shape).store.read { try $0.identity(of: object.objectKey) }
+    return try read(plan(of: object.shape)) { try $0.identity(of: object.objectKey) }
   }
 
   func give(_ identity: UUID, to object: ManagedObject) {

@@ -80,7 +80,7 @@ extension ManagedObjectContext {
   public func fetchRows<Result>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
     try request.check(gives: .dictionary)
     guard let (plan, rows) = try rowQuery(request) else { return [] }
-    return try plan.store.read { try $0.fetchedRows(rows, objectID: plan.objectID) }
+    return try read(plan) { try $0.fetchedRows(rows, objectID: plan.objectID) }
   }
 
   /// The IDs, for a request whose `Result` says so.
@@ -104,7 +104,7 @@ extension ManagedObjectContext {
       return try keys(for: request).count
     }
     return try queries(request, .count).reduce(0) { sum, query in
-      sum + (try query.plan.store.read { try $0.count(of: query.query) })
+      sum + (try read(query.plan) { try $0.count(of: query.query) })
     }
   }
 
@@ -160,12 +160,12 @@ extension ManagedObjectContext {
 
   /// Gives objects that are in memory the store's values, beneath their unsaved changes.
   private func refresh(_ query: StoreQuery) throws {
-    try query.plan.store.read { transaction in
+    try read(query.plan) { transaction in
       try transaction.forEachRow(of: query.query) { row in
         guard let object = registered(row.key, in: query.plan.index), !object.isFault,
           !object.isDeleted
         else { return }
-        for state in object.collections { state?.forgetStored() }
+        object.forgetStoredCollections()
         object.takeBeneathChanges(try row.values(), version: row.version)
       }
     }
@@ -184,7 +184,7 @@ extension ManagedObjectContext {
     }
     var keys: [PlacedKey] = []
     for query in queries {
-      keys += try query.plan.store.read { try $0.keys(of: query.query) }
+      keys += try read(query.plan) { try $0.keys(of: query.query) }
         .map { PlacedKey(plan: query.plan.index, key: $0) }
     }
     guard queries.count > 1 else { return keys }

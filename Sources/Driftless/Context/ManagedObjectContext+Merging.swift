@@ -50,7 +50,7 @@ extension ManagedObjectContext {
     for part in parts { merge(part) }
     // A new or deleted object may belong to any to-many relationship that was read.
     for registry in registries {
-      registry.forEach { object in for state in object.collections { state?.forgetStored() } }
+      registry.forEach { $0.forgetStoredCollections() }
     }
     for index in parts.indices {
       let plan = parts[index].plan.index

@@ -32,7 +32,7 @@ extension ManagedObjectContext {
       }
     }
     do {
-      try plan.store.read(read)
+      try self.read(plan, read)
     } catch {
       // An object that was not read whole is a fault again.
       for object in objects where object.state.contains(.awakening) {

@@ -37,9 +37,9 @@ extension ManagedObjectContext {
       return object?.isDeleted == true ? nil : object
     }
     for plan in try plans() {
-      guard let key = try plan.store.read({ try $0.key(of: identity) }) else { continue }
+      guard let key = try read(plan, { try $0.key(of: identity) }) else { continue }
       guard
-        try registered(key, in: plan.index) != nil || plan.store.read({ try $0.row(key) != nil })
+        try registered(key, in: plan.index) != nil || read(plan, { try $0.row(key) != nil })
       else { continue }
       let object = object(for: key, in: plan.index, adopting: ManagedObject.self)
       return object?.isDeleted == true ? nil : object

@@ -36,6 +36,8 @@ extension ManagedObjectContext {
       author: transactionAuthor, contextName: name, kind: .local, hybridTime: nil)
     var writers: [SaveWriter] = []
     var committed: [SaveWriter] = []
+    isWriting = true
+    defer { isWriting = false }
     do {
       try write(
         to: plansWithChanges(plans)[...], info,
@@ -53,6 +55,7 @@ extension ManagedObjectContext {
       throw error
     }
     let changes = finishSave(committed)
+    moveGeneration()
     persistentStoreCoordinator.publish(changes)
     return changes
   }
@@ -193,7 +196,7 @@ extension ManagedObjectContext {
     let object = resolution.object
     object.dropCommitted()
     for state in object.collections { state?.discardChanges() }
-    for state in object.collections { state?.forgetStored() }
+    object.forgetStoredCollections()
     object.settle()
     guard let values = resolution.values else {
       registries[object.shape.hierarchy].remove(object)

@@ -79,6 +79,14 @@ public final class ManagedObjectContext {
   var prefetched: [ManagedObject] = []
   /// Objects whose rows no other save may have changed when this context saves.
   var watchedObjects: [ManagedObject] = []
+  /// What new objects are born with, whatever else they are.
+  @exclusivity(unchecked) var bornState: ObjectState = []
+  /// Names of slots for observers, by slot.
+  var observationPaths: [KeyPath<ManagedObject, Int>] = []
+  /// The state of the stores that is read; nil for the newest.
+  var queryGeneration: QueryGenerationToken?
+  /// Whether a save holds the stores' write locks.
+  var isWriting = false
   /// Identities given to new objects, by temporary key, and back.
   var identities: [Int64: UUID] = [:]
   var keysByIdentity: [UUID: Int64] = [:]

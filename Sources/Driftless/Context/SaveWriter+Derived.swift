@@ -18,7 +18,10 @@ extension SaveWriter {
         slots[key.entity]
         ?? entity.layout.slots.filter { $0.property is DerivedAttributeDescription }.map(\.index)
       slots[key.entity] = own
-      for slot in own { object.values[slot] = values[slot] }
+      for slot in own where object.values[slot] != values[slot] {
+        object.tellObservers(slot)
+        object.values[slot] = values[slot]
+      }
     }
   }
 

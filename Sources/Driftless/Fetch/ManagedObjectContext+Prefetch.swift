@@ -51,7 +51,7 @@ extension ManagedObjectContext {
     }
     for (relation, owners) in unread.values {
       guard let first = owners.first else { continue }
-      let keys = try plan(of: first.shape).store.read {
+      let keys = try read(plan(of: first.shape)) {
         try $0.toManyKeys(of: owners.map(\.key), relation.description)
       }
       for owner in owners {

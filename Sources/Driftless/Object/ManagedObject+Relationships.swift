@@ -35,7 +35,10 @@ extension ManagedObject {
   // MARK: To many
 
   /// The keys of the present objects.
-  final func destinationKeys(_ slot: Int) -> [ObjectKey] { collection(slot, reading: true).content }
+  final func destinationKeys(_ slot: Int) -> [ObjectKey] {
+    if state.contains(.tracked) { noteAccess(slot) }
+    return collection(slot, reading: true).content
+  }
 
   final func destinations(_ slot: Int) -> [ManagedObject] {
     guard let context else { return [] }
@@ -45,6 +48,7 @@ extension ManagedObject {
   }
 
   final func contains(_ object: ManagedObject, in slot: Int) -> Bool {
+    if state.contains(.tracked) { noteAccess(slot) }
     guard let relation = shape.relations[slot], object.context === context else { return false }
     if relation.inverseSlot >= 0, !relation.inverseIsToMany,
       object.shape.isKind(of: relation.destination)

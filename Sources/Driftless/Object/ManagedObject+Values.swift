@@ -4,8 +4,13 @@ import Foundation
 extension ManagedObject {
   /// The value of an attribute or to-one slot; reads the row first when the object is a fault.
   final func read(_ slot: Int) -> PropertyValue {
-    if state.contains(.fault) { fire() }
+    if !state.isDisjoint(with: [.fault, .tracked]) { prepareToRead(slot) }
     return values[slot]
+  }
+
+  private final func prepareToRead(_ slot: Int) {
+    if state.contains(.fault) { fire() }
+    if state.contains(.tracked) { noteAccess(slot) }
   }
 
   /// Sets an attribute or to-one slot and notes the change, unless the value is the same.
@@ -39,6 +44,7 @@ extension ManagedObject {
   final func noteChange(_ slot: Int) {
     changed.insert(slot)
     changedInEvent.insert(slot)
+    if observers != nil { tellObservers(slot) }
     if !state.contains([.dirty, .touched, .inEvent]) {
       state.insert([.dirty, .touched])
       context?.list(self)
@@ -50,7 +56,10 @@ extension ManagedObject {
 
   /// Takes the values of the row.
   final func take(_ row: [PropertyValue], version: Int64) {
-    for slot in 0..<min(row.count, shape.slotCount) { values[slot] = row[slot] }
+    for slot in 0..<min(row.count, shape.slotCount) {
+      if observers != nil, values[slot] != row[slot] { tellObservers(slot) }
+      values[slot] = row[slot]
+    }
     self.version = version
     state.remove(.fault)
   }
@@ -59,7 +68,13 @@ extension ManagedObject {
   final func takeBeneathChanges(_ row: UnsafePointer<PropertyValue>, version: Int64) {
     for slot in 0..<shape.slotCount {
       committed?[slot] = row[slot]
-      if committed == nil || !changed.contains(slot) { values[slot] = row[slot] }
+      if committed == nil || !changed.contains(slot) {
+        // The values of a fault are no change: its observers were told when they went.
+        if observers != nil, !state.contains(.fault), values[slot] != row[slot] {
+          tellObservers(slot)
+        }
+        values[slot] = row[slot]
+      }
     }
     self.version = version
   }
@@ -89,6 +104,7 @@ extension ManagedObject {
 
   /// Puts the committed values back.
   final func revert() {
+    if observers != nil { changed.forEach { tellObservers($0) } }
     if let committed {
       for slot in 0..<shape.slotCount { values[slot] = committed[slot] }
     }
@@ -107,6 +123,7 @@ extension ManagedObject {
   final func turnIntoFault() {
     guard !state.contains(.fault) else { return }
     willTurnIntoFault()
+    tellObserversOfAll()
     dropCommitted()
     for slot in 0..<shape.slotCount { values[slot] = .null }
     collections = []

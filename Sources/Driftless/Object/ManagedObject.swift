@@ -1,4 +1,5 @@
 import Foundation
+import Observation
 
 /// One object of the graph, in one context: its values by property, what changed since the last
 /// save, and its relationships.
@@ -42,6 +43,8 @@ open class ManagedObject {
   /// By slot, empty before a to-many relationship is used.
   @exclusivity(unchecked) var collections: [ToManyState?] = []
   private var currentID: ManagedObjectID?
+  /// Who tracks its properties, once one of them was read while the context tracks observation.
+  @exclusivity(unchecked) var observers: ObservationRegistrar?
 
   /// Contexts make objects; see ``ManagedObjectContext/insert(_:)``.
   public required init(_ birth: ObjectBirth) {
@@ -49,7 +52,7 @@ open class ManagedObject {
     context = birth.context
     key = birth.key
     version = 0
-    state = birth.state
+    state = birth.state.union(birth.context.bornState)
     pool = birth.context.pool(of: shape)
     values = pool.take()
     if birth.state.contains(.inserted) {
@@ -81,6 +84,7 @@ open class ManagedObject {
     version = 0
     state.formIntersection([.listed, .inEvent])
     state.insert([.inserted, .dirty, .touched])
+    state.formUnion(context.bornState)
     for slot in shape.toManySlots {
       guard let members = collection(ifUsed: slot)?.content else { continue }
       collections[slot] = ToManyState(stored: [])
@@ -92,6 +96,8 @@ open class ManagedObject {
   final func leaveContext() {
     guard context != nil else { return }
     context?.retained.remove(self)
+    tellObserversOfAll()
+    observers = nil
     // What it was known by outlives its place in the context.
     if key > 0 { _ = objectID }
     dropCommitted()
@@ -198,6 +204,8 @@ struct ObjectState: OptionSet {
   static let insertedInEvent = ObjectState(rawValue: 512)
   /// It was deleted since the last event ended.
   static let deletedInEvent = ObjectState(rawValue: 1024)
+  /// Reads of its properties are noted for observers.
+  static let tracked = ObjectState(rawValue: 2048)
 }
 
 extension ManagedObject: Hashable {

@@ -14,7 +14,12 @@ final class StoreConnections: @unchecked Sendable {
   // Sendable unchecked: a connection leaves the pool with the one thread that uses it.
   private struct Readers: @unchecked Sendable {
     var idle: [SQLiteConnection] = []
+    var snapshots: [WeakSnapshot] = []
     var isClosed = false
+  }
+
+  private struct WeakSnapshot {
+    weak var snapshot: StoreSnapshot?
   }
 
   init(file: StoreFile, writer: SQLiteConnection, lock: FileLock?) {
@@ -67,13 +72,39 @@ final class StoreConnections: @unchecked Sendable {
     return try body(connection)
   }
 
+  /// A connection of its own for a snapshot, which is closed with the others at the latest.
+  func snapshot(_ make: (SQLiteConnection) throws -> StoreSnapshot) throws -> StoreSnapshot {
+    let connection = try file.connect(readOnly: file.options.isReadOnly)
+    let snapshot: StoreSnapshot
+    do {
+      snapshot = try make(connection)
+    } catch {
+      connection.close()
+      throw error
+    }
+    let isOpen = readers.withLock { readers in
+      guard !readers.isClosed else { return false }
+      readers.snapshots.removeAll { $0.snapshot == nil }
+      readers.snapshots.append(WeakSnapshot(snapshot: snapshot))
+      return true
+    }
+    guard isOpen else {
+      snapshot.close()
+      throw closed
+    }
+    return snapshot
+  }
+
   /// Closes all; `last` sees the writer once more.
   func close(_ last: (SQLiteConnection) -> Void) {
-    readers.withLock { readers in
+    let snapshots = readers.withLock { readers in
       readers.isClosed = true
       for connection in readers.idle { connection.close() }
       readers.idle = []
+      defer { readers.snapshots = [] }
+      return readers.snapshots.compactMap(\.snapshot)
     }
+    for snapshot in snapshots { snapshot.close() }
     writing.lock()
     defer { writing.unlock() }
     guard let writer else { return }

@@ -84,7 +84,7 @@ extension ManagedObjectContext {
   private func rejoin(_ object: ManagedObject) throws {
     let old = object.objectKey
     let identity =
-      try old.key > 0 ? plan(of: object.shape).store.read { try $0.identity(of: old) } : nil
+      try old.key > 0 ? read(plan(of: object.shape)) { try $0.identity(of: old) } : nil
     object.join(self, key: nextTemporaryKey())
     temporaries.append(.passUnretained(object))
     if let identity { give(identity, to: object) }

@@ -1,0 +1,60 @@
+import DriftlessSQLite
+import Foundation
+
+/// One state of a store, which can be read as long as this lives, whatever is written meanwhile.
+///
+/// It is a connection with an open read transaction: the store's log keeps what the state needs, and grows until it is
+/// let go.
+// Sendable unchecked: the connection is used under the lock.
+final class StoreSnapshot: @unchecked Sendable {
+  private let lock = NSRecursiveLock()
+  private var connection: SQLiteConnection?
+  private let schema: StoreSchema
+  private let file: StoreFile
+
+  init(_ connection: SQLiteConnection, _ schema: StoreSchema, _ file: StoreFile) throws {
+    self.connection = connection
+    self.schema = schema
+    self.file = file
+    try connection.execute("BEGIN")
+    // The state is the one of the transaction's first read.
+    _ = try connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
+  }
+
+  deinit { close() }
+
+  func read<T>(_ body: (ReadTransaction) throws -> T) throws -> T {
+    lock.lock()
+    defer { lock.unlock() }
+    guard let connection else {
+      throw StoreError(
+        .cannotOpen, "\(file.name) was closed.", suggestion: "Open the store again.")
+    }
+    do {
+      return try body(ReadTransaction(connection: connection, schema: schema))
+    } catch let error as SQLiteError {
+      throw StoreError(error, path: file.name)
+    }
+  }
+
+  func close() {
+    lock.lock()
+    defer { lock.unlock() }
+    guard let connection else { return }
+    if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+    connection.close()
+    self.connection = nil
+  }
+}
+
+extension PersistentStore {
+  /// The store as it is now; nil for a store in memory, which has no other state than the present one.
+  func snapshot() throws -> StoreSnapshot? {
+    guard url != nil else { return nil }
+    do {
+      return try connections.snapshot { try StoreSnapshot($0, schema, file) }
+    } catch let error as SQLiteError {
+      throw StoreError(error, path: file.name)
+    }
+  }
+}

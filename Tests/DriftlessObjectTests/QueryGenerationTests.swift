@@ -1,0 +1,177 @@
+import Driftless
+import Foundation
+import Testing
+
+@Suite("Query generations")
+struct QueryGenerationTests {
+  let library: Library
+  let context: ManagedObjectContext
+  let other: ManagedObjectContext
+
+  init() throws {
+    library = try Library()
+    context = library.container.newContext()
+    other = library.container.newContext()
+    let author = try other.insert(Author.self)
+    author.name = "Eco"
+    for title in ["a", "b"] {
+      let book = try other.insert(Book.self)
+      book.title = title
+      book.author = author
+    }
+    try other.save()
+  }
+
+  /// Changes, adds and deletes a book.
+  private func change(_ other: ManagedObjectContext) throws {
+    let books = try other.fetch(Book.self, order: Book.title.ascending)
+    books[0].title = "A"
+    other.delete(books[1])
+    let book = try other.insert(Book.self)
+    book.title = "c"
+    book.author = books[0].author
+    try other.save()
+  }
+
+  private func titles(_ context: ManagedObjectContext) throws -> [String] {
+    try context.fetch(Book.self, order: Book.title.ascending).map(\.title)
+  }
+
+  @Test("A pinned context reads one state: fetches, counts, IDs, rows, faults, relationships")
+  func pinned() throws {
+    #expect(context.queryGenerationToken == nil)
+    try context.setQueryGenerationFrom(.current)
+    #expect(context.queryGenerationToken == .current)
+    let ids = try context.fetchIDs(FetchRequest<Book>(entityName: "Book"))
+    #expect(context.queryGenerationToken != .current)
+    try change(other)
+    try change(library.another().newContext())
+    #expect(try titles(context) == ["a", "b"])
+    #expect(try context.count(Book.self, where: Book.title == "b") == 1)
+    #expect(try context.fetchIDs(FetchRequest<Book>(entityName: "Book")) == ids)
+    let rows = try context.fetchRows(FetchRequest<FetchedRow>(entityName: "Book"))
+    #expect(rows.count == 2)
+    let author = try #require(try context.fetch(Author.self).first)
+    #expect(Set(author.books.map(\.title)) == ["a", "b"])
+    let fault = try #require(context.object(with: ids[1]) as? Book)
+    try context.refresh(fault, mergeChanges: false)
+    #expect(fault.title == "b")
+    #expect(try titles(other).count == 2)
+  }
+
+  @Test("Pinned anew, and refreshed, the context shows the next state; unpinned the newest")
+  func moves() throws {
+    try context.setQueryGenerationFrom(.current)
+    let books = try context.fetch(Book.self, order: Book.title.ascending)
+    try change(other)
+    try context.setQueryGenerationFrom(.current)
+    #expect(books[0].title == "a")
+    try context.refreshAllObjects()
+    #expect(books[0].title == "A")
+    #expect(try titles(context) == ["A", "c"])
+    try change(other)
+    #expect(try titles(context) == ["A", "c"])
+    try context.setQueryGenerationFrom(nil)
+    try context.refreshAllObjects()
+    #expect(context.queryGenerationToken == nil)
+    #expect(try titles(context) == ["A", "c"])
+    #expect(try context.count(Book.self) == 2)
+  }
+
+  @Test("Another context can read the state that a token names, and keeps it")
+  func tokens() throws {
+    try context.setQueryGenerationFrom(.current)
+    #expect(try context.count(Book.self) == 2)
+    let token = try #require(context.queryGenerationToken)
+    try other.insert(Book.self).title = "c"
+    try other.save()
+    let third = library.container.newContext()
+    try third.setQueryGenerationFrom(token)
+    try context.setQueryGenerationFrom(nil)
+    #expect(try context.count(Book.self) == 3)
+    #expect(try third.count(Book.self) == 2 && third.queryGenerationToken == token)
+  }
+
+  @Test("A save of a pinned context meets what others saved, and moves it to what it wrote")
+  func save() throws {
+    try context.setQueryGenerationFrom(.current)
+    let mine = try context.fetch(Book.self, order: Book.title.ascending)
+    try change(other)
+    mine[0].title = "mine"
+    let token = context.queryGenerationToken
+    #expect(throws: SaveConflictError.self) { try context.save() }
+    #expect(context.queryGenerationToken == token)
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    try context.save()
+    #expect(context.queryGenerationToken != token && context.queryGenerationToken != .current)
+    #expect(try titles(context) == ["c", "mine"])
+    try other.insert(Book.self).title = "d"
+    try other.save()
+    #expect(try titles(context) == ["c", "mine"])
+  }
+
+  @Test("A uniqueness constraint is checked against the newest state")
+  func constraint() throws {
+    let customers = try Customers()
+    let pinned = customers.container.newContext()
+    try pinned.setQueryGenerationFrom(.current)
+    #expect(try pinned.count(for: FetchRequest<ManagedObject>(entityName: "Customer")) == 0)
+    let writing = customers.container.newContext()
+    try writing.make("Customer", ["code": "a", "city": "Rome"])
+    try writing.save()
+    pinned.mergePolicy = .mergeByPropertyObjectTrump
+    try pinned.make("Customer", ["code": "a", "points": 1])
+    try pinned.save()
+    let all = try pinned.fetch(FetchRequest<ManagedObject>(entityName: "Customer"))
+    #expect(all.map { $0["city"] as? String } == ["Rome"])
+    #expect(all.map { $0["points"] as? Int64 } == [1])
+  }
+
+  @Test("Checkpoints leave the state alone, and the log grows until it is let go")
+  func checkpoints() throws {
+    try context.setQueryGenerationFrom(.current)
+    #expect(try titles(context) == ["a", "b"])
+    let log = try #require(library.container.storeURL).path + "-wal"
+    func logBytes() throws -> Int {
+      (try FileManager.default.attributesOfItem(atPath: log)[.size] as? Int) ?? 0
+    }
+    // More than the size from which on a checkpoint is due, twice over.
+    let cover = Data(repeating: 7, count: 1 << 20)
+    for _ in 0..<40 {
+      let book = try other.insert(Book.self)
+      book[Book.cover] = cover
+      try other.save()
+    }
+    #expect(try logBytes() > 32 << 20)
+    #expect(try titles(context) == ["a", "b"])
+    try context.setQueryGenerationFrom(nil)
+    for _ in 0..<40 {
+      let book = try other.insert(Book.self)
+      book[Book.cover] = cover
+      try other.save()
+    }
+    #expect(try logBytes() < 40 << 20)
+    #expect(try context.count(Book.self) == 82)
+  }
+
+  @Test("A closed store, a child context and a store in memory say what they cannot do")
+  func limits() throws {
+    try context.setQueryGenerationFrom(.current)
+    #expect(try context.count(Book.self) == 2)
+    let child = ManagedObjectContext(parent: context)
+    #expect(throws: ObjectError.self) { try child.setQueryGenerationFrom(.current) }
+    #expect(try child.count(Book.self) == 2)
+    library.container.persistentStoreCoordinator.persistentStores[0].close()
+    #expect(throws: StoreError.self) { try context.count(Book.self) }
+
+    let memory = PersistentContainer(name: "Memory", model: Library.model(), storeURL: nil)
+    try memory.loadPersistentStores()
+    let reading = memory.newContext()
+    try reading.setQueryGenerationFrom(.current)
+    #expect(try reading.count(Book.self) == 0)
+    let writing = memory.newContext()
+    try writing.insert(Book.self).title = "new"
+    try writing.save()
+    #expect(try reading.count(Book.self) == 1)
+  }
+}
