@@ -1,5 +1,6 @@
 import Driftless
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Undo")
@@ -228,20 +229,5 @@ struct UndoTests {
   private func state() throws -> [String] {
     try library.container.newContext().fetch(Book.self)
       .map { "\($0.title) by \($0.author?.name ?? "nobody")" }.sorted()
-  }
-}
-
-/// Numbers that one seed replays.
-private struct SeededNumbers: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
   }
 }

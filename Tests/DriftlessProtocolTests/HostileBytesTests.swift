@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import Foundation
+import TestSupport
 import Testing
 
 /// Any bytes whatever give a change set or a `ProtocolError`, within the limits. (Seeds make each

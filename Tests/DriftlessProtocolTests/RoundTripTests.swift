@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct RoundTripTests {

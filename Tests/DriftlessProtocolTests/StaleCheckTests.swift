@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import Foundation
+import TestSupport
 import Testing
 
 /// The stale check against its definition: an oracle that looks through the whole log each time.

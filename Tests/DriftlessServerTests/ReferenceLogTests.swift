@@ -1,24 +1,12 @@
 import DriftlessProtocol
 import DriftlessServer
 import Foundation
+import TestSupport
 import Testing
 
 /// The server beside the protocol's zone in memory: the same pushes, the same answers.
 @Suite("The server keeps the protocol's rules")
 struct ReferenceLogTests {
-  /// SplitMix64: a seed replays a run.
-  private struct Random: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9e37_79b9_7f4a_7c15
-      var mixed = state
-      mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-      mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-      return mixed ^ (mixed >> 31)
-    }
-  }
-
   /// What a push came to: its place, or the code of its refusal.
   private enum Outcome: Equatable {
     case place(sequence: UInt64, firstObjectNumber: UInt64)
@@ -32,7 +20,7 @@ struct ReferenceLogTests {
     try await withServer { server in
       let token = try server.token()
       let zone = try await server.zone()
-      var random = Random(state: seed)
+      var random = SeededNumbers(seed: seed)
       var reference = ZoneLog(name: "shop", generation: zone.generation)
       var makers = (0..<3).map { _ in FrameMaker(zone) }
       let identity = UUID()
@@ -66,7 +54,7 @@ struct ReferenceLogTests {
 
   /// A push of a random kind on a few of the first objects, so that pushes often meet.
   private static func push(
-    _ maker: inout FrameMaker, _ reference: ZoneLog, _ identity: UUID, _ random: inout Random
+    _ maker: inout FrameMaker, _ reference: ZoneLog, _ identity: UUID, _ random: inout SeededNumbers
   ) throws -> Data {
     let numbers = (1...8).filter { _ in Int.random(in: 0..<4, using: &random) == 0 }.map(
       UInt64.init)

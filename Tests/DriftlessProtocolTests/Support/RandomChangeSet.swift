@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import Foundation
+import TestSupport
 
 /// Makes change sets at random that keep the laws.
 struct RandomChangeSet {

@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import Foundation
+import TestSupport
 
 /// Makes columns of every kind at random, with the values that codecs get wrong.
 enum RandomColumn {
