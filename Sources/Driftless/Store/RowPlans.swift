@@ -29,8 +29,12 @@ final class UpdatePlan {
     number = program.number
     self.mask = mask
     self.checksVersion = checksVersion
+    let slots = program.entity.layout.slots
     steps = mask.indexes.compactMap { slot in
-      guard slot < program.stepOfSlot.count, program.stepOfSlot[slot] >= 0 else { return nil }
+      // A derived attribute is the file's to write.
+      guard slot < program.stepOfSlot.count, program.stepOfSlot[slot] >= 0,
+        !(slots[slot].property is DerivedAttributeDescription)
+      else { return nil }
       return program.steps[program.stepOfSlot[slot]]
     }
     let columns = program.table.columns

@@ -163,6 +163,8 @@ package struct SyncSchema: Sendable {
   private static func properties(of layout: EntityLayout) -> [Property] {
     var properties: [Property] = []
     for slot in layout.slots where !slot.isTransient {
+      // Each replica derives its own.
+      if slot.property is DerivedAttributeDescription { continue }
       let kind: Property.Kind
       switch slot.kind {
       case .attribute(_, let type): kind = .attribute(type)
