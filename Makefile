@@ -1,5 +1,5 @@
 # The commands a newcomer types. Each installs what is missing, builds, and runs.
-.PHONY: demo test bench prepare lint build
+.PHONY: demo test bench example prepare lint build
 
 # The host's package database on three replicas, through one server, with the network cut in between.
 demo: build
@@ -13,11 +13,16 @@ test: prepare
 bench: prepare
 	@Benchmarks/run $(JSON)
 
+# The tutorial's program, a package of its own: built and tested.
+example: prepare
+	@Scripts/example
+
 build: prepare
 	@swift build
 
 lint:
-	@swift format lint --strict --recursive --parallel Package.swift Sources Tests Server Client
+	@swift format lint --strict --recursive --parallel Package.swift Sources Tests Server Client \
+		Examples/DownloadCache/Package.swift Examples/DownloadCache/Sources Examples/DownloadCache/Tests
 
 prepare:
 	@Scripts/prepare

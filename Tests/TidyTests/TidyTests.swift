@@ -6,7 +6,7 @@ struct TidyTests {
   private struct SourceFile {
     let path: String
     let lines: [Substring]
-    var isTest: Bool { path.hasPrefix("Tests/") }
+    var isTest: Bool { path.hasPrefix("Tests/") || path.contains("/Tests/") }
   }
 
   private static let root = URL(fileURLWithPath: #filePath)
@@ -17,11 +17,12 @@ struct TidyTests {
 
   private static let files: [SourceFile] = {
     var files: [SourceFile] = []
-    for folder in ["Sources", "Server", "Client", "Tests"] {
+    for folder in ["Sources", "Server", "Client", "Tests", "Examples"] {
       let url = root.appendingPathComponent(folder)
       let names = FileManager.default.enumerator(atPath: url.path)
       while let name = names?.nextObject() as? String {
-        guard name.hasSuffix(".swift"), !name.hasSuffix(".pb.swift") else { continue }
+        guard name.hasSuffix(".swift"), !name.hasSuffix(".pb.swift"), !name.contains(".build/")
+        else { continue }
         guard
           let text = try? String(contentsOf: url.appendingPathComponent(name), encoding: .utf8)
         else { continue }

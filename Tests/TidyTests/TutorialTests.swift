@@ -1,0 +1,52 @@
+import Foundation
+import Testing
+
+/// `Documentation/Tutorial.md` shows the example as it is.
+struct TutorialTests {
+  private static let root = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+  private static func text(_ path: String) throws -> String {
+    try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+  }
+
+  /// The blocks marked as Swift.
+  private static func blocks(in document: String) -> [String] {
+    document.components(separatedBy: "```swift\n").dropFirst().compactMap {
+      $0.components(separatedBy: "```").first
+    }
+  }
+
+  @Test("Every block of Swift in the tutorial stands in the example's sources")
+  func blocksStandInSources() throws {
+    let folder = "Examples/DownloadCache"
+    var sources = try [Self.text("\(folder)/Package.swift")]
+    let names = FileManager.default.enumerator(
+      atPath: Self.root.appendingPathComponent("\(folder)/Sources").path)
+    while let name = names?.nextObject() as? String {
+      guard name.hasSuffix(".swift") else { continue }
+      sources.append(try Self.text("\(folder)/Sources/\(name)"))
+    }
+    let blocks = Self.blocks(in: try Self.text("Documentation/Tutorial.md"))
+    #expect(blocks.count >= 10)
+    for block in blocks {
+      let isThere = sources.contains { $0.contains(block) }
+      #expect(isThere, "the sources have no longer:\n\(block)")
+    }
+  }
+
+  @Test(
+    "What the documents link to is there", arguments: ["README.md", "Documentation/Tutorial.md"])
+  func linksLead(path: String) throws {
+    let document = try Self.text(path)
+    let folder = Self.root.appendingPathComponent(path).deletingLastPathComponent()
+    let links = document.components(separatedBy: "](").dropFirst().compactMap {
+      $0.components(separatedBy: ")").first
+    }.filter { !$0.contains("://") }
+    #expect(!links.isEmpty)
+    for link in links {
+      let file = folder.appendingPathComponent(link.components(separatedBy: "#")[0])
+      #expect(FileManager.default.fileExists(atPath: file.path), "\(path) links to \(link)")
+    }
+  }
+}
