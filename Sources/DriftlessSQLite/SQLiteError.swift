@@ -25,7 +25,10 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
   package var primaryCode: Int32 { code & 0xff }
 
   package var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
-  package var isFull: Bool { primaryCode == SQLITE_FULL }
+  /// SQLite cannot tell why a file in shared memory does not grow: it is for want of space.
+  package var isFull: Bool { primaryCode == SQLITE_FULL || code == Self.cannotGrowSharedMemory }
+  /// `SQLITE_IOERR_SHMSIZE`
+  private static let cannotGrowSharedMemory = SQLITE_IOERR | (19 << 8)
   package var isReadOnly: Bool { primaryCode == SQLITE_READONLY }
   package var isReadOrWriteFailure: Bool { primaryCode == SQLITE_IOERR }
   package var isNotADatabase: Bool { primaryCode == SQLITE_NOTADB }
@@ -35,7 +38,7 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
 
   /// What a person can do.
   package var suggestion: String {
-    switch primaryCode {
+    switch isFull ? SQLITE_FULL : primaryCode {
     case SQLITE_FULL: "Free space on the file system and try again; nothing was changed."
     case SQLITE_READONLY: "Give the process the right to write the file and its folder."
     case SQLITE_BUSY, SQLITE_LOCKED: "Another process holds the file; try again."

@@ -5,84 +5,6 @@ import Testing
 
 @testable import Driftless
 
-/// Splits the name, and puts everybody into a town, which it makes once.
-private final class PersonPolicy: EntityMigrationPolicy {
-  override func createDestinationInstances(
-    forSource source: ManagedObject, in mapping: EntityMapping, manager: MigrationManager
-  ) throws {
-    try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
-    let made = manager.destinationInstances(
-      forEntityMappingName: mapping.name, sourceInstances: [source])
-    let parts = (source["name"] as? String ?? "").split(separator: " ").map(String.init)
-    made.first?["first"] = parts.first
-    made.first?["last"] = parts.last
-    let town =
-      try manager.userInfo["town"] as? ManagedObject
-      ?? manager.destinationContext.insert(entityNamed: "Town")
-    town["name"] = "Rome"
-    manager.userInfo["town"] = town
-    made.first?["town"] = town
-  }
-
-  override func perform(
-    _ selector: String, _ arguments: [Any?], manager: MigrationManager
-  ) throws -> Any? {
-    guard selector == "inDogYears:" else {
-      return try super.perform(selector, arguments, manager: manager)
-    }
-    return (arguments.first as? Int64).map { $0 * 7 }
-  }
-}
-
-private struct Trouble: Error {}
-
-/// Fails where its mapping says.
-private final class FailingPolicy: EntityMigrationPolicy {
-  override func begin(_ mapping: EntityMapping, with manager: MigrationManager) throws {
-    if mapping.userInfo["fails"] == "cancel" { manager.cancelMigrationWithError(Trouble()) }
-  }
-
-  override func performCustomValidation(
-    forMapping mapping: EntityMapping, manager: MigrationManager
-  ) throws {
-    if mapping.userInfo["fails"] == "validation" { throw Trouble() }
-  }
-}
-
-/// Writes down what is called.
-private final class LoggingPolicy: EntityMigrationPolicy {
-  private func log(_ text: String, _ manager: MigrationManager) {
-    manager.userInfo["log"] = (manager.userInfo["log"] as? [String] ?? []) + [text]
-  }
-
-  override func begin(_ mapping: EntityMapping, with manager: MigrationManager) throws {
-    log("begin \(mapping.name) \(manager.currentEntityMapping?.name ?? "")", manager)
-  }
-  override func createDestinationInstances(
-    forSource source: ManagedObject, in mapping: EntityMapping, manager: MigrationManager
-  ) throws {
-    log("create", manager)
-    try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
-  }
-  override func endInstanceCreation(
-    forMapping mapping: EntityMapping, manager: MigrationManager
-  ) throws { log("endInstanceCreation", manager) }
-  override func createRelationships(
-    forDestination destination: ManagedObject, in mapping: EntityMapping, manager: MigrationManager
-  ) throws { log("relate", manager) }
-  override func endRelationshipCreation(
-    forMapping mapping: EntityMapping, manager: MigrationManager
-  ) throws { log("endRelationshipCreation", manager) }
-  override func performCustomValidation(
-    forMapping mapping: EntityMapping, manager: MigrationManager
-  ) throws { log("validate", manager) }
-  override func end(_ mapping: EntityMapping, manager: MigrationManager) throws {
-    log("end", manager)
-    let log = manager.userInfo["log"] as? [String] ?? []
-    throw StoreError(.invalidArgument, log.joined(separator: " "), suggestion: "")
-  }
-}
-
 /// Stores that are migrated by a mapping model.
 struct MappingMigrationTests {
   private func old() throws -> ManagedObjectModel {
@@ -441,6 +363,26 @@ struct MappingMigrationTests {
     }
   }
 
+  @Test("A policy finds the models, the contexts and what became of what at the manager")
+  func managerMembers() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("people.sqlite")
+    let sample = try fill(url)
+    let mapping = MappingModel(entityMappings: [
+      EntityMapping(type: .custom, from: "Car", to: "Vehicle", policy: CuriousPolicy.self)
+    ])
+    try PersistentStore.migrate(at: url, to: new(), mapping: mapping)
+    let store = try PersistentStore.open(url: url, model: new())
+    #expect(try store.check().objectCount == 8)
+    #expect(try store.values(sample.cars[0])?["plate"] == .string("c1"))
+    let identities = try store.read { transaction in
+      try (1...8).map {
+        try transaction.identity(of: ObjectKey(entity: sample.cars[0].entity, key: $0))
+      }
+    }
+    #expect(Set(identities).count == 8 && Set(identities).isSuperset(of: sample.identities[2...]))
+  }
+
   @Test("A mapping model is for the models that have its entities, with its hashes")
   func fitting() throws {
     let (old, new) = try (old(), new())
@@ -453,84 +395,5 @@ struct MappingMigrationTests {
     #expect(!mapping.isFor(old, new))
     #expect(!MappingModel().isFor(old, new))
     #expect(mapping.entityMappingsByName["CarToTruck"]?.destinationEntityName == "Truck")
-  }
-
-  @Test("Expressions of mapping models are written as they are read")
-  func expressions() throws {
-    let text =
-      #"FUNCTION($manager, "sourceInstancesForEntityMappingNamed:destinationInstances:", "A", $source.b)"#
-    let expression = try FetchExpression(format: text)
-    #expect(expression.description == text)
-    #expect(throws: FetchError.self) {
-      let predicate = FetchPredicate.comparison(
-        FetchComparison(expression, .equal, .constant(.integer(1))))
-      let store = try PersistentStore.open(url: nil, model: old())
-      var request = FetchRequest<ManagedObject>(entityName: "Car")
-      request.predicate = predicate
-      _ = try ManagedObjectContext(PersistentStoreCoordinator(store: store)).fetch(request)
-    }
-  }
-}
-
-/// Cars name their maker by a text in the second version of the model, by a relationship in the third.
-private final class V2to3MakerPolicy: EntityMigrationPolicy {
-  override func createDestinationInstances(
-    forSource source: ManagedObject, in mapping: EntityMapping, manager: MigrationManager
-  ) throws {
-    try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
-    guard let name = source["maker"] as? String,
-      let car = manager.destinationInstances(
-        forEntityMappingName: mapping.name, sourceInstances: [source]
-      ).first
-    else { return }
-    var makers = manager.userInfo["makers"] as? [String: ManagedObject] ?? [:]
-    let maker = try makers[name] ?? manager.destinationContext.insert(entityNamed: "Maker")
-    maker["name"] = name
-    makers[name] = maker
-    manager.userInfo["makers"] = makers
-    car["createdBy"] = maker
-  }
-}
-
-extension MappingMigrationTests {
-  @Test("A store and a mapping model that were made on a Mac are migrated")
-  func compiled() throws {
-    guard let file = SharedFiles.url("core-data-stores/SampleModel/SampleModel_V2.sqlite"),
-      let models = SharedFiles.url("core-data-stores/SampleModel/SampleModel.momd"),
-      let compiled = SharedFiles.url("core-data-stores/SampleModel/V2toV3.cdm")
-    else { return }
-    EntityMigrationPolicy.register(V2to3MakerPolicy.self)
-    let directory = try TemporaryDirectory()
-    let url = directory.file("cars.sqlite")
-    try Data(contentsOf: file).write(to: url)
-    let (second, third) = try (
-      ManagedObjectModel(contentsOf: models.appendingPathComponent("SampleModel2.mom")),
-      ManagedObjectModel(contentsOf: models.appendingPathComponent("SampleModel3.mom"))
-    )
-    let former = try PersistentStore.open(url: url, model: second)
-    let count = try former.check().objectCount
-    let makers = try former.read {
-      try $0.connection.rows("SELECT ZMAKER, COUNT(*) FROM ZCAR WHERE ZMAKER NOT NULL GROUP BY 1")
-    }
-    let plates = try former.read {
-      try $0.connection.rows("SELECT Z_PK, ZNUMBERPLATE, ZOWNER FROM ZCAR ORDER BY 1")
-    }
-    former.close()
-    let mapping = try MappingModel(contentsOf: compiled)
-    try third.freeze()
-    #expect(mapping.isFor(second, third) && !mapping.isFor(third, second))
-    let options = StoreOptions(migratesAutomatically: true, mappingModels: [mapping])
-    let store = try PersistentStore.open(url: url, model: third, options: options)
-    #expect(try store.check().findings == [])
-    #expect(try store.check().objectCount == count + makers.count)
-    try store.read { transaction throws in
-      let connection = transaction.connection
-      #expect(
-        try connection.rows(
-          "SELECT m.ZNAME, COUNT(*) FROM ZCAR c JOIN ZMAKER m ON c.ZCREATEDBY = m.Z_PK GROUP BY 1")
-          == makers)
-      #expect(
-        try connection.rows("SELECT Z_PK, ZNUMBERPLATE, ZOWNER FROM ZCAR ORDER BY 1") == plates)
-    }
   }
 }

@@ -48,7 +48,7 @@ struct MigrationTests {
 
   /// The next one: names changed, a number became a real, a required attribute came, a to-one relationship became to-many,
   /// one got an order, an entity came above another, and one went.
-  private func new() -> ManagedObjectModel {
+  func new() -> ManagedObjectModel {
     let person = EntityDescription("Human")
     person.renamingIdentifier = "Person"
     let title = AttributeDescription("fullName", .string)
@@ -85,7 +85,7 @@ struct MigrationTests {
 
   private static let migrating = StoreOptions(migratesAutomatically: true)
 
-  private struct Sample {
+  struct Sample {
     var people: [ObjectKey]
     var cars: [ObjectKey]
     var place: ObjectKey
@@ -93,7 +93,7 @@ struct MigrationTests {
     var identifier: String
   }
 
-  private func fill(_ url: URL) throws -> Sample {
+  func fill(_ url: URL) throws -> Sample {
     let store = try PersistentStore.open(url: url, model: old())
     let place = try store.insert("Place", ["city": .string("Rome")])
     let people = try ["Ann", "Bob", "Cyd"].map {
@@ -298,34 +298,6 @@ struct MigrationTests {
     #expect(try PersistentStore.open(url: url, model: old()).check().isSound)
     #expect(
       try PersistentStore.open(url: url, model: new(), options: Self.migrating).check().isSound)
-  }
-
-  @Test("Killed at any write, a store has the one model or the other, whole; the next attempt ends")
-  func killed() throws {
-    let directory = try TemporaryDirectory()
-    let url = directory.file("people.sqlite")
-    _ = try fill(url)
-    let image = try StoreImage(of: url)
-    let model = directory.file("New.xcdatamodel")
-    try FileManager.default.createDirectory(at: model, withIntermediateDirectories: true)
-    try ModelDocument.xml(of: new()).write(
-      to: model.appendingPathComponent("contents"))
-    var number = 0
-    var wasKilled = true
-    while wasKilled {
-      number += number < 40 ? 3 : 29
-      try image.lay(at: url)
-      let probe = try Probe.run("migrate", url, ("kill", number), model: model)
-      wasKilled = probe.wasKilled
-      if !wasKilled { #expect(probe.lines == ["done"]) }
-      let store = try PersistentStore.open(url: url, options: StoreOptions(createsFile: false))
-      #expect(try store.check().findings == [], "\(number)")
-      store.close()
-      let migrated = try PersistentStore.open(url: url, model: new(), options: Self.migrating)
-      #expect(try migrated.check().objectCount == 5)
-      migrated.close()
-    }
-    #expect(number > 40)
   }
 
   @Test("A file that Core Data wrote is migrated, with its history and large values")

@@ -6,7 +6,7 @@ import Foundation
 /// share a file as they do in the field.
 ///
 ///     storeprobe WORK STORE [FAULT NUMBER]
-///     storeprobe migrate STORE FAULT NUMBER MODEL
+///     storeprobe migrate|map|stage STORE FAULT NUMBER MODEL
 ///
 /// It prints `done` when the work was acknowledged, or the code of the error. A `full` or `broken` disk is whole again
 /// after the error, and what is saved then is acknowledged by a second `done`.
@@ -14,7 +14,7 @@ import Foundation
 struct StoreProbe {
   static func main() {
     let arguments = CommandLine.arguments
-    if arguments.count == 6, arguments[1] == "migrate" { migrate(arguments) }
+    if arguments.count == 6, let way = Migration(rawValue: arguments[1]) { migrate(way, arguments) }
     guard arguments.count >= 3, let work = Work(rawValue: arguments[1]) else {
       print("usage: storeprobe WORK STORE [FAULT NUMBER]")
       exit(64)
@@ -37,13 +37,20 @@ struct StoreProbe {
     _exit(0)
   }
 
-  private static func migrate(_ arguments: [String]) -> Never {
+  private static func migrate(_ way: Migration, _ arguments: [String]) -> Never {
     attempt {
+      let url = URL(fileURLWithPath: arguments[2])
       let model = try ManagedObjectModel(contentsOf: URL(fileURLWithPath: arguments[5]))
+      try model.freeze()
+      let former = try PersistentStore.open(
+        url: url, options: StoreOptions(isReadOnly: true, createsFile: false))
+      let options = try way.options(from: former.model, to: model)
+      former.close()
       if let fault = WriteFault.Kind(rawValue: arguments[3]), let number = Int(arguments[4]) {
         WriteFault.arm(fault, at: number)
       }
-      try PersistentStore.migrate(at: URL(fileURLWithPath: arguments[2]), to: model)
+      let store = try PersistentStore.open(url: url, model: model, options: options)
+      withExtendedLifetime(store) {}
     }
     _exit(0)
   }
@@ -61,6 +68,39 @@ struct StoreProbe {
   private static func report(_ error: any Error) {
     print((error as? StoreError)?.code.description ?? "\(error)")
     fflush(nil)
+  }
+}
+
+/// The ways to another model.
+enum Migration: String {
+  case migrate
+  case map
+  case stage
+
+  func options(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) throws -> StoreOptions {
+    switch self {
+    case .migrate: return StoreOptions(migratesAutomatically: true)
+    case .map:
+      var mapping = try MappingModel.inferredMappingModel(
+        forSourceModel: source, destinationModel: destination)
+      mapping["Human"]?.attributeMappings["nick"]?.valueExpression =
+        try FetchExpression(format: "uppercase:($source.nick)")
+      return StoreOptions(migratesAutomatically: true, mappingModels: [mapping])
+    case .stage:
+      let stage = CustomMigrationStage(
+        migratingFrom: try ModelReference(model: source),
+        to: try ModelReference(model: destination),
+        didMigrate: { manager, _ in
+          guard let context = manager.container?.newContext() else { return }
+          for human in try context.fetch(FetchRequest<ManagedObject>(entityName: "Human")) {
+            human["nick"] = (human["nick"] as? String)?.uppercased()
+          }
+          try context.save()
+        })
+      return StoreOptions(stagedMigration: StagedMigrationManager([stage]))
+    }
   }
 }
 

@@ -41,7 +41,7 @@ extension MappingModel {
       name: "IEM_\(isSame ? "Copy" : "Transform")_\(match.destination.name)",
       type: isSame ? .copy : .transform, from: match.source.name, to: match.destination.name)
     for (slot, former) in zip(match.destination.layout.slots, match.sourceSlots)
-    where !slot.isTransient {
+    where !slot.isTransient && !(slot.property is DerivedAttributeDescription) {
       guard let former else {
         let property = PropertyMapping(name: slot.name)
         if slot.relationship == nil {

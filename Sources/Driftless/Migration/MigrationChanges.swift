@@ -56,7 +56,10 @@ struct MigrationChanges {
     var values = ""
     var differences: [String] = []
     for value in MigrationCopy(keys: keys, connection: connection).columnValues(match) {
-      guard let slot = value.slot else { continue }
+      // A derived attribute follows, and is no change of its own.
+      guard let slot = value.slot,
+        !(match.destination.layout.slots[slot].property is DerivedAttributeDescription)
+      else { continue }
       values += ", \(value.sql) AS v\(slots.count)"
       differences.append(differs(table, value, slot: slot, match, as: "o.v\(slots.count)"))
       slots.append(slot)

@@ -98,6 +98,16 @@ public final class MigrationManager {
     throw cancellation
   }
 
+  /// The entity of the source that a mapping is from.
+  public func sourceEntity(for mapping: EntityMapping) -> EntityDescription? {
+    mapping.sourceEntityName.flatMap { sourceModel.entitiesByName[$0] }
+  }
+
+  /// The entity of the destination that a mapping is to.
+  public func destinationEntity(for mapping: EntityMapping) -> EntityDescription? {
+    mapping.destinationEntityName.flatMap { destinationModel.entitiesByName[$0] }
+  }
+
   // MARK: What became of objects
 
   /// Notes that an object of the source became one of the destination.
