@@ -32,6 +32,34 @@ struct EventTests {
     return seen.withLock { $0 }
   }
 
+  @Test("A save tells its objects, each list under Core Data's key")
+  func didSave() throws {
+    nonisolated(unsafe) var seen: [[String: [ManagedObject]]] = []  // posted on this thread
+    let observer = NotificationCenter.default.addObserver(
+      forName: .managedObjectContextDidSave, object: context, queue: nil
+    ) { note in
+      let lists = (note.userInfo ?? [:]).compactMapValues { $0 as? [ManagedObject] }
+      seen.append(
+        Dictionary(
+          uniqueKeysWithValues: lists.compactMap { key, list in
+            (key as? String).map { ($0, list) }
+          }))
+    }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    let first = try context.insert(Book.self)
+    let second = try context.insert(Book.self)
+    try context.save()
+    first.pages = 2
+    context.delete(second)
+    let third = try context.insert(Book.self)
+    try context.save()
+    #expect(
+      seen == [
+        ["inserted": [first, second]],
+        ["inserted": [third], "updated": [first], "deleted": [second]],
+      ])
+  }
+
   @Test(
     "An event tells what it inserted, updated and deleted; lists with nothing in them are absent")
   func sets() throws {

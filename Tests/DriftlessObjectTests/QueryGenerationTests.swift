@@ -1,5 +1,6 @@
 import Driftless
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Query generations")
@@ -152,6 +153,36 @@ struct QueryGenerationTests {
     }
     #expect(try logBytes() < 40 << 20)
     #expect(try context.count(Book.self) == 82)
+  }
+
+  @Test("A large value in a file can be read as long as the state that names it is pinned")
+  func largeValues() throws {
+    let photo = EntityDescription("Photo")
+    let picture = AttributeDescription("picture", .binaryData)
+    picture.allowsExternalBinaryDataStorage = true
+    photo.properties = [picture]
+    let container = PersistentContainer(
+      name: "Album", model: ManagedObjectModel(entities: [photo]),
+      storeURL: library.directory.url.appendingPathComponent("album.sqlite"))
+    try container.loadPersistentStores()
+    let store = container.persistentStoreCoordinator.persistentStores[0]
+    let folder = library.directory.url.appendingPathComponent(".album_SUPPORT/_EXTERNAL_DATA").path
+    func files() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: folder).count }
+    let writing = container.newContext()
+    let data = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0) })
+    let written = try writing.make("Photo", ["picture": data])
+    try writing.save()
+    let reading = container.newContext()
+    try reading.setQueryGenerationFrom(.current)
+    let ids = try reading.fetchIDs(FetchRequest<ManagedObject>(entityName: "Photo"))
+    writing.delete(written)
+    try writing.save()
+    try store.vacuum()
+    #expect(try reading.existingObject(with: ids[0])["picture"] as? Data == data)
+    #expect(try files() == 1)
+    try reading.setQueryGenerationFrom(nil)
+    try store.vacuum()
+    #expect(try files() == 0)
   }
 
   @Test("A closed store, a child context and a store in memory say what they cannot do")

@@ -246,6 +246,31 @@ struct UniquenessTests {
     #expect(first["points"] as? Int64 == 8)
   }
 
+  @Test("Contexts that insert the same keys at one time end with one object a key")
+  func concurrent() async throws {
+    let container = customers.container
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<4 {
+        let background = container.newBackgroundContext()
+        group.addTask {
+          for round in 0..<40 {
+            try await background.perform { context in
+              context.mergePolicy = .mergeByPropertyObjectTrump
+              let customer = try context.make("Customer", ["code": "\(round % 8)"])
+              try context.make("Order", ["number": number * 100 + round, "customer": customer])
+              try context.save()
+            }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    let all = try context.fetch(FetchRequest<ManagedObject>(entityName: "Customer"))
+    #expect(Set(all.compactMap { $0["code"] as? String }).count == 8 && all.count == 8)
+    // No order was lost, whichever context made its customer.
+    #expect(all.map { ($0["orders"] as? [ManagedObject])?.count } == Array(repeating: 20, count: 8))
+  }
+
   @Test("What breaks the model's rules after a merge fails the save")
   func validation() throws {
     let model = Customers.model()

@@ -152,14 +152,14 @@ extension ManagedObjectContext {
   }
 
   /// Saves into the parent.
-  func save(to parent: ManagedObjectContext) throws -> ContextChanges {
+  func save(to parent: ManagedObjectContext) throws -> SavedObjects {
     var save = ChildSave(self, to: parent)
     try save.run()
     try parent.throwDeferredError()
     return finish(save)
   }
 
-  private func finish(_ save: ChildSave) -> ContextChanges {
+  private func finish(_ save: ChildSave) -> SavedObjects {
     var renamed: [Int64: PlacedKey] = [:]
     save.collectNewKeys(&renamed)
     for object in save.inserted {
@@ -194,6 +194,8 @@ extension ManagedObjectContext {
     givenTemporaryKeys = given.intersection(adopted.keys)
     tellChildren(renamed)
     for object in save.inserted + save.updated + save.deleted { object.didSave() }
-    return ContextChanges(source: number, parts: parts)
+    return SavedObjects(
+      changes: ContextChanges(source: number, parts: parts), inserted: save.inserted,
+      updated: save.updated, deleted: save.deleted + save.lost)
   }
 }

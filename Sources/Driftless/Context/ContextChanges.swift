@@ -31,7 +31,8 @@ extension Notification.Name {
   /// A context is about to save. The object is the context.
   public static let managedObjectContextWillSave = Notification.Name(
     "DriftlessManagedObjectContextWillSave")
-  /// A context saved. `userInfo["changes"]` is a ``ContextChanges``.
+  /// A context saved. `userInfo["changes"]` is a ``ContextChanges``, which can go to other threads; its objects are in
+  /// arrays under the keys of ``ManagedObjectContext/NotificationKey``.
   public static let managedObjectContextDidSave = Notification.Name(
     "DriftlessManagedObjectContextDidSave")
   /// Objects of a context changed through a merge, a rollback or a refresh.

@@ -26,12 +26,12 @@ extension ManagedObjectContext {
     try validate()
     try throwDeferredError()
 
-    let changes = try parent.map(save(to:)) ?? saveToStores(plans)
+    let saved = try parent.map(save(to:)) ?? saveToStores(plans)
     NotificationCenter.default.post(
-      name: .managedObjectContextDidSave, object: self, userInfo: ["changes": changes])
+      name: .managedObjectContextDidSave, object: self, userInfo: saved.userInfo)
   }
 
-  private func saveToStores(_ plans: [ObjectPlan]) throws -> ContextChanges {
+  private func saveToStores(_ plans: [ObjectPlan]) throws -> SavedObjects {
     let info = TransactionInfo(
       author: transactionAuthor, contextName: name, kind: .local, hybridTime: nil)
     var writers: [SaveWriter] = []
@@ -50,14 +50,14 @@ extension ManagedObjectContext {
     } catch {
       // A store that could not commit stays behind; what the others have is saved.
       if !committed.isEmpty {
-        persistentStoreCoordinator.publish(finishSave(committed, isPartial: true))
+        persistentStoreCoordinator.publish(finishSave(committed, isPartial: true).changes)
       }
       throw error
     }
-    let changes = finishSave(committed)
+    let saved = finishSave(committed)
     moveGeneration()
-    persistentStoreCoordinator.publish(changes)
-    return changes
+    persistentStoreCoordinator.publish(saved.changes)
+    return saved
   }
 
   private func plansWithChanges(_ plans: [ObjectPlan]) -> [ObjectPlan] {
@@ -113,7 +113,7 @@ extension ManagedObjectContext {
 
   /// Makes the objects what the stores now have, and lets go of them.
   /// - Parameter isPartial: Whether changes of other stores are left, which could not be saved.
-  private func finishSave(_ writers: [SaveWriter], isPartial: Bool = false) -> ContextChanges {
+  private func finishSave(_ writers: [SaveWriter], isPartial: Bool = false) -> SavedObjects {
     var parts: [ContextChanges.Part] = []
     var renamed: [Int64: PlacedKey] = [:]
     let tellsChildren = hasChildren
@@ -135,7 +135,16 @@ extension ManagedObjectContext {
       for resolution in writer.resolutions { resolution.object.didSave() }
       for object in writer.deleted { object.didSave() }
     }
-    return ContextChanges(source: number, parts: parts)
+    return SavedObjects(
+      changes: ContextChanges(source: number, parts: parts),
+      inserted: writers.flatMap(\.inserted),
+      updated: writers.flatMap { writer in
+        writer.updated.map(\.object)
+          + writer.resolutions.filter { $0.values != nil }.map(\.object)
+      },
+      deleted: writers.flatMap { writer in
+        writer.deleted + writer.resolutions.filter { $0.values == nil }.map(\.object)
+      })
   }
 
   /// Nothing is unsaved any more.

@@ -96,8 +96,6 @@ open class ManagedObject {
   final func leaveContext() {
     guard context != nil else { return }
     context?.retained.remove(self)
-    tellObserversOfAll()
-    observers = nil
     // What it was known by outlives its place in the context.
     if key > 0 { _ = objectID }
     dropCommitted()
@@ -106,6 +104,8 @@ open class ManagedObject {
     pool.give(values)
     values = own
     context = nil
+    tellObserversOfAll()
+    observers = nil
   }
 
   /// Makes objects of the class that the entity names instances of it. Call once, at start.
