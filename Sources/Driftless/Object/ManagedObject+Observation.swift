@@ -21,17 +21,17 @@ extension ManagedObject: Observable {
   /// Notes that somebody who may be tracking looks at the slot.
   final func noteAccess(_ slot: Int) {
     guard let context else { return }
-    let registrar = observers ?? ObservationRegistrar()
-    if observers == nil { observers = registrar }
-    registrar.access(self, keyPath: context.observationPath(slot))
+    let observers = observers ?? ObjectObservers()
+    self.observers = observers
+    observers.registrar.access(self, keyPath: context.observationPath(slot))
   }
 
   /// Tells trackers of a change of the slot.
   final func tellObservers(_ slot: Int) {
     guard let observers else { return }
     let path = \ManagedObject.[observed: slot]
-    observers.willSet(self, keyPath: path)
-    observers.didSet(self, keyPath: path)
+    observers.registrar.willSet(self, keyPath: path)
+    observers.registrar.didSet(self, keyPath: path)
   }
 
   /// Tells trackers that any of its values may be another one.
@@ -47,6 +47,12 @@ extension ManagedObject: Observable {
     guard observers != nil else { return }
     for slot in shape.toManySlots where collections[slot] != nil { tellObservers(slot) }
   }
+}
+
+/// Who tracks an object. A registrar in the object itself would make it larger than is known when this is compiled, and
+/// every access to its fields slower.
+final class ObjectObservers {
+  let registrar = ObservationRegistrar()
 }
 
 extension ManagedObjectContext {

@@ -1,5 +1,4 @@
 import Foundation
-import Observation
 
 /// One object of the graph, in one context: its values by property, what changed since the last
 /// save, and its relationships.
@@ -44,7 +43,7 @@ open class ManagedObject {
   @exclusivity(unchecked) var collections: [ToManyState?] = []
   private var currentID: ManagedObjectID?
   /// Who tracks its properties, once one of them was read while the context tracks observation.
-  @exclusivity(unchecked) var observers: ObservationRegistrar?
+  @exclusivity(unchecked) var observers: ObjectObservers?
 
   /// Contexts make objects; see ``ManagedObjectContext/insert(_:)``.
   public required init(_ birth: ObjectBirth) {
