@@ -143,13 +143,15 @@ struct StoreMigration {
     // New files of large values first: rows name them. Those that none names are swept up later.
     let folder = ExternalDataFolder(store: partial.path)
     try folder.copy(folder.names, to: ExternalDataFolder(store: url.path))
-    let new = try SQLiteConnection(path: partial.path, mode: .readOnly)
-    defer { new.close() }
     let original = try SQLiteConnection(
       path: url.path, mode: .readWrite,
       busyTimeoutMilliseconds: StoreTuning.checkpointWaitMilliseconds)
     defer { original.close() }
     _ = try original.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    // It is the same file as before, whatever its content went through on the way.
+    let new = try SQLiteConnection(path: partial.path, mode: .readWrite)
+    defer { new.close() }
+    try FileIdentity.keep(FileIdentity.notes(original), in: new)
     // Succeeds only when no other connection of any process has the file open: one that has works with the old tables.
     let mode = try? original.scalar("PRAGMA journal_mode = DELETE")
     guard mode == .text("delete") else {
@@ -157,10 +159,7 @@ struct StoreMigration {
         .busy, "\(url.path) is open elsewhere, and cannot be migrated meanwhile.",
         suggestion: "Close it there, stop syncd, and try again; the file was not changed.")
     }
-    let notes = try FileIdentity.notes(original)
     try new.withSnapshot { try new.backUp(to: original) { _ in } }
-    // It is the same file as before, whatever its content went through on the way.
-    try FileIdentity.keep(notes, in: original)
   }
 }
 
