@@ -33,7 +33,10 @@ extension MigrationManager {
     _ policy: EntityMigrationPolicy
   ) throws {
     for property in mapping.attributeMappings {
-      guard let expression = property.valueExpression else { continue }
+      // What is derived follows from the rest.
+      guard let expression = property.valueExpression,
+        !(destination.entity.propertiesByName[property.name] is DerivedAttributeDescription)
+      else { continue }
       let operand = try evaluate(expression, source, destination, mapping, property, policy)
       if let slot = destination.entity.layout.index(named: property.name),
         case .value(let value) = operand
