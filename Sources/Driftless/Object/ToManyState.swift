@@ -4,8 +4,10 @@
 final class ToManyState {
   /// What the store holds; nil before it is read.
   private(set) var stored: [ObjectKey]?
-  private(set) var added: [ObjectKey] = []
-  private var addedKeys: Set<Int64> = []
+  /// What was added, in its order; what was taken away again leaves nothing in its place.
+  private var additions: [ObjectKey?] = []
+  /// The places of the keys in ``additions``.
+  private var addedPlaces: [Int64: Int] = [:]
   private(set) var removed: [Int64: ObjectKey] = [:]
   /// The whole content of an ordered relationship once a position in it was changed.
   private(set) var arranged: [ObjectKey]?
@@ -15,7 +17,8 @@ final class ToManyState {
   init(stored: [ObjectKey]?) { self.stored = stored }
 
   var isRead: Bool { stored != nil }
-  var hasChanges: Bool { !added.isEmpty || !removed.isEmpty || arranged != nil }
+  var added: [ObjectKey] { additions.compactMap { $0 } }
+  var hasChanges: Bool { !addedPlaces.isEmpty || !removed.isEmpty || arranged != nil }
 
   func read(_ keys: [ObjectKey]) {
     stored = keys
@@ -31,7 +34,7 @@ final class ToManyState {
     } else {
       let stored = stored ?? []
       content = removed.isEmpty ? stored : stored.filter { removed[$0.key] == nil }
-      if !added.isEmpty {
+      if !addedPlaces.isEmpty {
         let present = Set(content.lazy.map(\.key))
         content += added.filter { !present.contains($0.key) }
       }
@@ -41,14 +44,15 @@ final class ToManyState {
   }
 
   func contains(_ key: Int64) -> Bool {
-    if addedKeys.contains(key) { return true }
+    if addedPlaces[key] != nil { return true }
     if cachedMembers == nil { cachedMembers = Set(content.lazy.map(\.key)) }
     return cachedMembers?.contains(key) ?? false
   }
 
   func add(_ key: ObjectKey) {
-    if removed.removeValue(forKey: key.key) == nil, addedKeys.insert(key.key).inserted {
-      added.append(key)
+    if removed.removeValue(forKey: key.key) == nil, addedPlaces[key.key] == nil {
+      addedPlaces[key.key] = additions.count
+      additions.append(key)
     } else if arranged == nil {
       dropCaches()
     }
@@ -58,13 +62,20 @@ final class ToManyState {
   }
 
   func remove(_ key: ObjectKey) {
-    if addedKeys.remove(key.key) != nil {
-      added.removeAll { $0.key == key.key }
+    if let place = addedPlaces.removeValue(forKey: key.key) {
+      additions[place] = nil
+      if additions.count > 2 * addedPlaces.count + 16 { closeGaps() }
     } else {
       removed[key.key] = key
     }
     arranged?.removeAll { $0.key == key.key }
-    dropCaches()
+    // Removing one after the other must not work all members out anew each time.
+    cachedMembers?.remove(key.key)
+    if let last = cachedContent?.last, last.key == key.key {
+      cachedContent?.removeLast()
+    } else {
+      cachedContent = nil
+    }
   }
 
   /// Gives all objects their places; they must be the present ones.
@@ -75,8 +86,8 @@ final class ToManyState {
 
   /// Forgets what changed, and what the store held as well when the changes went into it unseen.
   func discardChanges() {
-    added = []
-    addedKeys = []
+    additions = []
+    addedPlaces = [:]
     removed = [:]
     arranged = nil
     dropCaches()
@@ -92,8 +103,8 @@ final class ToManyState {
   /// Objects have other keys now.
   func rename(_ name: (ObjectKey) -> ObjectKey) {
     stored = stored?.map(name)
-    added = added.map(name)
-    addedKeys = Set(added.lazy.map(\.key))
+    additions = added.map(name)
+    closeGaps()
     removed = Dictionary(
       removed.values.map { (name($0).key, name($0)) }, uniquingKeysWith: { first, _ in first })
     arranged = arranged?.map(name)
@@ -104,6 +115,13 @@ final class ToManyState {
   func forgetStored() {
     stored = nil
     dropCaches()
+  }
+
+  private func closeGaps() {
+    let present = added
+    additions = present
+    addedPlaces = Dictionary(
+      zip(present.lazy.map(\.key), 0...), uniquingKeysWith: { first, _ in first })
   }
 
   private func dropCaches() {
