@@ -16,6 +16,7 @@ struct Bench {
     rows += try StoreRows(items: items, folder: folder).run()
     rows += try FetchRows(items: items, folder: folder).run()
     rows += try ScaleRows(items: items, folder: folder).run()
+    rows += try GraphRows(folder: folder).run()
     rows += try await SyncRows(items: items, folder: folder).run()
     print(table(rows, count: count))
     if CommandLine.arguments.count > 1 {
