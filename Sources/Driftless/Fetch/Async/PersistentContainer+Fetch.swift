@@ -118,7 +118,7 @@ extension PersistentContainer {
 }
 
 extension ManagedObjectContext {
-  fileprivate func keys<Result>(
+  func keys<Result>(
     for request: FetchRequest<Result>, _ interruption: FetchInterruption,
     _ progress: PersistentContainer.ProgressHandler?
   ) throws -> [(plan: ObjectPlan, keys: [ObjectKey])] {
