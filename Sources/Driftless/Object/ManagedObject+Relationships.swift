@@ -120,7 +120,14 @@ extension ManagedObject {
       if let undo = context?.undoManager {
         undo.registerUndo(withTarget: self) { $0.undoLink(object, at: slot) }
       }
-      collection(slot, reading: false).add(object.objectKey)
+      let state = collection(slot, reading: false)
+      // Its old place is gone with it: it comes back at the end.
+      let comesBack = relation.isOrdered && state.removed[object.key] != nil
+      state.add(object.objectKey)
+      if comesBack {
+        let others = collection(slot, reading: true).content.filter { $0.key != object.key }
+        state.arrange(others + [object.objectKey])
+      }
       noteChange(slot)
       return
     }
