@@ -1,5 +1,5 @@
 # The commands a newcomer types. Each installs what is missing, builds, and runs.
-.PHONY: demo test bench example prepare lint build
+.PHONY: demo test bench example sanitize prepare lint build
 
 # The host's package database on three replicas, through one server, with the network cut in between.
 demo: build
@@ -16,6 +16,10 @@ bench: prepare
 # The tutorial's program, a package of its own: built and tested.
 example: prepare
 	@Scripts/example
+
+# Every test under the thread sanitizer, in a build folder of its own. TARGETS="A B" for some of them.
+sanitize: prepare
+	@Scripts/sanitize $(TARGETS)
 
 build: prepare
 	@swift build
