@@ -31,10 +31,10 @@ public func probeWrite(_ file: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) 
   // What the process prints is no write of the store.
   guard file > 2, let kind = WriteFault.next() else { return Real.write?(file, bytes, count) ?? -1 }
   switch kind {
-  case .kill: _exit(WriteFault.status)
+  case .kill: quick_exit(WriteFault.status)
   case .torn:
     _ = Real.write?(file, bytes, count / 2)
-    _exit(WriteFault.status)
+    quick_exit(WriteFault.status)
   case .full: errno = ENOSPC
   case .broken: errno = EIO
   case .unsynced: return Real.write?(file, bytes, count) ?? -1
@@ -44,6 +44,6 @@ public func probeWrite(_ file: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) 
 
 @_cdecl("unlink")
 public func probeUnlink(_ path: UnsafePointer<CChar>?) -> Int32 {
-  if WriteFault.next(isKilling: true) != nil { _exit(WriteFault.status) }
+  if WriteFault.next(isKilling: true) != nil { quick_exit(WriteFault.status) }
   return Real.unlink?(path) ?? -1
 }

@@ -34,7 +34,7 @@ struct StoreProbe {
     } catch {
       report(error)
     }
-    _exit(0)
+    quick_exit(0)
   }
 
   private static func migrate(_ way: Migration, _ arguments: [String]) -> Never {
@@ -52,7 +52,7 @@ struct StoreProbe {
       let store = try PersistentStore.open(url: url, model: model, options: options)
       withExtendedLifetime(store) {}
     }
-    _exit(0)
+    quick_exit(0)
   }
 
   private static func attempt(_ body: () throws -> Void) {

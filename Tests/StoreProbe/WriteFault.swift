@@ -38,10 +38,10 @@ enum WriteFault {
       file, bytes, count, place in
       if let kind = WriteFault.next() {
         switch kind {
-        case .kill: _exit(WriteFault.status)
+        case .kill: quick_exit(WriteFault.status)
         case .torn:
           pwrite(file, bytes, count / 2, off_t(place))
-          _exit(WriteFault.status)
+          quick_exit(WriteFault.status)
         case .full:
           errno = ENOSPC
           return -1
@@ -54,11 +54,11 @@ enum WriteFault {
       return pwrite(file, bytes, count, off_t(place))
     }
     let truncate: @convention(c) (Int32, Int64) -> Int32 = { file, size in
-      if WriteFault.next(isKilling: true) != nil { _exit(WriteFault.status) }
+      if WriteFault.next(isKilling: true) != nil { quick_exit(WriteFault.status) }
       return ftruncate(file, off_t(size))
     }
     let remove: @convention(c) (UnsafePointer<CChar>?) -> Int32 = { path in
-      if WriteFault.next(isKilling: true) != nil { _exit(WriteFault.status) }
+      if WriteFault.next(isKilling: true) != nil { quick_exit(WriteFault.status) }
       return path.map { unlink($0) } ?? -1
     }
     for name in ["pwrite", "pwrite64"] {
