@@ -176,4 +176,32 @@ struct CorpusTests {
     #expect(try library.keys(chain) == [1, 2, 3, 7, 9, 10])
     #expect(try library.books.filter { try chain.matches($0) }.count == 6)
   }
+
+  @Test("A list of a hundred thousand values of any type is one condition")
+  func longLists() throws {
+    let library = try Library()
+    let many = 0..<100_000
+    let uuid = UUID(uuid: (247, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 0, 0, 0, 0, 1))
+    let lists: [(format: String, values: [Any], found: [Int64])] = [
+      ("isbn IN %@", many.map { _ in UUID() } + [uuid], [1, 10]),
+      ("weight IN %@", many.map { Double($0) + 0.5 }, [2, 8]),
+      (
+        "published IN %@", many.map { Date(timeIntervalSinceReferenceDate: Double($0)) },
+        [4, 7, 10]
+      ),
+      ("price IN %@", many.map { Decimal($0) / 100 }, [1, 3, 6, 8, 9, 10]),
+      (
+        "cover IN %@",
+        many.map { Data([0, 0, UInt8($0 & 1)]) } + [Data([7, 0, 255])], [9]
+      ),
+      ("pages IN %@", many.map { Double($0) + 0.5 } + [503.0], [1, 10]),
+      ("title IN %@", many.map { "\u{0}\($0)" } + ["ROSA"], [3]),
+    ]
+    for list in lists {
+      let predicate = try FetchPredicate(format: list.format, list.values)
+      #expect(try library.keys(predicate).sorted() == list.found, "\(list.format)")
+      let compiled = try library.compile(predicate)
+      #expect(compiled.sql.utf8.count < 500)
+    }
+  }
 }

@@ -15,14 +15,20 @@ struct DoctorCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws {
-    var checks = [sqlite()] + DoctorCheck.files(of: target.url)
+    var checks = [sqlite()]
+    var isFolder: ObjCBool = false
+    if FileManager.default.fileExists(atPath: target.url.path, isDirectory: &isFolder),
+      !isFolder.boolValue
+    {
+      checks += DoctorCheck.files(of: target.url)
+    }
     do {
-      let store = try target.open(reading: true)
+      // A look, whatever the file is: nothing in it or beside it changes.
+      let store = try PersistentStore.open(url: target.url, options: .inspecting(target.url))
       checks.append(try integrity(of: store))
       checks.append(try await zone(of: store))
     } catch {
-      let failure = Failure(error)
-      checks.append(DoctorCheck("store", .bad, "\(failure.message) \(failure.suggestion)"))
+      checks.append(DoctorCheck("store", .bad, Failure(error)))
     }
     try output.put(
       ["checks": checks], text: checks.map(\.text).joined(separator: "\n"))
@@ -63,8 +69,7 @@ struct DoctorCommand: ControlCommand {
       }
       return DoctorCheck("server", .good, "zone \(info.zone) reached, head \(info.head)")
     } catch {
-      let failure = Failure(error)
-      return DoctorCheck("server", .bad, "\(failure.message) \(failure.suggestion)")
+      return DoctorCheck("server", .bad, Failure(error))
     }
   }
 }

@@ -1,3 +1,5 @@
+import SyncDaemon
+
 /// One thing that `doctor` looked at.
 struct DoctorCheck: Encodable, Hashable {
   enum Verdict: String, Encodable { case good, note, bad }
@@ -10,6 +12,12 @@ struct DoctorCheck: Encodable, Hashable {
     self.name = name
     self.verdict = verdict
     self.detail = detail
+  }
+
+  /// What failed, and what to do about it.
+  init(_ name: String, _ verdict: Verdict, _ failure: Failure) {
+    let end = failure.message.hasSuffix(".") ? "" : "."
+    self.init(name, verdict, "\(failure.message)\(end) \(failure.suggestion)")
   }
 
   var text: String { "\(name):".padded(to: 12) + "\(verdict.rawValue)".padded(to: 6) + detail }

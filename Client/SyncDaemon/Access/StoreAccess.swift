@@ -5,19 +5,31 @@ package import Foundation
 
 /// Opens a store and the way to its zone, for both programs alike.
 package enum StoreAccess {
-  /// Opens an existing store with the model that it carries.
+  /// Opens an existing store.
   ///
-  /// - Parameter reading: Whether the caller only reads: then a file that may not be written is
-  ///   good enough.
-  package static func open(_ url: URL, reading: Bool = false) throws -> PersistentStore {
-    guard FileManager.default.fileExists(atPath: url.path) else {
+  /// - Parameters:
+  ///   - reading: Whether the caller only reads: then a file that may not be written is good enough, and one that Core Data
+  ///     wrote stays as it is.
+  ///   - model: Nil for the model that the store carries.
+  package static func open(
+    _ url: URL, reading: Bool = false, model: ManagedObjectModel? = nil
+  ) throws -> PersistentStore {
+    let manager = FileManager.default
+    guard manager.fileExists(atPath: url.path) else {
       throw Failure(
         .badData, code: "no-store", "There is no store at \(url.path).",
         suggestion: "syncctl init --store \(url.path) --model MODEL.xcdatamodeld")
     }
-    let isReadOnly = reading && !FileManager.default.isWritableFile(atPath: url.path)
+    if reading {
+      let store = try PersistentStore.open(url: url, model: model, options: .inspecting(url))
+      let mayWrite =
+        manager.isWritableFile(atPath: url.path)
+        && manager.isWritableFile(atPath: url.deletingLastPathComponent().path)
+      guard mayWrite, try store.hasOwnTables() else { return store }
+      store.close()
+    }
     return try PersistentStore.open(
-      url: url, model: nil, options: StoreOptions(isReadOnly: isReadOnly, createsFile: false))
+      url: url, model: model, options: StoreOptions(createsFile: false))
   }
 
   /// The transport of an enrolled store, with the token from beside it or from `tokenFile`.

@@ -35,7 +35,7 @@ extension QueryCompilation {
       switch slot.kind {
       case .attribute(_, let type):
         guard rest.isEmpty else { throw unknown(rest, of: root.entity, in: path) }
-        let isOutside = slot.allowsExternalStorage && type.isData
+        let isOutside = schema.holdsExternalData(step, of: root.entity)
         return .attribute(
           column: isOutside ? .call(ExternalData.readFunction, column) : column, type)
       case .toOne(let relationship):

@@ -3,10 +3,9 @@ import Foundation
 
 /// IN and its mirror image, CONTAINS on a collection.
 extension QueryCompilation {
-  /// Beyond this many, values travel as one JSON text, so that the statement stays the same.
+  /// Beyond this many, values travel as one JSON text: the statement stays the same, and SQLite bounds the number of
+  /// placeholders.
   private static let manyValues = 64
-  /// SQLite's own bound on placeholders is 32,766 in a default build.
-  private static let maximumValues = 30_000
 
   func membership(_ comparison: FetchComparison) throws(FetchError) -> SQLFragment {
     if case .list = comparison.right {
@@ -66,19 +65,23 @@ extension QueryCompilation {
       values.append(try side(.constant(constant), kind, comparison))
     }
     if values.count == 1 { return value + " = " + values[0] }
-    if values.count > Self.manyValues, let json = json(values.flatMap(\.bindings)) {
+    guard values.count > Self.manyValues else {
+      return value + " IN (" + .joined(values, by: ", ") + ")"
+    }
+    let bound = values.flatMap(\.bindings)
+    if let json = plainJSON(bound) {
       return value + " IN (SELECT value FROM json_each(" + .value(.text(json)) + "))"
     }
-    guard values.count <= Self.maximumValues else {
-      throw FetchError(
-        .unsupported, "IN has \(values.count) values; the store takes \(Self.maximumValues)",
-        suggestion: "Fetch in parts.")
-    }
-    return value + " IN (" + .joined(values, by: ", ") + ")"
+    return value + " IN (SELECT " + .call(SQLFunction.listed, SQLFragment("value"))
+      + " FROM json_each(" + .value(.text(Self.json(bound.map(ListedValue.text)))) + "))"
+  }
+
+  private static func json(_ texts: [String]) -> String {
+    (try? JSONEncoder().encode(texts)).map { String(decoding: $0, as: UTF8.self) } ?? "[]"
   }
 
   /// nil for values that do not go through JSON unharmed.
-  private func json(_ values: [SQLiteValue]) -> String? {
+  private func plainJSON(_ values: [SQLiteValue]) -> String? {
     var integers: [Int64] = []
     var texts: [String] = []
     for value in values {
@@ -89,9 +92,8 @@ extension QueryCompilation {
       }
     }
     guard integers.isEmpty || texts.isEmpty else { return nil }
-    let encoder = JSONEncoder()
-    let data = integers.isEmpty ? try? encoder.encode(texts) : try? encoder.encode(integers)
-    return data.map { String(decoding: $0, as: UTF8.self) }
+    if integers.isEmpty { return Self.json(texts) }
+    return "[\(integers.map(String.init).joined(separator: ","))]"
   }
 
   /// Whether a value that is compiled already is an element of a collection that the store has.

@@ -26,6 +26,8 @@ package enum SQLFunction {
   static let length = "driftless_length"
   /// `(function, number, number or null)`: see ``FetchFunction/compute(_:)``.
   static let compute = "driftless_compute"
+  /// `(text)`: see ``ListedValue``.
+  static let listed = "driftless_listed"
   /// `(stored decimal)`: a key that sorts as the number, see ``DecimalKey``.
   static let decimalKey = "driftless_decimal_key"
   /// `(stored decimal)`: the nearest double.
@@ -50,6 +52,10 @@ package enum SQLFunction {
     try unary(uppercase, on: connection) { .text($0.uppercased()) }
     try unary(lowercase, on: connection) { .text($0.lowercased()) }
     try unary(length, on: connection) { .integer(Int64($0.utf16.count)) }
+    try connection.createFunction(listed, argc: 1, deterministic: true) { operands in
+      guard case .text(let text) = operands[0] else { return .null }
+      return ListedValue.value(of: text)
+    }
     try connection.createFunction(compute, argc: 3, deterministic: true) { operands in
       guard case .text(let name) = operands[0], let function = FetchFunction(rawValue: name) else {
         return .null

@@ -47,9 +47,6 @@ struct HistoryReader {
     var conditions = ["1"]
     var values: [SQLiteValue] = []
     switch request.start {
-    case .number(let number):
-      conditions.append("t.Z_PK > ?")
-      values.append(.integer(number))
     case .token(let token):
       conditions.append("t.Z_PK > ?")
       values.append(.integer(try number(of: token)))
@@ -94,24 +91,35 @@ struct HistoryReader {
   /// - Throws: `StoreError` with code `historyTokenExpired` when what came after it cannot all be told.
   func number(of token: PersistentHistoryToken?) throws -> Int64 {
     guard let token, !token.numbers.isEmpty else { return 0 }
-    func expired(_ reason: String) -> StoreError {
-      StoreError(
-        .historyTokenExpired, "\(reason).",
-        suggestion: "Read everything again, and go on from the store's current token.")
-    }
     guard let number = token.numbers[storeID] else {
-      throw expired("The history token is of another store")
+      throw Self.expired("The history token is of another store")
     }
     if case .integer(let floor)? = try transaction.setting("historyFloor"), number < floor {
-      throw expired("The history after the token was purged")
+      throw Self.expired("The history after the token was purged")
     }
-    if case .integer(let last)? = try transaction.connection.scalar(
-      "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?", .integer(HistoryEntity.transaction)),
-      number > last
-    {
-      throw expired("The history token is newer than the store, which is an older copy put back")
-    }
+    try checkCourse(of: token, number)
     return number
+  }
+
+  /// Throws when the store never was where the token says: it is an older copy that was put back, whatever was saved
+  /// in it since.
+  func checkCourse(of token: PersistentHistoryToken, _ number: Int64) throws {
+    guard number <= (try transaction.maximumTransactionNumber()) else {
+      throw Self.expired(
+        "The history token is newer than the store, which is an older copy put back")
+    }
+    if let time = token.times[storeID], let own = try transaction.time(ofTransaction: number),
+      own != time
+    {
+      throw Self.expired(
+        "The history token is of what the store was before an older copy was put back")
+    }
+  }
+
+  private static func expired(_ reason: String) -> StoreError {
+    StoreError(
+      .historyTokenExpired, "\(reason).",
+      suggestion: "Read everything again, and go on from the store's current token.")
   }
 
   private func changes(

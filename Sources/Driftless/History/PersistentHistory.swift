@@ -3,11 +3,34 @@ public import Foundation
 /// A place in the history of stores: for each the number of its last transaction that was seen.
 ///
 /// It is a plain value: keep it with `Codable`, beside what was made of the history up to it.
-public struct PersistentHistoryToken: Hashable, Sendable, Codable {
+public struct PersistentHistoryToken: Sendable, Codable {
   /// Transaction numbers by store identifier.
   public var numbers: [String: Int64]
+  /// When those transactions were made, where that is known: after an older copy of the store was put back, others have
+  /// their numbers.
+  var times: [String: HybridTime]
 
-  public init(numbers: [String: Int64] = [:]) { self.numbers = numbers }
+  public init(numbers: [String: Int64] = [:]) { self.init(numbers: numbers, times: [:]) }
+
+  init(numbers: [String: Int64], times: [String: HybridTime]) {
+    self.numbers = numbers
+    self.times = times
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    numbers = try values.decode([String: Int64].self, forKey: .numbers)
+    times = try values.decodeIfPresent([String: HybridTime].self, forKey: .times) ?? [:]
+  }
+}
+
+/// Two are equal that mean the same place.
+extension PersistentHistoryToken: Hashable {
+  public static func == (left: PersistentHistoryToken, right: PersistentHistoryToken) -> Bool {
+    left.numbers == right.numbers
+  }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(numbers) }
 }
 
 /// What one save, or one import, changed.
@@ -30,7 +53,9 @@ public struct PersistentHistoryTransaction: Sendable {
 
   /// The place just after this transaction.
   public var token: PersistentHistoryToken {
-    PersistentHistoryToken(numbers: [storeID: transactionNumber])
+    PersistentHistoryToken(
+      numbers: [storeID: transactionNumber],
+      times: hybridTime.rawValue > 0 ? [storeID: hybridTime] : [:])
   }
 }
 

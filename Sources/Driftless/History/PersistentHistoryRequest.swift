@@ -20,7 +20,6 @@ public struct PersistentHistoryChangeRequest: Sendable {
   }
 
   enum Start: Sendable {
-    case number(Int64)
     case token(PersistentHistoryToken?)
     case date(Date)
   }
@@ -63,7 +62,7 @@ public struct PersistentHistoryChangeRequest: Sendable {
   public static func fetchHistory(after date: Date) -> Self { Self(.date(date)) }
 
   public static func fetchHistory(after transaction: PersistentHistoryTransaction) -> Self {
-    Self(.number(transaction.transactionNumber))
+    Self(.token(transaction.token))
   }
 
   /// What a fetch request finds in all of the history.
@@ -81,7 +80,7 @@ public struct PersistentHistoryChangeRequest: Sendable {
   public static func deleteHistory(before date: Date) -> Self { Self(.date(date), isDelete: true) }
 
   public static func deleteHistory(before transaction: PersistentHistoryTransaction) -> Self {
-    Self(.number(transaction.transactionNumber), isDelete: true)
+    Self(.token(transaction.token), isDelete: true)
   }
 }
 

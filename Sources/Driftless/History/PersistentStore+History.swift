@@ -4,8 +4,12 @@ public import Foundation
 extension PersistentStore {
   /// The place after everything that the store has recorded.
   public func currentHistoryToken() throws -> PersistentHistoryToken {
-    PersistentHistoryToken(
-      numbers: [identifier: try read { try $0.maximumTransactionNumber() }])
+    try read { transaction in
+      let number = try transaction.maximumTransactionNumber()
+      let time = try transaction.time(ofTransaction: number)
+      return PersistentHistoryToken(
+        numbers: [identifier: number], times: time.map { [identifier: $0] } ?? [:])
+    }
   }
 
   /// Answers a request, or purges the history when it says so.
@@ -82,9 +86,11 @@ extension PersistentStore {
 
   // MARK: Purging
 
-  /// Deletes the transactions before a token's, but never one that a registered reader has not seen.
+  /// Deletes the transactions before a token's, but never one that a registered reader has not seen. A token of another
+  /// store deletes none.
   ///
   /// - Returns: How many transactions were deleted.
+  /// - Throws: `StoreError` with code `historyTokenExpired` when an older copy of the store was put back since.
   @discardableResult
   public func deleteHistory(before token: PersistentHistoryToken) throws -> Int {
     try deleteHistory(.deleteHistory(before: token))
@@ -100,8 +106,11 @@ extension PersistentStore {
     try write(TransactionInfo()) { transaction in
       let number: Int64
       switch request.start {
-      case .number(let start): number = start
-      case .token(let token): number = token?.numbers[identifier] ?? 0
+      case .token(let token):
+        guard let token, let start = token.numbers[identifier] else { return 0 }
+        try HistoryReader(transaction: transaction, storeID: identifier)
+          .checkCourse(of: token, start)
+        number = start
       case .date(let date):
         guard
           case .integer(let first)? = try transaction.connection.scalar(

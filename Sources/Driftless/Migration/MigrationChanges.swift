@@ -102,8 +102,7 @@ struct MigrationChanges {
     _ match: MigrationPlan.EntityMatch, as former: String
   ) -> String {
     let column = "m.\"\(table.columns[value.column].name)\""
-    let slot = match.destination.layout.slots[slot]
-    guard case .attribute(_, let type) = slot.kind, slot.allowsExternalStorage, type.isData else {
+    guard keys.new.holdsExternalData(slot, of: match.destination) else {
       return "\(column) IS NOT \(former)"
     }
     let read = ExternalData.readFunction

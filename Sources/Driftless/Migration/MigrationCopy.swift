@@ -134,9 +134,9 @@ struct MigrationCopy {
   ) -> String {
     let isExternal = step.kind == .externalData
     let value = Self.literal(slot.defaultValue, isExternal: isExternal)
-    guard let (old, place) = former, case .attribute(_, let type) = old.kind else { return value }
+    guard let (slotBefore, place) = former, case .attribute = slotBefore.kind else { return value }
     var column = "\"\(source.columns[place.column].name)\""
-    switch (old.allowsExternalStorage && type.isData, isExternal) {
+    switch (old.holdsExternalData(slotBefore.index, of: match.source), isExternal) {
     case (true, false): column = "\(ExternalData.readFunction)(\(column))"
     case (false, true):
       column = "CASE WHEN \(column) IS NOT NULL THEN CAST(x'01' || \(column) AS BLOB) END"

@@ -33,7 +33,7 @@ struct MigrationFile {
       plan: plan, old: source.schema, new: schema, connection: connection)
     try MigrationCopy(keys: keys, connection: connection).run { try progress($0 * 0.9) }
     try MigrationHistory(keys: keys, connection: connection).run()
-    try writeModels(former, of: source, on: connection)
+    try writeModels(former, of: source, schema, on: connection)
     try finish(connection)
   }
 
@@ -66,7 +66,7 @@ struct MigrationFile {
     try MigrationIdentities(keys: keys, connection: connection).dropMinted()
     try MigrationHistory(keys: keys, connection: connection, keepsIdentities: true).run()
     try MigrationChanges(keys: keys, source: source, connection: connection).run()
-    try writeModels(former, of: source, on: connection)
+    try writeModels(former, of: source, schema, on: connection)
     try finish(connection)
   }
 
@@ -206,13 +206,15 @@ struct MigrationFile {
 
   /// What the history brought along from the source is not what the new store says of itself.
   private func writeModels(
-    _ former: [String], of source: PersistentStore, on connection: SQLiteConnection
+    _ former: [String], of source: PersistentStore, _ schema: StoreSchema,
+    on connection: SQLiteConnection
   ) throws {
     try connection.run("UPDATE main.Z_METADATA SET Z_UUID = ?", .text(source.identifier))
     try connection.run(
       "UPDATE main.ZDL_MODEL SET content = ?", .blob(ModelArchive.encode(destination)))
     try connection.run(
-      "INSERT OR REPLACE INTO main.ZDL_STORE VALUES (?, ?)", .text(Self.formerModels),
-      .text(former.joined(separator: "\n")))
+      "INSERT OR REPLACE INTO main.ZDL_STORE VALUES (?, ?), (?, ?)", .text(Self.formerModels),
+      .text(former.joined(separator: "\n")), .text(ExternalColumns.setting),
+      .text(ExternalColumns.text(of: schema)))
   }
 }

@@ -19,14 +19,26 @@ final class FileLock: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Waits for the lock.
-  func lock(_ mode: Mode) throws {
-    while flock(descriptor, mode == .shared ? LOCK_SH : LOCK_EX) != 0 {
-      guard errno == EINTR else {
+  /// Waits for the lock until the time is up: who has it may be stopped.
+  func lock(_ mode: Mode, milliseconds: Int32 = StoreOptions().busyTimeoutMilliseconds) throws {
+    let operation = (mode == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB
+    let end = ContinuousClock.now + .milliseconds(milliseconds)
+    var pause: useconds_t = 500
+    while flock(descriptor, operation) != 0 {
+      let reason = errno
+      if reason == EINTR { continue }
+      guard reason == EWOULDBLOCK else {
         throw StoreError(
-          .busy, "\(path) cannot be locked: \(String(cString: strerror(errno))).",
+          .busy, "\(path) cannot be locked: \(String(cString: strerror(reason))).",
           suggestion: "Keep the store on a local file system.")
       }
+      guard ContinuousClock.now < end else {
+        throw StoreError(
+          .busy, "Another process holds \(path) and does not let go of it.",
+          suggestion: "Wait until it is done, or see with `fuser \(path)` which one it is.")
+      }
+      usleep(pause)
+      pause = min(pause * 2, 16_000)
     }
   }
 

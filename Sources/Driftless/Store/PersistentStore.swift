@@ -78,6 +78,7 @@ public final class PersistentStore: Sendable {
       {
         throw missing(file.name)
       }
+      if let url { try StoreFile.checkKind(of: url) }
       let connection = try file.connect(readOnly: options.isReadOnly)
       do {
         return try PersistentStore(
@@ -148,7 +149,11 @@ public final class PersistentStore: Sendable {
     guard kept != .blob(given) else { return }
     _ = try write(TransactionInfo()) { transaction in
       try transaction.connection.run("UPDATE ZDL_MODEL SET content = ?", .blob(given))
+      try transaction.connection.run(
+        "INSERT OR IGNORE INTO ZDL_STORE VALUES (?, ?)", .text(ExternalColumns.setting),
+        .text(ExternalColumns.text(of: schema)))
       try StoreDefinition.completeIndexes(schema, on: transaction.connection)
+      try StoreDefinition.completeTombstones(schema, on: transaction.connection)
     }
   }
 
@@ -260,19 +265,23 @@ public final class PersistentStore: Sendable {
 
   /// Sets a key of the metadata. Values are those of a property list.
   public func setMetadata(_ value: Any?, forKey key: String) throws {
-    var metadata = metadata
-    metadata.values[key] = value
-    try set(metadata)
+    try changeMetadata { $0.values[key] = value }
   }
 
   /// Sets an application's keys of the metadata: all of them, those that are missing go.
-  func setMetadata(_ values: [String: Any]) throws { try set(try metadata.replacing(with: values)) }
+  func setMetadata(_ values: [String: Any]) throws {
+    try changeMetadata { $0 = try $0.replacing(with: values) }
+  }
 
-  private func set(_ metadata: StoreMetadata) throws {
-    let plist = try metadata.plist()
-    _ = try write(TransactionInfo()) { transaction in
-      try transaction.connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", .blob(plist))
-    }
-    storedMetadata.withLock { $0 = metadata }
+  /// Changes what the file has: others may have set keys since this store was opened.
+  private func changeMetadata(_ change: (inout StoreMetadata) throws -> Void) throws {
+    let changed = try write(TransactionInfo()) { transaction in
+      var (_, metadata) = try StoreOpening.metadata(of: transaction.connection, path: file.name)
+      try change(&metadata)
+      try transaction.connection.run(
+        "UPDATE Z_METADATA SET Z_PLIST = ?", .blob(metadata.plist()))
+      return metadata
+    }.0
+    storedMetadata.withLock { $0 = changed }
   }
 }

@@ -157,20 +157,26 @@ package class ReadTransaction {
     return keys
   }
 
+  /// The number of the last transaction, which may be purged.
   package func maximumTransactionNumber() throws -> Int64 {
-    let statement = try connection.prepare("SELECT MAX(Z_PK) FROM ATRANSACTION")
+    let statement = try connection.prepare("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = 16002")
     defer { statement.reset() }
     return try statement.step() ? statement.int64(0) : 0
   }
 
   /// The hybrid time of a transaction; zero for one that is unknown.
   package func hybridTime(of transaction: Int64) throws -> HybridTime {
+    try time(ofTransaction: transaction) ?? HybridTime(rawValue: 0)
+  }
+
+  /// The hybrid time of a transaction; nil for one that is unknown.
+  func time(ofTransaction number: Int64) throws -> HybridTime? {
     let statement = try connection.prepare(
       "SELECT hybrid_time FROM ZDL_TRANSACTION WHERE number = ?")
     defer { statement.reset() }
-    statement.bind(transaction, at: 1)
-    return HybridTime(
-      rawValue: try statement.step() ? UInt64(bitPattern: statement.int64(0)) : 0)
+    statement.bind(number, at: 1)
+    guard try statement.step() else { return nil }
+    return HybridTime(rawValue: UInt64(bitPattern: statement.int64(0)))
   }
 
   /// The values that a deleted object had, while its delete is not acknowledged.

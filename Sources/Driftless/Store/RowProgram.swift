@@ -51,7 +51,8 @@ final class RowProgram: Sendable {
   let tombstoneSlots: [Int]
 
   init(
-    entity: EntityDescription, number: Int32, table: EntityTable, numbers: [String: Int32]
+    entity: EntityDescription, number: Int32, table: EntityTable, numbers: [String: Int32],
+    external: Set<String>?
   ) {
     self.entity = entity
     self.number = number
@@ -61,8 +62,12 @@ final class RowProgram: Sendable {
     let bindings = table.slotBindings(for: entity)
     let steps = bindings.map { binding in
       let slot = layout.slots[binding.slot]
+      let isExternal =
+        external?.contains("\(table.name).\(table.columns[binding.column].name)")
+        ?? slot.allowsExternalStorage
       return Step(
-        slot: binding.slot, kind: Self.kind(of: slot, hasEntityColumn: binding.entityColumn != nil),
+        slot: binding.slot,
+        kind: Self.kind(of: slot, isExternal, hasEntityColumn: binding.entityColumn != nil),
         column: Int32(binding.column + 3), entityColumn: Int32((binding.entityColumn ?? -3) + 3),
         entityNumber: numbers[slot.relationship?.destinationEntity?.name ?? ""] ?? 0)
     }
@@ -102,11 +107,12 @@ final class RowProgram: Sendable {
     }
   }
 
-  private static func kind(of slot: PropertySlot, hasEntityColumn: Bool) -> Kind {
+  private static func kind(
+    of slot: PropertySlot, _ isExternal: Bool, hasEntityColumn: Bool
+  ) -> Kind {
     switch slot.kind {
     case .toOne, .toMany: hasEntityColumn ? .anyReference : .reference
-    case .attribute(_, let type):
-      slot.allowsExternalStorage && type.isData ? .externalData : kind(of: type)
+    case .attribute(_, let type): isExternal && type.isData ? .externalData : kind(of: type)
     }
   }
 

@@ -33,7 +33,7 @@ final class StoreConnections: @unchecked Sendable {
     writing.lock()
     defer { writing.unlock() }
     guard let writer else { throw closed }
-    try lock?.lock(.shared)
+    try lock?.lock(.shared, milliseconds: file.options.busyTimeoutMilliseconds)
     defer { lock?.unlock() }
     return try body(writer)
   }

@@ -50,6 +50,16 @@ struct StoreFile {
     if descriptor >= 0 { close(descriptor) }
   }
 
+  /// A folder gives an error that misleads, and a pipe is waited for without end.
+  static func checkKind(of url: URL) throws {
+    var status = stat()
+    guard stat(url.path, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { return }
+    throw StoreError(
+      .cannotOpen,
+      "\(url.path) is \(status.st_mode & S_IFMT == S_IFDIR ? "a folder" : "no plain file").",
+      suggestion: "Give the path of the store's file.")
+  }
+
   static let useWAL = "PRAGMA journal_mode = WAL"
 
   static func isEmpty(_ connection: SQLiteConnection) throws -> Bool {
@@ -58,6 +68,15 @@ struct StoreFile {
 
   static func hasTable(_ name: String, _ connection: SQLiteConnection) throws -> Bool {
     try connection.scalar("SELECT 1 FROM sqlite_master WHERE name = ?", .text(name)) != nil
+  }
+
+  /// Runs `body` while no other process writes to the file or makes it.
+  func alone<T>(_ body: () throws -> T) throws -> T {
+    guard let url else { return try body() }
+    let lock = try FileLock(path: url.path + "-driftless-lock")
+    try lock.lock(.exclusive, milliseconds: options.busyTimeoutMilliseconds)
+    defer { lock.unlock() }
+    return try body()
   }
 
   /// Creates every table of the schema, in one transaction.
@@ -157,14 +176,7 @@ enum StoreDefinition {
   /// Creates what a file of Core Data's may lack: tables of the history, and ours.
   static func complete(_ schema: StoreSchema, on connection: SQLiteConnection) throws {
     for statement in historyTables + ownTables { try connection.execute(statement) }
-    let tombstones =
-      schema.entities
-      .compactMap { schema.program(numbered: schema.entityNumber(of: $0))?.tombstoneSlots.count }
-      .max() ?? 0
-    let columns = try connection.rows("SELECT name FROM pragma_table_info('ACHANGE')")
-    for name in (0..<tombstones).map({ "ZTOMBSTONE\($0)" }) where !columns.contains([.text(name)]) {
-      try connection.execute("ALTER TABLE ACHANGE ADD COLUMN \(name)")
-    }
+    try completeTombstones(schema, on: connection)
     for (number, name) in [
       (HistoryEntity.change, "CHANGE"), (HistoryEntity.transaction, "TRANSACTION"),
       (HistoryEntity.string, "TRANSACTIONSTRING"),
@@ -173,18 +185,30 @@ enum StoreDefinition {
         "INSERT OR IGNORE INTO Z_PRIMARYKEY VALUES (?, ?, 0, 0)", .integer(number), .text(name))
     }
     if try connection.scalar("SELECT 1 FROM ZDL_MODEL") == nil {
-      try fillOwn(schema.model, on: connection)
-      // The history that Core Data recorded: local changes, at the times of its clock.
+      try fillOwn(schema, on: connection)
       try connection.execute(takeOverHistory)
     }
   }
 
+  /// The history that Core Data recorded, and of which nothing is noted yet: local changes, at the times of its clock.
   static let takeOverHistory = """
-    INSERT INTO ZDL_TRANSACTION SELECT t.Z_PK, 0,
+    INSERT OR IGNORE INTO ZDL_TRANSACTION SELECT t.Z_PK, 0,
     CAST((t.ZTIMESTAMP + \(Date.timeIntervalBetween1970AndReferenceDate)) * 1000 AS INTEGER) << 16,
     MIN(c.Z_PK), MAX(c.Z_PK) FROM ATRANSACTION t JOIN ACHANGE c ON c.ZTRANSACTIONID = t.Z_PK
-    GROUP BY t.Z_PK
+    WHERE t.Z_PK > (SELECT COALESCE(MAX(number), 0) FROM ZDL_TRANSACTION) GROUP BY t.Z_PK
     """
+
+  /// Gives the history the columns for values of deleted objects. Which attributes have some is in no version hash.
+  static func completeTombstones(_ schema: StoreSchema, on connection: SQLiteConnection) throws {
+    let tombstones =
+      schema.entities
+      .compactMap { schema.program(numbered: schema.entityNumber(of: $0))?.tombstoneSlots.count }
+      .max() ?? 0
+    let columns = try connection.rows("SELECT name FROM pragma_table_info('ACHANGE')")
+    for name in (0..<tombstones).map({ "ZTOMBSTONE\($0)" }) where !columns.contains([.text(name)]) {
+      try connection.execute("ALTER TABLE ACHANGE ADD COLUMN \(name)")
+    }
+  }
 
   private static func definition(of table: EntityTable, _ schema: StoreSchema) -> [String] {
     let columns = table.columns.map { ", \"\($0.name)\" \($0.declaration.type)" }.joined()
@@ -226,9 +250,12 @@ enum StoreDefinition {
   }
 
   /// Writes the rows of our own tables.
-  private static func fillOwn(_ model: ManagedObjectModel, on connection: SQLiteConnection) throws {
+  private static func fillOwn(_ schema: StoreSchema, on connection: SQLiteConnection) throws {
     try connection.run(
-      "INSERT OR REPLACE INTO ZDL_MODEL VALUES (1, ?)", .blob(ModelArchive.encode(model)))
+      "INSERT OR REPLACE INTO ZDL_MODEL VALUES (1, ?)", .blob(ModelArchive.encode(schema.model)))
+    try connection.run(
+      "INSERT OR IGNORE INTO ZDL_STORE VALUES (?, ?)", .text(ExternalColumns.setting),
+      .text(ExternalColumns.text(of: schema)))
     if let file = FileIdentity.of(connection.path) {
       try connection.run(
         "INSERT OR IGNORE INTO ZDL_STORE VALUES (?, ?)", .text(FileIdentity.setting), .text(file))

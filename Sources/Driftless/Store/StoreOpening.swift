@@ -26,24 +26,32 @@ struct StoreOpening {
 
   /// - Parameter configuration: Nil for all entities; without a model, for those that the file has.
   func open(model: ManagedObjectModel?, configuration: String?) throws -> Opened {
-    if try StoreFile.isEmpty(connection) {
-      guard let model else {
-        throw StoreError(
-          .missingModel, "\(file.name) is empty, and no model was given to create it with.",
-          suggestion: "Give a model.")
-      }
-      guard !file.options.isReadOnly else {
-        throw StoreError(
-          .notAStore, "\(file.name) holds no store.", suggestion: "Check the path.")
-      }
-      let configuration = try StoreConfiguration(configuration, of: model)
-      let schema = StoreSchema(model: model, entityNames: configuration.entityNames)
-      let identifier = UUID()
-      let metadata = StoreMetadata(model: model, configuration: configuration)
+    if try StoreFile.isEmpty(connection), let opened = try create(model, configuration) {
+      return opened
+    }
+    return try openExisting(model: model, configuration)
+  }
+
+  /// Nil when another process made the store meanwhile.
+  private func create(_ model: ManagedObjectModel?, _ configuration: String?) throws -> Opened? {
+    guard let model else {
+      throw StoreError(
+        .missingModel, "\(file.name) is empty, and no model was given to create it with.",
+        suggestion: "Give a model.")
+    }
+    guard !file.options.isReadOnly else {
+      throw StoreError(
+        .notAStore, "\(file.name) holds no store.", suggestion: "Check the path.")
+    }
+    let configuration = try StoreConfiguration(configuration, of: model)
+    let schema = StoreSchema(model: model, entityNames: configuration.entityNames)
+    let identifier = UUID()
+    let metadata = StoreMetadata(model: model, configuration: configuration)
+    return try file.alone {
+      guard try StoreFile.isEmpty(connection) else { return nil }
       try file.create(schema, metadata, identifier: identifier, on: connection)
       return Opened(identifier: identifier.uuidString, schema: schema, metadata: metadata)
     }
-    return try openExisting(model: model, configuration)
   }
 
   private func openExisting(
@@ -68,18 +76,24 @@ struct StoreOpening {
     {
       try check(model, configuration, against: metadata)
     }
+    let numbers = try entityNumbers(model, metadata)
     let schema = StoreSchema(
       model: model, entityNames: configuration.entityNames, rTrees: try rTrees(),
-      numbers: try entityNumbers(model, metadata),
-      present: metadata.format == 0 ? try PresentTables(connection) : nil)
+      numbers: numbers, present: metadata.format == 0 ? try PresentTables(connection) : nil,
+      external: try ExternalColumns.read(connection, numbers: numbers))
     if metadata.format == 0 || file.options.ignoresVersioning { try checkTables(of: schema) }
+    if metadata.format == 0, source == .given, !model.hasRecordedHashes, !file.options.isReadOnly,
+      !file.options.ignoresVersioning
+    {
+      try checkNothingIsMissing(in: schema)
+    }
     var opened = Opened(
       identifier: identifier, schema: schema, metadata: metadata, modelOrigin: source)
     if file.options.isReadOnly {
       opened.overlay = try ReadOnlyOverlay.statements(identifier: identifier, on: connection)
       for statement in opened.overlay { try connection.execute(statement) }
     } else {
-      try adopt(schema)
+      try adopt(schema, metadata)
       if metadata.format > 0 {
         try StoreDefinition.completeDerivedTriggers(schema, on: connection)
       }
@@ -107,18 +121,48 @@ struct StoreOpening {
     return (identifier, try StoreMetadata(plist: plist))
   }
 
-  /// Gives a file that Core Data wrote the tables that it lacks.
-  private func adopt(_ schema: StoreSchema) throws {
-    if try StoreFile.hasTable("ZDL_MODEL", connection) { return }
-    try connection.execute(StoreFile.useWAL)
-    try connection.execute("BEGIN IMMEDIATE")
-    do {
-      try StoreDefinition.complete(schema, on: connection)
-      try connection.execute("COMMIT")
-    } catch {
-      if connection.isInTransaction { try? connection.execute("ROLLBACK") }
-      throw error
+  /// Gives a file that Core Data wrote the tables that it lacks, and takes note of what Core Data did since.
+  private func adopt(_ schema: StoreSchema, _ metadata: StoreMetadata) throws {
+    let isOurs = try StoreFile.hasTable("ZDL_MODEL", connection)
+    if try isOurs && (metadata.format > 0 || !isBehindCoreData()) { return }
+    try file.alone {
+      if !isOurs { try connection.execute(StoreFile.useWAL) }
+      try connection.execute("BEGIN IMMEDIATE")
+      do {
+        try StoreDefinition.complete(schema, on: connection)
+        try followCoreData()
+        try connection.execute("COMMIT")
+      } catch {
+        if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+        throw error
+      }
     }
+  }
+
+  /// Whether Core Data wrote to the file, or purged its history, after it was given our tables.
+  private func isBehindCoreData() throws -> Bool {
+    let rows = try connection.rows(
+      """
+      SELECT (SELECT MAX(Z_PK) FROM ATRANSACTION) >
+      (SELECT COALESCE(MAX(number), 0) FROM ZDL_TRANSACTION) OR \(Self.oldestGone) >
+      COALESCE((SELECT value FROM ZDL_STORE WHERE key = 'historyFloor'), 0)
+      """)
+    return rows.first?.first == .integer(1)
+  }
+
+  /// The transaction before the oldest that is left.
+  private static let oldestGone = """
+    COALESCE((SELECT MIN(Z_PK) - 1 FROM ATRANSACTION),
+    (SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = 16002), 0)
+    """
+
+  private func followCoreData() throws {
+    try connection.execute(
+      """
+      \(StoreDefinition.takeOverHistory);
+      INSERT OR REPLACE INTO ZDL_STORE SELECT 'historyFloor', MAX(\(Self.oldestGone),
+      COALESCE((SELECT value FROM ZDL_STORE WHERE key = 'historyFloor'), 0))
+      """)
   }
 
   /// The model that travels inside; else the one that Core Data left there; else, for reading, what the tables tell.
@@ -183,6 +227,32 @@ struct StoreOpening {
       let present = try connection.rows("SELECT name FROM pragma_table_info(?)", .text(table))
       for column in columns where !present.contains([.text(column)]) {
         throw refusal("column \(table).\(column)")
+      }
+    }
+  }
+
+  /// Refuses a model that knows less than the file: what it would insert lacks values that others rely on.
+  private func checkNothingIsMissing(in schema: StoreSchema) throws {
+    func refusal(_ unknown: String) -> StoreError {
+      StoreError(
+        .incompatibleModel,
+        "\(file.name) was written with another model: this one has no property for \(unknown).",
+        suggestion: "Open it with its own model, or for reading only, or say ignoresVersioning.")
+    }
+    let numbers = Set(schema.numbers.map { Int64($0.number) })
+    for row in try connection.rows("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY WHERE Z_ENT < 16000") {
+      if case .integer(let number) = row[0], case .text(let name) = row[1],
+        !numbers.contains(number)
+      {
+        throw refusal("the entity \(name)")
+      }
+    }
+    for table in schema.tables {
+      let known = Set(["Z_PK", "Z_ENT", "Z_OPT"] + table.columns.map(\.name))
+      for row in try connection.rows("SELECT name FROM pragma_table_info(?)", .text(table.name)) {
+        if case .text(let column) = row[0], !known.contains(column) {
+          throw refusal("the column \(table.name).\(column)")
+        }
       }
     }
   }

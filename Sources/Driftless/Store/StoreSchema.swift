@@ -20,9 +20,10 @@ package final class StoreSchema: Sendable {
   ///   - rTrees: the R-tree indexes of an existing file; nil for a fresh one, which gets those of the model.
   ///   - numbers: the numbers of an existing file; nil to number afresh.
   ///   - present: the tables of an existing file, where versions of Core Data name them differently.
+  ///   - external: what ``ExternalColumns`` an existing file says that it has; nil to go by the model.
   package init(
     model: ManagedObjectModel, entityNames: Set<String>? = nil, rTrees: Set<String>? = nil,
-    numbers: [String: Int32]? = nil, present: PresentTables? = nil
+    numbers: [String: Int32]? = nil, present: PresentTables? = nil, external: Set<String>? = nil
   ) {
     self.model = model
     let members = model.entities.filter { entityNames?.contains($0.name) ?? true }
@@ -46,7 +47,7 @@ package final class StoreSchema: Sendable {
     for entity in members {
       guard let table = tables[entity.name], let number = numbers[entity.name] else { continue }
       programs[number] = RowProgram(
-        entity: entity, number: number, table: table, numbers: numbers)
+        entity: entity, number: number, table: table, numbers: numbers, external: external)
       for case let relationship as RelationshipDescription in entity.ownProperties
       where relationship.usesJoinTable {
         joins["\(entity.name).\(relationship.name)"] = JoinTable(

@@ -26,10 +26,27 @@ struct StoreFileArguments: ParsableArguments {
 
   /// Opens the file for looking at it: nothing in it or beside it changes.
   func inspect() throws -> PersistentStore {
-    let model = try model.map { try ManagedObjectModel(contentsOf: URL(fileURLWithPath: $0)) }
-    return try PersistentStore.open(url: url, model: model, options: .inspecting(url))
+    try PersistentStore.open(url: url, model: givenModel(), options: .inspecting(url))
   }
 
   /// Opens the file for changing it.
-  func open() throws -> PersistentStore { try StoreAccess.open(url) }
+  func open() throws -> PersistentStore { try StoreAccess.open(url, model: givenModel()) }
+
+  /// The model that was named: of several versions the one that the file was written with, else the current one.
+  private func givenModel() throws -> ManagedObjectModel? {
+    guard let model else { return nil }
+    let location = URL(fileURLWithPath: model)
+    let versions = try ManagedObjectModel.versions(at: location)
+    if versions.count > 1,
+      let metadata = try? PersistentStoreCoordinator.metadataForPersistentStore(at: url)
+    {
+      for version in versions {
+        let model = try version.model()
+        if model.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata) {
+          return model
+        }
+      }
+    }
+    return try ManagedObjectModel(contentsOf: location)
+  }
 }

@@ -13,9 +13,17 @@ struct StoreVacuumCommand: ControlCommand {
 
   func perform() throws {
     let before = try bytes()
-    let store = try target.open()
-    try store.vacuum()
-    store.close()
+    let look = try target.inspect()
+    let isOurs = try look.hasOwnTables()
+    look.close()
+    if isOurs {
+      let store = try target.open()
+      try store.vacuum()
+      store.close()
+    } else {
+      // A file of Core Data's stays one.
+      try PersistentStore.vacuum(at: target.url)
+    }
     let after = try bytes()
     try output.put(
       ["before": before, "after": after], text: "\(before) bytes before, \(after) after")

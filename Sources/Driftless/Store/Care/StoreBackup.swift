@@ -50,6 +50,26 @@ extension PersistentStore {
 }
 
 extension PersistentStore {
+  /// Whether the file has Driftless's tables: one that Core Data wrote has them once it was opened for writing.
+  package func hasOwnTables() throws -> Bool {
+    try read { try StoreFile.hasTable("ZDL_MODEL", $0.connection) }
+  }
+
+  /// Writes a file anew without the room that deleted rows left, whoever wrote it, and adds nothing to it.
+  package static func vacuum(at url: URL) throws {
+    let file = StoreFile(url: url, options: StoreOptions(createsFile: false))
+    do {
+      try file.alone {
+        let connection = try file.connect(readOnly: false)
+        defer { connection.close() }
+        try connection.execute("VACUUM")
+        _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+      }
+    } catch let error as SQLiteError {
+      throw StoreError(error, path: url.path)
+    }
+  }
+
   /// Copies one state of the store: the files beside it first, since a row may only name a file that is there.
   func copyAll(
     from connection: SQLiteConnection, to copy: SQLiteConnection, at url: URL,
