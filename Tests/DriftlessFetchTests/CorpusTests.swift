@@ -204,4 +204,20 @@ struct CorpusTests {
       #expect(compiled.sql.utf8.count < 500)
     }
   }
+
+  @Test("An expression that is none by itself is refused, and one that runs away comes to an end")
+  func regularExpressions() throws {
+    for pattern in ["a)(b", "(", "[", "*"] {
+      let error = #expect(throws: FetchError.self) {
+        try FetchPredicate(format: "title MATCHES %@", pattern)
+      }
+      #expect(error?.code == .regularExpression)
+    }
+    let sample = Sample(1, ["text": .string(String(repeating: "a", count: 64))])
+    let start = ContinuousClock.now
+    for pattern in ["(a+)+b", "(a*)*b", "(a|aa)+b", "(.*a){30}b"] {
+      #expect(try !FetchPredicate(format: "text MATCHES %@", pattern).matches(sample))
+    }
+    #expect(ContinuousClock.now - start < .seconds(60))
+  }
 }

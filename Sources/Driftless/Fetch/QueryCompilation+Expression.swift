@@ -46,7 +46,9 @@ extension QueryCompilation {
   ) throws(FetchError) -> SQLOperand {
     switch try destination(of: path, from: root) {
     case .attribute(let column, let type):
-      return .computed(column, try kind(of: type, expression))
+      return .computed(
+        type == .double || type == .float ? Self.comparable(column) : column,
+        try kind(of: type, expression))
     case .toOne(let column, let relationship):
       let table = schema.tableName(of: try destination(of: relationship))
       return .computed(column, .reference(table: table))
@@ -56,6 +58,13 @@ extension QueryCompilation {
     case .toMany:
       throw toManyNotAllowed(expression)
     }
+  }
+
+  /// A double of a column as predicates and sorts see it: of the two that are kept as bytes (see ``ExactDouble``), -0.0 is 0
+  /// and NaN is missing. SQLite would take bytes for more than any number.
+  static func comparable(_ column: SQLFragment) -> SQLFragment {
+    "(CASE WHEN " + column + " < x'' THEN " + column + " WHEN " + column
+      + " = x'0000000000000080' THEN 0.0 END)"
   }
 
   func toManyNotAllowed(_ expression: FetchExpression) -> FetchError {

@@ -134,7 +134,8 @@ enum TextPattern {
     if let known = expressions.withLock({ $0[key] }) { return known }
     let folded = fold(pattern, options.intersection(.diacriticInsensitive))
     let whole = "\\A(?:\(folded))\\z"
-    guard
+    // By itself as well: "a)(b" is an expression only inside of the parentheses.
+    guard (try? NSRegularExpression(pattern: folded)) != nil,
       let expression = try? NSRegularExpression(
         pattern: whole, options: options.contains(.caseInsensitive) ? .caseInsensitive : [])
     else {

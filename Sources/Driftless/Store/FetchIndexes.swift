@@ -78,6 +78,11 @@ struct FetchIndexes {
     guard let slot = entity.layout.index(named: element.propertyName),
       let column = schema.columnName(of: slot, in: entity)
     else { return nil }
+    if case .attribute(_, let type) = entity.layout.slots[slot].kind,
+      type == .double || type == .float
+    {
+      return QueryCompilation.comparable(.identifier(column)).sql
+    }
     return "\"\(column)\" COLLATE BINARY"
   }
 
