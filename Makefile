@@ -1,5 +1,5 @@
 # The commands a newcomer types. Each installs what is missing, builds, and runs.
-.PHONY: demo test bench example sanitize prepare lint build
+.PHONY: demo test bench example sanitize crash prepare lint build
 
 # The host's package database on three replicas, through one server, with the network cut in between.
 demo: build
@@ -20,6 +20,10 @@ example: prepare
 # Every test under the thread sanitizer, in a build folder of its own. TARGETS="A B" for some of them.
 sanitize: prepare
 	@Scripts/sanitize $(TARGETS)
+
+# A process is killed, or its disk fails, at every write of each piece of work on a store. It takes some minutes.
+crash: prepare
+	@Scripts/crash
 
 build: prepare
 	@swift build

@@ -40,6 +40,13 @@ extension SQLiteConnection {
     try progress(1)
   }
 
+  /// Runs `body` without triggers: what it writes is the same as before in another form.
+  package func withoutTriggers<T>(_ body: () throws -> T) throws -> T {
+    guard driftless_sqlite_enable_triggers(handle, 0) == SQLITE_OK else { throw lastError }
+    defer { _ = driftless_sqlite_enable_triggers(handle, 1) }
+    return try body()
+  }
+
   /// Makes the file an empty database, under the locks that other processes honour.
   package func emptyDatabase() throws {
     guard driftless_sqlite_reset_database(handle, 1) == SQLITE_OK else { throw lastError }

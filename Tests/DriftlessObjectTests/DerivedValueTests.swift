@@ -69,4 +69,34 @@ struct DerivedValueTests {
     same["name"] = "later"
     try other.save()
   }
+
+  @Test("A batch update of a derived attribute is refused, and changes nothing")
+  func batchUpdate() throws {
+    let context = try container().newContext()
+    let note = try context.insert(entityNamed: "Note")
+    note["text"] = "Crème"
+    try context.save()
+    var request = BatchUpdateRequest(entityName: "Note")
+    request.propertiesToUpdate = ["search": "wrong", "text": "new"]
+    #expect {
+      try context.execute(request)
+    } throws: {
+      let error = $0 as? FetchError
+      return error?.code == .invalidRequest && error?.message.contains("Note.search") == true
+    }
+    try context.refreshAllObjects()
+    #expect(note["text"] as? String == "Crème" && note["search"] as? String == "creme")
+    request.propertiesToUpdate = ["text": "Brûlée"]
+    try context.execute(request)
+    try context.refreshAllObjects()
+    #expect(note["search"] as? String == "brulee")
+    var insert = BatchInsertRequest(
+      entityName: "Note", objects: [["text": "Été", "search": "wrong"]])
+    insert.resultType = .count
+    try context.execute(insert)
+    let found = try context.fetch(
+      FetchRequest<ManagedObject>(
+        entityName: "Note", predicate: try FetchPredicate(format: "text == %@", "Été")))
+    #expect(found.first?["search"] as? String == "ete", "the store derives it itself")
+  }
 }

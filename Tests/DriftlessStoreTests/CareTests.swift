@@ -164,4 +164,16 @@ struct CareTests {
     // The machine may be busy with other tests; waiting for a poll would be in all of them.
     #expect(try #require(delays.min()) < 0.1)
   }
+
+  @Test("A file that a broken-off migration left without a log of its own gets one again")
+  func logMode() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("shop.sqlite")
+    try open(url).close()
+    let connection = try SQLiteConnection(path: url.path, mode: .readWrite)
+    #expect(try connection.scalar("PRAGMA journal_mode = DELETE") == .text("delete"))
+    connection.close()
+    let store = try open(url)
+    #expect(try store.read { try $0.connection.scalar("PRAGMA journal_mode") } == .text("wal"))
+  }
 }

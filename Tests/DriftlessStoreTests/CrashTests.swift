@@ -62,11 +62,14 @@ struct CrashTests {
       try store.insert("Item")
       store.close()
     }
+    EveryWrite.report(work, kind, number - 1)
     #expect(number > 3, "there were writes to be killed at")
   }
 
-  @Test("Killed at any write, a backup is there whole or not at all, and the next one succeeds")
-  func killedBackup() throws {
+  @Test(
+    "Killed at any write, a backup or a store saved as another is there whole or not at all, and the next one succeeds",
+    arguments: ["backup", "saveAs"], ["kill", "torn"])
+  func killedBackup(work: String, kind: String) throws {
     let directory = try TemporaryDirectory()
     let url = directory.file("shop.sqlite")
     let copy = url.appendingPathExtension("backup")
@@ -75,17 +78,25 @@ struct CrashTests {
     var wasKilled = true
     while wasKilled {
       number += 1
-      try? FileManager.default.removeItem(at: copy)
-      wasKilled = try Probe.run("backup", url, ("kill", number)).wasKilled
+      for suffix in ["", "-wal", "-shm"] {
+        try? FileManager.default.removeItem(atPath: copy.path + suffix)
+      }
+      wasKilled = try Probe.run(work, url, (kind, number)).wasKilled
       if FileManager.default.fileExists(atPath: copy.path) {
         let store = try PersistentStore.open(url: copy, options: .inspecting(copy))
         #expect(try store.check().findings == [])
         #expect(try objects(store) == 2)
       }
+      let original = try PersistentStore.open(url: url, options: .inspecting(url))
+      #expect(try objects(original) == 2 || !wasKilled)
+      #expect(try original.check().findings == [])
     }
+    EveryWrite.report(work, kind, number - 1)
     #expect(number > 3)
-    try? FileManager.default.removeItem(at: copy)
-    #expect(try Probe.run("backup", url).lines == ["done"])
+    for suffix in ["", "-wal", "-shm"] {
+      try? FileManager.default.removeItem(atPath: copy.path + suffix)
+    }
+    #expect(try Probe.run(work, url).lines == ["done"])
     let names = try FileManager.default.contentsOfDirectory(atPath: directory.url.path)
     #expect(!names.contains { $0.contains("partial") })
   }

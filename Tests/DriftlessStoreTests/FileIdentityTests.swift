@@ -98,4 +98,35 @@ struct FileIdentityTests {
     #expect(try identity(next, restored) != lostIdentity)
     #expect(try isCopy(restored))
   }
+
+  @Test("An older content that is written back into the same file is recognised, once")
+  func writtenBack() throws {
+    let store = try PersistentStore.open(url: url, model: Shop.model())
+    let kept = try store.insert("Item")
+    store.close()
+    let bytes = try Data(contentsOf: url)
+    let again = try PersistentStore.open(url: url)
+    #expect(try !isCopy(again))
+    let lost = try again.insert("Item")
+    let (keptIdentity, lostIdentity) = (try identity(kept, again), try identity(lost, again))
+    again.close()
+    let file = try FileHandle(forWritingTo: url)
+    try file.write(contentsOf: bytes)
+    try file.truncate(atOffset: UInt64(bytes.count))
+    try file.close()
+    let restored = try PersistentStore.open(url: url)
+    #expect(try identity(kept, restored) == keptIdentity)
+    let next = try restored.insert("Item")
+    #expect(next == lost)
+    #expect(try identity(next, restored) != lostIdentity)
+    #expect(try isCopy(restored))
+    restored.close()
+    for _ in 0..<2 {
+      let later = try PersistentStore.open(url: url)
+      #expect(try !isCopy(later))
+      try later.deleteHistory(before: Date.distantFuture)
+      later.close()
+    }
+    #expect(try !isCopy(PersistentStore.open(url: url)), "a purge puts nothing back")
+  }
 }

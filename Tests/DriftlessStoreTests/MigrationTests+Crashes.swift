@@ -43,7 +43,7 @@ extension MigrationTests {
     var number = 0
     var wasKilled = true
     while wasKilled {
-      number += Self.stride(number)
+      number += EveryWrite.stride(after: number)
       try image.lay(at: url)
       let probe = try Probe.run(way, url, (fault, number), model: model)
       wasKilled = probe.wasKilled
@@ -57,14 +57,9 @@ extension MigrationTests {
       #expect(try Probe.run(way, url, ("kill", .max), model: model).lines == ["done"])
       try checkMigrated(url, way, sample)
     }
+    EveryWrite.report(way, fault, number - 1)
     #expect(number > 40)
     #expect(!(try partialFiles(directory)))
-  }
-
-  /// Every write is a hundred times the same: a file of pages is written, or copied.
-  private static func stride(_ number: Int) -> Int {
-    if ProcessInfo.processInfo.environment["DRIFTLESS_EVERY_WRITE"] != nil { return 1 }
-    return number < 12 ? 2 : 37
   }
 
   private func partialFiles(_ directory: TemporaryDirectory) throws -> Bool {
@@ -84,7 +79,7 @@ extension MigrationTests {
     var number = 0
     var isDone = false
     while !isDone {
-      number += Self.stride(number)
+      number += EveryWrite.stride(after: number)
       try image.lay(at: url)
       let probe = try Probe.run(way, url, ("full", number), model: model)
       isDone = probe.lines == ["done"]
@@ -98,6 +93,7 @@ extension MigrationTests {
       #expect(try Probe.run(way, url, ("kill", .max), model: model).lines == ["done"])
       try checkMigrated(url, way, sample)
     }
+    EveryWrite.report(way, "full", number - 1)
     #expect(number > 40)
   }
 }

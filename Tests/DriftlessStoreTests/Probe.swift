@@ -41,6 +41,20 @@ struct Probe {
   }()
 }
 
+/// The long loops that end a process, or let the disk fail, at one write after another.
+enum EveryWrite {
+  /// Whether a loop goes through every write, of which most are alike: a page is written, or copied. `make crash` does so.
+  static let isWanted = ProcessInfo.processInfo.environment["DRIFTLESS_EVERY_WRITE"] != nil
+
+  /// How far to the next write that is to fail.
+  static func stride(after number: Int) -> Int { isWanted || number < 1 ? 1 : number < 12 ? 2 : 37 }
+
+  /// Says how often the work was ended, for `make crash`.
+  static func report(_ work: String, _ fault: String, _ count: Int) {
+    if isWanted { print("faults: \(work), \(fault): \(count)") }
+  }
+}
+
 /// A store as it lies on disk, to be laid out again for each try.
 struct StoreImage {
   private let files: [String: Data]

@@ -29,7 +29,9 @@ struct StoreProbe {
       }
       attempt { try work.run(store) }
       WriteFault.disarm()
-      if arguments.count == 5 { attempt { try (work == .photos ? work : .save).run(store) } }
+      if arguments.count == 5, work != .saveAs {
+        attempt { try (work == .photos ? work : .save).run(store) }
+      }
       // Whoever ends without closing leaves the log to the next.
     } catch {
       report(error)
@@ -112,6 +114,7 @@ enum Work: String {
   case vacuum
   case checkpoint
   case photos
+  case saveAs
 
   func run(_ store: PersistentStore) throws {
     switch self {
@@ -123,6 +126,10 @@ enum Work: String {
     case .vacuum: try store.vacuum()
     case .checkpoint: store.close()
     case .photos: try Self.photos(store)
+    case .saveAs:
+      guard let url = store.url else { return }
+      let coordinator = PersistentStoreCoordinator(store: store)
+      try coordinator.migratePersistentStore(store, to: url.appendingPathExtension("backup"))
     }
   }
 

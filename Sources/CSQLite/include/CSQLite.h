@@ -12,4 +12,9 @@ static inline sqlite3_destructor_type driftless_sqlite_transient(void) { return 
 static inline int driftless_sqlite_reset_database(sqlite3 *database, int is_on) {
   return sqlite3_db_config(database, SQLITE_DBCONFIG_RESET_DATABASE, is_on, (int *)0);
 }
+
+// Triggers of all connections' making run, or none.
+static inline int driftless_sqlite_enable_triggers(sqlite3 *database, int is_on) {
+  return sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, is_on, (int *)0);
+}
 #endif

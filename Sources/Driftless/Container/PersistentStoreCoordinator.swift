@@ -113,7 +113,7 @@ public final class PersistentStoreCoordinator: Sendable {
   /// Changes when a store comes or goes.
   var storesVersion: Int { changeCount.load(ordering: .acquiring) }
 
-  private func plan(identifier: String) -> ObjectPlan? {
+  func plan(identifier: String) -> ObjectPlan? {
     plans.first { $0.store.identifier.caseInsensitiveCompare(identifier) == .orderedSame }
   }
 

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A store of a coordinator and the shapes of its objects: what all contexts of the coordinator share.
 package final class ObjectPlan: Sendable {
   /// What a coordinator counts on over all its stores, so that a context tells their objects apart by place in an array.
@@ -7,7 +9,8 @@ package final class ObjectPlan: Sendable {
     var shapes = 0
   }
 
-  package let store: PersistentStore
+  /// The same objects may go on in another store: see ``PersistentStoreCoordinator/migratePersistentStore(_:to:options:)``.
+  private let currentStore: Mutex<PersistentStore>
   let schema: StoreSchema
   /// The place among the stores that the coordinator ever had.
   let index: Int
@@ -18,7 +21,7 @@ package final class ObjectPlan: Sendable {
   private let shapeByName: [String: ObjectShape]
 
   init(store: PersistentStore, _ numbering: inout Numbering) {
-    self.store = store
+    currentStore = Mutex(store)
     schema = store.schema
     index = numbering.plans
     numbering.plans += 1
@@ -44,6 +47,11 @@ package final class ObjectPlan: Sendable {
     shapesByNumber = byNumber
     shapeByName = byName
   }
+
+  package var store: PersistentStore { currentStore.withLock { $0 } }
+
+  /// Goes on with a store that has the same objects under the same identifier.
+  func move(to store: PersistentStore) { currentStore.withLock { $0 = store } }
 
   /// One more than the greatest `Z_ENT`.
   var numberCount: Int { shapesByNumber.count }

@@ -152,14 +152,20 @@ struct StoreMigration {
     let new = try SQLiteConnection(path: partial.path, mode: .readWrite)
     defer { new.close() }
     try FileIdentity.keep(FileIdentity.notes(original), in: new)
-    // Succeeds only when no other connection of any process has the file open: one that has works with the old tables.
-    let mode = try? original.scalar("PRAGMA journal_mode = DELETE")
-    guard mode == .text("delete") else {
-      throw StoreError(
-        .busy, "\(url.path) is open elsewhere, and cannot be migrated meanwhile.",
-        suggestion: "Close it there, stop syncd, and try again; the file was not changed.")
-    }
+    try Self.useAlone(original)
     try new.withSnapshot { try new.backUp(to: original) { _ in } }
+  }
+
+  /// Succeeds only when no other connection of any process has the file open: one that has works with the old tables.
+  static func useAlone(_ connection: SQLiteConnection) throws {
+    do {
+      if try connection.scalar("PRAGMA journal_mode = DELETE") == .text("delete") { return }
+    } catch let error as SQLiteError where error.isBusy {
+      // It is open elsewhere.
+    }
+    throw StoreError(
+      .busy, "\(connection.path) is open elsewhere, and cannot be migrated meanwhile.",
+      suggestion: "Close it there, stop syncd, and try again; the file was not changed.")
   }
 }
 

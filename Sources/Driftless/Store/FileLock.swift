@@ -53,6 +53,15 @@ final class FileLock: Sendable {
     pwrite(descriptor, &byte, 1, 0)
   }
 
+  /// What the file holds; nil when it has not as many bytes.
+  func bytes(_ count: Int) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: count)
+    return pread(descriptor, &bytes, count, 0) == count ? bytes : nil
+  }
+
+  /// Writes over the first bytes of the file.
+  func write(_ bytes: [UInt8]) { _ = pwrite(descriptor, bytes, bytes.count, 0) }
+
   /// The text in the file.
   var content: String {
     var bytes = [UInt8](repeating: 0, count: 256)

@@ -92,7 +92,8 @@ public final class PersistentStore: Sendable {
     }
   }
 
-  private init(
+  /// - Parameter connection: It is the store's from now on, and the caller's to close when this throws.
+  init(
     file: StoreFile, connection: SQLiteConnection, model: ManagedObjectModel?,
     configuration: String?
   ) throws {
@@ -236,7 +237,7 @@ public final class PersistentStore: Sendable {
       }
       if let committed = outcome.committed {
         news.tell(committed.number)
-        connections.announce()
+        connections.announce(CommitMark(store: identifier, number: committed.number))
         if checkpointer?.isDue == true {
           connections.withIdleWriter { moveLogHome($0, force: false) }
         }

@@ -164,6 +164,19 @@ package class ReadTransaction {
     return try statement.step() ? statement.int64(0) : 0
   }
 
+  /// The number of the newest transaction that there ever was: purging does not change it.
+  func lastTransactionNumber() throws -> Int64 {
+    try Self.lastNumber(HistoryEntity.transaction, connection)
+  }
+
+  /// The greatest key that was given out for an entity's hierarchy.
+  static func lastNumber(_ entity: Int64, _ connection: SQLiteConnection) throws -> Int64 {
+    let statement = try connection.prepare("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?")
+    defer { statement.reset() }
+    statement.bind(entity, at: 1)
+    return try statement.step() ? statement.int64(0) : 0
+  }
+
   /// The hybrid time of a transaction; zero for one that is unknown.
   package func hybridTime(of transaction: Int64) throws -> HybridTime {
     try time(ofTransaction: transaction) ?? HybridTime(rawValue: 0)

@@ -38,8 +38,11 @@ final class StoreConnections: @unchecked Sendable {
     return try body(writer)
   }
 
-  /// Tells other processes that something was committed.
-  func announce() { lock?.touch() }
+  /// Tells other processes that something was committed, and notes how far the history has come.
+  func announce(_ mark: CommitMark) { lock?.write(mark.bytes) }
+
+  /// The mark that the last commit of any process left.
+  var mark: CommitMark? { lock?.bytes(CommitMark.byteCount).flatMap(CommitMark.init) }
 
   /// Runs `body` with the writer, outside of a transaction and without the lock.
   func withIdleWriter(_ body: (SQLiteConnection) -> Void) {

@@ -93,6 +93,9 @@ struct StoreOpening {
       opened.overlay = try ReadOnlyOverlay.statements(identifier: identifier, on: connection)
       for statement in opened.overlay { try connection.execute(statement) }
     } else {
+      // A migration that was ended in the middle leaves the file without one. Where somebody else works in it meanwhile,
+      // the next to open it will do.
+      if metadata.format > 0 { try? connection.execute(StoreFile.useWAL) }
       try adopt(schema, metadata)
       if metadata.format > 0 {
         try StoreDefinition.completeDerivedTriggers(schema, on: connection)

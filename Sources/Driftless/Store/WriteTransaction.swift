@@ -46,21 +46,14 @@ package final class WriteTransaction: ReadTransaction {
     connection: SQLiteConnection, schema: StoreSchema, info: TransactionInfo
   ) throws {
     self.info = info
-    number = try Self.maximum(HistoryEntity.transaction, connection) + 1
+    number = try Self.lastNumber(HistoryEntity.transaction, connection) + 1
     let isSyncing =
       try connection.scalar("SELECT value FROM ZDL_STORE WHERE key = 'syncing'") == .integer(1)
     keepsForSync = isSyncing && info.kind != .imported
     recorder = try ChangeRecorder(
       connection: connection, transaction: number,
-      first: Self.maximum(HistoryEntity.change, connection) + 1)
+      first: Self.lastNumber(HistoryEntity.change, connection) + 1)
     super.init(connection: connection, schema: schema)
-  }
-
-  private static func maximum(_ entity: Int64, _ connection: SQLiteConnection) throws -> Int64 {
-    let statement = try connection.prepare("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?")
-    defer { statement.reset() }
-    statement.bind(entity, at: 1)
-    return try statement.step() ? statement.int64(0) : 0
   }
 
   // MARK: Rows
@@ -72,7 +65,7 @@ package final class WriteTransaction: ReadTransaction {
         .invalidArgument, "\(count) keys were asked for.", suggestion: "Ask for one or more.")
     }
     let root = schema.entityNumber(of: entity.rootEntity)
-    let first = try (keyRanges[root] ?? Self.maximum(Int64(root), connection)) + 1
+    let first = try (keyRanges[root] ?? Self.lastNumber(Int64(root), connection)) + 1
     keyRanges[root] = first + Int64(count) - 1
     return first...(first + Int64(count) - 1)
   }

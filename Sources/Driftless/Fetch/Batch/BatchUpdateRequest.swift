@@ -28,8 +28,8 @@ public struct BatchUpdateRequest {
 extension ManagedObjectContext {
   /// Changes rows. Objects of contexts know nothing of it until changes are merged:
   /// ``mergeChanges(inserted:updated:deleted:)``.
-  /// - Throws: ``FetchError`` for a predicate or expression that does not fit the model, ``ObjectError`` for an unknown
-  ///   property or a value that does not fit, `StoreError` with the code `constraint` for a unique value that exists.
+  /// - Throws: ``FetchError`` for a predicate or expression that does not fit the model, or a derived attribute;
+  ///   ``ObjectError`` for an unknown property or a value that does not fit, `StoreError` with the code `constraint` for a unique value that exists.
   ///   Nothing is changed then.
   @discardableResult
   public func execute(_ request: BatchUpdateRequest) throws -> BatchResult {
@@ -78,6 +78,11 @@ private struct BatchUpdate {
           .unknownProperty,
           "\(shape.entity.name) has no stored attribute or to-one relationship \(name)",
           suggestion: "Check propertiesToUpdate against the model.")
+      }
+      guard !(shape.layout.slots[slot].property is DerivedAttributeDescription) else {
+        throw FetchError(
+          .invalidRequest, "\(shape.entity.name).\(name) is derived and follows from other properties",
+          suggestion: "Update what it is derived from.")
       }
       mask.insert(slot)
       if let expression = value as? FetchExpression, case .none = expression.constant {

@@ -17,6 +17,7 @@ extension PersistentStore {
         .invalidArgument, "There is a file at \(url.path).",
         suggestion: "Give another name, or move the file away.")
     }
+    try checkFolder(of: url)
     do {
       try connections.withReader { connection in
         try NewFile.write(at: url) { partial in
@@ -68,6 +69,19 @@ extension PersistentStore {
     } catch let error as SQLiteError {
       throw StoreError(error, path: url.path)
     }
+  }
+
+  /// Two files whose names differ in the extension alone would share the folder of large values, and each would sweep up
+  /// the other's.
+  private func checkFolder(of copy: URL) throws {
+    guard let url, !schema.externalColumns.isEmpty,
+      ExternalDataFolder(store: url.path).url.standardizedFileURL
+        == ExternalDataFolder(store: copy.path).url.standardizedFileURL
+    else { return }
+    throw StoreError(
+      .invalidArgument,
+      "\(copy.path) would have its large values in the same folder as \(url.path).",
+      suggestion: "Give a name that differs in more than the extension.")
   }
 
   /// Copies one state of the store: the files beside it first, since a row may only name a file that is there.

@@ -1,0 +1,123 @@
+import DriftlessSQLite
+import Foundation
+
+/// A store's content in another place, under the same identifier.
+extension PersistentStore {
+  /// Runs `body` while nobody in this process writes the store, and no process moves its log home.
+  func whileNobodyWrites<T>(_ body: () throws -> T) throws -> T {
+    do {
+      return try connections.withWriter { _ in try body() }
+    } catch let error as SQLiteError {
+      throw StoreError(error, path: file.name)
+    }
+  }
+
+  /// Copies the store, and opens the copy with the same model.
+  ///
+  /// - Parameter url: Where no file is; nil for memory.
+  func copy(to url: URL?, options: StoreOptions) throws -> PersistentStore {
+    guard let url else { return try copyIntoMemory(options) }
+    try backup(to: url)
+    do {
+      let copy = try PersistentStore.open(
+        url: url, model: model, configuration: configurationName, options: options)
+      if self.url == nil, !copy.isReadOnly { try copy.moveLargeValuesOut() }
+      return copy
+    } catch {
+      for suffix in ["", "-wal", "-shm", "-journal", "-driftless-lock"] {
+        unlink(url.path + suffix)
+      }
+      ExternalDataFolder(store: url.path).destroy()
+      throw error
+    }
+  }
+
+  /// The store in its own file, wherever that is.
+  func reopened(at url: URL) throws -> PersistentStore {
+    var options = options
+    options.createsFile = false
+    let store = try PersistentStore.open(
+      url: url, model: model, configuration: configurationName, options: options)
+    guard store.identifier == identifier else {
+      store.close()
+      throw StoreError(
+        .invalidArgument, "At \(url.path) lies another store.",
+        suggestion: "Remove this store from the coordinator, and add the other.")
+    }
+    return store
+  }
+
+  // MARK: Large values
+
+  private func copyIntoMemory(_ options: StoreOptions) throws -> PersistentStore {
+    var options = options
+    options.isReadOnly = false
+    options.isImmutable = false
+    let file = StoreFile(url: nil, options: options)
+    let memory = try file.connect(readOnly: false)
+    do {
+      try connections.withReader { connection in
+        try connection.withSnapshot {
+          let folder = url.map { ExternalDataFolder(store: $0.path) }
+          let lost = try ExternalData.referenced(schema.externalColumns, connection)
+            .subtracting(folder?.names ?? [])
+          guard lost.isEmpty else {
+            throw StoreError(
+              .damaged, "\(lost.count) values lie in files beside \(self.file.name) that are not there.",
+              suggestion: "Put the files back from a copy.")
+          }
+          try connection.backUp(to: memory) { _ in }
+          try takeLargeValuesIn(memory, from: folder)
+        }
+      }
+      let copy = try PersistentStore(
+        file: file, connection: memory, model: model, configuration: configurationName)
+      // As a file that was copied: it gives no identity that the original may give.
+      _ = try copy.write(TransactionInfo()) { transaction in
+        try transaction.renewMintPrefix()
+        try transaction.setSetting(FileIdentity.copySetting, .integer(1))
+      }
+      return copy
+    } catch {
+      memory.close()
+      throw error
+    }
+  }
+
+  /// What lies in files goes into its column.
+  private func takeLargeValuesIn(
+    _ memory: SQLiteConnection, from folder: ExternalDataFolder?
+  ) throws {
+    try ExternalData.attachReading(to: memory, folder: folder)
+    defer { try? ExternalData.attachReading(to: memory, folder: nil) }
+    try memory.withoutTriggers {
+      for (table, column) in schema.externalColumns {
+        try memory.execute(
+          """
+          UPDATE "\(table)" SET "\(column)" =
+          CAST(x'01' || \(ExternalData.readFunction)("\(column)") AS BLOB)
+          WHERE substr("\(column)", 1, 1) = x'02'
+          """)
+      }
+    }
+  }
+
+  /// What is large goes into files of its own, as if it were written now. Where it cannot, it may stay in its column.
+  private func moveLargeValuesOut() throws {
+    guard !schema.externalColumns.isEmpty else { return }
+    _ = try write(TransactionInfo()) { transaction in
+      let connection = transaction.connection
+      try connection.withoutTriggers {
+        for (table, column) in schema.externalColumns {
+          try connection.execute(
+            """
+            UPDATE "\(table)" SET "\(column)" =
+            \(ExternalData.function)(\(ExternalData.readFunction)("\(column)"))
+            WHERE length("\(column)") > \(StoreTuning.externalBytes + 1)
+            AND substr("\(column)", 1, 1) = x'01'
+            """)
+        }
+      }
+    }
+  }
+}
