@@ -150,6 +150,8 @@ package final class SQLiteConnection {
   /// Makes a statement that runs in another thread end with an error.
   package func interrupt() { sqlite3_interrupt(handle) }
 
+  /// SQLite 3.35 and newer.
+  package static var canDropColumns: Bool { sqlite3_libversion_number() >= 3_035_000 }
   package static var libraryVersion: String { String(cString: sqlite3_libversion()) }
 
   private func failure(_ sql: String) -> SQLiteError {

@@ -6,7 +6,7 @@ import Foundation
 /// share a file as they do in the field.
 ///
 ///     storeprobe WORK STORE [FAULT NUMBER]
-///     storeprobe migrate|map|stage STORE FAULT NUMBER MODEL
+///     storeprobe migrate|map|stage|deferred STORE FAULT NUMBER MODEL
 ///
 /// It prints `done` when the work was acknowledged, or the code of the error. A `full` or `broken` disk is whole again
 /// after the error, and what is saved then is acknowledged by a second `done`.
@@ -29,7 +29,7 @@ struct StoreProbe {
       }
       attempt { try work.run(store) }
       WriteFault.disarm()
-      if arguments.count == 5, work != .saveAs {
+      if arguments.count == 5, work != .saveAs, work != .finish {
         attempt { try (work == .photos ? work : .save).run(store) }
       }
       // Whoever ends without closing leaves the log to the next.
@@ -78,12 +78,14 @@ enum Migration: String {
   case migrate
   case map
   case stage
+  case deferred
 
   func options(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) throws -> StoreOptions {
     switch self {
     case .migrate: return StoreOptions(migratesAutomatically: true)
+    case .deferred: return StoreOptions(migratesAutomatically: true, defersMigrationCleanup: true)
     case .map:
       var mapping = try MappingModel.inferredMappingModel(
         forSourceModel: source, destinationModel: destination)
@@ -115,6 +117,7 @@ enum Work: String {
   case checkpoint
   case photos
   case saveAs
+  case finish
 
   func run(_ store: PersistentStore) throws {
     switch self {
@@ -126,6 +129,8 @@ enum Work: String {
     case .vacuum: try store.vacuum()
     case .checkpoint: store.close()
     case .photos: try Self.photos(store)
+    case .finish:
+      try PersistentStoreCoordinator(store: store).finishDeferredLightweightMigration()
     case .saveAs:
       guard let url = store.url else { return }
       let coordinator = PersistentStoreCoordinator(store: store)

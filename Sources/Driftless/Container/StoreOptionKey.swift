@@ -8,6 +8,7 @@ enum StoreOptionKey {
     "NSReadOnlyPersistentStoreOption": { $0.isReadOnly = $1 },
     "NSMigratePersistentStoresAutomaticallyOption": { $0.migratesAutomatically = $1 },
     "NSInferMappingModelAutomaticallyOption": { if !$1 { $0.migratesAutomatically = false } },
+    "NSPersistentStoreDeferredLightweightMigrationOptionKey": { $0.defersMigrationCleanup = $1 },
     "NSIgnorePersistentStoreVersioningOption": { $0.ignoresVersioning = $1 },
     "NSPersistentStoreRemoteChangeNotificationOptionKey": { $0.postsRemoteChanges = $1 },
     "NSPersistentStoreRemoteChangeNotificationPostOptionKey": { $0.postsRemoteChanges = $1 },

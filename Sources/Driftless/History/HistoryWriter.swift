@@ -3,6 +3,8 @@ import Foundation
 
 /// The numbers under which Core Data keeps its history entities.
 package enum HistoryEntity {
+  /// From here on numbers are no entity's of a model.
+  static let first: Int64 = 16000
   package static let change: Int64 = 16001
   package static let transaction: Int64 = 16002
   package static let string: Int64 = 16003

@@ -139,7 +139,7 @@ struct MigrationFile {
 
   // MARK: Files
 
-  private func openSource(closing: Bool = false) throws -> PersistentStore {
+  func openSource(closing: Bool = false) throws -> PersistentStore {
     let store = try PersistentStore.open(url: source, options: Self.reading)
     if closing { store.close() }
     guard store.modelOrigin != .tables else {
@@ -179,7 +179,7 @@ struct MigrationFile {
   // MARK: Models
 
   /// The models that the store had, and the one that it has.
-  private func formerModels(of source: PersistentStore) throws -> [String] {
+  func formerModels(of source: PersistentStore) throws -> [String] {
     var former: [String] = []
     if case .text(let text)? = try source.read({ try $0.setting(Self.formerModels) }) {
       former = text.split(separator: "\n").map(String.init)
@@ -193,11 +193,12 @@ struct MigrationFile {
     return former + [source.model.versionChecksum]
   }
 
-  private func metadata(of source: PersistentStore) throws -> StoreMetadata {
+  func metadata(of source: PersistentStore) throws -> StoreMetadata {
     var metadata = source.metadata
     metadata.values.removeValue(forKey: StoreMetadata.ownVersionHashesKey)
     metadata.values.removeValue(forKey: "NSStoreModelVersionHashesDigest")
     metadata.values.removeValue(forKey: StoreMetadata.configurationKey)
+    metadata.values.removeValue(forKey: DeferredCleanup.metadataKey)
     let fresh = StoreMetadata(
       model: destination, configuration: try StoreConfiguration(configuration, of: destination))
     for (key, value) in fresh.values { metadata.values[key] = value }
@@ -205,7 +206,7 @@ struct MigrationFile {
   }
 
   /// What the history brought along from the source is not what the new store says of itself.
-  private func writeModels(
+  func writeModels(
     _ former: [String], of source: PersistentStore, _ schema: StoreSchema,
     on connection: SQLiteConnection
   ) throws {
@@ -216,5 +217,6 @@ struct MigrationFile {
       "INSERT OR REPLACE INTO main.ZDL_STORE VALUES (?, ?), (?, ?)", .text(Self.formerModels),
       .text(former.joined(separator: "\n")), .text(ExternalColumns.setting),
       .text(ExternalColumns.text(of: schema)))
+    try DeferredCleanup.set([], on: connection)
   }
 }

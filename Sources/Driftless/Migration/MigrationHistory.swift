@@ -15,12 +15,17 @@ struct MigrationHistory {
 
   func run() throws {
     try copyTables()
+    try mapRecords()
+    if !keepsIdentities { try MigrationIdentities(keys: keys, connection: connection).run() }
+  }
+
+  /// Brings what is in the tables already in line with the new model.
+  func mapRecords() throws {
     for match in plan.matches {
       try mapUpdates(match)
       try mapTombstones(match)
     }
     try MigrationBookkeeping(keys: keys, connection: connection).run()
-    if !keepsIdentities { try MigrationIdentities(keys: keys, connection: connection).run() }
   }
 
   /// Takes over every table that does not follow from the model, as it is.
@@ -88,6 +93,7 @@ struct MigrationHistory {
       CREATE TEMP TABLE IF NOT EXISTS migrated (former BLOB PRIMARY KEY, present BLOB);
       DELETE FROM temp.migrated
       """)
+    var isChanged = false
     for row in try connection.rows(
       "SELECT DISTINCT ZCOLUMNS FROM main.ACHANGE WHERE ZENTITY = ? AND ZCHANGETYPE = 1",
       .integer(Int64(number)))
@@ -98,10 +104,12 @@ struct MigrationHistory {
       for (slot, source) in match.sourceSlots.enumerated() {
         if let source, changed.contains(source.index) { mask.insert(slot) }
       }
+      let present = Data(program.columnsBytes(of: mask))
+      if present != bytes { isChanged = true }
       try connection.run(
-        "INSERT INTO temp.migrated VALUES (?, ?)", .blob(bytes),
-        .blob(Data(program.columnsBytes(of: mask))))
+        "INSERT INTO temp.migrated VALUES (?, ?)", .blob(bytes), .blob(present))
     }
+    guard isChanged else { return }
     try connection.execute(
       """
       UPDATE main.ACHANGE SET ZCOLUMNS =

@@ -17,8 +17,10 @@ struct MigrationKeys {
   /// The last key of each hierarchy of the old store, by its root's name.
   private let lastKeys: [String: Int64]
 
+  /// - Parameter former: the database of the connection that is the old store.
   init(
-    plan: MigrationPlan, old: StoreSchema, new: StoreSchema, connection: SQLiteConnection
+    plan: MigrationPlan, old: StoreSchema, new: StoreSchema, connection: SQLiteConnection,
+    former: String = "old"
   ) throws {
     self.plan = plan
     self.old = old
@@ -26,7 +28,7 @@ struct MigrationKeys {
     var lastKeys: [String: Int64] = [:]
     for entity in old.entities where entity.superentity == nil {
       let last = try connection.scalar(
-        "SELECT Z_MAX FROM old.Z_PRIMARYKEY WHERE Z_ENT = ?",
+        "SELECT Z_MAX FROM \(former).Z_PRIMARYKEY WHERE Z_ENT = ?",
         .integer(Int64(old.entityNumber(of: entity))))
       if case .integer(let last)? = last { lastKeys[entity.name] = last }
     }

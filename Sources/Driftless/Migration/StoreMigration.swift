@@ -20,6 +20,8 @@ struct StoreMigration {
   /// The configuration of the models whose entities the store shall have; nil for all.
   var configuration: String?
   let steps: [Step]
+  /// Whether a single step without work on objects may be done in the file itself.
+  var defersCleanup = false
   let progress: (Double) throws -> Void
 
   func run() throws {
@@ -27,7 +29,7 @@ struct StoreMigration {
     let syncing = try SyncLock(path: url.path + "-driftless-sync")
     let writing = try FileLock(path: url.path + "-driftless-lock")
     try writing.lock(.exclusive)
-    defer { writing.unlock() }
+    defer { withExtendedLifetime(syncing) { writing.unlock() } }
     let partials = (0...steps.count).map { number in
       let partial = NewFile.partialURL(of: url)
       return number == 0 ? partial : partial.appendingPathExtension("\(number)")
@@ -35,6 +37,7 @@ struct StoreMigration {
     partials.forEach(Self.remove)
     defer { partials.forEach(Self.remove) }
     do {
+      if try runInPlace() { return }
       var current = url
       for (number, step) in steps.enumerated() {
         current = try take(step, from: current, number, partials)
@@ -44,7 +47,17 @@ struct StoreMigration {
       throw StoreError(error, path: url.path)
     }
     try progress(1)
-    withExtendedLifetime(syncing) {}
+  }
+
+  private func runInPlace() throws -> Bool {
+    guard defersCleanup, steps.count == 1, let step = steps.first, step.mapping == nil,
+      step.willMigrate == nil, step.didMigrate == nil,
+      try MigrationInPlace(
+        url: url, destination: step.destination, configuration: configuration
+      ).run()
+    else { return false }
+    try progress(1)
+    return true
   }
 
   /// Removes a file of the migration, and all that lies beside it.
@@ -210,6 +223,10 @@ extension PersistentStore {
       ).run()
     }
     let mapping = options.mappingModels.first { $0.isFor(current, model) }
-    try migrate(at: url, to: model, configuration: configuration, mapping: mapping)
+    let step = StoreMigration.Step(destination: model, mapping: mapping)
+    try StoreMigration(
+      url: url, configuration: configuration, steps: [step],
+      defersCleanup: options.defersMigrationCleanup, progress: { _ in }
+    ).run()
   }
 }

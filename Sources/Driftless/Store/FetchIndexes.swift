@@ -199,7 +199,9 @@ extension StoreDefinition {
     }
   }
 
-  static func uniqueIndexes(of entity: EntityDescription, _ schema: StoreSchema) -> [String] {
+  static func uniqueIndexes(
+    of entity: EntityDescription, _ schema: StoreSchema
+  ) -> [FetchIndexes.Statement] {
     let table = schema.tableName(of: entity)
     return entity.uniquenessConstraints.compactMap { constraint in
       let columns = constraint.compactMap { name -> String? in
@@ -207,10 +209,13 @@ extension StoreDefinition {
         return schema.columnName(of: slot, in: entity).map { "\"\($0)\"" }
       }
       guard columns.count == constraint.count, !columns.isEmpty else { return nil }
-      return """
-        CREATE UNIQUE INDEX "Z_\(entity.name)_UNIQUE_\(constraint.joined(separator: "_"))"
-        ON "\(table)" (\(columns.joined(separator: ", ")))
-        """
+      let name = "Z_\(entity.name)_UNIQUE_\(constraint.joined(separator: "_"))"
+      return FetchIndexes.Statement(
+        name: name,
+        sql: """
+          CREATE UNIQUE INDEX "\(name)"
+          ON "\(table)" (\(columns.joined(separator: ", ")))
+          """)
     }
   }
 }

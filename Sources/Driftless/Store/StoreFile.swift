@@ -210,7 +210,7 @@ enum StoreDefinition {
     }
   }
 
-  private static func definition(of table: EntityTable, _ schema: StoreSchema) -> [String] {
+  static func definition(of table: EntityTable, _ schema: StoreSchema) -> [String] {
     let columns = table.columns.map { ", \"\($0.name)\" \($0.declaration.type)" }.joined()
     var statements = [
       """
@@ -227,7 +227,7 @@ enum StoreDefinition {
         "CREATE INDEX \"\(table.name)_Z_ENT_INDEX\" ON \"\(table.name)\" (Z_ENT)")
     }
     for entity in table.entities {
-      statements += uniqueIndexes(of: entity, schema)
+      statements += uniqueIndexes(of: entity, schema).map(\.sql)
       statements += FetchIndexes(entity, schema).statements.map(\.sql)
     }
     return statements

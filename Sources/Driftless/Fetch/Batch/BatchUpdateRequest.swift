@@ -81,7 +81,8 @@ private struct BatchUpdate {
       }
       guard !(shape.layout.slots[slot].property is DerivedAttributeDescription) else {
         throw FetchError(
-          .invalidRequest, "\(shape.entity.name).\(name) is derived and follows from other properties",
+          .invalidRequest,
+          "\(shape.entity.name).\(name) is derived and follows from other properties",
           suggestion: "Update what it is derived from.")
       }
       mask.insert(slot)

@@ -63,7 +63,8 @@ extension PersistentStore {
             .subtracting(folder?.names ?? [])
           guard lost.isEmpty else {
             throw StoreError(
-              .damaged, "\(lost.count) values lie in files beside \(self.file.name) that are not there.",
+              .damaged,
+              "\(lost.count) values lie in files beside \(self.file.name) that are not there.",
               suggestion: "Put the files back from a copy.")
           }
           try connection.backUp(to: memory) { _ in }

@@ -1,0 +1,81 @@
+import DriftlessSQLite
+import Foundation
+
+/// Brings a store to another model within its own file, in one transaction: tables and columns get other names, new ones
+/// come, and what nobody reads any more stays for later. It costs the same for few objects as for many, but for values that
+/// are to be filled in and for new indexes. See ``StoreOptions/defersMigrationCleanup``.
+struct MigrationInPlace {
+  let url: URL
+  let destination: ManagedObjectModel
+  /// The configuration whose entities the store shall have; nil for all.
+  let configuration: String?
+
+  /// The locks of the store are the caller's.
+  ///
+  /// - Returns: False when the change asks for a file that is written anew; nothing was done then.
+  func run() throws -> Bool {
+    let file = MigrationFile(
+      source: url, target: url, destination: destination, configuration: configuration,
+      progress: { _ in })
+    let source = try file.openSource()
+    defer { source.close() }
+    guard source.metadata.format > 0, source.modelOrigin == .inside else { return false }
+    let former = try file.formerModels(of: source)
+    var metadata = try file.metadata(of: source)
+    source.close()
+    let present = try StoreConfiguration(configuration, of: destination).entityNames
+    let plan = try MigrationPlan(
+      from: source.model, source.schema.entities, to: destination, present)
+    let schema = StoreSchema(
+      model: destination, entityNames: present, numbers: plan.numbers(from: source.schema))
+
+    let connection = try StoreFile(url: url, options: StoreOptions(createsFile: false))
+      .connect(readOnly: false)
+    defer { connection.close() }
+    let keys = try MigrationKeys(
+      plan: plan, old: source.schema, new: schema, connection: connection, former: "main")
+    guard let changes = try TableChanges(keys) else { return false }
+    metadata.values[DeferredCleanup.metadataKey] = changes.leftovers.isEmpty ? nil : true
+
+    _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    try StoreMigration.useAlone(connection)
+    try connection.execute("BEGIN EXCLUSIVE")
+    do {
+      // What an earlier migration left would stand in the way of new names.
+      let files = try DeferredCleanup.finishAll(on: connection)
+      for statement in changes.statements { try connection.execute(statement) }
+      try writeKeys(keys, on: connection)
+      try StoreDefinition.complete(schema, on: connection)
+      try MigrationHistory(keys: keys, connection: connection).mapRecords()
+      try StoreDefinition.completeIndexes(schema, on: connection)
+      try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", .blob(metadata.plist()))
+      try file.writeModels(former, of: source, schema, on: connection)
+      try DeferredCleanup.set(changes.leftovers, on: connection)
+      try connection.execute("COMMIT")
+      ExternalDataFolder(store: url.path).remove(files)
+    } catch {
+      if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+      throw error
+    }
+    return true
+  }
+
+  /// The numbers of entities, and the last keys of hierarchies.
+  private func writeKeys(_ keys: MigrationKeys, on connection: SQLiteConnection) throws {
+    let numbers = keys.new.numbers
+    try connection.execute(
+      """
+      DELETE FROM Z_PRIMARYKEY WHERE Z_ENT < \(HistoryEntity.first) AND Z_ENT NOT IN
+      (\(numbers.map { "\($0.number)" }.joined(separator: ", ")))
+      """)
+    for (entity, number) in numbers {
+      let parent = entity.superentity.map { keys.new.entityNumber(of: $0) } ?? 0
+      try connection.run(
+        """
+        INSERT INTO Z_PRIMARYKEY VALUES (?, ?, ?, 0)
+        ON CONFLICT (Z_ENT) DO UPDATE SET Z_NAME = excluded.Z_NAME, Z_SUPER = excluded.Z_SUPER
+        """, .integer(Int64(number)), .text(entity.name), .integer(Int64(parent)))
+    }
+  }
+}
