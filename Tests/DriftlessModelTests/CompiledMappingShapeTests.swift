@@ -195,15 +195,16 @@ struct CompiledMappingShapeTests {
     let file = directory.file("V2toV3.cdm")
     try archive(models).write(to: file)
     let mapping = try MappingModel(contentsOf: file)
-    #expect(mapping.entityMappings.map(\.mappingType) == [.custom, .transform, .custom, .add])
+    #expect(mapping.entityMappings.map(\.mappingType) == [.custom, .copy, .custom, .add])
     #expect(mapping.isFor(models.old, models.new) && !mapping.isFor(models.new, models.old))
     let adding = try #require(mapping.entityMappingsByName["Maker"])
     #expect(adding.sourceEntityName == nil && adding.sourceExpression == nil)
     #expect(adding.sourceEntityVersionHash == nil && adding.destinationEntityVersionHash != nil)
     let car = try #require(mapping.entityMappingsByName["SportCarToSportCar"])
     #expect(car.relationshipMappings["createdBy"]?.valueExpression == nil)
-    #expect(car.attributeMappings["numberPlate"]?.valueExpression?.description
-      == "$source.numberPlate")
+    #expect(
+      car.attributeMappings["numberPlate"]?.valueExpression?.description
+        == "$source.numberPlate")
 
     EntityMigrationPolicy.register(MakerPolicy.self)
     let url = directory.file("cars.sqlite")

@@ -43,6 +43,14 @@ struct MigrationGuideTests {
       let store = try PersistentStore.open(url: url, model: newModel, options: options)
       #expect(try store.values(key)?["title"] == .string("ann"))
     }
+    do {
+      let (url, key) = try fill("deferred.sqlite")
+      let coordinator = PersistentStoreCoordinator(managedObjectModel: newModel)
+      let options = StoreOptions(migratesAutomatically: true, defersMigrationCleanup: true)
+      let store = try coordinator.addPersistentStore(at: url, options: options)
+      try coordinator.finishDeferredLightweightMigration()
+      #expect(try store.values(key)?["title"] == .string("ann"))
+    }
     var mapping = try MappingModel.inferredMappingModel(
       forSourceModel: oldModel, destinationModel: newModel)
     mapping["Person"]?.attributeMappings["title"]?.valueExpression =
@@ -109,7 +117,7 @@ struct MigrationGuideTests {
     }
     let here = Set(lines(try String(contentsOf: file, encoding: .utf8)))
     let blocks = guide.components(separatedBy: "```swift\n").dropFirst()
-    #expect(blocks.count == 6)
+    #expect(blocks.count == 7)
     for block in blocks {
       for line in lines(block.components(separatedBy: "```")[0]) {
         #expect(here.contains(line), "\(line)")

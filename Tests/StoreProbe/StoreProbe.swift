@@ -6,7 +6,7 @@ import Foundation
 /// share a file as they do in the field.
 ///
 ///     storeprobe WORK STORE [FAULT NUMBER]
-///     storeprobe migrate|map|stage|deferred STORE FAULT NUMBER MODEL
+///     storeprobe migrate|map|stage|deferred|weigh STORE FAULT NUMBER MODEL
 ///
 /// It prints `done` when the work was acknowledged, or the code of the error. A `full` or `broken` disk is whole again
 /// after the error, and what is saved then is acknowledged by a second `done`.
@@ -54,7 +54,18 @@ struct StoreProbe {
       let store = try PersistentStore.open(url: url, model: model, options: options)
       withExtendedLifetime(store) {}
     }
+    if way == .weigh {
+      print("KiB at most: \(peakKibibytes)")
+      fflush(nil)
+    }
     quick_exit(0)
+  }
+
+  /// The most memory that the process had.
+  private static var peakKibibytes: String {
+    let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+    let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
+    return line.split { !$0.isNumber }.first.map(String.init) ?? ""
   }
 
   private static func attempt(_ body: () throws -> Void) {
@@ -79,6 +90,7 @@ enum Migration: String {
   case map
   case stage
   case deferred
+  case weigh
 
   func options(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
@@ -86,7 +98,7 @@ enum Migration: String {
     switch self {
     case .migrate: return StoreOptions(migratesAutomatically: true)
     case .deferred: return StoreOptions(migratesAutomatically: true, defersMigrationCleanup: true)
-    case .map:
+    case .map, .weigh:
       var mapping = try MappingModel.inferredMappingModel(
         forSourceModel: source, destinationModel: destination)
       mapping["Human"]?.attributeMappings["nick"]?.valueExpression =

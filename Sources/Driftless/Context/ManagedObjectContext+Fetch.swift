@@ -172,7 +172,7 @@ extension ManagedObjectContext {
   }
 
   /// The keys that the stores, or the parent, find.
-  private func keys<Result>(for request: FetchRequest<Result>) throws -> [PlacedKey] {
+  func keys<Result>(for request: FetchRequest<Result>) throws -> [PlacedKey] {
     if let parent {
       return try found(by: request, in: parent).map {
         PlacedKey(plan: $0.shape.planIndex, key: $0.objectKey)

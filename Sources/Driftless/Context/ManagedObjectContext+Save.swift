@@ -15,7 +15,10 @@ extension ManagedObjectContext {
   ///   save changed the same objects and ``ConstraintConflictError`` when a uniqueness constraint
   ///   would be broken, unless ``mergePolicy`` resolves it, ``ObjectError`` for what accessors could
   ///   not do, or what the store met.
-  public func save() throws {
+  public func save() throws { try save(validates: true) }
+
+  /// - Parameter validates: False while a migration has not finished its objects.
+  func save(validates: Bool) throws {
     processPendingChanges()
     try throwDeferredError()
     guard hasChanges else { return }
@@ -23,7 +26,7 @@ extension ManagedObjectContext {
     NotificationCenter.default.post(name: .managedObjectContextWillSave, object: self)
     try runWillSave()
     endEvent()
-    try validate()
+    if validates { try validate() }
     try throwDeferredError()
 
     let saved = try parent.map(save(to:)) ?? saveToStores(plans)
@@ -219,11 +222,13 @@ extension ManagedObjectContext {
 
 extension ManagedObject {
   /// Adds what keeps the object from being saved.
-  final func validate(into items: inout [ValidationFailure.Item]) {
+  ///
+  /// - Parameter isNew: Whether nothing of it is known to be right, though it was saved.
+  final func validate(asNew isNew: Bool = false, into items: inout [ValidationFailure.Item]) {
     do {
       if isDeleted {
         try validateForDelete()
-      } else if isInserted {
+      } else if isNew || isInserted {
         try validateForInsert()
       } else {
         try validateForUpdate()

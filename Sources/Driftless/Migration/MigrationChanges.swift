@@ -36,14 +36,13 @@ struct MigrationChanges {
     of entity: EntityDescription, _ number: Int32, unless condition: String,
     _ transaction: WriteTransaction
   ) throws {
-    for row in try connection.rows(
+    let rows = try connection.prepareUncached(
       """
       SELECT Z_PK FROM main."\(keys.new.table(for: entity).name)"
       WHERE Z_ENT = \(number) AND NOT (\(condition)) ORDER BY Z_PK
       """)
-    {
-      guard case .integer(let key) = row[0] else { continue }
-      try transaction.recordInsert(ObjectKey(entity: number, key: key))
+    while try rows.step() {
+      try transaction.recordInsert(ObjectKey(entity: number, key: rows.int64(0)))
     }
   }
 
@@ -79,20 +78,19 @@ struct MigrationChanges {
       }
     }
     guard !slots.isEmpty else { return }
-    for row in try connection.rows(
+    let rows = try connection.prepareUncached(
       """
       SELECT m.Z_PK, \(differences.joined(separator: ", ")) FROM main."\(table.name)" m JOIN
       (SELECT Z_PK + \(offset) AS k\(values) FROM old."\(keys.old.table(for: match.source).name)"
       WHERE Z_ENT = \(keys.old.entityNumber(of: match.source))) o ON o.k = m.Z_PK
       WHERE m.Z_ENT = \(number) AND (\(differences.joined(separator: " OR "))) ORDER BY m.Z_PK
       """)
-    {
-      guard case .integer(let key) = row[0] else { continue }
+    while try rows.step() {
       var mask = PropertyMask()
-      for (slot, differs) in zip(slots, row.dropFirst()) where differs == .integer(1) {
+      for (index, slot) in slots.enumerated() where rows.int64(Int32(index + 1)) == 1 {
         mask.insert(slot)
       }
-      try transaction.recordUpdate(ObjectKey(entity: number, key: key), mask)
+      try transaction.recordUpdate(ObjectKey(entity: number, key: rows.int64(0)), mask)
     }
   }
 
@@ -114,15 +112,16 @@ struct MigrationChanges {
     _ transaction: WriteTransaction
   ) throws {
     let formerNumber = keys.old.entityNumber(of: match.source)
-    for row in try connection.rows(
+    let rows = try connection.prepareUncached(
       """
       SELECT Z_PK FROM old."\(keys.old.table(for: match.source).name)"
       WHERE Z_ENT = \(formerNumber) AND Z_PK + \(offset) NOT IN
       (SELECT Z_PK FROM main."\(keys.new.table(for: match.destination).name)" WHERE Z_ENT = \(number))
       ORDER BY Z_PK
       """)
-    {
-      guard case .integer(let key) = row[0],
+    while try rows.step() {
+      let key = rows.int64(0)
+      guard
         let former = try source.read({ try $0.row(ObjectKey(entity: formerNumber, key: key)) })
       else { continue }
       try transaction.recordDelete(

@@ -107,6 +107,7 @@ struct MigrationFile {
     defer { store.close() }
     manager.sourceContext = ManagedObjectContext(PersistentStoreCoordinator(store: source))
     manager.destinationContext = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    manager.associations = try MigrationAssociations()
     manager.successor = { source, destination in
       guard let match = keys.plan.match(ofSource: source.entity),
         match.destination === destination.entity, let offset = keys.offset(of: match.source)

@@ -90,24 +90,42 @@ extension MigrationManager {
     }
   }
 
-  /// The objects that a mapping is about.
-  func sourceInstances(of mapping: EntityMapping) throws -> [ManagedObject] {
-    guard let name = mapping.sourceEntityName else { return [] }
+  /// The fetch for the objects that a mapping is about; nil when its expression is something else.
+  func sourceRequest(of mapping: EntityMapping) throws -> FetchRequest<ManagedObject>? {
+    guard let name = mapping.sourceEntityName else { return nil }
     guard let expression = mapping.sourceExpression else {
-      return try fetch(name, predicate: "TRUEPREDICATE")
+      return try request(name, predicate: "TRUEPREDICATE")
     }
+    guard
+      case .message(.variable("manager", path: []), Self.fetchRequest, let operands) = expression,
+      operands.count == 2
+    else { return nil }
+    let values = try operands.map {
+      try evaluate($0, nil, nil, mapping, nil, EntityMigrationPolicy())
+    }
+    guard case .value(.string(let entityName)) = values[0],
+      case .value(.string(let predicate)) = values[1]
+    else { return nil }
+    return try request(entityName, predicate: predicate)
+  }
+
+  /// The objects that a mapping's expression gives.
+  func sourceInstances(of mapping: EntityMapping) throws -> [ManagedObject] {
+    guard let expression = mapping.sourceExpression else { return [] }
     let operand = try evaluate(
       expression, nil, nil, mapping, nil, EntityMigrationPolicy())
     return Self.objects(operand)
   }
 
-  private func fetch(_ entityName: String, predicate: String) throws -> [ManagedObject] {
+  private func request(
+    _ entityName: String, predicate: String
+  ) throws -> FetchRequest<ManagedObject> {
     var request = FetchRequest<ManagedObject>(entityName: entityName)
     request.includesSubentities = false
     if predicate != "TRUEPREDICATE", !predicate.isEmpty {
       request.predicate = try FetchPredicate(format: predicate)
     }
-    return try sourceContext.fetch(request)
+    return request
   }
 
   // MARK: Evaluation
@@ -175,9 +193,10 @@ extension MigrationManager {
           sourceInstances(
             forEntityMappingName: name, destinationInstances: Self.objects(operands[1])
           ).map { .object($0) })
-      case "fetchRequestForSourceEntityNamed:predicateString:":
+      case Self.fetchRequest:
         guard case .value(.string(let predicate)) = operands[1] else { break }
-        return .list(try fetch(name, predicate: predicate).map { .object($0) })
+        let objects = try sourceContext.fetch(request(name, predicate: predicate))
+        return .list(objects.map { .object($0) })
       default: break
       }
     }

@@ -3,7 +3,9 @@ public import Foundation
 /// Migrates a store by a mapping model, object by object: a stack for the source, one for the destination, and what became
 /// of each object.
 ///
-/// It is used in one thread, that of the call that migrates. All new objects are in memory until the end.
+/// It is used in one thread, that of the call that migrates. What is made is saved in parts, so that memory does not grow with
+/// the store: of the objects those stay that somebody holds. A uniqueness constraint is therefore checked when a part is saved;
+/// everything else that the model demands, at the end.
 ///
 /// ```swift
 /// let manager = MigrationManager(sourceModel: old, destinationModel: new)
@@ -27,17 +29,15 @@ public final class MigrationManager {
   public var progressHandler: ((MigrationManager) throws -> Void)?
 
   static let byMapping = "destinationInstancesForEntityMappingNamed:sourceInstances:"
+  static let fetchRequest = "fetchRequestForSourceEntityNamed:predicateString:"
   static let byRelationship = "destinationInstancesForSourceRelationshipNamed:sourceInstances:"
 
-  private struct Pair: Hashable {
-    let mapping: String
-    let key: ObjectKey
-  }
+  /// How many objects with unsaved changes are saved.
+  static let unsavedMax = 2_000
 
-  private var destinations: [Pair: [ManagedObject]] = [:]
-  private var destinationsBySource: [ObjectKey: [ManagedObject]] = [:]
-  private var sources: [ManagedObject: [(mapping: String, id: ManagedObjectID)]] = [:]
-  private var madeByMapping: [String: [ManagedObject]] = [:]
+  /// During a migration.
+  var associations: MigrationAssociations?
+  var isSavedInParts = false
   private var cancellation: (any Error)?
   /// What an object's key becomes when the new object is what the old one was.
   var successor: ((ManagedObject, ManagedObject) throws -> UUID?)?
@@ -76,10 +76,8 @@ public final class MigrationManager {
 
   /// Forgets what became of objects, and lets go of the stores.
   public func reset() {
-    destinations = [:]
-    destinationsBySource = [:]
-    sources = [:]
-    madeByMapping = [:]
+    associations = nil
+    isSavedInParts = false
     successor = nil
     currentEntityMapping = nil
     sourceContext = Self.context(sourceModel)
@@ -117,42 +115,61 @@ public final class MigrationManager {
     sourceInstance source: ManagedObject, withDestinationInstance destination: ManagedObject,
     for mapping: EntityMapping
   ) throws {
-    if destinationsBySource[source.objectKey, default: []]
-      .allSatisfy({ $0.entity !== destination.entity }),
-      let identity = try successor?(source, destination)
-    {
+    guard let associations else { return }
+    let key = source.objectKey
+    let isFirst = try associations.destinations(of: key).allSatisfy { place in
+      switch place {
+      case .saved(let other): other.entity != destination.shape.number
+      case .unsaved(let other): other.entity !== destination.entity
+      }
+    }
+    if isFirst, let identity = try successor?(source, destination) {
       destinationContext.give(identity, to: destination)
     }
-    destinations[Pair(mapping: mapping.name, key: source.objectKey), default: []].append(
-      destination)
-    destinationsBySource[source.objectKey, default: []].append(destination)
-    sources[destination, default: []].append((mapping.name, source.objectID))
-    madeByMapping[mapping.name, default: []].append(destination)
+    associations.add(mapping: mapping.name, source: key, destination: destination)
   }
 
   /// What became of objects by a mapping, in their order.
   public func destinationInstances(
     forEntityMappingName name: String, sourceInstances: [ManagedObject]
   ) -> [ManagedObject] {
-    sourceInstances.flatMap { destinations[Pair(mapping: name, key: $0.objectKey)] ?? [] }
+    found { associations in
+      try sourceInstances.flatMap { source in
+        try associations.destinations(of: source.objectKey, mapping: name).compactMap(destination)
+      }
+    }
   }
 
   /// What became of objects by any mapping, in their order.
   func destinationInstances(of sourceInstances: [ManagedObject]) -> [ManagedObject] {
-    sourceInstances.flatMap { destinationsBySource[$0.objectKey] ?? [] }
+    found { associations in
+      try sourceInstances.flatMap { source in
+        try associations.destinations(of: source.objectKey).compactMap(destination)
+      }
+    }
   }
 
   /// What objects were before the mapping, in their order.
   public func sourceInstances(
     forEntityMappingName name: String, destinationInstances: [ManagedObject]
   ) -> [ManagedObject] {
-    destinationInstances.flatMap { destination in
-      (sources[destination] ?? []).filter { $0.mapping == name }
-        .compactMap { sourceContext.object(with: $0.id) }
+    found { associations in
+      try destinationInstances.flatMap { destination in
+        try associations.sources(of: destination, mapping: name).compactMap(source)
+      }
     }
   }
 
-  func instances(madeBy mapping: EntityMapping) -> [ManagedObject] {
-    madeByMapping[mapping.name] ?? []
+  /// A failure to look up ends the migration at the next object.
+  private func found(
+    _ body: (MigrationAssociations) throws -> [ManagedObject]
+  ) -> [ManagedObject] {
+    guard let associations else { return [] }
+    do {
+      return try body(associations)
+    } catch {
+      cancelMigrationWithError(error)
+      return []
+    }
   }
 }

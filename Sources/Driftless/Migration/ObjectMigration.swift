@@ -16,9 +16,10 @@ struct ObjectMigration {
     }
     for (index, (mapping, policy)) in work.enumerated() {
       manager.currentEntityMapping = mapping
-      for object in manager.instances(madeBy: mapping) where object.managedObjectContext != nil {
+      try manager.forEachInstance(madeBy: mapping) { object in
         try policy.createRelationships(forDestination: object, in: mapping, manager: manager)
         try manager.checkCancelled()
+        try manager.saveIfMuch()
       }
       try policy.endRelationshipCreation(forMapping: mapping, manager: manager)
       try report(0.5 + Double(index + 1) / Double(work.count) * 0.4)
@@ -29,7 +30,7 @@ struct ObjectMigration {
       try policy.end(mapping, manager: manager)
       try manager.checkCancelled()
     }
-    try manager.destinationContext.save()
+    try manager.saveAll()
     manager.currentEntityMapping = nil
     try report(1)
   }
@@ -39,9 +40,10 @@ struct ObjectMigration {
     manager.currentEntityMapping = mapping
     try policy.begin(mapping, with: manager)
     if mapping.mappingType != .remove, mapping.mappingType != .add {
-      for source in try manager.sourceInstances(of: mapping) {
+      try manager.forEachSource(of: mapping) { source in
         try policy.createDestinationInstances(forSource: source, in: mapping, manager: manager)
         try manager.checkCancelled()
+        try manager.saveIfMuch()
       }
     }
     try policy.endInstanceCreation(forMapping: mapping, manager: manager)
