@@ -27,8 +27,8 @@ extension ManagedObject {
   /// Sets a property; nil and `NSNull` take the value away.
   ///
   /// A transformable attribute with a registered ``ValueTransformer`` takes what that transforms.
-  /// Attributes take values of their Swift type, numbers of another type that fit exactly, and
-  /// ``PropertyValue``; to-one relationships an object; to-many ones an array, a set or a view;
+  /// Attributes take values of their Swift type, numbers of another type that fit exactly,
+  /// Foundation's classes for them (`NSNumber`, `NSString`, …) and ``PropertyValue``; to-one relationships an object; to-many ones an array, a set or a view;
   /// composite attributes a dictionary.
   /// - Throws: ``ObjectError`` when there is no such property or the value does not fit.
   public final func setValue(_ value: Any?, forKey name: String) throws(ObjectError) {
@@ -52,19 +52,12 @@ extension ManagedObject {
   final func propertyValue(_ value: Any?, for slot: Int) throws(ObjectError) -> PropertyValue {
     guard let plain = Self.unwrapped(value) else { return .null }
     let kind = shape.kinds[slot]
-    var converted: PropertyValue?
-    switch plain {
-    case let value as PropertyValue: converted = value
-    case let value where transformer(of: slot) != nil:
-      converted = transformer(of: slot)?.data(of: value).map { .data($0) }
-    case let value as any AttributeConvertible: converted = value.propertyValue
-    case let value as any BinaryInteger: converted = Int64(exactly: value).map { .integer($0) }
-    default: converted = nil
-    }
-    if case .integer(let number) = converted {
-      if kind == .double, let exact = Double(exactly: number) { converted = .double(exact) }
-      if kind == .decimal { converted = .decimal(Decimal(number)) }
-    }
+    let converted =
+      if !(plain is PropertyValue), let transformer = transformer(of: slot) {
+        transformer.data(of: plain).map { PropertyValue.data($0) }
+      } else {
+        kind.value(of: plain)
+      }
     guard let converted, kind.accepts(converted) else { throw typeMismatch(plain, slot) }
     return converted
   }

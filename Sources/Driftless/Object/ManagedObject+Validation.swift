@@ -18,9 +18,27 @@ public struct ValidationFailure: Error, CustomStringConvertible {
   }
 }
 
-/// Several defects of one object.
-struct ValidationErrors: Error {
-  var errors: [any Error]
+/// Several defects of one object: what ``ManagedObject/validateForInsert()`` and its like throw for more than one.
+///
+/// An override that finds more adds to them:
+///
+/// ```swift
+/// override func validateForInsert() throws {
+///   var errors: [any Error] = []
+///   do { try super.validateForInsert() } catch { errors.append(error) }
+///   if ends < starts { errors.append(EventError.endsBeforeItStarts) }
+///   if !errors.isEmpty { throw ValidationErrors(errors) }
+/// }
+/// ```
+public struct ValidationErrors: Error, CustomStringConvertible {
+  public let errors: [any Error]
+
+  /// - Parameter errors: at least one; several that one of them stands for are taken one by one.
+  public init(_ errors: [any Error]) {
+    self.errors = errors.flatMap { ($0 as? ValidationErrors)?.errors ?? [$0] }
+  }
+
+  public var description: String { errors.map { "\($0)" }.joined(separator: "\n") }
 }
 
 extension ManagedObject {
@@ -53,7 +71,7 @@ extension ManagedObject {
       }
     }
     if errors.count == 1 { throw errors[0] }
-    if !errors.isEmpty { throw ValidationErrors(errors: errors) }
+    if !errors.isEmpty { throw ValidationErrors(errors) }
   }
 
   private final func validateCount(
