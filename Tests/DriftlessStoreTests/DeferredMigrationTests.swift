@@ -209,6 +209,7 @@ struct DeferredMigrationTests {
       }
     }
     store = try PersistentStore.open(url: url, model: new())
+    try store.setMetadata(["AppKey": "kept"])
     let backup = directory.file("backup.sqlite")
     try store.backup(to: backup)
     for file in [store, try PersistentStore.open(url: backup)] {

@@ -125,6 +125,18 @@ struct SavingAsTests {
     #expect(!entries.contains { $0.hasPrefix("new") || $0.contains("partial") })
   }
 
+  @Test("A container goes on with the store that took the place of its own")
+  func container() throws {
+    let container = PersistentContainer(
+      name: "photos", model: coordinator.managedObjectModel, storeURL: directory.file("old.sqlite"))
+    try container.loadPersistentStores()
+    let own = container.persistentStoreCoordinator
+    let new = try own.migratePersistentStore(
+      own.persistentStores[0], to: directory.file("new.sqlite"))
+    try container.loadPersistentStores()
+    #expect(own.persistentStores.count == 1 && own.persistentStores[0] === new)
+  }
+
   @Test("Saves of other threads end in the old store or in the new one; none is lost")
   func concurrent() async throws {
     let coordinator = coordinator

@@ -141,7 +141,8 @@ public final class PersistentContainer: Sendable {
   }
 
   private func isAttached(_ store: PersistentStore?) -> Bool {
-    persistentStoreCoordinator.persistentStores.contains { $0 === store }
+    // Another file may have taken its place, or the same under another name.
+    persistentStoreCoordinator.persistentStores.contains { $0.identifier == store?.identifier }
   }
 
   // MARK: Contexts

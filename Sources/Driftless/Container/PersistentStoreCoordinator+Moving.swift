@@ -10,7 +10,8 @@ extension PersistentStoreCoordinator {
   /// ```
   ///
   /// The new store has the identifier of the old, so object IDs and their URIs mean the same objects, and contexts go on
-  /// with theirs: unsaved changes are saved into the new store. The old store is closed, and its file stays as it is. It and
+  /// with theirs: unsaved changes are saved into the new store. The old store is closed: streams of its changes end, and
+  /// query generations of it can be read no more. Its file stays as it is. It and
   /// the new one are copies of each other: each may be opened and synced, but one coordinator takes only one of them.
   ///
   /// - Parameters:

@@ -29,8 +29,9 @@ struct MigrationInPlace {
     let schema = StoreSchema(
       model: destination, entityNames: present, numbers: plan.numbers(from: source.schema))
 
-    let connection = try StoreFile(url: url, options: StoreOptions(createsFile: false))
-      .connect(readOnly: false)
+    let options = StoreOptions(
+      busyTimeoutMilliseconds: StoreTuning.checkpointWaitMilliseconds, createsFile: false)
+    let connection = try StoreFile(url: url, options: options).connect(readOnly: false)
     defer { connection.close() }
     let keys = try MigrationKeys(
       plan: plan, old: source.schema, new: schema, connection: connection, former: "main")

@@ -7,7 +7,7 @@ extension StoreMetadata {
   /// The keys that a store keeps for itself.
   private static func isOwn(_ key: String) -> Bool {
     key.hasPrefix("NSStore") || key.hasPrefix("Driftless") || key.hasPrefix("_NS")
-      || key == frameworkVersionKey
+      || key == frameworkVersionKey || key == DeferredCleanup.metadataKey
   }
 
   /// With what is kept beside the property list.
