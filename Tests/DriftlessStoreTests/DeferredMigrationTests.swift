@@ -366,4 +366,31 @@ struct DeferredMigrationTests {
     EveryWrite.report(work, kind, number - 1)
     #expect(number > 5)
   }
+
+  @Test("With a full disk the store stays as it is, and is migrated when there is room")
+  func fullDisk() throws {
+    let sample = try fill()
+    let model = directory.file("New.xcdatamodel")
+    try FileManager.default.createDirectory(at: model, withIntermediateDirectories: true)
+    try ModelDocument.xml(of: new()).write(to: model.appendingPathComponent("contents"))
+    let image = try StoreImage(of: url)
+    var number = 0
+    var isDone = false
+    while !isDone {
+      number += EveryWrite.stride(after: number)
+      try image.lay(at: url)
+      let probe = try Probe.run("deferred", url, ("full", number), model: model)
+      isDone = probe.lines == ["done"]
+      #expect(isDone || probe.lines == ["diskFull"], "\(number)")
+      // What was committed before the disk was full may be all of it.
+      var store = try PersistentStore.open(url: url, options: StoreOptions(createsFile: false))
+      #expect(try store.check().findings == [], "\(number)")
+      store.close()
+      store = try PersistentStore.open(url: url, model: new(), options: Self.deferring)
+      try check(store, sample)
+      store.close()
+    }
+    EveryWrite.report("deferred", "full", number - 1)
+    #expect(number > 20)
+  }
 }
