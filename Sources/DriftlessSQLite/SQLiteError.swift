@@ -35,6 +35,8 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
   package var isCorrupt: Bool { primaryCode == SQLITE_CORRUPT }
   package var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
   package var cannotOpen: Bool { primaryCode == SQLITE_CANTOPEN }
+  /// `SQLITE_READONLY_DIRECTORY`: a log cannot be made beside the file.
+  package var cannotMakeLog: Bool { code == SQLITE_READONLY | (6 << 8) }
 
   /// What a person can do.
   package var suggestion: String {

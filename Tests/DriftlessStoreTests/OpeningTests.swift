@@ -73,7 +73,8 @@ struct OpeningTests {
     #expect(code { try store.insert("Item") } == nil)
   }
 
-  @Test("A folder and a pipe are refused by what they are, without waiting")
+  @Test(
+    "A folder and a pipe are refused by what they are, without waiting", .timeLimit(.minutes(1)))
   func noPlainFile() throws {
     let directory = try TemporaryDirectory()
     let folder = directory.file("folder.sqlite")
@@ -89,6 +90,21 @@ struct OpeningTests {
           guard let error = error as? StoreError else { return false }
           return error.code == .cannotOpen && error.message.contains(word)
         }
+      }
+      let coordinator = PersistentStoreCoordinator(managedObjectModel: try Shop.model())
+      let good = directory.file("good.sqlite")
+      try PersistentStore.open(url: good, model: Shop.model()).close()
+      let attempts: [() throws -> Void] = [
+        { _ = try PersistentStoreCoordinator.metadataForPersistentStore(at: url) },
+        { try PersistentStoreCoordinator.setMetadata([:], forPersistentStoreAt: url) },
+        { try coordinator.destroyPersistentStore(at: url) },
+        { try coordinator.replacePersistentStore(at: url, withPersistentStoreFrom: good) },
+        { try coordinator.replacePersistentStore(at: good, withPersistentStoreFrom: url) },
+        { try PersistentStore.migrate(at: url, to: Shop.model()) },
+        { try PersistentStore.vacuum(at: url) },
+      ]
+      for (number, attempt) in attempts.enumerated() {
+        #expect(code(attempt) == .cannotOpen, "\(word) \(number)")
       }
     }
   }

@@ -29,6 +29,54 @@ struct Probe {
       lines: String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init))
   }
 
+  /// Starts a probe and does not wait for its end.
+  static func start(_ arguments: [String]) throws -> Running {
+    let running = Running()
+    running.process.executableURL = program
+    running.process.arguments = arguments
+    running.process.standardInput = running.input
+    running.process.standardOutput = running.output
+    try running.process.run()
+    return running
+  }
+
+  /// A probe at work.
+  struct Running {
+    let process = Process()
+    fileprivate let input = Pipe()
+    fileprivate let output = Pipe()
+
+    /// The next of its lines.
+    func line() -> String {
+      var bytes: [UInt8] = []
+      while let byte = try? output.fileHandleForReading.read(upToCount: 1)?.first {
+        if byte == UInt8(ascii: "\n") { break }
+        bytes.append(byte)
+      }
+      return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Lets it go on that waits for a line.
+    func go() throws { try input.fileHandleForWriting.write(contentsOf: Data("go\n".utf8)) }
+
+    /// Waits until the process has been stopped; false when it ended instead.
+    func isStopped() -> Bool {
+      while process.isRunning {
+        let path = "/proc/\(process.processIdentifier)/stat"
+        let state = try? String(contentsOfFile: path, encoding: .utf8)
+          .split(separator: ")").last?.first { $0 != " " }
+        if state == "T" { return true }
+        usleep(1_000)
+      }
+      return false
+    }
+
+    func wait() -> Int32 {
+      process.waitUntilExit()
+      return process.terminationStatus
+    }
+  }
+
   /// Beside the tests, where it was built.
   static let program: URL = {
     var url = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()

@@ -37,6 +37,9 @@ public func probeWrite(_ file: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) 
     quick_exit(WriteFault.status)
   case .full: errno = ENOSPC
   case .broken: errno = EIO
+  case .stop:
+    raise(SIGSTOP)
+    return Real.write?(file, bytes, count) ?? -1
   case .unsynced: return Real.write?(file, bytes, count) ?? -1
   }
   return -1

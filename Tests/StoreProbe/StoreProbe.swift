@@ -6,6 +6,7 @@ import Foundation
 /// share a file as they do in the field.
 ///
 ///     storeprobe WORK STORE [FAULT NUMBER]
+///     storeprobe create|look STORE [FAULT NUMBER]
 ///     storeprobe migrate|map|stage|deferred|weigh STORE FAULT NUMBER MODEL
 ///
 /// It prints `done` when the work was acknowledged, or the code of the error. A `full` or `broken` disk is whole again
@@ -15,6 +16,7 @@ struct StoreProbe {
   static func main() {
     let arguments = CommandLine.arguments
     if arguments.count == 6, let way = Migration(rawValue: arguments[1]) { migrate(way, arguments) }
+    if arguments.count >= 3, let first = FirstLook(rawValue: arguments[1]) { first.run(arguments) }
     guard arguments.count >= 3, let work = Work(rawValue: arguments[1]) else {
       print("usage: storeprobe WORK STORE [FAULT NUMBER]")
       exit(64)
@@ -26,6 +28,11 @@ struct StoreProbe {
         let number = Int(arguments[4])
       {
         WriteFault.arm(fault, at: number)
+        // Who wants to see it stop asks for its number.
+        if fault == .stop {
+          print(getpid())
+          fflush(nil)
+        }
       }
       attempt { try work.run(store) }
       WriteFault.disarm()

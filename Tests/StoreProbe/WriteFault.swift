@@ -14,6 +14,8 @@ enum WriteFault {
     case full
     /// This write and all that follow fail.
     case broken
+    /// The process stops before the write, until it is told to go on.
+    case stop
     /// From the n-th wait for the disk on, the disk says that it lost what it was given.
     case unsynced
   }
@@ -48,6 +50,7 @@ enum WriteFault {
         case .broken:
           errno = EIO
           return -1
+        case .stop: raise(SIGSTOP)
         case .unsynced: break
         }
       }
@@ -81,10 +84,13 @@ enum WriteFault {
   static func next(isKilling: Bool = false, isSync: Bool = false) -> Kind? {
     state.withLock { state in
       if (state.kind == .unsynced) != isSync { return nil }
-      if isKilling, state.kind == .full || state.kind == .broken { return nil }
+      if isKilling, state.kind != .kill, state.kind != .torn { return nil }
       guard state.left != .max else { return nil }
       state.left -= 1
-      return state.left <= 0 ? state.kind : nil
+      guard state.left <= 0 else { return nil }
+      // Gone on, it is left alone.
+      if state.kind == .stop { state.left = .max }
+      return state.kind
     }
   }
 }

@@ -28,6 +28,15 @@ struct OutputOptions: ParsableArguments {
     }
   }
 
+  /// Prints what is good to know beside the result, on standard error.
+  func note(_ text: String) {
+    if json, let data = try? Self.encoder.encode(["note": text]) {
+      Self.write(data + [0x0A], to: .standardError)
+    } else {
+      Self.write(Data("syncctl: \(text)\n".utf8), to: .standardError)
+    }
+  }
+
   static func write(_ data: Data, to handle: FileHandle) {
     // A reader that went away (head) is no failure of the command.
     try? handle.write(contentsOf: data)

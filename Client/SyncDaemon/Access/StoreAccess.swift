@@ -11,8 +11,10 @@ package enum StoreAccess {
   ///   - reading: Whether the caller only reads: then a file that may not be written is good enough, and one that Core Data
   ///     wrote stays as it is.
   ///   - model: Nil for the model that the store carries.
+  ///   - configuration: The configuration of the model that the store has; nil for all entities.
   package static func open(
-    _ url: URL, reading: Bool = false, model: ManagedObjectModel? = nil
+    _ url: URL, reading: Bool = false, model: ManagedObjectModel? = nil,
+    configuration: String? = nil
   ) throws -> PersistentStore {
     let manager = FileManager.default
     guard manager.fileExists(atPath: url.path) else {
@@ -21,7 +23,8 @@ package enum StoreAccess {
         suggestion: "syncctl init --store \(url.path) --model MODEL.xcdatamodeld")
     }
     if reading {
-      let store = try PersistentStore.open(url: url, model: model, options: .inspecting(url))
+      let store = try PersistentStore.open(
+        url: url, model: model, configuration: configuration, options: .inspecting(url))
       let mayWrite =
         manager.isWritableFile(atPath: url.path)
         && manager.isWritableFile(atPath: url.deletingLastPathComponent().path)
@@ -29,7 +32,8 @@ package enum StoreAccess {
       store.close()
     }
     return try PersistentStore.open(
-      url: url, model: model, options: StoreOptions(createsFile: false))
+      url: url, model: model, configuration: configuration,
+      options: StoreOptions(createsFile: false))
   }
 
   /// The transport of an enrolled store, with the token from beside it or from `tokenFile`.

@@ -58,7 +58,16 @@ extension QueryCompilation {
       guard let own = value.sqlKind else { return .value(.null) }
       kind = own
     }
-    if kind == .number, constants.contains(where: { $0.sqlKind == .decimal }) { kind = .decimal }
+    if kind == .number, constants.contains(where: { $0.sqlKind == .decimal }) {
+      // A number equals a decimal by what both print as, and another number bit by bit.
+      let numbers = constants.filter { $0.sqlKind != .decimal }
+      guard numbers.isEmpty else {
+        let decimals = constants.filter { $0.sqlKind == .decimal }
+        return "(" + (try list(left, numbers, comparison)) + " OR "
+          + (try list(left, decimals, comparison)) + ")"
+      }
+      kind = .decimal
+    }
     let value = try side(left, kind, comparison)
     var values: [SQLFragment] = []
     for constant in constants {

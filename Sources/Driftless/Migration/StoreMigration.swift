@@ -22,13 +22,16 @@ struct StoreMigration {
   let steps: [Step]
   /// Whether a single step without work on objects may be done in the file itself.
   var defersCleanup = false
+  /// How long it waits for those who write.
+  var busyTimeoutMilliseconds = StoreOptions().busyTimeoutMilliseconds
   let progress: (Double) throws -> Void
 
   func run() throws {
     guard !steps.isEmpty else { return }
+    try StoreObstacle.checkKind(of: url)
     let syncing = try SyncLock(path: url.path + "-driftless-sync")
     let writing = try FileLock(path: url.path + "-driftless-lock")
-    try writing.lock(.exclusive)
+    try writing.lock(.exclusive, milliseconds: busyTimeoutMilliseconds)
     defer { withExtendedLifetime(syncing) { writing.unlock() } }
     let partials = (0...steps.count).map { number in
       let partial = NewFile.partialURL(of: url)
@@ -216,17 +219,13 @@ extension PersistentStore {
     let store = try open(url: url, options: StoreOptions(isReadOnly: true, createsFile: false))
     let current = store.model
     store.close()
-    if let staged = options.stagedMigration {
-      let steps = try staged.steps(from: store, to: model)
-      return try StoreMigration(
-        url: url, configuration: configuration, steps: steps, progress: { _ in }
-      ).run()
-    }
     let mapping = options.mappingModels.first { $0.isFor(current, model) }
-    let step = StoreMigration.Step(destination: model, mapping: mapping)
+    let staged = try options.stagedMigration?.steps(from: store, to: model)
     try StoreMigration(
-      url: url, configuration: configuration, steps: [step],
-      defersCleanup: options.defersMigrationCleanup, progress: { _ in }
+      url: url, configuration: configuration,
+      steps: staged ?? [StoreMigration.Step(destination: model, mapping: mapping)],
+      defersCleanup: staged == nil && options.defersMigrationCleanup,
+      busyTimeoutMilliseconds: options.busyTimeoutMilliseconds, progress: { _ in }
     ).run()
   }
 }

@@ -33,9 +33,10 @@ final class FileLock: Sendable {
           suggestion: "Keep the store on a local file system.")
       }
       guard ContinuousClock.now < end else {
-        throw StoreError(
-          .busy, "Another process holds \(path) and does not let go of it.",
-          suggestion: "Wait until it is done, or see with `fuser \(path)` which one it is.")
+        throw LockHolder.ofFile(path)?.failure(path)
+          ?? StoreError(
+            .busy, "Another process holds \(path) and does not let go of it.",
+            suggestion: "Wait until it is done, or see with `fuser \(path)` which one it is.")
       }
       usleep(pause)
       pause = min(pause * 2, 16_000)

@@ -54,7 +54,7 @@ extension PersistentStore {
   }
 
   /// Runs `body` on a connection of its own to a file that is there.
-  private static func onFile<T>(
+  static func onFile<T>(
     _ url: URL, _ options: StoreOptions, _ body: (SQLiteConnection) throws -> T
   ) throws -> T {
     guard FileManager.default.fileExists(atPath: url.path) else { throw missing(url.path) }

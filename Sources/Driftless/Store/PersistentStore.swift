@@ -78,7 +78,6 @@ public final class PersistentStore: Sendable {
       {
         throw missing(file.name)
       }
-      if let url { try StoreFile.checkKind(of: url) }
       let connection = try file.connect(readOnly: options.isReadOnly)
       do {
         return try PersistentStore(

@@ -3,12 +3,13 @@ import Foundation
 import Synchronization
 
 /// The connections of a store: one that writes, and a pool of those that read.
-// Sendable unchecked: the writer is used under `writing`, the pool under its mutex.
+// Sendable unchecked: the writer and its state are used under `writing`, the pool under its mutex.
 final class StoreConnections: @unchecked Sendable {
   private let file: StoreFile
   private let lock: FileLock?
   private let writing = NSRecursiveLock()
   private var writer: SQLiteConnection?
+  private var isWriting = false
   private let readers = Mutex(Readers())
 
   // Sendable unchecked: a connection leaves the pool with the one thread that uses it.
@@ -30,12 +31,27 @@ final class StoreConnections: @unchecked Sendable {
 
   /// Runs `body` with the writer, while no checkpointer of any process runs.
   func withWriter<T>(_ body: (SQLiteConnection) throws -> T) throws -> T {
+    let start = ContinuousClock.now
     writing.lock()
     defer { writing.unlock() }
     guard let writer else { throw closed }
-    try lock?.lock(.shared, milliseconds: file.options.busyTimeoutMilliseconds)
-    defer { lock?.unlock() }
+    // Inside another write the lock is held already, and is the outer one's to let go.
+    if isWriting { return try body(writer) }
+    try lock?.lock(.shared, milliseconds: timeLeft(since: start))
+    isWriting = true
+    defer {
+      isWriting = false
+      lock?.unlock()
+    }
     return try body(writer)
+  }
+
+  /// Those who waited for each other behind a lock that does not come free give up together, not one after another; each
+  /// waits for a checkpoint.
+  private func timeLeft(since start: ContinuousClock.Instant) -> Int32 {
+    let all = file.options.busyTimeoutMilliseconds
+    let waited = min((ContinuousClock.now - start) / .milliseconds(1), Double(all))
+    return max(all - Int32(waited), min(all, StoreTuning.leastWaitMilliseconds))
   }
 
   /// Tells other processes that something was committed, and notes how far the history has come.

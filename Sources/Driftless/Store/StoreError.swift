@@ -61,6 +61,20 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
 
   /// The store's word for what SQLite reported.
   init(_ error: SQLiteError, path: String) {
+    if error.cannotOpen || error.cannotMakeLog, let obstacle = StoreObstacle.inTheWay(of: path) {
+      self = obstacle
+      return
+    }
+    if error.message == "integer overflow" {
+      self.init(
+        .invalidArgument, "A sum or an amount of whole numbers does not fit 64 bits.",
+        suggestion: "Sum property * 1.0 instead, which gives a number with a fraction.")
+      return
+    }
+    if error.isBusy, let holder = LockHolder.ofDatabase(path) {
+      self = holder.failure(path)
+      return
+    }
     let code: Code =
       if error.isFull { .diskFull } else if error.isReadOnly { .readOnly } else if error.isBusy {
         .busy

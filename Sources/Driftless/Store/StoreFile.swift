@@ -16,6 +16,7 @@ struct StoreFile {
       if url == nil { .inMemory } else if options.isImmutable { .immutable } else if readOnly {
         .readOnly
       } else if options.createsFile { .readWriteCreate } else { .readWrite }
+    if let url { try StoreObstacle.checkKind(of: url) }
     if let url, mode == .readWriteCreate { Self.createPrivate(url) }
     let connection = try SQLiteConnection(
       path: url?.path ?? "", mode: mode,
@@ -48,16 +49,6 @@ struct StoreFile {
   static func createPrivate(_ url: URL) {
     let descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     if descriptor >= 0 { close(descriptor) }
-  }
-
-  /// A folder gives an error that misleads, and a pipe is waited for without end.
-  static func checkKind(of url: URL) throws {
-    var status = stat()
-    guard stat(url.path, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { return }
-    throw StoreError(
-      .cannotOpen,
-      "\(url.path) is \(status.st_mode & S_IFMT == S_IFDIR ? "a folder" : "no plain file").",
-      suggestion: "Give the path of the store's file.")
   }
 
   static let useWAL = "PRAGMA journal_mode = WAL"

@@ -234,6 +234,17 @@ struct StoreOpening {
     }
   }
 
+  /// Whether a file that Core Data wrote has the tables of a model, no more and no less.
+  func isWritten(with model: ManagedObjectModel) throws -> Bool {
+    do {
+      try model.freeze()
+      try checkNothingIsMissing(in: openExisting(model: model, nil).schema)
+      return true
+    } catch let error as StoreError where error.code == .incompatibleModel {
+      return false
+    }
+  }
+
   /// Refuses a model that knows less than the file: what it would insert lacks values that others rely on.
   private func checkNothingIsMissing(in schema: StoreSchema) throws {
     func refusal(_ unknown: String) -> StoreError {

@@ -66,6 +66,8 @@ enum StoreTuning {
   static let checkpointBytes = 16 << 20
   /// How long a checkpoint, which keeps writers waiting, waits for readers.
   static let checkpointWaitMilliseconds: Int32 = 20
+  /// How long a writer that has waited for others in its process still waits for those in another: a checkpoint takes as long.
+  static let leastWaitMilliseconds: Int32 = 250
   /// A value of an attribute that allows it goes to a file of its own when it has more bytes: smaller ones are read faster
   /// from the pages of the store.
   static let externalBytes = 128 << 10

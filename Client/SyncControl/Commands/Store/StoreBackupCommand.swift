@@ -15,7 +15,7 @@ struct StoreBackupCommand: ControlCommand {
 
   func perform() throws {
     let url = URL(fileURLWithPath: copy).standardizedFileURL
-    let store = try target.inspect()
+    let store = try target.inspect(output)
     try store.backup(to: url)
     let size =
       try FileManager.default.attributesOfItem(atPath: url.path)[.size] as? NSNumber

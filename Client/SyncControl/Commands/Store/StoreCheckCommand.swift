@@ -17,7 +17,7 @@ struct StoreCheckCommand: ControlCommand {
   }
 
   func perform() throws {
-    let check = try target.inspect().check()
+    let check = try target.inspect(output).check()
     let lines = check.findings.map { "\($0.weight.rawValue): \($0.message)" }
     try output.put(
       Report(objects: check.objectCount, findings: check.findings),

@@ -25,28 +25,41 @@ struct StoreFileArguments: ParsableArguments {
   var url: URL { URL(fileURLWithPath: file).standardizedFileURL.resolvingSymlinksInPath() }
 
   /// Opens the file for looking at it: nothing in it or beside it changes.
-  func inspect() throws -> PersistentStore {
-    try PersistentStore.open(url: url, model: givenModel(), options: .inspecting(url))
+  func inspect(_ output: OutputOptions) throws -> PersistentStore {
+    try opened(output) { model, configuration in
+      try PersistentStore.open(
+        url: url, model: model, configuration: configuration, options: .inspecting(url))
+    }
   }
 
   /// Opens the file for changing it.
-  func open() throws -> PersistentStore { try StoreAccess.open(url, model: givenModel()) }
+  func open(_ output: OutputOptions) throws -> PersistentStore {
+    try opened(output) { model, configuration in
+      try StoreAccess.open(url, model: model, configuration: configuration)
+    }
+  }
 
-  /// The model that was named: of several versions the one that the file was written with, else the current one.
-  private func givenModel() throws -> ManagedObjectModel? {
-    guard let model else { return nil }
+  /// Opens the file with the model that was named: of several versions the one that it was written with, which is said;
+  /// else the current one.
+  private func opened(
+    _ output: OutputOptions, by open: (ManagedObjectModel?, String?) throws -> PersistentStore
+  ) throws -> PersistentStore {
+    guard let model else { return try open(nil, nil) }
     let location = URL(fileURLWithPath: model)
     let versions = try ManagedObjectModel.versions(at: location)
-    if versions.count > 1,
-      let metadata = try? PersistentStoreCoordinator.metadataForPersistentStore(at: url)
-    {
-      for version in versions {
-        let model = try version.model()
-        if model.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata) {
-          return model
-        }
+    if let found = try WritingVersion.find(among: versions, for: url) {
+      if versions.count > 1 {
+        output.note("model version \(found.version.name) of \(location.lastPathComponent)")
       }
+      return try open(found.model, found.configuration)
     }
-    return try ManagedObjectModel(contentsOf: location)
+    do {
+      return try open(ManagedObjectModel(contentsOf: location), nil)
+    } catch let error as StoreError where error.code == .incompatibleModel && versions.count > 1 {
+      let names = versions.map(\.name).joined(separator: ", ")
+      throw StoreError(
+        error.code, "\(error.message) None of the versions \(names) fits.",
+        suggestion: error.suggestion)
+    }
   }
 }

@@ -14,7 +14,7 @@ struct StoreExportCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
-    try ReplicaExport.write(try target.inspect(), entity: entity) { piece in
+    try ReplicaExport.write(try target.inspect(output), entity: entity) { piece in
       try FileHandle.standardOutput.write(contentsOf: piece)
     }
   }

@@ -10,7 +10,7 @@ struct StoreInfoCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
-    let info = try StoreInfo(of: target.inspect(), at: target.url)
+    let info = try StoreInfo(of: target.inspect(output), at: target.url)
     try output.put(info, text: info.text)
   }
 }

@@ -15,7 +15,7 @@ struct StoreRekeyCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
-    let store = try target.open()
+    let store = try target.open(output)
     let former = store.identifier
     let identifier = try SyncEngine.rekey(store: store)
     store.close()

@@ -13,11 +13,11 @@ struct StoreVacuumCommand: ControlCommand {
 
   func perform() throws {
     let before = try bytes()
-    let look = try target.inspect()
+    let look = try target.inspect(output)
     let isOurs = try look.hasOwnTables()
     look.close()
     if isOurs {
-      let store = try target.open()
+      let store = try target.open(output)
       try store.vacuum()
       store.close()
     } else {

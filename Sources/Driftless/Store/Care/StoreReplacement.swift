@@ -40,6 +40,7 @@ extension PersistentStore {
   private static func withStoreAlone(
     at url: URL, _ body: (SQLiteConnection) throws -> Void
   ) throws {
+    try StoreObstacle.checkKind(of: url)
     let syncing = try SyncLock(path: url.path + "-driftless-sync")
     let writing = try FileLock(path: url.path + "-driftless-lock")
     try writing.lock(.exclusive)

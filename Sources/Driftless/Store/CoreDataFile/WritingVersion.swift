@@ -1,0 +1,43 @@
+import DriftlessSQLite
+package import Foundation
+
+/// The version of a model that a file was written with.
+package struct WritingVersion {
+  package let version: ModelVersion
+  package let model: ManagedObjectModel
+  /// The configuration whose entities the file has; nil for all.
+  package let configuration: String?
+
+  /// Looks at a file without changing anything in it or beside it.
+  ///
+  /// - Returns: Nil when the file was written with none of the versions.
+  /// - Throws: `StoreError` for a file that cannot be read, or is no store.
+  package static func find(among versions: [ModelVersion], for url: URL) throws -> WritingVersion? {
+    let (_, metadata) = try PersistentStore.metadata(at: url)
+    // The current one first: it may differ from another in nothing that a file depends on.
+    let ordered = versions.filter(\.isCurrent) + versions.filter { !$0.isCurrent }
+    let candidates = ordered.compactMap { version in
+      (try? version.model()).map { (version: version, model: $0) }
+    }
+    for (version, model) in candidates {
+      let named = metadata.configurationName
+      let possible = named.map { [$0] } ?? [nil] + model.configurations
+      for configuration in possible
+      where model.isConfiguration(
+        withName: configuration, compatibleWithStoreMetadata: metadata.values)
+      {
+        return WritingVersion(version: version, model: model, configuration: configuration)
+      }
+    }
+    guard metadata.format == 0 else { return nil }
+    // Core Data's hashes are not ours to compute: versions without them are judged by the tables.
+    for (version, model) in candidates where !model.hasRecordedHashes {
+      let isMeant = try PersistentStore.onFile(url, .inspecting(url)) { connection in
+        let file = StoreFile(url: url, options: .inspecting(url))
+        return try StoreOpening(file: file, connection: connection).isWritten(with: model)
+      }
+      if isMeant { return WritingVersion(version: version, model: model, configuration: nil) }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,64 @@
+import Foundation
+
+/// The process that keeps others from a file, as the system tells it.
+struct LockHolder {
+  let process: Int32
+  private let name: String?
+  private let isStopped: Bool
+
+  /// The one that holds a file lock; nil when nobody does, or one that this process cannot see.
+  static func ofFile(_ path: String) -> LockHolder? { find(path) { $0.contains("FLOCK") } }
+
+  /// The one that writes to a database.
+  static func ofDatabase(_ path: String) -> LockHolder? {
+    // The writer, the checkpointer and who reads the log back lock these bytes of the memory that all openers share.
+    let log = find(path + "-shm") { fields in
+      guard fields.contains("WRITE"), fields.count > 1, let first = Int(fields[fields.count - 2])
+      else { return false }
+      return (120...122).contains(first)
+    }
+    return log ?? find(path) { $0.contains("POSIX") && $0.contains("WRITE") }
+  }
+
+  /// Each line is: number, kind, strength, access, process, device and inode, first and last byte.
+  private static func find(_ path: String, _ isMeant: ([Substring]) -> Bool) -> LockHolder? {
+    var status = stat()
+    guard stat(path, &status) == 0,
+      let locks = try? String(contentsOfFile: "/proc/locks", encoding: .utf8)
+    else { return nil }
+    for line in locks.split(separator: "\n") {
+      let fields = line.split(separator: " ")
+      // An arrow marks those who wait.
+      guard !fields.contains("->"), isMeant(fields),
+        let place = fields.firstIndex(where: { $0.hasSuffix(":\(status.st_ino)") }), place > 0,
+        let process = Int32(fields[place - 1]), process > 0
+      else { continue }
+      return LockHolder(process)
+    }
+    return nil
+  }
+
+  private init(_ process: Int32) {
+    self.process = process
+    name = (try? String(contentsOfFile: "/proc/\(process)/comm", encoding: .utf8))?
+      .trimmingCharacters(in: .newlines)
+    // The name stands in parentheses and may hold anything; the state is the next letter.
+    let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+    let state = status?.split(separator: ")").last?.first { $0 != " " }
+    isStopped = state == "T"
+  }
+
+  /// What keeps others from the file, and what to do about it.
+  func failure(_ path: String) -> StoreError {
+    let who =
+      process == getpid() ? "This process itself" : "Process \(process) (\(name ?? "unknown"))"
+    guard isStopped else {
+      return StoreError(
+        .busy, "\(who) holds \(path) and does not let go of it.",
+        suggestion: "Wait until it is done, or end it, and try again.")
+    }
+    return StoreError(
+      .busy, "\(who) holds \(path) and is stopped.",
+      suggestion: "Let it go on with `kill -CONT \(process)`, or end it, and try again.")
+  }
+}
