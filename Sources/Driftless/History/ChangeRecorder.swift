@@ -2,82 +2,76 @@ import DriftlessSQLite
 
 /// Writes what one transaction changed into `ACHANGE`.
 ///
-/// New objects whose keys follow each other are recorded by one statement, which reads their keys from the table that
-/// they were just written to: a statement for each would make a save half as dear again.
+/// Changes of one kind that follow each other are a run: one statement writes them, and reads the objects' keys where
+/// they lie. A statement for each would make a save half as dear again.
 final class ChangeRecorder {
+  /// A run of this length is written.
+  private static let runMaximum = 4096
+
   let first: Int64
   private(set) var count: Int64 = 0
   private let connection: SQLiteConnection
-  private let transaction: Int64
   private let statement: SQLiteStatement
-  // The inserts that are not recorded yet.
-  private var runProgram: RowProgram?
-  private var runKey: Int64 = 0
-  private var runCount: Int64 = 0
-  // The last mask that was written.
-  private var lastMask = PropertyMask()
-  private var lastProgram: RowProgram?
-  private var lastColumns: [UInt8] = []
+  private let runStatement: SQLiteStatement
+  // The run that is not written yet.
+  private var keys: [Int64] = []
+  private var type = ChangeType.insert
+  private var program: RowProgram?
+  private var mask = PropertyMask()
 
   init(connection: SQLiteConnection, transaction: Int64, first: Int64) throws {
     self.connection = connection
-    self.transaction = transaction
     self.first = first
+    let columns =
+      "(Z_PK, Z_ENT, Z_OPT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS)"
     statement = try connection.prepare(
-      """
-      INSERT INTO ACHANGE (Z_PK, Z_ENT, Z_OPT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID,
-      ZCOLUMNS) VALUES (?, 16001, 1, ?, ?, ?, ?, ?)
-      """)
-    statement.bind(transaction, at: 5)
+      "INSERT INTO ACHANGE \(columns) VALUES (?1, 16001, 1, ?2, ?3, ?4, ?5, ?6)")
+    runStatement = try connection.prepare(
+      "INSERT INTO ACHANGE \(columns) SELECT rowid + ?1, 16001, 1, ?2, ?3, c0, ?5, ?6 "
+        + "FROM driftless_rows")
+    for statement in [statement, runStatement] { statement.bind(transaction, at: 5) }
   }
 
-  /// Records a new object, whose row stays until the next `flush`.
-  @inline(__always)
   func recordInsert(_ key: Int64, _ program: RowProgram) throws {
-    if runProgram !== program || key != runKey &+ runCount {
-      try flush()
-      runProgram = program
-      runKey = key
-    }
-    runCount += 1
-    count += 1
+    try record(.insert, CollectionOfOne(key), PropertyMask(), program)
   }
 
-  /// Records new objects whose keys are column 0 of rows in memory.
-  func recordInserts(_ rows: RowsInMemory, count newCount: Int, _ program: RowProgram) throws {
-    let statement = try connection.prepare(
-      """
-      INSERT INTO ACHANGE (Z_PK, Z_ENT, Z_OPT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID)
-      SELECT rowid + ?, 16001, 1, 0, ?, c0, ? FROM driftless_rows
-      """)
-    statement.bind(first + count, at: 1)
-    statement.bind(Int64(program.number), at: 2)
-    statement.bind(transaction, at: 3)
-    try connection.run(statement, reading: rows)
-    count += Int64(newCount)
+  func recordInserts(_ keys: [Int64], _ program: RowProgram) throws {
+    var rest = keys[...]
+    while !rest.isEmpty {
+      try record(.insert, rest.prefix(Self.runMaximum), PropertyMask(), program)
+      rest = rest.dropFirst(Self.runMaximum)
+    }
   }
 
   func recordUpdate(_ key: Int64, _ mask: PropertyMask, _ program: RowProgram) throws {
-    if lastProgram !== program || lastMask != mask {
-      lastColumns = program.columnsBytes(of: mask)
-      lastMask = mask
-      lastProgram = program
-    }
-    try flush()
-    lastColumns.withUnsafeBytes { statement.bind($0, at: 6) }
-    try write(.update, key, program, at: first + count)
-    count += 1
+    try record(.update, CollectionOfOne(key), mask, program)
   }
 
   func recordDelete(_ key: Int64, _ program: RowProgram) throws {
-    try flush()
-    statement.bindNull(at: 6)
-    try write(.delete, key, program, at: first + count)
-    count += 1
+    try record(.delete, CollectionOfOne(key), PropertyMask(), program)
+  }
+
+  private func record(
+    _ type: ChangeType, _ newKeys: some Collection<Int64>, _ mask: PropertyMask,
+    _ program: RowProgram
+  ) throws {
+    if self.program !== program || self.type != type || self.mask != mask
+      || keys.count >= Self.runMaximum
+    {
+      try flush()
+      self.type = type
+      self.program = program
+      self.mask = mask
+    }
+    keys.append(contentsOf: newKeys)
+    count += Int64(newKeys.count)
   }
 
   /// Keeps values of the object whose delete was just recorded.
   func recordTombstone(_ program: RowProgram, _ values: [PropertyValue]) throws {
+    guard !program.tombstoneSlots.isEmpty else { return }
+    try flush()
     for (index, slot) in program.tombstoneSlots.enumerated() {
       let statement = try connection.prepare(
         "UPDATE ACHANGE SET ZTOMBSTONE\(index) = ? WHERE Z_PK = ?")
@@ -88,41 +82,31 @@ final class ChangeRecorder {
     }
   }
 
-  /// Writes the inserts that are not recorded yet.
+  /// Writes the run.
   func flush() throws {
-    guard let program = runProgram else { return }
-    let firstChange = first + count - runCount
-    runProgram = nil
-    defer { runCount = 0 }
-    if runCount == 1 {
-      statement.bindNull(at: 6)
-      return try write(.insert, runKey, program, at: firstChange)
-    }
-    let run = try connection.prepare(
-      """
-      INSERT INTO ACHANGE (Z_PK, Z_ENT, Z_OPT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID)
-      SELECT Z_PK + ?, 16001, 1, 0, Z_ENT, Z_PK, ? FROM "\(program.table.name)"
-      WHERE Z_PK BETWEEN ? AND ? ORDER BY Z_PK
-      """)
-    run.bind(firstChange - runKey, at: 1)
-    run.bind(transaction, at: 2)
-    run.bind(runKey, at: 3)
-    run.bind(runKey + runCount - 1, at: 4)
-    try run.run()
-    guard connection.changes == Int(runCount) else {
-      throw StoreError(
-        .damaged, "\(runCount) new objects of \(program.entity.name) left other rows behind.",
-        suggestion: "Nothing was saved: change rows only through the store.")
-    }
-  }
-
-  private func write(
-    _ type: ChangeType, _ key: Int64, _ program: RowProgram, at number: Int64
-  ) throws {
-    statement.bind(number, at: 1)
+    guard let program, let key = keys.first else { return }
+    defer { keys.removeAll(keepingCapacity: true) }
+    // Starting to read rows in memory is dearer than one row.
+    let statement = keys.count == 1 ? statement : runStatement
+    statement.bind(first + count - Int64(keys.count), at: 1)
     statement.bind(Int64(type.rawValue), at: 2)
     statement.bind(Int64(program.number), at: 3)
-    statement.bind(key, at: 4)
-    try statement.run()
+    if type == .update {
+      program.columnsBytes(of: mask).withUnsafeBytes { statement.bind($0, at: 6) }
+    } else {
+      statement.bindNull(at: 6)
+    }
+    guard keys.count > 1 else {
+      statement.bind(key, at: 4)
+      return try statement.run()
+    }
+    try keys.withUnsafeBytes { keys in
+      guard let start = keys.baseAddress else { return }
+      let count = keys.count / MemoryLayout<Int64>.stride
+      let rows = RowsInMemory(count: count, source: start) { source, row, _, context in
+        SQLiteResult(context).set(source.assumingMemoryBound(to: Int64.self)[row])
+      }
+      try connection.run(statement, reading: rows)
+    }
   }
 }

@@ -88,11 +88,10 @@ package final class WriteTransaction: ReadTransaction {
   package func insert(_ entity: EntityDescription, _ rows: NewRows) throws {
     let program = try program(schema.entityNumber(of: entity))
     guard rows.count > 1 else { return try insertFew(entity, rows) }
-    try recorder.flush()
     try rows.withRowsInMemory(program) { memory in
       try connection.run(connection.prepare(program.insertRowsSQL), reading: memory)
-      try recorder.recordInserts(memory, count: rows.count, program)
     }
+    try recorder.recordInserts(rows.keys, program)
   }
 
   private func insertFew(_ entity: EntityDescription, _ rows: NewRows) throws {
@@ -142,7 +141,6 @@ package final class WriteTransaction: ReadTransaction {
       }
       if keepsForSync { try bury(key, row.values) }
     }
-    try recorder.flush()
     let statement = try connection.prepare(program.deleteSQL)
     statement.bind(key.key, at: 1)
     try statement.run()
