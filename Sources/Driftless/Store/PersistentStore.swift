@@ -192,8 +192,8 @@ public final class PersistentStore: Sendable {
         let transaction = ReadTransaction(connection: connection, schema: schema)
         // A store in memory has one connection: a read inside a read or a write is part of it.
         if connection.isInTransaction { return try body(transaction) }
-        try connection.execute("BEGIN")
-        defer { if connection.isInTransaction { try? connection.execute("COMMIT") } }
+        try connection.run("BEGIN")
+        defer { if connection.isInTransaction { try? connection.run("COMMIT") } }
         return try body(transaction)
       }
     } catch let error as SQLiteError {
