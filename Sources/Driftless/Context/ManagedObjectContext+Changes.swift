@@ -131,7 +131,7 @@ extension ManagedObjectContext {
     let objects = changedObjects
     changedObjects = []
     watchedObjects = []
-    for object in objects {
+    objects.walk { object in
       object.state.remove(.listed)
       if object.isInserted {
         forget(object)
@@ -143,10 +143,9 @@ extension ManagedObjectContext {
     forgetDeferredError()
     forgetEvent()
     undoManager?.removeAllActions()
-    for object in objects where object.context === self {
-      awaken(object, .rollback)
-    }
-    post(updated: objects.filter { $0.context === self })
+    let restored = objects.selected { $0.context === self }
+    for object in restored { awaken(object, .rollback) }
+    post(updated: restored)
   }
 
   /// Forgets all objects and changes. Objects that someone holds belong to no context any more.

@@ -38,26 +38,20 @@ extension ManagedObjectContext {
     guard hasEvent else { return }
     let objects = eventObjects
     eventObjects = []
-    var inserted: [ManagedObject] = []
-    var updated: [ManagedObject] = []
-    var deleted: [ManagedObject] = []
-    for object in objects {
-      switch (object.state.contains(.insertedInEvent), object.state.contains(.deletedInEvent)) {
-      // As if it had never been.
-      case (true, true): break
-      case (true, false): inserted.append(object)
-      case (false, true): deleted.append(object)
-      case (false, false): updated.append(object)
-      }
-      Self.leaveEvent(object)
-    }
     var userInfo: [AnyHashable: Any] = [:]
-    for (key, objects) in [
-      (NotificationKey.insertedObjects, inserted), (.updatedObjects, updated),
-      (.deletedObjects, deleted),
-    ] where !objects.isEmpty {
-      userInfo[key.rawValue] = objects
+    // An object that was inserted and deleted is in none of the lists, as if it had never been.
+    for (key, isInserted, isDeleted) in [
+      (NotificationKey.insertedObjects, true, false), (.updatedObjects, false, false),
+      (.deletedObjects, false, true),
+    ] {
+      let list = objects.selected {
+        $0.state.contains(.insertedInEvent) == isInserted
+          && $0.state.contains(.deletedInEvent) == isDeleted
+      }
+      if !list.isEmpty { userInfo[key.rawValue] = list }
+      if list.count == objects.count { break }
     }
+    objects.walk(Self.leaveEvent)
     guard !userInfo.isEmpty else { return }
     NotificationCenter.default.post(
       name: .managedObjectContextObjectsDidChange, object: self, userInfo: userInfo)
@@ -65,7 +59,7 @@ extension ManagedObjectContext {
 
   /// Forgets what changed in the event: it was given up.
   func forgetEvent() {
-    for object in eventObjects { Self.leaveEvent(object) }
+    eventObjects.walk(Self.leaveEvent)
     eventObjects = []
     replayed = [:]
   }

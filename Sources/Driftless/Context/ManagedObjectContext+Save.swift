@@ -84,20 +84,21 @@ extension ManagedObjectContext {
   }
 
   private func runWillSave() throws {
-    for object in changedObjects { object.state.insert(.touched) }
-    for _ in 0..<Self.willSaveRounds {
+    for round in 0..<Self.willSaveRounds {
       var isStable = true
-      var index = 0
+      var count = 0
       // The list grows while methods change further objects.
-      while index < changedObjects.count {
-        let object = changedObjects[index]
-        index += 1
-        guard object.state.contains(.touched), object.context === self, object.hasChanges else {
-          continue
+      while count < changedObjects.count {
+        let objects = changedObjects
+        objects.walk(from: count) { object in
+          guard round == 0 || object.state.contains(.touched), object.context === self,
+            object.hasChanges
+          else { return }
+          isStable = false
+          object.state.remove(.touched)
+          object.willSave()
         }
-        isStable = false
-        object.state.remove(.touched)
-        object.willSave()
+        count = objects.count
       }
       if isStable { return }
     }
@@ -108,8 +109,8 @@ extension ManagedObjectContext {
 
   private func validate() throws {
     var items: [ValidationFailure.Item] = []
-    for object in changedObjects where object.context === self && object.hasChanges {
-      object.validate(into: &items)
+    changedObjects.walk { object in
+      if object.context === self, object.hasChanges { object.validate(into: &items) }
     }
     if !items.isEmpty { throw ValidationFailure(items: items) }
   }
@@ -124,30 +125,29 @@ extension ManagedObjectContext {
       finish(writer)
       parts.append(
         ContextChanges.Part(
-          plan: writer.plan, inserted: writer.inserted.map(\.objectKey),
-          updated: writer.updated.map(\.object.objectKey)
+          plan: writer.plan, inserted: writer.inserted.objectKeys,
+          updated: writer.updated.objectKeys
             + writer.resolutions.map(\.object.objectKey) + writer.derivedOnly,
-          deleted: writer.deleted.map(\.objectKey)))
+          deleted: writer.deleted.objectKeys))
       if tellsChildren { writer.collectNewKeys(&renamed) }
     }
     if isPartial { forgetChangesOfSomeStores() } else { forgetSavedChanges() }
     if tellsChildren { tellChildren(renamed) }
     for writer in writers {
-      for object in writer.inserted { object.didSave() }
-      for (object, _) in writer.updated { object.didSave() }
+      writer.inserted.walk { $0.didSave() }
+      writer.updated.walk { $0.didSave() }
       for resolution in writer.resolutions { resolution.object.didSave() }
-      for object in writer.deleted { object.didSave() }
+      writer.deleted.walk { $0.didSave() }
     }
     return SavedObjects(
       changes: ContextChanges(source: number, parts: parts),
-      inserted: writers.flatMap(\.inserted),
-      updated: writers.flatMap { writer in
-        writer.updated.map(\.object)
-          + writer.resolutions.filter { $0.values != nil }.map(\.object)
-      },
-      deleted: writers.flatMap { writer in
+      inserted: writers.map(\.inserted).joinedLists,
+      updated: writers.map { writer in
+        writer.updated + writer.resolutions.filter { $0.values != nil }.map(\.object)
+      }.joinedLists,
+      deleted: writers.map { writer in
         writer.deleted + writer.resolutions.filter { $0.values == nil }.map(\.object)
-      })
+      }.joinedLists)
   }
 
   /// Nothing is unsaved any more.
@@ -160,7 +160,7 @@ extension ManagedObjectContext {
     givenTemporaryKeys = []
     identities = [:]
     keysByIdentity = [:]
-    for object in saved { object.state.subtract([.listed, .touched]) }
+    saved.walk { $0.state.subtract([.listed, .touched]) }
   }
 
   /// Forgets what is saved, and keeps what is not.
@@ -181,7 +181,7 @@ extension ManagedObjectContext {
   }
 
   private func finish(_ writer: SaveWriter) {
-    for object in writer.inserted {
+    writer.inserted.walk { object in
       // An object that took its key along is no longer found by the temporary one.
       let key = writer.newKey(object.objectKey)
       if givenTemporaryKeys.contains(object.key) {
@@ -190,11 +190,13 @@ extension ManagedObjectContext {
       if undoManager != nil {
         renamedKeys[PlacedKey(plan: writer.plan.index, key: object.objectKey)] = key
       }
-      object.commit(key: key.key, version: 1, writer.newKey)
+      object.commit(key: key.key, version: 1) { writer.newKey($0) }
       registries[object.shape.hierarchy].insert(object)
     }
-    for (object, version) in writer.updated {
-      object.commit(key: object.key, version: version, writer.newKey)
+    var place = 0
+    writer.updated.walk { object in
+      object.commit(key: object.key, version: writer.versions[place]) { writer.newKey($0) }
+      place += 1
     }
     for resolution in writer.resolutions { apply(resolution) }
     writer.takeDerivedValues()

@@ -66,9 +66,9 @@ public final class ManagedObjectContext {
   var permanentKeys: [Int64: PlacedKey] = [:]
   var givenTemporaryKeys: Set<Int64> = []
   /// Objects with unsaved changes, in the order of their first; some may have lost theirs since.
-  @exclusivity(unchecked) var changedObjects: ContiguousArray<ManagedObject> = []
+  @exclusivity(unchecked) var changedObjects: [ManagedObject] = []
   /// Objects that changed since the last event ended, in the order of their first change.
-  @exclusivity(unchecked) var eventObjects: ContiguousArray<ManagedObject> = []
+  @exclusivity(unchecked) var eventObjects: [ManagedObject] = []
   /// Keys that objects have now, by those that changes to be undone knew them by.
   var renamedKeys: [PlacedKey: ObjectKey] = [:]
   /// What an undo or a redo changed, until the event ends.

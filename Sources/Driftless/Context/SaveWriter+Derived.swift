@@ -28,7 +28,7 @@ extension SaveWriter {
   /// The objects whose derived attributes alone changed.
   var derivedOnly: [ObjectKey] {
     guard !derived.isEmpty else { return [] }
-    let known = Set((inserted + updated.map(\.object) + deleted).map(\.objectKey))
+    let known = Set((inserted + updated + deleted).map(\.objectKey))
     return derived.map(\.key).filter { !known.contains($0) }
   }
 }

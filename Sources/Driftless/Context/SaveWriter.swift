@@ -14,7 +14,9 @@ struct SaveWriter {
   let context: ManagedObjectContext
   let plan: ObjectPlan
   private(set) var inserted: [ManagedObject] = []
-  var updated: [(object: ManagedObject, version: Int64)] = []
+  private(set) var updated: [ManagedObject] = []
+  /// What the rows of `updated` have now.
+  private(set) var versions: [Int64] = []
   var deleted: [ManagedObject] = []
   /// Rows whose derived attributes this save changed.
   var derived: [(key: ObjectKey, values: [PropertyValue])] = []
@@ -38,21 +40,17 @@ struct SaveWriter {
 
   mutating func write(to transaction: WriteTransaction) throws {
     try settleConstraints(transaction)
-    var changed: [ManagedObject] = []
-    var doomed: [ManagedObject] = []
-    var linked: [ManagedObject] = []
-    for object in context.changedObjects where object.context === context && object.hasChanges {
-      guard object.shape.planIndex == plan.index else { continue }
-      if object.isDeleted {
-        if !object.isInserted { doomed.append(object) }
-        continue
-      }
-      if object.isInserted { inserted.append(object) } else { changed.append(object) }
-      if !object.collections.isEmpty { linked.append(object) }
+    let pending = context.changedObjects.selected { object in
+      object.context === context && object.hasChanges && object.shape.planIndex == plan.index
     }
+    inserted = pending.selected { $0.isInserted && !$0.isDeleted }
+    let others = inserted.count < pending.count ? pending : []
+    let changed = others.selected { $0.isUpdated }
+    let doomed = others.selected { $0.isDeleted && !$0.isInserted }
+    let linked = pending.selected { !$0.isDeleted && !$0.collections.isEmpty }
     try nameInserted(transaction)
     try insertRows(transaction)
-    for object in changed { try update(object, transaction) }
+    try changed.walk { try update($0, transaction) }
     try resolveUpdates(doomed, transaction)
     // Pairs and places come when all rows are there.
     let dropped = Set(resolutions.lazy.filter { $0.isTheirs }.map { ObjectIdentifier($0.object) })
@@ -77,7 +75,8 @@ struct SaveWriter {
       for object in inserted { try reuseKey(of: object, transaction) }
     }
     var counts = [Int](repeating: 0, count: plan.numberCount)
-    for object in inserted where object.key < 0 && newKeys[place(of: object.key)] == nil {
+    inserted.walk { object in
+      guard object.key < 0, newKeys[place(of: object.key)] == nil else { return }
       counts[Int(object.shape.number)] += 1
     }
     var next = [Int64](repeating: 0, count: plan.numberCount)
@@ -85,9 +84,10 @@ struct SaveWriter {
       guard let shape = plan.shape(numbered: Int32(number)) else { continue }
       next[number] = try transaction.allocateKeys(shape.entity, count: count).lowerBound
     }
-    for object in inserted where object.key < 0 {
+    inserted.walk { object in
+      guard object.key < 0 else { return }
       let place = place(of: object.key)
-      guard newKeys[place] == nil else { continue }
+      guard newKeys[place] == nil else { return }
       let number = object.shape.number
       newKeys[place] = ObjectKey(entity: number, key: next[Int(number)])
       next[Int(number)] += 1
@@ -157,7 +157,8 @@ struct SaveWriter {
   private func insertRows(_ transaction: WriteTransaction) throws {
     var rows = NewRows(naming: NewRows.Naming(newKeys: newKeys, base: context.temporaryBase))
     var shape: ObjectShape?
-    for object in inserted {
+    rows.reserveCapacity(inserted.count)
+    try inserted.walk { object in
       if object.shape !== shape {
         if let shape, rows.count > 0 { try transaction.insert(shape.entity, rows) }
         rows.removeAll()
@@ -178,7 +179,7 @@ struct SaveWriter {
     var mask = PropertyMask()
     var pairSlots = PropertyMask()
     object.changedSlots.forEach { slot in
-      guard let relation = object.shape.relations[slot], relation.isToMany else {
+      guard object.shape.kinds[slot] == .toMany, let relation = object.shape.relations[slot] else {
         return mask.insert(slot)
       }
       if relation.isManyToMany, relation.isRecorded || relation.isOrdered { pairSlots.insert(slot) }
@@ -193,10 +194,12 @@ struct SaveWriter {
         }
       }
       guard isCurrent else { return stale.append((object, mask)) }
-      updated.append((object, object.version + 1))
+      updated.append(object)
+      versions.append(object.version + 1)
     } else {
       if !pairSlots.isEmpty { try transaction.recordUpdate(object.objectKey, pairSlots) }
-      updated.append((object, object.version))
+      updated.append(object)
+      versions.append(object.version)
     }
   }
 

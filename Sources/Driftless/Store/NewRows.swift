@@ -36,6 +36,11 @@ package struct NewRows {
     values.append(row)
   }
 
+  package mutating func reserveCapacity(_ count: Int) {
+    keys.reserveCapacity(count)
+    values.reserveCapacity(count)
+  }
+
   package mutating func removeAll() {
     keys.removeAll(keepingCapacity: true)
     values.removeAll(keepingCapacity: true)
