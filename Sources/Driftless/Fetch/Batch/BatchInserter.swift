@@ -65,9 +65,11 @@ struct BatchInserter {
   }
 
   private func makeObject() -> ManagedObject {
+    // Born as changed in the event already, so that no write notes it there.
     let object = shape.objectClass.init(
       ObjectBirth(
-        shape: shape, context: scratch, key: scratch.nextTemporaryKey(), state: .inserted))
+        shape: shape, context: scratch, key: scratch.nextTemporaryKey(),
+        state: [.inserted, .dirty, .touched, .inEvent]))
     scratch.temporaries.append(.passUnretained(object))
     scratch.list(object)
     return object
@@ -101,8 +103,9 @@ struct BatchInserter {
     } else {
       for object in objects { try writeUnique(object) }
     }
+    let hasOnlyNew = scratch.changedObjects.count == objects.count
     objects = []
-    scratch.rollback()
+    if hasOnlyNew { scratch.letGoOfNewObjects() } else { scratch.rollback() }
     scratch.temporaryBase += Int64(scratch.temporaries.count)
     scratch.temporaries = []
   }
@@ -153,5 +156,13 @@ struct BatchInserter {
       return key
     }
     return nil
+  }
+}
+
+extension ManagedObjectContext {
+  /// Gives up new objects, where nothing else is changed. Those that nobody holds just end.
+  fileprivate func letGoOfNewObjects() {
+    changedObjects = []
+    for case let object? in temporaries { object.takeUnretainedValue().detach() }
   }
 }
