@@ -63,7 +63,7 @@ extension ManagedObjectContext {
     if let identity { give(identity, to: object) }
     list(object)
     noteInEvent(object)
-    object.state.insert(.insertedInEvent)
+    object.state.insert([.insertedInEvent, .dirty, .touched])
     undoManager?.registerUndo(withTarget: object) { $0.context?.takeBack($0) }
   }
 

@@ -23,6 +23,7 @@ extension ManagedObjectContext {
     }
     attachedPlans = plans
     shapesByType = [:]
+    latest = nil
     for plan in plans {
       while planByIndex.count <= plan.index { planByIndex.append(nil) }
       planByIndex[plan.index] = plan
@@ -76,7 +77,11 @@ extension ManagedObjectContext {
   /// The shape of the one entity that a class stands for; of a hierarchy whose entities share the class, the topmost.
   func shape(for type: ManagedObject.Type) throws(ObjectError) -> ObjectShape {
     updatePlans()
-    if let shape = shapesByType[ObjectIdentifier(type)] { return shape }
+    if let latest, latest.type == type { return latest.shape }
+    if let shape = shapesByType[ObjectIdentifier(type)] {
+      latest = (type, shape)
+      return shape
+    }
     var seen: Set<String> = []
     let shapes = try plans().flatMap(\.shapes).filter { seen.insert($0.entity.name).inserted }
     var all = shapes.filter { ObjectClasses.represents(type, $0.entity) }

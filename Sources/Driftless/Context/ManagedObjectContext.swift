@@ -26,7 +26,9 @@ public final class ManagedObjectContext {
   public var mergePolicy = MergePolicy.error
   public var userInfo: [String: Any] = [:]
   /// Takes changes back and does them again; nil, as at first, registers none. See ``undo()``.
-  @exclusivity(unchecked) public var undoManager: UndoManager?
+  @exclusivity(unchecked) public var undoManager: UndoManager? {
+    didSet { mark(.undoable, undoManager != nil) }
+  }
 
   /// Whether other contexts' saves are taken over: at the next fetch, save or
   /// ``processPendingChanges()``.
@@ -56,6 +58,8 @@ public final class ManagedObjectContext {
   @exclusivity(unchecked) var registries: [ObjectRegistry] = []
   /// Memory of values by shape.
   @exclusivity(unchecked) private var pools: [ValuePool?] = []
+  /// What was inserted last, by its class.
+  @exclusivity(unchecked) var latest: (type: ManagedObject.Type, shape: ObjectShape)?
   /// New objects by the place in their temporary key.
   @exclusivity(unchecked) var temporaries: ContiguousArray<Unmanaged<ManagedObject>?> = []
   /// Objects that the parent context has not saved, by the temporary key that it gave them.
@@ -135,14 +139,23 @@ public final class ManagedObjectContext {
     for object in eventObjects { object.leaveContext() }
   }
 
-  /// Where the values of objects of the shape lie.
-  func pool(of shape: ObjectShape) -> ValuePool {
+  /// Where the values of objects of the shape lie: the context holds it.
+  func pool(of shape: ObjectShape) -> Unmanaged<ValuePool> {
     let number = shape.ordinal
-    if number < pools.count, let pool = pools[number] { return pool }
+    if number < pools.count, let pool = pools[number] { return .passUnretained(pool) }
     while pools.count <= number { pools.append(nil) }
     let pool = ValuePool(size: shape.slotCount)
     pools[number] = pool
-    return pool
+    return .passUnretained(pool)
+  }
+
+  /// Gives all objects, and those to come, a flag, or takes it from them.
+  func mark(_ flag: ObjectState, _ isOn: Bool) {
+    guard isOn != bornState.contains(flag) else { return }
+    bornState.formSymmetricDifference(flag)
+    for object in registeredObjects {
+      if isOn { object.state.insert(flag) } else { object.state.remove(flag) }
+    }
   }
 
   // MARK: Errors of accessors

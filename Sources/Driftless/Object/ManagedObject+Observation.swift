@@ -60,13 +60,7 @@ extension ManagedObjectContext {
   /// property some nanoseconds slower and an object that was read larger. A container's `viewContext` has it on.
   public var tracksObservation: Bool {
     get { bornState.contains(.tracked) }
-    set {
-      guard newValue != tracksObservation else { return }
-      if newValue { bornState.insert(.tracked) } else { bornState.remove(.tracked) }
-      for object in registeredObjects {
-        if newValue { object.state.insert(.tracked) } else { object.state.remove(.tracked) }
-      }
-    }
+    set { mark(.tracked, newValue) }
   }
 
   func observationPath(_ slot: Int) -> KeyPath<ManagedObject, Int> {

@@ -33,7 +33,7 @@ extension ManagedObject {
       copy.initialize(from: values, count: shape.slotCount)
       committed = copy
     }
-    if let undo = context?.undoManager {
+    if state.contains(.undoable), let undo = context?.undoManager {
       let old = values[slot]
       undo.registerUndo(withTarget: self) { $0.restore(old, at: slot) }
     }

@@ -30,7 +30,7 @@ open class ManagedObject {
   /// The object leaves it before it goes.
   @exclusivity(unchecked) unowned(unsafe) var context: ManagedObjectContext?
   /// Where the values lie while there is a context, which owns it.
-  unowned(unsafe) let pool: ValuePool
+  private let poolReference: Unmanaged<ValuePool>
   @exclusivity(unchecked) var key: Int64
   /// `Z_OPT` of the row that the values came from; 0 for a new object.
   @exclusivity(unchecked) var version: Int64
@@ -46,15 +46,15 @@ open class ManagedObject {
   @exclusivity(unchecked) var observers: ObjectObservers?
 
   /// Contexts make objects; see ``ManagedObjectContext/insert(_:)``.
-  public required init(_ birth: ObjectBirth) {
+  public required init(_ birth: borrowing ObjectBirth) {
     shape = birth.shape
     context = birth.context
     key = birth.key
     version = 0
     state = birth.state.union(birth.context.bornState)
-    pool = birth.context.pool(of: shape)
-    values = pool.take()
-    if birth.state.contains(.inserted) {
+    poolReference = birth.context.pool(of: shape)
+    values = poolReference._withUnsafeGuaranteedRef { $0.take() }
+    if birth.state.contains(.inserted), !shape.defaults.isEmpty {
       shape.defaults.withUnsafeBufferPointer { defaults in
         guard let first = defaults.baseAddress else { return }
         values.initialize(from: first, count: defaults.count)
@@ -69,7 +69,7 @@ open class ManagedObject {
     values.deinitialize(count: shape.slotCount)
     guard let context else { return values.deallocate() }
     context.forget(self)
-    pool.give(values)
+    poolReference._withUnsafeGuaranteedRef { $0.give(values) }
   }
 
   /// Belongs to a context again, as a new object.
@@ -111,6 +111,9 @@ open class ManagedObject {
   public static func register(_ types: ManagedObject.Type...) {
     for type in types { ObjectClasses.register(type) }
   }
+
+  /// Only to be used while there is a context.
+  final var pool: ValuePool { poolReference.takeUnretainedValue() }
 
   // MARK: What it is
 
@@ -205,6 +208,8 @@ struct ObjectState: OptionSet {
   static let deletedInEvent = ObjectState(rawValue: 1024)
   /// Reads of its properties are noted for observers.
   static let tracked = ObjectState(rawValue: 2048)
+  /// Its context has an undo manager: asking each object's flag costs no reference to the context.
+  static let undoable = ObjectState(rawValue: 4096)
 }
 
 extension ManagedObject: Hashable {

@@ -15,7 +15,7 @@ package final class ObjectShape: Sendable {
   /// Tells the shape from all others of the coordinator.
   let ordinal: Int
   package let slotCount: Int
-  /// The values of a new object, by slot.
+  /// The values of a new object, by slot; empty when it has none.
   let defaults: [PropertyValue]
   let kinds: [SlotKind]
   /// By slot; nil for attributes.
@@ -27,6 +27,8 @@ package final class ObjectShape: Sendable {
   let restrictedSlots: [Int]
   /// The entity and all above it.
   private let lineage: [ObjectIdentifier]
+  /// The class that is there from the start, which stays.
+  private let firstClass: ManagedObject.Type?
   private let registeredClass: Mutex<ManagedObject.Type>
 
   init(
@@ -39,7 +41,8 @@ package final class ObjectShape: Sendable {
     self.ordinal = ordinal
     layout = entity.layout
     slotCount = layout.slots.count
-    defaults = layout.slots.map(\.defaultValue)
+    let defaults = layout.slots.map(\.defaultValue)
+    self.defaults = defaults.allSatisfy(\.isNull) ? [] : defaults
     kinds = layout.slots.map { SlotKind($0.kind) }
     relations = layout.slots.map(Relation.init(slot:))
     restrictedSlots = layout.slots.filter(\.isRestricted).map(\.index)
@@ -47,11 +50,13 @@ package final class ObjectShape: Sendable {
     isTransient = layout.slots.map(\.isTransient)
     toOneSlots = layout.slots.indices.filter { [kinds] in kinds[$0] == .toOne }
     toManySlots = layout.slots.indices.filter { [kinds] in kinds[$0] == .toMany }
-    registeredClass = Mutex(ObjectClasses.objectClass(for: entity))
+    let objectClass = ObjectClasses.objectClass(for: entity)
+    firstClass = objectClass == ManagedObject.self ? nil : objectClass
+    registeredClass = Mutex(objectClass)
   }
 
   /// The class of the entity's objects.
-  var objectClass: ManagedObject.Type { registeredClass.withLock { $0 } }
+  var objectClass: ManagedObject.Type { firstClass ?? registeredClass.withLock { $0 } }
 
   /// Takes the class that a caller's typed key or request names, unless one is registered.
   func adopt(_ type: ManagedObject.Type) {
