@@ -14,8 +14,11 @@ package protocol SQLiteDestination {
 extension SQLiteDestination {
   @inline(__always)
   package func set(_ text: String) {
-    var text = text
-    text.withUTF8 { setText($0) }
+    // Lent without a copy where the text lies in one piece, as it does here always.
+    if text.utf8.withContiguousStorageIfAvailable({ setText($0) }) == nil {
+      var text = text
+      text.withUTF8 { setText($0) }
+    }
   }
 }
 

@@ -148,10 +148,8 @@ package final class SQLiteStatement {
     sqlite3_column_type(handle, column) == SQLITE_NULL
   }
 
-  @inline(__always)
-  package func isBlob(_ column: Int32) -> Bool {
-    sqlite3_column_type(handle, column) == SQLITE_BLOB
-  }
+  @inline(__always) package static var nullType: Int32 { SQLITE_NULL }
+  @inline(__always) package static var blobType: Int32 { SQLITE_BLOB }
 
   @inline(__always)
   package func type(_ column: Int32) -> Int32 { sqlite3_column_type(handle, column) }

@@ -41,7 +41,8 @@ extension ManagedObjectContext {
       }
       throw error
     }
-    for object in objects where object.state.contains(.awakening) {
+    objects.walk { object in
+      guard object.state.contains(.awakening) else { return }
       object.awakeFromFetch()
       object.state.remove(.awakening)
     }

@@ -108,7 +108,7 @@ extension RowQuery.Reading {
       return DecimalKey.decimal(of: statement.data(column)).map(PropertyValue.decimal) ?? .null
     case .number:
       if case .integer(let value) = statement.value(column) { return .integer(value) }
-      return .double(ExactDouble.value(in: statement, column))
+      return .double(ExactDouble.value(in: statement, column, statement.type(column)))
     case .attribute(let type):
       return RowProgram.Step(
         slot: 0, kind: RowProgram.kind(of: type), column: column, entityColumn: -1, entityNumber: 0

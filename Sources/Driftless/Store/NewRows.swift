@@ -83,11 +83,9 @@ package struct NewRows {
     func write(_ row: Int, _ column: Int32, to result: SQLiteResult) {
       if column == 0 { return result.set(keys[row]) }
       let column = columns[Int(column) - 1]
-      let value = values[row] + column.slot
-      if case .reference = value.pointee {
-        return writeReference(value.pointee, column, to: result)
-      }
-      RowBinder.write(value.pointee, to: result)
+      let value = values[row][column.slot]
+      if case .reference = value { return writeReference(value, column, to: result) }
+      RowBinder.write(value, to: result)
     }
 
     private func writeReference(

@@ -53,15 +53,16 @@ extension RowProgram.Step {
   /// The value in a column of a row.
   @inline(__always)
   func value(in statement: SQLiteStatement, at column: Int32) -> PropertyValue {
-    if statement.isNull(column) { return .null }
+    let type = statement.type(column)
+    if type == SQLiteStatement.nullType { return .null }
     switch kind {
     case .bool: return .bool(statement.int64(column) != 0)
     case .integer: return .integer(statement.int64(column))
-    case .double: return .double(ExactDouble.value(in: statement, column))
+    case .double: return .double(ExactDouble.value(in: statement, column, type))
     case .string: return .string(statement.string(column))
     case .date:
       return .date(
-        Date(timeIntervalSinceReferenceDate: ExactDouble.value(in: statement, column)))
+        Date(timeIntervalSinceReferenceDate: ExactDouble.value(in: statement, column, type)))
     case .data: return .data(statement.data(column))
     case .externalData: return ExternalValue.read(statement, column)
     case .uuid: return UUID(networkBytes: statement.data(column)).map(PropertyValue.uuid) ?? .null
@@ -93,8 +94,8 @@ extension RowProgram {
 /// their eight bytes in a BLOB, which no column affinity changes.
 enum ExactDouble {
   @inline(__always)
-  static func value(in statement: SQLiteStatement, _ column: Int32) -> Double {
-    guard statement.isBlob(column) else { return statement.double(column) }
+  static func value(in statement: SQLiteStatement, _ column: Int32, _ type: Int32) -> Double {
+    guard type == SQLiteStatement.blobType else { return statement.double(column) }
     return statement.withBytes(column) { bytes in
       guard bytes.count == 8 else { return .nan }
       return Double(
