@@ -27,7 +27,7 @@ extension ManagedObjectContext {
   private func insert(
     _ shape: ObjectShape, _ identity: UUID?
   ) throws(ObjectError) -> ManagedObject {
-    guard !shape.entity.isAbstract else {
+    guard !shape.isAbstract else {
       throw ObjectError(
         .unknownEntity, "\(shape.entity.name) is abstract and has no objects",
         suggestion: "Insert an object of one of its subentities.")

@@ -91,7 +91,7 @@ extension ManagedObjectContext {
       while count < changedObjects.count {
         let objects = changedObjects
         objects.walk(from: count) { object in
-          guard round == 0 || object.state.contains(.touched), object.context === self,
+          guard round == 0 || object.state.contains(.touched), object.isIn(self),
             object.hasChanges
           else { return }
           isStable = false
@@ -110,7 +110,7 @@ extension ManagedObjectContext {
   private func validate() throws {
     var items: [ValidationFailure.Item] = []
     changedObjects.walk { object in
-      if object.context === self, object.hasChanges { object.validate(into: &items) }
+      if object.isIn(self), object.hasChanges { object.validate(into: &items) }
     }
     if !items.isEmpty { throw ValidationFailure(items: items) }
   }

@@ -41,7 +41,7 @@ struct SaveWriter {
   mutating func write(to transaction: WriteTransaction) throws {
     try settleConstraints(transaction)
     let pending = context.changedObjects.selected { object in
-      object.context === context && object.hasChanges && object.shape.planIndex == plan.index
+      object.isIn(context) && object.hasChanges && object.shape.planIndex == plan.index
     }
     inserted = pending.selected { $0.isInserted && !$0.isDeleted }
     let others = inserted.count < pending.count ? pending : []

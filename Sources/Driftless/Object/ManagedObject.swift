@@ -18,23 +18,24 @@ import Foundation
 /// they are read at first access. Errors that an accessor meets (the store cannot be read, a value
 /// does not fit) are thrown by the context's next save.
 open class ManagedObject {
+  // Every access to an object passes through the fields below, and none of their accesses runs code of others: the
+  // runtime's check for overlapping accesses is a tenth of a save. The first ones are all that most walks over many
+  // objects look at, and lie close together.
+
   /// Another one only when a new object is assigned to another store.
   @exclusivity(unchecked) package internal(set) final var shape: ObjectShape
-  // Every access to an object passes through the fields below, and none of their accesses runs code of others: the
-  // runtime's check for overlapping accesses is a tenth of a save.
-
+  /// Unmanaged, so that a look at it counts no reference. The object leaves the context before that goes.
+  @exclusivity(unchecked) private final var contextReference: Unmanaged<ManagedObjectContext>?
+  @exclusivity(unchecked) var key: Int64
+  @exclusivity(unchecked) var state: ObjectState
   /// One value a slot, to-many slots unused.
   private(set) var values: ValuePool.Room
   /// The values as last read or saved, once one of them is changed; nil for a new object.
   @exclusivity(unchecked) var committed: ValuePool.Room?
-  /// The object leaves it before it goes.
-  @exclusivity(unchecked) unowned(unsafe) var context: ManagedObjectContext?
   /// Where the values lie while there is a context, which owns it.
   private let poolReference: Unmanaged<ValuePool>
-  @exclusivity(unchecked) var key: Int64
   /// `Z_OPT` of the row that the values came from; 0 for a new object.
   @exclusivity(unchecked) var version: Int64
-  @exclusivity(unchecked) var state: ObjectState
   /// Slots written since the last save or read.
   @exclusivity(unchecked) var changed = PropertyMask()
   /// Slots written since the last event ended.
@@ -48,7 +49,7 @@ open class ManagedObject {
   /// Contexts make objects; see ``ManagedObjectContext/insert(_:)``.
   public required init(_ birth: borrowing ObjectBirth) {
     shape = birth.shape
-    context = birth.context
+    contextReference = .passUnretained(birth.context)
     key = birth.key
     version = 0
     state = birth.state.union(birth.context.bornState)
@@ -67,8 +68,8 @@ open class ManagedObject {
   deinit {
     dropCommitted()
     values.deinitialize(count: shape.slotCount)
-    guard let context else { return values.deallocate() }
-    context.forget(self)
+    guard let contextReference else { return values.deallocate() }
+    contextReference._withUnsafeGuaranteedRef { $0.forget(self) }
     poolReference._withUnsafeGuaranteedRef { $0.give(values) }
   }
 
@@ -78,7 +79,7 @@ open class ManagedObject {
     room.moveInitialize(from: values, count: shape.slotCount)
     values.deallocate()
     values = room
-    self.context = context
+    contextReference = .passUnretained(context)
     self.key = key
     version = 0
     state.formIntersection([.listed, .inEvent])
@@ -102,7 +103,7 @@ open class ManagedObject {
     own.moveInitialize(from: values, count: shape.slotCount)
     pool.give(values)
     values = own
-    context = nil
+    contextReference = nil
     tellObserversOfAll()
     observers = nil
   }
@@ -110,6 +111,13 @@ open class ManagedObject {
   /// Makes objects of the class that the entity names instances of it. Call once, at start.
   public static func register(_ types: ManagedObject.Type...) {
     for type in types { ObjectClasses.register(type) }
+  }
+
+  final var context: ManagedObjectContext? { contextReference?.takeUnretainedValue() }
+
+  @inline(__always)
+  final func isIn(_ context: ManagedObjectContext) -> Bool {
+    contextReference?.toOpaque() == Unmanaged.passUnretained(context).toOpaque()
   }
 
   /// Only to be used while there is a context.

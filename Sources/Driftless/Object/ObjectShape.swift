@@ -8,6 +8,7 @@ package final class ObjectShape: Sendable {
   package let layout: EntityLayout
   /// `Z_ENT`
   package let number: Int32
+  let isAbstract: Bool
   /// Which of the coordinator's stores the objects are in.
   package let planIndex: Int
   /// Which of the context's registries keeps the objects: one a root entity and store.
@@ -36,6 +37,7 @@ package final class ObjectShape: Sendable {
   ) {
     self.entity = entity
     self.number = number
+    isAbstract = entity.isAbstract
     self.planIndex = planIndex
     self.hierarchy = hierarchy
     self.ordinal = ordinal
