@@ -136,7 +136,15 @@ class Book: ManagedObject {
 
   override func awakeFromInsert() { log.append("awakeFromInsert") }
   override func awakeFromFetch() { log.append("awakeFromFetch") }
-  override func willSave() { log.append("willSave") }
+  /// Whether its next `willSave` makes another book.
+  var insertsAtSave = false
+
+  override func willSave() {
+    log.append("willSave")
+    guard insertsAtSave else { return }
+    insertsAtSave = false
+    try? managedObjectContext?.insert(Book.self).title = "clone"
+  }
   override func didSave() { log.append("didSave") }
   override func prepareForDeletion() { log.append("prepareForDeletion") }
   override func willTurnIntoFault() { log.append("willTurnIntoFault") }

@@ -25,6 +25,63 @@ struct LifetimeTests {
     #expect(saved.title == "and again")
   }
 
+  @Test("Of a context that ends, objects in its lists that nobody holds end, and others leave it")
+  func endsWithChanges() throws {
+    var context: ManagedObjectContext? = library.container.newContext()
+    context?.retainsRegisteredObjects = true
+    let kept = try (0..<4).map { number in
+      let book = try #require(try context?.insert(Book.self))
+      book.title = "\(number)"
+      return book
+    }
+    try context?.save()
+    weak let lost = try context?.insert(Book.self)
+    lost?.title = "lost"
+    kept[0].title = "changed"
+    kept[1].author = try context?.insert(Author.self)
+    if let context { context.delete(kept[2]) }
+    #expect(lost != nil)
+    context = nil
+    #expect(lost == nil)
+    #expect(kept.allSatisfy { $0.managedObjectContext == nil })
+    #expect(kept[0].title == "changed" && kept[3].title == "3")
+  }
+
+  @Test("Objects that willSave inserts are saved with the others, after their own willSave")
+  func insertedByWillSave() throws {
+    let context = library.container.newContext()
+    let books = try (0..<100).map { number in
+      let book = try context.insert(Book.self)
+      book.title = "book \(number)"
+      return book
+    }
+    let cloners = books.prefix(50)
+    for book in cloners { book.insertsAtSave = true }
+    try context.save()
+    let saved = try context.fetch(Book.self)
+    #expect(saved.count == 150 && !context.hasChanges)
+    #expect(saved.filter { $0.title == "clone" }.count == 50)
+    #expect(cloners.allSatisfy { $0.log.filter { $0 == "willSave" }.count == 1 })
+  }
+
+  @Test("Objects know of an undo manager that came before them, after them, or went")
+  func undoManagerComesAndGoes() throws {
+    let context = library.container.newContext()
+    let first = try context.insert(Book.self)
+    first.title = "unregistered"
+    context.undoManager = UndoManager()
+    first.title = "registered"
+    let second = try context.insert(Book.self)
+    second.title = "second"
+    context.processPendingChanges()
+    context.undo()
+    #expect(first.title == "unregistered" && second.managedObjectContext == nil)
+    context.undoManager = nil
+    first.title = "no more"
+    context.undo()
+    #expect(first.title == "no more")
+  }
+
   @Test("A context that retains its objects keeps all of them until it is told otherwise")
   func retaining() throws {
     var context: ManagedObjectContext? = library.container.newContext()

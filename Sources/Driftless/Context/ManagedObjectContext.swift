@@ -132,11 +132,15 @@ public final class ManagedObjectContext {
   }
 
   deinit {
+    // Objects that nobody else holds end with the lists; those that are left take their values along.
+    changedObjects = []
+    eventObjects = []
+    retained = []
+    prefetched = []
+    watchedObjects = []
     for registry in registries { registry.forEach { $0.leaveContext() } }
     for object in temporaries { object?.takeUnretainedValue().leaveContext() }
     for object in adopted.values { object.takeUnretainedValue().leaveContext() }
-    for object in changedObjects { object.leaveContext() }
-    for object in eventObjects { object.leaveContext() }
   }
 
   /// Where the values of objects of the shape lie: the context holds it.
@@ -178,10 +182,10 @@ public final class ManagedObjectContext {
   public var hasChanges: Bool { changedObjects.contains { $0.hasChanges } }
 
   public var insertedObjects: Set<ManagedObject> {
-    Set(changedObjects.filter { $0.isInserted && !$0.isDeleted })
+    Set(changedObjects.selected { $0.isInserted && !$0.isDeleted })
   }
-  public var updatedObjects: Set<ManagedObject> { Set(changedObjects.filter { $0.isUpdated }) }
-  public var deletedObjects: Set<ManagedObject> { Set(changedObjects.filter { $0.isDeleted }) }
+  public var updatedObjects: Set<ManagedObject> { Set(changedObjects.selected { $0.isUpdated }) }
+  public var deletedObjects: Set<ManagedObject> { Set(changedObjects.selected { $0.isDeleted }) }
 
   /// Holds on to an object that has changes now.
   func list(_ object: ManagedObject) {
