@@ -75,6 +75,27 @@ struct BatchRequestTests {
     #expect(eco.books.count == 1500)
   }
 
+  @Test("Objects that a handler keeps hold their values, and belong to no context")
+  func keptObjects() throws {
+    var kept: [Book] = []
+    var number = 0
+    let request = BatchInsertRequest(
+      entityName: "Book",
+      managedObjectHandler: { object in
+        guard let book = object as? Book, number < 1100 else { return true }
+        number += 1
+        book.title = "a kept title of some length \(number)"
+        if number % 100 == 0 { kept.append(book) }
+        return false
+      })
+    try context.execute(request)
+    #expect(try library.container.newContext().count(Book.self) == 1100)
+    #expect(kept.count == 11 && kept.allSatisfy { $0.managedObjectContext == nil })
+    #expect(kept[10].title == "a kept title of some length 1100")
+    kept[0].title = "changed"
+    #expect(kept[0].title == "changed")
+  }
+
   @Test("A batch that meets an error leaves nothing behind")
   func insertFails() throws {
     let rows: [[String: Any?]] = [["title": "A"], ["color": "red"]]

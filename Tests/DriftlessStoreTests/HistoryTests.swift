@@ -66,6 +66,44 @@ struct HistoryTests {
     #expect(history.first?.changes?.map(\.changeID) == Array(1...11))
   }
 
+  @Test("Changes of many kinds, and more of one kind than are written at once, keep their order")
+  func runsOfChanges() throws {
+    let store = try store()
+    let item = try #require(store.model.entitiesByName["Item"])
+    let tool = try #require(store.model.entitiesByName["Tool"])
+    let slots = ["name", "serial"].compactMap { tool.layout.index(named: $0) }
+    let none = [PropertyValue](repeating: .null, count: tool.layout.slots.count)
+    var expected: [String] = []
+    let committed = try store.write(TransactionInfo()) { transaction in
+      for key in 1...5000 {
+        try transaction.insert(tool, Int64(key), values: none)
+        expected.append("0 2 \(key) []")
+      }
+      for key in 1...5000 {
+        // Runs of one, of two, and longer than are gathered.
+        let slot = key < 20 ? slots[key % 2] : key < 40 ? slots[key / 2 % 2] : slots[0]
+        try transaction.update(
+          ObjectKey(entity: 2, key: Int64(key)), PropertyMask([slot]), values: none,
+          expectedVersion: 1)
+        expected.append("1 2 \(key) [\(slot)]")
+      }
+      try transaction.insert(item, 9000, values: none)
+      expected.append("0 1 9000 []")
+      for key in [7, 8] {
+        try transaction.delete(ObjectKey(entity: 2, key: Int64(key)), expectedVersion: nil)
+        expected.append("2 2 \(key) []")
+      }
+    }.committed
+    #expect(committed?.changeCount == Int64(expected.count))
+    var seen: [String] = []
+    try store.read { transaction in
+      try transaction.forEachChange(after: 0) { _, type, key, mask in
+        seen.append("\(type.rawValue) \(key.entity) \(key.key) \(mask?.indexes ?? [])")
+      }
+    }
+    #expect(seen == expected)
+  }
+
   @Test("History is asked for by token, date and transaction, and filtered by author and entity")
   func requests() throws {
     let store = try store()
