@@ -243,4 +243,54 @@ struct SeveralStoresTests {
     #expect(titles == ["f0 f1 f2", "m0 m1 m2"])
     #expect(authors.allSatisfy { $0.books.allSatisfy { !$0.isFault } })
   }
+
+  @Test("The history of all stores is one, by time, after a token that tells of each")
+  func history() throws {
+    let start = try coordinator.currentPersistentHistoryToken()
+    #expect(Set(start.numbers.keys) == [file.identifier, memory.identifier])
+    for (index, name) in ["a", "b", "c", "d"].enumerated() {
+      _ = try author(name, in: index % 2 == 0 ? file : memory)
+      try context.save()
+    }
+    func stores(_ request: PersistentHistoryChangeRequest) throws -> [String]? {
+      try context.execute(request).transactions?.map(\.storeID)
+    }
+    let all = [file.identifier, memory.identifier, file.identifier, memory.identifier]
+    var request = PersistentHistoryChangeRequest.fetchHistory(after: start)
+    #expect(try stores(request) == all)
+    request.fetchLimit = 3
+    #expect(try stores(request) == Array(all.prefix(3)))
+    request.fetchLimit = 0
+    request.fetchRequest = PersistentHistoryTransaction.fetchRequest
+    request.fetchRequest?.offset = 1
+    request.fetchRequest?.limit = 2
+    #expect(try stores(request) == Array(all[1...2]))
+    request.fetchRequest = nil
+    request.affectedStores = [memory]
+    #expect(try stores(request) == [memory.identifier, memory.identifier])
+    request.affectedStores = nil
+    for type in PersistentHistoryChangeRequest.ResultType.allCases {
+      request.resultType = type
+      let result = try context.execute(request)
+      switch type {
+      case .statusOnly: #expect(result.status == true)
+      case .objectIDs: #expect(result.objectIDs?.count == 4)
+      case .count: #expect(result.count == 4)
+      case .changesOnly: #expect(result.changes?.map { $0.transaction?.storeID } == all)
+      default: #expect(result.transactions?.count == 4)
+      }
+    }
+    // A store that came later is read from its start; one that nobody has, not at all.
+    var token = try file.currentHistoryToken()
+    #expect(
+      try stores(.fetchHistory(after: token)) == [memory.identifier, memory.identifier])
+    token.formUnion(try memory.currentHistoryToken())
+    #expect(try stores(.fetchHistory(after: token)) == [])
+    #expect(throws: StoreError.self) {
+      try stores(.fetchHistory(after: PersistentHistoryToken(numbers: ["another": 1])))
+    }
+    var purge = PersistentHistoryChangeRequest.deleteHistory(before: Date.distantFuture)
+    purge.resultType = .count
+    #expect(try context.execute(purge).count == 4)
+  }
 }

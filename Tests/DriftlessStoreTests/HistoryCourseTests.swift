@@ -154,4 +154,25 @@ struct HistoryCourseTests {
     let left = PersistentHistoryToken(numbers: [store.identifier: 3])
     #expect(try store.fetchHistory(.fetchHistory(after: left)).count == 1)
   }
+
+  @Test("What is saved after an older copy was put back is news to those who have the store open")
+  func newsAfterPuttingBack() async throws {
+    let directory = try TemporaryDirectory()
+    let (url, copy) = (directory.file("shop.sqlite"), directory.file("copy.sqlite"))
+    let store = try filled(url, 1)
+    try store.backup(to: copy)
+    for _ in 0..<5 { try store.insert("Item") }
+    var news = store.changes().makeAsyncIterator()
+    try store.insert("Item")
+    #expect(await news.next() == 7)
+    try PersistentStore.replace(at: url, withStoreAt: copy)
+    try store.insert("Item")
+    // What was put back may be told as well, or with it.
+    var number = await news.next()
+    while let told = number, told < 2 { number = await news.next() }
+    #expect(number == 2)
+    let other = try PersistentStore.open(url: url, model: Shop.model())
+    try other.insert("Item")
+    #expect(await news.next() == 3)
+  }
 }

@@ -73,7 +73,7 @@ struct MigrationPartsTests {
       let cars = try #require(human.relationshipsByName["cars"])
       let first = ObjectKey(entity: store.schema.entityNumber(of: human), key: 1)
       #expect(try transaction.toManyKeys(of: first, cars).map(\.key) == [1, 2])
-      #expect(try transaction.lastTransactionNumber() == 2)
+      #expect(try transaction.maximumTransactionNumber() == 2)
     }
   }
 

@@ -57,19 +57,76 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Answers a request to the history of a store.
-  /// - Parameter store: One of the coordinator's; it need not be named when there is only one.
-  /// - Throws: ``ObjectError`` when there are several and none is named; what the store throws.
+  /// Answers a request to the history of the coordinator's stores: of the one that is named, of the request's
+  /// ``PersistentHistoryChangeRequest/affectedStores``, or of all. What several answer comes by time.
+  ///
+  /// A token tells of each store how far it was read; ``PersistentStoreCoordinator/currentPersistentHistoryToken(fromStores:)``
+  /// gives one of all, and those of transactions are of one store: join them with
+  /// ``PersistentHistoryToken/formUnion(_:)``.
+  /// - Throws: what a store throws.
   public func execute(
     _ request: PersistentHistoryChangeRequest, in store: PersistentStore? = nil
   ) throws -> PersistentHistoryResult {
-    let stores = try plans().map(\.store)
     if let store { return try store.execute(request) }
-    guard let only = stores.first, stores.count == 1 else {
-      throw ObjectError(
-        .storeRefused, "The coordinator has \(stores.count) stores, each with a history of its own",
-        suggestion: "Say which one: execute(request, in: store).")
+    let attached = try plans().map(\.store)
+    let stores =
+      request.affectedStores.map { wanted in
+        attached.filter { store in wanted.contains { $0 === store } }
+      } ?? attached
+    if let only = stores.first, stores.count == 1 { return try only.execute(request) }
+    return try PersistentHistoryResult(
+      request, stores.map { try $0.execute(request.part(for: $0, among: stores)) })
+  }
+}
+
+extension PersistentHistoryResult {
+  /// What several stores answered, as one.
+  init(_ request: PersistentHistoryChangeRequest, _ answers: [PersistentHistoryResult]) throws {
+    self.init(request.resultType)
+    switch resultType {
+    case .statusOnly: status = answers.contains { $0.status == true }
+    case .count: count = answers.reduce(0) { $0 + ($1.count ?? 0) }
+    case .objectIDs: objectIDs = answers.flatMap { $0.objectIDs ?? [] }
+    case .transactionsOnly, .transactionsAndChanges:
+      var found = Self.merged(answers.map { $0.transactions ?? [] }) { $0 }
+      if let fetch = request.fetchRequest, fetch.target == .transaction {
+        found = try PersistentStore.cut(found, fetch)
+      }
+      transactions = request.fetchLimit > 0 ? Array(found.prefix(request.fetchLimit)) : found
+    case .changesOnly:
+      var found = Self.merged(answers.map { $0.changes ?? [] }, \.transaction)
+      if let fetch = request.fetchRequest, fetch.target == .change {
+        found = try PersistentStore.cut(found, fetch)
+      }
+      changes = found
     }
-    return try only.execute(request)
+  }
+
+  /// One list of several, by time; what is of one store stays in its order, whatever its clock did.
+  private static func merged<Item>(
+    _ lists: [[Item]], _ transaction: (Item) -> PersistentHistoryTransaction?
+  ) -> [Item] {
+    var rests = lists.map { $0[...] }
+    var merged: [Item] = []
+    func time(_ rest: ArraySlice<Item>) -> (UInt64, Date)? {
+      rest.first.flatMap(transaction).map { ($0.hybridTime.milliseconds, $0.timestamp) }
+    }
+    while let next = rests.indices.filter({ !rests[$0].isEmpty }).min(by: {
+      (time(rests[$0]) ?? (0, .distantPast)) < (time(rests[$1]) ?? (0, .distantPast))
+    }) {
+      merged.append(rests[next].removeFirst())
+    }
+    return merged
+  }
+}
+
+extension PersistentStoreCoordinator {
+  /// The place after everything that stores have recorded: those that are given, or all that are attached.
+  public func currentPersistentHistoryToken(
+    fromStores stores: [PersistentStore]? = nil
+  ) throws -> PersistentHistoryToken {
+    var token = PersistentHistoryToken()
+    for store in stores ?? persistentStores { token.formUnion(try store.currentHistoryToken()) }
+    return token
   }
 }

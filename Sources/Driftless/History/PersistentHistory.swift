@@ -17,6 +17,12 @@ public struct PersistentHistoryToken: Sendable, Codable {
     self.times = times
   }
 
+  /// Takes over what another token says of its stores.
+  public mutating func formUnion(_ other: PersistentHistoryToken) {
+    numbers.merge(other.numbers) { $1 }
+    for store in other.numbers.keys { times[store] = other.times[store] }
+  }
+
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     numbers = try values.decode([String: Int64].self, forKey: .numbers)

@@ -24,7 +24,7 @@ public struct PersistentHistoryChangeRequest: Sendable {
     case date(Date)
   }
 
-  let start: Start
+  private(set) var start: Start
   let isDelete: Bool
   public var resultType: ResultType
   /// Which of the transactions, or of their changes, are meant.
@@ -35,11 +35,28 @@ public struct PersistentHistoryChangeRequest: Sendable {
   public var entityName: String?
   /// At most so many transactions; 0 for all.
   public var fetchLimit = 0
+  /// Of the stores of a context's coordinator only these; all when nil.
+  public var affectedStores: [PersistentStore]?
 
   private init(_ start: Start, isDelete: Bool = false) {
     self.start = start
     self.isDelete = isDelete
     resultType = isDelete ? .statusOnly : .transactionsAndChanges
+  }
+
+  /// The same question to one of several stores. What a token says of others alone is everything of this one; cuts are made
+  /// when all have answered.
+  func part(for store: PersistentStore, among stores: [PersistentStore]) -> Self {
+    var part = self
+    part.fetchLimit = 0
+    part.fetchRequest?.limit = 0
+    part.fetchRequest?.offset = 0
+    if case .token(let token?) = start, !isDelete, token.numbers[store.identifier] == nil,
+      stores.contains(where: { token.numbers[$0.identifier] != nil })
+    {
+      part.start = .token(nil)
+    }
+    return part
   }
 
   /// Whether changes are read, and not only transactions.

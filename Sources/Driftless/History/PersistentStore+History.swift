@@ -73,7 +73,7 @@ extension PersistentStore {
   }
 
   /// Sorts, and takes the part that a fetch request means.
-  private static func cut<Item: PropertySource>(
+  static func cut<Item: PropertySource>(
     _ items: [Item], _ fetch: PersistentHistoryFetchRequest
   ) throws -> [Item] {
     var items = items

@@ -87,6 +87,7 @@ public final class PersistentStore: Sendable {
         throw error
       }
     } catch let error as SQLiteError {
+      if error.cannotOpen, let url, let refusal = StoreError(unreadableLogOf: url) { throw refusal }
       throw StoreError(error, path: file.name)
     }
   }
@@ -235,7 +236,7 @@ public final class PersistentStore: Sendable {
         }
       }
       if let committed = outcome.committed {
-        news.tell(committed.number)
+        news.tell(committed.number) { newestTransaction }
         connections.announce(CommitMark(store: identifier, number: committed.number))
         if checkpointer?.isDue == true {
           connections.withIdleWriter { moveLogHome($0, force: false) }

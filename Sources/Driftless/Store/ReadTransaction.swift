@@ -157,15 +157,8 @@ package class ReadTransaction {
     return keys
   }
 
-  /// The number of the last transaction, which may be purged.
-  package func maximumTransactionNumber() throws -> Int64 {
-    let statement = try connection.prepare("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = 16002")
-    defer { statement.reset() }
-    return try statement.step() ? statement.int64(0) : 0
-  }
-
   /// The number of the newest transaction that there ever was: purging does not change it.
-  func lastTransactionNumber() throws -> Int64 {
+  package func maximumTransactionNumber() throws -> Int64 {
     try Self.lastNumber(HistoryEntity.transaction, connection)
   }
 

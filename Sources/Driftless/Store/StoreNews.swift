@@ -30,7 +30,13 @@ final class StoreNews: Sendable {
   }
 
   /// A transaction was committed. One that was told before is not told again.
-  func tell(_ transaction: Int64) {
+  ///
+  /// - Parameter newest: Reads the number of the last one from the file: where it is less than what was told, an older copy
+  ///   was put back, and its transactions are news.
+  func tell(_ transaction: Int64, newest: () -> Int64?) {
+    if transaction < state.withLock({ $0.newest }), let last = newest() {
+      state.withLock { if last < $0.newest { $0.newest = transaction - 1 } }
+    }
     let streams: [AsyncStream<Int64>.Continuation]? = state.withLock { state in
       guard transaction > state.newest else { return nil }
       state.newest = transaction
@@ -53,7 +59,7 @@ final class StoreNews: Sendable {
       guard state.watch == nil, !state.isClosed, let url else { return }
       // Not the WAL: it is written before the commit can be seen. Writers touch the lock file after it.
       state.watch = FileWatch(path: url.path + "-driftless-lock") { [weak self] in
-        if let number = newest() { self?.tell(number) }
+        if let number = newest() { self?.tell(number, newest: newest) }
       }
       // Asked after the watch began: a commit in between is either counted here or told.
       state.newest = max(state.newest, newest() ?? 0)

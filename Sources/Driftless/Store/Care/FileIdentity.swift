@@ -88,7 +88,7 @@ extension PersistentStore {
     // Read before the history, which may go on meanwhile.
     let mark = connections.mark
     let (kept, newest) = try read {
-      (try $0.setting(FileIdentity.setting), try $0.lastTransactionNumber())
+      (try $0.setting(FileIdentity.setting), try $0.maximumTransactionNumber())
     }
     let isBehind = mark.map {
       $0.store == CommitMark(store: identifier, number: 0).store && $0.number > newest
