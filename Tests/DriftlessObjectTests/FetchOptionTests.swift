@@ -195,6 +195,19 @@ struct FetchOptionTests {
     #expect(books.last is Novel)
   }
 
+  @Test("A page that ends beyond all numbers has what there is, unsaved changes among it")
+  func largestPage() throws {
+    var request = request(Book.self)
+    request.offset = 1
+    request.limit = Int.max
+    let saved = try context.fetch(request).count
+    let new = try context.insert(Book.self)
+    new.title = "unsaved"
+    #expect(try context.fetch(request).count == saved + 1)
+    request.offset = Int.max
+    #expect(try context.fetch(request).isEmpty)
+  }
+
   @Test("Batches count unsaved changes, and go on when objects are deleted")
   func batchesAndChanges() throws {
     var request = request(Book.self)

@@ -109,9 +109,12 @@ struct WritingVersionTests {
     lesser.entitiesByName["Car"]?.properties.removeAll { $0.name == "markedForDeletionAsOf" }
     let greater = try inside.copy()
     greater.entitiesByName["Car"]?.properties.append(AttributeDescription("color", .string))
+    let wrong = try inside.copy()
+    wrong.entitiesByName["Car"]?.properties.removeAll { $0.name == "numberPlate" }
     let bundle = try bundle(
-      in: directory, [("Cars", lesser), ("Cars 2", inside), ("Cars 3", greater)],
-      current: "Cars 3")
+      in: directory,
+      [("Cars", lesser), ("Cars 2", inside), ("Cars 3", greater), ("Cars 4", wrong)],
+      current: "Cars 4")
     let versions = try ManagedObjectModel.versions(at: bundle)
     let found = try #require(try WritingVersion.find(among: versions, for: url))
     #expect(found.version.name == "Cars 2")

@@ -209,10 +209,21 @@ extension ManagedObjectContext {
     // The cut is made when what several stores found is together.
     var part = request
     if shapes.count > 1 {
-      part.limit = request.limit > 0 ? request.offset + request.limit : 0
+      part.limit = request.limit > 0 ? Self.limit(request.offset, request.limit) : 0
       part.offset = 0
     }
     return try shapes.map { try query(part, $0, selection) }
+  }
+
+  /// The sum of counts as a limit; none, which is 0, when there are never so many rows.
+  private static func limit(_ counts: Int...) -> Int {
+    var limit = 0
+    for count in counts {
+      let (sum, isTooLarge) = limit.addingReportingOverflow(count)
+      if isTooLarge { return 0 }
+      limit = sum
+    }
+    return limit
   }
 
   private func query<Result>(
@@ -289,7 +300,9 @@ extension ManagedObjectContext {
     var whole = request
     whole.offset = 0
     // Each changed object takes at most one saved one out of the result.
-    if request.limit > 0 { whole.limit = request.offset + request.limit + pending.count }
+    if request.limit > 0 {
+      whole.limit = Self.limit(request.offset, request.limit, pending.count)
+    }
     var objects = try saved(whole).filter { !$0.hasChanges }
     for object in pending where !object.isDeleted && !object.state.contains(.missing) {
       let predicate = predicate(of: request, in: try plan(of: object.shape))

@@ -236,8 +236,9 @@ struct StoreOpening {
 
   /// Whether a file that Core Data wrote has the tables of a model, no more and no less.
   func isWritten(with model: ManagedObjectModel) throws -> Bool {
+    // A version that is wrong wrote nothing.
+    guard (try? model.freeze()) != nil else { return false }
     do {
-      try model.freeze()
       try checkNothingIsMissing(in: openExisting(model: model, nil).schema)
       return true
     } catch let error as StoreError where error.code == .incompatibleModel {
