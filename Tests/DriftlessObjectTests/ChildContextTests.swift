@@ -305,4 +305,44 @@ struct ChildContextTests {
     request.includesPropertyValues = false
     #expect(try child.fetch(request).count == 10)
   }
+
+  @Test(
+    "An error that waits in the parent is the parent's, and keeps nothing of a child from going up")
+  func parentsError() throws {
+    let library = try Library()
+    let parent = library.container.newContext()
+    let author = try parent.insert(Author.self)
+    author.name = "Eco"
+    try parent.save()
+    author["name"] = 7
+    let child = ManagedObjectContext(parent: parent)
+    let same = try #require(child.object(with: author.objectID) as? Author)
+    #expect(same.books.isEmpty)
+    try child.insert(Book.self).title = "once"
+    try child.save()
+    try child.save()
+    #expect(try parent.count(Book.self) == 1)
+    let error = #expect(throws: ObjectError.self) { try parent.save() }
+    #expect(error?.code == .typeMismatch)
+    try parent.save()
+    #expect(try library.container.newContext().count(Book.self) == 1)
+  }
+
+  @Test("A reference to what the parent deleted does not go up")
+  func deletedAbove() throws {
+    let library = try Library()
+    let parent = library.container.newContext()
+    let author = try parent.insert(Author.self)
+    author.name = "Eco"
+    try parent.save()
+    let child = ManagedObjectContext(parent: parent)
+    let book = try child.insert(Book.self)
+    book.author = try #require(child.object(with: author.objectID) as? Author)
+    parent.delete(author)
+    child.mergePolicy = .mergeByPropertyStoreTrump
+    try child.save()
+    try parent.save()
+    let other = library.container.newContext()
+    #expect(try other.fetch(Book.self).map(\.author) == [nil])
+  }
 }

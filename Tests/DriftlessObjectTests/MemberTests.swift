@@ -88,6 +88,58 @@ struct MemberTests {
     fault.didAccessValue(forKey: "title")
     #expect(!fault.hasChanges && fault.managedObjectContext === other)
   }
+
+  @Test("Committed and primitive values of relationships are the objects")
+  func relationshipValues() throws {
+    let author = try context.insert(Author.self)
+    author.name = "Eco"
+    let book = try context.insert(Book.self)
+    let tag = try context.insert(Tag.self)
+    book.author = author
+    book.tags.insert(tag)
+    try context.save()
+    book.author = nil
+    book.tags.remove(tag)
+    let committed = book.committedValues(forKeys: ["author", "tags", "title"])
+    #expect(committed["author"] as? Author === author && committed["tags"] as? [Tag] == [tag])
+    #expect(committed["title"] as? String == "?" && book.changedValues()["author"] as Any? != nil)
+    #expect(book.committedValues(forKeys: nil)["author"] as? Author === author)
+    context.rollback()
+    #expect(try book.primitiveValue(forKey: "author") as? Author === author)
+    let other = try context.insert(Author.self)
+    try book.setPrimitiveValue(other, forKey: "author")
+    #expect(book.author === other && !book.hasChanges && other.books.isEmpty)
+    #expect(throws: ObjectError.self) { try book.setPrimitiveValue(tag, forKey: "author") }
+  }
+
+  @Test("An object is told of a refresh beneath its changes, and of a merge policy's decision")
+  func refreshEvents() throws {
+    ManagedObject.register(Watched.self)
+    let entity = EntityDescription("Watched")
+    entity.managedObjectClassName = "Watched"
+    entity.properties = [
+      AttributeDescription("name", .string), AttributeDescription("size", .integer64),
+    ]
+    let container = PersistentContainer(
+      name: "Watched", model: ManagedObjectModel(entities: [entity]),
+      storeURL: library.directory.file("told.sqlite"))
+    try container.loadPersistentStores()
+    let context = container.newContext()
+    let watched = try context.insert(Watched.self)
+    try context.save()
+    let other = container.newContext()
+    let theirs = try other.existingObject(with: watched.objectID)
+    theirs["name"] = "theirs"
+    try other.save()
+    watched["size"] = 7
+    try context.refresh(watched, mergeChanges: true)
+    #expect(watched.events == [.refresh] && watched["name"] as? String == "theirs")
+    theirs["name"] = "again"
+    try other.save()
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    try context.save()
+    #expect(watched.events == [.refresh, .mergePolicy] && watched["name"] as? String == "again")
+  }
 }
 
 /// Notes what changed it back.

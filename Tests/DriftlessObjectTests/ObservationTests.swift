@@ -151,4 +151,35 @@ extension Int {
   fileprivate func expect(_ count: Int, _ place: SourceLocation = #_sourceLocation) {
     #expect(self == count, sourceLocation: place)
   }
+
+  @Test("Who is told may let go of the objects, in a merge and at the end of the context")
+  func letsGo() throws {
+    let library = try Library()
+    var context: ManagedObjectContext? = library.container.newContext()
+    context?.tracksObservation = true
+    for number in 0..<200 { try context?.insert(Author.self).name = "\(number)" }
+    try context?.save()
+    nonisolated(unsafe) var held: [Author] = []
+    func watch() throws {
+      held = try context?.fetch(Author.self) ?? []
+      for author in held {
+        withObservationTracking {
+          _ = author.books.count
+        } onChange: {
+          held = []
+        }
+      }
+    }
+    try watch()
+    context?.automaticallyMergesChangesFromParent = true
+    try library.container.performAndWait { other in
+      _ = try other.insert(Book.self)
+      try other.save()
+    }
+    context?.processPendingChanges()
+    #expect(held.isEmpty && context?.registeredObjects.isEmpty == true)
+    try watch()
+    context = nil
+    #expect(held.isEmpty)
+  }
 }

@@ -19,8 +19,11 @@ public final class PersistentContainer: Sendable {
   private let queue: DispatchQueue
   private let descriptions: Mutex<[PersistentStoreDescription]>
   @MainActor private var mainContext: ManagedObjectContext?
-  /// One store is loaded after the other.
   private let loaded = Mutex<[ObjectIdentifier: PersistentStore]>([:])
+  /// One store is loaded after the other; who is told of it may ask for the next.
+  private let loading = NSRecursiveLock()
+  /// Descriptions of stores that are being opened.
+  private let opening = Mutex<Set<ObjectIdentifier>>([])
 
   /// A container with one store.
   ///
@@ -129,11 +132,13 @@ public final class PersistentContainer: Sendable {
   }
 
   private func load(_ description: PersistentStoreDescription) throws {
-    try loaded.withLock { loaded in
-      guard !isAttached(loaded[ObjectIdentifier(description)]) else { return }
-      loaded[ObjectIdentifier(description)] =
-        try persistentStoreCoordinator.addPersistentStore(with: description)
-    }
+    loading.lock()
+    defer { loading.unlock() }
+    let id = ObjectIdentifier(description)
+    guard !isLoaded(description), opening.withLock({ $0.insert(id).inserted }) else { return }
+    defer { _ = opening.withLock { $0.remove(id) } }
+    let store = try persistentStoreCoordinator.addPersistentStore(with: description)
+    loaded.withLock { $0[id] = store }
   }
 
   private func isLoaded(_ description: PersistentStoreDescription) -> Bool {

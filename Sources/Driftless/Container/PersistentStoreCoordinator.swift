@@ -67,6 +67,8 @@ public final class PersistentStoreCoordinator: Sendable {
   /// False when a store of the same identifier is there.
   @discardableResult
   private func attach(_ store: PersistentStore) -> Bool {
+    guard persistentStore(withIdentifier: store.identifier) == nil else { return false }
+    post(.persistentStoreCoordinatorStoresWillChange, added: [store])
     let isNew = state.withLock { state in
       guard !state.plans.contains(where: { $0.store.identifier == store.identifier }) else {
         return false
@@ -74,8 +76,10 @@ public final class PersistentStoreCoordinator: Sendable {
       state.plans.append(ObjectPlan(store: store, &state.numbering))
       return true
     }
-    if isNew { changeCount.add(1, ordering: .releasing) }
-    return isNew
+    guard isNew else { return false }
+    changeCount.add(1, ordering: .releasing)
+    post(.persistentStoreCoordinatorStoresDidChange, added: [store])
+    return true
   }
 
   /// Detaches the store. Objects that contexts have of it, with their unsaved changes, are forgotten when the context
@@ -83,8 +87,12 @@ public final class PersistentStoreCoordinator: Sendable {
   ///
   /// The file is closed when the last context let go of it; `close()` does it at once.
   public func remove(_ store: PersistentStore) {
+    guard persistentStores.contains(where: { $0 === store }) else { return }
+    post(.persistentStoreCoordinatorWillRemoveStore, removed: [store])
+    post(.persistentStoreCoordinatorStoresWillChange, removed: [store])
     state.withLock { $0.plans.removeAll { $0.store === store } }
     changeCount.add(1, ordering: .releasing)
+    post(.persistentStoreCoordinatorStoresDidChange, removed: [store])
   }
 
   /// The attached store of this identifier.

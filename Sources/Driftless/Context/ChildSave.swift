@@ -26,8 +26,10 @@ struct ChildSave {
       newObjects[object.key] = above
     }
     for object in inserted + updated { copyAttributes(of: object) }
-    for object in inserted + updated { try copyReferences(of: object) }
-    for object in inserted + updated { try copyCollections(of: object) }
+    // Half of the changes must not stay behind for a second save to repeat: what cannot be copied is an error of the
+    // parent's next save.
+    for object in inserted + updated { parent.deferError { try copyReferences(of: object) } }
+    for object in inserted + updated { parent.deferError { try copyCollections(of: object) } }
     for object in deleted { if let above = parent.object(above: object) { parent.delete(above) } }
     parent.processPendingChanges()
   }
@@ -94,6 +96,8 @@ struct ChildSave {
       if case .reference(let key) = object.values[slot] {
         destination = self.above(key, of: object)
       }
+      // CONFLICT: it refers to what the parent deleted. RESOLUTION: the delete stands.
+      if destination?.isDeleted == true { destination = nil }
       try above.setDestination(destination, of: relation)
     }
   }
@@ -155,7 +159,6 @@ extension ManagedObjectContext {
   func save(to parent: ManagedObjectContext) throws -> SavedObjects {
     var save = ChildSave(self, to: parent)
     try save.run()
-    try parent.throwDeferredError()
     return finish(save)
   }
 
@@ -167,7 +170,7 @@ extension ManagedObjectContext {
       let place = PlacedKey(plan: object.shape.planIndex, key: key)
       if givenTemporaryKeys.contains(old) { permanentKeys[old] = place }
       if undoManager != nil {
-        renamedKeys[PlacedKey(plan: place.plan, key: object.objectKey)] = key
+        noteRenamed(object.objectKey, key, in: place.plan)
       }
       object.commit(key: key.key, version: 0, save.newKey)
       if key.key < 0 { adopted[key.key] = .passUnretained(object) }
@@ -193,6 +196,7 @@ extension ManagedObjectContext {
     // The parent's keys are temporary as well, and may have been given out by now.
     givenTemporaryKeys = given.intersection(adopted.keys)
     tellChildren(renamed)
+    isSaving = false
     for object in save.inserted + save.updated + save.deleted { object.didSave() }
     return SavedObjects(
       changes: ContextChanges(source: number, parts: parts), inserted: save.inserted,

@@ -1,5 +1,3 @@
-public import Foundation
-
 /// Which objects one save changed. It can go to other threads and contexts.
 public struct ContextChanges: Sendable {
   /// What changed in one store.
@@ -14,29 +12,39 @@ public struct ContextChanges: Sendable {
   let source: Int64
   let parts: [Part]
 
-  public var insertedObjectIDs: [ManagedObjectID] { objectIDs(\.inserted) }
-  public var updatedObjectIDs: [ManagedObjectID] { objectIDs(\.updated) }
-  public var deletedObjectIDs: [ManagedObjectID] { objectIDs(\.deleted) }
+  public var insertedObjectIDs: [ManagedObjectID] { Array(ids(\.inserted)) }
+  public var updatedObjectIDs: [ManagedObjectID] { Array(ids(\.updated)) }
+  public var deletedObjectIDs: [ManagedObjectID] { Array(ids(\.deleted)) }
 
   public var isEmpty: Bool {
     parts.allSatisfy { $0.inserted.isEmpty && $0.updated.isEmpty && $0.deleted.isEmpty }
   }
 
-  private func objectIDs(_ keys: (Part) -> [ObjectKey]) -> [ManagedObjectID] {
-    parts.flatMap { keys($0).compactMap($0.plan.objectID) }
+  func ids(_ keys: (Part) -> [ObjectKey]) -> ChangedObjectIDs {
+    ChangedObjectIDs(parts: parts.map { ($0.plan, keys($0)) })
+  }
+
+  /// What a notification of the changes holds: the IDs by their keys, lists with nothing in them absent.
+  func info(
+    _ lists: KeyValuePairs<ManagedObjectContext.NotificationKey, ChangedObjectIDs>
+  ) -> [AnyHashable: Any] {
+    var info: [AnyHashable: Any] = ["changes": self]
+    for (key, ids) in lists where !ids.isEmpty { info[key.rawValue] = ids }
+    return info
   }
 }
 
-extension Notification.Name {
-  /// A context is about to save. The object is the context.
-  public static let managedObjectContextWillSave = Notification.Name(
-    "DriftlessManagedObjectContextWillSave")
-  /// A context saved. `userInfo["changes"]` is a ``ContextChanges``, which can go to other threads; its objects are in
-  /// arrays under the keys of ``ManagedObjectContext/NotificationKey``.
-  public static let managedObjectContextDidSave = Notification.Name(
-    "DriftlessManagedObjectContextDidSave")
-  /// Objects of a context changed through a merge, a rollback or a refresh.
-  /// `userInfo["changes"]` is a ``ContextChanges``.
-  public static let managedObjectContextObjectsDidChange = Notification.Name(
-    "DriftlessManagedObjectContextObjectsDidChange")
+/// The IDs of objects that a save or a merge changed. Each is made when it is looked at: a large save does not pay for
+/// IDs that nobody reads.
+public struct ChangedObjectIDs: Sequence, Sendable {
+  let parts: [(plan: ObjectPlan, keys: [ObjectKey])]
+
+  public var count: Int { parts.reduce(0) { $0 + $1.keys.count } }
+  public var isEmpty: Bool { parts.allSatisfy(\.keys.isEmpty) }
+  public var underestimatedCount: Int { count }
+
+  public func makeIterator() -> AnyIterator<ManagedObjectID> {
+    AnyIterator(
+      parts.lazy.flatMap { part in part.keys.lazy.compactMap(part.plan.objectID) }.makeIterator())
+  }
 }

@@ -79,23 +79,32 @@ extension ManagedObjectContext {
           suggestion: "Get it in this context: context.object(with: object.objectID).")
       }
     }
-    object.prepareForDeletion()
-    guard !object.isDeleted else { return }
+    guard prepareForDeletion(object) else { return }
     var doomed = [object]
     object.state.insert([.deleted, .touched])
     while let next = doomed.popLast() {
       list(next)
+      readForUndo(next)
       for cascaded in applyDeleteRules(of: next) where !cascaded.isDeleted {
-        cascaded.prepareForDeletion()
+        guard prepareForDeletion(cascaded) else { continue }
         cascaded.state.insert([.deleted, .touched])
         doomed.append(cascaded)
       }
       noteInEvent(next)
       next.state.insert(.deletedInEvent)
       // Registered after what it does to others, so that it is back before they refer to it again.
-      undoManager?.registerUndo(withTarget: next) { [weak self] in self?.bringBack($0) }
+      registerBringingBack(next)
       if next.isInserted { vanish(next) }
     }
+  }
+
+  /// False when nothing is left to do: the object is deleted already, or its own method does so right now.
+  private func prepareForDeletion(_ object: ManagedObject) -> Bool {
+    guard !object.state.contains(.preparing) else { return false }
+    object.state.insert(.preparing)
+    object.prepareForDeletion()
+    object.state.remove(.preparing)
+    return object.context === self && !object.isDeleted
   }
 
   /// Frees the other ends, and gives back the objects to delete along.
@@ -129,8 +138,9 @@ extension ManagedObjectContext {
   /// Gives up all unsaved changes: new objects go, deleted ones are back.
   public func rollback() {
     let objects = changedObjects
+    let new = objects.filter { $0.context === self && $0.isInserted }
     changedObjects = []
-    watchedObjects = []
+    forgetWatchedObjects()
     objects.walk { object in
       object.state.remove(.listed)
       if object.isInserted {
@@ -140,22 +150,34 @@ extension ManagedObjectContext {
         object.revert()
       }
     }
+    // No object of these is left.
+    temporaryBase += Int64(temporaries.count)
+    temporaries = []
     forgetDeferredError()
     forgetEvent()
     undoManager?.removeAllActions()
-    let restored = objects.selected { $0.context === self }
-    for object in restored { awaken(object, .rollback) }
-    post(updated: restored)
+    let reverted = objects.selected { $0.context === self }
+    for object in reverted { awaken(object, .rollback) }
+    let parts = attachedPlans.map { plan in
+      ContextChanges.Part(
+        plan: plan,
+        updated: reverted.lazy.filter { $0.shape.planIndex == plan.index }.map(\.objectKey))
+    }
+    postObjectsDidChange(
+      [.refreshedObjects: reverted, .deletedObjects: new],
+      ContextChanges(source: number, parts: parts))
   }
 
   /// Forgets all objects and changes. Objects that someone holds belong to no context any more.
   public func reset() {
-    for object in registeredObjects {
+    let objects = registeredObjects
+    let ids = objects.map(\.objectID)
+    for object in objects {
       forget(object)
       object.detach()
     }
     changedObjects = []
-    watchedObjects = []
+    forgetWatchedObjects()
     prefetched = []
     temporaryBase += Int64(temporaries.count)
     temporaries = []
@@ -167,19 +189,20 @@ extension ManagedObjectContext {
     forgetEvent()
     undoManager?.removeAllActions()
     renamedKeys = [:]
+    guard !ids.isEmpty else { return }
+    NotificationCenter.default.post(
+      name: .managedObjectContextObjectsDidChange, object: self,
+      userInfo: [NotificationKey.invalidatedAllObjects.rawValue: ids])
   }
 
   /// Takes what the store has now: under the object's unsaved changes, or in place of them.
   /// - Throws: what kept the row from being read.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
     guard object.context === self, !object.isInserted else { return }
-    guard mergeChanges, object.hasChanges else {
-      object.turnIntoFault()
-      return
+    if try takeAnew(object, mergeChanges: mergeChanges) {
+      noteInEvent(object)
+      object.state.insert(.refreshedInEvent)
     }
-    object.forgetStoredCollections()
-    if object.isFault { return }
-    _ = try takeValuesBeneath(object)
   }
 
   /// Takes what the store has now for all objects, keeping unsaved changes.
@@ -187,18 +210,17 @@ extension ManagedObjectContext {
     for object in registeredObjects { try refresh(object, mergeChanges: true) }
   }
 
-  private func post(updated objects: [ManagedObject]) {
-    let parts = attachedPlans.map { plan in
-      ContextChanges.Part(
-        plan: plan,
-        updated: objects.lazy.filter { $0.shape.planIndex == plan.index }.map(\.objectKey))
+  /// Whether the object was not a fault already.
+  @discardableResult
+  func takeAnew(_ object: ManagedObject, mergeChanges: Bool) throws -> Bool {
+    guard mergeChanges, object.hasChanges else {
+      guard !object.isFault || object.hasChanges else { return false }
+      object.turnIntoFault()
+      return true
     }
-    post(ContextChanges(source: number, parts: parts))
-  }
-
-  /// Tells observers of changes that are no event of this context.
-  func post(_ changes: ContextChanges) {
-    NotificationCenter.default.post(
-      name: .managedObjectContextObjectsDidChange, object: self, userInfo: ["changes": changes])
+    object.forgetStoredCollections()
+    if object.isFault { return false }
+    if try takeValuesBeneath(object) { awaken(object, .refresh) }
+    return true
   }
 }

@@ -82,7 +82,7 @@ extension ManagedObjectContext {
       adopted[old] = nil
       if givenTemporaryKeys.contains(old) { permanentKeys[old] = place }
       if undoManager != nil {
-        renamedKeys[PlacedKey(plan: place.plan, key: object.objectKey)] = place.key
+        noteRenamed(object.objectKey, place.key, in: place.plan)
       }
       object.key = place.key.key
       if place.key.key > 0 {

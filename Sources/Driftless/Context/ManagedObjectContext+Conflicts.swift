@@ -10,6 +10,11 @@ extension ManagedObjectContext {
   public func detectConflicts(for object: ManagedObject) throws {
     guard object.context === self, !object.isInserted else { return }
     if object.isFault { try read(object) }
-    if !watchedObjects.contains(where: { $0 === object }) { watchedObjects.append(object) }
+    if object.state.insert(.watched).inserted { watchedObjects.append(object) }
+  }
+
+  func forgetWatchedObjects() {
+    for object in watchedObjects { object.state.remove(.watched) }
+    watchedObjects = []
   }
 }

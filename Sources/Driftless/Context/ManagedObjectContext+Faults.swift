@@ -55,8 +55,9 @@ extension ManagedObjectContext {
     var keys: [ObjectKey]?
     deferError {
       if let parent {
-        keys = try parent.readable(object)?.destinationKeys(relation.slot) ?? []
-        try parent.throwDeferredError()
+        keys = try parent.throwingErrors {
+          try parent.readable(object)?.destinationKeys(relation.slot) ?? []
+        }
       } else {
         keys = try read(plan(of: object.shape)) {
           try $0.toManyKeys(of: object.objectKey, relation.description)

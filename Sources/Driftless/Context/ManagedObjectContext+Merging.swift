@@ -10,6 +10,22 @@ extension ManagedObjectContext {
     merge(changes.parts)
   }
 
+  /// Takes over what several saves changed, as one.
+  func mergeAll(_ saves: [ContextChanges]) {
+    let parts = saves.lazy.filter { $0.source != self.number }.flatMap(\.parts)
+    var merged: [ContextChanges.Part] = []
+    for part in parts {
+      if let index = merged.firstIndex(where: { $0.plan === part.plan }) {
+        merged[index].inserted += part.inserted
+        merged[index].updated += part.updated
+        merged[index].deleted += part.deleted
+      } else {
+        merged.append(part)
+      }
+    }
+    if !merged.isEmpty { merge(merged) }
+  }
+
   /// Takes over what transactions of the history say, of this and other processes.
   public func mergeChanges(fromHistory transactions: [PersistentHistoryTransaction]) throws {
     var parts = try plans().map { ContextChanges.Part(plan: $0) }
@@ -47,22 +63,29 @@ extension ManagedObjectContext {
     // Parts of stores that this coordinator does not have are no business of this context.
     var parts = parts.filter { plan(at: $0.plan.index) === $0.plan }
     guard !parts.isEmpty else { return }
-    for part in parts { merge(part) }
+    var refreshed: [ManagedObject] = []
+    var deleted: [ManagedObject] = []
+    for part in parts { merge(part, &refreshed, &deleted) }
     // A new or deleted object may belong to any to-many relationship that was read.
     for registry in registries {
-      registry.forEach { $0.forgetStoredCollections() }
+      for object in registry.objects { object.forgetStoredCollections() }
     }
     for index in parts.indices {
       let plan = parts[index].plan.index
       parts[index].updated.removeAll { registered($0, in: plan) == nil }
     }
-    post(ContextChanges(source: number, parts: parts))
+    let changes = ContextChanges(source: number, parts: parts)
+    postObjectsDidChange([.refreshedObjects: refreshed, .deletedObjects: deleted], changes)
+    postDidMerge(changes)
   }
 
-  private func merge(_ part: ContextChanges.Part) {
+  private func merge(
+    _ part: ContextChanges.Part, _ refreshed: inout [ManagedObject],
+    _ deleted: inout [ManagedObject]
+  ) {
     for key in part.updated {
-      guard let object = registered(key, in: part.plan.index) else { continue }
-      deferError { try refresh(object, mergeChanges: true) }
+      guard let object = registered(key, in: part.plan.index), !object.isInserted else { continue }
+      deferError { if try takeAnew(object, mergeChanges: true) { refreshed.append(object) } }
     }
     for key in part.deleted {
       guard let object = registered(key, in: part.plan.index) else { continue }
@@ -71,6 +94,7 @@ extension ManagedObjectContext {
       registries[object.shape.hierarchy].remove(object)
       object.detach()
       object.state.insert(.deleted)
+      deleted.append(object)
     }
   }
 }

@@ -41,7 +41,7 @@ extension ManagedObjectContext {
       let (old, place) = (object.objectKey, PlacedKey(plan: plan.index, key: key))
       renamed[old.key] = place
       permanentKeys[old.key] = place
-      if undoManager != nil { renamedKeys[PlacedKey(plan: plan.index, key: old)] = key }
+      if undoManager != nil { noteRenamed(old, key, in: plan.index) }
       forgetTemporary(old.key)
       object.key = key.key
       registries[object.shape.hierarchy].insert(object)

@@ -51,7 +51,7 @@ extension ManagedObjectContext {
   public var registeredObjects: Set<ManagedObject> {
     var objects = Set(temporaries.compactMap { $0?.takeUnretainedValue() })
     for object in adopted.values { objects.insert(object.takeUnretainedValue()) }
-    for registry in registries { registry.forEach { objects.insert($0) } }
+    for registry in registries { objects.formUnion(registry.objects) }
     return objects
   }
 

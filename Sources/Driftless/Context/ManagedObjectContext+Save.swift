@@ -19,19 +19,26 @@ extension ManagedObjectContext {
 
   /// - Parameter validates: False while a migration has not finished its objects.
   func save(validates: Bool) throws {
+    guard !isSaving else {
+      throw ObjectError(
+        .nestedSave, "The context is being saved",
+        suggestion: "Change objects in willSave: the save that goes on writes that too.")
+    }
     processPendingChanges()
     try throwDeferredError()
-    guard hasChanges else { return }
+    guard hasChanges else { return forgetUnchanged() }
     let plans = try plans()
+    isSaving = true
+    defer { isSaving = false }
     NotificationCenter.default.post(name: .managedObjectContextWillSave, object: self)
     try runWillSave()
     endEvent()
     if validates { try validate() }
+    readDeletedForUndo()
     try throwDeferredError()
 
     let saved = try parent.map(save(to:)) ?? saveToStores(plans)
-    NotificationCenter.default.post(
-      name: .managedObjectContextDidSave, object: self, userInfo: saved.userInfo)
+    postDidSave(saved)
   }
 
   private func saveToStores(_ plans: [ObjectPlan]) throws -> SavedObjects {
@@ -109,10 +116,29 @@ extension ManagedObjectContext {
 
   private func validate() throws {
     var items: [ValidationFailure.Item] = []
+    let hasDeleted = changedObjects.contains { $0.isDeleted }
     changedObjects.walk { object in
-      if object.isIn(self), object.hasChanges { object.validate(into: &items) }
+      guard object.isIn(self), object.hasChanges else { return }
+      object.validate(into: &items)
+      if hasDeleted, !object.isDeleted { checkReferences(of: object, into: &items) }
     }
     if !items.isEmpty { throw ValidationFailure(items: items) }
+  }
+
+  /// An object must not be set to refer to one that this save deletes.
+  private func checkReferences(
+    of object: ManagedObject, into items: inout [ValidationFailure.Item]
+  ) {
+    for slot in object.shape.toOneSlots where object.isInserted || object.changed.contains(slot) {
+      guard case .reference(let key) = object.values[slot],
+        registered(key, in: object.shape.planIndex)?.isDeleted == true,
+        let relation = object.shape.relations[slot]
+      else { continue }
+      let error = ValidationError(
+        code: ValidationError.managedObjectValidation, property: relation.description,
+        message: "refers to an object that is deleted")
+      items.append(ValidationFailure.Item(objectID: object.objectID, error: error))
+    }
   }
 
   /// Makes the objects what the stores now have, and lets go of them.
@@ -133,10 +159,14 @@ extension ManagedObjectContext {
     }
     if isPartial { forgetChangesOfSomeStores() } else { forgetSavedChanges() }
     if tellsChildren { tellChildren(renamed) }
+    isSaving = false
     for writer in writers {
       writer.inserted.walk { $0.didSave() }
       writer.updated.walk { $0.didSave() }
-      for resolution in writer.resolutions { resolution.object.didSave() }
+      for resolution in writer.resolutions {
+        if resolution.values != nil { awaken(resolution.object, .mergePolicy) }
+        resolution.object.didSave()
+      }
       writer.deleted.walk { $0.didSave() }
     }
     return SavedObjects(
@@ -152,12 +182,18 @@ extension ManagedObjectContext {
 
   /// Nothing is unsaved any more.
   func forgetSavedChanges() {
+    forgetWatchedObjects()
+    forgetUnchanged()
+    givenTemporaryKeys = []
+  }
+
+  /// Lets go of objects that had changes, when none has any.
+  func forgetUnchanged() {
+    guard !changedObjects.isEmpty else { return }
     let saved = changedObjects
     changedObjects = []
-    watchedObjects = []
     temporaryBase += Int64(temporaries.count)
     temporaries = []
-    givenTemporaryKeys = []
     identities = [:]
     keysByIdentity = [:]
     saved.walk { $0.state.subtract([.listed, .touched]) }
@@ -188,7 +224,7 @@ extension ManagedObjectContext {
         permanentKeys[object.key] = PlacedKey(plan: writer.plan.index, key: key)
       }
       if undoManager != nil {
-        renamedKeys[PlacedKey(plan: writer.plan.index, key: object.objectKey)] = key
+        noteRenamed(object.objectKey, key, in: writer.plan.index)
       }
       object.commit(key: key.key, version: 1) { writer.newKey($0) }
       registries[object.shape.hierarchy].insert(object)

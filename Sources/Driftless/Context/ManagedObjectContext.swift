@@ -89,6 +89,8 @@ public final class ManagedObjectContext {
   var observationPaths: [KeyPath<ManagedObject, Int>] = []
   /// The state of the stores that is read; nil for the newest.
   var queryGeneration: QueryGenerationToken?
+  /// Whether a save goes on, until it has written.
+  var isSaving = false
   /// Whether a save holds the stores' write locks.
   var isWriting = false
   /// Identities given to new objects, by temporary key, and back.
@@ -138,9 +140,11 @@ public final class ManagedObjectContext {
     retained = []
     prefetched = []
     watchedObjects = []
-    for registry in registries { registry.forEach { $0.leaveContext() } }
-    for object in temporaries { object?.takeUnretainedValue().leaveContext() }
-    for object in adopted.values { object.takeUnretainedValue().leaveContext() }
+    // Held until all have left: observers are told, and may let go of some.
+    var objects = registries.flatMap(\.objects)
+    objects += temporaries.compactMap { $0?.takeUnretainedValue() }
+    objects += adopted.values.map { $0.takeUnretainedValue() }
+    for object in objects { object.leaveContext() }
   }
 
   /// Where the values of objects of the shape lie: the context holds it.
@@ -176,6 +180,16 @@ public final class ManagedObjectContext {
   }
 
   func forgetDeferredError() { deferredError = nil }
+
+  /// Throws the error that accessors meet in `body`; one that waits for the next save goes on waiting.
+  func throwingErrors<Result>(of body: () throws -> Result) throws -> Result {
+    let waiting = deferredError
+    deferredError = nil
+    defer { deferredError = waiting }
+    let result = try body()
+    if let deferredError { throw deferredError }
+    return result
+  }
 
   // MARK: Changes
 

@@ -11,7 +11,7 @@ final class ObjectRegistry {
   private var pages: [Int64: (objects: Page, count: Int)] = [:]
   /// The page that was used last, which the dictionary knows with an older count.
   private var number: Int64 = -1
-  private var objects: Page?
+  private var page: Page?
   private var count = 0
 
   deinit {
@@ -20,34 +20,37 @@ final class ObjectRegistry {
   }
 
   func object(_ key: Int64) -> ManagedObject? {
-    guard turn(to: key), let objects else { return nil }
-    return objects[Self.place(key)]?.takeUnretainedValue()
+    guard turn(to: key), let page else { return nil }
+    return page[Self.place(key)]?.takeUnretainedValue()
   }
 
   func insert(_ object: ManagedObject) {
     if !turn(to: object.key) { startPage(of: object.key) }
-    guard let objects else { return }
+    guard let page else { return }
     let place = Self.place(object.key)
-    if objects[place] == nil { count += 1 }
-    objects[place] = .passUnretained(object)
+    if page[place] == nil { count += 1 }
+    page[place] = .passUnretained(object)
   }
 
   func remove(_ object: ManagedObject) {
-    guard turn(to: object.key), let objects else { return }
+    guard turn(to: object.key), let page else { return }
     let place = Self.place(object.key)
-    guard objects[place]?.toOpaque() == Unmanaged.passUnretained(object).toOpaque() else { return }
-    objects[place] = nil
+    guard page[place]?.toOpaque() == Unmanaged.passUnretained(object).toOpaque() else { return }
+    page[place] = nil
     count -= 1
     if count == 0 { endPage() }
   }
 
-  func forEach(_ body: (ManagedObject) -> Void) {
+  /// All objects, held: whoever goes through them may bring about that some go, or that others come.
+  var objects: [ManagedObject] {
     settle()
+    var objects: [ManagedObject] = []
     for page in pages.values {
       for place in 0..<Self.pageSize {
-        if let object = page.objects[place] { body(object.takeUnretainedValue()) }
+        if let object = page.objects[place] { objects.append(object.takeUnretainedValue()) }
       }
     }
+    return objects
   }
 
   // MARK: Pages
@@ -59,37 +62,37 @@ final class ObjectRegistry {
   @inline(__always)
   private func turn(to key: Int64) -> Bool {
     let wanted = key / Int64(Self.pageSize)
-    return wanted == number ? objects != nil : find(wanted)
+    return wanted == number ? page != nil : find(wanted)
   }
 
   private func find(_ wanted: Int64) -> Bool {
-    guard let page = pages[wanted] else { return false }
+    guard let found = pages[wanted] else { return false }
     settle()
     number = wanted
-    objects = page.objects
-    count = page.count
+    page = found.objects
+    count = found.count
     return true
   }
 
   private func startPage(of key: Int64) {
     settle()
-    let page = Page.allocate(capacity: Self.pageSize)
-    page.initialize(repeating: nil, count: Self.pageSize)
+    let new = Page.allocate(capacity: Self.pageSize)
+    new.initialize(repeating: nil, count: Self.pageSize)
     number = key / Int64(Self.pageSize)
-    objects = page
+    page = new
     count = 0
-    pages[number] = (page, 0)
+    pages[number] = (new, 0)
   }
 
   private func endPage() {
-    objects?.deallocate()
-    objects = nil
+    page?.deallocate()
+    page = nil
     pages[number] = nil
     number = -1
   }
 
   /// Writes the count of the page at hand where the dictionary has it.
   private func settle() {
-    if let objects { pages[number] = (objects, count) }
+    if let page { pages[number] = (page, count) }
   }
 }

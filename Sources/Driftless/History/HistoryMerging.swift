@@ -1,30 +1,18 @@
 public import Foundation
 
-extension Notification.Name {
-  /// What a transaction of the history changed. `userInfo` holds sets of `ManagedObjectID`s under Core Data's keys.
-  public static let managedObjectContextDidSaveObjectIDs = Notification.Name(
-    "NSManagedObjectContextDidSaveObjectIDsNotification")
-}
-
-/// Where a notification about changed objects keeps their IDs. The texts are Core Data's.
-public enum ChangedObjectIDsKey {
-  public static let inserted = "inserted_objectIDs"
-  public static let updated = "updated_objectIDs"
-  public static let deleted = "deleted_objectIDs"
-}
-
 extension PersistentHistoryTransaction {
   /// The transaction as a notification that ``ManagedObjectContext/mergeChanges(fromContextDidSave:)`` takes.
   public func objectIDNotification() -> Notification {
+    typealias Key = ManagedObjectContext.NotificationKey
     func objectIDs(_ type: ChangeType) -> Set<ManagedObjectID> {
       Set((changes ?? []).lazy.filter { $0.changeType == type }.compactMap(\.changedObjectID))
     }
     return Notification(
       name: .managedObjectContextDidSaveObjectIDs, object: nil,
       userInfo: [
-        ChangedObjectIDsKey.inserted: objectIDs(.insert),
-        ChangedObjectIDsKey.updated: objectIDs(.update),
-        ChangedObjectIDsKey.deleted: objectIDs(.delete),
+        Key.insertedObjectIDs.rawValue: objectIDs(.insert),
+        Key.updatedObjectIDs.rawValue: objectIDs(.update),
+        Key.deletedObjectIDs.rawValue: objectIDs(.delete),
       ])
   }
 }
@@ -40,20 +28,38 @@ extension ManagedObjectContext {
 
   /// Takes over changes that were made elsewhere, in each of several contexts of the caller's isolation.
   ///
-  /// - Parameter changes: Sets or arrays of ``ManagedObjectID`` under the keys of ``ChangedObjectIDsKey``; IDs of other
-  ///   stores are passed over.
+  /// - Parameter changes: What a notification tells, or the IDs of a batch request: lists of ``ManagedObjectID``, of
+  ///   their URIs or of objects, under the keys of
+  ///   ``NotificationKey``. Objects of other stores are passed over.
   public static func mergeChanges(
     fromRemoteContextSave changes: [AnyHashable: Any], into contexts: [ManagedObjectContext]
   ) {
-    func objectIDs(_ key: String) -> [ManagedObjectID] {
-      if let set = changes[key] as? Set<ManagedObjectID> { return Array(set) }
-      return changes[key] as? [ManagedObjectID] ?? []
-    }
     for context in contexts {
+      func objectIDs(_ keys: NotificationKey...) -> [ManagedObjectID] {
+        keys.flatMap { context.objectIDs(in: changes[$0.rawValue]) }
+      }
       context.merge(
-        inserted: objectIDs(ChangedObjectIDsKey.inserted),
-        updated: objectIDs(ChangedObjectIDsKey.updated),
-        deleted: objectIDs(ChangedObjectIDsKey.deleted))
+        inserted: objectIDs(.insertedObjectIDs, .insertedObjects),
+        updated: objectIDs(
+          .updatedObjectIDs, .updatedObjects, .refreshedObjectIDs, .refreshedObjects,
+          .invalidatedObjectIDs, .invalidatedObjects),
+        deleted: objectIDs(.deletedObjectIDs, .deletedObjects))
+    }
+  }
+
+  /// The IDs of a list of IDs, URIs or objects.
+  private func objectIDs(in list: Any?) -> [ManagedObjectID] {
+    switch list {
+    case let ids as Set<ManagedObjectID>: Array(ids)
+    case let ids as [ManagedObjectID]: ids
+    case let ids as ChangedObjectIDs: Array(ids)
+    case let uris as [URL]:
+      uris.compactMap(persistentStoreCoordinator.managedObjectID(forURIRepresentation:))
+    case let uris as Set<URL>:
+      uris.compactMap(persistentStoreCoordinator.managedObjectID(forURIRepresentation:))
+    case let objects as [ManagedObject]: objects.map(\.objectID)
+    case let objects as Set<ManagedObject>: objects.map(\.objectID)
+    default: []
     }
   }
 

@@ -20,12 +20,14 @@ extension ManagedObject {
 
   // MARK: Primitive values
 
-  /// The value as it lies in the object; a relationship gives IDs' keys, a to-many one nothing.
+  /// The value as it lies in the object: of a to-one relationship the object at the other end.
   ///
   /// Reads the object's row when it is a fault.
   /// - Throws: ``ObjectError`` when the entity has no such attribute or to-one relationship.
   public final func primitiveValue(forKey name: String) throws(ObjectError) -> Any? {
-    read(try primitiveSlot(name)).plain
+    let value = read(try primitiveSlot(name))
+    if case .reference(let key) = value { return objects([key]).first }
+    return value.plain
   }
 
   /// Sets a value without noting a change: no other end follows, nothing can be undone, and an update does not write it.
@@ -33,6 +35,12 @@ extension ManagedObject {
   /// - Throws: ``ObjectError`` when there is no such attribute, or the value does not fit.
   public final func setPrimitiveValue(_ value: Any?, forKey name: String) throws(ObjectError) {
     let slot = try primitiveSlot(name)
+    var value = value
+    if let object = value as? ManagedObject, object.context === context,
+      object.shape.planIndex == shape.planIndex
+    {
+      value = PropertyValue.reference(object.objectKey)
+    }
     let converted = try propertyValue(value, for: slot)
     if case .reference(let key) = converted, !refers(to: key, at: slot) {
       throw typeMismatch(converted, slot)
@@ -88,14 +96,29 @@ extension ManagedObject {
   }
 
   /// Some of the values as last read or saved; all attributes and to-one relationships when `names` is nil. No value
-  /// gives nil.
+  /// gives nil, a to-one relationship its object, a to-many one that is named an array.
   public final func committedValues(forKeys names: [String]?) -> [String: Any?] {
     let committed = committedValues
     var result: [String: Any?] = [:]
     for name in names ?? Array(committed.keys) {
-      if let value = committed[name] { result.updateValue(value.plain, forKey: name) }
+      guard let slot = shape.layout.index(named: name) else { continue }
+      let value: Any?
+      if shape.kinds[slot] == .toMany {
+        value = objects(collection(slot, reading: true).stored ?? [])
+      } else if case .reference(let key)? = committed[name] {
+        value = objects([key]).first
+      } else {
+        value = committed[name]?.plain
+      }
+      result.updateValue(value, forKey: name)
     }
     return result
+  }
+
+  private final func objects(_ keys: [ObjectKey]) -> [ManagedObject] {
+    keys.compactMap {
+      context?.object(for: $0, in: shape.planIndex, adopting: ManagedObject.self)
+    }
   }
 
   // MARK: Validation

@@ -40,6 +40,11 @@ extension ManagedObject {
     return collection(slot, reading: true).content
   }
 
+  final func destinationCount(_ slot: Int) -> Int {
+    if state.contains(.tracked) { noteAccess(slot) }
+    return collection(slot, reading: true).count
+  }
+
   final func destinations(_ slot: Int) -> [ManagedObject] {
     guard let context else { return [] }
     return destinationKeys(slot).compactMap {
@@ -121,12 +126,11 @@ extension ManagedObject {
         undo.registerUndo(withTarget: self) { $0.undoLink(object, at: slot) }
       }
       let state = collection(slot, reading: false)
-      // Its old place is gone with it: it comes back at the end.
-      let comesBack = relation.isOrdered && state.removed[object.key] != nil
-      state.add(object.objectKey)
-      if comesBack {
-        let others = collection(slot, reading: true).content.filter { $0.key != object.key }
-        state.arrange(others + [object.objectKey])
+      if relation.isOrdered, state.removed[object.key] != nil {
+        // Its old place is gone with it: it comes back at the end.
+        collection(slot, reading: true).placeLast(object.objectKey)
+      } else {
+        state.add(object.objectKey)
       }
       noteChange(slot)
       return
@@ -144,9 +148,9 @@ extension ManagedObject {
   final func unlink(_ object: ManagedObject, at slot: Int) {
     guard let relation = shape.relations[slot] else { return }
     if relation.isToMany {
-      if let undo = context?.undoManager {
-        let order = relation.isOrdered ? destinations(slot) : []
-        undo.registerUndo(withTarget: self) { $0.undoUnlink(object, order, at: slot) }
+      if let undo = context?.undoManager, undo.isUndoRegistrationEnabled {
+        let other = relation.isOrdered ? neighbour(before: object, at: slot) : nil
+        undo.registerUndo(withTarget: self) { $0.undoUnlink(object, after: other, at: slot) }
       }
       collection(slot, reading: false).remove(object.objectKey)
       noteChange(slot)

@@ -121,7 +121,11 @@ extension ManagedObject {
 
   /// Drops all values; they are read again at next access.
   final func turnIntoFault() {
-    guard !state.contains(.fault) else { return }
+    guard !state.contains(.fault) else {
+      // It may have got other ends of relationships all the same.
+      collections = []
+      return settle()
+    }
     willTurnIntoFault()
     tellObserversOfAll()
     dropCommitted()

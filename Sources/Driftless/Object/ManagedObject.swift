@@ -218,6 +218,12 @@ struct ObjectState: OptionSet {
   static let tracked = ObjectState(rawValue: 2048)
   /// Its context has an undo manager: asking each object's flag costs no reference to the context.
   static let undoable = ObjectState(rawValue: 4096)
+  /// Its `prepareForDeletion` is running.
+  static let preparing = ObjectState(rawValue: 8192)
+  /// It stands in the context's list of watched objects.
+  static let watched = ObjectState(rawValue: 16384)
+  /// It was read anew, or became a fault, since the last event ended.
+  static let refreshedInEvent = ObjectState(rawValue: 32768)
 }
 
 extension ManagedObject: Hashable {

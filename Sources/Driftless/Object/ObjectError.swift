@@ -12,6 +12,8 @@ public struct ObjectError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let unknownProperty = Code(rawValue: "unknown-property")
     /// The value is not of the property's type, or does not fit into it.
     public static let typeMismatch = Code(rawValue: "type-mismatch")
+    /// An ordered relationship has no such place.
+    public static let outOfRange = Code(rawValue: "out-of-range")
     /// The object belongs to another context, or to none.
     public static let foreignObject = Code(rawValue: "foreign-object")
     /// No object of that ID is in the store.
@@ -28,6 +30,8 @@ public struct ObjectError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let identityTaken = Code(rawValue: "identity-taken")
     /// `willSave` methods keep changing objects.
     public static let unstableSave = Code(rawValue: "unstable-save")
+    /// A save was asked for inside of one.
+    public static let nestedSave = Code(rawValue: "nested-save")
     /// The object's values could not be read from the store.
     public static let unreadable = Code(rawValue: "unreadable")
   }

@@ -4,12 +4,12 @@
 /// relationship. An array literal or `RelatedObjects(objects)` stands by itself, to be assigned.
 /// In an unordered relationship the order says nothing.
 public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArrayLiteral {
-  private enum Storage {
+  enum Storage {
     case view(ManagedObject, slot: Int)
     case list([Element])
   }
 
-  private var storage: Storage
+  var storage: Storage
 
   init(owner: ManagedObject, slot: Int) { storage = .view(owner, slot: slot) }
 
@@ -37,7 +37,7 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
   public var count: Int {
     switch storage {
     case .list(let objects): objects.count
-    case .view(let owner, let slot): owner.destinationKeys(slot).count
+    case .view(let owner, let slot): owner.destinationCount(slot)
     }
   }
 

@@ -9,8 +9,10 @@ final class ToManyState {
   /// The places of the keys in ``additions``.
   private var addedPlaces: [Int64: Int] = [:]
   private(set) var removed: [Int64: ObjectKey] = [:]
-  /// The whole content of an ordered relationship once a position in it was changed.
-  private(set) var arranged: [ObjectKey]?
+  /// Whether a position in an ordered relationship was changed: then ``list`` is what is to be saved.
+  private(set) var isArranged = false
+  /// The present objects, once one in their middle was moved or taken away.
+  private var list: KeyList?
   private var cachedContent: [ObjectKey]?
   private var cachedMembers: Set<Int64>?
 
@@ -18,45 +20,39 @@ final class ToManyState {
 
   var isRead: Bool { stored != nil }
   var added: [ObjectKey] { additions.compactMap { $0 } }
-  var hasChanges: Bool { !addedPlaces.isEmpty || !removed.isEmpty || arranged != nil }
+  var hasChanges: Bool { !addedPlaces.isEmpty || !removed.isEmpty || isArranged }
+  /// The whole content of an ordered relationship once a position in it was changed.
+  var arranged: [ObjectKey]? { isArranged ? content : nil }
 
   func read(_ keys: [ObjectKey]) {
     stored = keys
-    dropCaches()
+    cachedContent = nil
+    cachedMembers = nil
+    if !isArranged { list = nil }
+    if hasChanges { reconcile(with: keys) }
   }
 
   /// The present objects; without what the store holds as long as that is not read.
   var content: [ObjectKey] {
     if let cachedContent { return cachedContent }
-    var content: [ObjectKey]
-    if let arranged {
-      content = arranged
-    } else {
-      let stored = stored ?? []
-      content = removed.isEmpty ? stored : stored.filter { removed[$0.key] == nil }
-      if !addedPlaces.isEmpty {
-        let present = Set(content.lazy.map(\.key))
-        content += added.filter { !present.contains($0.key) }
-      }
-    }
+    let content = list?.keys ?? changedContent
     cachedContent = content
     return content
   }
 
+  var count: Int { list?.count ?? content.count }
+
   func contains(_ key: Int64) -> Bool {
     if addedPlaces[key] != nil { return true }
+    if let list { return list.contains(key) }
     if cachedMembers == nil { cachedMembers = Set(content.lazy.map(\.key)) }
     return cachedMembers?.contains(key) ?? false
   }
 
+  /// Adds an object, at the end.
   func add(_ key: ObjectKey) {
-    if removed.removeValue(forKey: key.key) == nil, addedPlaces[key.key] == nil {
-      addedPlaces[key.key] = additions.count
-      additions.append(key)
-    } else if arranged == nil {
-      dropCaches()
-    }
-    arranged?.append(key)
+    guard note(key), list?.contains(key.key) != true else { return }
+    list?.append(key)
     cachedContent?.append(key)
     cachedMembers?.insert(key.key)
   }
@@ -68,28 +64,73 @@ final class ToManyState {
     } else {
       removed[key.key] = key
     }
-    arranged?.removeAll { $0.key == key.key }
-    // Removing one after the other must not work all members out anew each time.
     cachedMembers?.remove(key.key)
     if let last = cachedContent?.last, last.key == key.key {
+      list?.remove(key.key)
       cachedContent?.removeLast()
-    } else {
-      cachedContent = nil
+      return
     }
+    // Taking away one after the other must not work all that is left out anew each time.
+    if list == nil, let cachedContent { list = KeyList(cachedContent) }
+    list?.remove(key.key)
+    cachedContent = nil
+  }
+
+  // MARK: Positions, of what is read
+
+  /// The object that stands before this one; nil for the first.
+  func previous(of key: Int64) -> ObjectKey? {
+    if let content = cachedContent, list == nil, content.last?.key == key {
+      return content.dropLast().last
+    }
+    makeList()
+    return list?.previous(of: key)
+  }
+
+  /// Adds an object, or moves one that is there, behind another: to the beginning when that is nil, to the end when it is
+  /// not there.
+  func place(_ key: ObjectKey, after other: Int64?) {
+    makeList()
+    if list?.contains(key.key) != true { _ = note(key) }
+    list?.remove(key.key)
+    if list?.insert(key, after: other) != true { list?.append(key) }
+    isArranged = true
+    cachedContent = nil
+    cachedMembers?.insert(key.key)
+  }
+
+  /// Adds an object that is not there, at the end of an order.
+  func placeLast(_ key: ObjectKey) {
+    makeList()
+    _ = note(key)
+    list?.append(key)
+    isArranged = true
+    cachedContent?.append(key)
+    cachedMembers?.insert(key.key)
   }
 
   /// Gives all objects their places; they must be the present ones.
   func arrange(_ keys: [ObjectKey]) {
-    arranged = keys
     dropCaches()
+    list = KeyList(keys)
+    cachedContent = keys
+    isArranged = true
   }
+
+  /// Forgets an order that is the stored one.
+  func settleOrder() {
+    guard isArranged, addedPlaces.isEmpty, removed.isEmpty, content == stored else { return }
+    isArranged = false
+  }
+
+  // MARK: Saves and reads
 
   /// Forgets what changed, and what the store held as well when the changes went into it unseen.
   func discardChanges() {
     additions = []
     addedPlaces = [:]
     removed = [:]
-    arranged = nil
+    isArranged = false
     dropCaches()
   }
 
@@ -102,20 +143,60 @@ final class ToManyState {
 
   /// Objects have other keys now.
   func rename(_ name: (ObjectKey) -> ObjectKey) {
+    let order = arranged
     stored = stored?.map(name)
     additions = added.map(name)
     closeGaps()
     removed = Dictionary(
       removed.values.map { (name($0).key, name($0)) }, uniquingKeysWith: { first, _ in first })
-    arranged = arranged?.map(name)
     dropCaches()
+    list = order.map { KeyList($0.map(name)) }
   }
 
   /// Reads again at the next access, keeping changes.
   func forgetStored() {
+    let order = arranged
     stored = nil
     dropCaches()
+    list = order.map { KeyList($0) }
   }
+
+  /// Notes an object as added. False when it is already.
+  private func note(_ key: ObjectKey) -> Bool {
+    if removed.removeValue(forKey: key.key) != nil { return true }
+    guard addedPlaces[key.key] == nil else { return false }
+    addedPlaces[key.key] = additions.count
+    additions.append(key)
+    return true
+  }
+
+  /// What the store holds, with the changes.
+  private var changedContent: [ObjectKey] {
+    let stored = stored ?? []
+    var content = removed.isEmpty ? stored : stored.filter { removed[$0.key] == nil }
+    if !addedPlaces.isEmpty {
+      let present = Set(content.lazy.map(\.key))
+      content += added.filter { !present.contains($0.key) }
+    }
+    return content
+  }
+
+  /// What the store holds by now is no change any more, and what it does not hold any more cannot be in an order.
+  private func reconcile(with stored: [ObjectKey]) {
+    let there = Set(stored.lazy.map(\.key))
+    removed = removed.filter { there.contains($0.key) }
+    for key in added where there.contains(key.key) {
+      if let place = addedPlaces.removeValue(forKey: key.key) { additions[place] = nil }
+    }
+    guard isArranged, let order = list?.keys else { return }
+    let content = changedContent
+    let present = Set(content.lazy.map(\.key))
+    var merged = KeyList(order.filter { present.contains($0.key) })
+    for key in content { merged.append(key) }
+    list = merged
+  }
+
+  private func makeList() { if list == nil { list = KeyList(content) } }
 
   private func closeGaps() {
     let present = added
@@ -125,6 +206,7 @@ final class ToManyState {
   }
 
   private func dropCaches() {
+    list = nil
     cachedContent = nil
     cachedMembers = nil
   }

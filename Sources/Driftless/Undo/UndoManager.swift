@@ -84,12 +84,17 @@ public final class UndoManager {
     close(group)
   }
 
-  /// Closes the event's group, and all that were left open in it.
+  /// Closes the event's group. While a group of the application's is open in it, the event's stays open too: what
+  /// belongs together may be spread over several events.
   public func endEvent() {
-    guard isEventOpen else { return }
-    while open.count > 1, let group = open.popLast() { close(group) }
+    guard isEventOpen, open.count == 1, let group = open.popLast() else { return }
     isEventOpen = false
-    if let group = open.popLast() { close(group) }
+    close(group)
+  }
+
+  private func closeAll() {
+    isEventOpen = false
+    while let group = open.popLast() { close(group) }
   }
 
   private func close(_ group: Group) {
@@ -118,9 +123,9 @@ public final class UndoManager {
 
   /// Takes the last group back, the open ones included.
   public func undo() {
-    endEvent()
-    while !open.isEmpty { endUndoGrouping() }
-    guard !isUndoing, !isRedoing, let group = undoGroups.popLast() else { return }
+    guard !isUndoing, !isRedoing else { return }
+    closeAll()
+    guard let group = undoGroups.popLast() else { return }
     isUndoing = true
     run(group)
     isUndoing = false
@@ -128,8 +133,9 @@ public final class UndoManager {
 
   /// Does again what the last ``undo()`` took back. A change in between leaves nothing to do again.
   public func redo() {
-    endEvent()
-    guard !isUndoing, !isRedoing, let group = redoGroups.popLast() else { return }
+    guard !isUndoing, !isRedoing else { return }
+    closeAll()
+    guard let group = redoGroups.popLast() else { return }
     isRedoing = true
     run(group)
     isRedoing = false
