@@ -87,7 +87,6 @@ public final class PersistentStore: Sendable {
         throw error
       }
     } catch let error as SQLiteError {
-      if error.cannotOpen, let url, let refusal = StoreError(unreadableLogOf: url) { throw refusal }
       throw StoreError(error, path: file.name)
     }
   }

@@ -1,5 +1,4 @@
 import DriftlessSQLite
-import Foundation
 
 /// A failure of a store: what, where, and what to do about it.
 public struct StoreError: Error, CustomStringConvertible, Sendable {
@@ -56,19 +55,6 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     self.message = message
     self.suggestion = suggestion
     self.keys = keys
-  }
-
-  /// For a file that may be read, but whose log may not: nil where that is not so.
-  init?(unreadableLogOf url: URL) {
-    let folder = url.deletingLastPathComponent().path
-    guard access(url.path, R_OK) == 0, access(url.path + "-wal", F_OK) == 0,
-      access(folder, W_OK) != 0 || access(url.path + "-wal", R_OK) != 0
-    else { return nil }
-    self.init(
-      .cannotOpen,
-      "The last saves of \(url.path) lie in the log beside it, which this user cannot read: that takes the right to write \(folder).",
-      suggestion:
-        "Read it as its owner, or copy file and log to a folder of your own and read them there.")
   }
 
   public var description: String { "\(message) [\(code)] \(suggestion)" }
