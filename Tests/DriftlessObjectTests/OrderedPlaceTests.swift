@@ -89,6 +89,7 @@ struct OrderedPlaceTests {
       if numbers.chance(20), let last = order.popLast() { book.chapters.remove(last) }
       if numbers.chance(5) { try context.save() }
       #expect(book.chapters.count == order.count)
+      #expect(book.chapters.first === order.first && book.chapters.last === order.last)
       if numbers.chance(30) { #expect(book.chapters.array == order) }
     }
     try context.save()

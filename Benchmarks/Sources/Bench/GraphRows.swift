@@ -10,7 +10,7 @@ struct GraphRows {
   private static let aim = 12.0
 
   func run() throws -> [Row] {
-    ManagedObject.register(Series.self, Volume.self, Topic.self)
+    ManagedObject.register(Series.self, Volume.self, Topic.self, Box.self)
     let container = PersistentContainer(
       name: "Graph", model: try Series.model(), storeURL: folder.appendingPathComponent("graph"))
     try container.loadPersistentStores()
@@ -18,6 +18,7 @@ struct GraphRows {
       try allocate(container), try properties(container), try stringKeys(container),
       try prefetch(container), try undo(container), try undoLinks(container),
       try validate(container), try link(container), try linkManyToMany(container),
+      try order(container),
     ]
   }
 
@@ -164,6 +165,21 @@ struct GraphRows {
       try expect(topic[Topic.volumes].isEmpty, "links are left")
     }
   }
+
+  private func order(_ container: PersistentContainer) throws -> Row {
+    try row("put 20,000 in front, take them off there, undo", 20_000) { size in
+      try container.performAndWait { context in
+        let box = try context.insert(Box.self)
+        let volumes = try volumes(size, in: context)
+        for volume in volumes { box[Box.volumes].insert(volume, at: 0) }
+        context.processPendingChanges()
+        context.undoManager = UndoManager()
+        while let volume = box[Box.volumes].first { box[Box.volumes].remove(volume) }
+        context.undo()
+        try expect(box[Box.volumes].array == volumes.reversed(), "the order is another")
+      }
+    }
+  }
 }
 
 /// The graph that the rows work on.
@@ -190,13 +206,19 @@ final class Series: ManagedObject {
       AttributeDescription("printed", .date),
       RelationshipDescription("series", to: "Series", inverse: "volumes"),
       RelationshipDescription("topics", to: "Topic", inverse: "volumes", toMany: true),
+      RelationshipDescription("box", to: "Box", inverse: "volumes"),
     ]
     let topic = EntityDescription("Topic")
     topic.managedObjectClassName = "Topic"
     topic.properties = [
       RelationshipDescription("volumes", to: "Volume", inverse: "topics", toMany: true)
     ]
-    let model = ManagedObjectModel(entities: [series, volume, topic])
+    let box = EntityDescription("Box")
+    box.managedObjectClassName = "Box"
+    box.properties = [
+      RelationshipDescription("volumes", to: "Volume", inverse: "box", toMany: true, isOrdered: true)
+    ]
+    let model = ManagedObjectModel(entities: [series, volume, topic, box])
     try model.freeze()
     return model
   }
@@ -219,4 +241,8 @@ final class Volume: ManagedObject {
 
 final class Topic: ManagedObject {
   static let volumes = ToMany<Topic, Volume>("volumes")
+}
+
+final class Box: ManagedObject {
+  static let volumes = ToMany<Box, Volume>("volumes")
 }

@@ -22,6 +22,8 @@ struct KeyList {
   }
 
   var count: Int { places.count }
+  var firstKey: ObjectKey? { first == Self.none ? nil : nodes[first].key }
+  var lastKey: ObjectKey? { last == Self.none ? nil : nodes[last].key }
 
   func contains(_ key: Int64) -> Bool { places[key] != nil }
 

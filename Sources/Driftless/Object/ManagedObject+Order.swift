@@ -58,14 +58,31 @@ extension RelatedObjects {
     case .list(let objects): return objects.indices.contains(index) ? objects[index] : nil
     case .view(let owner, let slot):
       let keys = owner.destinationKeys(slot)
-      guard keys.indices.contains(index) else { return nil }
-      return owner.context?.object(
-        for: keys[index], in: owner.shape.planIndex, adopting: Element.self) as? Element
+      return object(of: owner, keys.indices.contains(index) ? keys[index] : nil)
     }
   }
 
-  public var first: Element? { self[0] }
-  public var last: Element? { self[count - 1] }
+  /// The first object, at once however many there are: taking the first away until none is left is no more work than all.
+  public var first: Element? {
+    switch storage {
+    case .list(let objects): objects.first
+    case .view(let owner, let slot): object(of: owner, owner.destinations(of: slot).first)
+    }
+  }
+
+  /// The last object, at once however many there are.
+  public var last: Element? {
+    switch storage {
+    case .list(let objects): objects.last
+    case .view(let owner, let slot): object(of: owner, owner.destinations(of: slot).last)
+    }
+  }
+
+  private func object(of owner: ManagedObject, _ key: ObjectKey?) -> Element? {
+    guard let key else { return nil }
+    return owner.context?.object(
+      for: key, in: owner.shape.planIndex, adopting: Element.self) as? Element
+  }
 
   /// The place of an object; nil when it is not there.
   public func firstIndex(of object: Element) -> Int? {

@@ -40,9 +40,12 @@ extension ManagedObject {
     return collection(slot, reading: true).content
   }
 
-  final func destinationCount(_ slot: Int) -> Int {
+  final func destinationCount(_ slot: Int) -> Int { destinations(of: slot).count }
+
+  /// The read state of a to-many slot, for its count and its ends.
+  final func destinations(of slot: Int) -> ToManyState {
     if state.contains(.tracked) { noteAccess(slot) }
-    return collection(slot, reading: true).count
+    return collection(slot, reading: true)
   }
 
   final func destinations(_ slot: Int) -> [ManagedObject] {

@@ -41,6 +41,8 @@ final class ToManyState {
   }
 
   var count: Int { list?.count ?? content.count }
+  var first: ObjectKey? { list.map(\.firstKey) ?? content.first }
+  var last: ObjectKey? { list.map(\.lastKey) ?? content.last }
 
   func contains(_ key: Int64) -> Bool {
     if addedPlaces[key] != nil { return true }
