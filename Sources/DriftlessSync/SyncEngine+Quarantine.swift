@@ -57,7 +57,7 @@ extension SyncEngine {
             object: identity, entity: entity, code: error.code.rawValue,
             reason:
               "\(entity) \(identity.uuidString.lowercased()), \(bytes) bytes: \(error.message)",
-            suggestion: error.suggestion, bytes: bytes, time: Date()),
+            suggestion: error.suggestion, bytes: bytes, time: store.now),
           lastEdit: try transaction.editTime(object.lastTransaction)),
         on: connection)
       log.warning(

@@ -62,7 +62,7 @@ extension SyncEngine {
   private func record(error: String?) throws {
     try writeState { state in
       state.lastError = error
-      if error == nil { state.lastSync = Date() }
+      if error == nil { state.lastSync = store.now }
     }
   }
 
@@ -104,7 +104,7 @@ extension SyncEngine {
   func bookkeep<Value>(
     after newest: HybridTime? = nil, _ body: (WriteTransaction) throws -> Value
   ) throws -> Value {
-    let isAhead = newest.map { $0 > HybridTime(Date()) } ?? false
+    let isAhead = newest.map { $0 > HybridTime(store.now) } ?? false
     let info = TransactionInfo(
       author: SyncEngine.importAuthor, contextName: options.importContextName, kind: .imported,
       hybridTime: isAhead ? newest : nil)

@@ -31,9 +31,16 @@ public final class PersistentStore: Sendable {
   let externalData: ExternalData?
   private let derivedChanges: DerivedChanges?
   private let storedMetadata: Mutex<StoreMetadata>
+  private let clock = Mutex<@Sendable () -> Date>({ Date() })
 
   public var isReadOnly: Bool { options.isReadOnly }
   public var metadata: StoreMetadata { storedMetadata.withLock { $0 } }
+
+  /// What this store, and the engine on it, take for the host's time of day: a test has a clock of its own.
+  package var now: Date { clock.withLock { $0 }() }
+  package func setClock(_ clock: @escaping @Sendable () -> Date) {
+    self.clock.withLock { $0 = clock }
+  }
 
   /// Opens a store, and creates it when the file is missing.
   ///
@@ -221,7 +228,7 @@ public final class PersistentStore: Sendable {
           derivedChanges?.forget()
           transaction.derivedChanges = derivedChanges
           let result = try body(transaction)
-          let now = Date()
+          let now = now
           let last = try transaction.hybridTime(of: transaction.number - 1)
           let committed = try transaction.finish(
             hybridTime: max(info.hybridTime ?? last.next(at: now), last.next(at: now)), now: now)
