@@ -8,14 +8,17 @@ extension SyncEngine {
   func pendingSet(
     _ transaction: ReadTransaction, state: ReplicaState
   ) throws -> PendingSet {
-    if var cached = pendingCache, cached.acknowledged == state.acknowledged {
+    if var cached = pendingCache, cached.generation == state.generation,
+      cached.acknowledged == state.acknowledged
+    {
       try PendingLoader.extend(&cached.set, transaction, schema: schema)
       pendingCache = cached
       return cached.set
     }
     let set = try PendingLoader.load(
       transaction, schema: schema, acknowledged: state.acknowledged)
-    pendingCache = PendingCache(acknowledged: state.acknowledged, set: set)
+    pendingCache = PendingCache(
+      generation: state.generation, acknowledged: state.acknowledged, set: set)
     return set
   }
 
@@ -82,16 +85,13 @@ extension SyncEngine {
     }
   }
 
-  /// Saves the zone's answer to the change set in flight: numbers, bases, what is acknowledged; one
-  /// transaction.
-  func acknowledge(_ reply: PushReply) throws {
-    let (outbox, omitted) = try store.read { transaction in
-      (
-        try Outbox.load(from: transaction.connection),
-        try OmittedParts.load(from: transaction.connection, schema: schema)
-      )
+  /// Saves the zone's answer to a change set: numbers, bases, what is acknowledged; one transaction.
+  ///
+  /// - Parameter outbox: the change set that was sent; an answer says nothing about any other.
+  func acknowledge(_ reply: PushReply, for outbox: Outbox) throws {
+    let omitted = try store.read {
+      try OmittedParts.load(from: $0.connection, schema: schema)
     }
-    guard let outbox else { throw SyncError.damaged("the change set in flight") }
     try settle(through: outbox.throughTransaction, omitted: omitted, sent: (outbox, reply))
   }
 
@@ -107,6 +107,11 @@ extension SyncEngine {
       var state = try Self.state(on: transaction.connection, of: store)
       var pending = try pendingSet(transaction, state: state)
       if let (outbox, reply) = sent {
+        guard try Outbox.load(from: transaction.connection)?.isSame(as: outbox) == true else {
+          throw SyncError(
+            .superseded, "The store was enrolled or put back while its change set was under way.",
+            suggestion: "Sync again.")
+        }
         guard reply.generation == state.generation else {
           throw SyncError(
             .generationChanged, "The zone's answer is of another generation.",

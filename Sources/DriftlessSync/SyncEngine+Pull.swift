@@ -15,7 +15,7 @@ extension SyncEngine {
   public func pull(
     waitSeconds: Int = 0, allowingMassDelete allowsMassDelete: Bool = false
   ) async throws -> PullReport {
-    try await recorded {
+    try await operation {
       try await self.runPull(waitSeconds: waitSeconds, allowsMassDelete)
     }
   }
@@ -61,7 +61,7 @@ extension SyncEngine {
   private func settleOutbox() async throws {
     guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return }
     do {
-      try acknowledge(try await transport.push(outbox.frame))
+      try acknowledge(try await transport.push(outbox.frame), for: outbox)
     } catch let error as ProtocolError
       where error.code == .stale || Self.isRefusal(error) || error.code == .unsupported
     {

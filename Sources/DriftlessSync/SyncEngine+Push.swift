@@ -14,19 +14,28 @@ extension SyncEngine {
   /// - Throws: `SyncError` (`massDelete` when so many deletes must be allowed first),
   ///   `ProtocolError` or `StoreError`. What was not acknowledged stays pending.
   public func push(allowingMassDelete allowsMassDelete: Bool = false) async throws -> PushReport {
-    try await recorded { try await self.runPush(allowsMassDelete).push }
+    try await operation { try await self.runPush(allowsMassDelete).push }
   }
 
   /// Pulls, pushes, and goes on until neither has anything to do.
   ///
+  /// Everything that was saved before the call is with the zone after it. Of several calls that wait
+  /// for an operation to end, one does the work and all give its report.
+  ///
   /// - Parameter allowsMassDelete: deletes of a large part of the replica are meant, on either side.
   public func sync(allowingMassDelete allowsMassDelete: Bool = false) async throws -> SyncReport {
-    try await recorded {
+    let asked = queue.ticket()
+    return try await operation {
+      if let last = self.lastSync, last.began > asked, last.allowsMassDelete == allowsMassDelete {
+        return last.report
+      }
+      let began = self.queue.ticket()
       var report = SyncReport()
       report.pull = try await self.runPull(waitSeconds: 0, allowsMassDelete)
       let pushed = try await self.runPush(allowsMassDelete)
       report.pull.add(pushed.pull)
       report.push = pushed.push
+      self.lastSync = (began, allowsMassDelete, report)
       return report
     }
   }
@@ -37,6 +46,7 @@ extension SyncEngine {
     var report = SyncReport()
     // The object in flight, when it is the only one.
     var single: ObjectKey?
+    var sent: Outbox?
     var pusher = Pusher(
       objectsMax: options.pushObjectsMax, staleRetriesMax: options.staleRetriesMax)
     var action = pusher.handle(.begin(hasOutbox: try hasOutbox()))
@@ -53,11 +63,15 @@ extension SyncEngine {
           action = pusher.handle(.unbuildable(error, objects: objects.count))
         }
       case .sendOutbox:
-        let answer = await sendOutbox(&report)
+        let outbox = try store.read { try Outbox.load(from: $0.connection) }
+        guard let outbox else { throw SyncError.damaged("the change set in flight") }
+        sent = outbox
+        let answer = await send(outbox, &report)
         if case .stale = answer { report.push.staleAnswers += 1 }
         action = pusher.handle(.answered(answer))
       case .acknowledge(let reply):
-        try acknowledge(reply)
+        guard let sent else { throw SyncError.damaged("the change set in flight") }
+        try acknowledge(reply, for: sent)
         action = pusher.handle(.acknowledged)
       case .discardOutbox:
         try discardOutbox()
@@ -82,11 +96,8 @@ extension SyncEngine {
   }
 
   /// Sends the bytes in the outbox and sorts the answer.
-  private func sendOutbox(_ report: inout SyncReport) async -> Pusher.Answer {
+  private func send(_ outbox: Outbox, _ report: inout SyncReport) async -> Pusher.Answer {
     do {
-      guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else {
-        return .failed(SyncError.damaged("the change set in flight"))
-      }
       let reply = try await transport.push(outbox.frame)
       report.push.changeSets += 1
       report.push.objects += outbox.objects
@@ -94,18 +105,15 @@ extension SyncEngine {
       report.push.bytes += outbox.frame.count
       return .accepted(reply)
     } catch let error as ProtocolError {
-      return Self.answer(error) { isOutboxWhole() }
+      return Self.answer(error) { Self.isWhole(outbox) }
     } catch {
       return .failed(error)
     }
   }
 
   /// Whether the bytes in the outbox are what they were when they were built.
-  private func isOutboxWhole() -> Bool {
-    guard let outbox = try? store.read({ try Outbox.load(from: $0.connection) }) else {
-      return true
-    }
-    return (try? ChangeSetDecoder().decodeIndex(outbox.frame)) != nil
+  private static func isWhole(_ outbox: Outbox) -> Bool {
+    (try? ChangeSetDecoder().decodeIndex(outbox.frame)) != nil
   }
 
   /// Whether the server refuses what a change set holds, for good.

@@ -5,8 +5,11 @@ import Foundation
 import Logging
 
 extension SyncEngine {
-  /// Lets go of the store's sync lock. The next operation takes it again.
-  public func close() {
+  /// Waits for the operations that were asked for before, then lets go of the store's sync lock. The
+  /// next operation takes it again.
+  public func close() async {
+    await queue.enterAnyway()
+    defer { queue.leave() }
     syncLock = nil
     pendingCache = nil
   }
@@ -19,7 +22,7 @@ extension SyncEngine {
         .readOnlyStore, "The store \(store.label) can only be read.",
         suggestion: "Give the process the right to write the file and its folder.")
     }
-    syncLock = try store.acquireSyncLock()
+    syncLock = try queue.lock(store)
     if try store.read({ try EngineTables.needCreation($0) }) {
       try bookkeep { try EngineTables.create(in: $0) }
     }
@@ -42,8 +45,19 @@ extension SyncEngine {
     return true
   }
 
-  /// Runs an operation and keeps how it ended, so that status tells the truth.
-  func recorded<Report>(_ operation: () async throws -> Report) async throws -> Report {
+  /// Runs an operation when those before it have ended, and keeps how it ended, so that status tells
+  /// the truth.
+  ///
+  /// - Throws: `CancellationError` when the task was cancelled before the operation began.
+  func operation<Report>(_ body: () async throws -> Report) async throws -> Report {
+    try await queue.enter()
+    defer { queue.leave() }
+    // Another engine may have settled what this one remembers as pending.
+    if !queue.begin(engine: number) { pendingCache = nil }
+    return try await recorded(body)
+  }
+
+  private func recorded<Report>(_ operation: () async throws -> Report) async throws -> Report {
     do {
       let report = try await operation()
       try record(error: nil)

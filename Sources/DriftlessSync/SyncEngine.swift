@@ -1,5 +1,6 @@
 public import Driftless
 public import DriftlessProtocol
+import Foundation
 import Logging
 
 /// Keeps one store in step with one zone: pushes what was saved here, pulls and merges what others
@@ -26,21 +27,31 @@ import Logging
 /// print("received \(report.pull.changeSets), sent \(report.push.changeSets)")
 /// ```
 ///
-/// One engine works on a store at a time: the first operation takes the store's sync lock and keeps
-/// it until `close()` or the end of the engine. All errors are `SyncError`, `ProtocolError` (from
-/// the transport) or `StoreError`.
+/// Operations form a queue: one that is asked for while another runs begins when that one has ended,
+/// and a `sync()` whose work a later one has done meanwhile gives that one's report. All engines of
+/// one store file in a process share the queue. Engines of other processes are refused: the first
+/// operation takes the store's sync lock, and it is kept until `close()` or the end of the engine.
+/// All errors are `SyncError`, `ProtocolError` (from the transport), `StoreError`, or
+/// `CancellationError` when the task was cancelled.
 public actor SyncEngine {
   public nonisolated let store: PersistentStore
   let transport: any SyncTransport
   let options: SyncOptions
   let schema: SyncSchema
   let log = Logger(label: "driftless.sync")
-  /// The store's sync lock, while this engine has it.
-  var syncLock: SyncLock?
+  /// What this engine shares with all others of the store.
+  nonisolated let queue: StoreQueue
+  /// This engine's name among them.
+  let number: UInt64
+  /// This engine's part in the store's sync lock, while it has one.
+  var syncLock: StoreQueue.LockShare?
+  /// The last sync that succeeded: the ticket with which it began, and what it did.
+  var lastSync: (began: UInt64, allowsMassDelete: Bool, report: SyncReport)?
   /// The pending set of the last operation; brought up to date from history by the next.
   var pendingCache: PendingCache?
 
   struct PendingCache {
+    var generation: UUID
     var acknowledged: Int64
     var set: PendingSet
   }
@@ -57,5 +68,14 @@ public actor SyncEngine {
     self.transport = transport
     self.options = options
     schema = SyncSchema(store.schema)
+    queue = StoreQueue.shared(for: store)
+    number = queue.ticket()
   }
+
+  public nonisolated var unownedExecutor: UnownedSerialExecutor {
+    queue.executor.asUnownedSerialExecutor()
+  }
+
+  /// How many operations wait for the one that runs, on this store.
+  package nonisolated var operationsWaiting: Int { queue.waiting }
 }

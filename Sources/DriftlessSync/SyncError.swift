@@ -29,6 +29,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let unknownElement = Code(rawValue: "unknown-element")
     /// What lost a conflict cannot be put back.
     public static let cannotUndo = Code(rawValue: "cannot-undo")
+    /// The store was enrolled anew while an answer was under way: sync again.
+    public static let superseded = Code(rawValue: "superseded")
     /// The pull would delete a large part of the store: it waits for a person's word.
     public static let massDelete = Code(rawValue: "mass-delete")
   }

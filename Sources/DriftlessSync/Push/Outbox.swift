@@ -21,6 +21,10 @@ struct Outbox: Sendable {
   var runs: [Run]
   var frame: Data
 
+  func isSame(as other: Outbox) -> Bool {
+    pushNumber == other.pushNumber && frame == other.frame
+  }
+
   static func load(from connection: SQLiteConnection) throws -> Outbox? {
     var outbox: Outbox?
     try connection.forEachRow(
