@@ -223,4 +223,70 @@ struct PolicyTests {
       #expect(try replica.value(id, "tag") == .string("t"))
     }
   }
+
+  @Test("S11 Of two appends at the end both stand, the earlier one first")
+  func bothAppends() async throws {
+    let (world, id) = try await conflict(
+      "text", base: .string("list\n"), .string("list\n- milk\n"), .string("list\n- bread\n"))
+    #expect(try world[2].value(id, "text") == .string("list\n- milk\n- bread\n"))
+  }
+
+  @Test("S11 Where both changed the same words the journal says so, and which side stands")
+  func overlapIsSaid() async throws {
+    let (world, _) = try await conflict(
+      "text", base: .string("Ship on Monday. Call first."),
+      .string("Ship on Tuesday. Call first!"), .string("Ship on Friday. Call first."))
+    let entries = try world.replicas.flatMap { try $0.conflicts }
+    let entry = try #require(entries.last { $0.property == "text" })
+    #expect(entry.kept == #""Ship on Friday. Call first!""#)
+    #expect(
+      entry.explanation.hasSuffix(
+        "Both sides changed the same words; there this replica's later edit stands."))
+  }
+
+  @Test("A text that is no list is settled by the later edit, and the journal names that rule")
+  func noList() async throws {
+    let (world, id) = try await conflict(
+      "words", base: .string(#"["a"]"#), .string("a, b"), .string(#"["a","c"]"#))
+    #expect(try world[2].value(id, "words") == .string(#"["a","c"]"#))
+    let entries = try world.replicas.flatMap { try $0.conflicts }
+    #expect(
+      entries.last?.explanation.contains("by lastWriterWins, since one side holds no") == true)
+    #expect(entries.last?.explanation.contains("by union") == false)
+  }
+
+  @Test("S3 A later edit stands when its value was once the zone's", arguments: ["title", "tag"])
+  func laterEditStands(property: String) async throws {
+    let world = try await World(3)
+    let id = try world[0].insert("Item", [property: .string("open")])
+    try await world.settle()
+    try world[0].set(id, [property: .string("done")])
+    try world[2].set(id, [property: .string("open again")])
+    try world[1].set(id, [property: .string("done")])
+    try await world[0].sync()
+    try await world[1].sync()
+    // Edited between the two, it comes to the zone last.
+    if property == "title" {
+      try await world.settle()
+      #expect(try world[0].value(id, property) == .string("done"))
+    } else {
+      try await world[2].sync()
+      try await world.settle()
+      #expect(try world[0].value(id, property) == .string("open again"))
+    }
+  }
+
+  @Test("S8 Two counts of an Integer 16 stop at its greatest value")
+  func integer16() async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item", ["small": .integer(0)])
+    try await world.settle()
+    try world[0].set(id, ["small": .integer(20_000)])
+    try world[1].set(id, ["small": .integer(20_000)])
+    try await world.settle()
+    #expect(try world[0].value(id, "small") == .integer(32_767))
+    let entry = try #require(try world[1].conflicts.last)
+    #expect(entry.outcome == .combined)
+    #expect(entry.explanation.contains("it stops at 32767"))
+  }
 }

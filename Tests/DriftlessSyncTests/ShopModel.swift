@@ -12,6 +12,7 @@ func shopModel(withNewerParts isNewer: Bool = false, withOrder isOrdered: Bool =
     AttributeDescription("high", .integer64, conflictPolicy: .max),
     AttributeDescription("low", .integer64, conflictPolicy: .min),
     AttributeDescription("stock", .integer64, conflictPolicy: .counter),
+    AttributeDescription("small", .integer16, conflictPolicy: .counter),
     AttributeDescription("text", .string, conflictPolicy: .text),
     AttributeDescription("pick", .string, conflictPolicy: .custom("longest")),
     AttributeDescription("held", .string, conflictPolicy: .manual),

@@ -12,13 +12,13 @@ struct JournalDraft {
   }
 
   mutating func add(
-    _ conflict: PropertyConflict, _ settlement: Settlement, entity: SyncSchema.Entity,
-    property: SyncSchema.Property, key: ObjectKey, sequence: UInt64, isRuleKnown: Bool
+    _ conflict: PropertyConflict, _ verdict: Verdict, entity: SyncSchema.Entity,
+    property: SyncSchema.Property, key: ObjectKey, sequence: UInt64
   ) throws {
     let (kept, outcome): (PropertyValue, JournalEntry.Outcome) =
-      switch settlement {
+      switch verdict.settlement {
       case .same, .remote: (conflict.remote, .remote)
-      case .local: (conflict.local, .local)
+      case .local, .sameButLater: (conflict.local, .local)
       case .combined(let value): (value, .combined)
       }
     let entry = JournalEntry(
@@ -28,7 +28,7 @@ struct JournalDraft {
       remote: try text(conflict.remote), kept: try text(kept), outcome: outcome,
       origin: conflict.remoteReplica, localTime: conflict.localTime,
       remoteTime: conflict.remoteTime, transaction: 0, sequence: sequence,
-      explanation: Self.explain(conflict, outcome, property.name, isRuleKnown: isRuleKnown))
+      explanation: verdict.explanation(of: property.name, policy: conflict.policy))
     entries.append((entry, Journal.Values(local: conflict.local, remote: conflict.remote)))
   }
 
@@ -72,27 +72,5 @@ struct JournalDraft {
     var json = JSONText()
     try json.value(value) { key, json in json.uuid(try transaction.identity(of: key)) }
     return String(decoding: json.bytes, as: UTF8.self)
-  }
-
-  private static func explain(
-    _ conflict: PropertyConflict, _ outcome: JournalEntry.Outcome, _ property: String,
-    isRuleKnown: Bool
-  ) -> String {
-    let rule =
-      isRuleKnown
-      ? conflict.policy.text
-      : "lastWriterWins, since this program knows no rule \(conflict.policy.text),"
-    if case .manual = conflict.policy {
-      return "\(property) was changed on both sides; the other replica's value stands until a "
-        + "person decides."
-    }
-    return switch outcome {
-    case .local:
-      "\(property) was changed on both sides; by \(rule) this replica's value stands."
-    case .remote:
-      "\(property) was changed on both sides; by \(rule) the other replica's value stands."
-    case .combined:
-      "\(property) was changed on both sides; \(rule) made one value of both."
-    }
   }
 }

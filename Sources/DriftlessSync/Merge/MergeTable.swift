@@ -10,8 +10,9 @@ enum MergeTable {
   static func settle(
     _ conflict: PropertyConflict,
     custom: (String, PropertyConflict) -> PropertyValue?
-  ) -> Settlement {
-    switch conflict.policy {
+  ) -> Verdict {
+    if let verdict = EqualValues.settle(conflict) { return verdict }
+    return switch conflict.policy {
     case .lastWriterWins: LastWriterWins.settle(conflict)
     case .serverWins: ServerWins.settle(conflict)
     case .clientWins: ClientWins.settle(conflict)

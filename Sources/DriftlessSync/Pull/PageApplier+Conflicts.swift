@@ -19,19 +19,29 @@ extension PageApplier {
   ) throws -> PropertyValue? {
     // Two creations of one object share no base.
     let base = isInsert ? nil : try baseValue(of: key, property)
-    let conflict = PropertyConflict(
+    var conflict = PropertyConflict(
       policy: property.policy, base: base, local: local, remote: remote.value,
       localTime: try transaction.editTime(localTransaction), remoteTime: remote.time,
-      localReplica: replica, remoteReplica: remote.origin)
-    let settlement = MergeTable.settle(conflict) { name, conflict in
+      localReplica: replica, remoteReplica: remote.origin,
+      isOfTwoCreations: isInsert)
+    if case .attribute(let attribute, let type) = entity.description.layout.slots[property.slot]
+      .kind
+    {
+      (conflict.attribute, conflict.type) = (attribute, type)
+    }
+    let verdict = MergeTable.settle(conflict) { name, conflict in
       customValue(name, conflict, entity, property, of: key)
     }
     let mask = PropertyMask([property.slot])
     let written: PropertyValue?
-    switch settlement {
+    switch verdict.settlement {
     case .same:
       setPending(key) { $0.clear(mask) }
       try dropBase(of: key, property)
+      return nil
+    case .sameButLater:
+      touched.insert(key)
+      try replaceBase(of: key, property, with: verdict.base ?? remote.value)
       return nil
     case .remote:
       setPending(key) { $0.clear(mask) }
@@ -40,7 +50,7 @@ extension PageApplier {
     case .local:
       // The merge changes nothing of what is pending, but the zone's value is the base from now on.
       touched.insert(key)
-      try replaceBase(of: key, property, with: remote.value)
+      try replaceBase(of: key, property, with: verdict.base ?? remote.value)
       written = nil
     case .combined(let value):
       if value == remote.value {
@@ -48,20 +58,14 @@ extension PageApplier {
         try dropBase(of: key, property)
       } else {
         touched.insert(key)
-        try replaceBase(of: key, property, with: remote.value)
+        try replaceBase(of: key, property, with: verdict.base ?? remote.value)
       }
       written = value
     }
     try journal.add(
-      conflict, settlement, entity: entity, property: property, key: key,
-      sequence: remote.sequence, isRuleKnown: isRuleKnown(property.policy))
+      conflict, verdict, entity: entity, property: property, key: key, sequence: remote.sequence)
     report.conflicts += 1
     return written
-  }
-
-  private func isRuleKnown(_ policy: ConflictPolicy) -> Bool {
-    if case .custom(let name) = policy { return options.customPolicies[name] != nil }
-    return true
   }
 
   private func customValue(
