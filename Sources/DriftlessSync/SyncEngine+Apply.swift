@@ -4,38 +4,79 @@ import DriftlessSQLite
 import Foundation
 
 extension SyncEngine {
-  /// Applies a page and moves the cursor: rows, history, journal, pending state and cursor in one
-  /// transaction.
+  /// Applies the entries of a page, one after the other, each with the cursor behind it: rows,
+  /// history, what is kept beside pending edits and cursor in one transaction. Small entries share
+  /// one.
   func apply(
     _ entries: [PullPage.Entry], cursor: Cursor, head: UInt64, allowsMassDelete: Bool
+  ) throws -> PullReport {
+    var report = PullReport()
+    var rest = entries[...]
+    while !rest.isEmpty {
+      let batch = rest.prefix(Self.batch(rest))
+      rest = rest.dropFirst(batch.count)
+      report.add(
+        try apply(batch, generation: cursor.generation, head: head, allowsMassDelete))
+    }
+    return report
+  }
+
+  /// How many entries go into one transaction: at least one.
+  private static func batch(_ entries: ArraySlice<PullPage.Entry>) -> Int {
+    var bytes = 0
+    let count = entries.prefix { entry in
+      bytes += entry.frame.count
+      return bytes <= SyncTuning.applyBytesMax
+    }.count
+    return max(1, count)
+  }
+
+  private func apply(
+    _ entries: ArraySlice<PullPage.Entry>, generation: UUID, head: UInt64,
+    _ allowsMassDelete: Bool
   ) throws -> PullReport {
     // What this replica is sent as a header is its own and acknowledged: the cursor walks past it.
     let remote = entries.filter { !$0.isOwnHeaderOnly }
     // Bytes are read before the store is locked for writing.
     let changeSets = try remote.map { try ChangeSetDecoder().decode($0.frame) }
-    defer { pendingCache = nil }
-    var report = try bookkeep(after: changeSets.newestTime) { transaction -> PullReport in
-      var state = try Self.state(on: transaction.connection, of: store)
-      guard state.generation == cursor.generation, state.cursor < cursor.sequence else {
-        throw SyncError.brokenLog("The replica's cursor moved while a page was fetched.")
-      }
-      let applier = try makeApplier(transaction, state)
+    var report = try settling(after: changeSets.newestTime) { applier, state in
+      guard let first = entries.first, let last = entries.last, state.generation == generation,
+        state.cursor &+ 1 == first.sequence
+      else { throw SyncError.brokenLog("The replica's cursor moved while a page was fetched.") }
       for (entry, changeSet) in zip(remote, changeSets) {
         let unknown = try applier.apply(
           changeSet, sequence: entry.sequence, firstNumber: entry.firstObjectNumber)
-        if !unknown.isEmpty { try Parking.park(entry, unknown, on: transaction.connection) }
+        if !unknown.isEmpty { try Parking.park(entry, unknown, on: applier.transaction.connection) }
       }
-      if !allowsMassDelete { try brake(applier.deleted, transaction) }
-      try finish(applier, state: &state)
-      try ImportTimes.purge(transaction.connection)
-      state.cursor = cursor.sequence
+      if !allowsMassDelete { try brake(applier.deleted, applier.transaction) }
+      try ImportTimes.purge(applier.transaction.connection)
+      state.cursor = last.sequence
       state.head = max(state.head, head)
-      try state.save(in: transaction)
       return applier.report
     }
     report.ownChangeSets += entries.count - remote.count
     report.bytes += entries.reduce(0) { $0 + $1.frame.count }
     return report
+  }
+
+  /// Work of an applier in one transaction, with what it leaves pending, its journal and the
+  /// replica's state.
+  private func settling<Value>(
+    after newest: HybridTime? = nil, _ body: (PageApplier, inout ReplicaState) throws -> Value
+  ) throws -> Value {
+    var left: PendingCache?
+    defer { pendingCache = left }
+    let value = try bookkeep(after: newest) { transaction -> Value in
+      var state = try Self.state(on: transaction.connection, of: store)
+      let applier = try makeApplier(transaction, state)
+      let value = try body(applier, &state)
+      try finish(applier, state: &state)
+      try state.save(in: transaction)
+      left = PendingCache(
+        generation: state.generation, acknowledged: state.acknowledged, set: applier.pending)
+      return value
+    }
+    return value
   }
 
   private func makeApplier(
@@ -68,11 +109,32 @@ extension SyncEngine {
     try applier.journal.write(transaction: transaction.number)
   }
 
-  func finishPull(head: UInt64) throws {
+  /// The pull has reached its head: what was pulled meets what is pending.
+  func finishPull(head: UInt64, allowsMassDelete: Bool) throws -> PullReport {
     try releaseBrake()
+    let report = try settle(allowsMassDelete: allowsMassDelete)
     let state = try replicaState()
-    guard head > state.head else { return }
-    try writeState { $0.head = max($0.head, head) }
+    if head > state.head { try writeState { $0.head = max($0.head, head) } }
+    return report
+  }
+
+  /// Settles what the zone says of what is pending here.
+  private func settle(allowsMassDelete: Bool) throws -> PullReport {
+    let isDue = try store.read { transaction in
+      let state = try Self.state(on: transaction.connection, of: store)
+      return try !ZoneStates.isSettled(on: transaction.connection)
+        || pendingSet(transaction, state: state).objects.values.contains { $0.whole == .delete }
+    }
+    guard isDue else { return PullReport() }
+    return try settling { applier, _ in
+      try applier.settle(allowsMassDelete: allowsMassDelete)
+      return applier.report
+    }
+  }
+
+  /// Whether a push may be built: what was pulled is settled.
+  func isSettled() throws -> Bool {
+    try store.read { try ZoneStates.isSettled(on: $0.connection) }
   }
 
   /// Applies the parts of parked change sets that the model knows by now.
@@ -83,20 +145,16 @@ extension SyncEngine {
       }
     }
     guard isWaiting else { return }
-    defer { pendingCache = nil }
-    try bookkeep { transaction in
-      var state = try Self.state(on: transaction.connection, of: store)
-      let applier = try makeApplier(transaction, state)
-      for parked in try Parking.entries(on: transaction.connection) {
+    try settling { applier, _ in
+      let connection = applier.transaction.connection
+      for parked in try Parking.entries(on: connection) {
         let known = parked.unknown.filter(isKnown)
         guard !known.isEmpty else { continue }
         let changeSet = try ChangeSetDecoder().decode(parked.frame)
         try applier.replay(
           changeSet, sequence: parked.sequence, firstNumber: parked.firstNumber, only: known)
-        try Parking.forget(known, of: parked, on: transaction.connection)
+        try Parking.forget(known, of: parked, on: connection)
       }
-      try finish(applier, state: &state)
-      try state.save(in: transaction)
     }
   }
 

@@ -65,7 +65,7 @@ extension SyncEngine {
     state.incarnation &+= UInt32.random(in: 1...0xFFFF)
     state.acknowledged = try transaction.maximumTransactionNumber()
     try Outbox.clear(on: connection)
-    for table in ["ZDL_PENDING", "ZDL_PARKED", "ZDL_DANGLING", "ZDL_BASE"] {
+    for table in ["ZDL_PENDING", "ZDL_PARKED", "ZDL_DANGLING", "ZDL_BASE", "ZDL_ZONE"] {
       try connection.perform("DELETE FROM \(table)")
     }
     try connection.perform("UPDATE ZDL_IDENTITY SET number = NULL")

@@ -49,7 +49,7 @@ extension SyncEngine {
             page?.entries ?? [], cursor: cursor, head: head, allowsMassDelete: allowsMassDelete))
         action = puller.handle(.applied)
       case .finish(let head):
-        try finishPull(head: head)
+        report.add(try finishPull(head: head, allowsMassDelete: allowsMassDelete))
         return report
       case .fail(let error):
         throw error

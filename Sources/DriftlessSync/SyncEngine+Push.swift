@@ -44,6 +44,8 @@ extension SyncEngine {
     try lock()
     try releaseChanged()
     var report = SyncReport()
+    // A pull that was cut before the head goes on first: a push says what is settled.
+    if try !isSettled() { report.pull = try await runPull(waitSeconds: 0, allowsMassDelete) }
     // The object in flight, when it is the only one.
     var single: ObjectKey?
     var sent: Outbox?

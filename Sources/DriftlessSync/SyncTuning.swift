@@ -3,6 +3,9 @@ enum SyncTuning {
   /// Bytes. A page is held in memory once compressed and once decoded: about 40 MB at the usual
   /// ratio.
   static let pullBytesMax = 4 << 20
+  /// Bytes. Small entries of a page are applied in one transaction, a larger one by itself: the
+  /// memory that it takes inflated is that of one entry.
+  static let applyBytesMax = 256 << 10
   /// Objects. Keeps a frame of six-property objects near 4 MB, far below the usual body limit of 16
   /// MB.
   static let pushObjectsMax = 100_000

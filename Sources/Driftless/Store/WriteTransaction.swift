@@ -208,7 +208,8 @@ package final class WriteTransaction: ReadTransaction {
 
   // MARK: What sync may need again
 
-  private func bury(_ key: ObjectKey, _ values: [PropertyValue]) throws {
+  /// Keeps the row of an object that is about to be deleted.
+  package func bury(_ key: ObjectKey, _ values: [PropertyValue]) throws {
     try connection.run(
       "INSERT OR REPLACE INTO ZDL_GRAVE VALUES (?, ?, ?, ?)", .integer(Int64(key.entity)),
       .integer(key.key), .integer(number), .blob(RowArchive.encode(values)))

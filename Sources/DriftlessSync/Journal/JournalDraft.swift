@@ -34,31 +34,41 @@ struct JournalDraft {
 
   /// A property value that a delete took, or that came for an object deleted here.
   ///
-  /// - Parameter row: the object as it was, when it is deleted from now on.
+  /// - Parameters:
+  ///   - elements: the set that a delete took, in place of a value.
+  ///   - row: the object as it was, when it is deleted from now on.
   mutating func addDeleteConflict(
-    entity: SyncSchema.Entity, property: SyncSchema.Property?, key: ObjectKey,
-    local: PropertyValue?, remote: PropertyValue?, outcome: JournalEntry.Outcome,
-    localTime: HybridTime, side: RemoteSide, row: [PropertyValue]? = nil, explanation: String
+    entity: SyncSchema.Entity, property: SyncSchema.Property, key: ObjectKey,
+    local: PropertyValue?, remote: PropertyValue?, elements: [ObjectKey]? = nil,
+    outcome: JournalEntry.Outcome, localTime: HybridTime, side: RemoteSide,
+    row: [PropertyValue]? = nil, explanation: String
   ) throws {
-    let kept = outcome == .local ? local : remote
+    // What stands is the delete; what it took is the other side's.
+    let set = try elements.map(text)
+    let localText = try outcome == .local ? local.map(text) : set ?? local.map(text)
+    let remoteText = try outcome == .local ? set ?? remote.map(text) : remote.map(text)
     let entry = JournalEntry(
       number: 0, object: try transaction.identity(of: key), entity: entity.name,
-      property: property?.name, policy: entity.description.deletePolicy.rawValue, base: nil,
-      local: try local.map(text), remote: try remote.map(text), kept: try kept.map(text),
+      property: property.name, policy: entity.description.deletePolicy.rawValue, base: nil,
+      local: localText, remote: remoteText, kept: outcome == .local ? localText : remoteText,
       outcome: outcome, origin: side.origin, localTime: localTime, remoteTime: side.time,
       transaction: 0, sequence: side.sequence, explanation: explanation)
     entries.append((entry, Journal.Values(local: local, remote: remote, row: row)))
   }
 
-  mutating func addRevival(
-    entity: SyncSchema.Entity, key: ObjectKey, _ frame: FrameContext
+  /// A conflict about an object as a whole.
+  ///
+  /// - Parameter row: the object as it was, when it is deleted from now on.
+  mutating func addWhole(
+    entity: SyncSchema.Entity, key: ObjectKey, outcome: JournalEntry.Outcome,
+    localTime: HybridTime, side: RemoteSide, row: [PropertyValue]? = nil, explanation: String
   ) throws {
-    let side = RemoteSide(
-      value: .null, time: frame.newestTime, origin: frame.origin, sequence: frame.sequence)
-    try addDeleteConflict(
-      entity: entity, property: nil, key: key, local: nil, remote: nil, outcome: .remote,
-      localTime: HybridTime(rawValue: 0), side: side,
-      explanation: "Deleted here, edited by another replica: the edit wins, the object is back.")
+    let entry = JournalEntry(
+      number: 0, object: try transaction.identity(of: key), entity: entity.name, property: nil,
+      policy: entity.description.deletePolicy.rawValue, base: nil, local: nil, remote: nil,
+      kept: nil, outcome: outcome, origin: side.origin, localTime: localTime,
+      remoteTime: side.time, transaction: 0, sequence: side.sequence, explanation: explanation)
+    entries.append((entry, Journal.Values(row: row)))
   }
 
   /// Writes what was collected under the number of the import's transaction.
@@ -72,5 +82,12 @@ struct JournalDraft {
     var json = JSONText()
     try json.value(value) { key, json in json.uuid(try transaction.identity(of: key)) }
     return String(decoding: json.bytes, as: UTF8.self)
+  }
+
+  private func text(_ elements: [ObjectKey]) throws -> String {
+    let identities = try elements.map {
+      "\"" + (try transaction.identity(of: $0).uuidString.lowercased()) + "\""
+    }
+    return "[" + identities.sorted().joined(separator: ",") + "]"
   }
 }

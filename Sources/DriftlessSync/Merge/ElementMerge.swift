@@ -1,8 +1,9 @@
 import Driftless
 
-/// Merges a many-to-many relationship element by element: add wins.
+/// Merges a set that is one value element by element: add wins. Many-to-many relationships are
+/// merged by `SetMerge`.
 ///
-/// The zone's log holds elements that were added and removed; the base is the set as the zone knows
+/// What is taken in are elements that were added and removed; the base is the set as the zone knows
 /// it.
 struct ElementMerge<Element: Hashable> {
   /// The set as the zone knew it before the local changes, and the set here.

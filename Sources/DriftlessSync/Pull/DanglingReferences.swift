@@ -12,6 +12,14 @@ struct DanglingReferences {
     var property: String
   }
 
+  /// What a row is to the objects that both sides changed.
+  private enum State: Int64 {
+    /// The log's, since the target was deleted here or after.
+    case news = 0
+    /// As above, and the journal says so.
+    case told = 1
+  }
+
   private let connection: SQLiteConnection
   /// Whether there may be any: most stores never have one, and then nothing is asked.
   private var mayHaveAny: Bool
@@ -25,10 +33,10 @@ struct DanglingReferences {
   mutating func add(_ source: Source, root: Int32, target: Int64) throws {
     mayHaveAny = true
     try connection.perform(
-      "INSERT OR IGNORE INTO ZDL_DANGLING VALUES (?, ?, ?, ?, ?)",
+      "INSERT OR IGNORE INTO ZDL_DANGLING VALUES (?, ?, ?, ?, ?, ?)",
       [
         .integer(Int64(root)), .integer(target), .integer(Int64(source.key.entity)),
-        .integer(source.key.key), .text(source.property),
+        .integer(source.key.key), .text(source.property), .integer(State.news.rawValue),
       ])
   }
 
@@ -56,24 +64,55 @@ struct DanglingReferences {
       ])
   }
 
+  /// Whether anything came to refer to a deleted object that the journal does not tell.
+  func hasNews(root: Int32, target: Int64) throws -> Bool {
+    guard mayHaveAny else { return false }
+    return try connection.number(
+      """
+      SELECT EXISTS (SELECT 1 FROM ZDL_DANGLING
+      WHERE target_root = ? AND target_key = ? AND state = ?)
+      """, [.integer(Int64(root)), .integer(target), .integer(State.news.rawValue)]) != 0
+  }
+
+  /// The journal says of everything that refers to a deleted object that it is cut.
+  func markTold(root: Int32, target: Int64) throws {
+    guard mayHaveAny else { return }
+    try connection.perform(
+      "UPDATE ZDL_DANGLING SET state = ? WHERE target_root = ? AND target_key = ?",
+      [.integer(State.told.rawValue), .integer(Int64(root)), .integer(target)])
+  }
+
+  /// What refers to a deleted object, and is not told by the journal.
+  func sources(root: Int32, target: Int64) throws -> [Source] {
+    try sources(root, target, where: "AND state = \(State.news.rawValue)")
+  }
+
   /// Everything that refers to the object, which lives again; and forgets it.
   func take(root: Int32, target: Int64) throws -> [Source] {
+    let sources = try sources(root, target, where: "")
+    guard !sources.isEmpty else { return [] }
+    try connection.perform(
+      "DELETE FROM ZDL_DANGLING WHERE target_root = ? AND target_key = ?",
+      [.integer(Int64(root)), .integer(target)])
+    return sources
+  }
+
+  private func sources(
+    _ root: Int32, _ target: Int64, where condition: String
+  ) throws -> [Source] {
     guard mayHaveAny else { return [] }
-    let object: [SQLiteValue] = [.integer(Int64(root)), .integer(target)]
     var sources: [Source] = []
     try connection.forEachRow(
       """
-      SELECT entity, key, property FROM ZDL_DANGLING WHERE target_root = ? AND target_key = ?
-      ORDER BY entity, key, property
-      """, object
+      SELECT entity, key, property FROM ZDL_DANGLING
+      WHERE target_root = ? AND target_key = ? \(condition) ORDER BY entity, key, property
+      """, [.integer(Int64(root)), .integer(target)]
     ) { row in
       sources.append(
         Source(
           key: ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)),
           property: row.string(2)))
     }
-    try connection.perform(
-      "DELETE FROM ZDL_DANGLING WHERE target_root = ? AND target_key = ?", object)
     return sources
   }
 }

@@ -10,8 +10,9 @@ struct FrameContext {
   /// Entities and properties ("Entity.property") that this model does not have.
   var unknown: Set<String> = []
   private let entities: [SyncSchema.Entity?]
-  /// What updates of this change set say of the new objects that it inserts, by object.
-  private(set) var setAfterInsert: [Int: PropertyMask] = [:]
+  /// Transactions whose deletes meet something that is pending here: they are settled as a whole,
+  /// when the pull has reached its head.
+  var deferredTransactions: Set<Int> = []
 
   init(_ changeSet: ChangeSet, sequence: UInt64, schema: SyncSchema) {
     self.changeSet = changeSet
@@ -19,21 +20,6 @@ struct FrameContext {
     entities = changeSet.index.entities.map { schema.entity(named: $0.name) }
     table = ObjectTable(
       capacity: changeSet.index.knownNumbers.count + changeSet.index.newObjectCount)
-    noteUpdatesOfNewObjects()
-  }
-
-  private mutating func noteUpdatesOfNewObjects() {
-    let newCount = changeSet.index.newObjectCount
-    for group in changeSet.index.groups where group.kind == .update {
-      guard let first = group.objects.first, first < newCount, let entity = entity(group.entity)
-      else { continue }
-      let names = changeSet.index.entities[group.entity].properties
-      let slots = PropertyMask(
-        group.properties.compactMap { entity.property(named: names[$0])?.slot })
-      for object in group.objects where object < newCount {
-        setAfterInsert[object, default: PropertyMask()].formUnion(slots)
-      }
-    }
   }
 
   var origin: UUID { changeSet.header.replica }
@@ -88,16 +74,27 @@ struct FrameContext {
     return HybridTime(rawValue: transactions[run.transaction].hybridTime)
   }
 
-  /// When the change of a group's row was made.
-  func time(_ group: ChangeSetIndex.Group, row: Int) -> HybridTime {
+  /// The transaction that a group's row belongs to.
+  func transaction(_ group: ChangeSetIndex.Group, row: Int) -> Int? {
     var first = 0
     for run in group.transactionRuns {
       first += run.count
-      guard row < first else { continue }
-      let transactions = changeSet.index.transactions
-      guard transactions.indices.contains(run.transaction) else { break }
-      return HybridTime(rawValue: transactions[run.transaction].hybridTime)
+      if row < first { return run.transaction }
     }
-    return HybridTime(rawValue: 0)
+    return nil
+  }
+
+  /// When the change of a group's row was made.
+  func time(_ group: ChangeSetIndex.Group, row: Int) -> HybridTime {
+    let transactions = changeSet.index.transactions
+    guard let place = transaction(group, row: row), transactions.indices.contains(place) else {
+      return HybridTime(rawValue: 0)
+    }
+    return HybridTime(rawValue: transactions[place].hybridTime)
+  }
+
+  /// Who made the change of a group's row, and when.
+  func side(_ group: ChangeSetIndex.Group, row: Int) -> RemoteSide {
+    RemoteSide(value: .null, time: time(group, row: row), origin: origin, sequence: sequence)
   }
 }

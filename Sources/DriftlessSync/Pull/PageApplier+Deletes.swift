@@ -4,6 +4,42 @@ import DriftlessSQLite
 import Foundation
 
 extension PageApplier {
+  /// Finds the transactions of a change set whose deletes meet something that is pending here: an
+  /// edit of an object, or a reference to one. What such a transaction deleted stays until the pull
+  /// has reached its head, since a rule may bring back all that it took.
+  func noteDeferredDeletes(_ frame: inout FrameContext) throws {
+    guard !pending.isEmpty || !zone.keys.isEmpty else { return }
+    for group in frame.changeSet.index.groups where group.kind == .delete {
+      guard let entity = frame.entity(group.entity) else { continue }
+      var row = 0
+      for index in group.objects {
+        defer { row += 1 }
+        guard let place = frame.transaction(group, row: row),
+          !frame.deferredTransactions.contains(place),
+          let entry = try life(of: index, in: &frame)
+        else { continue }
+        let key = ObjectKey(entity: entity.number, key: entry.key.key)
+        let meets = try isHeld(key) || (entry.life == .alive && isReferredToHere(key, entity))
+        if meets { frame.deferredTransactions.insert(place) }
+      }
+    }
+  }
+
+  /// Whether a pending edit refers to an object.
+  private func isReferredToHere(_ target: ObjectKey, _ entity: SyncSchema.Entity) throws -> Bool {
+    for referrer in schema.referrers(of: entity) {
+      for source in try transaction.keys(referring: referrer.relationship, to: target)
+      where source != target && pending[source]?.transaction(of: referrer.property.slot) != nil {
+        return true
+      }
+    }
+    for holder in schema.holders(of: entity) {
+      for source in try transaction.sources(holding: target, in: holder.relationship)
+      where pending[source]?.transaction(of: holder.property.slot) != nil { return true }
+    }
+    return false
+  }
+
   func applyDeletes(
     _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ frame: inout FrameContext
   ) throws {
@@ -12,31 +48,20 @@ extension PageApplier {
       defer { row += 1 }
       guard let entry = try life(of: index, in: &frame) else { continue }
       let key = ObjectKey(entity: entity.number, key: entry.key.key)
-      let side = RemoteSide(
-        value: .null, time: frame.time(group, row: row), origin: frame.origin,
-        sequence: frame.sequence)
-      let policy = entity.description.deletePolicy
-      switch DeleteTable.settle(local: pendingSide(of: key), remote: .delete, policy: policy) {
-      case .deleteHere:
-        guard entry.life == .alive else { continue }
-        if pending[key] != nil { try journalLostEdits(entity, key, side) }
-        try deleteHere(entity, key)
-        frame.table.setLife(.dead, key: key, at: index)
-        report.deleted += 1
-        deleted[entity.name, default: 0] += 1
-      case .keepAndRevive:
-        try journalKeptEdit(entity, key, side)
-        setPending(key) { object in
-          object.whole = .revive
-          object.wholeTransaction = object.lastTransaction
+      let isDeferred =
+        frame.transaction(group, row: row).map(frame.deferredTransactions.contains) ?? false
+      if isDeferred || isHeld(key) {
+        guard entry.life == .dead || entry.key == key else { continue }
+        if entry.life == .alive || pending[key] != nil {
+          try zone.set(.dead, of: key, frame.side(group, row: row))
         }
-      case .bothDeleted:
-        setPending(key) { $0 = PendingObject() }
-        frame.table.setLife(.dead, key: key, at: index)
-      case .apply, .keepDeleted, .bringBack:
-        // The table gives these for a remote edit only.
         continue
       }
+      guard entry.life == .alive, entry.key == key else { continue }
+      try deleteHere(entity, key)
+      frame.table.setLife(.dead, key: key, at: index)
+      report.deleted += 1
+      deleted[entity.name, default: 0] += 1
     }
   }
 
@@ -49,40 +74,24 @@ extension PageApplier {
       defer { row += 1 }
       guard let entry = try life(of: index, in: &frame) else { continue }
       let key = ObjectKey(entity: entity.number, key: entry.key.key)
-      let policy = entity.description.deletePolicy
-      switch DeleteTable.settle(local: pendingSide(of: key), remote: .revive, policy: policy) {
-      case .apply:
-        if entry.life == .dead {
-          try insertAgain(entity, key, readers, row: row, index: index, &frame)
-          continue
-        }
-        // Alive here although the zone had deleted it: this replica made or kept it as well.
-        if pending[key] != nil {
-          setPending(key) { object in
-            object.whole = .none
-            object.wholeTransaction = 0
-          }
-        }
-        try mergeUpdate(
-          entity, key, readers, group, row: row, isInsert: false, isWhole: true, &frame)
-      case .keepDeleted:
-        try journalKeptDelete(entity, key, readers, group, row: row, &frame)
-      case .bringBack:
-        let deletion = pending[key]?.wholeTransaction
-        setPending(key) { $0 = PendingObject() }
+      guard entry.life == .dead || entry.key == key else { continue }
+      if isHeld(key) {
+        try zone.set(.revived, of: key, frame.side(group, row: row))
+        try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)
+        // Dead and alive again between two pulls, with nothing pending: it always lived.
+        if pending[key] == nil { try zone.remove(key) }
+      } else if entry.life == .dead {
         try insertAgain(entity, key, readers, row: row, index: index, &frame)
-        try restoreCutLinks(to: key, entity, deletion: deletion)
-        try journal.addRevival(entity: entity, key: key, frame)
-      case .deleteHere, .keepAndRevive, .bothDeleted:
-        // The table gives these for a remote delete only.
-        continue
+      } else {
+        // Alive here although the zone had deleted it: this replica made or kept it as well.
+        try applyRow(key, readers, row: row, isWhole: true, &frame)
       }
     }
   }
 
   /// Deletes a row because the log says so. What refers to it reads as null from now on, and is not
   /// pending by that.
-  private func deleteHere(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws {
+  func deleteHere(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws {
     try cutReferences(to: key, entity)
     if pending[key] != nil { setPending(key) { $0 = PendingObject() } }
     try transaction.connection.perform(
@@ -92,7 +101,7 @@ extension PageApplier {
   }
 
   /// Sets every reference to the object to null and remembers it as dangling.
-  private func cutReferences(to target: ObjectKey, _ entity: SyncSchema.Entity) throws {
+  func cutReferences(to target: ObjectKey, _ entity: SyncSchema.Entity) throws {
     let root = schema.root(of: target)
     for referrer in schema.referrers(of: entity) {
       for source in try transaction.keys(referring: referrer.relationship, to: target)
@@ -140,9 +149,7 @@ extension PageApplier {
   }
 
   /// Brings back an object that was deleted here: an edit of another replica wins.
-  func bringBack(
-    _ entity: SyncSchema.Entity, _ key: ObjectKey, index: Int, _ frame: inout FrameContext
-  ) throws {
+  func bringBack(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws {
     guard var values = try transaction.grave(of: key) else {
       throw SyncError.damaged("the deleted object \(key.key) of \(entity.name)")
     }
@@ -163,10 +170,7 @@ extension PageApplier {
     try transaction.insert(entity.description, key.key, values: values)
     try bringBackPlaces(of: entity, key)
     try bringBackPairs(of: entity, key)
-    frame.table.setLife(.alive, key: key, at: index)
     report.inserted += 1
-    report.conflicts += 1
-    try journal.addRevival(entity: entity, key: key, frame)
     try restoreReferences(to: key)
     try restoreCutLinks(to: key, entity, deletion: deletion)
   }

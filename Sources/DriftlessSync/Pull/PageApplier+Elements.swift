@@ -36,19 +36,6 @@ extension PageApplier {
     return change
   }
 
-  /// Turns a whole set into what it adds to and removes from what the zone had.
-  func makeWhole(
-    _ change: inout ElementChange, _ property: SyncSchema.Property, of key: ObjectKey
-  ) throws {
-    let isPending = pending[key]?.transaction(of: property.slot) != nil
-    let had =
-      isPending
-      ? try BaseValues.keys(of: key, property.name, on: transaction.connection) ?? []
-      : try transaction.toManyKeys(of: key, change.relationship)
-    let adds = Set(change.adds)
-    change.removes += had.filter { !adds.contains($0) }
-  }
-
   /// Applies a change of elements that are not pending here.
   func apply(_ change: ElementChange, to key: ObjectKey) throws {
     guard !change.adds.isEmpty || !change.removes.isEmpty else { return }
@@ -88,28 +75,31 @@ extension PageApplier {
     try BaseValues.replace(key, property.name, with: base, on: transaction.connection)
   }
 
-  /// Merges a change of elements into a set that may be pending: add wins, element by element.
-  func merge(
-    _ change: ElementChange, _ property: SyncSchema.Property, of key: ObjectKey
+  /// Merges the zone's set into one that is pending: element by element, add wins.
+  func settle(
+    _ property: SyncSchema.Property, _ relationship: RelationshipDescription, of key: ObjectKey,
+    _ remote: ZoneStates.Value
   ) throws {
-    guard pending[key]?.transaction(of: property.slot) != nil else {
-      return try apply(change, to: key)
-    }
-    let current = Set(try transaction.toManyKeys(of: key, change.relationship))
-    let base = try BaseValues.keys(of: key, property.name, on: transaction.connection) ?? []
-    var merge = ElementMerge(base: Set(base), local: current)
-    merge.apply(adds: change.adds, removes: change.removes)
-    let added = merge.local.subtracting(current).sorted { $0.key < $1.key }
-    let removed = current.subtracting(merge.local).sorted { $0.key < $1.key }
+    guard let localTransaction = pending[key]?.transaction(of: property.slot) else { return }
+    let connection = transaction.connection
+    let current = Set(try transaction.toManyKeys(of: key, relationship))
+    let theirs = Set(try remote.elements.compactMap { try transaction.concreteKey(root: $0) })
+    let isLater = remote.side.isEarlier(
+      than: try transaction.editTime(localTransaction), of: replica)
+    let merge = SetMerge(
+      base: Set(try BaseValues.keys(of: key, property.name, on: connection) ?? []),
+      local: current, remote: theirs, isLocalLater: isLater)
+    let added = merge.merged.subtracting(current).sorted { $0.key < $1.key }
+    let removed = current.subtracting(merge.merged).sorted { $0.key < $1.key }
     try apply(
-      ElementChange(relationship: change.relationship, adds: added, removes: removed), to: key)
+      ElementChange(relationship: relationship, adds: added, removes: removed), to: key)
     if merge.isPending {
       touched.insert(key)
       try BaseValues.replace(
-        key, property.name, with: merge.base.sorted { $0.key < $1.key }, on: transaction.connection)
+        key, property.name, with: merge.newBase.sorted { $0.key < $1.key }, on: connection)
     } else {
       setPending(key) { $0.clear(PropertyMask([property.slot])) }
-      try BaseValues.drop(key, property.name, on: transaction.connection)
+      try BaseValues.drop(key, property.name, on: connection)
     }
   }
 }

@@ -71,49 +71,18 @@ extension PageApplier {
     row: Int, index: Int, _ frame: inout FrameContext
   ) throws {
     guard let entry = try life(of: index, in: &frame) else { return }
+    let key = ObjectKey(entity: entity.number, key: entry.key.key)
     if entry.life == .dead {
       // Made and deleted here before the zone ever heard of it: the other replica's object is
       // another one.
-      let key = ObjectKey(entity: entity.number, key: entry.key.key)
       if pending[key] != nil { setPending(key) { $0 = PendingObject() } }
       try insertAgain(entity, key, readers, row: row, index: index, &frame)
       return
     }
-    if pending[entry.key] != nil {
-      var nulls = try nullProperties(of: entry.key, entity, except: readers)
-      nulls.subtract(frame.setAfterInsert[index] ?? PropertyMask())
-      setPending(entry.key) { object in
-        if object.whole == .insert {
-          object.whole = .none
-          object.wholeTransaction = 0
-        }
-        // The other replica's null against this one's is no difference.
-        object.clear(nulls)
-      }
-    }
-    try mergeUpdate(
-      entity, entry.key, readers, group, row: row, isInsert: true, &frame)
-  }
-
-  /// Properties that are null or empty here and that the insert did not name: both sides say the
-  /// same.
-  private func nullProperties(
-    of key: ObjectKey, _ entity: SyncSchema.Entity, except readers: [PropertyReader]
-  ) throws -> PropertyMask {
-    var named = PropertyMask()
-    for reader in readers { named.insert(reader.property.slot) }
-    var nulls = PropertyMask()
-    let values = try currentValues(of: key)
-    for property in entity.properties where !named.contains(property.slot) {
-      if case .elements(let relationship) = property.kind {
-        if try transaction.toManyKeys(of: key, relationship).isEmpty {
-          nulls.insert(property.slot)
-        }
-      } else if values[property.slot].isNull {
-        nulls.insert(property.slot)
-      }
-    }
-    return nulls
+    guard entry.key == key else { return }
+    guard isHeld(key) else { return try applyRow(key, readers, row: row, &frame) }
+    try zone.set(.inserted, of: key, frame.side(group, row: row))
+    try applyHeld(entity, key, readers, group, row: row, isInsert: true, &frame)
   }
 
   /// Gives a dead key its row again, with the values of the wire, and the references to it.

@@ -12,10 +12,20 @@ extension PageApplier {
     for edit in object.edits {
       let time = try transaction.editTime(edit.transaction)
       for property in entity.properties where edit.properties.contains(property.slot) {
-        if property.isCollective { continue }
+        var local: PropertyValue? = values[property.slot]
+        var elements: [ObjectKey]?
+        switch property.kind {
+        case .attribute, .toOne: break
+        case .place(let relationship):
+          guard let place = try transaction.place(of: key, in: relationship) else { continue }
+          local = .integer(place)
+        case .elements(let relationship):
+          local = nil
+          elements = try transaction.toManyKeys(of: key, relationship)
+        }
         try journal.addDeleteConflict(
-          entity: entity, property: property, key: key, local: values[property.slot], remote: nil,
-          outcome: .remote, localTime: time, side: side, row: values,
+          entity: entity, property: property, key: key, local: local, remote: nil,
+          elements: elements, outcome: .remote, localTime: time, side: side, row: values,
           explanation: "\(property.name) was edited here, the object was deleted by another "
             + "replica: the delete wins.")
         report.conflicts += 1
@@ -23,40 +33,42 @@ extension PageApplier {
     }
   }
 
-  /// An edit that stands against a remote delete.
-  func journalKeptEdit(
-    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ side: RemoteSide
-  ) throws {
-    guard let object = pending[key] else { return }
-    let time = try transaction.editTime(object.lastTransaction)
-    try journal.addDeleteConflict(
-      entity: entity, property: nil, key: key, local: nil, remote: nil, outcome: .local,
-      localTime: time, side: side,
-      explanation: "Edited here, deleted by another replica: the edit wins, the object stays.")
-    report.conflicts += 1
-  }
-
   /// Remote values for an object whose delete stands here: each goes to the journal.
   func journalKeptDelete(
-    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ readers: [PropertyReader],
-    _ group: ChangeSetIndex.Group, row: Int, _ frame: inout FrameContext
+    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ object: ZoneStates.Object
   ) throws {
     let grave = try transaction.grave(of: key)
     let local = try transaction.editTime(pending[key]?.wholeTransaction ?? 0)
-    for reader in readers {
-      if reader.property.isCollective { continue }
-      let value = try read(reader, row: row, of: key, &frame)
-      let side = RemoteSide(
-        value: value, time: frame.time(group, row: row), origin: frame.origin,
-        sequence: frame.sequence)
+    for property in entity.properties {
+      guard let remote = object.values[property.name] else { continue }
+      var elements: [ObjectKey]?
+      if case .elements = property.kind { elements = remote.elements }
       try journal.addDeleteConflict(
-        entity: entity, property: reader.property, key: key, local: nil, remote: value,
-        outcome: .local, localTime: local, side: side, row: grave,
-        explanation: "\(reader.property.name) was edited by another replica, the object was "
+        entity: entity, property: property, key: key, local: nil,
+        remote: elements == nil ? remote.side.value : nil, elements: elements, outcome: .local,
+        localTime: local, side: remote.side, row: grave,
+        explanation: "\(property.name) was edited by another replica, the object was "
           + "deleted here: the delete wins.")
       report.conflicts += 1
     }
-    // The delete stands on the remote edit: the next push carries it again.
-    touched.insert(key)
+  }
+
+  /// A reference that is cut because its target is deleted.
+  func journalCut(
+    _ reference: DeleteFates.Reference, to target: ObjectKey, outcome: JournalEntry.Outcome,
+    localTime: HybridTime, side: RemoteSide
+  ) throws {
+    guard let entity = schema.entity(numbered: reference.source.entity) else { return }
+    let property = reference.referrer.property
+    let value = PropertyValue.reference(target)
+    let explanation =
+      outcome == .remote
+      ? "\(property.name) refers to an object that another replica deleted: it is cut."
+      : "\(property.name) of another replica refers to an object that was deleted here: it is cut."
+    try journal.addDeleteConflict(
+      entity: entity, property: property, key: reference.source,
+      local: outcome == .remote ? value : nil, remote: outcome == .remote ? nil : value,
+      outcome: outcome, localTime: localTime, side: side, explanation: explanation)
+    report.conflicts += 1
   }
 }

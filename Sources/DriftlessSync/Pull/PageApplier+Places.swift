@@ -12,18 +12,19 @@ extension PageApplier {
     }
   }
 
-  /// Merges one place into an object whose reference may be pending here.
+  /// Settles the place of an object whose reference may be pending here.
   ///
   /// - Parameter reference: how the reference beside it was settled.
-  func mergePlace(
-    _ reader: PropertyReader, _ entity: SyncSchema.Entity, of key: ObjectKey, row: Int,
-    reference: ReferenceOutcome?, time: HybridTime, _ frame: FrameContext
+  func settlePlace(
+    _ property: SyncSchema.Property, _ relationship: RelationshipDescription,
+    _ entity: SyncSchema.Entity, of key: ObjectKey, _ remote: RemoteSide,
+    reference: ReferenceOutcome?
   ) throws {
-    guard case .place(let relationship) = reader.property.kind else { return }
     switch reference {
     // CONFLICT: none, or the zone's reference stands.
     // RESOLUTION: the zone's place goes with it.
-    case nil, .remote: try transaction.setPlace(reader.place(row), of: key, in: relationship)
+    case nil, .remote:
+      try transaction.setPlace(remote.value.place, of: key, in: relationship)
     // CONFLICT: the local reference stands against another one.
     // RESOLUTION: the local place goes with it; the zone's meant another list.
     case .local: return
@@ -31,11 +32,9 @@ extension PageApplier {
     // RESOLUTION: the reference's policy decides between the places.
     case .same(let localTransaction):
       let local = try transaction.place(of: key, in: relationship)
-      let side = RemoteSide(
-        value: reader.value(row), time: time, origin: frame.origin, sequence: frame.sequence)
       if case .integer(let place)? = try settle(
-        entity, reader.property, of: key, local: local.map { .integer($0) } ?? .null,
-        localTransaction: localTransaction, remote: side, isInsert: false)
+        entity, property, of: key, local: local.map { .integer($0) } ?? .null,
+        localTransaction: localTransaction, remote: remote, isInsert: false)
       {
         try transaction.setPlace(place, of: key, in: relationship)
       }
@@ -59,5 +58,13 @@ extension PageApplier {
       try transaction.setPlace(place, of: key, in: relationship)
       try BaseValues.drop(key, property.name, on: transaction.connection)
     }
+  }
+}
+
+extension PropertyValue {
+  /// A place in an ordered relationship; nil when there is none.
+  fileprivate var place: Int64? {
+    if case .integer(let place) = self { return place }
+    return nil
   }
 }

@@ -22,10 +22,14 @@ extension PageApplier {
       }
       defer { row += 1 }
       guard let entry = try life(of: index, in: &frame) else { continue }
-      if entry.life == .dead || (!pending.isEmpty && pending[entry.key] != nil) {
-        try applyUpdate(entity, entry, readers, group, row: row, index: index, &frame)
+      let key = ObjectKey(entity: entity.number, key: entry.key.key)
+      if isHeld(key) {
+        try applyHeld(entity, key, readers, group, row: row, &frame)
         continue
       }
+      // Without a row and without a pending delete there is nothing to update: the object is gone
+      // for good.
+      guard entry.life == .alive, entry.key == key else { continue }
       if !mask.isEmpty {
         for reader in single {
           values[reader.property.slot] = try read(reader, row: row, of: entry.key, &frame)
@@ -44,99 +48,90 @@ extension PageApplier {
     }
   }
 
-  /// An update of an object that is pending, or deleted here.
-  private func applyUpdate(
-    _ entity: SyncSchema.Entity, _ entry: ObjectTable.Entry, _ readers: [PropertyReader],
-    _ group: ChangeSetIndex.Group, row: Int, index: Int, _ frame: inout FrameContext
-  ) throws {
-    let key = ObjectKey(entity: entity.number, key: entry.key.key)
-    let local = pendingSide(of: key)
-    let policy = entity.description.deletePolicy
-    switch DeleteTable.settle(local: local, remote: .edit, policy: policy) {
-    case .apply:
-      // Without a row and without a pending delete there is nothing to update: the object is gone
-      // for good.
-      guard entry.life == .alive else { return }
-      try mergeUpdate(entity, key, readers, group, row: row, isInsert: false, &frame)
-    case .keepDeleted:
-      try journalKeptDelete(entity, key, readers, group, row: row, &frame)
-    case .bringBack:
-      try bringBack(entity, key, index: index, &frame)
-      try mergeUpdate(entity, key, readers, group, row: row, isInsert: false, &frame)
-    case .deleteHere, .keepAndRevive, .bothDeleted:
-      // The table gives these for a remote delete only.
-      return
-    }
+  /// Whether something of the object is pending here, or waits to be settled.
+  func isHeld(_ key: ObjectKey) -> Bool {
+    (!pending.isEmpty && pending[key] != nil) || zone.contains(key)
   }
 
-  /// What this replica did to an object and has not pushed.
-  func pendingSide(of key: ObjectKey) -> DeleteTable.Local {
-    guard let object = pending[key] else { return .nothing }
-    switch object.whole {
-    case .none, .insert: return .edit
-    case .delete: return .delete
-    case .revive: return .remade
-    }
-  }
-
-  /// Merges the remote values of one row, property by property.
+  /// What a row of a change set says of an object that is held: what is pending is kept beside it,
+  /// the rest applies.
   ///
   /// - Parameters:
-  ///   - isInsert: the change set makes the object, so the sides share no base.
+  ///   - isInsert: the change set makes the object, so its values may be nobody's edits.
   ///   - isWhole: the change set says the whole object: its sets are whole sets, not additions.
-  func mergeUpdate(
+  func applyHeld(
     _ entity: SyncSchema.Entity, _ key: ObjectKey, _ readers: [PropertyReader],
-    _ group: ChangeSetIndex.Group, row: Int, isInsert: Bool, isWhole: Bool = false,
+    _ group: ChangeSetIndex.Group, row: Int, isInsert: Bool = false, isWhole: Bool = false,
     _ frame: inout FrameContext
   ) throws {
-    var values = try currentValues(of: key)
-    var written = PropertyMask()
-    let placed = PropertyMask(PropertyReader.split(readers).places.map(\.property.slot))
-    var outcomes: [Int: ReferenceOutcome] = [:]
+    let object = pending[key]
+    let isAlive = try transaction.concreteKey(root: key) == key
+    let known = try zone.object(key)
+    var free: [PropertyReader] = []
     for reader in readers {
-      let slot = reader.property.slot
-      if case .place = reader.property.kind {
-        try mergePlace(
-          reader, entity, of: key, row: row, reference: outcomes[slot],
-          time: frame.time(group, row: row), frame)
+      if isAlive, object?.transaction(of: reader.property.slot) == nil {
+        free.append(reader)
         continue
       }
-      if case .elements = reader.property.kind {
-        var change = try elementChange(
-          reader, row: row, of: key, isWhole: isWhole, &frame)
-        if isWhole { try makeWhole(&change, reader.property, of: key) }
-        try merge(change, reader.property, of: key)
-        continue
+      var value = ZoneStates.Value(side: frame.side(group, row: row), isFromInsert: isInsert)
+      switch reader.property.kind {
+      case .elements:
+        value.elements = try zoneElements(
+          reader, row: row, of: key, had: known.values[reader.property.name]?.elements,
+          isWhole: isInsert || isWhole, &frame)
+      case .toOne:
+        if let index = reader.reference(row), let target = try life(of: index, in: &frame) {
+          value.side.value = .reference(target.key)
+        }
+      case .attribute, .place: value.side.value = reader.value(row)
       }
-      let remote = try read(reader, row: row, of: key, &frame)
-      guard let localTransaction = pending[key]?.transaction(of: slot) else {
-        values[slot] = remote
-        written.insert(slot)
-        continue
-      }
-      if placed.contains(slot), remote == values[slot] {
-        // The same list on both sides: the places beside the references are what may differ.
-        outcomes[slot] = .same(localTransaction: localTransaction)
-        written.insert(slot)
-        continue
-      }
-      let side = RemoteSide(
-        value: remote, time: frame.time(group, row: row), origin: frame.origin,
-        sequence: frame.sequence)
-      if let value = try settle(
-        entity, reader.property, of: key, local: values[slot],
-        localTransaction: localTransaction, remote: side, isInsert: isInsert)
-      {
-        values[slot] = value
-        written.insert(slot)
-        outcomes[slot] = .remote
-      } else {
-        outcomes[slot] = .local
-      }
+      try zone.set(value, of: key, reader.property.name)
     }
-    if !written.isEmpty {
+    if isAlive { try applyRow(key, free, row: row, isWhole: isWhole, &frame) }
+  }
+
+  /// The zone's set after a row of an element column.
+  private func zoneElements(
+    _ reader: PropertyReader, row: Int, of key: ObjectKey, had: [ObjectKey]?, isWhole: Bool,
+    _ frame: inout FrameContext
+  ) throws -> [ObjectKey] {
+    let change = try elementChange(reader, row: row, of: key, isWhole: isWhole, &frame)
+    if isWhole { return change.adds }
+    let base =
+      try had ?? BaseValues.keys(of: key, reader.property.name, on: transaction.connection) ?? []
+    let removes = Set(change.removes)
+    let kept = base.filter { !removes.contains($0) }
+    let known = Set(kept)
+    return kept + change.adds.filter { !known.contains($0) }
+  }
+
+  /// Writes one row of a change set over what is here.
+  func applyRow(
+    _ key: ObjectKey, _ readers: [PropertyReader], row: Int, isWhole: Bool = false,
+    _ frame: inout FrameContext
+  ) throws {
+    let (single, elements, places) = PropertyReader.split(readers)
+    if !single.isEmpty {
+      var values = try currentValues(of: key)
+      var written = PropertyMask()
+      for reader in single {
+        values[reader.property.slot] = try read(reader, row: row, of: key, &frame)
+        written.insert(reader.property.slot)
+      }
       try transaction.update(key, written, values: values, expectedVersion: nil)
       report.updated += 1
+    } else if !places.isEmpty {
+      try transaction.recordUpdate(key, PropertyMask(places.map(\.property.slot)))
+    }
+    try applyPlaces(places, row: row, of: key)
+    for reader in elements {
+      var change = try elementChange(reader, row: row, of: key, isWhole: isWhole, &frame)
+      if isWhole {
+        let adds = Set(change.adds)
+        change.removes += try transaction.toManyKeys(of: key, change.relationship)
+          .filter { !adds.contains($0) }
+      }
+      try apply(change, to: key)
     }
   }
 }

@@ -6,9 +6,9 @@ import Foundation
 /// Applies change sets of other replicas in one write transaction: rows, history, pending state,
 /// journal, cursor.
 ///
-/// For each group of a change set, rows that are not pending here take the remote values as they
-/// are, column by column; pending ones go through the merge tables. Nothing here needs managed
-/// objects.
+/// Rows that are not pending here take the remote values as they are, column by column. What the
+/// log says of pending ones is kept beside them (`ZoneStates`), and settled by the merge tables once
+/// the pull has reached its head (`settle()`). Nothing here needs managed objects.
 final class PageApplier {
   let transaction: WriteTransaction
   let schema: SyncSchema
@@ -19,6 +19,8 @@ final class PageApplier {
   /// Objects whose pending state the merge changed.
   var touched: Set<ObjectKey> = []
   var directory: ObjectDirectory
+  /// What the zone says of what is pending.
+  var zone: ZoneStates
   var dangling: DanglingReferences
   var journal: JournalDraft
   var times: ImportTimes
@@ -36,6 +38,7 @@ final class PageApplier {
     self.pending = pending
     self.options = options
     directory = ObjectDirectory(transaction.connection)
+    zone = try ZoneStates(transaction.connection)
     dangling = try DanglingReferences(transaction.connection)
     journal = JournalDraft(transaction)
     times = ImportTimes(transaction)
@@ -47,6 +50,7 @@ final class PageApplier {
   func apply(_ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64) throws -> Set<String> {
     var frame = FrameContext(changeSet, sequence: sequence, schema: schema)
     try makeTable(&frame, firstNumber: firstNumber)
+    try noteDeferredDeletes(&frame)
     var columns = changeSet.columns[...]
     for group in changeSet.index.groups {
       let own = columns.prefix(group.properties.count)

@@ -8,6 +8,7 @@ import DriftlessSQLite
 /// | `ZDL_REPLICA` | one row: who this replica is, and where it stands in the zone's log |
 /// | `ZDL_OUTBOX` | the change set in flight, byte for byte |
 /// | `ZDL_DANGLING` | references whose target is deleted: null here, and back when the target comes back |
+/// | `ZDL_ZONE` | what the zone says of what is pending, until the pull has reached its head |
 /// | `ZDL_PENDING` | what an import left pending of an object, in place of the history before it |
 /// | `ZDL_JOURNAL` | every settled conflict |
 /// | `ZDL_QUARANTINE` | objects that the server refuses for good, with the reason |
@@ -71,9 +72,10 @@ enum EngineTables {
     """
     CREATE TABLE IF NOT EXISTS ZDL_DANGLING(
       target_root INTEGER NOT NULL, target_key INTEGER NOT NULL, entity INTEGER NOT NULL,
-      key INTEGER NOT NULL, property TEXT NOT NULL,
+      key INTEGER NOT NULL, property TEXT NOT NULL, state INTEGER NOT NULL,
       PRIMARY KEY (target_root, target_key, entity, key, property)) WITHOUT ROWID
     """,
+    ZoneStates.statement,
     "CREATE INDEX IF NOT EXISTS ZDL_DANGLING_SOURCE ON ZDL_DANGLING(entity, key, property)",
     """
     CREATE TABLE IF NOT EXISTS ZDL_PENDING(

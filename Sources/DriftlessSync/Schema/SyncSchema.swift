@@ -29,6 +29,15 @@ package struct SyncSchema: Sendable {
       }
     }
 
+    /// The relationship that it is, or the place in one.
+    package var relationship: RelationshipDescription? {
+      switch kind {
+      case .attribute: nil
+      case .toOne(let relationship), .elements(let relationship), .place(let relationship):
+        relationship
+      }
+    }
+
     /// Whether the value before the first local change is kept (`ZDL_BASE`).
     package var needsBase: Bool {
       switch kind {

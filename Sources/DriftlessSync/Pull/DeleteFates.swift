@@ -1,0 +1,341 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Decides which deletes stand, where a delete on one side meets edits and references of the other.
+///
+/// What is to be kept is found first (`ReferenceRule`, `DeletePolicy`) and grown until nothing is
+/// added: what a kept object requires is kept. Then a delete that stands takes along what it
+/// cascades to. It decides; `PageApplier` carries out.
+struct DeleteFates {
+  enum Side {
+    /// The zone deleted it; its row is here still.
+    case zone
+    /// It was deleted here, and the zone does not know yet.
+    case here
+  }
+
+  struct Candidate {
+    var side: Side
+    var object: ZoneStates.Object
+  }
+
+  /// Why an object stays or comes back.
+  enum Reason {
+    case edited
+    /// An object that is kept was edited, and the same delete had taken this one with it.
+    case cascaded
+    case denied(by: ObjectKey)
+    case required(by: ObjectKey)
+  }
+
+  struct Kept {
+    var key: ObjectKey
+    var reason: Reason
+    /// The pending transaction that keeps it.
+    var cause: Int64
+  }
+
+  struct Taken {
+    var key: ObjectKey
+    /// The deleted object that takes it, and by which relationship it refers to that.
+    var target: ObjectKey
+    var cause: Int64
+  }
+
+  /// A reference of one side to an object that the other side deletes.
+  struct Reference {
+    var source: ObjectKey
+    var referrer: SyncSchema.Referrer
+    /// The pending transaction that set it; that of the delete when the zone set it.
+    var cause: Int64
+    var rule: ReferenceRule
+  }
+
+  private let applier: PageApplier
+  private(set) var candidates: [ObjectKey: Candidate] = [:]
+  private(set) var kept: [ObjectKey: Kept] = [:]
+  /// In the order in which they were found to be kept.
+  private(set) var keptInOrder: [ObjectKey] = []
+  private(set) var taken: [ObjectKey: Taken] = [:]
+
+  init(_ applier: PageApplier) throws {
+    self.applier = applier
+    for (key, object) in applier.pending.objects where object.whole == .delete {
+      guard try applier.dangling.hasNews(root: applier.schema.root(of: key), target: key.key) else {
+        continue
+      }
+      candidates[key] = Candidate(side: .here, object: ZoneStates.Object())
+    }
+  }
+
+  mutating func add(_ key: ObjectKey, _ object: ZoneStates.Object, _ side: Side) {
+    candidates[key] = Candidate(side: side, object: object)
+  }
+
+  /// The candidates in a set order.
+  var keys: [ObjectKey] {
+    candidates.keys.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
+  }
+
+  mutating func decide() throws {
+    let keys = keys
+    for key in keys { try keepEdited(key) }
+    var isDone = false
+    while !isDone {
+      isDone = true
+      for key in keys where kept[key] == nil {
+        for reference in try references(to: key) where try keep(key, reference) {
+          isDone = false
+          break
+        }
+      }
+      if isDone { isDone = try !takeCascaded(keys) }
+    }
+  }
+
+  // MARK: Keeping
+
+  /// An edit on one side keeps what the other side deleted, with all that the delete took by
+  /// cascade, where its entity says so.
+  private mutating func keepEdited(_ key: ObjectKey) throws {
+    guard kept[key] == nil, let candidate = candidates[key],
+      let entity = applier.schema.entity(numbered: key.entity),
+      entity.description.deletePolicy == .editWins
+    else { return }
+    let local = applier.pending[key]
+    switch candidate.side {
+    case .zone:
+      guard let local, !local.isEmpty else { return }
+      try keep(Kept(key: key, reason: .edited, cause: local.lastTransaction))
+    case .here:
+      guard candidate.object.change == .revive || !candidate.object.values.isEmpty else { return }
+      try keep(Kept(key: key, reason: .edited, cause: local?.wholeTransaction ?? 0))
+    }
+    try keepCascade(of: key, entity)
+  }
+
+  /// What the delete of an object took by cascade comes back with it.
+  private mutating func keepCascade(of key: ObjectKey, _ entity: SyncSchema.Entity) throws {
+    guard let own = kept[key] else { return }
+    for relationship in entity.description.relationshipsByName.values
+      .sorted(by: { $0.name < $1.name })
+    where relationship.deleteRule == .cascade {
+      for member in try members(of: key, entity, relationship)
+      where kept[member] == nil && isSameDelete(key, member) {
+        guard let memberEntity = applier.schema.entity(numbered: member.entity) else { continue }
+        try keep(Kept(key: member, reason: .cascaded, cause: own.cause))
+        try keepCascade(of: member, memberEntity)
+      }
+    }
+  }
+
+  /// The objects that a relationship of an object held when it was deleted.
+  private func members(
+    of key: ObjectKey, _ entity: SyncSchema.Entity, _ relationship: RelationshipDescription
+  ) throws -> [ObjectKey] {
+    let transaction = applier.transaction
+    if let row = try values(of: key), !relationship.isToMany {
+      guard let slot = entity.description.layout.index(named: relationship.name),
+        case .reference(let member) = row[slot]
+      else { return [] }
+      return [try transaction.concreteKey(root: member) ?? member]
+    }
+    if try transaction.concreteKey(root: key) == key {
+      return try transaction.toManyKeys(of: key, relationship)
+    }
+    if let kept = try BaseValues.keys(of: key, relationship.name, on: transaction.connection) {
+      return kept
+    }
+    guard let inverse = relationship.inverseRelationship, !inverse.isToMany else { return [] }
+    var members: [ObjectKey] = []
+    for (member, object) in applier.pending.objects where object.whole == .delete {
+      guard let description = transaction.schema.entity(numbered: member.entity),
+        let slot = description.layout.index(named: inverse.name),
+        description.layout.slots[slot].relationship?.inverseRelationship === relationship,
+        case .reference(let target)? = try transaction.grave(of: member)?[slot],
+        target.key == key.key, applier.schema.root(of: target) == entity.rootNumber
+      else { continue }
+      members.append(member)
+    }
+    return members.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
+  }
+
+  /// Whether one transaction deleted both.
+  private func isSameDelete(_ a: ObjectKey, _ b: ObjectKey) -> Bool {
+    if let first = applier.pending[a], first.whole == .delete {
+      let second = applier.pending[b]
+      return second?.whole == .delete && second?.wholeTransaction == first.wholeTransaction
+    }
+    guard let first = candidates[a]?.object.mark?.side, let other = candidates[b],
+      other.side == .zone, let second = other.object.mark?.side
+    else { return false }
+    return first.sequence == second.sequence && first.time == second.time
+  }
+
+  /// Keeps an object when a reference to it says so.
+  private mutating func keep(_ key: ObjectKey, _ reference: Reference) throws -> Bool {
+    switch reference.rule {
+    case .deny:
+      try keep(Kept(key: key, reason: .denied(by: reference.source), cause: reference.cause))
+    case .require:
+      try keep(Kept(key: key, reason: .required(by: reference.source), cause: reference.cause))
+    case .cascade, .nullify: return false
+    }
+    return true
+  }
+
+  /// Keeps an object, and what it requires.
+  private mutating func keep(_ found: Kept) throws {
+    guard kept[found.key] == nil else { return }
+    kept[found.key] = found
+    keptInOrder.append(found.key)
+    guard let entity = applier.schema.entity(numbered: found.key.entity),
+      let row = try values(of: found.key)
+    else { return }
+    for property in entity.properties {
+      guard case .toOne(let relationship) = property.kind,
+        case .reference(let reference) = row[property.slot],
+        let target = try deleted(reference), kept[target] == nil
+      else { continue }
+      switch ReferenceRule(relationship) {
+      case .deny:
+        try keep(Kept(key: target, reason: .denied(by: found.key), cause: found.cause))
+      case .require, .cascade:
+        guard !relationship.isOptional else { continue }
+        try keep(Kept(key: target, reason: .required(by: found.key), cause: found.cause))
+      case .nullify: continue
+      }
+    }
+  }
+
+  /// The object that a reference names, when one of the two sides deleted it.
+  private func deleted(_ reference: ObjectKey) throws -> ObjectKey? {
+    if let living = try applier.transaction.concreteKey(root: reference) {
+      return candidates[living]?.side == .zone ? living : nil
+    }
+    let root = applier.schema.root(of: reference)
+    return applier.pending.objects.first { key, object in
+      object.whole == .delete && key.key == reference.key && applier.schema.root(of: key) == root
+    }?.key
+  }
+
+  /// The row of an object, or what it was when it was deleted here.
+  private func values(of key: ObjectKey) throws -> [PropertyValue]? {
+    if try applier.transaction.concreteKey(root: key) == key {
+      return try applier.transaction.row(key)?.values
+    }
+    return try applier.transaction.grave(of: key)
+  }
+
+  // MARK: References
+
+  /// The references of the other side to an object that one side deletes.
+  func references(to target: ObjectKey) throws -> [Reference] {
+    guard let candidate = candidates[target],
+      let entity = applier.schema.entity(numbered: target.entity)
+    else { return [] }
+    return candidate.side == .zone
+      ? try localReferences(to: target, entity) : try zoneReferences(to: target, entity)
+  }
+
+  private func localReferences(
+    to target: ObjectKey, _ entity: SyncSchema.Entity
+  ) throws -> [Reference] {
+    let transaction = applier.transaction
+    var references: [Reference] = []
+    func add(_ source: ObjectKey, _ referrer: SyncSchema.Referrer) {
+      guard source != target, taken[source] == nil else { return }
+      // What the zone deleted as well refers to nothing, unless it is kept.
+      let own = kept[source]
+      guard candidates[source]?.side != .zone || own != nil else { return }
+      guard
+        let cause = applier.pending[source]?.transaction(of: referrer.property.slot) ?? own?.cause
+      else { return }
+      references.append(
+        Reference(
+          source: source, referrer: referrer, cause: cause,
+          rule: ReferenceRule(referrer.relationship)))
+    }
+    for referrer in applier.schema.referrers(of: entity) {
+      for source in try transaction.keys(referring: referrer.relationship, to: target) {
+        add(source, referrer)
+      }
+    }
+    for holder in applier.schema.holders(of: entity) {
+      for source in try transaction.sources(holding: target, in: holder.relationship) {
+        let base = try BaseValues.keys(
+          of: source, holder.property.name, on: transaction.connection)
+        if base?.contains(target) != true { add(source, holder) }
+      }
+    }
+    return references
+  }
+
+  private func zoneReferences(
+    to target: ObjectKey, _ entity: SyncSchema.Entity
+  ) throws -> [Reference] {
+    let sources = try applier.dangling.sources(
+      root: applier.schema.root(of: target), target: target.key)
+    let cause = applier.pending[target]?.wholeTransaction ?? 0
+    return try sources.compactMap { source in
+      guard taken[source.key] == nil, try applier.transaction.concreteKey(root: source.key) != nil,
+        candidates[source.key]?.side != .zone || kept[source.key] != nil,
+        let owner = applier.schema.entity(numbered: source.key.entity),
+        let property = owner.property(named: source.property),
+        let relationship = property.relationship
+      else { return nil }
+      return Reference(
+        source: source.key,
+        referrer: SyncSchema.Referrer(
+          property: property, relationship: relationship, owner: owner.description),
+        cause: cause, rule: ReferenceRule(relationship))
+    }
+  }
+
+  // MARK: Taking
+
+  /// Finds what the deletes that stand take along.
+  ///
+  /// - Returns: whether an object has to be kept after all, because what it would take may not go.
+  private mutating func takeCascaded(_ keys: [ObjectKey]) throws -> Bool {
+    for key in keys where kept[key] == nil {
+      for reference in try references(to: key) where reference.rule == .cascade {
+        var closure: [ObjectKey] = []
+        if try collect(reference.source, &closure) {
+          for member in closure {
+            taken[member] = Taken(key: member, target: key, cause: reference.cause)
+          }
+        } else {
+          try keep(Kept(key: key, reason: .denied(by: reference.source), cause: reference.cause))
+          return true
+        }
+      }
+    }
+    return false
+  }
+
+  /// What the delete of a living object takes along; false when something in it may not go.
+  private func collect(_ key: ObjectKey, _ closure: inout [ObjectKey]) throws -> Bool {
+    guard kept[key] == nil else { return false }
+    guard !closure.contains(key), taken[key] == nil,
+      let entity = applier.schema.entity(numbered: key.entity)
+    else { return true }
+    closure.append(key)
+    for relationship in entity.description.relationshipsByName.values
+      .sorted(by: { $0.name < $1.name })
+    {
+      let members = try members(of: key, entity, relationship).filter {
+        candidates[$0]?.side != .zone || kept[$0] != nil
+      }
+      switch relationship.deleteRule {
+      case .cascade:
+        for member in members where try !collect(member, &closure) { return false }
+      case .deny:
+        if members.contains(where: { !closure.contains($0) && taken[$0] == nil }) { return false }
+      case .nullify, .noAction: continue
+      }
+    }
+    return true
+  }
+}

@@ -1,0 +1,149 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Carries out what `DeleteFates` decides.
+extension PageApplier {
+  func settleDeletes(_ fates: inout DeleteFates) throws {
+    guard !fates.candidates.isEmpty else { return }
+    try fates.decide()
+    for key in fates.keptInOrder {
+      if let kept = fates.kept[key] { try keep(kept, fates.candidates[key]?.object) }
+    }
+    let gone = fates.keys.filter { fates.kept[$0] == nil }
+    for key in gone { try journalDelete(key, fates) }
+    for taken in fates.taken.values.sorted(by: {
+      ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key)
+    }) {
+      try take(taken, fates)
+    }
+    for key in gone {
+      if fates.candidates[key]?.side == .zone, let entity = schema.entity(numbered: key.entity) {
+        try deleteHere(entity, key)
+        report.deleted += 1
+      }
+      try zone.remove(key)
+    }
+  }
+
+  /// An object that one side deleted stays, or comes back.
+  private func keep(_ kept: DeleteFates.Kept, _ object: ZoneStates.Object?) throws {
+    let key = kept.key
+    guard let entity = schema.entity(numbered: key.entity) else { return }
+    guard pending[key]?.whole == .delete else {
+      return try revive(
+        entity, key, object ?? ZoneStates.Object(), cause: kept.cause,
+        because: kept.reason.explanation(ofRevival: false))
+    }
+    let deleted = try transaction.editTime(pending[key]?.wholeTransaction ?? 0)
+    try bringBack(entity, key)
+    if let object { try settleValues(entity, key, object) }
+    try zone.remove(key)
+    try journal.addWhole(
+      entity: entity, key: key, outcome: .remote, localTime: deleted,
+      side: object?.newestSide ?? .unknown,
+      explanation: kept.reason.explanation(ofRevival: true))
+    report.conflicts += 1
+  }
+
+  /// Journals what a delete that stands takes of the other side.
+  private func journalDelete(_ key: ObjectKey, _ fates: DeleteFates) throws {
+    guard let candidate = fates.candidates[key], let entity = schema.entity(numbered: key.entity)
+    else { return }
+    switch candidate.side {
+    case .zone:
+      let side = candidate.object.mark?.side ?? .unknown
+      try journalLostEdits(entity, key, side)
+      for reference in try fates.references(to: key) where fates.taken[reference.source] == nil {
+        try journalCut(
+          reference, to: key, outcome: .remote,
+          localTime: try transaction.editTime(reference.cause), side: side)
+      }
+    case .here:
+      try journalKeptDelete(entity, key, candidate.object)
+      let deleted = try transaction.editTime(pending[key]?.wholeTransaction ?? 0)
+      for reference in try fates.references(to: key) where fates.taken[reference.source] == nil {
+        try journalCut(
+          reference, to: key, outcome: .local, localTime: deleted,
+          side: candidate.object.newestSide ?? .unknown)
+      }
+      try dangling.markTold(root: entity.rootNumber, target: key.key)
+      // The delete stands on what the zone says: the next push carries it.
+      touched.insert(key)
+    }
+  }
+
+  /// Deletes an object that a delete takes along, as if it were deleted here.
+  private func take(_ taken: DeleteFates.Taken, _ fates: DeleteFates) throws {
+    let key = taken.key
+    guard let entity = schema.entity(numbered: key.entity), try transaction.row(key) != nil
+    else { return }
+    let candidate = fates.candidates[taken.target]
+    let isOurs = candidate?.side == .here
+    let values = try currentValues(of: key)
+    try journal.addWhole(
+      entity: entity, key: key, outcome: isOurs ? .local : .remote,
+      localTime: try transaction.editTime(pending[key]?.lastTransaction ?? taken.cause),
+      side: candidate?.object.newestSide ?? .unknown, row: values,
+      explanation: isOurs
+        ? "It refers to an object that was deleted here, and goes with it."
+        : "It refers to an object that another replica deleted, and goes with it.")
+    report.conflicts += 1
+    let isKnown = try directory.number(root: entity.rootNumber, key: key.key) != nil
+    if isKnown {
+      for property in entity.properties {
+        guard case .elements(let relationship) = property.kind,
+          try BaseValues.keys(of: key, property.name, on: transaction.connection) == nil
+        else { continue }
+        try BaseValues.replace(
+          key, property.name, with: try transaction.toManyKeys(of: key, relationship),
+          on: transaction.connection)
+      }
+      try transaction.bury(key, values)
+    }
+    try cutReferences(to: key, entity)
+    try transaction.delete(key, expectedVersion: nil)
+    try zone.remove(key)
+    setPending(key) { object in
+      guard isKnown else {
+        object = PendingObject()
+        return
+      }
+      object.whole = .delete
+      object.wholeTransaction = taken.cause
+    }
+  }
+}
+
+extension DeleteFates.Reason {
+  /// - Parameter isRevival: It was deleted here, and comes back.
+  func explanation(ofRevival isRevival: Bool) -> String {
+    let (who, ending) =
+      isRevival
+      ? ("Deleted here", "the object is back.")
+      : ("Deleted by another replica", "the object stays.")
+    return switch self {
+    case .edited where isRevival:
+      "Deleted here, edited by another replica: the edit wins, the object is back."
+    case .edited: PageApplier.editWins
+    case .cascaded: "\(who) with an object that an edit keeps: \(ending)"
+    case .denied: "\(who), while an object that denies it refers to it: \(ending)"
+    case .required: "\(who), while an object that requires it refers to it: \(ending)"
+    }
+  }
+}
+
+extension ZoneStates.Object {
+  /// Who said the newest of it, and when.
+  var newestSide: RemoteSide? {
+    let sides = values.values.map(\.side) + [mark?.side].compactMap { $0 }
+    return sides.max { $0.sequence < $1.sequence }
+  }
+}
+
+extension RemoteSide {
+  /// Of a change of which only what it led to is known.
+  static let unknown = RemoteSide(
+    value: .null, time: HybridTime(rawValue: 0),
+    origin: UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)), sequence: 0)
+}

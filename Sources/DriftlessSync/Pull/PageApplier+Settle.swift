@@ -1,0 +1,237 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Settling: what was pulled meets what is pending, once, when the pull has reached its head.
+extension PageApplier {
+  /// Settles everything that the zone says of what is pending here.
+  ///
+  /// Values come first, so that it is known which references stand; then which deletes stand
+  /// (`DeleteFates`), and the values of what comes back.
+  ///
+  /// - Parameter allowsMassDelete: deletes that the brake set aside are meant.
+  func settle(allowsMassDelete: Bool) throws {
+    guard !zone.keys.isEmpty || pending.objects.values.contains(where: { $0.whole == .delete })
+    else { return }
+    let keys = zone.keys.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
+    var fates = try DeleteFates(self)
+    for key in keys {
+      guard let entity = schema.entity(numbered: key.entity) else {
+        try zone.remove(key)
+        continue
+      }
+      let object = try zone.object(key)
+      if object.mark?.life == .braked, !allowsMassDelete { continue }
+      let isAlive = try transaction.concreteKey(root: key) == key
+      switch DeleteTable.settle(
+        local: pendingSide(of: key), remote: object.change,
+        policy: entity.description.deletePolicy)
+      {
+      case .apply:
+        if isAlive { try settleValues(entity, key, object) }
+        try zone.remove(key)
+      case .deleteHere: fates.add(key, object, .zone)
+      case .keepAndRevive:
+        switch pending[key]?.whole {
+        case .insert:
+          // Another replica's object of this identity came and went: this one takes its number.
+          setPending(key) { $0.whole = .revive }
+          try zone.remove(key)
+        case .revive: try revive(entity, key, object, because: Self.editWins)
+        default: fates.add(key, object, .zone)
+        }
+      case .bothDeleted:
+        setPending(key) { $0 = PendingObject() }
+        try zone.remove(key)
+      case .keepDeleted, .bringBack: fates.add(key, object, .here)
+      }
+    }
+    try settleDeletes(&fates)
+    // Here, with every delete decided, is the place of unique keys: reverts first, then unions.
+  }
+
+  static let editWins = "Edited here, deleted by another replica: the edit wins, the object stays."
+
+  /// What this replica did to an object and has not pushed.
+  func pendingSide(of key: ObjectKey) -> DeleteTable.Local {
+    guard let object = pending[key] else { return .nothing }
+    switch object.whole {
+    case .none: return .edit
+    case .delete: return .delete
+    case .insert, .revive: return .remade
+    }
+  }
+
+  /// Settles what the zone says of the properties of an object that lives.
+  func settleValues(
+    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ object: ZoneStates.Object
+  ) throws {
+    if object.mark?.life == .inserted { try settleInsert(entity, key, object) }
+    if object.mark?.life == .revived, pending[key]?.whole == .revive {
+      setPending(key) {
+        $0.whole = .none; $0.wholeTransaction = 0
+      }
+    }
+    let isInsert = object.mark?.life == .inserted
+    var values = try currentValues(of: key)
+    var written = PropertyMask()
+    var outcomes: [Int: ReferenceOutcome] = [:]
+    for property in entity.properties {
+      guard let remote = object.values[property.name] else { continue }
+      let slot = property.slot
+      switch property.kind {
+      case .place(let relationship):
+        try settlePlace(
+          property, relationship, entity, of: key, remote.side, reference: outcomes[slot])
+      case .elements(let relationship):
+        try settleElements(property, relationship, of: key, remote)
+      case .attribute, .toOne:
+        let outcome = try settleValue(
+          entity, property, of: key, &values, object, isInsert: isInsert)
+        outcomes[slot] = outcome
+        if case .local = outcome { continue }
+        written.insert(slot)
+      }
+    }
+    guard !written.isEmpty else { return }
+    try transaction.update(key, written, values: values, expectedVersion: nil)
+    report.updated += 1
+  }
+
+  /// Settles one value, which `values` has afterwards, and says whose it is.
+  private func settleValue(
+    _ entity: SyncSchema.Entity, _ property: SyncSchema.Property, of key: ObjectKey,
+    _ values: inout [PropertyValue], _ object: ZoneStates.Object, isInsert: Bool
+  ) throws -> ReferenceOutcome {
+    guard var remote = object.values[property.name]?.side else { return .local }
+    var target: ObjectKey?
+    if case .reference(let key) = remote.value {
+      target = key
+      if let living = try transaction.concreteKey(root: key) { remote.value = .reference(living) }
+    }
+    let slot = property.slot
+    guard let localTransaction = pending[key]?.transaction(of: slot) else {
+      values[slot] = try stored(remote.value, target, property, of: key)
+      return .remote
+    }
+    if object.values[property.name]?.isFromInsert == true, isInsert,
+      remote.value.isNull || remote.value == entity.description.layout.slots[slot].defaultValue
+    {
+      // The other replica's insert says what its model begins with: no edit.
+      return .local
+    }
+    if case .toOne = property.kind, remote.value == values[slot],
+      object.values[PlaceName.of(property.name)] != nil
+    {
+      // The same list on both sides: the places beside the references are what may differ.
+      return .same(localTransaction: localTransaction)
+    }
+    guard
+      let value = try settle(
+        entity, property, of: key, local: values[slot], localTransaction: localTransaction,
+        remote: remote, isInsert: isInsert)
+    else { return .local }
+    values[slot] = value == remote.value ? try stored(value, target, property, of: key) : value
+    return .remote
+  }
+
+  /// A value of the zone as the row has it: a reference to what is deleted here is null, and
+  /// remembered.
+  private func stored(
+    _ value: PropertyValue, _ target: ObjectKey?, _ property: SyncSchema.Property,
+    of key: ObjectKey
+  ) throws -> PropertyValue {
+    guard case .toOne = property.kind else { return value }
+    let source = DanglingReferences.Source(key: key, property: property.name)
+    try dangling.removeAll(of: source)
+    guard let target, try transaction.concreteKey(root: target) == nil else { return value }
+    try dangling.add(source, root: schema.root(of: target), target: target.key)
+    return .null
+  }
+
+  private func settleElements(
+    _ property: SyncSchema.Property, _ relationship: RelationshipDescription, of key: ObjectKey,
+    _ remote: ZoneStates.Value
+  ) throws {
+    guard pending[key]?.transaction(of: property.slot) == nil else {
+      return try settle(property, relationship, of: key, remote)
+    }
+    let current = try transaction.toManyKeys(of: key, relationship)
+    var theirs: [ObjectKey] = []
+    for element in remote.elements {
+      if let living = try transaction.concreteKey(root: element) { theirs.append(living) }
+    }
+    try apply(
+      ElementChange(
+        relationship: relationship, adds: theirs.filter { !current.contains($0) },
+        removes: current.filter { !theirs.contains($0) }), to: key)
+  }
+
+  /// Two replicas made one object: what either does not name, or left as its model begins it, is no
+  /// edit of it.
+  private func settleInsert(
+    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ object: ZoneStates.Object
+  ) throws {
+    guard let local = pending[key] else { return }
+    let values = try currentValues(of: key)
+    let slots = entity.description.layout.slots
+    var unsaid = PropertyMask()
+    for property in entity.properties {
+      let slot = property.slot
+      let isUntouched =
+        local.whole == .insert && local.transaction(of: slot) == local.wholeTransaction
+      let isNamed = object.values[property.name] != nil
+      guard isUntouched || !isNamed else { continue }
+      switch property.kind {
+      case .place: continue
+      case .elements(let relationship):
+        if try transaction.toManyKeys(of: key, relationship).isEmpty { unsaid.insert(slot) }
+      case .attribute, .toOne:
+        let value = values[slot]
+        if value.isNull || (isNamed && value == slots[slot].defaultValue) { unsaid.insert(slot) }
+      }
+    }
+    setPending(key) { state in
+      if state.whole == .insert {
+        state.whole = .none
+        state.wholeTransaction = 0
+      }
+      state.clear(unsaid)
+    }
+  }
+
+  /// An object that the zone deleted stays, and is pushed whole.
+  ///
+  /// - Parameter cause: the pending transaction that keeps it; nil for its own last one.
+  func revive(
+    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ object: ZoneStates.Object,
+    cause: Int64? = nil, because reason: String
+  ) throws {
+    guard let mark = object.mark else { return }
+    let last = cause ?? pending[key]?.lastTransaction ?? 0
+    setPending(key) { state in
+      state.whole = .revive
+      state.wholeTransaction = max(last, state.lastTransaction)
+    }
+    try settleValues(entity, key, object)
+    setPending(key) {
+      $0.whole = .revive; $0.wholeTransaction = last
+    }
+    try zone.remove(key)
+    try journal.addWhole(
+      entity: entity, key: key, outcome: .local, localTime: try transaction.editTime(last),
+      side: mark.side, explanation: reason)
+    report.conflicts += 1
+  }
+}
+
+extension ZoneStates.Object {
+  /// What the log did to the object, in the end.
+  var change: DeleteTable.Remote {
+    switch mark?.life {
+    case .dead, .braked: .delete
+    case .revived: .revive
+    case .inserted, nil: .edit
+    }
+  }
+}

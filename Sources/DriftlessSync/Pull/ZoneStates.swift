@@ -1,0 +1,142 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// What the zone says of objects that are pending here, kept beside them until the pull has reached
+/// its head (`ZDL_ZONE`).
+///
+/// A later entry of the log replaces what an earlier one said, so that a conflict is settled once,
+/// against what the zone says in the end, wherever pages and pulls were cut.
+struct ZoneStates {
+  /// What the log did last to the object as a whole.
+  enum Life: Int64 {
+    /// Another replica inserted an object of this identity.
+    case inserted = 1
+    case revived = 2
+    case dead = 3
+    /// Dead, and set aside by the mass-delete brake until a person allows it.
+    case braked = 4
+  }
+
+  struct Mark {
+    var life: Life
+    var side: RemoteSide
+
+    var isDead: Bool { life == .dead || life == .braked }
+  }
+
+  /// One property as the zone has it.
+  struct Value {
+    /// The value; null for a set.
+    var side: RemoteSide
+    /// The zone's whole set, of a many-to-many relationship.
+    var elements: [ObjectKey] = []
+    /// An insert said it, so it may be nobody's edit.
+    var isFromInsert = false
+  }
+
+  struct Object {
+    var mark: Mark?
+    var values: [String: Value] = [:]
+  }
+
+  private static let columns = "property, kind, value, time, origin, sequence"
+  private let connection: SQLiteConnection
+  /// The objects that have rows: few, and none as a rule.
+  private(set) var keys: Set<ObjectKey> = []
+
+  init(_ connection: SQLiteConnection) throws {
+    self.connection = connection
+    var keys: Set<ObjectKey> = []
+    try connection.forEachRow("SELECT DISTINCT entity, key FROM ZDL_ZONE") { row in
+      keys.insert(
+        ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)))
+    }
+    self.keys = keys
+  }
+
+  /// Whether everything that was pulled is settled, but for deletes that wait for a person.
+  static func isSettled(on connection: SQLiteConnection) throws -> Bool {
+    try connection.number(
+      "SELECT EXISTS (SELECT 1 FROM ZDL_ZONE WHERE property <> '' OR kind <> ?)",
+      [.integer(Life.braked.rawValue)]) == 0
+  }
+
+  func contains(_ key: ObjectKey) -> Bool { !keys.isEmpty && keys.contains(key) }
+
+  func object(_ key: ObjectKey) throws -> Object {
+    var object = Object()
+    guard contains(key) else { return object }
+    try connection.forEachRow(
+      "SELECT \(Self.columns) FROM ZDL_ZONE WHERE entity = ? AND key = ?",
+      [.integer(Int64(key.entity)), .integer(key.key)]
+    ) { row in
+      guard let origin = UUID(networkBytes: row.data(4)) else {
+        throw SyncError.damaged("what the zone says of a pending object")
+      }
+      var side = RemoteSide(
+        value: .null, time: HybridTime(rawValue: UInt64(bitPattern: row.int64(3))), origin: origin,
+        sequence: UInt64(bitPattern: row.int64(5)))
+      let name = row.string(0)
+      if name.isEmpty {
+        object.mark = Life(rawValue: row.int64(1)).map { Mark(life: $0, side: side) }
+        return
+      }
+      var values = try RowArchive.decodeValues(row.data(2))
+      if let first = values.first { side.value = first }
+      values = Array(values.dropFirst())
+      object.values[name] = Value(
+        side: side,
+        elements: values.compactMap { if case .reference(let key) = $0 { key } else { nil } },
+        isFromInsert: row.int64(1) != 0)
+    }
+    return object
+  }
+
+  mutating func set(_ life: Life, of key: ObjectKey, _ side: RemoteSide) throws {
+    try write(key, "", kind: life.rawValue, values: [], side)
+  }
+
+  mutating func set(_ value: Value, of key: ObjectKey, _ property: String) throws {
+    try write(
+      key, property, kind: value.isFromInsert ? 1 : 0,
+      values: [value.side.value] + value.elements.map { .reference($0) }, value.side)
+  }
+
+  private mutating func write(
+    _ key: ObjectKey, _ property: String, kind: Int64, values: [PropertyValue], _ side: RemoteSide
+  ) throws {
+    keys.insert(key)
+    try connection.perform(
+      "INSERT OR REPLACE INTO ZDL_ZONE VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+      [
+        .integer(Int64(key.entity)), .integer(key.key), .text(property), .integer(kind),
+        .blob(RowArchive.encode(values)), .unsigned(side.time.rawValue), .uuid(side.origin),
+        .unsigned(side.sequence),
+      ])
+  }
+
+  mutating func remove(_ key: ObjectKey) throws {
+    guard keys.remove(key) != nil else { return }
+    try connection.perform(
+      "DELETE FROM ZDL_ZONE WHERE entity = ? AND key = ?",
+      [.integer(Int64(key.entity)), .integer(key.key)])
+  }
+
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_ZONE(
+      entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,
+      kind INTEGER NOT NULL, value BLOB NOT NULL, time INTEGER NOT NULL, origin BLOB NOT NULL,
+      sequence INTEGER NOT NULL, PRIMARY KEY (entity, key, property)) WITHOUT ROWID
+    """
+}
+
+extension RemoteSide {
+  /// Whether an edit made here is the later one: by time, then by replica.
+  func isEarlier(than local: HybridTime, of replica: UUID) -> Bool {
+    guard time == local else { return time < local }
+    return withUnsafeBytes(of: origin.uuid) { origin in
+      withUnsafeBytes(of: replica.uuid) { origin.lexicographicallyPrecedes($0) }
+    }
+  }
+}
