@@ -41,6 +41,14 @@ final class NewsTransport: SyncTransport {
     return try await transport.pull(request)
   }
 
+  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    try await transport.refill(entries)
+  }
+
+  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    try await transport.commonPlace(of: marks, generation: generation)
+  }
+
   /// Asks the server to answer when the zone has something that this replica has not.
   ///
   /// - Returns: Whether there is something to pull; false when the time ran out.

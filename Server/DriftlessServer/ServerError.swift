@@ -14,7 +14,7 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let stale = Code(name: "stale", status: 409)
     package static let generationChanged = Code(name: "generation-changed", status: 409)
     package static let forked = Code(name: "forked", status: 409)
-    package static let numberGap = Code(name: "number-gap", status: 409)
+    package static let diverged = Code(name: "diverged", status: 409)
     package static let clockAhead = Code(name: "clock-ahead", status: 409)
     package static let tooLarge = Code(name: "too-large", status: 413)
     package static let storage = Code(name: "storage", status: 500)
@@ -38,6 +38,10 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
   package let suggestion: String
   /// The last sequence number of the zone, where that helps the client.
   package var head: UInt64?
+  /// With stale: zone numbers of what changed.
+  package var objects: [UInt64] = []
+  /// The server's clock, where that helps the client.
+  package var serverTimeMilliseconds: UInt64?
   /// Whether the connection must end with the answer: the rest of the body is not worth reading.
   package var closesConnection = false
   /// Seconds after which the same request may pass, where the server knows.

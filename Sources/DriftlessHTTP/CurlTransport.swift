@@ -87,6 +87,27 @@ public final class CurlTransport: SyncTransport {
     }
   }
 
+  /// Hands over entries that the zone lost.
+  public func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    try await send(
+      .post(PullPage.body(of: entries), contentType: WirePath.logType), path: "/refill",
+      bodyBytesMax: options.jsonBytesMax
+    ) { response in
+      try self.decode(RefillReply.self, from: response)
+    }
+  }
+
+  /// The highest of some places of a replica's log that is the zone's own.
+  public func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    let request = CommonPlaceRequest(generation: generation, marks: marks)
+    return try await send(
+      .post(try JSONEncoder().encode(request), contentType: "application/json"), path: "/common",
+      bodyBytesMax: options.jsonBytesMax
+    ) { response in
+      try self.decode(CommonPlaceReply.self, from: response).place
+    }
+  }
+
   /// Closes every connection and ends requests under way. A closed transport answers `.cancelled`.
   public func close() { session.close() }
 

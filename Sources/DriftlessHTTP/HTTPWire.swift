@@ -3,17 +3,19 @@ import Foundation
 
 /// How requests of the protocol look as HTTP.
 enum HTTPWire {
-  /// The query of a pull. Numbers and UUIDs only, so nothing needs escaping.
+  /// The query of a pull. Numbers, UUIDs and chains only, so nothing needs escaping.
   static func query(of request: PullRequest) -> String {
-    [
+    var fields = [
       "generation=\(request.cursor.generation.uuidString)",
       "after=\(request.cursor.sequence)",
+      "chain=\(request.cursor.chain)",
       "max_bytes=\(request.maxBytes)",
       "wait_seconds=\(request.waitSeconds)",
       "replica=\(request.replica.uuidString)",
-      "incarnation=\(request.incarnation)",
       "own_through=\(request.ownThrough)",
-    ].joined(separator: "&")
+    ]
+    if let mark = request.mark { fields += ["mark=\(mark.sequence)", "mark_chain=\(mark.chain)"] }
+    return fields.joined(separator: "&")
   }
 
   /// The most bytes that a page may have: what was asked for, and room for one change set that is

@@ -21,12 +21,12 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     public static let noZone = Code(rawValue: "no-zone")
     /// Something that the push touches changed after the push's cursor: pull, then push again.
     public static let stale = Code(rawValue: "stale")
-    /// The zone was restored or created anew since the cursor was made.
+    /// The zone was made anew since the cursor was made.
     public static let generationChanged = Code(rawValue: "generation-changed")
     /// The push number was used for other bytes: the store is a copy of another, or was restored.
     public static let forked = Code(rawValue: "forked")
-    /// The push number does not follow the last one that the zone knows.
-    public static let numberGap = Code(rawValue: "number-gap")
+    /// The cursor or the mark is not of this log: the server was put back to an older copy.
+    public static let diverged = Code(rawValue: "diverged")
     /// The replica's clock is too far ahead of the server's.
     public static let clockAhead = Code(rawValue: "clock-ahead")
     /// More than a limit allows.
@@ -44,12 +44,25 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
   public let suggestion: String
   /// The zone's last sequence number, where the server said it.
   public let head: UInt64?
+  /// With `.stale`: zone numbers of what changed, and of objects that hold a claimed key; at most
+  /// `objectsMax`.
+  public let objects: [UInt64]
+  /// The server's clock in milliseconds since 1970, where the server said it.
+  public let serverTimeMilliseconds: UInt64?
 
-  public init(_ code: Code, _ message: String, suggestion: String, head: UInt64? = nil) {
+  /// The most objects that an error lists.
+  public static let objectsMax = 100
+
+  public init(
+    _ code: Code, _ message: String, suggestion: String, head: UInt64? = nil,
+    objects: [UInt64] = [], serverTimeMilliseconds: UInt64? = nil
+  ) {
     self.code = code
     self.message = message
     self.suggestion = suggestion
     self.head = head
+    self.objects = Array(objects.prefix(Self.objectsMax))
+    self.serverTimeMilliseconds = serverTimeMilliseconds
   }
 
   public var description: String { "\(message) (\(code.rawValue)). \(suggestion)" }
@@ -66,6 +79,10 @@ extension ProtocolError {
     ProtocolError(
       .damaged, message,
       suggestion: "Send or fetch it again; when it stays, the stored copy is damaged.")
+  }
+
+  static func unsupported(_ message: String) -> ProtocolError {
+    ProtocolError(.unsupported, message, suggestion: "Update this program.")
   }
 
   static func tooLarge(_ message: String) -> ProtocolError {

@@ -50,7 +50,7 @@ extension SyncEngine {
       }
       if !allowsMassDelete { try brake(applier.deleted, applier.transaction) }
       try ImportTimes.purge(applier.transaction.connection)
-      state.cursor = last.sequence
+      state.move(to: last.mark)
       state.head = max(state.head, head)
       return applier.report
     }

@@ -39,8 +39,9 @@ extension SyncEngine {
         return try state.save(in: transaction)
       }
       let state = ReplicaState(
-        replica: UUID(), incarnation: UInt32.random(in: 1...0xFFFF), generation: info.generation,
-        cursor: 0, pushNumber: 0, acknowledged: 0, server: server.absoluteString, zone: zone,
+        replica: UUID(), generation: info.generation, cursor: 0,
+        chain: .start(generation: info.generation), mark: nil, pushNumber: 0, acknowledged: 0,
+        server: server.absoluteString, zone: zone,
         head: info.head, lastSync: nil, lastError: nil)
       try state.save(in: transaction)
       try transaction.setSyncing(true)
@@ -59,10 +60,9 @@ extension SyncEngine {
       transaction, schema: schema, acknowledged: state.acknowledged)
     let history = try EditHistory(transaction, schema: schema, pending: pending)
     state.generation = info.generation
-    state.cursor = 0
+    state.move(to: Cursor.start(generation: info.generation).mark)
+    state.mark = nil
     state.head = info.head
-    state.pushNumber = 0
-    state.incarnation &+= UInt32.random(in: 1...0xFFFF)
     state.acknowledged = try transaction.maximumTransactionNumber()
     try Outbox.clear(on: connection)
     for table in ["ZDL_PENDING", "ZDL_PARKED", "ZDL_DANGLING", "ZDL_BASE", "ZDL_ZONE"] {

@@ -44,6 +44,9 @@ extension SyncEngine {
       if let error { return .unbuildable(objects, error) }
       if let outbox {
         try bookkeep { transaction in
+          var state = try Self.state(on: transaction.connection, of: store)
+          state.pushNumber = outbox.pushNumber
+          try state.save(on: transaction.connection)
           try outbox.save(on: transaction.connection)
           try selection.omitted.save(on: transaction.connection, schema: schema)
         }
@@ -68,8 +71,8 @@ extension SyncEngine {
     guard !selection.isEmpty else { return (selection, nil, nil) }
     var builder = ChangeSetBuilder(transaction, schema: schema)
     let header = ChangeSetHeader(
-      replica: state.replica, incarnation: state.incarnation,
-      pushNumber: state.pushNumber &+ 1, cursor: state.position)
+      replica: state.replica, pushNumber: state.pushNumber &+ 1, cursor: state.position,
+      mark: state.mark)
     do {
       guard let change = try builder.build(selection, header: header) else {
         return (selection, nil, nil)
@@ -118,10 +121,10 @@ extension SyncEngine {
             suggestion: "Enroll the store with the zone again.")
         }
         try assignNumbers(outbox.runs, first: reply.firstObjectNumber, transaction)
-        state.pushNumber = outbox.pushNumber
         state.head = max(state.head, reply.sequence)
+        if reply.sequence > state.mark?.sequence ?? 0 { state.mark = reply.mark }
         // Nothing lies between the cursor and this change set: it need not be pulled.
-        if state.cursor &+ 1 == reply.sequence { state.cursor = reply.sequence }
+        if state.cursor &+ 1 == reply.sequence { state.move(to: reply.mark) }
         try Outbox.clear(on: transaction.connection)
       }
       pending.acknowledge(through: through, omitting: omitted)

@@ -35,13 +35,13 @@ extension SyncEngine {
         let state = try replicaState()
         let answer = try await transport.pull(
           PullRequest(
-            cursor: cursor, maxBytes: options.pullBytesMax,
+            cursor: cursor, mark: state.mark, maxBytes: options.pullBytesMax,
             waitSeconds: page == nil ? waitSeconds : 0, replica: state.replica,
-            incarnation: state.incarnation, ownThrough: state.pushNumber))
+            ownThrough: state.pushNumber))
         page = answer
         action = puller.handle(
           .page(
-            sequences: answer.entries.map(\.sequence), generation: answer.generation,
+            places: answer.entries.map(\.mark), generation: answer.generation,
             head: answer.head))
       case .apply(let cursor, let head):
         report.add(
@@ -67,9 +67,9 @@ extension SyncEngine {
     {
       // The next push builds it anew, and finds what is refused in it.
       try discardOutbox()
-    } catch let error as ProtocolError where error.code == .forked || error.code == .numberGap {
+    } catch let error as ProtocolError where error.code == .forked {
       try discardOutbox()
-      try renewIncarnation()
+      try renewReplica()
     }
   }
 }

@@ -81,8 +81,8 @@ extension SyncEngine {
       case .pull:
         report.pull.add(try await runPull(waitSeconds: 0, allowsMassDelete))
         action = pusher.handle(.pulled)
-      case .renewIncarnation:
-        try renewIncarnation()
+      case .renewReplica:
+        try renewReplica()
         action = pusher.handle(.renewed)
       case .quarantine(let reason):
         guard let single else { throw reason }
@@ -142,7 +142,7 @@ extension SyncEngine {
     switch error.code {
     case .stale: .stale
     case .generationChanged: .generationChanged
-    case .forked, .numberGap: .forked
+    case .forked: .forked
     case _ where isRefusal(error): .refused(refusal(error))
     // Another version of this program, or of the server, may agree about other bytes.
     case .unsupported: .rejected(error)

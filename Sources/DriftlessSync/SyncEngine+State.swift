@@ -28,7 +28,7 @@ extension SyncEngine {
     }
     try store.settleFileIdentity()
     if try bookkeep({ try Self.renewCopy($0) }) {
-      log.warning("The store's file was copied or put back: the replica is a new incarnation")
+      log.warning("The store's file was copied or put back: it is a replica of its own from now on")
     }
   }
 
@@ -38,8 +38,7 @@ extension SyncEngine {
     guard try transaction.takeCopyNote(),
       var state = try ReplicaState.load(from: transaction.connection)
     else { return false }
-    state.incarnation &+= UInt32.random(in: 1...0xFFFF)
-    state.pushNumber = 0
+    state.renewReplica()
     try Outbox.clear(on: transaction.connection)
     try state.save(on: transaction.connection)
     return true
@@ -132,11 +131,8 @@ extension SyncEngine {
     try bookkeep { try Outbox.clear(on: $0.connection) }
   }
 
-  func renewIncarnation() throws {
-    try writeState { state in
-      state.incarnation &+= UInt32.random(in: 1...0xFFFF)
-      state.pushNumber = 0
-    }
-    log.warning("The zone knows other pushes of this replica: it is a new incarnation from now on")
+  func renewReplica() throws {
+    try writeState { $0.renewReplica() }
+    log.warning("The zone knows other pushes of this replica: it is a new one from now on")
   }
 }

@@ -11,7 +11,7 @@ extension SyncEngine {
   public static func status(of store: PersistentStore) throws -> SyncStatus {
     let schema = SyncSchema(store.schema)
     var status = SyncStatus(
-      store: store.label, incarnation: 0, cursor: 0, head: 0, pending: .init(), conflicts: 0,
+      store: store.label, cursor: 0, head: 0, pending: .init(), conflicts: 0,
       waiting: 0, quarantined: 0, parked: 0, syncing: false)
     try store.read { transaction in
       let connection = transaction.connection
@@ -19,7 +19,6 @@ extension SyncEngine {
       status.server = URL(string: state.server)
       status.zone = state.zone
       status.replica = state.replica
-      status.incarnation = state.incarnation
       status.generation = state.generation
       status.cursor = state.cursor
       status.head = max(state.head, state.cursor)

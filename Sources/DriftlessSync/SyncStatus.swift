@@ -21,7 +21,6 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var server: URL?
   public var zone: String?
   public var replica: UUID?
-  public var incarnation: UInt32
   public var generation: UUID?
   /// The sequence number up to which the zone's log is applied here.
   public var cursor: UInt64

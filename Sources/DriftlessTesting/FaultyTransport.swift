@@ -85,6 +85,20 @@ public final class FaultyTransport: SyncTransport {
     return page
   }
 
+  public func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    try passRequest()
+    let reply = try await zone.refill(entries)
+    try passReply()
+    return reply
+  }
+
+  public func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    try passRequest()
+    let place = try await zone.commonPlace(of: marks, generation: generation)
+    try passReply()
+    return place
+  }
+
   private func passRequest() throws {
     try state.withLock { state in
       guard !state.isCut else { throw Lost(description: "The network is cut") }

@@ -28,15 +28,33 @@ public final class MemoryZone: SyncTransport {
   private let clock: ManualClock?
   private let state: Mutex<(log: ZoneLog, traffic: Traffic)>
 
-  /// - Parameter clock: the server's clock; nil for the machine's.
-  public init(name: String = "zone", clock: ManualClock? = nil) {
+  /// - Parameters:
+  ///   - clock: the server's clock; nil for the machine's.
+  ///   - clockToleranceMilliseconds: how far ahead of it an edit may be; nil: times are not looked
+  ///     at.
+  public init(
+    name: String = "zone", clock: ManualClock? = nil, clockToleranceMilliseconds: UInt64? = nil
+  ) {
     self.name = name
     self.clock = clock
-    state = Mutex((ZoneLog(name: name), Traffic()))
+    var log = ZoneLog(name: name)
+    log.clockToleranceMilliseconds = clockToleranceMilliseconds
+    state = Mutex((log, Traffic()))
   }
 
   public var traffic: Traffic { state.withLock { $0.traffic } }
   public var head: UInt64 { state.withLock { $0.log.head } }
+
+  /// The zone's log as it is now: a backup.
+  public var log: ZoneLog { state.withLock { $0.log } }
+
+  /// Puts a log in the place of the zone's: an older copy of it, or another zone's.
+  public func putBack(_ log: ZoneLog) { state.withLock { $0.log = log } }
+
+  /// Begins a new generation, with an empty log.
+  public func renew(intent: ZoneIntent = .offer) {
+    state.withLock { $0.log = $0.log.renewed(intent: intent) }
+  }
 
   public func zoneInfo() async throws -> ZoneInfo {
     let now = now
@@ -53,13 +71,22 @@ public final class MemoryZone: SyncTransport {
   }
 
   public func pull(_ request: PullRequest) async throws -> PullPage {
-    try state.withLock { state in
-      let page = try state.log.page(request)
+    let now = now
+    return try state.withLock { state in
+      let page = try state.log.page(request, nowMilliseconds: now)
       state.traffic.pulls += 1
       state.traffic.entries += page.entries.count
       state.traffic.bytes += page.entries.reduce(0) { $0 + $1.frame.count }
       return page
     }
+  }
+
+  public func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    try state.withLock { try $0.log.refill(entries) }
+  }
+
+  public func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    try state.withLock { try $0.log.commonPlace(of: marks, generation: generation) }
   }
 
   private var now: UInt64 {

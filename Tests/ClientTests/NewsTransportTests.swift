@@ -22,26 +22,35 @@ private final class NotedTransport: SyncTransport {
     }
     return page
   }
+
+  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply { throw CancellationError() }
+
+  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    throw CancellationError()
+  }
 }
 
 @Suite struct NewsTransportTests {
   private let generation = UUID()
+  private let chain = LogChain.start(generation: UUID())
 
   private func page(_ sequence: UInt64?) -> PullPage {
     PullPage(
-      generation: generation, head: sequence ?? 3,
+      generation: generation, head: sequence ?? 3, serverTimeMilliseconds: 0,
       entries: sequence.map {
         [
           PullPage.Entry(
-            sequence: $0, firstObjectNumber: 0, isOwnHeaderOnly: false, frame: Data([1]))
+            sequence: $0, firstObjectNumber: 0, chain: chain, isOwnHeaderOnly: false,
+            frame: Data([1]))
         ]
       } ?? [])
   }
 
   private var request: PullRequest {
     PullRequest(
-      cursor: Cursor(generation: generation, sequence: 3), maxBytes: 100, waitSeconds: 0,
-      replica: UUID(uuid: (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)), incarnation: 1,
+      cursor: Cursor(generation: generation, sequence: 3, chain: chain), maxBytes: 100,
+      waitSeconds: 0,
+      replica: UUID(uuid: (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)),
       ownThrough: 0)
   }
 

@@ -151,9 +151,13 @@ final class CrookedServer: Sendable {
 /// Whole answers.
 enum Answer {
   static let zone =
-    #"{"zone":"shop","generation":"6F9619FF-8B86-4011-B42D-00C04FC964FF","head":7,"serverTimeMilliseconds":1000}"#
+    #"{"zone":"shop","zoneID":"5F9619FF-8B86-4011-B42D-00C04FC964FF","#
+    + #""generation":"6F9619FF-8B86-4011-B42D-00C04FC964FF","intent":"offer","head":7,"#
+    + #""chain":"00112233445566778899aabbccddeeff","formatLevel":1,"serverTimeMilliseconds":1000}"#
   static let pushed =
-    #"{"sequence":8,"firstObjectNumber":100,"generation":"6F9619FF-8B86-4011-B42D-00C04FC964FF","serverTimeMilliseconds":1000}"#
+    #"{"sequence":8,"firstObjectNumber":100,"chain":"00112233445566778899aabbccddeeff","#
+    + #""generation":"6F9619FF-8B86-4011-B42D-00C04FC964FF","pushNumber":1,"digest":"AQID","#
+    + #""serverTimeMilliseconds":1000}"#
 
   static func json(_ body: String, status: String = "200 OK", fields: [String] = []) -> String {
     text(body, type: "application/json", status: status, fields: fields)

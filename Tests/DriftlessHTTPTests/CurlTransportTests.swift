@@ -16,10 +16,13 @@ import Testing
       server: server.url, zone: "shop", token: "secret-token", options: options)
   }
 
+  private let chain = LogChain.start(generation: UUID())
+
   private var pullRequest: PullRequest {
     PullRequest(
-      cursor: Cursor(generation: UUID(), sequence: 3), maxBytes: 1_000, waitSeconds: 30,
-      replica: UUID(), incarnation: 1, ownThrough: 0)
+      cursor: Cursor(generation: UUID(), sequence: 3, chain: chain),
+      mark: LogMark(sequence: 2, chain: chain), maxBytes: 1_000, waitSeconds: 30,
+      replica: UUID(), ownThrough: 0)
   }
 
   private func failure(_ body: () async throws -> some Any) async -> TransportError? {
@@ -286,7 +289,8 @@ import Testing
     _ = await failure { try await transport(server).pull(request) }
     let line = try #require(server.seen.first?.head.split(separator: "\r\n").first)
     for part in [
-      "after=3", "max_bytes=1000", "wait_seconds=30", "incarnation=1", "own_through=0",
+      "after=3", "max_bytes=1000", "wait_seconds=30", "chain=\(chain)", "mark=2",
+      "mark_chain=\(chain)", "own_through=0",
       "generation=\(request.cursor.generation.uuidString)",
       "replica=\(request.replica.uuidString)",
     ] {

@@ -45,14 +45,20 @@ import Testing
   func page() throws {
     let frame = try golden("library-plain")
     let page = PullPage(
-      generation: Samples.generation, head: 9,
+      generation: Samples.generation, head: 9, serverTimeMilliseconds: 5,
       entries: [
-        .init(sequence: 8, firstObjectNumber: 104, isOwnHeaderOnly: true, frame: frame.prefix(128)),
-        .init(sequence: 9, firstObjectNumber: 108, isOwnHeaderOnly: false, frame: frame),
+        .init(
+          sequence: 8, firstObjectNumber: 104, chain: Samples.chain, isOwnHeaderOnly: true,
+          frame: frame.prefix(ChangeSetHeader.size)),
+        .init(
+          sequence: 9, firstObjectNumber: 108, chain: .start(generation: Samples.imported),
+          isOwnHeaderOnly: false, frame: frame),
       ])
     let body = try golden("page")
     #expect(page.body == body)
-    #expect(try PullPage(body: body, generation: Samples.generation, head: 9) == page)
+    #expect(
+      try PullPage(
+        body: body, generation: Samples.generation, head: 9, serverTimeMilliseconds: 5) == page)
   }
 
   @Test("A column of a kind from a newer version is kept and handed on byte for byte")
@@ -69,7 +75,7 @@ import Testing
     #expect(try ChangeSetEncoder(compressionLevel: 0).encode(changeSet) == frame)
   }
 
-  @Test("A frame of a newer format version says to update", arguments: [4, 7, 28, 111])
+  @Test("A frame of a newer format version says to update", arguments: [4, 8, 9, 11])
   func newerVersion(place: Int) throws {
     var frame = try golden("library-plain")
     frame[place] += 4
@@ -77,5 +83,19 @@ import Testing
     let error = #expect(throws: ProtocolError.self) { try ChangeSetDecoder().decode(frame) }
     #expect(error?.code == .unsupported)
     #expect(error?.suggestion.contains("Update") == true)
+  }
+
+  @Test("What a newer version says in optional flags, kept bytes and a longer header is skipped")
+  func newerHeader() throws {
+    var frame = try golden("library-plain")
+    frame[13] = 0x80
+    frame[140] = 1
+    frame.insert(contentsOf: [1, 2, 3, 4], at: ChangeSetHeader.size)
+    frame[6] += 4
+    ChangeSetEncoder.seal(&frame)
+    let changeSet = try ChangeSetDecoder().decode(frame)
+    #expect(changeSet.index == Samples.library.index)
+    #expect(changeSet.columns == Samples.library.columns)
+    #expect(ChangeSetHeader.isWhole(frame))
   }
 }

@@ -95,7 +95,7 @@ import Testing
   @Test("Random bytes are refused", arguments: 0..<20 as Range<UInt64>)
   func random(seed: UInt64) {
     var numbers = SeededNumbers(seed: seed)
-    for length in [0, 1, 127, 128, 129, 1_000, 100_000] {
+    for length in [0, 1, 191, 192, 193, 1_000, 100_000] {
       let bytes = Data((0..<length).map { _ in UInt8(numbers.number(below: 256)) })
       #expect(decode(bytes) != nil)
       #expect(decode(Data("DLCS".utf8) + bytes) != nil)
@@ -115,7 +115,7 @@ import Testing
   func lyingBomb() throws {
     let frame = try Frames.compressed(index: [UInt8](repeating: 0, count: 10 << 20))
     for raw in [500_000, 1_000_000] as [UInt32] {
-      let lying = sealed(frame) { Frames.set(raw, at: 68, in: &$0) }
+      let lying = sealed(frame) { Frames.set(raw, at: 108, in: &$0) }
       #expect(decode(lying) == .damaged, "\(raw)")
     }
   }
@@ -125,7 +125,7 @@ import Testing
     var frame = try Frames.compressed(index: Array("the same the same the same the same".utf8))
     let stored = frame.count - ChangeSetHeader.size
     frame.append(7)
-    let lying = sealed(frame) { Frames.set(UInt32(stored + 1), at: 64, in: &$0) }
+    let lying = sealed(frame) { Frames.set(UInt32(stored + 1), at: 104, in: &$0) }
     #expect(decode(lying) == .damaged)
   }
 
@@ -140,6 +140,11 @@ import Testing
       [0x32, 6, 0x20] + huge,  // groups.count
       [0x32, 12, 0x20] + huge + [0x28] + huge,  // groups.count, first
       [0x32, 9, 0x20] + huge + [0x1a, 1, 0],  // groups.count with a property
+      [0x3a, 6, 0x18] + huge,  // relied.count
+      [0x3a, 9, 0x18] + huge + [0x12, 1, 0],  // relied.count with a property
+      [0x42, 6, 0x20] + huge,  // claims.count
+      [0x4a, 6, 0x08] + huge,  // covered.count
+      [0x52, 6, 0x08] + huge,  // tombstones.count
     ]
     for section in sections {
       try Memory.resetPeak()
@@ -152,7 +157,7 @@ import Testing
 
   @Test("Millions of empty messages are refused before they become objects")
   func messages() throws {
-    for tag in [0x0a, 0x32] as [UInt8] {
+    for tag in [0x0a, 0x32, 0x3a, 0x42] as [UInt8] {
       let section = (0..<2_000_000).flatMap { _ in [tag, 0] as [UInt8] }
       #expect(decode(try Frames.plain(index: section, values: [])) == .tooLarge)
     }

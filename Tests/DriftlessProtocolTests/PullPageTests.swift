@@ -7,17 +7,23 @@ import Testing
   private func page() throws -> PullPage {
     let frame = try ChangeSetEncoder().encode(Samples.library)
     return PullPage(
-      generation: Samples.generation, head: 9,
+      generation: Samples.generation, head: 9, serverTimeMilliseconds: 5,
       entries: [
-        .init(sequence: 7, firstObjectNumber: 100, isOwnHeaderOnly: false, frame: frame),
         .init(
-          sequence: 8, firstObjectNumber: 104, isOwnHeaderOnly: true, frame: frame.prefix(128)),
-        .init(sequence: .max, firstObjectNumber: .max, isOwnHeaderOnly: false, frame: frame),
+          sequence: 7, firstObjectNumber: 100, chain: Samples.chain, isOwnHeaderOnly: false,
+          frame: frame),
+        .init(
+          sequence: 8, firstObjectNumber: 104, chain: .start(generation: Samples.imported),
+          isOwnHeaderOnly: true, frame: frame.prefix(ChangeSetHeader.size)),
+        .init(
+          sequence: .max, firstObjectNumber: .max, chain: Samples.chain, isOwnHeaderOnly: false,
+          frame: frame),
       ])
   }
 
   private func parsed(_ body: Data) throws(ProtocolError) -> PullPage {
-    try PullPage(body: body, generation: Samples.generation, head: 9)
+    try PullPage(
+      body: body, generation: Samples.generation, head: 9, serverTimeMilliseconds: 5)
   }
 
   @Test("A page comes back as it was, its frames byte for byte")
@@ -32,7 +38,7 @@ import Testing
     let page = try page()
     let body = page.entries.reduce(into: Data()) { $0 += Data($1.headerBytes) + $1.frame }
     #expect(body == page.body)
-    #expect(page.entries.allSatisfy { $0.headerBytes.count == 32 })
+    #expect(page.entries.allSatisfy { $0.headerBytes.count == 48 })
   }
 
   @Test("A page cut anywhere but between entries is refused")
@@ -40,7 +46,7 @@ import Testing
     let page = try page()
     let body = page.body
     var ends: Set<Int> = [0]
-    for entry in page.entries { ends.insert((ends.max() ?? 0) + 32 + entry.frame.count) }
+    for entry in page.entries { ends.insert((ends.max() ?? 0) + 48 + entry.frame.count) }
     for length in 0..<body.count where !ends.contains(length) {
       #expect(throws: ProtocolError.self) { try parsed(body.prefix(length)) }
     }
@@ -51,7 +57,7 @@ import Testing
   )
   func flipped() throws {
     let body = try page().body
-    for place in 0..<160 {
+    for place in 0..<240 {
       for bit in 0..<8 {
         var damaged = body
         damaged[place] ^= 1 << UInt8(bit)
@@ -59,7 +65,7 @@ import Testing
       }
     }
     var damaged = body
-    damaged[200] ^= 1
+    damaged[280] ^= 1
     let page = try parsed(damaged)
     #expect(throws: ProtocolError.self) { try ChangeSetDecoder().decode(page.entries[0].frame) }
   }
@@ -75,10 +81,12 @@ import Testing
   @Test("An entry longer than the limit is refused as too large")
   func tooLarge() throws {
     var limits = ChangeSetLimits()
-    limits.frameBytesMax = 200
+    limits.frameBytesMax = 300
     let body = try page().body
     let error = #expect(throws: ProtocolError.self) {
-      try PullPage(body: body, generation: Samples.generation, head: 9, limits: limits)
+      try PullPage(
+        body: body, generation: Samples.generation, head: 9, serverTimeMilliseconds: 5,
+        limits: limits)
     }
     #expect(error?.code == .tooLarge)
   }

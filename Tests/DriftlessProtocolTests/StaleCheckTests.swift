@@ -31,7 +31,7 @@ import Testing
     let objects = 6
     let inserts = Samples.insert(
       objects, header: Samples.header(pushNumber: 1, cursor: 0, replica: replicas[0]))
-    _ = try zone.append(ChangeSetEncoder().encode(inserts), nowMilliseconds: 0)
+    _ = try zone.append(ChangeSetEncoder().encode(inserts.placed(in: zone)), nowMilliseconds: 0)
     pushNumbers[0] = 2
     var log = [
       Written(author: 0, kind: .revive, numbers: Array(1...UInt64(objects)), properties: [])
@@ -56,7 +56,8 @@ import Testing
         header: Samples.header(
           pushNumber: pushNumbers[author], cursor: UInt64(cursor), replica: replicas[author]))
       do {
-        _ = try zone.append(ChangeSetEncoder().encode(changeSet), nowMilliseconds: 0)
+        _ = try zone.append(
+          ChangeSetEncoder().encode(changeSet.placed(in: zone)), nowMilliseconds: 0)
         #expect(!isStale, "seed \(seed), step \(step)")
         log.append(push)
         pushNumbers[author] += 1

@@ -5,14 +5,13 @@ import Foundation
 /// A replica that makes real frames: boxes with a title.
 struct FrameMaker: Sendable {
   let replica = UUID()
-  var incarnation: UInt32 = 1
   var number: UInt64 = 0
   var cursor: Cursor
   /// Milliseconds since 1970 of each change.
   var milliseconds = UInt64(Date().timeIntervalSince1970 * 1000)
 
   init(_ zone: ZoneRecord) {
-    cursor = Cursor(generation: zone.generation, sequence: zone.head)
+    cursor = Cursor(generation: zone.generation, sequence: zone.head, chain: zone.chain)
   }
 
   /// A push that inserts so many boxes.
@@ -58,8 +57,7 @@ struct FrameMaker: Sendable {
     let titles = (0..<objects).map { "\(title) \($0)" }
     return try ChangeSetEncoder().encode(
       ChangeSet(
-        header: ChangeSetHeader(
-          replica: replica, incarnation: incarnation, pushNumber: number, cursor: cursor),
+        header: ChangeSetHeader(replica: replica, pushNumber: number, cursor: cursor),
         index: index, columns: properties.map { _ in Column(.strings(ByteRows(titles))) }))
   }
 }
@@ -88,12 +86,23 @@ extension LiveServer {
   /// Pulls a page, with more of the query where a test wants it.
   func pull(after: UInt64, _ more: String = "", token: AccessToken) async throws -> PullPage {
     let generation = try await zone().generation
-    let path = "/v1/zones/shop/changes?generation=\(generation)&after=\(after)\(more)"
+    let chain = try await cursor(at: after).chain
+    let path =
+      "/v1/zones/shop/changes?generation=\(generation)&after=\(after)&chain=\(chain)\(more)"
     let response = try await request("GET", path, token: token.text)
     guard response.status == 200,
       let head = response.headers["driftless-head"].flatMap({ UInt64($0) }),
+      let time = response.headers["driftless-time"].flatMap({ UInt64($0) }),
       let said = response.headers["driftless-generation"].flatMap({ UUID(uuidString: $0) })
     else { throw Refused(status: response.status, code: response.code) }
-    return try PullPage(body: response.body, generation: said, head: head)
+    return try PullPage(
+      body: response.body, generation: said, head: head, serverTimeMilliseconds: time)
+  }
+
+  /// A place of the zone's log.
+  func cursor(at sequence: UInt64) async throws -> Cursor {
+    let zone = try await zone()
+    let place = try await server.storage.place(at: sequence, of: zone)
+    return Cursor(generation: zone.generation, sequence: sequence, chain: place.chain)
   }
 }

@@ -16,8 +16,8 @@ struct StaleCheckTests {
       zone = try await test.zone()
       let insert = a.push(zone.generation, inserts: [.init(first: UUID(), count: 10)])
       _ = try await test.storage.append(insert, to: zone)
-      a.cursor = 1
-      b.cursor = 1
+      a.cursor = try await test.place(at: 1)
+      b.cursor = a.cursor
     }
 
     func append(_ push: Push) async throws -> Bool {
@@ -49,7 +49,7 @@ struct StaleCheckTests {
     #expect(try await !world.b(.update(["title"], of: [3])))
     #expect(try await world.b(.update(["pages"], of: [3])))
     #expect(try await world.b(.update(["title"], of: [4])))
-    world.b.cursor = 4
+    world.b.cursor = try await world.test.place(at: 4)
     #expect(try await world.b(.update(["title"], of: [3])))
   }
 
@@ -58,7 +58,7 @@ struct StaleCheckTests {
     var world = try await World()
     #expect(try await world.a(.update(["title"], of: [10])))
     #expect(try await !world.b(.update(["title"], of: Array(1...10))))
-    world.a.cursor = 2
+    world.a.cursor = try await world.test.place(at: 2)
     #expect(try await world.a(.update(["title"], of: Array(1...9))), "b's push left no trace")
     #expect(try await world.test.zone().head == 3)
   }
@@ -96,11 +96,11 @@ struct StaleCheckTests {
     var world = try await World()
     #expect(try await world.a(.delete([5])))
     #expect(try await !world.b(.revive([5])))
-    world.b.cursor = 2
+    world.b.cursor = try await world.test.place(at: 2)
     #expect(try await world.b(.revive([5])))
     #expect(try await world.a(.update(["title"], of: [6])))
     #expect(try await !world.a(.update(["title"], of: [5])), "the revival set all of it")
-    world.a.cursor = 4
+    world.a.cursor = try await world.test.place(at: 4)
     #expect(try await world.a(.update(["title"], of: [5])))
   }
 

@@ -1,3 +1,4 @@
+import DriftlessProtocol
 import DriftlessServer
 import Foundation
 import TestSupport
@@ -26,15 +27,20 @@ final class TestZone: Sendable {
     return zone
   }
 
+  /// A place of the zone's log.
+  func place(at sequence: UInt64) async throws -> LogMark {
+    try await storage.place(at: sequence, of: zone())
+  }
+
   struct Missing: Error { let name: String }
 }
 
 /// One replica that pushes.
 struct TestReplica: Sendable {
   let id = UUID()
-  var incarnation: UInt32 = 1
   var number: UInt64 = 0
-  var cursor: UInt64 = 0
+  /// Place 0 stands for the beginning of any log.
+  var cursor = LogMark(sequence: 0, chain: .start(generation: UUID()))
 
   /// The next push of this replica.
   mutating func push(
@@ -56,8 +62,11 @@ struct TestReplica: Sendable {
     contents.identities = inserts
     contents.touches = touches
     return Push(
-      replica: id, incarnation: incarnation, number: number, generation: generation,
-      cursor: cursor, frame: frame, digest: Data("\(fill)-\(size)-\(number)".utf8),
+      replica: id, number: number,
+      cursor: Cursor(
+        generation: generation, sequence: cursor.sequence,
+        chain: cursor.sequence == 0 ? .start(generation: generation) : cursor.chain),
+      mark: nil, frame: frame, digest: Data("\(fill)-\(size)-\(number)".utf8),
       contents: contents)
   }
 }
@@ -84,4 +93,24 @@ func code(_ body: () async throws -> Void) async throws -> ServerError.Code? {
   } catch let error as ServerError {
     return error.code
   }
+}
+
+extension SQLiteZoneStorage {
+  /// A place of a zone's log.
+  func place(at sequence: UInt64, of zone: ZoneRecord) async throws -> LogMark {
+    if sequence == zone.head { return LogMark(sequence: sequence, chain: zone.chain) }
+    let beginning = Cursor.start(generation: zone.generation).mark
+    guard sequence > 0 else { return beginning }
+    let page = try await page(
+      of: zone, PageRequest(after: beginning, bytesMax: 1 << 30, entriesMax: Int(sequence)))
+    guard let entry = page.entries.last, entry.sequence == sequence else {
+      throw TestZone.Missing(name: "entry \(sequence)")
+    }
+    return LogMark(sequence: sequence, chain: entry.chain)
+  }
+}
+
+extension ZoneRecord {
+  /// The place before the first entry.
+  var beginning: LogMark { Cursor.start(generation: generation).mark }
 }

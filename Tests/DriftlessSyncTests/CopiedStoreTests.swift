@@ -56,7 +56,7 @@ struct CopiedStoreTests {
     try await settle(original, copy)
     for id in made { #expect(try original.exists(id) && copy.exists(id)) }
     #expect(try original.value(shared, "title") == .string("edited in the copy"))
-    #expect(try original.status.incarnation != copy.status.incarnation)
+    #expect(try original.status.replica != copy.status.replica)
     // A replica that was there all the time has the same.
     let third = try await TestReplica("third", zone: zone, clock: clock)
     try await settle(third, original, copy)
@@ -78,15 +78,15 @@ struct CopiedStoreTests {
   }
 
   @Test(
-    "Opening the same file again changes nothing; a replica put back by replace is a new incarnation"
+    "Opening the same file again changes nothing; a replica put back by replace is another replica"
   )
   func replaced() async throws {
     let id = try original.insert("Item", ["title": .string("kept")])
     try await original.sync()
-    let incarnation = try original.status.incarnation
+    let replica = try original.status.replica
     await original.restart()
     try await original.sync()
-    #expect(try original.status.incarnation == incarnation)
+    #expect(try original.status.replica == replica)
     let backup = original.directory.file("backup.sqlite")
     try original.store.backup(to: backup)
     let lost = try original.insert("Item", ["title": .string("after the backup")])
@@ -101,7 +101,7 @@ struct CopiedStoreTests {
     #expect(
       fresh != lost, "an identity that was given out before the restore is not given out again")
     try await settle(restored)
-    #expect(try restored.status.incarnation != incarnation)
+    #expect(try restored.status.replica != replica)
     for id in [id, lost, fresh] { #expect(try restored.exists(id)) }
   }
 }

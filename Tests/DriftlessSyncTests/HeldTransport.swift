@@ -52,6 +52,14 @@ final class HeldTransport: SyncTransport {
     return page
   }
 
+  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    try await zone.refill(entries)
+  }
+
+  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    try await zone.commonPlace(of: marks, generation: generation)
+  }
+
   private func wait() async {
     await withCheckedContinuation { continuation in
       let goes = state.withLock { state in

@@ -30,6 +30,14 @@ final class HookedTransport: SyncTransport, @unchecked Sendable {
     try beforePull?()
     return try await zone.pull(request)
   }
+
+  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    try await zone.refill(entries)
+  }
+
+  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    try await zone.commonPlace(of: marks, generation: generation)
+  }
 }
 
 extension TestReplica {

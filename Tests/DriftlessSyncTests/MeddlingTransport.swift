@@ -31,6 +31,14 @@ final class MeddlingTransport: SyncTransport, @unchecked Sendable {
     return page
   }
 
+  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    try await next.refill(entries)
+  }
+
+  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    try await next.commonPlace(of: marks, generation: generation)
+  }
+
   /// One item counts on or gets another title, or one goes. Rarely, so that a push comes to an end.
   private func meddle() throws {
     guard let replica, generator.chance(20) else { return }

@@ -46,10 +46,11 @@ struct NewerModelTests {
     try world[0].set(item, ["note": .string("parked")])
     try await world[0].sync()
     let generation = try #require(try world[0].status.generation)
+    let place = try #require(world.zone.log.place(at: world.zone.head - 1))
     let page = try await world.zone.pull(
       PullRequest(
-        cursor: Cursor(generation: generation, sequence: world.zone.head - 1), maxBytes: 1,
-        waitSeconds: 0, replica: UUID(), incarnation: 1, ownThrough: 0))
+        cursor: Cursor(generation: generation, sequence: place.sequence, chain: place.chain),
+        maxBytes: 1, waitSeconds: 0, replica: UUID(), ownThrough: 0))
     // As if the store's model had had no `note` when the change set came.
     try world[1].store.park(try #require(page.entries.first), unknown: "Item.note")
     #expect(try world[1].status.parked == 1)

@@ -1,13 +1,18 @@
 import Driftless
 import DriftlessProtocol
 import DriftlessSQLite
+import DriftlessSync
+import Testing
 
 extension PersistentStore {
   /// As in a store that was restored from an old copy: the rows are there, the cursor is at the
   /// log's beginning.
   func forgetCursor() throws {
     _ = try write(TransactionInfo(kind: .imported)) { transaction in
-      try transaction.connection.execute("UPDATE ZDL_REPLICA SET cursor = 0, incarnation = 7")
+      let generation = try #require(try SyncEngine.status(of: self).generation)
+      try transaction.connection.run(
+        "UPDATE ZDL_REPLICA SET cursor = 0, chain = ?, replica = randomblob(16)",
+        .blob(LogChain.start(generation: generation).bytes))
     }
   }
 
@@ -18,7 +23,8 @@ extension PersistentStore {
         "INSERT INTO ZDL_PARKED VALUES (?, ?, ?, ?)", .integer(Int64(entry.sequence)),
         .integer(Int64(entry.firstObjectNumber)), .text(unknown), .blob(entry.frame))
       try transaction.connection.run(
-        "UPDATE ZDL_REPLICA SET cursor = ?", .integer(Int64(entry.sequence)))
+        "UPDATE ZDL_REPLICA SET cursor = ?, chain = ?", .integer(Int64(entry.sequence)),
+        .blob(entry.chain.bytes))
     }
   }
 }

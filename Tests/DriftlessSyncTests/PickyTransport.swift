@@ -44,6 +44,14 @@ final class PickyTransport: SyncTransport {
 
   func pull(_ request: PullRequest) async throws -> PullPage { try await zone.pull(request) }
 
+  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    try await zone.refill(entries)
+  }
+
+  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    try await zone.commonPlace(of: marks, generation: generation)
+  }
+
   private static func texts(_ frame: Data) throws -> Set<String> {
     var texts: Set<String> = []
     for column in try ChangeSetDecoder().decode(frame).columns {

@@ -7,8 +7,10 @@ import Testing
 struct StateMachineTests {
   private struct Offline: Error {}
 
+  private static let chain = LogChain.start(generation: UUID())
   private let reply = PushReply(
-    sequence: 1, firstObjectNumber: 1, generation: UUID(), serverTimeMilliseconds: 0)
+    sequence: 1, firstObjectNumber: 1, chain: chain, generation: UUID(), pushNumber: 1,
+    digest: Data(), serverTimeMilliseconds: 0)
 
   private func name(_ action: Pusher.Action) -> String {
     switch action {
@@ -19,7 +21,7 @@ struct StateMachineTests {
     case .acknowledge: "acknowledge"
     case .discardOutbox: "discard"
     case .pull: "pull"
-    case .renewIncarnation: "renew"
+    case .renewReplica: "renew"
     case .quarantine: "quarantine"
     case .finish: "finish"
     case .fail(let error): "fail \((error as? SyncError)?.code.rawValue ?? "other")"
@@ -106,7 +108,7 @@ struct StateMachineTests {
         == ["send", "discard", "build 8"])
   }
 
-  @Test("A fork makes a new incarnation, once")
+  @Test("A fork makes a new replica, once")
   func forked() {
     #expect(
       run([
@@ -123,8 +125,12 @@ struct StateMachineTests {
       ([5, 5], false),
     ] {
       var puller = Puller()
-      _ = puller.handle(.begin(cursor: Cursor(generation: generation, sequence: 4)))
-      let action = puller.handle(.page(sequences: sequences, generation: generation, head: 9))
+      _ = puller.handle(
+        .begin(cursor: Cursor(generation: generation, sequence: 4, chain: Self.chain)))
+      let action = puller.handle(
+        .page(
+          places: sequences.map { LogMark(sequence: $0, chain: Self.chain) },
+          generation: generation, head: 9))
       if case .apply(let cursor, let head) = action {
         #expect(isGood, "\(sequences)")
         #expect(cursor.sequence == 7)
@@ -140,9 +146,9 @@ struct StateMachineTests {
     for (generation, head) in [(UUID(), 9), (nil, 3)] as [(UUID?, UInt64)] {
       let own = UUID()
       var puller = Puller()
-      _ = puller.handle(.begin(cursor: Cursor(generation: own, sequence: 4)))
+      _ = puller.handle(.begin(cursor: Cursor(generation: own, sequence: 4, chain: Self.chain)))
       let action = puller.handle(
-        .page(sequences: [], generation: generation ?? own, head: head))
+        .page(places: [], generation: generation ?? own, head: head))
       guard case .fail = action else {
         Issue.record("taken: \(action)")
         continue

@@ -221,9 +221,18 @@ final class RecordingZone: SyncTransport {
 
   func pull(_ request: PullRequest) async throws -> PullPage {
     guard generation == nil else {
-      return PullPage(generation: request.cursor.generation, head: 0, entries: [])
+      return PullPage(
+        generation: request.cursor.generation, head: 0, serverTimeMilliseconds: 0, entries: [])
     }
     return try await zone.pull(request)
+  }
+
+  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    try await zone.refill(entries)
+  }
+
+  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    try await zone.commonPlace(of: marks, generation: generation)
   }
 }
 

@@ -22,7 +22,7 @@ struct StatusReport: Encodable {
   }
 
   private enum Key: String, CodingKey {
-    case store, server, zone, replica, incarnation, generation, cursor, head, pending, conflicts
+    case store, server, zone, replica, generation, cursor, head, pending, conflicts
     case waiting, quarantined, parked, lastSync, lastError, syncing, daemon
   }
 
@@ -32,7 +32,6 @@ struct StatusReport: Encodable {
     try container.encode(status.server?.absoluteString, forKey: .server)
     try container.encode(status.zone, forKey: .zone)
     try container.encode(status.replica?.uuidString.lowercased(), forKey: .replica)
-    try container.encode(status.incarnation, forKey: .incarnation)
     try container.encode(status.generation?.uuidString.lowercased(), forKey: .generation)
     try container.encode(status.cursor, forKey: .cursor)
     try container.encode(status.head, forKey: .head)

@@ -54,7 +54,11 @@ struct ErrorReplies: RouterMiddleware {
     case let error as ProtocolError:
       let code = ServerError.Code(
         name: error.code.rawValue, status: WireError.status(for: error.code))
-      return ServerError(code, error.message, suggestion: error.suggestion, head: error.head)
+      var refusal = ServerError(
+        code, error.message, suggestion: error.suggestion, head: error.head)
+      refusal.objects = error.objects
+      refusal.serverTimeMilliseconds = error.serverTimeMilliseconds
+      return refusal
     case is CancellationError: return .busy("the server stops")
     default: return ServerError(storage: error)
     }
@@ -62,7 +66,9 @@ struct ErrorReplies: RouterMiddleware {
 
   private func reply(_ error: ServerError, _ context: ServerContext) throws -> Response {
     let wire = WireError(
-      code: error.code.name, message: error.message, suggestion: error.suggestion, head: error.head)
+      code: error.code.name, message: error.message, suggestion: error.suggestion, head: error.head,
+      objects: error.objects.isEmpty ? nil : error.objects,
+      serverTimeMilliseconds: error.serverTimeMilliseconds)
     var headers: HTTPFields = [.contentType: "application/json"]
     if error.code == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
     if error.code == .busy || error.code == .tooOften {

@@ -5,13 +5,14 @@ import Hummingbird
 
 extension PullPage {
   /// The answer to a pull. Frames are sent as they are stored.
-  static func response(_ page: LogPage, generation: UUID) -> Response {
+  static func response(_ page: LogPage, generation: UUID, nowMilliseconds: UInt64) -> Response {
     var buffer = ByteBuffer()
-    buffer.reserveCapacity(page.entries.reduce(0) { $0 + 32 + $1.bytes.count })
+    buffer.reserveCapacity(
+      page.entries.reduce(0) { $0 + PullPage.Entry.headerSize + $1.bytes.count })
     for entry in page.entries {
       let wire = PullPage.Entry(
         sequence: entry.sequence, firstObjectNumber: entry.firstObjectNumber,
-        isOwnHeaderOnly: entry.isHeaderOnly, frame: entry.bytes)
+        chain: entry.chain, isOwnHeaderOnly: entry.isHeaderOnly, frame: entry.bytes)
       buffer.writeBytes(wire.headerBytes)
       buffer.writeBytes(entry.bytes)
     }
@@ -20,6 +21,7 @@ extension PullPage {
       headers[name] = generation.uuidString
     }
     if let name = HTTPField.Name(PullPage.headField) { headers[name] = "\(page.head)" }
+    if let name = HTTPField.Name(PullPage.timeField) { headers[name] = "\(nowMilliseconds)" }
     return Response(status: .ok, headers: headers, body: .init(byteBuffer: buffer))
   }
 }

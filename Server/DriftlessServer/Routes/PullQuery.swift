@@ -1,3 +1,4 @@
+import DriftlessProtocol
 import Foundation
 import Hummingbird
 
@@ -18,15 +19,26 @@ struct PullQuery {
       min(try Self.number(parameters, "wait_seconds") ?? 0, UInt64(limits.waitSecondsMax)))
     let bytes = try Self.number(parameters, "max_bytes") ?? UInt64(limits.pageBytesMax)
     page = PageRequest(
-      after: try Self.number(parameters, "after") ?? 0,
+      after: try Self.place(parameters, "after", "chain")
+        ?? Cursor.start(generation: generation).mark,
+      mark: try Self.place(parameters, "mark", "mark_chain"),
       bytesMax: Int(min(bytes, UInt64(limits.pageBytesMax))), entriesMax: limits.pageEntriesMax)
     guard let replica = parameters["replica"] else { return }
     guard let replica = UUID(uuidString: String(replica)) else { throw Self.malformed("replica") }
-    guard let incarnation = UInt32(exactly: try Self.number(parameters, "incarnation") ?? 0) else {
-      throw Self.malformed("incarnation")
+    page.own = (replica, try Self.number(parameters, "own_through") ?? 0)
+  }
+
+  /// A place of the log; nil when there is none, or the log's beginning without a chain.
+  private static func place(
+    _ parameters: Parameters, _ name: String, _ chainName: String
+  ) throws -> LogMark? {
+    guard let sequence = try number(parameters, name) else { return nil }
+    guard let text = parameters[Substring(chainName)] else {
+      guard sequence == 0 else { throw malformed(chainName) }
+      return nil
     }
-    let through = try Self.number(parameters, "own_through") ?? 0
-    page.own = (replica, incarnation, through)
+    guard let chain = LogChain(hexadecimal: String(text)) else { throw malformed(chainName) }
+    return LogMark(sequence: sequence, chain: chain)
   }
 
   private static func number(_ parameters: Parameters, _ name: String) throws -> UInt64? {

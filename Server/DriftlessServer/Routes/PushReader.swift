@@ -1,4 +1,3 @@
-import Crypto
 import DriftlessProtocol
 package import Foundation
 
@@ -18,15 +17,14 @@ package struct PushReader: Sendable {
 
   /// - Throws: `ProtocolError` when the bytes are not a change set, `ServerError` (`.clockAhead`).
   package func read(_ frame: Data, nowMilliseconds: UInt64) throws -> Push {
-    let (header, index) = try decoder.decodeIndex(frame)
+    let (header, index) = try decoder.checkedIndex(frame)
     try checkClock(index, nowMilliseconds)
     var contents = Push.Contents()
     contents.identities = Self.identities(index)
     contents.touches = Self.touches(index)
     return Push(
-      replica: header.replica, incarnation: header.incarnation, number: header.pushNumber,
-      generation: header.cursor.generation, cursor: header.cursor.sequence, frame: frame,
-      digest: Data(SHA256.hash(data: frame)), contents: contents)
+      replica: header.replica, number: header.pushNumber, cursor: header.cursor,
+      mark: header.mark, frame: frame, digest: header.digest, contents: contents)
   }
 
   /// A clock that runs ahead would win every conflict until the others catch up.

@@ -30,8 +30,8 @@ struct ZoneRoutes: Sendable {
         request.headers, from: context.address, zone: context.zone, verb: .read)
       return try Self.json(
         ZoneInfo(
-          zone: zone.name, generation: zone.generation, head: zone.head,
-          serverTimeMilliseconds: Self.now))
+          zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, head: zone.head,
+          chain: zone.chain, serverTimeMilliseconds: Self.now))
     }
     router.post("v1/zones/:zone/changes") { request, context in
       do {
@@ -58,13 +58,14 @@ struct ZoneRoutes: Sendable {
         metadata: [
           "zone": "\(zone.name)", "sequence": "\(appended.sequence)",
           "repeat": "\(appended.isRepeat)", "replica": "\(push.replica)",
-          "incarnation": "\(push.incarnation)", "push": "\(push.number)",
+          "push": "\(push.number)",
           "bytes": "\(body.count)", "inserts": "\(push.contents.newCount)",
         ])
       return try Self.json(
         PushReply(
           sequence: appended.sequence, firstObjectNumber: appended.firstObjectNumber,
-          generation: zone.generation, serverTimeMilliseconds: Self.now))
+          chain: appended.chain, generation: zone.generation, pushNumber: push.number,
+          digest: push.digest, serverTimeMilliseconds: Self.now))
     }
   }
 
@@ -77,18 +78,14 @@ struct ZoneRoutes: Sendable {
     guard query.generation == zone.generation else {
       throw ServerError.generationChanged(zone: zone.name)
     }
-    guard query.page.after <= zone.head else {
-      throw ServerError(
-        .generationChanged,
-        "the replica is at sequence number \(query.page.after), but the log ends at \(zone.head)",
-        suggestion: "The server was restored from an older copy: enrol the store again.",
-        head: zone.head)
+    var page = try await storage.page(of: zone, query.page)
+    if page.entries.isEmpty, query.waitSeconds > 0 {
+      await wait(
+        for: zone, after: query.page.after.sequence, seconds: query.waitSeconds, context)
+      page = try await storage.page(of: zone, query.page)
     }
-    if query.page.after == zone.head, query.waitSeconds > 0 {
-      await wait(for: zone, after: query.page.after, seconds: query.waitSeconds, context)
-    }
-    let page = try await storage.page(of: zone, query.page)
-    let response = PullPage.response(page, generation: zone.generation)
+    let response = PullPage.response(
+      page, generation: zone.generation, nowMilliseconds: Self.now)
     metrics.countSent(bytes: response.body.contentLength ?? 0)
     return response
   }

@@ -1,28 +1,28 @@
+package import DriftlessProtocol
 package import Foundation
 
 /// A change set on its way into a log: the bytes as they came, and what the server must know of
 /// them.
 package struct Push: Sendable {
   package let replica: UUID
-  package let incarnation: UInt32
   package let number: UInt64
-  package let generation: UUID
-  /// The sequence number up to which the replica had applied the log.
-  package let cursor: UInt64
+  /// Up to where the replica had applied the log.
+  package let cursor: Cursor
+  /// The replica's highest acknowledged entry.
+  package let mark: LogMark?
   package let frame: Data
-  /// SHA-256 of the frame: tells a repeated push from another one under the same number.
+  /// What the header says: tells a repeated push from another one under the same number.
   package let digest: Data
   package let contents: Contents
 
   package init(
-    replica: UUID, incarnation: UInt32, number: UInt64, generation: UUID, cursor: UInt64,
-    frame: Data, digest: Data, contents: Contents
+    replica: UUID, number: UInt64, cursor: Cursor, mark: LogMark?, frame: Data, digest: Data,
+    contents: Contents
   ) {
     self.replica = replica
-    self.incarnation = incarnation
     self.number = number
-    self.generation = generation
     self.cursor = cursor
+    self.mark = mark
     self.frame = frame
     self.digest = digest
     self.contents = contents

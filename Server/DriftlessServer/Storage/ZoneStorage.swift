@@ -1,3 +1,4 @@
+package import DriftlessProtocol
 package import Foundation
 
 /// Where zones, tokens and logs live. The routes know only this; SQLite is one answer to it.
@@ -15,11 +16,13 @@ package protocol ZoneStorage: Sendable {
 
   /// Appends a push to its zone's log.
   ///
-  /// - Throws: `ServerError` with the codes stale, generation-changed, forked, number-gap,
+  /// - Throws: `ServerError` with the codes stale, generation-changed, diverged, forked,
   ///   disk-full, busy …; then nothing was applied.
   func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended
 
-  /// The log after a sequence number.
+  /// The log after a place.
+  ///
+  /// - Throws: `ServerError` (`.diverged`) when the place or the mark is not of this log.
   func page(of zone: ZoneRecord, _ request: PageRequest) async throws -> LogPage
 }
 
@@ -27,8 +30,11 @@ package protocol ZoneStorage: Sendable {
 package struct ZoneRecord: Sendable, Hashable {
   package let id: Int64
   package let name: String
+  package let zoneID: UUID
   package let generation: UUID
   package let head: UInt64
+  /// The log's chain at its head.
+  package let chain: LogChain
 }
 
 /// A token without its secret.
@@ -46,26 +52,35 @@ package struct TokenRecord: Sendable {
 package struct Appended: Sendable, Hashable {
   package let sequence: UInt64
   package let firstObjectNumber: UInt64
+  /// The log's chain there.
+  package let chain: LogChain
   /// Whether the push had been appended before.
   package let isRepeat: Bool
 
-  package init(sequence: UInt64, firstObjectNumber: UInt64, isRepeat: Bool) {
+  package init(
+    sequence: UInt64, firstObjectNumber: UInt64, chain: LogChain, isRepeat: Bool
+  ) {
     self.sequence = sequence
     self.firstObjectNumber = firstObjectNumber
+    self.chain = chain
     self.isRepeat = isRepeat
   }
 }
 
 /// Which part of a log a replica asks for.
 package struct PageRequest: Sendable {
-  package var after: UInt64
+  /// The entries after this place.
+  package var after: LogMark
+  /// The asking replica's highest acknowledged entry.
+  package var mark: LogMark?
   package var bytesMax: Int
   package var entriesMax: Int
   /// The asking replica: frames of its own, up to a push number, come back as headers only.
-  package var own: (replica: UUID, incarnation: UInt32, through: UInt64)?
+  package var own: (replica: UUID, through: UInt64)?
 
-  package init(after: UInt64, bytesMax: Int, entriesMax: Int) {
+  package init(after: LogMark, mark: LogMark? = nil, bytesMax: Int, entriesMax: Int) {
     self.after = after
+    self.mark = mark
     self.bytesMax = bytesMax
     self.entriesMax = entriesMax
   }
@@ -75,6 +90,7 @@ package struct PageRequest: Sendable {
 package struct LogEntry: Sendable, Hashable {
   package let sequence: UInt64
   package let firstObjectNumber: UInt64
+  package let chain: LogChain
   /// The frame as it was pushed, or only its header when it is the asking replica's own.
   package let bytes: Data
   package let isHeaderOnly: Bool

@@ -11,7 +11,7 @@ public struct ChangeSetDecoder: Sendable {
     self.limits = limits
   }
 
-  /// Reads the header: of a frame, or of the first 128 bytes of one. Does not check the digest.
+  /// Reads the header: of a frame, or of the first 192 bytes of one. Does not check the digest.
   ///
   /// - Throws: `ProtocolError`.
   public func decodeHeader(_ frame: Data) throws(ProtocolError) -> ChangeSetHeader {
@@ -30,7 +30,7 @@ public struct ChangeSetDecoder: Sendable {
     _ frame: Data
   ) throws(ProtocolError) -> (header: ChangeSetHeader, index: ChangeSetIndex) {
     let header = try checkedHeader(of: frame)
-    let section = try section(of: frame, at: ChangeSetHeader.size, header.indexSize)
+    let section = try section(of: frame, at: header.headerSize, header.indexSize)
     let index = try IndexCodec.decode(section, limits: limits)
     try ChangeSetRules(limits: limits).check(index)
     guard index.objectCount == header.objectCount, index.newObjectCount == header.newObjectCount
@@ -43,10 +43,21 @@ public struct ChangeSetDecoder: Sendable {
   /// - Throws: `ProtocolError`.
   public func decode(_ frame: Data) throws(ProtocolError) -> ChangeSet {
     let (header, index) = try decodeIndex(frame)
-    let start = ChangeSetHeader.size + header.indexSize.stored
+    let start = header.headerSize + header.indexSize.stored
     let values = try section(of: frame, at: start, header.valuesSize)
     let columns = try ValuesCodec.decode(values, index: index, limits: limits)
     return ChangeSet(header: header, index: index, columns: columns)
+  }
+
+  /// Reads what a frame touches, and checks the whole frame, its values too: whatever this takes,
+  /// `decode` takes.
+  ///
+  /// - Throws: `ProtocolError`.
+  public func checkedIndex(
+    _ frame: Data
+  ) throws(ProtocolError) -> (header: ChangeSetHeader, index: ChangeSetIndex) {
+    let changeSet = try decode(frame)
+    return (changeSet.header, changeSet.index)
   }
 
   private func checkedHeader(of frame: Data) throws(ProtocolError) -> ChangeSetHeader {

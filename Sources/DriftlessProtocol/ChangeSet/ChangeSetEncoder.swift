@@ -2,7 +2,7 @@ public import Foundation
 
 /// Makes the bytes of a change set: its frame.
 ///
-/// A frame is the 128-byte header (`ChangeSetHeader`), the index section (`IndexCodec`), and the
+/// A frame is the 192-byte header (`ChangeSetHeader`), the index section (`IndexCodec`), and the
 /// values section (`ColumnCodec`), each section a zlib stream of its own, or plain where that is
 /// shorter. Equal change sets give equal bytes (of one zlib).
 public struct ChangeSetEncoder: Sendable {
@@ -30,6 +30,7 @@ public struct ChangeSetEncoder: Sendable {
     let storedIndex = compressed(index)
     let storedValues = compressed(values)
     var header = changeSet.header
+    header.headerSize = ChangeSetHeader.size
     header.objectCount = changeSet.index.objectCount
     header.newObjectCount = changeSet.index.newObjectCount
     header.indexSize = .init(

@@ -5,32 +5,39 @@ extension ChangeSetHeader {
   static let digestSize = 16
   static let digestStart = size - digestSize
   private static let magic: UInt32 = 0x5343_4c44  // "DLCS"
-  private static let formatVersion: UInt16 = 1
-  private static let plainIndexFlag: UInt16 = 1
-  private static let plainValuesFlag: UInt16 = 2
+  private static let formatVersion: UInt16 = 2
+  private static let plainIndexFlag: UInt32 = 1
+  private static let plainValuesFlag: UInt32 = 2
+  private static let massDeleteIsMeantFlag: UInt32 = 1
 
-  /// Bytes 0..<112: all but the digest. Sizes were checked against the limits, so they fit.
+  /// Bytes 0..<176: all but the digest. Sizes were checked against the limits, so they fit.
   var encodedFields: [UInt8] {
-    var flags: UInt16 = 0
-    if !indexSize.isCompressed { flags |= Self.plainIndexFlag }
-    if !valuesSize.isCompressed { flags |= Self.plainValuesFlag }
+    var required: UInt32 = 0
+    if !indexSize.isCompressed { required |= Self.plainIndexFlag }
+    if !valuesSize.isCompressed { required |= Self.plainValuesFlag }
     var writer = ByteWriter(capacity: Self.size)
     writer.append(Self.magic)
     writer.append(Self.formatVersion)
-    writer.append(flags)
+    writer.append(UInt16(Self.size))
+    writer.append(required)
+    writer.append(massDeleteIsMeant ? Self.massDeleteIsMeantFlag : 0)
     writer.append(replica)
-    writer.append(incarnation)
-    writer.append(UInt32(0))
     writer.append(pushNumber)
     writer.append(cursor.generation)
     writer.append(cursor.sequence)
+    writer.append(contentsOf: cursor.chain.bytes)
+    writer.append(mark?.sequence ?? 0)
+    writer.append(contentsOf: mark?.chain.bytes ?? Data(count: LogChain.size))
     for size in [indexSize, valuesSize] {
       writer.append(UInt32(clamping: size.stored))
       writer.append(UInt32(clamping: size.raw))
     }
     writer.append(UInt32(clamping: objectCount))
     writer.append(UInt32(clamping: newObjectCount))
-    writer.append(contentsOf: repeatElement(0, count: 24))
+    writer.append(formatLevel)
+    writer.append(part)
+    writer.append(parts)
+    writer.append(contentsOf: repeatElement(0, count: Self.digestStart - writer.bytes.count))
     return writer.bytes
   }
 
@@ -42,40 +49,54 @@ extension ChangeSetHeader {
     return Data(hash.finalize().prefix(digestSize))
   }
 
-  /// - Parameter bytes: 128 of them.
+  /// - Parameter bytes: 192 of them.
   init(decoding bytes: [UInt8]) throws(ProtocolError) {
     var reader = ByteReader(bytes)
     guard try reader.next(UInt32.self) == Self.magic else {
       throw .malformed("The bytes do not begin with the magic number of a change set")
     }
     let version = try reader.next(UInt16.self)
-    let flags = try reader.next(UInt16.self)
-    guard version == Self.formatVersion, flags <= Self.plainIndexFlag | Self.plainValuesFlag else {
-      throw ProtocolError(
-        .unsupported, "The change set is of format version \(version), flags \(flags)",
-        suggestion: "Update this program: it reads version \(Self.formatVersion).")
+    guard version == Self.formatVersion else {
+      throw .unsupported("The change set is of format version \(version)")
     }
+    let headerSize = Int(try reader.next(UInt16.self))
+    let required = try reader.next(UInt32.self)
+    guard required <= Self.plainIndexFlag | Self.plainValuesFlag else {
+      throw .unsupported("The change set needs what its flags \(required) stand for")
+    }
+    let optional = try reader.next(UInt32.self)
     let replica = try reader.nextUUID()
-    let incarnation = try reader.next(UInt32.self)
-    guard try reader.next(UInt32.self) == 0 else { throw Self.reserved }
     let pushNumber = try reader.next(UInt64.self)
     let generation = try reader.nextUUID()
-    let sequence = try reader.next(UInt64.self)
+    let cursor = try reader.nextMark()
+    let mark = try reader.nextMark()
     self.init(
-      replica: replica, incarnation: incarnation, pushNumber: pushNumber,
-      cursor: Cursor(generation: generation, sequence: sequence))
-    indexSize = try Self.sectionSize(&reader, isPlain: flags & Self.plainIndexFlag != 0)
-    valuesSize = try Self.sectionSize(&reader, isPlain: flags & Self.plainValuesFlag != 0)
+      replica: replica, pushNumber: pushNumber,
+      cursor: Cursor(generation: generation, sequence: cursor.sequence, chain: cursor.chain),
+      mark: mark.sequence == 0 ? nil : mark,
+      massDeleteIsMeant: optional & Self.massDeleteIsMeantFlag != 0)
+    self.headerSize = headerSize
+    indexSize = try Self.sectionSize(&reader, isPlain: required & Self.plainIndexFlag != 0)
+    valuesSize = try Self.sectionSize(&reader, isPlain: required & Self.plainValuesFlag != 0)
     objectCount = Int(try reader.next(UInt32.self))
     newObjectCount = Int(try reader.next(UInt32.self))
-    guard try reader.next(count: 24).allSatisfy({ $0 == 0 }) else { throw Self.reserved }
+    formatLevel = try reader.next(UInt16.self)
+    part = try reader.next(UInt16.self)
+    parts = try reader.next(UInt16.self)
+    _ = try reader.next(count: Self.digestStart - reader.position)
     digest = Data(try reader.next(count: Self.digestSize))
   }
 
   /// - Throws: `ProtocolError` (`.tooLarge`, `.malformed`) when the numbers pass a limit or cannot
   /// be.
   func check(_ limits: ChangeSetLimits) throws(ProtocolError) {
+    guard headerSize >= Self.size else {
+      throw .malformed("The header has \(headerSize) bytes, fewer than \(Self.size)")
+    }
     guard pushNumber > 0 else { throw .malformed("The push number is 0; numbers begin at 1") }
+    guard part > 0, part <= parts else {
+      throw .malformed("The change set is part \(part) of \(parts)")
+    }
     guard frameSize <= limits.frameBytesMax else {
       throw .tooLarge("The change set has \(frameSize) bytes (frameBytesMax)")
     }
@@ -109,12 +130,6 @@ extension ChangeSetHeader {
     let raw = Int(try reader.next(UInt32.self))
     return SectionSize(stored: stored, raw: raw, isCompressed: !isPlain)
   }
-
-  private static var reserved: ProtocolError {
-    ProtocolError(
-      .unsupported, "The header of the change set uses bytes that are reserved",
-      suggestion: "Update this program.")
-  }
 }
 
 extension ChangeSetLimits {
@@ -132,6 +147,15 @@ extension ByteWriter {
 extension ByteReader {
   mutating func nextUUID() throws(ProtocolError) -> UUID {
     UUID(bytes: try next(count: 16))
+  }
+
+  /// A sequence number and a chain.
+  mutating func nextMark() throws(ProtocolError) -> LogMark {
+    let sequence = try next(UInt64.self)
+    guard let chain = LogChain(bytes: try next(count: LogChain.size)) else {
+      throw .damaged("The bytes end too early")
+    }
+    return LogMark(sequence: sequence, chain: chain)
   }
 }
 

@@ -2,30 +2,45 @@ public import Foundation
 
 /// The plain header of a change set: who made it, on what, and how long its parts are.
 ///
-/// The 128 bytes, numbers little-endian:
+/// The first 192 bytes, numbers little-endian:
 ///
 /// | bytes | what |
 /// |---|---|
 /// | 0..<4 | magic `DLCS` |
-/// | 4..<6 | format version, 1 |
-/// | 6..<8 | flags: bit 0 = index section not compressed, bit 1 = values section not; others 0 |
-/// | 8..<24 | replica, a UUID |
-/// | 24..<28 | incarnation of the replica |
-/// | 28..<32 | 0 |
-/// | 32..<40 | push number: 1, 2, 3 … in each incarnation |
+/// | 4..<6 | format version, 2 |
+/// | 6..<8 | length of the header, at least 192; what stands beyond is skipped |
+/// | 8..<12 | required flags: bit 0 = index section not compressed, bit 1 = values section not; a reader that does not know a bit that is set leaves the change set alone |
+/// | 12..<16 | optional flags: bit 0 = a mass delete in it is meant; unknown bits are skipped |
+/// | 16..<32 | replica, a UUID |
+/// | 32..<40 | push number |
 /// | 40..<56 | generation of the zone, a UUID |
 /// | 56..<64 | sequence number of the cursor that the change set was made on |
-/// | 64..<68 | length of the index section as it stands in the frame |
-/// | 68..<72 | … and inflated |
-/// | 72..<76 | length of the values section as it stands in the frame |
-/// | 76..<80 | … and inflated |
-/// | 80..<84 | objects in the object table |
-/// | 84..<88 | of them new |
-/// | 88..<112 | 0 |
-/// | 112..<128 | the first 16 bytes of SHA-256 over bytes 0..<112 and 128... |
+/// | 64..<80 | the log's chain there |
+/// | 80..<88 | sequence number of the replica's mark; 0 for none |
+/// | 88..<104 | the log's chain there |
+/// | 104..<108 | length of the index section as it stands in the frame |
+/// | 108..<112 | … and inflated |
+/// | 112..<116 | length of the values section as it stands in the frame |
+/// | 116..<120 | … and inflated |
+/// | 120..<124 | objects in the object table |
+/// | 124..<128 | of them new |
+/// | 128..<130 | format level |
+/// | 130..<132 | which part of the push this is, from 1 on |
+/// | 132..<134 | how many parts the push has |
+/// | 134..<136 | 0 |
+/// | 136..<140 | kept for a scope: how many parts it has; 0 |
+/// | 140..<156 | kept for a scope: the digest over its parts; 0 |
+/// | 156..<160 | kept for a signature: its length, behind the sections; 0 |
+/// | 160..<176 | 0 |
+/// | 176..<192 | the first 16 bytes of SHA-256 over bytes 0..<176 and 192... |
+///
+/// Bytes that are 0 here are not looked at: a later version that uses them says so by a flag.
 public struct ChangeSetHeader: Hashable, Sendable {
-  /// The length of the header. Bytes.
-  public static let size = 128
+  /// The length of the header as this version writes it, and of what a page carries of a replica's
+  /// own change set. Bytes.
+  public static let size = 192
+  /// The highest format level that this version writes and reads.
+  public static let formatLevel: UInt16 = 1
 
   /// How long a section is. Bytes.
   public struct SectionSize: Hashable, Sendable {
@@ -37,13 +52,23 @@ public struct ChangeSetHeader: Hashable, Sendable {
   }
 
   public var replica: UUID
-  public var incarnation: UInt32
-  /// 1, 2, 3 … in each incarnation.
+  /// Ascending in each replica, from 1 on, each for one frame only; gaps are fine.
   public var pushNumber: UInt64
   /// Up to where the replica had applied the log when it made the change set.
   public var cursor: Cursor
+  /// The replica's highest acknowledged entry; nil when it has none.
+  public var mark: LogMark?
+  /// Whether the author meant to delete as much as this does.
+  public var massDeleteIsMeant: Bool
+  /// Which packings the values may be in.
+  public var formatLevel: UInt16
+  /// Which part of the push this is, from 1 on.
+  public var part: UInt16
+  public var parts: UInt16
 
   // What the encoder fills in:
+  /// The length of the header in its frame. Bytes.
+  public internal(set) var headerSize = Self.size
   public internal(set) var objectCount = 0
   public internal(set) var newObjectCount = 0
   public internal(set) var indexSize = SectionSize()
@@ -51,13 +76,33 @@ public struct ChangeSetHeader: Hashable, Sendable {
   /// The first 16 bytes of SHA-256 over the rest of the frame; empty before it is encoded.
   public internal(set) var digest = Data()
 
-  public init(replica: UUID, incarnation: UInt32, pushNumber: UInt64, cursor: Cursor) {
+  public init(
+    replica: UUID, pushNumber: UInt64, cursor: Cursor, mark: LogMark? = nil,
+    massDeleteIsMeant: Bool = false, formatLevel: UInt16 = Self.formatLevel, part: UInt16 = 1,
+    parts: UInt16 = 1
+  ) {
     self.replica = replica
-    self.incarnation = incarnation
     self.pushNumber = pushNumber
     self.cursor = cursor
+    self.mark = mark
+    self.massDeleteIsMeant = massDeleteIsMeant
+    self.formatLevel = formatLevel
+    self.part = part
+    self.parts = parts
   }
 
   /// The length of the whole frame. Bytes.
-  public var frameSize: Int { Self.size + indexSize.stored + valuesSize.stored }
+  public var frameSize: Int { headerSize + indexSize.stored + valuesSize.stored }
+
+  /// The digest that a frame's header says, of whatever version it is; nil when there is no whole
+  /// header.
+  public static func storedDigest(of frame: Data) -> Data? {
+    guard frame.count >= size else { return nil }
+    return Data(frame.dropFirst(digestStart).prefix(digestSize))
+  }
+
+  /// Whether a frame, of whatever version, is as it was made: its digest fits its bytes.
+  public static func isWhole(_ frame: Data) -> Bool {
+    storedDigest(of: frame) == digest(of: frame)
+  }
 }

@@ -26,12 +26,16 @@ public struct ChangeSetIndex: Hashable, Sendable {
     /// Index in `entities`.
     public var entity: Int
     public var identities: Identities
+    /// Whether the identities come from outside (an import of external keys): then one identity is
+    /// one object wherever it comes from. Minted ones belong to the replica that minted them.
+    public var isGiven: Bool
 
     public var count: Int { identities.count }
 
-    public init(entity: Int, identities: Identities) {
+    public init(entity: Int, identities: Identities, isGiven: Bool = false) {
       self.entity = entity
       self.identities = identities
+      self.isGiven = isGiven
     }
   }
 
@@ -59,15 +63,26 @@ public struct ChangeSetIndex: Hashable, Sendable {
 
   /// A save at the replica: when, and by whom.
   public struct Transaction: Hashable, Sendable {
+    /// What the save drew: the same at every replica and after every restore. 0: no edit, such as
+    /// the defaults of an insert.
+    public var name: UInt64
     /// Milliseconds since 1970 in the upper 48 bits, a counter in the lower 16.
     public var hybridTime: UInt64
     public var author: String?
     public var contextName: String?
+    /// In an *offer*, the replica whose edit of the zone this was, brought back after the zone lost
+    /// it: it is settled by time and author alone. Nil: an edit of the replica that pushes.
+    public var origin: UUID?
 
-    public init(hybridTime: UInt64, author: String? = nil, contextName: String? = nil) {
+    public init(
+      name: UInt64 = 0, hybridTime: UInt64, author: String? = nil, contextName: String? = nil,
+      origin: UUID? = nil
+    ) {
+      self.name = name
       self.hybridTime = hybridTime
       self.author = author
       self.contextName = contextName
+      self.origin = origin
     }
   }
 
@@ -125,16 +140,26 @@ public struct ChangeSetIndex: Hashable, Sendable {
   public var knownNumbers: [UInt64]
   public var transactions: [Transaction]
   public var groups: [Group]
+  /// Transactions that are part of what the groups set, beside those listed. Each once.
+  public var covered: [CoveredTransaction]
+  public var relied: [Reliance]
+  public var claims: [KeyClaims]
+  public var tombstones: [Tombstone]
 
   public init(
     entities: [Entity] = [], newObjects: [NewObjects] = [], knownNumbers: [UInt64] = [],
-    transactions: [Transaction] = [], groups: [Group] = []
+    transactions: [Transaction] = [], groups: [Group] = [], covered: [CoveredTransaction] = [],
+    relied: [Reliance] = [], claims: [KeyClaims] = [], tombstones: [Tombstone] = []
   ) {
     self.entities = entities
     self.newObjects = newObjects
     self.knownNumbers = knownNumbers
     self.transactions = transactions
     self.groups = groups
+    self.covered = covered
+    self.relied = relied
+    self.claims = claims
+    self.tombstones = tombstones
   }
 
   public var newObjectCount: Int { newObjects.reduce(0) { $0.addingClamped($1.count) } }

@@ -40,6 +40,7 @@ struct ChangeSetRules {
       }
     }
     for group in index.groups { try check(group, index) }
+    try checkGuards(index)
     var uniqueness = UniquenessCheck(index)
     try uniqueness.run()
   }

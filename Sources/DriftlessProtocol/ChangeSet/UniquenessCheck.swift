@@ -24,6 +24,11 @@ struct UniquenessCheck {
         throw .malformed("An object of \(name(group)) is deleted and changed")
       }
     }
+    for claims in index.claims where !deleted.isEmpty {
+      guard !claims.objects.contains(where: { deleted.contains($0) }) else {
+        throw .malformed("A deleted object claims a key")
+      }
+    }
     for group in index.groups { try checkEntity(group) }
     try checkProperties()
   }

@@ -1,7 +1,7 @@
 /// Reads fixed-width little-endian numbers; never beyond the end.
 struct ByteReader {
   private let bytes: [UInt8]
-  private var position = 0
+  private(set) var position = 0
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 

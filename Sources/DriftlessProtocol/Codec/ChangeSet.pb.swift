@@ -41,38 +41,81 @@ fileprivate nonisolated struct _GeneratedWithProtocGenSwiftVersion: SwiftProtobu
 }
 
 /// The index section: all that the server reads.
-nonisolated struct WireIndexSection: Sendable {
+nonisolated struct WireIndexSection: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  var entities: [WireEntity] = []
+  var entities: [WireEntity] {
+    get {_storage._entities}
+    set {_uniqueStorage()._entities = newValue}
+  }
 
   /// In the order of the object table, which they begin.
-  var newObjects: [WireNewObjects] = []
+  var newObjects: [WireNewObjects] {
+    get {_storage._newObjects}
+    set {_uniqueStorage()._newObjects = newValue}
+  }
 
   /// Zone object numbers of the rest of the object table, ascending: varints of the first number,
   /// then of each number minus the one before it (at least 1).
-  var knownNumbers: Data = Data()
+  var knownNumbers: Data {
+    get {_storage._knownNumbers}
+    set {_uniqueStorage()._knownNumbers = newValue}
+  }
 
-  var knownCount: UInt32 = 0
+  var knownCount: UInt32 {
+    get {_storage._knownCount}
+    set {_uniqueStorage()._knownCount = newValue}
+  }
 
   var transactions: WireTransactions {
-    get {_transactions ?? WireTransactions()}
-    set {_transactions = newValue}
+    get {_storage._transactions ?? WireTransactions()}
+    set {_uniqueStorage()._transactions = newValue}
   }
   /// Returns true if `transactions` has been explicitly set.
-  var hasTransactions: Bool {self._transactions != nil}
+  var hasTransactions: Bool {_storage._transactions != nil}
   /// Clears the value of `transactions`. Subsequent reads from it will return its default value.
-  mutating func clearTransactions() {self._transactions = nil}
+  mutating func clearTransactions() {_uniqueStorage()._transactions = nil}
 
-  var groups: [WireGroup] = []
+  var groups: [WireGroup] {
+    get {_storage._groups}
+    set {_uniqueStorage()._groups = newValue}
+  }
+
+  var relied: [WireReliance] {
+    get {_storage._relied}
+    set {_uniqueStorage()._relied = newValue}
+  }
+
+  var claims: [WireKeyClaims] {
+    get {_storage._claims}
+    set {_uniqueStorage()._claims = newValue}
+  }
+
+  var covered: WireCovered {
+    get {_storage._covered ?? WireCovered()}
+    set {_uniqueStorage()._covered = newValue}
+  }
+  /// Returns true if `covered` has been explicitly set.
+  var hasCovered: Bool {_storage._covered != nil}
+  /// Clears the value of `covered`. Subsequent reads from it will return its default value.
+  mutating func clearCovered() {_uniqueStorage()._covered = nil}
+
+  var tombstones: WireTombstones {
+    get {_storage._tombstones ?? WireTombstones()}
+    set {_uniqueStorage()._tombstones = newValue}
+  }
+  /// Returns true if `tombstones` has been explicitly set.
+  var hasTombstones: Bool {_storage._tombstones != nil}
+  /// Clears the value of `tombstones`. Subsequent reads from it will return its default value.
+  mutating func clearTombstones() {_uniqueStorage()._tombstones = nil}
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
-  fileprivate var _transactions: WireTransactions? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 nonisolated struct WireEntity: Sendable {
@@ -103,6 +146,9 @@ nonisolated struct WireNewObjects: Sendable {
   /// `count` of them.
   var identities: Data = Data()
 
+  /// the identities come from outside, nobody minted them
+  var isGiven: Bool = false
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -126,6 +172,115 @@ nonisolated struct WireTransactions: Sendable {
 
   /// varints: 0 = none, n = names[n - 1]
   var contexts: Data = Data()
+
+  /// 8 bytes little-endian each: the name that the transaction drew, 0 = it is no edit. Empty: all
+  /// are 0.
+  var drawnNames: Data = Data()
+
+  /// Which replica's edit of the zone a transaction offers again. Empty: no transaction is an offer.
+  var origins: Data = Data()
+
+  /// uuids
+  var originReplicas: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// Transactions that are part of what the frame sets, and not in its list.
+nonisolated struct WireCovered: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var count: UInt32 = 0
+
+  /// 8 bytes little-endian each
+  var drawnNames: Data = Data()
+
+  /// bits, without zero bytes at the end: something of it was left out
+  var partial: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// Properties that were read to make the change set: when another sets one, it is stale.
+nonisolated struct WireReliance: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// index in IndexSection.entities
+  var entity: UInt32 = 0
+
+  /// varints: indexes in the entity's properties
+  var properties: Data = Data()
+
+  /// objects
+  var count: UInt32 = 0
+
+  /// as Group.first
+  var first: UInt32 = 0
+
+  /// as Group.objects
+  var objects: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// Unique keys that objects hold from now on.
+nonisolated struct WireKeyClaims: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// the entity that declares the constraint
+  var entity: UInt32 = 0
+
+  /// varints: the constraint, in the order in which it is declared
+  var properties: Data = Data()
+
+  /// which secret the hashes are made with; 0 = the zone's UUID
+  var keyID: UInt32 = 0
+
+  /// objects
+  var count: UInt32 = 0
+
+  /// as Group.first
+  var first: UInt32 = 0
+
+  /// as Group.objects
+  var objects: Data = Data()
+
+  /// 16 bytes each
+  var hashes: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// Deletes of objects that the zone does not know.
+nonisolated struct WireTombstones: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var count: UInt32 = 0
+
+  /// uuids
+  var identities: Data = Data()
+
+  /// varints: indexes in IndexSection.entities
+  var entities: Data = Data()
+
+  /// deltas
+  var hybridTimes: Data = Data()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -220,58 +375,132 @@ fileprivate nonisolated let _protobuf_package = "driftless.wire"
 
 nonisolated extension WireIndexSection: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".IndexSection"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entities\0\u{3}new_objects\0\u{3}known_numbers\0\u{3}known_count\0\u{1}transactions\0\u{1}groups\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entities\0\u{3}new_objects\0\u{3}known_numbers\0\u{3}known_count\0\u{1}transactions\0\u{1}groups\0\u{1}relied\0\u{1}claims\0\u{1}covered\0\u{1}tombstones\0")
+
+  fileprivate class _StorageClass {
+    var _entities: [WireEntity] = []
+    var _newObjects: [WireNewObjects] = []
+    var _knownNumbers: Data = Data()
+    var _knownCount: UInt32 = 0
+    var _transactions: WireTransactions? = nil
+    var _groups: [WireGroup] = []
+    var _relied: [WireReliance] = []
+    var _claims: [WireKeyClaims] = []
+    var _covered: WireCovered? = nil
+    var _tombstones: WireTombstones? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _entities = source._entities
+      _newObjects = source._newObjects
+      _knownNumbers = source._knownNumbers
+      _knownCount = source._knownCount
+      _transactions = source._transactions
+      _groups = source._groups
+      _relied = source._relied
+      _claims = source._claims
+      _covered = source._covered
+      _tombstones = source._tombstones
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.entities) }()
-      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.newObjects) }()
-      case 3: try { try decoder.decodeSingularBytesField(value: &self.knownNumbers) }()
-      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.knownCount) }()
-      case 5: try { try decoder.decodeSingularMessageField(value: &self._transactions) }()
-      case 6: try { try decoder.decodeRepeatedMessageField(value: &self.groups) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeRepeatedMessageField(value: &_storage._entities) }()
+        case 2: try { try decoder.decodeRepeatedMessageField(value: &_storage._newObjects) }()
+        case 3: try { try decoder.decodeSingularBytesField(value: &_storage._knownNumbers) }()
+        case 4: try { try decoder.decodeSingularUInt32Field(value: &_storage._knownCount) }()
+        case 5: try { try decoder.decodeSingularMessageField(value: &_storage._transactions) }()
+        case 6: try { try decoder.decodeRepeatedMessageField(value: &_storage._groups) }()
+        case 7: try { try decoder.decodeRepeatedMessageField(value: &_storage._relied) }()
+        case 8: try { try decoder.decodeRepeatedMessageField(value: &_storage._claims) }()
+        case 9: try { try decoder.decodeSingularMessageField(value: &_storage._covered) }()
+        case 10: try { try decoder.decodeSingularMessageField(value: &_storage._tombstones) }()
+        default: break
+        }
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if !self.entities.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.entities, fieldNumber: 1)
-    }
-    if !self.newObjects.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.newObjects, fieldNumber: 2)
-    }
-    if !self.knownNumbers.isEmpty {
-      try visitor.visitSingularBytesField(value: self.knownNumbers, fieldNumber: 3)
-    }
-    if self.knownCount != 0 {
-      try visitor.visitSingularUInt32Field(value: self.knownCount, fieldNumber: 4)
-    }
-    try { if let v = self._transactions {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-    } }()
-    if !self.groups.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.groups, fieldNumber: 6)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._entities.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._entities, fieldNumber: 1)
+      }
+      if !_storage._newObjects.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._newObjects, fieldNumber: 2)
+      }
+      if !_storage._knownNumbers.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._knownNumbers, fieldNumber: 3)
+      }
+      if _storage._knownCount != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._knownCount, fieldNumber: 4)
+      }
+      try { if let v = _storage._transactions {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+      } }()
+      if !_storage._groups.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._groups, fieldNumber: 6)
+      }
+      if !_storage._relied.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._relied, fieldNumber: 7)
+      }
+      if !_storage._claims.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._claims, fieldNumber: 8)
+      }
+      try { if let v = _storage._covered {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+      } }()
+      try { if let v = _storage._tombstones {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: WireIndexSection, rhs: WireIndexSection) -> Bool {
-    if lhs.entities != rhs.entities {return false}
-    if lhs.newObjects != rhs.newObjects {return false}
-    if lhs.knownNumbers != rhs.knownNumbers {return false}
-    if lhs.knownCount != rhs.knownCount {return false}
-    if lhs._transactions != rhs._transactions {return false}
-    if lhs.groups != rhs.groups {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._entities != rhs_storage._entities {return false}
+        if _storage._newObjects != rhs_storage._newObjects {return false}
+        if _storage._knownNumbers != rhs_storage._knownNumbers {return false}
+        if _storage._knownCount != rhs_storage._knownCount {return false}
+        if _storage._transactions != rhs_storage._transactions {return false}
+        if _storage._groups != rhs_storage._groups {return false}
+        if _storage._relied != rhs_storage._relied {return false}
+        if _storage._claims != rhs_storage._claims {return false}
+        if _storage._covered != rhs_storage._covered {return false}
+        if _storage._tombstones != rhs_storage._tombstones {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -314,7 +543,7 @@ nonisolated extension WireEntity: SwiftProtobuf.Message, SwiftProtobuf._MessageI
 
 nonisolated extension WireNewObjects: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".NewObjects"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entity\0\u{1}count\0\u{1}identities\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entity\0\u{1}count\0\u{1}identities\0\u{3}is_given\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -325,6 +554,7 @@ nonisolated extension WireNewObjects: SwiftProtobuf.Message, SwiftProtobuf._Mess
       case 1: try { try decoder.decodeSingularUInt32Field(value: &self.entity) }()
       case 2: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
       case 3: try { try decoder.decodeSingularBytesField(value: &self.identities) }()
+      case 4: try { try decoder.decodeSingularBoolField(value: &self.isGiven) }()
       default: break
       }
     }
@@ -340,6 +570,9 @@ nonisolated extension WireNewObjects: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if !self.identities.isEmpty {
       try visitor.visitSingularBytesField(value: self.identities, fieldNumber: 3)
     }
+    if self.isGiven != false {
+      try visitor.visitSingularBoolField(value: self.isGiven, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -347,6 +580,7 @@ nonisolated extension WireNewObjects: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if lhs.entity != rhs.entity {return false}
     if lhs.count != rhs.count {return false}
     if lhs.identities != rhs.identities {return false}
+    if lhs.isGiven != rhs.isGiven {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -354,7 +588,7 @@ nonisolated extension WireNewObjects: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension WireTransactions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Transactions"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}count\0\u{3}hybrid_times\0\u{1}names\0\u{1}authors\0\u{1}contexts\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}count\0\u{3}hybrid_times\0\u{1}names\0\u{1}authors\0\u{1}contexts\0\u{3}drawn_names\0\u{1}origins\0\u{3}origin_replicas\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -367,6 +601,9 @@ nonisolated extension WireTransactions: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 3: try { try decoder.decodeRepeatedStringField(value: &self.names) }()
       case 4: try { try decoder.decodeSingularBytesField(value: &self.authors) }()
       case 5: try { try decoder.decodeSingularBytesField(value: &self.contexts) }()
+      case 6: try { try decoder.decodeSingularBytesField(value: &self.drawnNames) }()
+      case 7: try { try decoder.decodeSingularBytesField(value: &self.origins) }()
+      case 8: try { try decoder.decodeSingularBytesField(value: &self.originReplicas) }()
       default: break
       }
     }
@@ -388,6 +625,15 @@ nonisolated extension WireTransactions: SwiftProtobuf.Message, SwiftProtobuf._Me
     if !self.contexts.isEmpty {
       try visitor.visitSingularBytesField(value: self.contexts, fieldNumber: 5)
     }
+    if !self.drawnNames.isEmpty {
+      try visitor.visitSingularBytesField(value: self.drawnNames, fieldNumber: 6)
+    }
+    if !self.origins.isEmpty {
+      try visitor.visitSingularBytesField(value: self.origins, fieldNumber: 7)
+    }
+    if !self.originReplicas.isEmpty {
+      try visitor.visitSingularBytesField(value: self.originReplicas, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -397,6 +643,204 @@ nonisolated extension WireTransactions: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.names != rhs.names {return false}
     if lhs.authors != rhs.authors {return false}
     if lhs.contexts != rhs.contexts {return false}
+    if lhs.drawnNames != rhs.drawnNames {return false}
+    if lhs.origins != rhs.origins {return false}
+    if lhs.originReplicas != rhs.originReplicas {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireCovered: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Covered"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}count\0\u{3}drawn_names\0\u{1}partial\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.drawnNames) }()
+      case 3: try { try decoder.decodeSingularBytesField(value: &self.partial) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.count != 0 {
+      try visitor.visitSingularUInt32Field(value: self.count, fieldNumber: 1)
+    }
+    if !self.drawnNames.isEmpty {
+      try visitor.visitSingularBytesField(value: self.drawnNames, fieldNumber: 2)
+    }
+    if !self.partial.isEmpty {
+      try visitor.visitSingularBytesField(value: self.partial, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: WireCovered, rhs: WireCovered) -> Bool {
+    if lhs.count != rhs.count {return false}
+    if lhs.drawnNames != rhs.drawnNames {return false}
+    if lhs.partial != rhs.partial {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireReliance: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Reliance"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entity\0\u{1}properties\0\u{1}count\0\u{1}first\0\u{1}objects\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.entity) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.properties) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.first) }()
+      case 5: try { try decoder.decodeSingularBytesField(value: &self.objects) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.entity != 0 {
+      try visitor.visitSingularUInt32Field(value: self.entity, fieldNumber: 1)
+    }
+    if !self.properties.isEmpty {
+      try visitor.visitSingularBytesField(value: self.properties, fieldNumber: 2)
+    }
+    if self.count != 0 {
+      try visitor.visitSingularUInt32Field(value: self.count, fieldNumber: 3)
+    }
+    if self.first != 0 {
+      try visitor.visitSingularUInt32Field(value: self.first, fieldNumber: 4)
+    }
+    if !self.objects.isEmpty {
+      try visitor.visitSingularBytesField(value: self.objects, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: WireReliance, rhs: WireReliance) -> Bool {
+    if lhs.entity != rhs.entity {return false}
+    if lhs.properties != rhs.properties {return false}
+    if lhs.count != rhs.count {return false}
+    if lhs.first != rhs.first {return false}
+    if lhs.objects != rhs.objects {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireKeyClaims: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".KeyClaims"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entity\0\u{1}properties\0\u{3}key_id\0\u{1}count\0\u{1}first\0\u{1}objects\0\u{1}hashes\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.entity) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.properties) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.keyID) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
+      case 5: try { try decoder.decodeSingularUInt32Field(value: &self.first) }()
+      case 6: try { try decoder.decodeSingularBytesField(value: &self.objects) }()
+      case 7: try { try decoder.decodeSingularBytesField(value: &self.hashes) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.entity != 0 {
+      try visitor.visitSingularUInt32Field(value: self.entity, fieldNumber: 1)
+    }
+    if !self.properties.isEmpty {
+      try visitor.visitSingularBytesField(value: self.properties, fieldNumber: 2)
+    }
+    if self.keyID != 0 {
+      try visitor.visitSingularUInt32Field(value: self.keyID, fieldNumber: 3)
+    }
+    if self.count != 0 {
+      try visitor.visitSingularUInt32Field(value: self.count, fieldNumber: 4)
+    }
+    if self.first != 0 {
+      try visitor.visitSingularUInt32Field(value: self.first, fieldNumber: 5)
+    }
+    if !self.objects.isEmpty {
+      try visitor.visitSingularBytesField(value: self.objects, fieldNumber: 6)
+    }
+    if !self.hashes.isEmpty {
+      try visitor.visitSingularBytesField(value: self.hashes, fieldNumber: 7)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: WireKeyClaims, rhs: WireKeyClaims) -> Bool {
+    if lhs.entity != rhs.entity {return false}
+    if lhs.properties != rhs.properties {return false}
+    if lhs.keyID != rhs.keyID {return false}
+    if lhs.count != rhs.count {return false}
+    if lhs.first != rhs.first {return false}
+    if lhs.objects != rhs.objects {return false}
+    if lhs.hashes != rhs.hashes {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireTombstones: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Tombstones"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}count\0\u{1}identities\0\u{1}entities\0\u{3}hybrid_times\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.identities) }()
+      case 3: try { try decoder.decodeSingularBytesField(value: &self.entities) }()
+      case 4: try { try decoder.decodeSingularBytesField(value: &self.hybridTimes) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.count != 0 {
+      try visitor.visitSingularUInt32Field(value: self.count, fieldNumber: 1)
+    }
+    if !self.identities.isEmpty {
+      try visitor.visitSingularBytesField(value: self.identities, fieldNumber: 2)
+    }
+    if !self.entities.isEmpty {
+      try visitor.visitSingularBytesField(value: self.entities, fieldNumber: 3)
+    }
+    if !self.hybridTimes.isEmpty {
+      try visitor.visitSingularBytesField(value: self.hybridTimes, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: WireTombstones, rhs: WireTombstones) -> Bool {
+    if lhs.count != rhs.count {return false}
+    if lhs.identities != rhs.identities {return false}
+    if lhs.entities != rhs.entities {return false}
+    if lhs.hybridTimes != rhs.hybridTimes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -167,9 +167,7 @@ struct ColumnReader {
   }
 
   private static func unsupported(packing: UInt32) -> ProtocolError {
-    ProtocolError(
-      .unsupported, "A column is packed in a way (\(packing)) that this version does not know",
-      suggestion: "Update this program.")
+    .unsupported("A column is packed in a way (\(packing)) that this version does not know")
   }
 }
 

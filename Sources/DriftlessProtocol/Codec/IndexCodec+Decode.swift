@@ -30,6 +30,10 @@ extension IndexCodec {
     index.knownNumbers = try knownNumbers(section)
     index.transactions = try transactions(section.transactions, limits: limits)
     index.groups = try groups(section.groups, limits: limits)
+    index.relied = try relied(section.relied, limits: limits)
+    index.claims = try claims(section.claims, limits: limits)
+    index.covered = try covered(section.covered, limits: limits)
+    index.tombstones = try tombstones(section.tombstones, limits: limits)
     return index
   }
 
@@ -40,12 +44,13 @@ extension IndexCodec {
     let entity = Int(run.entity)
     // One identity for one object may be read as a range or as a list: it is a range.
     if run.identities.count == 16, let first = run.identities.uuids(count: 1)?.first {
-      return .init(entity: entity, identities: .range(first: first, count: count))
+      return .init(
+        entity: entity, identities: .range(first: first, count: count), isGiven: run.isGiven)
     }
     guard let identities = run.identities.uuids(count: count) else {
       throw .malformed("New objects and their identities differ in number")
     }
-    return .init(entity: entity, identities: .listed(identities))
+    return .init(entity: entity, identities: .listed(identities), isGiven: run.isGiven)
   }
 
   private static func knownNumbers(_ section: WireIndexSection) throws(ProtocolError) -> [UInt64] {
@@ -91,6 +96,11 @@ extension IndexCodec {
     }
     try read(wire.authors) { $0.author = $1 }
     try read(wire.contexts) { $0.contextName = $1 }
+    if !wire.drawnNames.isEmpty {
+      let names = try readDrawnNames(wire.drawnNames, count: count)
+      for place in transactions.indices { transactions[place].name = names[place] }
+    }
+    try readOrigins(wire, into: &transactions)
     return transactions
   }
 
@@ -104,39 +114,17 @@ extension IndexCodec {
     var room = GroupRoom(limits)
     for group in wire {
       guard let kind = UInt8(exactly: group.kind).flatMap(ChangeSetIndex.Group.Kind.init) else {
-        throw ProtocolError(
-          .unsupported, "The change set has a group of kind \(group.kind)",
-          suggestion: "Update this program.")
+        throw .unsupported("The change set has a group of kind \(group.kind)")
       }
-      guard let properties = Packing.readAllVarints(group.properties, countMax: room.columns)
-      else { throw .malformed("The properties of a group are too many or not in their format") }
+      let properties = try readProperties(group.properties, room: room)
       try room.take(rows: Int(group.count), columns: properties.count)
       groups.append(
         .init(
-          kind: kind, entity: Int(group.entity),
-          properties: properties.map { Int(clamping: $0) }, objects: try objects(group),
+          kind: kind, entity: Int(group.entity), properties: properties,
+          objects: try readObjects(group.objects, group.first, count: group.count),
           transactionRuns: try transactionRuns(group, room: &room)))
     }
     return groups
-  }
-
-  private static func objects(_ group: WireGroup) throws(ProtocolError) -> ObjectIndexes {
-    let count = Int(group.count)
-    guard !group.objects.isEmpty else {
-      return ObjectIndexes(Int(group.first)..<Int(group.first) + count)
-    }
-    var list: [Int32] = []
-    list.reserveCapacity(min(count, group.objects.count))
-    var previous: UInt64 = 0
-    let isWhole = Packing.readVarints(group.objects, count: count) { place, delta in
-      guard delta <= UInt64(Int32.max), place == 0 || delta > 0 else { return false }
-      previous += delta
-      guard previous <= UInt64(Int32.max) else { return false }
-      list.append(Int32(truncatingIfNeeded: previous))
-      return true
-    }
-    guard isWhole else { throw .malformed("The objects of a group do not ascend") }
-    return ObjectIndexes(list)
   }
 
   private static func transactionRuns(
@@ -157,7 +145,7 @@ extension IndexCodec {
 }
 
 /// How much the groups of a change set may still claim.
-private struct GroupRoom {
+struct GroupRoom {
   var rows: Int
   var columns: Int
   var cells: Int

@@ -20,12 +20,17 @@ enum IndexCodec {
         $0.entity = UInt32(clamping: run.entity)
         $0.count = UInt32(clamping: run.count)
         $0.identities = bytes(of: run.identities)
+        $0.isGiven = run.isGiven
       }
     }
     section.knownCount = UInt32(clamping: index.knownNumbers.count)
     section.knownNumbers = ascending(count: index.knownNumbers.count) { index.knownNumbers[$0] }
     section.transactions = transactions(index.transactions)
     section.groups = index.groups.map(group)
+    section.relied = index.relied.map(reliance)
+    section.claims = index.claims.map(claims)
+    if !index.covered.isEmpty { section.covered = covered(index.covered) }
+    if !index.tombstones.isEmpty { section.tombstones = tombstones(index.tombstones) }
     do {
       return try section.serializedBytes()
     } catch {
@@ -42,7 +47,7 @@ enum IndexCodec {
     }
   }
 
-  private static func ascending(count: Int, _ number: (Int) -> UInt64) -> Data {
+  static func ascending(count: Int, _ number: (Int) -> UInt64) -> Data {
     Packing.varints(count: count) { $0 == 0 ? number(0) : number($0) &- number($0 &- 1) }
   }
 
@@ -65,6 +70,8 @@ enum IndexCodec {
       $0.names = names
       $0.authors = Packing.varints(count: used.count) { used[$0].0 }
       $0.contexts = Packing.varints(count: used.count) { used[$0].1 }
+      $0.drawnNames = drawnNames(transactions.map(\.name))
+      write(origins: transactions.map(\.origin), to: &$0)
     }
   }
 
@@ -72,15 +79,9 @@ enum IndexCodec {
     .with {
       $0.kind = UInt32(group.kind.rawValue)
       $0.entity = UInt32(clamping: group.entity)
-      $0.properties = Packing.varints(count: group.properties.count) {
-        UInt64(clamping: group.properties[$0])
-      }
+      $0.properties = varints(group.properties)
       $0.count = UInt32(clamping: group.objects.count)
-      if let run = group.objects.run {
-        $0.first = UInt32(clamping: run.lowerBound)
-      } else {
-        $0.objects = ascending(count: group.objects.count) { UInt64(clamping: group.objects[$0]) }
-      }
+      ($0.first, $0.objects) = objects(group.objects)
       let runs = group.transactionRuns
       guard runs.count != 1 || runs[0].transaction != 0 else { return }
       $0.transactionRuns = Packing.varints(count: runs.count * 2) {

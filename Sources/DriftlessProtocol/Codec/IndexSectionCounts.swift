@@ -5,6 +5,8 @@ struct IndexSectionCounts {
   private var newObjects = 0
   private var groups = 0
   private var names = 0
+  private var relied = 0
+  private var claims = 0
 
   /// - Throws: `ProtocolError` when the bytes are no protobuf message.
   init(_ bytes: [UInt8]) throws(ProtocolError) {
@@ -30,6 +32,8 @@ struct IndexSectionCounts {
       case 2: newObjects += 1
       case 5: names += count(field: 3, in: field.payload)
       case 6: groups += 1
+      case 7: relied += 1
+      case 8: claims += 1
       default: break
       }
     }
@@ -48,6 +52,9 @@ struct IndexSectionCounts {
     }
     guard groups <= limits.groupsMax else {
       throw .tooLarge("The change set has \(groups) groups (groupsMax)")
+    }
+    guard max(relied, claims) <= limits.groupsMax else {
+      throw .tooLarge("The change set relies on, or claims, too much (groupsMax)")
     }
     guard names <= 2 * limits.transactionsMax else {
       throw .tooLarge("The change set names \(names) authors (transactionsMax)")

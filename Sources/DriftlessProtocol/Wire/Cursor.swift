@@ -2,13 +2,23 @@ public import Foundation
 
 /// Up to where a replica has applied a zone's log.
 public struct Cursor: Hashable, Sendable, Codable {
-  /// The zone's identity; it changes when the zone is restored or created anew.
+  /// One life of the zone's log; another one begins when the zone is made anew.
   public var generation: UUID
   /// The last change set applied; 0 is the log's beginning.
   public var sequence: UInt64
+  /// The log's chain at that place: a server that was put back to an older copy is found by it.
+  public var chain: LogChain
 
-  public init(generation: UUID, sequence: UInt64) {
+  public init(generation: UUID, sequence: UInt64, chain: LogChain) {
     self.generation = generation
     self.sequence = sequence
+    self.chain = chain
   }
+
+  /// The beginning of a generation's log.
+  public static func start(generation: UUID) -> Cursor {
+    Cursor(generation: generation, sequence: 0, chain: .start(generation: generation))
+  }
+
+  public var mark: LogMark { LogMark(sequence: sequence, chain: chain) }
 }

@@ -1,31 +1,36 @@
 import Foundation
 
-/// The 32 bytes before each frame of a page; `PullPage.Entry` documents them.
+/// The 48 bytes before each frame of a page; `PullPage.Entry` documents them.
 struct PullEntryHeader {
-  static let size = 32
+  static let size = 48
+  /// What the checksum covers of them.
+  private static let coveredSize = 44
   private static let magic: UInt32 = 0x454c_4c44  // "DLLE"
-  private static let version: UInt16 = 1
+  private static let version: UInt16 = 2
   private static let ownHeaderOnlyFlag: UInt16 = 1
 
   let sequence: UInt64
   let firstObjectNumber: UInt64
+  let chain: LogChain
   let isOwnHeaderOnly: Bool
   let length: Int
-  /// Bytes 0..<28.
+  /// Bytes 0..<44.
   private let covered: [UInt8]
   let checksum: UInt32
 
   init(_ entry: PullPage.Entry) {
     sequence = entry.sequence
     firstObjectNumber = entry.firstObjectNumber
+    chain = entry.chain
     isOwnHeaderOnly = entry.isOwnHeaderOnly
     length = entry.frame.count
-    var writer = ByteWriter(capacity: 28)
+    var writer = ByteWriter(capacity: Self.size)
     writer.append(Self.magic)
     writer.append(Self.version)
     writer.append(entry.isOwnHeaderOnly ? Self.ownHeaderOnlyFlag : 0)
     writer.append(sequence)
     writer.append(firstObjectNumber)
+    writer.append(contentsOf: chain.bytes)
     writer.append(UInt32(clamping: length))
     covered = writer.bytes
     checksum = Self.checksum(covered, frame: entry.frame)
@@ -36,7 +41,7 @@ struct PullEntryHeader {
     guard data.count >= Self.size else {
       throw .damaged("The page ends within the header of a log entry")
     }
-    covered = Array(data.prefix(28))
+    covered = Array(data.prefix(Self.coveredSize))
     var reader = ByteReader(Array(data.prefix(Self.size)))
     guard try reader.next(UInt32.self) == Self.magic else {
       throw .malformed("A log entry does not begin with its magic number")
@@ -51,6 +56,10 @@ struct PullEntryHeader {
     isOwnHeaderOnly = flags == Self.ownHeaderOnlyFlag
     sequence = try reader.next(UInt64.self)
     firstObjectNumber = try reader.next(UInt64.self)
+    guard let chain = LogChain(bytes: try reader.next(count: LogChain.size)) else {
+      throw .damaged("The page ends within the header of a log entry")
+    }
+    self.chain = chain
     let length = Int(try reader.next(UInt32.self))
     checksum = try reader.next(UInt32.self)
     guard length <= limits.frameBytesMax else {

@@ -8,16 +8,28 @@ public struct PushReply: Hashable, Sendable, Codable {
   /// The zone object number of the push's first new object; the others follow it, in the order of
   /// the object table.
   public var firstObjectNumber: UInt64
+  /// The log's chain at `sequence`.
+  public var chain: LogChain
   public var generation: UUID
+  /// The push number of the frame that this answers.
+  public var pushNumber: UInt64
+  /// The digest of the frame that this answers.
+  public var digest: Data
   /// The server's clock, in milliseconds since 1970.
   public var serverTimeMilliseconds: UInt64
 
   public init(
-    sequence: UInt64, firstObjectNumber: UInt64, generation: UUID, serverTimeMilliseconds: UInt64
+    sequence: UInt64, firstObjectNumber: UInt64, chain: LogChain, generation: UUID,
+    pushNumber: UInt64, digest: Data, serverTimeMilliseconds: UInt64
   ) {
     self.sequence = sequence
     self.firstObjectNumber = firstObjectNumber
+    self.chain = chain
     self.generation = generation
+    self.pushNumber = pushNumber
+    self.digest = digest
     self.serverTimeMilliseconds = serverTimeMilliseconds
   }
+
+  public var mark: LogMark { LogMark(sequence: sequence, chain: chain) }
 }

@@ -16,4 +16,12 @@ public protocol SyncTransport: Sendable {
 
   /// The zone's log after a cursor; waits for news when asked to.
   func pull(_ request: PullRequest) async throws -> PullPage
+
+  /// Hands over entries that the zone lost, byte for byte: the first follows the zone's head.
+  ///
+  /// - Throws: `ProtocolError`: `.diverged` when the log does not go on with them.
+  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply
+
+  /// The highest of some places of a replica's log that is the zone's own; nil when none is.
+  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark?
 }

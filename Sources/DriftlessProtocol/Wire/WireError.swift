@@ -6,7 +6,7 @@
 /// | 401 | unauthorized |
 /// | 403 | forbidden |
 /// | 404 | no-zone |
-/// | 409 | stale, generation-changed, forked, number-gap, clock-ahead |
+/// | 409 | stale, generation-changed, diverged, forked, clock-ahead |
 /// | 413 | too-large |
 /// | 429, 503 | busy (with Retry-After) |
 /// | 507 | disk-full |
@@ -16,18 +16,28 @@ public struct WireError: Hashable, Sendable, Codable {
   public var suggestion: String
   /// The zone's last sequence number, where it helps.
   public var head: UInt64?
+  /// With *stale*: zone numbers of what changed.
+  public var objects: [UInt64]?
+  /// The server's clock, in milliseconds since 1970, where it helps.
+  public var serverTimeMilliseconds: UInt64?
 
-  public init(code: String, message: String, suggestion: String, head: UInt64? = nil) {
+  public init(
+    code: String, message: String, suggestion: String, head: UInt64? = nil,
+    objects: [UInt64]? = nil, serverTimeMilliseconds: UInt64? = nil
+  ) {
     self.code = code
     self.message = message
     self.suggestion = suggestion
     self.head = head
+    self.objects = objects
+    self.serverTimeMilliseconds = serverTimeMilliseconds
   }
 
   public init(_ error: ProtocolError) {
     self.init(
       code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
-      head: error.head)
+      head: error.head, objects: error.objects.isEmpty ? nil : error.objects,
+      serverTimeMilliseconds: error.serverTimeMilliseconds)
   }
 
   /// The error to throw for an answer with this body.
@@ -35,7 +45,9 @@ public struct WireError: Hashable, Sendable, Codable {
   /// - Parameter status: The answer's HTTP status: it decides when the body names no code.
   public func protocolError(status: Int) -> ProtocolError {
     let code = code.isEmpty ? Self.code(forStatus: status) : .init(rawValue: code)
-    return ProtocolError(code, message, suggestion: suggestion, head: head)
+    return ProtocolError(
+      code, message, suggestion: suggestion, head: head, objects: objects ?? [],
+      serverTimeMilliseconds: serverTimeMilliseconds)
   }
 
   /// The HTTP status that goes with a code.
@@ -44,7 +56,7 @@ public struct WireError: Hashable, Sendable, Codable {
     case .unauthorized: 401
     case .forbidden: 403
     case .noZone: 404
-    case .stale, .generationChanged, .forked, .numberGap, .clockAhead: 409
+    case .stale, .generationChanged, .diverged, .forked, .clockAhead: 409
     case .tooLarge: 413
     case .busy: 503
     case .diskFull: 507

@@ -2,17 +2,58 @@ public import Foundation
 
 /// Where a zone's log stands: the answer to `GET /v1/zones/{zone}`, as JSON.
 public struct ZoneInfo: Hashable, Sendable, Codable {
+  /// The zone's name.
   public var zone: String
+  /// The zone's own identity, kept over generations.
+  public var zoneID: UUID
   public var generation: UUID
+  /// The place that this generation began after; nil for a zone's first one.
+  public var parent: ZoneParent?
+  /// What a replica does with what it holds of the generation before.
+  public var intent: ZoneIntent
   /// The last sequence number of the log; 0 when it is empty.
   public var head: UInt64
+  /// The log's chain at `head`.
+  public var chain: LogChain
+  /// The highest format level of change sets that the zone takes.
+  public var formatLevel: UInt16
   /// The server's clock, in milliseconds since 1970.
   public var serverTimeMilliseconds: UInt64
 
-  public init(zone: String, generation: UUID, head: UInt64, serverTimeMilliseconds: UInt64) {
+  public init(
+    zone: String, zoneID: UUID, generation: UUID, parent: ZoneParent? = nil,
+    intent: ZoneIntent = .offer, head: UInt64, chain: LogChain,
+    formatLevel: UInt16 = ChangeSetHeader.formatLevel, serverTimeMilliseconds: UInt64
+  ) {
     self.zone = zone
+    self.zoneID = zoneID
     self.generation = generation
+    self.parent = parent
+    self.intent = intent
     self.head = head
+    self.chain = chain
+    self.formatLevel = formatLevel
     self.serverTimeMilliseconds = serverTimeMilliseconds
   }
+}
+
+/// The last place of the generation before.
+public struct ZoneParent: Hashable, Sendable, Codable {
+  public var generation: UUID
+  public var sequence: UInt64
+  public var chain: LogChain
+
+  public init(generation: UUID, sequence: UInt64, chain: LogChain) {
+    self.generation = generation
+    self.sequence = sequence
+    self.chain = chain
+  }
+}
+
+/// Why a zone's log began anew.
+public enum ZoneIntent: String, Hashable, Sendable, Codable {
+  /// After a loss: what replicas hold of the generation before is wanted.
+  case offer
+  /// On purpose: replicas keep an export of what they hold aside and take the zone's state.
+  case replace
 }

@@ -1,28 +1,22 @@
 import Foundation
 
-/// The last sequence number that set each property of each object of a zone: the stale check, in
-/// memory.
+/// What a zone remembers of each object: when each property was set, when the object was named, and
+/// which unique keys it holds. The stale check, in memory.
 ///
-/// The rule, in words: a push made on cursor `c` is stale when
-/// * it sets a property that has a sequence number above `c`,
-/// * it touches an object that was deleted after `c`,
-/// * it deletes or revives an object of which anything has a sequence number above `c`,
-/// * it inserts an identity that the zone has.
+/// The rule, in words: a push made on cursor `c` is stale when, after `c`, another replica
+/// * set a property that the push sets, relies on or claims a key of,
+/// * deleted an object that the push's table names,
+/// * changed an object that the push deletes or revives, or named it in another's table,
+/// or when the push
+/// * inserts an identity that the zone has,
+/// * claims a key that another living object holds and does not let go of in the same push.
 ///
 /// What the pushing replica's own change sets above `c` set is not news to it, so it does not
 /// count; nothing of others can lie between, because the same check refused it then.
 struct ZoneIndex: Sendable {
-  /// Which properties of an object were set when.
-  fileprivate struct ObjectState {
-    /// The sequence number that set all of it: its insert, delete or revival.
-    var base: UInt64
-    var isDeleted = false
-    /// What was set later, by entity-independent name.
-    var later: [String: UInt64] = [:]
-  }
-
   /// A change set on its way into the log.
   struct Push {
+    let replica: UUID
     /// Up to where the replica had applied the log.
     let cursor: UInt64
     /// Sequence numbers above the cursor that are the replica's own.
@@ -32,79 +26,136 @@ struct ZoneIndex: Sendable {
 
   private var numbers: [UUID: UInt64] = [:]
   /// Object number `n` is at `n - 1`.
-  private var objects: [ObjectState] = []
+  private var objects: [ZoneObject] = []
+  private var keys = ZoneKeys()
 
   /// The number that the next new object gets.
   var nextNumber: UInt64 { UInt64(objects.count) + 1 }
 
   /// Takes a push in, whole or not at all.
   ///
+  /// - Parameter isChecked: False for a refill: another server has checked it.
   /// - Throws: `ProtocolError`: `.stale`, or `.malformed` when it names an object number that was
-  ///   never given out.
-  mutating func apply(_ push: Push, sequence: UInt64) throws(ProtocolError) {
-    try check(push)
-    var number = nextNumber
-    for run in push.contents.newObjects {
-      for place in 0..<run.count {
-        numbers[run.identities[place]] = number
-        objects.append(ObjectState(base: sequence))
-        number += 1
-      }
-    }
-    for group in push.contents.groups where group.kind != .insert {
-      for object in Self.known(group, push.contents) {
-        objects[Int(object) - 1].apply(group, push.contents, sequence)
-      }
-    }
-  }
-
-  private func check(_ push: Push) throws(ProtocolError) {
+  ///   never given out, or what a refill holds contradicts the log.
+  mutating func apply(
+    _ push: Push, sequence: UInt64, isChecked: Bool = true
+  ) throws(ProtocolError) {
     let contents = push.contents
     guard contents.knownNumbers.first ?? 1 > 0, contents.knownNumbers.last ?? 0 < nextNumber else {
       throw .malformed("The push names an object number that was never given out in this zone")
     }
-    for run in contents.newObjects {
-      for place in 0..<run.count where numbers[run.identities[place]] != nil {
-        throw Self.stale("Object \(run.identities[place]) exists in the zone")
-      }
+    let change = ZoneKeyChange(contents, firstNumber: nextNumber)
+    var stale = StaleObjects()
+    checkIdentities(contents, &stale)
+    if isChecked { checkObjects(push, &stale) }
+    keys.check(change, &stale)
+    try stale.throwIfAny()
+    keys.apply(change)
+    insert(contents, sequence)
+    for number in contents.knownNumbers {
+      objects[Int(number) - 1].name(sequence, by: push.replica)
     }
     for group in contents.groups where group.kind != .insert {
-      for object in Self.known(group, contents) {
-        guard objects[Int(object) - 1].isStale(group, push) else { continue }
-        throw Self.stale("Object \(object) changed after sequence number \(push.cursor)")
+      for object in Self.known(group.objects, contents) {
+        objects[Int(object) - 1].apply(group, contents, sequence)
       }
     }
   }
 
-  /// The numbers of a group's objects; new ones need no check, their insert covers them.
-  private static func known(
-    _ group: ChangeSetIndex.Group, _ contents: ChangeSetIndex
-  ) -> some Sequence<UInt64> {
-    let newCount = contents.newObjectCount
-    return group.objects.lazy.filter { $0 >= newCount }
-      .map { contents.knownNumbers[$0 - newCount] }
+  private mutating func insert(_ contents: ChangeSetIndex, _ sequence: UInt64) {
+    var number = nextNumber
+    for run in contents.newObjects {
+      for place in 0..<run.count {
+        numbers[run.identities[place]] = number
+        objects.append(ZoneObject(base: sequence))
+        number += 1
+      }
+    }
   }
 
-  private static func stale(_ message: String) -> ProtocolError {
-    ProtocolError(.stale, message, suggestion: "Pull, then push again.")
+  private func checkIdentities(_ contents: ChangeSetIndex, _ stale: inout StaleObjects) {
+    for run in contents.newObjects {
+      for place in 0..<run.count {
+        guard let number = numbers[run.identities[place]] else { continue }
+        stale.add(number, "Object \(run.identities[place]) exists in the zone")
+      }
+    }
+  }
+
+  private func checkObjects(_ push: Push, _ stale: inout StaleObjects) {
+    let contents = push.contents
+    for number in contents.knownNumbers where objects[Int(number) - 1].isDeleted(after: push) {
+      stale.add(number, "Object \(number) was deleted after sequence number \(push.cursor)")
+    }
+    for group in contents.groups where group.kind != .insert {
+      for number in Self.known(group.objects, contents)
+      where objects[Int(number) - 1].isStale(group, push) {
+        stale.add(number, "Object \(number) changed after sequence number \(push.cursor)")
+      }
+    }
+    let relied =
+      contents.relied.map { ($0.entity, $0.properties, $0.objects) }
+      + contents.claims.map { ($0.entity, $0.properties, $0.objects) }
+    for (entity, properties, relying) in relied {
+      let names = properties.map { contents.entities[entity].properties[$0] }
+      for number in Self.known(relying, contents)
+      where objects[Int(number) - 1].isSet(names, after: push) {
+        stale.add(number, "What the push builds on, object \(number), changed after \(push.cursor)")
+      }
+    }
+  }
+
+  /// The numbers of objects that the zone knows; new ones need no check, their insert covers them.
+  private static func known(
+    _ objects: ObjectIndexes, _ contents: ChangeSetIndex
+  ) -> some Sequence<UInt64> {
+    let newCount = contents.newObjectCount
+    return objects.lazy.filter { $0 >= newCount }.map { contents.knownNumbers[$0 - newCount] }
   }
 }
 
-extension ZoneIndex.ObjectState {
+/// When what of an object was set.
+struct ZoneObject: Sendable {
+  /// The sequence number that set all of it: its insert, delete or revival.
+  private var base: UInt64
+  private var isDeleted = false
+  /// What was set later, by entity-independent name.
+  private var later: [String: UInt64] = [:]
+  /// The last entry whose table names the object, and who made it.
+  private var named: (sequence: UInt64, replica: UUID)?
+  /// The last one before it by another replica.
+  private var namedByOther: UInt64 = 0
+
+  init(base: UInt64) { self.base = base }
+
+  fileprivate func isDeleted(after push: ZoneIndex.Push) -> Bool {
+    isDeleted && push.isNews(base)
+  }
+
+  fileprivate func isSet(_ names: [String], after push: ZoneIndex.Push) -> Bool {
+    names.contains { push.isNews(later[$0] ?? base) }
+  }
+
   fileprivate func isStale(_ group: ChangeSetIndex.Group, _ push: ZoneIndex.Push) -> Bool {
-    func isNews(_ sequence: UInt64) -> Bool {
-      sequence > push.cursor && !push.own.contains(sequence)
-    }
     switch group.kind {
     case .insert:
       return false
     case .update:
-      if isDeleted, isNews(base) { return true }
       let names = push.contents.entities[group.entity].properties
-      return group.properties.contains { isNews(later[names[$0]] ?? base) }
+      return group.properties.contains { push.isNews(later[names[$0]] ?? base) }
     case .delete, .revive:
-      return isNews(base) || later.values.contains(where: isNews)
+      return push.isNews(base) || later.values.contains(where: push.isNews) || isNamed(after: push)
     }
+  }
+
+  private func isNamed(after push: ZoneIndex.Push) -> Bool {
+    guard let named else { return false }
+    return (named.replica == push.replica ? namedByOther : named.sequence) > push.cursor
+  }
+
+  fileprivate mutating func name(_ sequence: UInt64, by replica: UUID) {
+    if let named, named.replica != replica { namedByOther = named.sequence }
+    named = (sequence, replica)
   }
 
   fileprivate mutating func apply(
@@ -121,5 +172,11 @@ extension ZoneIndex.ObjectState {
       isDeleted = group.kind == .delete
       later.removeAll()
     }
+  }
+}
+
+extension ZoneIndex.Push {
+  fileprivate func isNews(_ sequence: UInt64) -> Bool {
+    sequence > cursor && !own.contains(sequence)
   }
 }

@@ -5,8 +5,8 @@ package import Foundation
 package struct Puller: Sendable {
   package enum Event: Sendable {
     case begin(cursor: Cursor)
-    /// A page came: the sequence numbers of its entries, in order, and the zone's state.
-    case page(sequences: [UInt64], generation: UUID, head: UInt64)
+    /// A page came: the places of its entries, in order, and the zone's state.
+    case page(places: [LogMark], generation: UUID, head: UInt64)
     /// The page and the cursor are saved.
     case applied
     case failed(any Error)
@@ -30,8 +30,8 @@ package struct Puller: Sendable {
     case (.idle, .begin(let cursor)):
       state = .requesting(cursor)
       return .request(cursor)
-    case (.requesting(let cursor), .page(let sequences, let generation, let head)):
-      return take(sequences, generation: generation, head: head, after: cursor)
+    case (.requesting(let cursor), .page(let places, let generation, let head)):
+      return take(places, generation: generation, head: head, after: cursor)
     case (.applying(let cursor, let head), .applied):
       guard cursor.sequence < head else {
         state = .done
@@ -47,7 +47,7 @@ package struct Puller: Sendable {
   }
 
   private mutating func take(
-    _ sequences: [UInt64], generation: UUID, head: UInt64, after cursor: Cursor
+    _ places: [LogMark], generation: UUID, head: UInt64, after cursor: Cursor
   ) -> Action {
     guard generation == cursor.generation else {
       return fail(
@@ -62,15 +62,17 @@ package struct Puller: Sendable {
           "The zone's log ends at \(head), before this replica's cursor \(cursor.sequence)."))
     }
     var next = cursor
-    for sequence in sequences {
-      guard sequence == next.sequence &+ 1 else {
+    for place in places {
+      guard place.sequence == next.sequence &+ 1 else {
         return fail(
           SyncError.brokenLog(
-            "The zone's log goes from \(next.sequence) to \(sequence): a change set is missing."))
+            "The zone's log goes from \(next.sequence) to \(place.sequence): a change set is missing."
+          ))
       }
-      next.sequence = sequence
+      next.sequence = place.sequence
+      next.chain = place.chain
     }
-    guard !sequences.isEmpty else {
+    guard !places.isEmpty else {
       state = .done
       return .finish(head: head)
     }

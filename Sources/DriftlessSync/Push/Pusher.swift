@@ -48,8 +48,8 @@ package struct Pusher: Sendable {
     /// Empty the outbox: the zone has refused it, so it can never take effect.
     case discardOutbox
     case pull
-    /// Become a new incarnation, so that push numbers start anew.
-    case renewIncarnation
+    /// Become a replica of another ID, so that push numbers start anew.
+    case renewReplica
     /// Set the one object in flight aside, with the reason, and empty the outbox.
     case quarantine(SyncError)
     case finish
@@ -151,7 +151,7 @@ package struct Pusher: Sendable {
       guard !hasRenewed else {
         return fail(
           SyncError(
-            .refused, "The zone refuses this replica's push numbers even as a new incarnation.",
+            .refused, "The zone refuses this replica's push numbers even under another ID.",
             suggestion: "Enroll the store again."))
       }
       hasRenewed = true
@@ -200,7 +200,7 @@ package struct Pusher: Sendable {
       return .pull
     case .renew:
       state = .waiting
-      return .renewIncarnation
+      return .renewReplica
     case .build:
       return build()
     case .fail(let error):

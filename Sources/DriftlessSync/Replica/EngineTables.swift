@@ -17,7 +17,7 @@ import DriftlessSQLite
 /// | `ZDL_PARKED` | change sets with parts that the model does not know, kept until it does |
 enum EngineTables {
   /// Grows with each table or column that is added.
-  private static let version: Int64 = 2
+  private static let version: Int64 = 3
   private static let versionSetting = "sync.tables"
 
   /// Makes the tables, or brings those of an earlier version up to date.
@@ -58,10 +58,10 @@ enum EngineTables {
   private static let statements = [
     """
     CREATE TABLE IF NOT EXISTS ZDL_REPLICA(
-      id INTEGER PRIMARY KEY CHECK (id = 1), replica BLOB NOT NULL, incarnation INTEGER NOT NULL,
-      generation BLOB NOT NULL, cursor INTEGER NOT NULL, push_number INTEGER NOT NULL,
-      acknowledged INTEGER NOT NULL, server TEXT NOT NULL, zone TEXT NOT NULL,
-      head INTEGER NOT NULL, last_sync REAL, last_error TEXT)
+      id INTEGER PRIMARY KEY CHECK (id = 1), replica BLOB NOT NULL, generation BLOB NOT NULL,
+      cursor INTEGER NOT NULL, chain BLOB NOT NULL, mark INTEGER, mark_chain BLOB,
+      push_number INTEGER NOT NULL, acknowledged INTEGER NOT NULL, server TEXT NOT NULL,
+      zone TEXT NOT NULL, head INTEGER NOT NULL, last_sync REAL, last_error TEXT)
     """,
     """
     CREATE TABLE IF NOT EXISTS ZDL_OUTBOX(

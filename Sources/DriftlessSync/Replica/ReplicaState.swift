@@ -6,11 +6,14 @@ import Foundation
 /// Who this replica is and where it stands: the row of `ZDL_REPLICA`.
 struct ReplicaState: Hashable, Sendable {
   var replica: UUID
-  var incarnation: UInt32
   var generation: UUID
   /// The sequence number up to which the log is applied.
   var cursor: UInt64
-  /// The number of the last push that the zone acknowledged.
+  /// The log's chain at the cursor.
+  var chain: LogChain
+  /// The highest entry of this replica's own that the zone acknowledged.
+  var mark: LogMark?
+  /// The last push number that was taken: each is for one frame, sent or not.
   var pushNumber: UInt64
   /// The history transaction up to which everything is acknowledged.
   var acknowledged: Int64
@@ -26,29 +29,34 @@ struct ReplicaState: Hashable, Sendable {
     var state: ReplicaState?
     try connection.forEachRow(
       """
-      SELECT replica, incarnation, generation, cursor, push_number, acknowledged, server, zone,
-        head, last_sync, last_error FROM ZDL_REPLICA WHERE id = 1
+      SELECT replica, generation, cursor, chain, mark, mark_chain, push_number, acknowledged, server,
+        zone, head, last_sync, last_error FROM ZDL_REPLICA WHERE id = 1
       """
     ) { row in
       guard let replica = UUID(networkBytes: row.data(0)),
-        let generation = UUID(networkBytes: row.data(2))
+        let generation = UUID(networkBytes: row.data(1)),
+        let chain = LogChain(bytes: row.data(3))
       else { throw SyncError.damaged("the replica") }
+      let mark = LogChain(bytes: row.data(5)).map {
+        LogMark(sequence: UInt64(bitPattern: row.int64(4)), chain: $0)
+      }
       state = ReplicaState(
-        replica: replica, incarnation: UInt32(truncatingIfNeeded: row.int64(1)),
-        generation: generation, cursor: UInt64(bitPattern: row.int64(3)),
-        pushNumber: UInt64(bitPattern: row.int64(4)), acknowledged: row.int64(5),
-        server: row.string(6), zone: row.string(7), head: UInt64(bitPattern: row.int64(8)),
-        lastSync: row.isNull(9) ? nil : Date(timeIntervalSince1970: row.double(9)),
-        lastError: row.isNull(10) ? nil : row.string(10))
+        replica: replica, generation: generation, cursor: UInt64(bitPattern: row.int64(2)),
+        chain: chain, mark: mark, pushNumber: UInt64(bitPattern: row.int64(6)),
+        acknowledged: row.int64(7), server: row.string(8), zone: row.string(9),
+        head: UInt64(bitPattern: row.int64(10)),
+        lastSync: row.isNull(11) ? nil : Date(timeIntervalSince1970: row.double(11)),
+        lastError: row.isNull(12) ? nil : row.string(12))
     }
     return state
   }
 
   func save(on connection: SQLiteConnection) throws {
     try connection.perform(
-      "INSERT OR REPLACE INTO ZDL_REPLICA VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT OR REPLACE INTO ZDL_REPLICA VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       [
-        .uuid(replica), .integer(Int64(incarnation)), .uuid(generation), .unsigned(cursor),
+        .uuid(replica), .uuid(generation), .unsigned(cursor), .blob(chain.bytes),
+        mark.map { .unsigned($0.sequence) } ?? .null, mark.map { .blob($0.chain.bytes) } ?? .null,
         .unsigned(pushNumber), .integer(acknowledged), .text(server), .text(zone), .unsigned(head),
         lastSync.map { .real($0.timeIntervalSince1970) } ?? .null, .optional(lastError),
       ])
@@ -64,5 +72,17 @@ struct ReplicaState: Hashable, Sendable {
   /// The engine's name among the readers of history.
   private static let historyReader = "driftless.sync"
 
-  var position: Cursor { Cursor(generation: generation, sequence: cursor) }
+  var position: Cursor { Cursor(generation: generation, sequence: cursor, chain: chain) }
+
+  /// Moves the cursor to a place of the log.
+  mutating func move(to place: LogMark) {
+    cursor = place.sequence
+    chain = place.chain
+  }
+
+  /// A name that no other copy of the store has: its pushes are its own from here on.
+  mutating func renewReplica() {
+    replica = UUID()
+    pushNumber = 0
+  }
 }

@@ -6,11 +6,12 @@ import Foundation
 enum Frames {
   /// Both sections as they are.
   static func plain(index: [UInt8], values: [UInt8]) throws -> Data {
-    var frame = try ChangeSetEncoder(compressionLevel: 0).encode(empty).prefix(128)
-    set(UInt32(index.count), at: 64, in: &frame)
-    set(UInt32(index.count), at: 68, in: &frame)
-    set(UInt32(values.count), at: 72, in: &frame)
-    set(UInt32(values.count), at: 76, in: &frame)
+    var frame = try ChangeSetEncoder(compressionLevel: 0).encode(empty)
+      .prefix(ChangeSetHeader.size)
+    set(UInt32(index.count), at: 104, in: &frame)
+    set(UInt32(index.count), at: 108, in: &frame)
+    set(UInt32(values.count), at: 112, in: &frame)
+    set(UInt32(values.count), at: 116, in: &frame)
     frame.append(contentsOf: index)
     frame.append(contentsOf: values)
     ChangeSetEncoder.seal(&frame)
@@ -23,8 +24,8 @@ enum Frames {
     var stream = [UInt8](repeating: 0, count: Int(length))
     compress2(&stream, &length, index, uLong(index.count), 9)
     var frame = try plain(index: Array(stream.prefix(Int(length))), values: [])
-    set(UInt32(index.count), at: 68, in: &frame)
-    frame[6] = 2
+    set(UInt32(index.count), at: 108, in: &frame)
+    frame[8] = 2
     ChangeSetEncoder.seal(&frame)
     return frame
   }

@@ -23,11 +23,14 @@ struct RandomChangeSet {
     for place in 0...numbers.number(below: 4) {
       index.transactions.append(
         .init(
-          hybridTime: numbers.next(), author: numbers.chance(50) ? "author\(place % 2)" : nil,
-          contextName: numbers.chance(30) ? "context" : nil))
+          name: numbers.chance(70) ? numbers.next() : 0, hybridTime: numbers.next(),
+          author: numbers.chance(50) ? "author\(place % 2)" : nil,
+          contextName: numbers.chance(30) ? "context" : nil,
+          origin: numbers.chance(20) ? Samples.replica.advanced(by: UInt64(place % 2)) : nil))
     }
     makeObjectTable()
     makeGroups()
+    makeGuards()
     return ChangeSet(header: Samples.header(), index: index, columns: columns)
   }
 
@@ -40,12 +43,43 @@ struct RandomChangeSet {
         numbers.chance(60) || count == 1
         ? .range(first: first, count: count)
         : .listed((0..<count).map { first.advanced(by: UInt64(count - $0) * 3) })
-      index.newObjects.append(.init(entity: entity, identities: identities))
+      index.newObjects.append(
+        .init(entity: entity, identities: identities, isGiven: numbers.chance(30)))
     }
     var number: UInt64 = 0
     for _ in 0..<numbers.number(below: 40) {
       number += 1 + UInt64(numbers.chance(70) ? 0 : numbers.number(below: 1_000_000))
       index.knownNumbers.append(number)
+    }
+  }
+
+  /// What the change set covers, relies on and claims, and tombstones.
+  private mutating func makeGuards() {
+    index.covered = (0..<numbers.number(below: 4)).map {
+      .init(name: UInt64($0) + 1, isPartial: numbers.chance(50))
+    }
+    let deleted = Set(index.groups.filter { $0.kind == .delete }.flatMap(\.objects))
+    for (entity, named) in index.entities.enumerated() where !named.properties.isEmpty {
+      let objects = (0..<index.objectCount).filter { _ in numbers.chance(20) }
+      let properties = Array(named.properties.indices.filter { $0 == 0 || numbers.chance(30) })
+      if !objects.isEmpty {
+        index.relied.append(
+          .init(
+            entity: entity, properties: properties, objects: ObjectIndexes(objects.map(Int32.init)))
+        )
+      }
+      let claiming = objects.filter { !deleted.contains($0) }
+      guard !claiming.isEmpty, numbers.chance(60) else { continue }
+      index.claims.append(
+        .init(
+          entity: entity, properties: properties, keyID: UInt32(numbers.number(below: 3)),
+          objects: ObjectIndexes(claiming.map(Int32.init)),
+          hashes: claiming.map { Samples.key("\(entity) \($0)") }))
+    }
+    index.tombstones = (0..<numbers.number(below: 3)).map {
+      .init(
+        identity: Samples.imported.advanced(by: UInt64($0)),
+        entity: numbers.number(below: index.entities.count), hybridTime: numbers.next())
     }
   }
 

@@ -11,17 +11,20 @@ enum Samples {
   static func uuid(_ text: String) -> UUID { UUID(uuidString: text) ?? UUID() }
 
   static func header(
-    pushNumber: UInt64 = 7, cursor: UInt64 = 41, replica: UUID = replica, incarnation: UInt32 = 2
+    pushNumber: UInt64 = 7, cursor: UInt64 = 41, replica: UUID = replica, mark: LogMark? = nil
   ) -> ChangeSetHeader {
     ChangeSetHeader(
-      replica: replica, incarnation: incarnation, pushNumber: pushNumber,
-      cursor: Cursor(generation: generation, sequence: cursor))
+      replica: replica, pushNumber: pushNumber,
+      cursor: Cursor(generation: generation, sequence: cursor, chain: chain), mark: mark)
   }
+
+  /// A chain, of no log.
+  static let chain = LogChain.start(generation: minted)
 
   /// Three new books (two minted, one imported), one book changed, one author deleted, one revived:
   /// every kind of group and of column.
   static let library = ChangeSet(
-    header: header(),
+    header: header(mark: LogMark(sequence: 40, chain: .start(generation: imported))),
     index: ChangeSetIndex(
       entities: [
         .init(
@@ -35,13 +38,16 @@ enum Samples {
       newObjects: [
         .init(entity: 0, identities: .range(first: minted, count: 2)),
         .init(
-          entity: 0, identities: .listed([imported, uuid("D0000000-0000-5000-8000-000000000001")])),
+          entity: 0, identities: .listed([imported, uuid("D0000000-0000-5000-8000-000000000001")]),
+          isGiven: true),
       ],
       knownNumbers: [3, 900, 901, 70_000],
       transactions: [
-        .init(hybridTime: 1_790_000_000_000 << 16, author: "till", contextName: "import"),
-        .init(hybridTime: 1_790_000_000_500 << 16 | 3, author: "till"),
-        .init(hybridTime: 1_790_000_000_400 << 16),
+        .init(
+          name: 0x0102_0304_0506_0708, hybridTime: 1_790_000_000_000 << 16, author: "till",
+          contextName: "import"),
+        .init(name: .max, hybridTime: 1_790_000_000_500 << 16 | 3, author: "till"),
+        .init(hybridTime: 1_790_000_000_400 << 16, origin: replica),
       ],
       groups: [
         .init(
@@ -56,6 +62,16 @@ enum Samples {
         .init(
           kind: .revive, entity: 1, properties: [0], objects: ObjectIndexes(7..<8),
           transactionRuns: [.init(transaction: 1, count: 1)]),
+      ],
+      covered: [.init(name: 9), .init(name: 10, isPartial: true)],
+      relied: [.init(entity: 0, properties: [9, 1], objects: ObjectIndexes([4, 6]))],
+      claims: [
+        .init(
+          entity: 0, properties: [6, 0], keyID: 3, objects: ObjectIndexes([1, 4]),
+          hashes: [key("one"), key("two")])
+      ],
+      tombstones: [
+        .init(identity: generation, entity: 1, hybridTime: 1_790_000_000_300 << 16 | 1)
       ]),
     columns: [
       Column(.strings(ByteRows(["Emma", "", "Ænima\u{0}", "書"])), nulls: RowBitmap([1])),
@@ -72,6 +88,12 @@ enum Samples {
       Column(.integers([1, 2])),
       Column(.strings(ByteRows(["Austen"]))),
     ])
+
+  /// The hash of a title.
+  static func key(_ title: String) -> KeyHash {
+    KeyHash.of(
+      entity: "Book", properties: ["title"], values: [Array(title.utf8)], zone: generation)
+  }
 
   static func rows(_ rows: [[UInt8]]) -> ByteRows {
     rows.reduce(into: ByteRows()) { $0.append(Data($1)) }
@@ -116,5 +138,16 @@ enum Samples {
             transactionRuns: [.init(transaction: 0, count: numbers.count)])
         ]),
       columns: properties.map { _ in Column(.integers(numbers.map { Int64(bitPattern: $0) })) })
+  }
+}
+
+extension ChangeSet {
+  /// The same on the chain that a log has at the cursor.
+  func placed(in zone: ZoneLog) -> ChangeSet {
+    var placed = self
+    if let place = zone.place(at: header.cursor.sequence) {
+      placed.header.cursor.chain = place.chain
+    }
+    return placed
   }
 }

@@ -1,3 +1,4 @@
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
@@ -46,12 +47,15 @@ package struct Administration {
           .tooLarge, "the server has no room for another zone",
           suggestion: "Start another server on a data folder of its own.")
       }
-      let insert = try connection.prepare("INSERT INTO zone VALUES(?, ?, ?, 0, 1, ?)")
+      let insert = try connection.prepare("INSERT INTO zone VALUES(?, ?, ?, ?, 0, ?, 1, ?)")
       defer { insert.reset() }
       insert.bind(count + 1, at: 1)
       insert.bind(name, at: 2)
+      let generation = UUID()
       insert.bind(UUID().bytes, at: 3)
-      insert.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 4)
+      insert.bind(generation.bytes, at: 4)
+      insert.bind(LogChain.start(generation: generation).bytes, at: 5)
+      insert.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 6)
       try insert.run()
       return try existingZone(name)
     }

@@ -1,3 +1,4 @@
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
@@ -14,13 +15,8 @@ struct LogAppend {
     let zone = try current(record, push)
     let replica = try replica(of: push, zone: zone)
     if let answer = try repeated(push, replica) { return answer }
-    guard push.cursor <= zone.head else {
-      throw ServerError(
-        .generationChanged,
-        "the push was made at sequence number \(push.cursor), but the log ends at \(zone.head)",
-        suggestion: "The server was restored from an older copy: enrol the store again.",
-        head: zone.head)
-    }
+    try connection.check(push.cursor.mark, in: zone.record)
+    if let mark = push.mark { try connection.check(mark, in: zone.record) }
     let sequence = zone.head + 1
     let isLast = sequence >= LogPosition.numberMax
     guard !isLast, zone.nextObject + push.contents.newCount < LogPosition.numberMax else {
@@ -29,39 +25,42 @@ struct LogAppend {
     }
     var index = ObjectIndex(
       connection: connection, properties: properties, zone: record.id,
-      nextObject: zone.nextObject, cursor: push.cursor, head: zone.head, sequence: sequence,
-      own: try ownFrames(replica.id, after: push.cursor, zone: record.id))
+      nextObject: zone.nextObject, cursor: push.cursor.sequence, head: zone.head,
+      sequence: sequence,
+      own: try ownFrames(replica.id, after: push.cursor.sequence, zone: record.id))
     try index.prepare()
     try IdentityIndex(connection: connection, zone: record.id, head: zone.head)
       .insert(push.contents.identities, firstNumber: zone.nextObject)
     for touch in push.contents.touches { try index.apply(touch) }
-    try store(push, sequence: sequence, replica: replica.id, zone: zone)
-    return Appended(sequence: sequence, firstObjectNumber: zone.nextObject, isRepeat: false)
+    let chain = zone.record.chain.next(
+      digest: push.digest, sequence: sequence, firstObjectNumber: zone.nextObject)
+    try store(push, sequence: sequence, chain: chain, replica: replica.id, zone: zone)
+    return Appended(
+      sequence: sequence, firstObjectNumber: zone.nextObject, chain: chain, isRepeat: false)
   }
 
   // MARK: - Zone
 
   private struct Zone {
-    let id: Int64
-    let head: UInt64
+    let record: ZoneRecord
     let nextObject: UInt64
+
+    var id: Int64 { record.id }
+    var head: UInt64 { record.head }
   }
 
   private func current(_ record: ZoneRecord, _ push: Push) throws -> Zone {
-    let statement = try connection.prepare(
-      "SELECT generation, head, next_object FROM zone WHERE id = ?")
+    let statement = try connection.prepare("SELECT next_object FROM zone WHERE id = ?")
     defer { statement.reset() }
     statement.bind(record.id, at: 1)
-    guard try statement.step() else {
+    guard let current = try connection.zone(named: record.name), try statement.step() else {
       throw ServerError(
         .noZone, "there is no zone \(record.name)", suggestion: "Ask the operator for its name.")
     }
-    guard UUID(bytes: statement.data(0)) == push.generation else {
+    guard current.generation == push.cursor.generation else {
       throw ServerError.generationChanged(zone: record.name)
     }
-    return Zone(
-      id: record.id, head: UInt64(clamping: statement.int64(1)),
-      nextObject: UInt64(clamping: statement.int64(2)))
+    return Zone(record: current, nextObject: UInt64(clamping: statement.int64(0)))
   }
 
   // MARK: - Replica and repeats
@@ -73,7 +72,7 @@ struct LogAppend {
 
   private func replica(of push: Push, zone: Zone) throws -> Replica {
     try checkOwnership(of: push.replica, zone: zone.id)
-    if let row = try connection.replicaRow(push.replica, push.incarnation) {
+    if let row = try connection.replicaRow(push.replica) {
       return Replica(id: row.id, lastPush: row.lastPush)
     }
     let count = try connection.prepare("SELECT count(*) FROM replica WHERE zone = ?")
@@ -85,11 +84,10 @@ struct LogAppend {
         suggestion: "Enrol into another zone, or ask the operator to raise replicasPerZoneMax.")
     }
     let insert = try connection.prepare(
-      "INSERT INTO replica(zone, uuid, incarnation, last_push) VALUES(?, ?, ?, 0)")
+      "INSERT INTO replica(zone, uuid, last_push) VALUES(?, ?, 0)")
     defer { insert.reset() }
     insert.bind(zone.id, at: 1)
     insert.bind(push.replica.bytes, at: 2)
-    insert.bind(Int64(push.incarnation), at: 3)
     try insert.run()
     return Replica(id: connection.lastInsertRowID, lastPush: 0)
   }
@@ -108,30 +106,23 @@ struct LogAppend {
     }
   }
 
-  /// The answer that this push got before; nil when it is the next one.
+  /// The answer that this push got before; nil when it is a new one.
   private func repeated(_ push: Push, _ replica: Replica) throws -> Appended? {
-    guard push.number <= replica.lastPush else {
-      guard push.number == replica.lastPush + 1 else {
-        throw ServerError(
-          .numberGap,
-          "push number \(push.number) does not follow \(replica.lastPush), the last one known here",
-          suggestion: "The server lost pushes, or the store is a copy: enrol the store again.")
-      }
-      return nil
-    }
+    guard push.number <= replica.lastPush else { return nil }
     let statement = try connection.prepare(
-      "SELECT position, first_object, digest FROM log WHERE replica = ? AND number = ?")
+      "SELECT position, first_object, digest, chain FROM log WHERE replica = ? AND number = ?")
     defer { statement.reset() }
     statement.bind(replica.id, at: 1)
     statement.bind(Int64(clamping: push.number), at: 2)
     guard try statement.step(), statement.data(2) == push.digest else {
       throw ServerError(
         .forked, "push number \(push.number) of this replica was something else",
-        suggestion: "The store is a copy or was restored: give it a new incarnation.")
+        suggestion: "The store is a copy or was restored: give it a new replica ID.")
     }
     return Appended(
       sequence: LogPosition.number(statement.int64(0)),
-      firstObjectNumber: UInt64(clamping: statement.int64(1)), isRepeat: true)
+      firstObjectNumber: UInt64(clamping: statement.int64(1)),
+      chain: try connection.chain(statement.data(3)), isRepeat: true)
   }
 
   /// The replica's own change sets above the cursor that it pushes on: it knows what they say.
@@ -156,8 +147,10 @@ struct LogAppend {
 
   // MARK: - Log
 
-  private func store(_ push: Push, sequence: UInt64, replica: Int64, zone: Zone) throws {
-    let insert = try connection.prepare("INSERT INTO log VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+  private func store(
+    _ push: Push, sequence: UInt64, chain: LogChain, replica: Int64, zone: Zone
+  ) throws {
+    let insert = try connection.prepare("INSERT INTO log VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
     defer { insert.reset() }
     insert.bind(LogPosition.of(zone: zone.id, number: sequence), at: 1)
     insert.bind(replica, at: 2)
@@ -166,16 +159,19 @@ struct LogAppend {
     insert.bind(Int64(clamping: push.contents.newCount), at: 5)
     insert.bind(nowMilliseconds, at: 6)
     insert.bind(push.digest, at: 7)
-    insert.bind(Int64(push.frame.count), at: 8)
-    insert.bind(push.frame.prefix(128), at: 9)
-    insert.bind(push.frame.dropFirst(128), at: 10)
+    insert.bind(chain.bytes, at: 8)
+    insert.bind(Int64(push.frame.count), at: 9)
+    insert.bind(push.frame.prefix(ChangeSetHeader.size), at: 10)
+    insert.bind(push.frame.dropFirst(ChangeSetHeader.size), at: 11)
     try insert.run()
 
-    let head = try connection.prepare("UPDATE zone SET head = ?, next_object = ? WHERE id = ?")
+    let head = try connection.prepare(
+      "UPDATE zone SET head = ?, next_object = ?, chain = ? WHERE id = ?")
     defer { head.reset() }
     head.bind(Int64(clamping: sequence), at: 1)
     head.bind(Int64(clamping: zone.nextObject + push.contents.newCount), at: 2)
-    head.bind(zone.id, at: 3)
+    head.bind(chain.bytes, at: 3)
+    head.bind(zone.id, at: 4)
     try head.run()
 
     let last = try connection.prepare("UPDATE replica SET last_push = ? WHERE id = ?")

@@ -1,17 +1,20 @@
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
 /// Reads of zones, tokens and logs.
 extension SQLiteConnection {
+  private static let zoneColumns = "SELECT id, name, uuid, generation, head, chain FROM zone"
+
   func zone(named name: String) throws -> ZoneRecord? {
-    let statement = try prepare("SELECT id, name, generation, head FROM zone WHERE name = ?")
+    let statement = try prepare(Self.zoneColumns + " WHERE name = ?")
     defer { statement.reset() }
     statement.bind(name, at: 1)
     return try statement.step() ? try zoneRecord(statement) : nil
   }
 
   func zones() throws -> [ZoneRecord] {
-    let statement = try prepare("SELECT id, name, generation, head FROM zone ORDER BY name")
+    let statement = try prepare(Self.zoneColumns + " ORDER BY name")
     defer { statement.reset() }
     var zones: [ZoneRecord] = []
     while try statement.step() { zones.append(try zoneRecord(statement)) }
@@ -19,14 +22,17 @@ extension SQLiteConnection {
   }
 
   private func zoneRecord(_ statement: SQLiteStatement) throws -> ZoneRecord {
-    guard let generation = UUID(bytes: statement.data(2)) else {
+    guard let zoneID = UUID(bytes: statement.data(2)),
+      let generation = UUID(bytes: statement.data(3)),
+      let chain = LogChain(bytes: statement.data(5))
+    else {
       throw ServerError(
-        .storage, "the generation of zone \(statement.string(1)) is damaged",
+        .storage, "the record of zone \(statement.string(1)) is damaged",
         suggestion: "Restore the database from its backup.")
     }
     return ZoneRecord(
-      id: statement.int64(0), name: statement.string(1), generation: generation,
-      head: UInt64(clamping: statement.int64(3)))
+      id: statement.int64(0), name: statement.string(1), zoneID: zoneID, generation: generation,
+      head: UInt64(clamping: statement.int64(4)), chain: chain)
   }
 
   private static let tokenColumns = """
@@ -61,47 +67,86 @@ extension SQLiteConnection {
   /// Entries after a sequence number, until the bytes are used up; at least one, if there is one.
   func page(of zone: ZoneRecord, _ request: PageRequest) throws -> LogPage {
     // Read anew: the log may have grown while the request waited for news.
-    let head = try self.zone(named: zone.name)?.head ?? zone.head
-    let own = try request.own.flatMap { try replicaRow($0.replica, $0.incarnation)?.id }
+    let current = try self.zone(named: zone.name) ?? zone
+    try check(request.after, in: current)
+    if let mark = request.mark { try check(mark, in: current) }
+    let own = try request.own.flatMap { try replicaRow($0.replica)?.id }
     let statement = try prepare(
       """
-      SELECT position, first_object, size, header,
+      SELECT position, first_object, size, header, chain,
         CASE WHEN replica = ?1 AND number <= ?2 THEN NULL ELSE body END
       FROM log WHERE position > ?3 AND position < ?4 ORDER BY position LIMIT ?5
       """)
     defer { statement.reset() }
     statement.bind(own ?? -1, at: 1)
     statement.bind(Int64(clamping: request.own?.through ?? 0), at: 2)
-    statement.bind(LogPosition.of(zone: zone.id, number: request.after), at: 3)
+    statement.bind(LogPosition.of(zone: zone.id, number: request.after.sequence), at: 3)
     statement.bind(LogPosition.of(zone: zone.id + 1, number: 0), at: 4)
     statement.bind(Int64(request.entriesMax), at: 5)
     var entries: [LogEntry] = []
     var size = 0
     while try statement.step() {
-      let isHeaderOnly = statement.isNull(4)
-      // The 32 bytes are the header of the entry on the wire.
-      let next = 32 + (isHeaderOnly ? 128 : Int(statement.int64(2)))
+      let isHeaderOnly = statement.isNull(5)
+      let next =
+        PullPage.Entry.headerSize
+        + (isHeaderOnly ? ChangeSetHeader.size : Int(statement.int64(2)))
       guard entries.isEmpty || size + next <= request.bytesMax else { break }
       size += next
       entries.append(
         LogEntry(
           sequence: LogPosition.number(statement.int64(0)),
           firstObjectNumber: UInt64(clamping: statement.int64(1)),
-          bytes: isHeaderOnly ? statement.data(3) : statement.data(3) + statement.data(4),
+          chain: try chain(statement.data(4)),
+          bytes: isHeaderOnly ? statement.data(3) : statement.data(3) + statement.data(5),
           isHeaderOnly: isHeaderOnly))
     }
     // The head was read before the entries, so these may reach beyond it.
-    return LogPage(entries: entries, head: max(head, entries.last?.sequence ?? 0))
+    return LogPage(entries: entries, head: max(current.head, entries.last?.sequence ?? 0))
   }
 
-  func replicaRow(_ replica: UUID, _ incarnation: UInt32) throws
+  /// - Throws: `ServerError` (`.diverged`) when a place is not the log's own.
+  func check(_ place: LogMark, in zone: ZoneRecord) throws {
+    guard try isOwn(place, of: zone) else {
+      throw ServerError(
+        .diverged,
+        "what the replica knows of entry \(place.sequence) is not the log of zone \(zone.name)",
+        suggestion: "The server was put back to an older copy: sync brings back what it lost.",
+        head: zone.head)
+    }
+  }
+
+  private func isOwn(_ place: LogMark, of zone: ZoneRecord) throws -> Bool {
+    try self.place(at: place.sequence, of: zone) == place
+  }
+
+  /// A place of the log; nil when the log has none there.
+  func place(at sequence: UInt64, of zone: ZoneRecord) throws -> LogMark? {
+    guard sequence <= zone.head else { return nil }
+    if sequence == 0 { return Cursor.start(generation: zone.generation).mark }
+    if sequence == zone.head { return LogMark(sequence: sequence, chain: zone.chain) }
+    let statement = try prepare("SELECT chain FROM log WHERE position = ?")
+    defer { statement.reset() }
+    statement.bind(LogPosition.of(zone: zone.id, number: sequence), at: 1)
+    guard try statement.step() else { return nil }
+    return LogMark(sequence: sequence, chain: try chain(statement.data(0)))
+  }
+
+  func chain(_ bytes: Data) throws -> LogChain {
+    guard let chain = LogChain(bytes: bytes) else {
+      throw ServerError(
+        .storage, "the chain of a log entry is damaged",
+        suggestion: "Restore the database from its backup.")
+    }
+    return chain
+  }
+
+  func replicaRow(_ replica: UUID) throws
     -> (id: Int64, zone: Int64, lastPush: UInt64)?
   {
     let statement = try prepare(
-      "SELECT id, zone, last_push FROM replica WHERE uuid = ? AND incarnation = ?")
+      "SELECT id, zone, last_push FROM replica WHERE uuid = ?")
     defer { statement.reset() }
     statement.bind(replica.bytes, at: 1)
-    statement.bind(Int64(incarnation), at: 2)
     guard try statement.step() else { return nil }
     return (statement.int64(0), statement.int64(1), UInt64(clamping: statement.int64(2)))
   }

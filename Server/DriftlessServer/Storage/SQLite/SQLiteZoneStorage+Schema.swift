@@ -2,9 +2,10 @@ import DriftlessSQLite
 
 /// The database `driftless.sqlite` of a server's data folder.
 ///
-/// `zone`        one row a zone: generation, last sequence number, next free object number.
+/// `zone`        one row a zone: its UUID, generation, last sequence number and chain, next free
+///               object number.
 /// `token`       one row a token: SHA-256 of the secret, zone, verbs, when revoked.
-/// `replica`     one row a (zone, replica, incarnation): number of its last push.
+/// `replica`     one row a replica: its zone, number of its last push.
 /// `log`         one row a change set. `position` = zone << 40 | sequence, so that a range of the
 ///               log is a range of row IDs. The frame lies in two pieces, so that its header can be
 ///               read alone.
@@ -17,13 +18,14 @@ import DriftlessSQLite
 ///               after `base`.
 /// `property`    names of properties, so that the index holds small numbers.
 enum ServerSchema {
-  static let version: Int64 = 1
+  static let version: Int64 = 2
 
   static let statements = [
     """
     CREATE TABLE zone(
-      id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, generation BLOB NOT NULL,
-      head INTEGER NOT NULL, next_object INTEGER NOT NULL, created_ms INTEGER NOT NULL)
+      id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, uuid BLOB NOT NULL,
+      generation BLOB NOT NULL, head INTEGER NOT NULL, chain BLOB NOT NULL, next_object INTEGER NOT NULL,
+      created_ms INTEGER NOT NULL)
     """,
     """
     CREATE TABLE token(
@@ -32,14 +34,15 @@ enum ServerSchema {
     """,
     """
     CREATE TABLE replica(
-      id INTEGER PRIMARY KEY, zone INTEGER NOT NULL REFERENCES zone(id), uuid BLOB NOT NULL,
-      incarnation INTEGER NOT NULL, last_push INTEGER NOT NULL, UNIQUE(uuid, incarnation))
+      id INTEGER PRIMARY KEY, zone INTEGER NOT NULL REFERENCES zone(id), uuid BLOB NOT NULL UNIQUE,
+      last_push INTEGER NOT NULL)
     """,
     """
     CREATE TABLE log(
       position INTEGER PRIMARY KEY, replica INTEGER NOT NULL, number INTEGER NOT NULL,
       first_object INTEGER NOT NULL, new_objects INTEGER NOT NULL, received_ms INTEGER NOT NULL,
-      digest BLOB NOT NULL, size INTEGER NOT NULL, header BLOB NOT NULL, body BLOB NOT NULL)
+      digest BLOB NOT NULL, chain BLOB NOT NULL, size INTEGER NOT NULL,
+      header BLOB NOT NULL, body BLOB NOT NULL)
     """,
     "CREATE UNIQUE INDEX log_replica ON log(replica, number)",
     """

@@ -1,0 +1,81 @@
+import Crypto
+public import Foundation
+
+/// A running digest of a zone's log up to an entry: two logs with one chain are one log up to there.
+public struct LogChain: Hashable, Sendable {
+  /// The length of a chain. Bytes.
+  public static let size = SixteenBytes.size
+
+  private let digest: SixteenBytes
+
+  /// - Parameter bytes: 16 of them; any other number gives nil.
+  public init?(bytes: some Collection<UInt8>) {
+    guard let digest = SixteenBytes(bytes) else { return nil }
+    self.digest = digest
+  }
+
+  /// - Parameter hexadecimal: 32 digits; anything else gives nil.
+  public init?(hexadecimal: String) {
+    guard let digest = SixteenBytes(hexadecimal: hexadecimal) else { return nil }
+    self.digest = digest
+  }
+
+  private init(_ hash: SHA256.Digest) { digest = SixteenBytes(prefixOf: hash) }
+
+  /// The chain of an empty log.
+  public static func start(generation: UUID) -> LogChain {
+    var hash = SHA256()
+    hash.update(data: Array("driftless log".utf8))
+    withUnsafeBytes(of: generation.uuid) { hash.update(bufferPointer: $0) }
+    return LogChain(hash.finalize())
+  }
+
+  /// The chain after one more entry.
+  ///
+  /// - Parameter digest: What the header of the entry's frame says (`ChangeSetHeader.digest`).
+  public func next(digest: Data, sequence: UInt64, firstObjectNumber: UInt64) -> LogChain {
+    var writer = ByteWriter(capacity: 64)
+    writer.append(contentsOf: bytes)
+    writer.append(contentsOf: digest)
+    writer.append(sequence)
+    writer.append(firstObjectNumber)
+    return LogChain(SHA256.hash(data: writer.bytes))
+  }
+
+  /// 16 bytes.
+  public var bytes: Data { digest.data }
+
+  /// 32 hexadecimal digits.
+  public var hexadecimal: String { digest.hexadecimal }
+}
+
+extension LogChain: CustomStringConvertible {
+  public var description: String { hexadecimal }
+}
+
+extension LogChain: Codable {
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    guard let chain = LogChain(hexadecimal: try container.decode(String.self)) else {
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "A chain is 32 hexadecimal digits")
+    }
+    self = chain
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(hexadecimal)
+  }
+}
+
+/// A place in a zone's log that proves which log it is of.
+public struct LogMark: Hashable, Sendable, Codable {
+  public var sequence: UInt64
+  public var chain: LogChain
+
+  public init(sequence: UInt64, chain: LogChain) {
+    self.sequence = sequence
+    self.chain = chain
+  }
+}

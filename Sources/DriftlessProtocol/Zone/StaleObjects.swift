@@ -1,0 +1,21 @@
+/// Why a push is stale: the first reason in words, and the objects to look at, each once.
+package struct StaleObjects {
+  private var message: String?
+  package private(set) var numbers: [UInt64] = []
+  private var seen: Set<UInt64> = []
+
+  package init() {}
+
+  package var isEmpty: Bool { message == nil }
+
+  package mutating func add(_ number: UInt64, _ message: @autoclosure () -> String) {
+    if self.message == nil { self.message = message() }
+    guard numbers.count < ProtocolError.objectsMax, seen.insert(number).inserted else { return }
+    numbers.append(number)
+  }
+
+  package func throwIfAny() throws(ProtocolError) {
+    guard let message else { return }
+    throw ProtocolError(.stale, message, suggestion: "Pull, then push again.", objects: numbers)
+  }
+}
