@@ -2,6 +2,7 @@ import Driftless
 import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
+import Logging
 
 extension SyncEngine {
   /// Applies the entries of a page, one after the other, each with the cursor behind it: rows,
@@ -12,13 +13,48 @@ extension SyncEngine {
   ) throws -> PullReport {
     var report = PullReport()
     var rest = entries[...]
-    while !rest.isEmpty {
-      let batch = rest.prefix(Self.batch(rest))
-      rest = rest.dropFirst(batch.count)
-      report.add(
-        try apply(batch, generation: cursor.generation, head: head, allowsMassDelete))
+    // After a batch that cannot be applied its entries go one by one, to find the one that cannot.
+    var single = 0
+    while let first = rest.first {
+      do {
+        let batch = try decode(rest.prefix(single > 0 ? 1 : Self.batch(rest)))
+        do {
+          report.add(
+            try apply(batch, generation: cursor.generation, head: head, allowsMassDelete))
+        } catch let error where Self.isOfEntry(error) {
+          guard batch.count == 1 else {
+            single = batch.count
+            continue
+          }
+          try park(first, .notApplicable, reason: "\(error)", cursor.generation, head: head)
+        }
+        rest = rest.dropFirst(batch.count)
+        single = max(0, single - 1)
+      } catch let error as ProtocolError where ChangeSetHeader.isWhole(first.frame) {
+        try park(first, .unreadable, reason: "\(error)", cursor.generation, head: head)
+        rest = rest.dropFirst()
+        single = max(0, single - 1)
+      }
     }
     return report
+  }
+
+  /// An entry with what its bytes say; nothing for one of this replica's own.
+  private typealias Decoded = (entry: PullPage.Entry, changeSet: ChangeSet?)
+
+  /// Reads entries up to one that cannot be read, which is thrown when it is the first.
+  private func decode(_ entries: ArraySlice<PullPage.Entry>) throws -> [Decoded] {
+    var decoded: [Decoded] = []
+    for entry in entries {
+      do {
+        decoded.append(
+          (entry, try entry.isOwnHeaderOnly ? nil : ChangeSetDecoder().decode(entry.frame)))
+      } catch {
+        if decoded.isEmpty { throw error }
+        break
+      }
+    }
+    return decoded
   }
 
   /// How many entries go into one transaction: at least one.
@@ -31,37 +67,70 @@ extension SyncEngine {
     return max(1, count)
   }
 
+  /// Whether an error lies in what an entry says, and comes again whenever it is applied.
+  private static func isOfEntry(_ error: any Error) -> Bool {
+    switch error {
+    case let error as StoreError:
+      error.code == .constraint || error.code == .conflict || error.code == .invalidArgument
+    case is ProtocolError: true
+    default: false
+    }
+  }
+
   private func apply(
-    _ entries: ArraySlice<PullPage.Entry>, generation: UUID, head: UInt64,
-    _ allowsMassDelete: Bool
+    _ batch: [Decoded], generation: UUID, head: UInt64, _ allowsMassDelete: Bool
   ) throws -> PullReport {
-    // What this replica is sent as a header is its own and acknowledged: the cursor walks past it.
-    let remote = entries.filter { !$0.isOwnHeaderOnly }
-    // Bytes are read before the store is locked for writing.
-    let changeSets = try remote.map { try ChangeSetDecoder().decode($0.frame) }
-    var report = try settling(after: changeSets.newestTime) { applier, state in
-      guard let first = entries.first, let last = entries.last, state.generation == generation,
-        state.cursor &+ 1 == first.sequence
-      else { throw SyncError.brokenLog("The replica's cursor moved while a page was fetched.") }
-      for (entry, changeSet) in zip(remote, changeSets) {
-        let unknown = try applier.apply(
-          changeSet, sequence: entry.sequence, firstNumber: entry.firstObjectNumber)
-        if !unknown.isEmpty { try Parking.park(entry, unknown, on: applier.transaction.connection) }
+    var report = try settling(after: batch.compactMap { $0.changeSet }.newestTime) {
+      applier, state in
+      try advance(
+        &state, from: batch.first?.entry, to: batch.last?.entry, generation, head: head)
+      for (entry, changeSet) in batch {
+        guard let changeSet else { continue }
+        applier.allowsMassDelete = allowsMassDelete
+        try applier.apply(changeSet, entry)
       }
-      if !allowsMassDelete { try brake(applier.deleted, applier.transaction) }
+      if !applier.pending.isEmpty {
+        try applier.transaction.setSetting(Self.unsettledSetting, .integer(1))
+      }
       try ImportTimes.purge(applier.transaction.connection)
-      state.move(to: last.mark)
-      state.head = max(state.head, head)
       return applier.report
     }
-    report.ownChangeSets += entries.count - remote.count
-    report.bytes += entries.reduce(0) { $0 + $1.frame.count }
+    // What this replica is sent as a header is its own and acknowledged: the cursor walks past it.
+    report.ownChangeSets += batch.count { $0.changeSet == nil }
+    report.bytes += batch.reduce(0) { $0 + $1.entry.frame.count }
     return report
+  }
+
+  /// Moves the cursor over entries.
+  private func advance(
+    _ state: inout ReplicaState, from first: PullPage.Entry?, to last: PullPage.Entry?,
+    _ generation: UUID, head: UInt64
+  ) throws {
+    guard let first, let last, state.generation == generation, state.cursor &+ 1 == first.sequence
+    else { throw SyncError.brokenLog("The replica's cursor moved while a page was fetched.") }
+    state.move(to: last.mark)
+    state.head = max(state.head, head)
+  }
+
+  /// Sets an entry aside whole, and moves the cursor over it.
+  private func park(
+    _ entry: PullPage.Entry, _ code: Parking.Code, reason: String, _ generation: UUID, head: UInt64
+  ) throws {
+    let contents = try? ChangeSetDecoder().decodeIndex(entry.frame)
+    try settling { applier, state -> Void in
+      try advance(&state, from: entry, to: entry, generation, head: head)
+      if let contents {
+        try applier.noteObjects(contents.index, header: contents.header, entry)
+      }
+      try Parking.park(entry, code, reason: reason, on: applier.transaction.connection)
+    }
+    log.warning("Entry \(entry.sequence) of the zone's log is set aside: \(reason)")
   }
 
   /// Work of an applier in one transaction, with what it leaves pending, its journal and the
   /// replica's state.
-  private func settling<Value>(
+  @discardableResult
+  func settling<Value>(
     after newest: HybridTime? = nil, _ body: (PageApplier, inout ReplicaState) throws -> Value
   ) throws -> Value {
     var left: PendingCache?
@@ -83,7 +152,7 @@ extension SyncEngine {
     _ transaction: WriteTransaction, _ state: ReplicaState
   ) throws -> PageApplier {
     try PageApplier(
-      transaction: transaction, schema: schema, replica: state.replica,
+      transaction: transaction, schema: schema, replica: state.replica, zoneID: state.generation,
       pending: try pendingSet(transaction, state: state), options: options)
   }
 
@@ -121,49 +190,24 @@ extension SyncEngine {
   /// Settles what the zone says of what is pending here.
   private func settle(allowsMassDelete: Bool) throws -> PullReport {
     let isDue = try store.read { transaction in
-      let state = try Self.state(on: transaction.connection, of: store)
-      return try !ZoneStates.isSettled(on: transaction.connection)
-        || pendingSet(transaction, state: state).objects.values.contains { $0.whole == .delete }
+      try transaction.setting(Self.unsettledSetting) != nil
+        || allowsMassDelete && !ZoneStates.braked(on: transaction.connection).isEmpty
     }
     guard isDue else { return PullReport() }
     return try settling { applier, _ in
       try applier.settle(allowsMassDelete: allowsMassDelete)
+      try applier.transaction.setSetting(Self.unsettledSetting, nil)
       return applier.report
     }
   }
 
   /// Whether a push may be built: what was pulled is settled.
   func isSettled() throws -> Bool {
-    try store.read { try ZoneStates.isSettled(on: $0.connection) }
+    try store.read { try $0.setting(Self.unsettledSetting) == nil }
   }
 
-  /// Applies the parts of parked change sets that the model knows by now.
-  func replayParked() throws {
-    let isWaiting = try store.read { transaction in
-      try Parking.entries(on: transaction.connection).contains {
-        !$0.unknown.filter(isKnown).isEmpty
-      }
-    }
-    guard isWaiting else { return }
-    try settling { applier, _ in
-      let connection = applier.transaction.connection
-      for parked in try Parking.entries(on: connection) {
-        let known = parked.unknown.filter(isKnown)
-        guard !known.isEmpty else { continue }
-        let changeSet = try ChangeSetDecoder().decode(parked.frame)
-        try applier.replay(
-          changeSet, sequence: parked.sequence, firstNumber: parked.firstNumber, only: known)
-        try Parking.forget(known, of: parked, on: connection)
-      }
-    }
-  }
-
-  /// Whether the model has an entity ("Entity") or a property ("Entity.property") of this name.
-  private func isKnown(_ name: String) -> Bool {
-    guard let dot = name.firstIndex(of: ".") else { return schema.entity(named: name) != nil }
-    let entity = schema.entity(named: String(name[..<dot]))
-    return entity?.property(named: String(name[name.index(after: dot)...])) != nil
-  }
+  /// There when something was pulled while something was pending, until that is settled.
+  private static let unsettledSetting = "sync.unsettled"
 }
 
 extension [ChangeSet] {

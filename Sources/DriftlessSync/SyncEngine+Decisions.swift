@@ -51,6 +51,15 @@ extension SyncEngine {
   ) throws -> JournalEntry {
     let (entry, values) = try journaled(number, store)
     let schema = SyncSchema(store.schema)
+    if entry.property == nil, side == entry.loser, let row = values.row,
+      let entity = schema.entity(named: entry.entity)
+    {
+      return try store.write(TransactionInfo(author: author, kind: .local)) { transaction in
+        try bringBack(entry, entity, row: row, transaction)
+        try Journal.decide(number, side, on: transaction.connection)
+        return try Journal.entry(number, on: transaction.connection)?.entry ?? entry
+      }.0
+    }
     guard let name = entry.property else {
       throw SyncError(
         .cannotUndo, "Conflict \(number) is about the object as a whole, which stays.",
@@ -122,18 +131,44 @@ extension SyncEngine {
       return try transaction.update(
         key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
     }
-    guard var values = row, values.count == entity.description.layout.slots.count else {
+    guard let row, row.count == entity.description.layout.slots.count else {
       throw SyncError(
         .cannotUndo, "Object \(entry.object.uuidString.lowercased()) is deleted.",
         suggestion: "Make it anew, under the same identity if others shall know it again.")
     }
-    for other in entity.properties {
-      guard case .toOne = other.kind, case .reference(let target) = values[other.slot],
-        try transaction.concreteKey(root: target) == nil
-      else { continue }
-      values[other.slot] = .null
-    }
+    var values = try living(row, entity, transaction)
     if !property.isCollective { values[property.slot] = value }
     try transaction.insert(entity.description, key.key, values: values)
+  }
+
+  /// Makes an object again that a delete took along.
+  private static func bringBack(
+    _ entry: JournalEntry, _ entity: SyncSchema.Entity, row: [PropertyValue],
+    _ transaction: WriteTransaction
+  ) throws {
+    guard let key = try transaction.key(of: entry.object),
+      row.count == entity.description.layout.slots.count
+    else { throw SyncError.damaged("object \(entry.object.uuidString.lowercased())") }
+    guard try transaction.concreteKey(root: key) == nil else {
+      throw SyncError(
+        .cannotUndo, "Object \(entry.object.uuidString.lowercased()) is back already.",
+        suggestion: "Nothing needs to be done.")
+    }
+    try transaction.insert(
+      entity.description, key.key, values: try living(row, entity, transaction))
+  }
+
+  /// A row without references to what is deleted by now.
+  private static func living(
+    _ row: [PropertyValue], _ entity: SyncSchema.Entity, _ transaction: WriteTransaction
+  ) throws -> [PropertyValue] {
+    var values = row
+    for property in entity.properties {
+      guard case .toOne = property.kind, case .reference(let target) = values[property.slot],
+        try transaction.concreteKey(root: target) == nil
+      else { continue }
+      values[property.slot] = .null
+    }
+    return values
   }
 }

@@ -65,7 +65,10 @@ extension SyncEngine {
     state.head = info.head
     state.acknowledged = try transaction.maximumTransactionNumber()
     try Outbox.clear(on: connection)
-    for table in ["ZDL_PENDING", "ZDL_PARKED", "ZDL_DANGLING", "ZDL_BASE", "ZDL_ZONE"] {
+    for table in [
+      "ZDL_PENDING", "ZDL_PARKED", "ZDL_PARKED_VALUE", "ZDL_STRUCK", "ZDL_DANGLING", "ZDL_BASE",
+      "ZDL_ZONE",
+    ] {
       try connection.perform("DELETE FROM \(table)")
     }
     try connection.perform("UPDATE ZDL_IDENTITY SET number = NULL")

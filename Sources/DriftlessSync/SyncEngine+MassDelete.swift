@@ -5,28 +5,22 @@ import Foundation
 
 /// The brake: deletes of a large part of the replica wait for a person's word.
 extension SyncEngine {
-  /// Deletes that pulls applied since the replica was last current: they come in pages, and count
-  /// together.
-  private static let deletedSetting = "sync.deleted"
-
-  /// Stops a page that, with those before it, deletes too much. The page's transaction is rolled
-  /// back.
-  func brake(_ deleted: [String: Int], _ transaction: WriteTransaction) throws {
-    let now = deleted.values.reduce(0, +)
-    guard now > 0 else { return }
-    var before = 0
-    if case .integer(let count)? = try transaction.setting(Self.deletedSetting) {
-      before = Int(truncatingIfNeeded: count)
+  /// Fails when deletes of the zone are set aside: everything else is applied and sent.
+  func tellSetAside() throws {
+    let (deleted, objects) = try store.read { transaction in
+      (
+        try ZoneStates.braked(on: transaction.connection), try schema.objectCount(transaction)
+      )
     }
-    let total = before &+ now
-    try transaction.setSetting(Self.deletedSetting, .integer(Int64(total)))
-    guard total > min(options.massDelete.floor, options.massDelete.count) else { return }
-    let objects = try objectCount(transaction) + total
-    guard options.massDelete.isPassed(by: total, of: objects) else { return }
+    guard !deleted.isEmpty else { return }
+    var counts: [String: Int] = [:]
+    for key in deleted {
+      counts[schema.entity(numbered: key.entity)?.name ?? "unknown", default: 0] += 1
+    }
     throw SyncError(
       .massDelete,
-      "The zone's log deletes \(total) of \(objects) objects here (\(Self.text(deleted))). "
-        + "Nothing of it is applied",
+      "The zone's log deletes \(deleted.count) of \(objects) objects here "
+        + "(\(Self.text(counts))). They are set aside, everything else is applied",
       suggestion: "When that is meant: syncctl sync --allow-mass-delete. When not, the zone was "
         + "emptied by mistake: export this store before anything else.")
   }
@@ -43,7 +37,7 @@ extension SyncEngine {
       deleted[schema.entity(numbered: key.entity)?.name ?? "unknown", default: 0] += 1
     }
     let total = deleted.values.reduce(0, +)
-    let objects = try objectCount(transaction) + total
+    let objects = try schema.objectCount(transaction) + total
     guard options.massDelete.isPassed(by: total, of: objects) else { return }
     throw SyncError(
       .massDelete,
@@ -55,18 +49,8 @@ extension SyncEngine {
 
   /// The replica is current: what was deleted so far counts no more.
   func releaseBrake() throws {
-    guard try store.read({ try $0.setting(Self.deletedSetting) }) != nil else { return }
-    try bookkeep { try $0.setSetting(Self.deletedSetting, nil) }
-  }
-
-  private func objectCount(_ transaction: ReadTransaction) throws -> Int {
-    var count: Int64 = 0
-    for root in Set(schema.entities.map(\.rootNumber)) {
-      guard let entity = transaction.schema.entity(numbered: root) else { continue }
-      count += try transaction.connection.number(
-        "SELECT count(*) FROM \"\(transaction.schema.table(for: entity).name)\"")
-    }
-    return Int(truncatingIfNeeded: count)
+    guard try store.read({ try MassDeleteBrake.isCounting($0) }) else { return }
+    try bookkeep { try MassDeleteBrake.release($0) }
   }
 
   private static func text(_ counts: [String: Int]) -> String {

@@ -65,14 +65,16 @@ extension SyncEngine {
     let state = try Self.state(on: transaction.connection, of: store)
     let pending = try pendingSet(transaction, state: state)
     if !allowsMassDelete { try brake(pending, transaction) }
-    let held = Set(try Quarantine.rows(transaction, schema: schema).map(\.key))
+    // What the zone deleted, and a person has not confirmed, is not edited there.
+    let held = try ZoneStates.braked(on: transaction.connection).union(
+      try Quarantine.rows(transaction, schema: schema).map(\.key))
     var selection = try PushSelection(
       pending, held: held, portion: portion, transaction, schema: schema)
     guard !selection.isEmpty else { return (selection, nil, nil) }
     var builder = ChangeSetBuilder(transaction, schema: schema)
     let header = ChangeSetHeader(
       replica: state.replica, pushNumber: state.pushNumber &+ 1, cursor: state.position,
-      mark: state.mark)
+      mark: state.mark, massDeleteIsMeant: allowsMassDelete)
     do {
       guard let change = try builder.build(selection, header: header) else {
         return (selection, nil, nil)
@@ -136,11 +138,13 @@ extension SyncEngine {
         var frame = SentFrame(outbox, transaction, schema: schema)
         try frame.settleBases(pending)
         try frame.settleDangling()
+        if let sequence = sent?.reply.sequence { try frame.strikeParked(sequence: sequence) }
         // What the log has pointing at a revived object points at it again, here as elsewhere.
         let revived = try frame.revived()
         if !revived.isEmpty {
           let applier = try PageApplier(
-            transaction: transaction, schema: schema, replica: state.replica, pending: pending,
+            transaction: transaction, schema: schema, replica: state.replica,
+            zoneID: state.generation, pending: pending,
             options: options)
           for key in revived { try applier.restoreReferences(to: key) }
         }

@@ -16,7 +16,9 @@ extension SyncEngine {
     waitSeconds: Int = 0, allowingMassDelete allowsMassDelete: Bool = false
   ) async throws -> PullReport {
     try await operation {
-      try await self.runPull(waitSeconds: waitSeconds, allowsMassDelete)
+      let report = try await self.runPull(waitSeconds: waitSeconds, allowsMassDelete)
+      try self.tellSetAside()
+      return report
     }
   }
 

@@ -35,6 +35,7 @@ extension SyncEngine {
       let pushed = try await self.runPush(allowsMassDelete)
       report.pull.add(pushed.pull)
       report.push = pushed.push
+      try self.tellSetAside()
       self.lastSync = (began, allowsMassDelete, report)
       return report
     }

@@ -20,8 +20,10 @@ extension PersistentStore {
   func park(_ entry: PullPage.Entry, unknown: String) throws {
     _ = try write(TransactionInfo(kind: .imported)) { transaction in
       try transaction.connection.run(
-        "INSERT INTO ZDL_PARKED VALUES (?, ?, ?, ?)", .integer(Int64(entry.sequence)),
-        .integer(Int64(entry.firstObjectNumber)), .text(unknown), .blob(entry.frame))
+        """
+        INSERT INTO ZDL_PARKED VALUES (?, ?, NULL, 'unknown-names', '', NULL, 0, 1, ?, ?)
+        """, .integer(Int64(entry.sequence)), .integer(Int64(entry.firstObjectNumber)),
+        .text(unknown), .blob(entry.frame))
       try transaction.connection.run(
         "UPDATE ZDL_REPLICA SET cursor = ?, chain = ?", .integer(Int64(entry.sequence)),
         .blob(entry.chain.bytes))

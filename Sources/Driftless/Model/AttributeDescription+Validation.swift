@@ -14,6 +14,13 @@ extension AttributeDescription {
     }
   }
 
+  /// Whether there are values of its type, or null, that it does not hold.
+  package var limitsValues: Bool {
+    if isKeptInMemory { return false }
+    return !mayBeMissing || type == .integer16 || type == .integer32 || minimum != nil
+      || maximum != nil || regularExpression != nil || !ownPredicates.isEmpty
+  }
+
   private func check(_ value: PropertyValue) throws(ValidationError) {
     guard !value.isNull else {
       guard mayBeMissing || isKeptInMemory else {

@@ -17,6 +17,8 @@ package struct PropertySlot: Sendable {
   /// The rule that settles a conflict over the property in objects of this entity.
   package internal(set) var policy: ConflictPolicy
   package let defaultValue: PropertyValue
+  /// Whether it is the parent of a tree.
+  package let isTree: Bool
 
   init(index: Int, propertyName: PropertyName, kind: Kind, policy: ConflictPolicy) {
     self.index = index
@@ -29,10 +31,12 @@ package struct PropertySlot: Sendable {
       isOptional = attribute.mayBeMissing
       isTransient = attribute.isKeptInMemory
       defaultValue = attribute.defaultValue
+      isTree = false
     case .toOne(let relationship), .toMany(let relationship):
       isOptional = relationship.isOptional
       isTransient = relationship.isTransient
       defaultValue = .null
+      isTree = relationship.isTree
     }
   }
 
@@ -42,6 +46,9 @@ package struct PropertySlot: Sendable {
     case .toOne(let relationship), .toMany(let relationship): relationship
     }
   }
+
+  /// Whether the value before the first local change is kept, so that a merge can go back to it.
+  package var needsBase: Bool { policy.needsBase || isTree }
 
   package var relationship: RelationshipDescription? {
     switch kind {

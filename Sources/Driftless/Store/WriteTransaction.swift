@@ -243,7 +243,7 @@ package final class WriteTransaction: ReadTransaction {
     mask.forEach { index in
       guard index < layout.slots.count else { return }
       let slot = layout.slots[index]
-      if slot.policy.needsBase {
+      if slot.needsBase {
         needed.append(slot)
       } else if slot.relationship != nil, !slot.isToMany, values[index].isNull {
         cut.append(slot)

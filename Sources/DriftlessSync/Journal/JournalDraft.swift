@@ -71,6 +71,23 @@ struct JournalDraft {
     entries.append((entry, Journal.Values(row: row)))
   }
 
+  /// A reference that would close a ring in a tree.
+  mutating func addRing(
+    entity: SyncSchema.Entity, property: SyncSchema.Property, key: ObjectKey,
+    local: PropertyValue, kept: PropertyValue, time: HybridTime
+  ) throws {
+    let side = RemoteSide.unknown
+    let entry = JournalEntry(
+      number: 0, object: try transaction.identity(of: key), entity: entity.name,
+      property: property.name, policy: RelationshipDescription.treeKey, base: nil,
+      local: try text(local), remote: try text(kept), kept: try text(kept), outcome: .remote,
+      origin: side.origin, localTime: time, remoteTime: side.time, transaction: 0,
+      sequence: side.sequence,
+      explanation: "\(property.name) would close a ring with what another replica changed: the "
+        + "later edit gives way.")
+    entries.append((entry, Journal.Values(local: local, remote: kept)))
+  }
+
   /// Writes what was collected under the number of the import's transaction.
   mutating func write(transaction number: Int64) throws {
     for index in entries.indices { entries[index].entry.transaction = number }

@@ -10,9 +10,17 @@ struct DanglingReferences {
   struct Source: Hashable {
     var key: ObjectKey
     var property: String
+    /// When the pending edit was made whose reference it is; nil for the log's.
+    var edit: HybridTime?
+
+    init(key: ObjectKey, property: String) {
+      self.key = key
+      self.property = property
+    }
   }
 
-  /// What a row is to the objects that both sides changed.
+  /// Whose reference it is: the log's, in one of these states, or that of a pending edit, by its time
+  /// in their place.
   private enum State: Int64 {
     /// The log's, since the target was deleted here or after.
     case news = 0
@@ -29,14 +37,19 @@ struct DanglingReferences {
     mayHaveAny = try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_DANGLING)") != 0
   }
 
-  /// - Parameter root: the target's root entity.
-  mutating func add(_ source: Source, root: Int32, target: Int64) throws {
+  /// - Parameters:
+  ///   - root: the target's root entity.
+  ///   - edit: when the pending edit was made whose reference it is; nil for the log's.
+  mutating func add(
+    _ source: Source, root: Int32, target: Int64, edit: HybridTime? = nil
+  ) throws {
     mayHaveAny = true
     try connection.perform(
-      "INSERT OR IGNORE INTO ZDL_DANGLING VALUES (?, ?, ?, ?, ?, ?)",
+      "INSERT OR \(edit == nil ? "IGNORE" : "REPLACE") INTO ZDL_DANGLING VALUES (?, ?, ?, ?, ?, ?)",
       [
         .integer(Int64(root)), .integer(target), .integer(Int64(source.key.entity)),
-        .integer(source.key.key), .text(source.property), .integer(State.news.rawValue),
+        .integer(source.key.key), .text(source.property),
+        edit.map { .unsigned($0.rawValue) } ?? .integer(State.news.rawValue),
       ])
   }
 
@@ -60,6 +73,34 @@ struct DanglingReferences {
       """,
       [
         .integer(Int64(root)), .integer(target), .integer(Int64(source.key.entity)),
+        .integer(source.key.key), .text(source.property),
+      ])
+  }
+
+  /// What a pending edit refers to that is deleted; nil when there is no such.
+  func target(of source: Source, editedAt time: HybridTime) throws -> ObjectKey? {
+    guard mayHaveAny else { return nil }
+    var target: ObjectKey?
+    try connection.forEachRow(
+      """
+      SELECT target_root, target_key FROM ZDL_DANGLING
+      WHERE entity = ? AND key = ? AND property = ? AND state = ?
+      """,
+      [
+        .integer(Int64(source.key.entity)), .integer(source.key.key), .text(source.property),
+        .unsigned(time.rawValue),
+      ]
+    ) { target = ObjectKey(entity: Int32(truncatingIfNeeded: $0.int64(0)), key: $0.int64(1)) }
+    return target
+  }
+
+  /// The log has what an edit referred to.
+  func acknowledge(_ source: Source) throws {
+    guard mayHaveAny else { return }
+    try connection.perform(
+      "UPDATE ZDL_DANGLING SET state = ? WHERE entity = ? AND key = ? AND property = ?",
+      [
+        .integer(State.told.rawValue), .integer(Int64(source.key.entity)),
         .integer(source.key.key), .text(source.property),
       ])
   }
@@ -104,14 +145,17 @@ struct DanglingReferences {
     var sources: [Source] = []
     try connection.forEachRow(
       """
-      SELECT entity, key, property FROM ZDL_DANGLING
+      SELECT entity, key, property, state FROM ZDL_DANGLING
       WHERE target_root = ? AND target_key = ? \(condition) ORDER BY entity, key, property
       """, [.integer(Int64(root)), .integer(target)]
     ) { row in
-      sources.append(
-        Source(
-          key: ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)),
-          property: row.string(2)))
+      var source = Source(
+        key: ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)),
+        property: row.string(2))
+      if State(rawValue: row.int64(3)) == nil {
+        source.edit = HybridTime(rawValue: UInt64(bitPattern: row.int64(3)))
+      }
+      sources.append(source)
     }
     return sources
   }

@@ -9,10 +9,14 @@ struct FrameContext {
   var table: ObjectTable
   /// Entities and properties ("Entity.property") that this model does not have.
   var unknown: Set<String> = []
+  /// Parts are about objects that a parked entry makes.
+  var needsParked = false
   private let entities: [SyncSchema.Entity?]
   /// Transactions whose deletes meet something that is pending here: they are settled as a whole,
   /// when the pull has reached its head.
   var deferredTransactions: Set<Int> = []
+  /// The deletes are too many: they are set aside.
+  var isBraked = false
 
   init(_ changeSet: ChangeSet, sequence: UInt64, schema: SyncSchema) {
     self.changeSet = changeSet
@@ -23,6 +27,11 @@ struct FrameContext {
   }
 
   var origin: UUID { changeSet.header.replica }
+
+  /// Who made the change set.
+  var side: RemoteSide {
+    RemoteSide(value: .null, time: newestTime, origin: origin, sequence: sequence)
+  }
 
   /// When the newest change of the change set was made.
   var newestTime: HybridTime {
@@ -44,6 +53,13 @@ struct FrameContext {
   mutating func noteUnknownEntity(_ index: Int) {
     guard changeSet.index.entities.indices.contains(index) else { return }
     unknown.insert(changeSet.index.entities[index].name)
+  }
+
+  /// The zone's number of an object that it knew before; nil for a new one.
+  func number(of object: Int) -> UInt64? {
+    let place = object - changeSet.index.newObjectCount
+    let numbers = changeSet.index.knownNumbers
+    return numbers.indices.contains(place) ? numbers[place] : nil
   }
 
   /// The columns of a group with the properties that they belong to; unknown ones are noted and

@@ -6,6 +6,7 @@ final class InsertBatch {
   private static let capacity = 1024
 
   let entity: EntityDescription
+  let syncEntity: SyncSchema.Entity
   private(set) var rows = NewRows()
   private let number: Int32
   /// The row of the change set that each row comes from.
@@ -15,6 +16,7 @@ final class InsertBatch {
 
   init(_ entity: SyncSchema.Entity) {
     self.entity = entity.description
+    syncEntity = entity
     number = entity.number
     slotCount = entity.description.layout.slots.count
     values = .allocate(capacity: Self.capacity * slotCount)
@@ -44,6 +46,19 @@ final class InsertBatch {
     var place = values + slot
     try forEach { key, source in
       place.pointee = try value(key, source)
+      place += slotCount
+    }
+  }
+
+  /// Replaces the values of a property that its model limits.
+  func replace(
+    _ property: SyncSchema.Property,
+    _ value: (ObjectKey, PropertyValue) throws -> PropertyValue
+  ) rethrows {
+    guard property.standIn != nil else { return }
+    var place = values + property.slot
+    try forEach { key, _ in
+      place.pointee = try value(key, place.pointee)
       place += slotCount
     }
   }

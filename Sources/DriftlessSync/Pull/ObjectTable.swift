@@ -11,6 +11,8 @@ struct ObjectTable {
     var life: Life
     /// The object's identity existed here before: an insert of it merges.
     var existed: Bool
+    /// It may be referred to, but rows about it do not count.
+    var isLeftOut = false
   }
 
   /// Nil: an object of an entity that this model does not have.
@@ -22,6 +24,12 @@ struct ObjectTable {
   }
 
   mutating func append(_ entry: Entry?) { entries.append(entry) }
+
+  /// What is said of the object does not count.
+  mutating func leaveOut(_ index: Int) {
+    guard entries.indices.contains(index) else { return }
+    entries[index]?.isLeftOut = true
+  }
 
   func entry(_ index: Int) -> Entry? {
     entries.indices.contains(index) ? entries[index] : nil

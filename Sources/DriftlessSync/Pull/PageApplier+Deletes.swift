@@ -8,7 +8,11 @@ extension PageApplier {
   /// edit of an object, or a reference to one. What such a transaction deleted stays until the pull
   /// has reached its head, since a rule may bring back all that it took.
   func noteDeferredDeletes(_ frame: inout FrameContext) throws {
-    guard !pending.isEmpty || !zone.keys.isEmpty else { return }
+    if !allowsMassDelete, !frame.changeSet.header.massDeleteIsMeant {
+      let brake = MassDeleteBrake(transaction, schema: schema, limit: options.massDelete)
+      frame.isBraked = try !brake.admits(try deleteCount(&frame))
+    }
+    guard !frame.isBraked, !pending.isEmpty || !zone.keys.isEmpty else { return }
     for group in frame.changeSet.index.groups where group.kind == .delete {
       guard let entity = frame.entity(group.entity) else { continue }
       var row = 0
@@ -16,13 +20,24 @@ extension PageApplier {
         defer { row += 1 }
         guard let place = frame.transaction(group, row: row),
           !frame.deferredTransactions.contains(place),
-          let entry = try life(of: index, in: &frame)
+          let (key, isAlive) = try target(index, entity, in: &frame)
         else { continue }
-        let key = ObjectKey(entity: entity.number, key: entry.key.key)
-        let meets = try isHeld(key) || (entry.life == .alive && isReferredToHere(key, entity))
+        let meets = try isHeld(key) || (isAlive && isReferredToHere(key, entity))
         if meets { frame.deferredTransactions.insert(place) }
       }
     }
+  }
+
+  /// How many objects that live here a change set deletes.
+  private func deleteCount(_ frame: inout FrameContext) throws -> Int {
+    var count = 0
+    for group in frame.changeSet.index.groups
+    where group.kind == .delete && frame.entity(group.entity) != nil {
+      for index in group.objects where try life(of: index, in: &frame)?.life == .alive {
+        count += 1
+      }
+    }
+    return count
   }
 
   /// Whether a pending edit refers to an object.
@@ -46,22 +61,22 @@ extension PageApplier {
     var row = 0
     for index in group.objects {
       defer { row += 1 }
-      guard let entry = try life(of: index, in: &frame) else { continue }
-      let key = ObjectKey(entity: entity.number, key: entry.key.key)
+      guard let (key, isAlive) = try target(index, entity, in: &frame),
+        try !isStruck(index, frame)
+      else { continue }
       let isDeferred =
         frame.transaction(group, row: row).map(frame.deferredTransactions.contains) ?? false
-      if isDeferred || isHeld(key) {
-        guard entry.life == .dead || entry.key == key else { continue }
-        if entry.life == .alive || pending[key] != nil {
-          try zone.set(.dead, of: key, frame.side(group, row: row))
+      if isDeferred || frame.isBraked || isHeld(key) {
+        if isAlive || pending[key] != nil {
+          let isBraked = frame.isBraked && isAlive
+          try zone.set(isBraked ? .braked : .dead, of: key, frame.side(group, row: row))
         }
         continue
       }
-      guard entry.life == .alive, entry.key == key else { continue }
+      guard isAlive else { continue }
       try deleteHere(entity, key)
       frame.table.setLife(.dead, key: key, at: index)
       report.deleted += 1
-      deleted[entity.name, default: 0] += 1
     }
   }
 
@@ -72,15 +87,15 @@ extension PageApplier {
     var row = 0
     for index in group.objects {
       defer { row += 1 }
-      guard let entry = try life(of: index, in: &frame) else { continue }
-      let key = ObjectKey(entity: entity.number, key: entry.key.key)
-      guard entry.life == .dead || entry.key == key else { continue }
+      guard let (key, isAlive) = try target(index, entity, in: &frame),
+        try !isStruck(index, frame)
+      else { continue }
       if isHeld(key) {
         try zone.set(.revived, of: key, frame.side(group, row: row))
         try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)
         // Dead and alive again between two pulls, with nothing pending: it always lived.
         if pending[key] == nil { try zone.remove(key) }
-      } else if entry.life == .dead {
+      } else if !isAlive {
         try insertAgain(entity, key, readers, row: row, index: index, &frame)
       } else {
         // Alive here although the zone had deleted it: this replica made or kept it as well.
@@ -97,6 +112,7 @@ extension PageApplier {
     try transaction.connection.perform(
       "DELETE FROM ZDL_BASE WHERE entity = ? AND key = ?",
       [.integer(Int64(key.entity)), .integer(key.key)])
+    try parkedValues.strike(key)
     try transaction.delete(key, expectedVersion: nil)
   }
 
@@ -107,12 +123,12 @@ extension PageApplier {
       for source in try transaction.keys(referring: referrer.relationship, to: target)
       where source != target {
         let slot = referrer.property.slot
-        // What is pending is not what the log says: it becomes null, and stays pending.
-        if pending[source]?.transaction(of: slot) == nil {
-          try dangling.add(
-            DanglingReferences.Source(key: source, property: referrer.property.name), root: root,
-            target: target.key)
-        }
+        // A pending edit goes on referring to it, though it reads as null: should the object come
+        // back, the edit is not lost.
+        let edit = try pending[source]?.transaction(of: slot).map { try transaction.editTime($0) }
+        let reference = DanglingReferences.Source(key: source, property: referrer.property.name)
+        if edit != nil { try dangling.removeAll(of: reference) }
+        try dangling.add(reference, root: root, target: target.key, edit: edit)
         var values = try currentValues(of: source)
         values[slot] = .null
         try transaction.update(

@@ -13,7 +13,9 @@ extension PageApplier {
     var row = 0
     for index in group.objects {
       defer { row += 1 }
-      guard let entry = frame.table.entry(index) else { continue }
+      guard let entry = frame.table.entry(index), !entry.isLeftOut,
+        schema.root(of: entry.key) == entity.rootNumber
+      else { continue }
       if entry.existed {
         try mergeInsert(group, entity, readers, row: row, index: index, &frame)
         continue
@@ -36,8 +38,12 @@ extension PageApplier {
         }
       } else {
         batch.fill(from: reader)
+        try batch.replace(reader.property) { key, value in
+          try held(value, reader.property, of: key, frame.side)
+        }
       }
     }
+    try standIn(for: batch, readers)
     try transaction.insert(batch.entity, batch.rows)
     report.inserted += batch.rows.count
     if !readers.places.isEmpty {
@@ -52,13 +58,42 @@ extension PageApplier {
     batch.removeAll()
   }
 
+  /// What an insert does not name is null, or what stands for a null that the model does not hold.
+  private func standIn(for batch: InsertBatch, _ readers: PropertyReader.Kinds) throws {
+    let named = Set(readers.single.map(\.property.slot))
+    for property in batch.syncEntity.properties {
+      guard let standIn = property.standIn, !named.contains(property.slot),
+        standIn.refusal(of: .null) != nil
+      else { continue }
+      batch.fill(property.slot) { _, _ in standIn.value }
+    }
+  }
+
+  /// A value of the zone as this model holds it: one that it cannot hold is set aside.
+  func held(
+    _ value: PropertyValue, _ property: SyncSchema.Property, of key: ObjectKey, _ side: RemoteSide
+  ) throws -> PropertyValue {
+    guard let standIn = property.standIn, let refusal = standIn.refusal(of: value) else {
+      return value
+    }
+    if !value.isNull {
+      try parkedValues.add(
+        value, of: key, property.name, reason: refusal, sequence: side.sequence,
+        sender: side.origin)
+    }
+    return standIn.value
+  }
+
   /// One value of a column; references become keys of this store, in place of what they referred
   /// to.
   func read(
     _ reader: PropertyReader, row: Int, of key: ObjectKey, isNew: Bool = false,
     _ frame: inout FrameContext
   ) throws -> PropertyValue {
-    guard case .toOne = reader.property.kind else { return reader.value(row) }
+    guard case .toOne = reader.property.kind else {
+      if !isNew { try parkedValues.strike(key, reader.property.name) }
+      return try held(reader.value(row), reader.property, of: key, frame.side)
+    }
     let source = DanglingReferences.Source(key: key, property: reader.property.name)
     if !isNew { try dangling.removeAll(of: source) }
     return try value(ofReference: reader.reference(row), from: source, in: &frame)
@@ -70,16 +105,14 @@ extension PageApplier {
     _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
     row: Int, index: Int, _ frame: inout FrameContext
   ) throws {
-    guard let entry = try life(of: index, in: &frame) else { return }
-    let key = ObjectKey(entity: entity.number, key: entry.key.key)
-    if entry.life == .dead {
+    guard let (key, isAlive) = try target(index, entity, in: &frame) else { return }
+    if !isAlive {
       // Made and deleted here before the zone ever heard of it: the other replica's object is
       // another one.
       if pending[key] != nil { setPending(key) { $0 = PendingObject() } }
       try insertAgain(entity, key, readers, row: row, index: index, &frame)
       return
     }
-    guard entry.key == key else { return }
     guard isHeld(key) else { return try applyRow(key, readers, row: row, &frame) }
     try zone.set(.inserted, of: key, frame.side(group, row: row))
     try applyHeld(entity, key, readers, group, row: row, isInsert: true, &frame)
@@ -94,6 +127,11 @@ extension PageApplier {
     let (single, elements, places) = PropertyReader.split(readers)
     for reader in single {
       values[reader.property.slot] = try read(reader, row: row, of: key, &frame)
+    }
+    for property in entity.properties {
+      if let standIn = property.standIn, standIn.refusal(of: values[property.slot]) != nil {
+        values[property.slot] = standIn.value
+      }
     }
     try transaction.insert(entity.description, key.key, values: values)
     try applyPlaces(places, row: row, of: key)
@@ -113,7 +151,8 @@ extension PageApplier {
         let property = entity.property(named: source.property),
         try transaction.concreteKey(root: source.key) != nil
       else { continue }
-      let isPending = pending[source.key]?.transaction(of: property.slot) != nil
+      let edited = pending[source.key]?.transaction(of: property.slot)
+      let isPending = edited != nil
       if case .elements(let relationship) = property.kind {
         try transaction.addPairs(relationship, source.key, [target])
         if isPending {
@@ -123,7 +162,8 @@ extension PageApplier {
         }
       } else {
         var values = try currentValues(of: source.key)
-        guard !isPending, values[property.slot].isNull else { continue }
+        let isOurs = try edited.map { try transaction.editTime($0) } == source.edit
+        guard isOurs || !isPending, values[property.slot].isNull else { continue }
         values[property.slot] = .reference(target)
         try transaction.update(
           source.key, PropertyMask([property.slot]), values: values, expectedVersion: nil)

@@ -3,6 +3,62 @@ import DriftlessProtocol
 import Foundation
 
 extension PageApplier {
+  /// Takes in an entry of which nothing was applied when it came. What was set since then stays.
+  func applyLate(_ changeSet: ChangeSet, _ entry: Parking.Entry) throws -> FrameContext {
+    parked.removeAll { $0.sequence == entry.sequence }
+    isLate = true
+    defer { isLate = false }
+    return try apply(changeSet, sequence: entry.sequence, firstNumber: entry.firstNumber)
+  }
+
+  /// Sets a parked value that the model holds by now, unless something of it is pending here.
+  func takeIn(_ row: ParkedValues.Row) throws {
+    guard let entity = schema.entity(numbered: row.key.entity),
+      let property = entity.property(named: row.property)
+    else { return }
+    if pending[row.key]?.transaction(of: property.slot) == nil,
+      var values = try transaction.row(row.key)?.values
+    {
+      values[property.slot] = row.value
+      try transaction.update(
+        row.key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
+      report.updated += 1
+    }
+    try parkedValues.strike(row.key, row.property)
+  }
+
+  /// Gives the objects of an entry that cannot be applied their identities and numbers, so that
+  /// others can refer to them.
+  func noteObjects(_ index: ChangeSetIndex, header: ChangeSetHeader, _ entry: PullPage.Entry) throws
+  {
+    var frame = FrameContext(
+      ChangeSet(header: header, index: index, columns: []), sequence: entry.sequence,
+      schema: schema)
+    try makeTable(&frame, firstNumber: entry.firstObjectNumber)
+  }
+
+  /// Applies those rows of an entry that are about objects that parked entries made in the meantime.
+  func replay(
+    _ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64, about made: [Parking.Entry]
+  ) throws {
+    var frame = FrameContext(changeSet, sequence: sequence, schema: schema)
+    var number = firstNumber
+    directory.refresh()
+    for run in changeSet.index.newObjects {
+      for offset in 0..<run.count { try addKnownObject(number &+ UInt64(offset), to: &frame) }
+      number &+= UInt64(run.count)
+    }
+    for known in changeSet.index.knownNumbers { try addKnownObject(known, to: &frame) }
+    for index in frame.table.entries.indices {
+      guard let number = frame.number(of: index), made.contains(where: { $0.mayMake(number) })
+      else {
+        frame.table.leaveOut(index)
+        continue
+      }
+    }
+    try applyGroups(&frame)
+  }
+
   /// Applies those parts of a parked change set that the model did not know when it came.
   ///
   /// Objects of entities that were known then have their numbers; only those of entities that are

@@ -11,8 +11,6 @@ extension PageApplier {
   ///
   /// - Parameter allowsMassDelete: deletes that the brake set aside are meant.
   func settle(allowsMassDelete: Bool) throws {
-    guard !zone.keys.isEmpty || pending.objects.values.contains(where: { $0.whole == .delete })
-    else { return }
     let keys = zone.keys.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
     var fates = try DeleteFates(self)
     for key in keys {
@@ -48,6 +46,7 @@ extension PageApplier {
     }
     try settleDeletes(&fates)
     // Here, with every delete decided, is the place of unique keys: reverts first, then unions.
+    try TreeSettlement(self).run()
   }
 
   static let editWins = "Edited here, deleted by another replica: the edit wins, the object stays."
@@ -111,7 +110,7 @@ extension PageApplier {
     }
     let slot = property.slot
     guard let localTransaction = pending[key]?.transaction(of: slot) else {
-      values[slot] = try stored(remote.value, target, property, of: key)
+      values[slot] = try stored(remote, target, property, of: key)
       return .remote
     }
     if object.values[property.name]?.isFromInsert == true, isInsert,
@@ -126,22 +125,40 @@ extension PageApplier {
       // The same list on both sides: the places beside the references are what may differ.
       return .same(localTransaction: localTransaction)
     }
+    let source = DanglingReferences.Source(key: key, property: property.name)
+    var local = values[slot]
+    if case .toOne = property.kind, local.isNull,
+      let lost = try dangling.target(
+        of: source, editedAt: try transaction.editTime(localTransaction))
+    {
+      local = .reference(lost)
+      if target?.key == lost.key, schema.root(of: target ?? lost) == lost.entity {
+        remote.value = local
+      }
+    }
     guard
       let value = try settle(
-        entity, property, of: key, local: values[slot], localTransaction: localTransaction,
+        entity, property, of: key, local: local, localTransaction: localTransaction,
         remote: remote, isInsert: isInsert)
-    else { return .local }
-    values[slot] = value == remote.value ? try stored(value, target, property, of: key) : value
+    else {
+      if pending[key]?.transaction(of: slot) == nil { try dangling.acknowledge(source) }
+      return .local
+    }
+    remote.value = value
+    values[slot] = try stored(remote, target, property, of: key)
     return .remote
   }
 
   /// A value of the zone as the row has it: a reference to what is deleted here is null, and
   /// remembered.
   private func stored(
-    _ value: PropertyValue, _ target: ObjectKey?, _ property: SyncSchema.Property,
-    of key: ObjectKey
+    _ remote: RemoteSide, _ target: ObjectKey?, _ property: SyncSchema.Property, of key: ObjectKey
   ) throws -> PropertyValue {
-    guard case .toOne = property.kind else { return value }
+    let value = remote.value
+    guard case .toOne = property.kind else {
+      try parkedValues.strike(key, property.name)
+      return try held(value, property, of: key, remote)
+    }
     let source = DanglingReferences.Source(key: key, property: property.name)
     try dangling.removeAll(of: source)
     guard let target, try transaction.concreteKey(root: target) == nil else { return value }

@@ -36,7 +36,7 @@ extension PageApplier {
     for offset in 0..<run.count {
       let identity = run.identities[offset]
       let number = firstNumber &+ UInt64(offset)
-      if let key = try transaction.key(of: identity) {
+      if let key = try known(identity, entity) {
         try transaction.assignNumbers(
           root: entity.rootNumber, firstKey: key.key, count: 1, firstNumber: number)
         frame.table.append(ObjectTable.Entry(key: key, life: .unknown, existed: true))
@@ -50,6 +50,28 @@ extension PageApplier {
         ObjectTable.Entry(
           key: ObjectKey(entity: entity.number, key: key), life: .alive, existed: false))
     }
+  }
+
+  /// The object here that an identity of the wire names; nil when it is new. An object of another
+  /// entity that was made here under this identity is another object: the zone heard of this one
+  /// first, so that one gets an identity that every replica derives alike.
+  private func known(_ identity: UUID, _ entity: SyncSchema.Entity) throws -> ObjectKey? {
+    guard let key = try transaction.key(of: identity) else { return nil }
+    let isSame =
+      try schema.root(of: key) == entity.rootNumber
+      && (transaction.concreteKey(root: key).map { $0.entity == entity.number } ?? true)
+    guard !isSame else { return key }
+    guard let other = schema.entity(numbered: key.entity) ?? schema.entity(rooted: key.entity),
+      try directory.number(root: schema.root(of: key), key: key.key) == nil
+    else { return key }
+    try transaction.connection.perform(
+      "UPDATE ZDL_IDENTITY SET identity = ? WHERE root_entity = ? AND first_key = ? AND count = 1",
+      [
+        .uuid(DerivedIdentity.identity(identity, of: other.name, in: zoneID)),
+        .integer(Int64(schema.root(of: key))), .integer(key.key),
+      ])
+    directory.refresh()
+    return nil
   }
 
   /// The common case: identities that follow each other become keys that follow each other, one row
@@ -94,6 +116,43 @@ extension PageApplier {
     }
     frame.table.setLife(entry.life, key: entry.key, at: index)
     return entry
+  }
+
+  /// The object of a group's row, and whether it lives here. Nil when the row says nothing here: the
+  /// object is another entity's, or one that a parked entry makes.
+  func target(
+    _ index: Int, _ entity: SyncSchema.Entity, in frame: inout FrameContext
+  ) throws -> (key: ObjectKey, isAlive: Bool)? {
+    guard let entry = try life(of: index, in: &frame) else {
+      if !parked.isEmpty, frame.number(of: index) != nil { frame.needsParked = true }
+      return nil
+    }
+    guard !entry.isLeftOut, schema.root(of: entry.key) == entity.rootNumber else { return nil }
+    let key = ObjectKey(entity: entity.number, key: entry.key.key)
+    if entry.life == .alive { return entry.key == key ? (key, true) : nil }
+    if !parked.isEmpty, !isHeld(key), let number = frame.number(of: index),
+      parked.contains(where: { $0.mayMake(number) })
+    {
+      frame.needsParked = true
+      return nil
+    }
+    return (key, false)
+  }
+
+  /// Which readers of a row still count: of an entry that comes late, what was set after it stays.
+  func current(
+    _ readers: [PropertyReader], of index: Int, _ frame: FrameContext
+  ) throws -> [PropertyReader] {
+    guard isLate, let number = frame.number(of: index) else { return readers }
+    let struck = try Parking.struck(
+      number, after: frame.sequence, on: transaction.connection)
+    return struck.isEmpty ? readers : readers.filter { !struck.contains($0.property.name) }
+  }
+
+  /// Whether something was done to an object after an entry that comes late.
+  func isStruck(_ index: Int, _ frame: FrameContext) throws -> Bool {
+    guard isLate, let number = frame.number(of: index) else { return false }
+    return try !Parking.struck(number, after: frame.sequence, on: transaction.connection).isEmpty
   }
 
   /// A reference of the wire as a value here. One to a deleted object is null, and remembered.

@@ -21,28 +21,32 @@ extension PageApplier {
         runEnd += run.count
       }
       defer { row += 1 }
-      guard let entry = try life(of: index, in: &frame) else { continue }
-      let key = ObjectKey(entity: entity.number, key: entry.key.key)
-      if isHeld(key) {
-        try applyHeld(entity, key, readers, group, row: row, &frame)
+      guard let (key, isAlive) = try target(index, entity, in: &frame) else { continue }
+      if isLate || isHeld(key) {
+        let readers = try current(readers, of: index, frame)
+        if isHeld(key) {
+          try applyHeld(entity, key, readers, group, row: row, &frame)
+        } else if isAlive {
+          try applyRow(key, readers, row: row, &frame)
+        }
         continue
       }
       // Without a row and without a pending delete there is nothing to update: the object is gone
       // for good.
-      guard entry.life == .alive, entry.key == key else { continue }
+      guard isAlive else { continue }
       if !mask.isEmpty {
         for reader in single {
-          values[reader.property.slot] = try read(reader, row: row, of: entry.key, &frame)
+          values[reader.property.slot] = try read(reader, row: row, of: key, &frame)
         }
-        try transaction.update(entry.key, mask, values: values, expectedVersion: nil)
+        try transaction.update(key, mask, values: values, expectedVersion: nil)
       } else if !places.isEmpty {
         try transaction.recordUpdate(
-          entry.key, PropertyMask(places.map(\.property.slot)))
+          key, PropertyMask(places.map(\.property.slot)))
       }
-      try applyPlaces(places, row: row, of: entry.key)
+      try applyPlaces(places, row: row, of: key)
       for reader in elements {
-        let change = try elementChange(reader, row: row, of: entry.key, &frame)
-        try apply(change, to: entry.key)
+        let change = try elementChange(reader, row: row, of: key, &frame)
+        try apply(change, to: key)
       }
       report.updated += 1
     }

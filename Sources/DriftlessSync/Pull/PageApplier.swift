@@ -13,6 +13,8 @@ final class PageApplier {
   let transaction: WriteTransaction
   let schema: SyncSchema
   let replica: UUID
+  /// The zone's own identity, from which others are derived.
+  let zoneID: UUID
   let options: SyncOptions
   /// Pending state, as the merge leaves it.
   var pending: PendingSet
@@ -22,43 +24,72 @@ final class PageApplier {
   /// What the zone says of what is pending.
   var zone: ZoneStates
   var dangling: DanglingReferences
+  var parkedValues: ParkedValues
+  /// Entries of which nothing was applied.
+  var parked: [Parking.Entry]
+  /// The entry that is applied was parked before: what was set after it stays.
+  var isLate = false
   var journal: JournalDraft
   var times: ImportTimes
   var report = PullReport()
-  /// Objects that were deleted here, by entity.
-  var deleted: [String: Int] = [:]
+  /// Deletes of a large part of the replica are meant.
+  var allowsMassDelete = false
 
   init(
-    transaction: WriteTransaction, schema: SyncSchema, replica: UUID, pending: PendingSet,
-    options: SyncOptions
+    transaction: WriteTransaction, schema: SyncSchema, replica: UUID, zoneID: UUID,
+    pending: PendingSet, options: SyncOptions
   ) throws {
     self.transaction = transaction
     self.schema = schema
     self.replica = replica
+    self.zoneID = zoneID
     self.pending = pending
     self.options = options
     directory = ObjectDirectory(transaction.connection)
     zone = try ZoneStates(transaction.connection)
+    parkedValues = try ParkedValues(transaction.connection)
+    parked = try Parking.whole(on: transaction.connection)
     dangling = try DanglingReferences(transaction.connection)
     journal = JournalDraft(transaction)
     times = ImportTimes(transaction)
   }
 
-  /// Applies one change set.
-  ///
-  /// - Returns: names of entities and properties in it that this model does not have.
-  func apply(_ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64) throws -> Set<String> {
+  /// Applies one change set. What it cannot take in of it is parked.
+  func apply(_ changeSet: ChangeSet, _ entry: PullPage.Entry) throws {
+    let frame = try apply(
+      changeSet, sequence: entry.sequence, firstNumber: entry.firstObjectNumber)
+    if !parked.isEmpty {
+      try Parking.strike(
+        changeSet.index, sequence: entry.sequence, on: transaction.connection)
+    }
+    guard frame.needsParked || !frame.unknown.isEmpty else { return }
+    try Parking.park(
+      entry, frame.needsParked ? .needsParked : .unknownNames, frame.unknown,
+      reason: frame.needsParked
+        ? "Parts of it are about objects that a parked entry makes."
+        : "This model does not have: \(frame.unknown.sorted().joined(separator: ", ")).",
+      on: transaction.connection)
+  }
+
+  func apply(
+    _ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64
+  ) throws -> FrameContext {
     var frame = FrameContext(changeSet, sequence: sequence, schema: schema)
     try makeTable(&frame, firstNumber: firstNumber)
+    try applyGroups(&frame)
+    report.changeSets += 1
+    return frame
+  }
+
+  func applyGroups(_ frame: inout FrameContext) throws {
     try noteDeferredDeletes(&frame)
+    let changeSet = frame.changeSet
     var columns = changeSet.columns[...]
     for group in changeSet.index.groups {
       let own = columns.prefix(group.properties.count)
       columns = columns.dropFirst(group.properties.count)
       try apply(group, columns: own, in: &frame)
     }
-    report.changeSets += 1
-    return frame.unknown
   }
 
   func apply(

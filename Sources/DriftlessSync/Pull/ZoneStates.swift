@@ -55,11 +55,18 @@ struct ZoneStates {
     self.keys = keys
   }
 
-  /// Whether everything that was pulled is settled, but for deletes that wait for a person.
-  static func isSettled(on connection: SQLiteConnection) throws -> Bool {
-    try connection.number(
-      "SELECT EXISTS (SELECT 1 FROM ZDL_ZONE WHERE property <> '' OR kind <> ?)",
-      [.integer(Life.braked.rawValue)]) == 0
+  /// Objects whose deletes are set aside by the mass-delete brake.
+  static func braked(on connection: SQLiteConnection) throws -> Set<ObjectKey> {
+    var keys: Set<ObjectKey> = []
+    guard try EngineTables.exist("ZDL_ZONE", on: connection) else { return [] }
+    try connection.forEachRow(
+      "SELECT entity, key FROM ZDL_ZONE WHERE property = '' AND kind = ?",
+      [.integer(Life.braked.rawValue)]
+    ) { row in
+      keys.insert(
+        ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)))
+    }
+    return keys
   }
 
   func contains(_ key: ObjectKey) -> Bool { !keys.isEmpty && keys.contains(key) }

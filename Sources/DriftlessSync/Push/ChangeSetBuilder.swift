@@ -34,7 +34,7 @@ struct ChangeSetBuilder {
   mutating func build(
     _ selection: PushSelection, header: ChangeSetHeader
   ) throws -> Built? {
-    var reader = PendingReader(
+    var reader = try PendingReader(
       transaction, schema: schema, isPartial: !selection.omitted.isEmpty)
     let drafts = try reader.read(selection.window)
     guard drafts.contains(where: { !$0.keys.isEmpty }) else { return nil }

@@ -15,6 +15,7 @@ struct PendingReader {
   private let schema: SyncSchema
   private var directory: ObjectDirectory
   private var rows: RowWalk
+  private let dangling: DanglingReferences
   private var drafts: [ChangeDraft] = []
   private var places: [Shape: Int] = [:]
   /// New objects, in the order of the object table.
@@ -29,12 +30,13 @@ struct PendingReader {
   private(set) var properties = 0
 
   /// - Parameter isPartial: objects are left out of the window, to which others may refer.
-  init(_ transaction: ReadTransaction, schema: SyncSchema, isPartial: Bool) {
+  init(_ transaction: ReadTransaction, schema: SyncSchema, isPartial: Bool) throws {
     self.transaction = transaction
     self.schema = schema
     self.isPartial = isPartial
     directory = ObjectDirectory(transaction.connection)
     rows = RowWalk(transaction)
+    dangling = try DanglingReferences(transaction.connection)
   }
 
   /// The groups of a window of pending objects: inserts, revivals, updates, deletes.
@@ -91,7 +93,8 @@ struct PendingReader {
     guard let values = try rows.values(of: key) else { return }
     let place = place(kind, entity, entity.all)
     for (index, property) in entity.properties.enumerated() {
-      let cell = try wholeCell(key, property, values)
+      let cell = try wholeCell(
+        key, property, values, object.transaction(of: property.slot))
       if !cell.isEmpty { properties += 1 }
       drafts[place].columns[index].append(cell)
     }
@@ -110,7 +113,7 @@ struct PendingReader {
       let place = place(index == 0 ? .insert : .update, entity, edit.properties)
       var cells: [ChangeDraft.Cell] = []
       for property in drafts[place].properties {
-        cells.append(try wholeCell(key, property, values))
+        cells.append(try wholeCell(key, property, values, edit.transaction))
       }
       properties += cells.count { !$0.isEmpty }
       drafts[place].append(key, transaction: edit.transaction, cells: cells)
@@ -119,18 +122,21 @@ struct PendingReader {
   }
 
   /// What a property of a new object says: a set says all of its elements.
+  ///
+  /// - Parameter edit: the transaction that set it.
   private mutating func wholeCell(
-    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue]
+    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64?
   ) throws -> ChangeDraft.Cell {
     switch property.kind {
     case .place(let relationship): return .value(try placeValue(key, relationship))
     case .attribute: return .value(values[property.slot])
     case .toOne:
-      if case .reference(let target) = values[property.slot], try !hasPlace(target) {
+      let value = try reference(key, property, values, edit)
+      if case .reference(let target) = value, try !hasPlace(target) {
         unsent[key, default: PropertyMask()].insert(property.slot)
         return .value(.null)
       }
-      return .value(values[property.slot])
+      return .value(value)
     case .elements(let relationship):
       let elements = try transaction.toManyKeys(of: key, relationship)
       for element in elements where try !hasPlace(element) {
@@ -154,7 +160,7 @@ struct PendingReader {
       let place = place(.update, entity, mask)
       var cells: [ChangeDraft.Cell] = []
       for property in drafts[place].properties {
-        cells.append(try cell(key, property, values))
+        cells.append(try cell(key, property, values, edit.transaction))
       }
       properties += cells.count
       drafts[place].append(key, transaction: edit.transaction, cells: cells)
@@ -171,13 +177,13 @@ struct PendingReader {
   }
 
   private mutating func cell(
-    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue]
+    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64
   ) throws -> ChangeDraft.Cell {
     if case .place(let relationship) = property.kind {
       return .value(try placeValue(key, relationship))
     }
     guard case .elements(let relationship) = property.kind else {
-      return .value(values[property.slot])
+      return .value(try reference(key, property, values, edit))
     }
     let current = try transaction.toManyKeys(of: key, relationship)
     let base = try BaseValues.keys(of: key, property.name, on: transaction.connection) ?? []
@@ -189,6 +195,18 @@ struct PendingReader {
     return .elements(
       ChangeDraft.Elements(
         adds: current.filter { !old.contains($0) }, removes: base.filter { !new.contains($0) }))
+  }
+
+  /// A value as it is sent: a reference to what another replica deleted is sent as it was made, so
+  /// that it is there again when that comes back.
+  private func reference(
+    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64?
+  ) throws -> PropertyValue {
+    let value = values[property.slot]
+    guard case .toOne = property.kind, value.isNull, let edit else { return value }
+    let source = DanglingReferences.Source(key: key, property: property.name)
+    return try dangling.target(of: source, editedAt: try transaction.editTime(edit))
+      .map { .reference($0) } ?? value
   }
 
   private func placeValue(

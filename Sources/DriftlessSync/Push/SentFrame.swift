@@ -90,8 +90,14 @@ struct SentFrame {
   ) throws {
     let connection = transaction.connection
     let name = reader.property.name
-    guard case .elements = reader.property.kind else {
+    switch reader.property.kind {
+    case .elements: break
+    case .attribute, .place:
       return try BaseValues.replace(key, name, with: reader.value(row), on: connection)
+    case .toOne:
+      let target = reader.reference(row).flatMap { keys[$0] }
+      return try BaseValues.replace(
+        key, name, with: target.map { .reference($0) } ?? .null, on: connection)
     }
     let (adds, removes) = reader.elements(row)
     let removed = Set(removes.compactMap { keys[$0] })
@@ -109,9 +115,14 @@ struct SentFrame {
     let connection = transaction.connection
     guard try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_DANGLING)") != 0 else { return }
     let dangling = try DanglingReferences(connection)
-    let (_, index) = try ChangeSetDecoder().decodeIndex(outbox.frame)
+    let changeSet = try ChangeSetDecoder().decode(outbox.frame)
+    let index = changeSet.index
     let keys = try objectKeys(index)
-    for group in index.groups where group.kind != .delete {
+    var columns = changeSet.columns[...]
+    for group in index.groups {
+      let own = Array(columns.prefix(group.properties.count))
+      columns = columns.dropFirst(group.properties.count)
+      guard group.kind != .delete else { continue }
       let names = index.entities[group.entity]
       guard let entity = schema.entity(named: names.name) else { continue }
       // An insert and a revival say every property: those that they leave out are null.
@@ -126,10 +137,38 @@ struct SentFrame {
         case .elements where group.kind != .update: break
         case .attribute, .elements, .place: continue
         }
-        for object in group.objects {
+        let place = group.properties.firstIndex { names.properties[$0] == property.name }
+        let reader = place.flatMap { PropertyReader(property: property, column: own[$0]) }
+        for (row, object) in group.objects.enumerated() {
           guard let key = keys[object] else { continue }
-          try dangling.removeAll(of: .init(key: key, property: property.name))
+          let source = DanglingReferences.Source(key: key, property: property.name)
+          if let target = reader?.reference(row), keys[target] == nil {
+            // What it refers to is deleted, and the zone has it so.
+            try dangling.acknowledge(source)
+          } else {
+            try dangling.removeAll(of: source)
+          }
         }
+      }
+    }
+  }
+
+  /// What the change set sets is newer than what is parked.
+  mutating func strikeParked(sequence: UInt64) throws {
+    let connection = transaction.connection
+    let hasWhole = try !Parking.whole(on: connection).isEmpty
+    let hasValues = try ParkedValues.count(on: connection) > 0
+    guard hasWhole || hasValues else { return }
+    let (_, index) = try ChangeSetDecoder().decodeIndex(outbox.frame)
+    if hasWhole { try Parking.strike(index, sequence: sequence, on: connection) }
+    guard hasValues else { return }
+    let values = try ParkedValues(connection)
+    let keys = try objectKeys(index)
+    for group in index.groups where group.kind != .insert {
+      let names = index.entities[group.entity].properties
+      for object in group.objects {
+        guard let key = keys[object] else { continue }
+        for property in group.properties { try values.strike(key, names[property]) }
       }
     }
   }

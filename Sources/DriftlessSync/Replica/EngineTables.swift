@@ -14,7 +14,9 @@ import DriftlessSQLite
 /// | `ZDL_QUARANTINE` | objects that the server refuses for good, with the reason |
 /// | `ZDL_OMITTED` | what the change set in flight leaves out: it stays pending |
 /// | `ZDL_IMPORT` | when the changes of imports were made, where they came from |
-/// | `ZDL_PARKED` | change sets with parts that the model does not know, kept until it does |
+/// | `ZDL_PARKED_VALUE` | values of the zone that the model cannot hold |
+/// | `ZDL_PARKED` | entries of the log that were not taken in, whole or in part, and why |
+/// | `ZDL_STRUCK` | what later entries set of what parked ones say |
 enum EngineTables {
   /// Grows with each table or column that is added.
   private static let version: Int64 = 3
@@ -75,7 +77,7 @@ enum EngineTables {
       key INTEGER NOT NULL, property TEXT NOT NULL, state INTEGER NOT NULL,
       PRIMARY KEY (target_root, target_key, entity, key, property)) WITHOUT ROWID
     """,
-    ZoneStates.statement,
+    ZoneStates.statement, ParkedValues.statement,
     "CREATE INDEX IF NOT EXISTS ZDL_DANGLING_SOURCE ON ZDL_DANGLING(entity, key, property)",
     """
     CREATE TABLE IF NOT EXISTS ZDL_PENDING(
@@ -103,10 +105,6 @@ enum EngineTables {
       entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,
       PRIMARY KEY (entity, key, property)) WITHOUT ROWID
     """,
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_PARKED(
-      sequence INTEGER PRIMARY KEY, first_number INTEGER NOT NULL, unknown TEXT NOT NULL,
-      frame BLOB NOT NULL)
-    """,
+    Parking.entryStatement, Parking.struckStatement,
   ]
 }

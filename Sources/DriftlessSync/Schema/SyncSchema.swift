@@ -20,6 +20,8 @@ package struct SyncSchema: Sendable {
     package var name: String
     package var kind: Kind
     package var policy: ConflictPolicy
+    /// What stands for a value that the model cannot hold; nil when it holds all.
+    var standIn: StandIn?
 
     /// Whether it is about an object's part in a collection: no value of its own.
     package var isCollective: Bool {
@@ -43,7 +45,8 @@ package struct SyncSchema: Sendable {
       switch kind {
       case .elements: true
       case .place: false
-      case .attribute, .toOne: policy.needsBase
+      case .attribute: policy.needsBase
+      case .toOne(let relationship): policy.needsBase || relationship.isTree
       }
     }
   }
@@ -57,6 +60,8 @@ package struct SyncSchema: Sendable {
     package let properties: [Property]
     /// Every slot of `properties`.
     package let all: PropertyMask
+    /// References of a tree to the parent: they never close a ring.
+    package let trees: [Property]
     /// To-many relationships whose order crosses as places.
     package let ordered: [RelationshipDescription]
     private let indexes: [String: Int]
@@ -69,6 +74,10 @@ package struct SyncSchema: Sendable {
       name = description.name
       let properties = SyncSchema.properties(of: description.layout)
       self.properties = properties
+      trees = properties.filter { property in
+        if case .toOne(let relationship) = property.kind { return relationship.isTree }
+        return false
+      }
       ordered = description.layout.slots.compactMap { slot in
         guard case .toMany(let relationship) = slot.kind, relationship.isOrdered,
           !relationship.usesJoinTable
@@ -169,6 +178,11 @@ package struct SyncSchema: Sendable {
   package func entity(named name: String) -> Entity? { byName[name] }
   package func entity(numbered number: Int32) -> Entity? { byNumber[number] }
 
+  /// A concrete entity of the hierarchy with this root, the first by name.
+  package func entity(rooted number: Int32) -> Entity? {
+    entities.first { $0.rootNumber == number }
+  }
+
   private static func properties(of layout: EntityLayout) -> [Property] {
     var properties: [Property] = []
     for slot in layout.slots where !slot.isTransient {
@@ -192,7 +206,9 @@ package struct SyncSchema: Sendable {
         kind = .elements(relationship)
       }
       properties.append(
-        Property(slot: slot.index, name: slot.name, kind: kind, policy: slot.policy))
+        Property(
+          slot: slot.index, name: slot.name, kind: kind, policy: slot.policy,
+          standIn: StandIn(slot)))
     }
     return properties.sorted { $0.name < $1.name }
   }

@@ -1,0 +1,25 @@
+public import Foundation
+
+/// Something of the zone's log that this replica could not take in: it is kept as it came, the rest
+/// goes on, and a newer program or model takes it in later.
+public struct ParkedEntry: Hashable, Sendable, Codable {
+  /// Its place in the log.
+  public var sequence: UInt64
+  /// The replica that sent it; nil when the bytes do not say.
+  public var sender: UUID?
+  /// Why, as a short name that scripts can compare: `unknown-names`, `unreadable`, `not-applicable`,
+  /// `needs-parked`, `invalid-value`.
+  public var code: String
+  /// Why, as a sentence.
+  public var reason: String
+  /// The names that this model does not know: `Entity`, or `Entity.property`.
+  public var names: [String]
+  /// The object and property of a single value.
+  public var object: UUID?
+  public var entity: String?
+  public var property: String?
+  /// When it was set aside.
+  public var since: Date
+  /// The size of what is kept, in bytes.
+  public var bytes: Int
+}

@@ -1,0 +1,92 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Values of the zone that this model cannot hold (`ZDL_PARKED_VALUE`): the object shows what
+/// `StandIn` says instead. What the log or an edit sets later strikes them.
+struct ParkedValues {
+  private let connection: SQLiteConnection
+  /// Whether there may be any: most stores never have one, and then nothing is asked.
+  private var mayHaveAny: Bool
+
+  init(_ connection: SQLiteConnection) throws {
+    self.connection = connection
+    mayHaveAny = try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_PARKED_VALUE)") != 0
+  }
+
+  mutating func add(
+    _ value: PropertyValue, of key: ObjectKey, _ property: String, reason: String,
+    sequence: UInt64, sender: UUID
+  ) throws {
+    mayHaveAny = true
+    try connection.perform(
+      "INSERT OR REPLACE INTO ZDL_PARKED_VALUE VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+      [
+        .integer(Int64(key.entity)), .integer(key.key), .text(property),
+        .blob(RowArchive.encode([value])), .unsigned(sequence), .uuid(sender), .text(reason),
+        .real(Date().timeIntervalSince1970),
+      ])
+  }
+
+  /// The property has a newer value.
+  func strike(_ key: ObjectKey, _ property: String) throws {
+    guard mayHaveAny else { return }
+    try connection.perform(
+      "DELETE FROM ZDL_PARKED_VALUE WHERE entity = ? AND key = ? AND property = ?",
+      [.integer(Int64(key.entity)), .integer(key.key), .text(property)])
+  }
+
+  /// The object is gone.
+  func strike(_ key: ObjectKey) throws {
+    guard mayHaveAny else { return }
+    try connection.perform(
+      "DELETE FROM ZDL_PARKED_VALUE WHERE entity = ? AND key = ?",
+      [.integer(Int64(key.entity)), .integer(key.key)])
+  }
+
+  struct Row {
+    var key: ObjectKey
+    var property: String
+    var value: PropertyValue
+    var sequence: UInt64
+    var sender: UUID
+    var reason: String
+    var since: Date
+    var bytes: Int
+  }
+
+  static func rows(on connection: SQLiteConnection) throws -> [Row] {
+    guard try EngineTables.exist("ZDL_PARKED_VALUE", on: connection) else { return [] }
+    var rows: [Row] = []
+    try connection.forEachRow(
+      """
+      SELECT entity, key, property, value, sequence, sender, reason, since FROM ZDL_PARKED_VALUE
+      ORDER BY sequence, entity, key, property
+      """
+    ) { row in
+      let bytes = row.data(3)
+      guard let value = try RowArchive.decodeValues(bytes).first,
+        let sender = UUID(networkBytes: row.data(5))
+      else { throw SyncError.damaged("a parked value") }
+      rows.append(
+        Row(
+          key: ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)),
+          property: row.string(2), value: value, sequence: UInt64(bitPattern: row.int64(4)),
+          sender: sender, reason: row.string(6),
+          since: Date(timeIntervalSince1970: row.double(7)), bytes: bytes.count))
+    }
+    return rows
+  }
+
+  static func count(on connection: SQLiteConnection) throws -> Int {
+    guard try EngineTables.exist("ZDL_PARKED_VALUE", on: connection) else { return 0 }
+    return Int(truncatingIfNeeded: try connection.number("SELECT count(*) FROM ZDL_PARKED_VALUE"))
+  }
+
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_PARKED_VALUE(
+      entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,
+      value BLOB NOT NULL, sequence INTEGER NOT NULL, sender BLOB NOT NULL, reason TEXT NOT NULL,
+      since REAL NOT NULL, PRIMARY KEY (entity, key, property)) WITHOUT ROWID
+    """
+}

@@ -1,0 +1,63 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Tells deletes of a large part of the replica, which wait for a person's word: a zone that was
+/// emptied or swapped by mistake looks like one whose objects were all deleted.
+struct MassDeleteBrake {
+  /// Deletes that pulls applied since the replica was last current: they come in entries, and count
+  /// together.
+  private static let deletedSetting = "sync.deleted"
+
+  private let transaction: WriteTransaction
+  private let schema: SyncSchema
+  private let limit: SyncOptions.MassDeleteLimit
+
+  init(
+    _ transaction: WriteTransaction, schema: SyncSchema, limit: SyncOptions.MassDeleteLimit
+  ) {
+    self.transaction = transaction
+    self.schema = schema
+    self.limit = limit
+  }
+
+  /// Counts the deletes of one entry.
+  ///
+  /// - Returns: false when they are too many with those before; then they do not count.
+  func admits(_ deletes: Int) throws -> Bool {
+    guard deletes > 0 else { return true }
+    var before = 0
+    if case .integer(let count)? = try transaction.setting(Self.deletedSetting) {
+      before = Int(truncatingIfNeeded: count)
+    }
+    let total = before &+ deletes
+    if total > min(limit.floor, limit.count) {
+      let objects = try schema.objectCount(transaction) &+ before
+      guard !limit.isPassed(by: total, of: objects) else { return false }
+    }
+    try transaction.setSetting(Self.deletedSetting, .integer(Int64(total)))
+    return true
+  }
+
+  static func isCounting(_ transaction: ReadTransaction) throws -> Bool {
+    try transaction.setting(deletedSetting) != nil
+  }
+
+  /// The replica is current: what was deleted so far counts no more.
+  static func release(_ transaction: WriteTransaction) throws {
+    try transaction.setSetting(deletedSetting, nil)
+  }
+}
+
+extension SyncSchema {
+  /// How many objects a store has.
+  func objectCount(_ transaction: ReadTransaction) throws -> Int {
+    var count: Int64 = 0
+    for root in Set(entities.map(\.rootNumber)) {
+      guard let entity = transaction.schema.entity(numbered: root) else { continue }
+      count += try transaction.connection.number(
+        "SELECT count(*) FROM \"\(transaction.schema.table(for: entity).name)\"")
+    }
+    return Int(truncatingIfNeeded: count)
+  }
+}

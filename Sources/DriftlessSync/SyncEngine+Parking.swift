@@ -1,0 +1,125 @@
+public import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// What could not be taken in from the zone's log, and another try at it.
+extension SyncEngine {
+  /// What is set aside of the zone's log here, in its order, with who sent it and why.
+  public static func parked(of store: PersistentStore) throws -> [ParkedEntry] {
+    let schema = SyncSchema(store.schema)
+    return try store.read { transaction in
+      let connection = transaction.connection
+      guard try EngineTables.exist("ZDL_PARKED", on: connection) else { return [] }
+      let entries = try Parking.entries(on: connection).map { entry in
+        ParkedEntry(
+          sequence: entry.sequence, sender: entry.sender, code: entry.code.rawValue,
+          reason: entry.reason, names: entry.unknown.sorted(), since: entry.since,
+          bytes: entry.bytes)
+      }
+      let values = try ParkedValues.rows(on: connection).map { row in
+        ParkedEntry(
+          sequence: row.sequence, sender: row.sender, code: "invalid-value", reason: row.reason,
+          names: [], object: try transaction.identity(of: row.key),
+          entity: schema.entity(numbered: row.key.entity)?.name, property: row.property,
+          since: row.since, bytes: row.bytes)
+      }
+      return (entries + values).sorted { $0.sequence < $1.sequence }
+    }
+  }
+
+  /// Lets the next pull try again what was set aside.
+  ///
+  /// - Parameter sequence: one entry; nil for all.
+  /// - Returns: how many entries that are.
+  /// - Throws: `SyncError` (`unknownElement`) when the entry is not parked, `StoreError`.
+  @discardableResult
+  public static func retryParked(
+    of store: PersistentStore, sequence: UInt64? = nil
+  ) throws -> Int {
+    let info = TransactionInfo(author: importAuthor, kind: .imported)
+    return try store.write(info) { transaction in
+      let count = try Parking.ask(sequence, on: transaction.connection)
+      if let sequence, count == 0 {
+        throw SyncError(
+          .unknownElement, "Entry \(sequence) of the log is not set aside here.",
+          suggestion: "Run: syncctl parked --store \(store.label)")
+      }
+      return count
+    }.0
+  }
+
+  /// Takes in what was parked, where the model or the program has caught up or a person asks.
+  func replayParked() throws {
+    let isWaiting = try store.read { transaction -> Bool in
+      let connection = transaction.connection
+      if try Parking.entries(on: connection).contains(where: { isDue($0) }) { return true }
+      return try ParkedValues.rows(on: connection).contains { standIn(for: $0) == nil }
+    }
+    guard isWaiting else { return }
+    try settling { applier, _ -> Void in
+      let connection = applier.transaction.connection
+      var made: [Parking.Entry] = []
+      for parked in try Parking.entries(on: connection) {
+        let isNeeded = parked.code == .needsParked && !made.isEmpty
+        guard isNeeded || isDue(parked) else { continue }
+        try replay(parked, applier, &made)
+      }
+      for row in try ParkedValues.rows(on: connection) where standIn(for: row) == nil {
+        try applier.takeIn(row)
+      }
+      if try Parking.whole(on: connection).isEmpty {
+        try connection.perform("DELETE FROM ZDL_STRUCK")
+      }
+    }
+  }
+
+  private func replay(
+    _ parked: Parking.Entry, _ applier: PageApplier, _ made: inout [Parking.Entry]
+  ) throws {
+    let connection = applier.transaction.connection
+    let changeSet: ChangeSet
+    do {
+      changeSet = try ChangeSetDecoder().decode(
+        try Parking.frame(of: parked.sequence, on: connection))
+    } catch let error as ProtocolError {
+      return try Parking.note("\(error)", of: parked.sequence, on: connection)
+    }
+    if parked.code.isWhole {
+      let frame = try applier.applyLate(changeSet, parked)
+      made.append(parked)
+      return try Parking.settle(parked, frame.unknown, on: connection)
+    }
+    if parked.code == .needsParked {
+      try applier.replay(
+        changeSet, sequence: parked.sequence, firstNumber: parked.firstNumber, about: made)
+    }
+    let known = parked.unknown.filter(isKnown)
+    if !known.isEmpty {
+      try applier.replay(
+        changeSet, sequence: parked.sequence, firstNumber: parked.firstNumber, only: known)
+    }
+    try Parking.forget(known, of: parked, on: connection)
+  }
+
+  private func isDue(_ parked: Parking.Entry) -> Bool {
+    if parked.code.isWhole { return parked.triedLevel < Parking.level }
+    return parked.unknown.contains(where: isKnown)
+  }
+
+  /// What stands for a parked value; nil when the model holds it by now.
+  private func standIn(for row: ParkedValues.Row) -> StandIn? {
+    guard
+      let standIn = schema.entity(numbered: row.key.entity)?.property(named: row.property)?.standIn,
+      standIn.refusal(of: row.value) != nil
+    else { return nil }
+    return standIn
+  }
+
+  /// Whether the model has an entity ("Entity") or a property ("Entity.property") of this name.
+  private func isKnown(_ name: String) -> Bool {
+    guard let dot = name.firstIndex(of: ".") else { return schema.entity(named: name) != nil }
+    let entity = schema.entity(named: String(name[..<dot]))
+    return entity?.property(named: String(name[name.index(after: dot)...])) != nil
+  }
+}

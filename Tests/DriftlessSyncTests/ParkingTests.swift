@@ -1,0 +1,180 @@
+import Driftless
+import DriftlessSQLite
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Testing
+
+@testable import DriftlessProtocol
+
+/// What a replica cannot take in is set aside; everything else goes on.
+struct ParkingTests {
+  /// A model whose attributes hold only some values, or all.
+  private func model(_ isStrict: Bool) -> ManagedObjectModel {
+    let thing = EntityDescription("Thing")
+    let name = AttributeDescription("name", .string)
+    let size = AttributeDescription("size", isStrict ? .integer16 : .integer64)
+    if isStrict {
+      name.isOptional = false
+      name.defaultValue = .string("nameless")
+      size.isOptional = false
+    }
+    thing.properties = [name, size, AttributeDescription("note", .string)]
+    return ManagedObjectModel(entities: [thing])
+  }
+
+  private func pair() async throws -> (loose: TestReplica, strict: TestReplica) {
+    let clock = ManualClock()
+    let zone = MemoryZone(clock: clock)
+    return (
+      try await TestReplica("loose", zone: zone, clock: clock, model: model(false)),
+      try await TestReplica("strict", zone: zone, clock: clock, model: model(true))
+    )
+  }
+
+  @Test("S24 A value that the model cannot hold is set aside, and the object stays usable")
+  func invalidValue() async throws {
+    let (loose, strict) = try await pair()
+    let id = try loose.insert("Thing", ["size": .integer(500_000), "note": .string("a")])
+    try await loose.sync()
+    try await strict.sync()
+    #expect(try strict.value(id, "size") == .integer(0))
+    #expect(try strict.value(id, "name") == .string("nameless"))
+    let parked = try SyncEngine.parked(of: strict.store)
+    #expect(parked.map(\.property) == ["size"])
+    #expect(parked.first?.code == "invalid-value")
+    #expect(parked.first?.object == id)
+    // The next edit of the object is saved.
+    try strict.save { context in
+      try #require(try context.object(withIdentity: id)).setValue("b", forKey: "note")
+    }
+    try await strict.sync()
+    try await loose.sync()
+    #expect(try loose.value(id, "size") == .integer(500_000))
+    #expect(try loose.value(id, "note") == .string("b"))
+    // A later value strikes the parked one.
+    try loose.set(id, ["size": .integer(7), "name": .string("named")])
+    try await loose.sync()
+    try await strict.sync()
+    #expect(try strict.value(id, "size") == .integer(7))
+    #expect(try SyncEngine.parked(of: strict.store).isEmpty)
+    // So does null, which shows as the default.
+    try loose.set(id, ["name": .null])
+    try await loose.sync()
+    try await strict.sync()
+    #expect(try strict.value(id, "name") == .string("nameless"))
+  }
+
+  @Test("S21 An entry that cannot be read is set aside, and everything else goes on")
+  func unreadable() async throws {
+    let clock = ManualClock()
+    let zone = MemoryZone(clock: clock)
+    let spoiler = SpoilingTransport(zone)
+    let first = try await TestReplica("first", zone: zone, clock: clock)
+    let second = try await TestReplica(
+      "second", zone: zone, clock: clock, transport: spoiler)
+    let kept = try first.insert("Item", ["title": .string("kept")])
+    try await first.sync()
+    try await second.sync()
+    let lost = try first.insert("Item", ["title": .string("lost")])
+    try first.set(kept, ["title": .string("later"), "weight": .double(1)])
+    try await first.sync()
+    spoiler.spoiled = [zone.head]
+    try first.set(lost, ["weight": .double(2)])
+    try first.set(kept, ["weight": .double(3)])
+    let other = try first.insert("Item", ["title": .string("other")])
+    try await first.sync()
+    try await second.sync()
+    #expect(try second.exists(other))
+    #expect(try !second.exists(lost))
+    #expect(try second.value(kept, "weight") == .double(3))
+    let parked = try SyncEngine.parked(of: second.store)
+    #expect(parked.map(\.code) == ["unreadable", "needs-parked"])
+    #expect(try second.status.parked == 2)
+    // Another try: what was set later stays.
+    try second.store.unspoil(try await zone.entry(parked[0].sequence))
+    #expect(try SyncEngine.retryParked(of: second.store) == 2)
+    try await second.sync()
+    #expect(try second.value(lost, "title") == .string("lost"))
+    #expect(try second.value(lost, "weight") == .double(2))
+    #expect(try second.value(kept, "title") == .string("later"))
+    #expect(try second.value(kept, "weight") == .double(3))
+    #expect(try SyncEngine.parked(of: second.store).isEmpty)
+    #expect(try second.export == first.export)
+  }
+
+  @Test(
+    "S22 One identity under two entities is two objects, the same on every replica",
+    arguments: [0, 1])
+  func oneIdentityOfTwoEntities(first: Int) async throws {
+    let world = try await World(3)
+    let identity = UUID()
+    try world[0].insert("Item", ["title": .string("item")], identity: identity)
+    try world[1].insert("Label", ["name": .string("label")], identity: identity)
+    try await world[first].sync()
+    try await world[1 - first].sync()
+    try await world.settle()
+    #expect(try world[2].identities(of: "Item").count == 1)
+    #expect(try world[2].identities(of: "Label").count == 1)
+  }
+}
+
+/// Gives out some entries of the log with values that nobody can read.
+private final class SpoilingTransport: SyncTransport, @unchecked Sendable {
+  private let zone: any SyncTransport
+  /// Set by the test's only task.
+  var spoiled: Set<UInt64> = []
+
+  init(_ zone: any SyncTransport) { self.zone = zone }
+
+  func zoneInfo() async throws -> ZoneInfo { try await zone.zoneInfo() }
+  func push(_ frame: Data) async throws -> PushReply { try await zone.push(frame) }
+  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    try await zone.refill(entries)
+  }
+  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    try await zone.commonPlace(of: marks, generation: generation)
+  }
+
+  func pull(_ request: PullRequest) async throws -> PullPage {
+    var page = try await zone.pull(request)
+    for place in page.entries.indices where spoiled.contains(page.entries[place].sequence) {
+      page.entries[place].frame = try ChangeSetDecoder().spoil(page.entries[place].frame)
+    }
+    return page
+  }
+}
+
+extension ChangeSetDecoder {
+  /// The frame with a values section that nobody can read, under a digest that fits.
+  fileprivate func spoil(_ frame: Data) throws -> Data {
+    let header = try decodeHeader(frame)
+    var bytes = Data(frame)
+    for place in (bytes.count - header.valuesSize.stored)..<bytes.count { bytes[place] = 0xFF }
+    bytes.replaceSubrange(176..<192, with: ChangeSetHeader.digest(of: bytes))
+    return bytes
+  }
+}
+
+extension MemoryZone {
+  /// One entry of the log as it was pushed.
+  fileprivate func entry(_ sequence: UInt64) async throws -> PullPage.Entry {
+    let info = try await zoneInfo()
+    let page = try await pull(
+      PullRequest(
+        cursor: .start(generation: info.generation), maxBytes: .max, waitSeconds: 0,
+        replica: UUID(), ownThrough: 0))
+    return try #require(page.entries.first { $0.sequence == sequence })
+  }
+}
+
+extension PersistentStore {
+  /// As after an update to a program that can read a parked entry.
+  fileprivate func unspoil(_ entry: PullPage.Entry) throws {
+    _ = try write(TransactionInfo(kind: .imported)) { transaction in
+      try transaction.connection.run(
+        "UPDATE ZDL_PARKED SET frame = ? WHERE sequence = ?", .blob(entry.frame),
+        .integer(Int64(entry.sequence)))
+    }
+  }
+}
