@@ -67,7 +67,7 @@ extension SyncEngine {
     try Outbox.clear(on: connection)
     for table in [
       "ZDL_PENDING", "ZDL_PARKED", "ZDL_PARKED_VALUE", "ZDL_STRUCK", "ZDL_DANGLING", "ZDL_BASE",
-      "ZDL_ZONE",
+      "ZDL_DELTA", "ZDL_ZONE",
     ] {
       try connection.perform("DELETE FROM \(table)")
     }
