@@ -190,8 +190,13 @@ extension SyncEngine {
   /// Settles what the zone says of what is pending here.
   private func settle(allowsMassDelete: Bool) throws -> PullReport {
     let isDue = try store.read { transaction in
-      try transaction.setting(Self.unsettledSetting) != nil
+      if try transaction.setting(Self.unsettledSetting) != nil
         || allowsMassDelete && !ZoneStates.braked(on: transaction.connection).isEmpty
+      {
+        return true
+      }
+      let state = try Self.state(on: transaction.connection, of: store)
+      return try KeySettlement.isDue(pendingSet(transaction, state: state), transaction)
     }
     guard isDue else { return PullReport() }
     return try settling { applier, _ in

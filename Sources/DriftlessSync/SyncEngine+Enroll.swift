@@ -33,13 +33,13 @@ extension SyncEngine {
             suggestion: "Copy its data into a new store with export and import, and enroll that.")
         }
         state.server = server.absoluteString
-        if state.generation != info.generation {
+        if state.generation != info.generation || state.zoneID != info.zoneID {
           try startOver(&state, info: info, transaction, schema: schema)
         }
         return try state.save(in: transaction)
       }
       let state = ReplicaState(
-        replica: UUID(), generation: info.generation, cursor: 0,
+        replica: UUID(), zoneID: info.zoneID, generation: info.generation, cursor: 0,
         chain: .start(generation: info.generation), mark: nil, pushNumber: 0, acknowledged: 0,
         server: server.absoluteString, zone: zone,
         head: info.head, lastSync: nil, lastError: nil)
@@ -59,6 +59,7 @@ extension SyncEngine {
     let pending = try PendingLoader.load(
       transaction, schema: schema, acknowledged: state.acknowledged)
     let history = try EditHistory(transaction, schema: schema, pending: pending)
+    state.zoneID = info.zoneID
     state.generation = info.generation
     state.move(to: Cursor.start(generation: info.generation).mark)
     state.mark = nil

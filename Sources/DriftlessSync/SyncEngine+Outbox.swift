@@ -71,7 +71,7 @@ extension SyncEngine {
     var selection = try PushSelection(
       pending, held: held, portion: portion, transaction, schema: schema)
     guard !selection.isEmpty else { return (selection, nil, nil) }
-    var builder = ChangeSetBuilder(transaction, schema: schema)
+    var builder = ChangeSetBuilder(transaction, schema: schema, zone: state.zoneID)
     let header = ChangeSetHeader(
       replica: state.replica, pushNumber: state.pushNumber &+ 1, cursor: state.position,
       mark: state.mark, massDeleteIsMeant: allowsMassDelete)

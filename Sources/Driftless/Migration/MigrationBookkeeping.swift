@@ -13,11 +13,11 @@ struct MigrationBookkeeping {
   /// The tables that name an object by entity and key.
   private static let byObject = [
     "ZDL_GRAVE", "ZDL_BASE", "ZDL_DELTA", "ZDL_PENDING", "ZDL_OMITTED", "ZDL_QUARANTINE",
-    "ZDL_DANGLING", "ZDL_ZONE",
+    "ZDL_DANGLING", "ZDL_ZONE", "ZDL_KEPT", "ZDL_ALIAS",
   ]
   /// Of these, those that name a property.
   private static let byProperty = [
-    "ZDL_BASE", "ZDL_DELTA", "ZDL_OMITTED", "ZDL_DANGLING", "ZDL_ZONE",
+    "ZDL_BASE", "ZDL_DELTA", "ZDL_OMITTED", "ZDL_DANGLING", "ZDL_ZONE", "ZDL_KEPT",
   ]
 
   func run() throws {
@@ -27,6 +27,10 @@ struct MigrationBookkeeping {
           if case .text(let name) = row[0] { name } else { nil }
         })
     try dropEntities(present)
+    // What became one under the old model stays one.
+    if present.contains("ZDL_ALIAS") {
+      try connection.execute("UPDATE main.ZDL_ALIAS SET row = NULL, state = NULL")
+    }
     for match in keys.plan.matches {
       try mapRows("ZDL_GRAVE", "entity = \(number(match))", match)
       try mapNames(match, present)

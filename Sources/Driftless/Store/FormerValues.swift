@@ -2,7 +2,8 @@
 struct FormerValues {
   typealias Value = (property: String, value: PropertyValue)
 
-  /// Of properties whose policy looks at the value before the first local change.
+  /// Of properties whose policy looks at the value before the first local change, and of those of unique keys: a key that
+  /// another object holds goes back to it.
   private(set) var bases: [Value] = []
   /// References that are set to null. A link that is cut because its target is deleted comes back when the target does:
   /// the last one counts.
@@ -11,12 +12,12 @@ struct FormerValues {
   private(set) var deltas: [Value] = []
 
   init(
-    _ row: [PropertyValue], _ slots: [PropertySlot],
+    _ row: [PropertyValue], _ slots: [PropertySlot], keys: PropertyMask,
     becoming values: UnsafeBufferPointer<PropertyValue>, countsDeltas: Bool
   ) {
     for slot in slots {
       let former = row[slot.index]
-      if slot.needsBase {
+      if slot.needsBase || keys.contains(slot.index) {
         bases.append((slot.name, former))
       } else if !former.isNull, values[slot.index].isNull {
         cuts.append((slot.name, former))
@@ -30,9 +31,12 @@ struct FormerValues {
   }
 
   /// The slots of an update of which there may be something to keep.
-  static func slots(of mask: PropertyMask, _ layout: EntityLayout) -> [PropertySlot] {
+  static func slots(
+    of mask: PropertyMask, _ layout: EntityLayout, keys: PropertyMask
+  ) -> [PropertySlot] {
     mask.indexes.filter(layout.slots.indices.contains).map { layout.slots[$0] }.filter { slot in
-      slot.needsBase || slot.relationship != nil && !slot.isToMany
+      slot.needsBase || keys.contains(slot.index)
+        || slot.relationship != nil && !slot.isToMany
     }
   }
 }

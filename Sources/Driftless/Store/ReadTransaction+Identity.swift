@@ -30,8 +30,31 @@ extension ReadTransaction {
 
   /// The object with an identity; its key's entity is concrete when the object has a row, else that of the root.
   ///
-  /// Nil when the identity is unknown here. A deleted object keeps its key.
+  /// Nil when the identity is unknown here. A deleted object keeps its key. An identity that went when two objects became
+  /// one is that of the one that they are now.
   package func key(of identity: UUID) throws -> ObjectKey? {
+    let own = try key(ofOwn: identity)
+    if let own, try concreteKey(root: own) != nil { return own }
+    return try alias(identity) ?? own
+  }
+
+  /// The object that an identity stands for since two became one (`ZDL_ALIAS`); nil for one that was never united, or whose
+  /// other object is gone.
+  private func alias(_ identity: UUID) throws -> ObjectKey? {
+    let exists = try connection.scalar(
+      "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ZDL_ALIAS'")
+    guard exists != nil else { return nil }
+    let statement = try connection.prepare("SELECT entity, key FROM ZDL_ALIAS WHERE identity = ?")
+    defer { statement.reset() }
+    statement.bind(identity.networkBytes, at: 1)
+    guard try statement.step() else { return nil }
+    return try concreteKey(
+      root: ObjectKey(
+        entity: Int32(truncatingIfNeeded: statement.int64(0)), key: statement.int64(1)))
+  }
+
+  /// The object that was made with an identity, whatever it became one with.
+  package func key(ofOwn identity: UUID) throws -> ObjectKey? {
     let statement = try connection.prepare(
       """
       SELECT root_entity, first_key, count, identity FROM ZDL_IDENTITY

@@ -25,10 +25,11 @@ final class UpdatePlan {
   let statement: SQLiteStatement
 
   init(
-    _ program: RowProgram, _ mask: PropertyMask, checksVersion: Bool, keepsForSync: Bool,
+    _ program: RowProgram, _ mask: PropertyMask, checksVersion: Bool, keptKeys: PropertyMask?,
     _ connection: SQLiteConnection
   ) throws {
-    keptSlots = keepsForSync ? FormerValues.slots(of: mask, program.entity.layout) : []
+    keptSlots =
+      keptKeys.map { FormerValues.slots(of: mask, program.entity.layout, keys: $0) } ?? []
     number = program.number
     self.mask = mask
     self.checksVersion = checksVersion

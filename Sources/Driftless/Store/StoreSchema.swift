@@ -14,6 +14,8 @@ package final class StoreSchema: Sendable {
   private let programByNumber: [Int32: RowProgram]
   private let joinTables: [String: JoinTable]
   private let uniqueColumnsByNumber: [Int32: [UniqueColumns]]
+  private let keyMaskByNumber: [Int32: PropertyMask]
+  private let ownedEndsByNumber: [Int32: PropertyMask]
 
   /// - Parameters:
   ///   - entityNames: the entities that the store has; nil for all.
@@ -63,6 +65,16 @@ package final class StoreSchema: Sendable {
       let columns = UniqueColumns.all(of: program)
       return columns.isEmpty ? nil : columns
     }
+    let ownedEnds = programs.mapValues { program in
+      PropertyMask(
+        program.entity.layout.slots.filter { $0.relationship?.ownsOneToOne == true }.map(\.index))
+    }
+    ownedEndsByNumber = ownedEnds.filter { !$0.value.isEmpty }
+    keyMaskByNumber = programs.compactMapValues { program in
+      var mask = PropertyMask(UniqueColumns.all(of: program).flatMap(\.slots))
+      mask.formUnion(ownedEnds[program.number] ?? PropertyMask())
+      return mask.isEmpty ? nil : mask
+    }
   }
 
   /// The number of an entity in this store; 0 for one that the store does not have.
@@ -88,6 +100,20 @@ package final class StoreSchema: Sendable {
   func uniqueColumns(numbered number: Int32) -> [UniqueColumns] {
     uniqueColumnsByNumber[number] ?? []
   }
+
+  /// The properties of an entity that one living object at a time may hold a value of: those of uniqueness constraints, and
+  /// the owning ends of one-to-one relationships.
+  package func keyMask(numbered number: Int32) -> PropertyMask {
+    keyMaskByNumber[number] ?? PropertyMask()
+  }
+
+  /// The owning ends of one-to-one relationships that an entity has.
+  package func ownedEnds(numbered number: Int32) -> PropertyMask {
+    ownedEndsByNumber[number] ?? PropertyMask()
+  }
+
+  /// Whether there are one-to-one relationships.
+  package var hasOneToOne: Bool { !ownedEndsByNumber.isEmpty }
 
   var hasUniqueColumns: Bool { !uniqueColumnsByNumber.isEmpty }
 

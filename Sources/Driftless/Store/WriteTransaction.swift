@@ -45,6 +45,8 @@ package final class WriteTransaction: ReadTransaction {
   /// How the host's time of day becomes the zone's.
   let clockOffset: ClockOffset?
   var derivedChanges: DerivedChanges?
+  /// Who takes care of values that a unique index refuses; nil lets their write fail.
+  package var keyKeeper: (any KeyKeeper)?
   /// The keys that this transaction gave out, by root entity.
   private(set) var newKeys: [Int32: ClosedRange<Int64>] = [:]
   /// What rows had before values were taken out of them for a moment.
@@ -120,8 +122,10 @@ package final class WriteTransaction: ReadTransaction {
   ) throws {
     try whole {
       let plan = try insertPlan(entity)
-      plan.statement.bind(key, at: 1)
-      try RowBinder.run(plan.statement, plan.program.steps, values, at: 3) { _ in }
+      try keeping(ObjectKey(entity: plan.program.number, key: key), nil, values) { values in
+        plan.statement.bind(key, at: 1)
+        try RowBinder.run(plan.statement, plan.program.steps, values, at: 3) { _ in }
+      }
       try recorder.recordInsert(key, plan.program)
     }
   }
@@ -129,13 +133,21 @@ package final class WriteTransaction: ReadTransaction {
   /// Inserts rows of one entity and records them.
   package func insert(_ entity: EntityDescription, _ rows: NewRows) throws {
     let program = try program(schema.entityNumber(of: entity))
-    guard rows.count > 1 else { return try insertFew(entity, rows) }
-    try whole {
-      try rows.withRowsInMemory(program) { memory in
-        try connection.run(connection.prepare(program.insertRowsSQL), reading: memory)
+    // What is kept of a key is of no row that the others could be written with at once.
+    guard rows.count > 1, keyKeeper?.isEmpty ?? true else { return try insertFew(entity, rows) }
+    do {
+      try whole {
+        try rows.withRowsInMemory(program) { memory in
+          try connection.run(connection.prepare(program.insertRowsSQL), reading: memory)
+        }
       }
-      try recorder.recordInserts(rows.keys, program)
+    } catch let error as SQLiteError where error.isUniqueness && keyKeeper != nil {
+      return try insertFew(entity, rows)
     }
+    if keyKeeper != nil, !schema.ownedEnds(numbered: program.number).isEmpty {
+      for key in rows.keys { noteOwner(ObjectKey(entity: program.number, key: key), nil) }
+    }
+    try whole { try recorder.recordInserts(rows.keys, program) }
   }
 
   private func insertFew(_ entity: EntityDescription, _ rows: NewRows) throws {
@@ -168,9 +180,11 @@ package final class WriteTransaction: ReadTransaction {
         plan.keptSlots.isEmpty
         ? nil : try formerValues(of: key, plan.keptSlots, values, expectedVersion)
       let statement = plan.statement
-      try RowBinder.run(statement, plan.steps, values, at: 1) { index in
-        statement.bind(key.key, at: index)
-        if let expectedVersion { statement.bind(expectedVersion, at: index + 1) }
+      try keeping(key, mask, values) { values in
+        try RowBinder.run(statement, plan.steps, values, at: 1) { index in
+          statement.bind(key.key, at: index)
+          if let expectedVersion { statement.bind(expectedVersion, at: index + 1) }
+        }
       }
       guard connection.changes == 1 else { throw Self.conflict(key) }
       if let former { try keep(former, of: key) }
@@ -202,6 +216,8 @@ package final class WriteTransaction: ReadTransaction {
   /// - Throws: `StoreError` with code `conflict` when the row is gone, or is not at `expectedVersion`.
   package func delete(_ key: ObjectKey, expectedVersion: Int64?) throws {
     let program = try program(key.entity)
+    if let keyKeeper, !keyKeeper.isEmpty { try keyKeeper.forget(key, nil) }
+    noteOwner(key, nil)
     try whole {
       var row: Row?
       if keepsForSync || expectedVersion != nil || !program.tombstoneSlots.isEmpty {
@@ -238,7 +254,8 @@ package final class WriteTransaction: ReadTransaction {
       return updating
     }
     let plan = try UpdatePlan(
-      program, mask, checksVersion: checksVersion, keepsForSync: keepsForSync, connection)
+      program, mask, checksVersion: checksVersion,
+      keptKeys: keepsForSync ? schema.keyMask(numbered: program.number) : nil, connection)
     updating = plan
     return plan
   }
@@ -311,7 +328,10 @@ package final class WriteTransaction: ReadTransaction {
     of key: ObjectKey, _ slots: [PropertySlot], _ values: UnsafeBufferPointer<PropertyValue>,
     _ expectedVersion: Int64?
   ) throws -> FormerValues? {
-    guard slots.contains(where: { $0.needsBase || values[$0.index].isNull }) else {
+    let keys = schema.keyMask(numbered: key.entity)
+    guard
+      slots.contains(where: { $0.needsBase || keys.contains($0.index) || values[$0.index].isNull })
+    else {
       return nil
     }
     guard let row = try vacatedRows[key] ?? row(key),
@@ -319,7 +339,8 @@ package final class WriteTransaction: ReadTransaction {
     else { throw Self.conflict(key) }
     let isNew = newKeys[schema.rootNumber(of: key.entity)]?.contains(key.key) == true
     return FormerValues(
-      row.values, slots, becoming: values, countsDeltas: info.kind == .local && !isNew)
+      row.values, slots, keys: keys, becoming: values,
+      countsDeltas: info.kind == .local && !isNew)
   }
 
   private func keep(_ former: FormerValues, of key: ObjectKey) throws {

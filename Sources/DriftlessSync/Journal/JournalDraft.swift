@@ -32,6 +32,21 @@ struct JournalDraft {
     entries.append((entry, Journal.Values(local: conflict.local, remote: conflict.remote)))
   }
 
+  /// A value that lost a unique key to another object: the remote one stands.
+  mutating func addKeyConflict(
+    _ conflict: PropertyConflict, entity: SyncSchema.Entity, property: SyncSchema.Property,
+    key: ObjectKey, sequence: UInt64, explanation: String
+  ) throws {
+    let entry = JournalEntry(
+      number: 0, object: try transaction.identity(of: key), entity: entity.name,
+      property: property.name, policy: conflict.policy.text, base: try conflict.base.map(text),
+      local: try text(conflict.local), remote: try text(conflict.remote),
+      kept: try text(conflict.remote), outcome: .remote, origin: conflict.remoteReplica,
+      localTime: conflict.localTime, remoteTime: conflict.remoteTime, transaction: 0,
+      sequence: sequence, explanation: explanation)
+    entries.append((entry, Journal.Values(local: conflict.local, remote: conflict.remote)))
+  }
+
   /// A property value that a delete took, or that came for an object deleted here.
   ///
   /// - Parameters:

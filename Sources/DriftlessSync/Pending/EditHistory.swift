@@ -14,9 +14,21 @@ struct EditHistory {
 
   /// Reads the whole history that the store has, and what is pending.
   init(_ transaction: ReadTransaction, schema: SyncSchema, pending: PendingSet) throws {
+    try read(transaction, schema) { _ in true }
+    for (key, object) in pending.objects {
+      let stamped = try object.stamped(through: .max, transaction)
+      for edit in stamped.edits {
+        objects[key, default: PendingObject()].set(edit.properties, by: edit.transaction)
+      }
+    }
+  }
+
+  private mutating func read(
+    _ transaction: ReadTransaction, _ schema: SyncSchema, where isWanted: (ObjectKey) -> Bool
+  ) throws {
     var imports = try ImportedTimes(transaction)
     try transaction.forEachNumberedChange { header, number, type, key, mask in
-      guard let entity = schema.entity(numbered: key.entity) else { return }
+      guard isWanted(key), let entity = schema.entity(numbered: key.entity) else { return }
       let time =
         header.kind == .imported
         ? try imports.time(of: number) ?? header.hybridTime
@@ -33,12 +45,16 @@ struct EditHistory {
       case .delete: objects[key] = nil
       }
     }
-    for (key, object) in pending.objects {
-      let stamped = try object.stamped(through: .max, transaction)
-      for edit in stamped.edits {
-        objects[key, default: PendingObject()].set(edit.properties, by: edit.transaction)
-      }
-    }
+  }
+
+  /// Reads when the properties of one object were edited.
+  init(_ transaction: ReadTransaction, schema: SyncSchema, only object: ObjectKey) throws {
+    try read(transaction, schema) { $0 == object }
+  }
+
+  /// When a property was last edited; nil when history does not know.
+  func time(of key: ObjectKey, _ slot: Int) -> HybridTime? {
+    objects[key]?.transaction(of: slot).flatMap(EditStamp.time)
   }
 
   /// An object to be offered whole. What history does not know any more is older than all it does.

@@ -82,18 +82,30 @@ extension PageApplier {
   ) throws {
     guard let localTransaction = pending[key]?.transaction(of: property.slot) else { return }
     let connection = transaction.connection
-    let current = Set(try transaction.toManyKeys(of: key, relationship))
-    let theirs = Set(try remote.elements.compactMap { try transaction.concreteKey(root: $0) })
+    let ours = try transaction.toManyKeys(of: key, relationship)
+    let current = Set(ours)
+    let sequence = try remote.elements.compactMap { try transaction.concreteKey(root: $0) }
+    let theirs = Set(sequence)
     let isLater = remote.side.isEarlier(
       than: try transaction.editTime(localTransaction), of: replica)
     let merge = SetMerge(
       base: Set(try BaseValues.keys(of: key, property.name, on: connection) ?? []),
       local: current, remote: theirs, isLocalLater: isLater)
-    let added = merge.merged.subtracting(current).sorted { $0.key < $1.key }
+    let added =
+      relationship.isOrdered
+      ? sequence.filter { merge.merged.contains($0) && !current.contains($0) }
+      : merge.merged.subtracting(current).sorted { $0.key < $1.key }
     let removed = current.subtracting(merge.merged).sorted { $0.key < $1.key }
     try apply(
       ElementChange(relationship: relationship, adds: added, removes: removed), to: key)
-    if merge.isPending {
+    // CONFLICT: the zone's order is another one. RESOLUTION: the later change's stands.
+    let isOrderPending = relationship.isOrdered && isLater && ours != sequence
+    if relationship.isOrdered, !isLater {
+      let rest = try transaction.toManyKeys(of: key, relationship).filter { !theirs.contains($0) }
+      try transaction.setOrder(
+        relationship, key, sequence.filter(merge.merged.contains) + rest)
+    }
+    if merge.isPending || isOrderPending {
       touched.insert(key)
       try BaseValues.replace(
         key, property.name, with: merge.newBase.sorted { $0.key < $1.key }, on: connection)

@@ -7,10 +7,19 @@ extension PageApplier {
   /// Settles everything that the zone says of what is pending here.
   ///
   /// Values come first, so that it is known which references stand; then which deletes stand
-  /// (`DeleteFates`), and the values of what comes back.
+  /// (`DeleteFates`), and the values of what comes back; then who holds which key (`KeySettlement`).
   ///
   /// - Parameter allowsMassDelete: deletes that the brake set aside are meant.
   func settle(allowsMassDelete: Bool) throws {
+    let uniqueness = try KeySettlement(self)
+    if !zone.keys.isEmpty || pending.objects.values.contains(where: { $0.whole == .delete }) {
+      try settleObjects(allowsMassDelete: allowsMassDelete)
+    }
+    // With every delete decided.
+    try uniqueness.run()
+  }
+
+  private func settleObjects(allowsMassDelete: Bool) throws {
     let keys = zone.keys.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
     var fates = try DeleteFates(self)
     for key in keys {
@@ -20,6 +29,7 @@ extension PageApplier {
       }
       let object = try zone.object(key)
       if object.mark?.life == .braked, !allowsMassDelete { continue }
+      if let side = object.newestSide { keptKeys.side = side }
       let isAlive = try transaction.concreteKey(root: key) == key
       switch DeleteTable.settle(
         local: pendingSide(of: key), remote: object.change,
@@ -28,7 +38,9 @@ extension PageApplier {
       case .apply:
         if isAlive { try settleValues(entity, key, object) }
         try zone.remove(key)
-      case .deleteHere: fates.add(key, object, .zone)
+      case .deleteHere:
+        if isAlive { try Unions(self).undo(before: key, entity) }
+        fates.add(key, object, .zone)
       case .keepAndRevive:
         switch pending[key]?.whole {
         case .insert:
@@ -45,7 +57,6 @@ extension PageApplier {
       }
     }
     try settleDeletes(&fates)
-    // Here, with every delete decided, is the place of unique keys: reverts first, then unions.
     try TreeSettlement(self).run()
   }
 

@@ -56,7 +56,7 @@ extension PageApplier {
   /// entity that was made here under this identity is another object: the zone heard of this one
   /// first, so that one gets an identity that every replica derives alike.
   private func known(_ identity: UUID, _ entity: SyncSchema.Entity) throws -> ObjectKey? {
-    guard let key = try transaction.key(of: identity) else { return nil }
+    guard let key = try transaction.key(ofOwn: identity) else { return nil }
     let isSame =
       try schema.root(of: key) == entity.rootNumber
       && (transaction.concreteKey(root: key).map { $0.entity == entity.number } ?? true)
@@ -96,9 +96,9 @@ extension PageApplier {
   private func mayExist(_ first: UUID, _ count: Int) throws -> Bool {
     guard count > 0 else { return false }
     // Identities that this store minted have no row until they are numbered.
-    if try transaction.key(of: first) != nil { return true }
+    if try transaction.key(ofOwn: first) != nil { return true }
     let last = first.offset(by: UInt64(count - 1))
-    if try transaction.key(of: last) != nil { return true }
+    if try transaction.key(ofOwn: last) != nil { return true }
     return try transaction.connection.number(
       "SELECT EXISTS (SELECT 1 FROM ZDL_IDENTITY WHERE identity BETWEEN ? AND ?)",
       [.uuid(first), .uuid(last)]) != 0

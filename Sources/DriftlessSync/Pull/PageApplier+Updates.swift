@@ -105,6 +105,11 @@ extension PageApplier {
       try had ?? BaseValues.keys(of: key, reader.property.name, on: transaction.connection) ?? []
     let removes = Set(change.removes)
     let kept = base.filter { !removes.contains($0) }
+    if case .elements(let relationship) = reader.property.kind, relationship.isOrdered {
+      // It says its whole sequence.
+      let adds = Set(change.adds)
+      return kept.filter { !adds.contains($0) } + change.adds
+    }
     let known = Set(kept)
     return kept + change.adds.filter { !known.contains($0) }
   }

@@ -31,6 +31,8 @@ final class PageApplier {
   var isLate = false
   var journal: JournalDraft
   var times: ImportTimes
+  /// What waits for a unique key that another object holds.
+  let keptKeys: KeptKeys
   var report = PullReport()
   /// Deletes of a large part of the replica are meant.
   var allowsMassDelete = false
@@ -52,6 +54,8 @@ final class PageApplier {
     dangling = try DanglingReferences(transaction.connection)
     journal = JournalDraft(transaction)
     times = ImportTimes(transaction)
+    keptKeys = try KeptKeys(transaction, schema: schema, replica: replica)
+    transaction.keyKeeper = keptKeys
   }
 
   /// Applies one change set. What it cannot take in of it is parked.
@@ -90,6 +94,13 @@ final class PageApplier {
       columns = columns.dropFirst(group.properties.count)
       try apply(group, columns: own, in: &frame)
     }
+    try finishKeys()
+  }
+
+  /// Writes keys that are free by now, and what follows from the owning ends of relationships.
+  func finishKeys() throws {
+    try keptKeys.writeFree()
+    try OneToOneEnds(self).follow()
   }
 
   func apply(
@@ -101,6 +112,9 @@ final class PageApplier {
     }
     let readers = frame.readers(group, entity: entity, columns: columns)
     try times.note(frame.newestTime(of: group))
+    keptKeys.side = RemoteSide(
+      value: .null, time: frame.newestTime(of: group), origin: frame.origin,
+      sequence: frame.sequence)
     switch group.kind {
     case .insert: try applyInserts(group, entity, readers, &frame)
     case .update: try applyUpdates(group, entity, readers, &frame)

@@ -17,15 +17,19 @@ struct ChangeSetBuilder {
 
   private let transaction: ReadTransaction
   private let schema: SyncSchema
+  private let zone: UUID
   private var directory: ObjectDirectory
   private var newPlaces: [ObjectKey: Int32] = [:]
   private var knownPlaces: [UInt64: Int32] = [:]
   private var index = ChangeSetIndex()
   private var runs: [Outbox.Run] = []
+  private var entityPlaces: [String: Int] = [:]
 
-  init(_ transaction: ReadTransaction, schema: SyncSchema) {
+  /// - Parameter zone: the zone's own UUID, which its keys are hashed with.
+  init(_ transaction: ReadTransaction, schema: SyncSchema, zone: UUID) {
     self.transaction = transaction
     self.schema = schema
+    self.zone = zone
     directory = ObjectDirectory(transaction.connection)
   }
 
@@ -35,17 +39,20 @@ struct ChangeSetBuilder {
     _ selection: PushSelection, header: ChangeSetHeader
   ) throws -> Built? {
     var reader = try PendingReader(
-      transaction, schema: schema, isPartial: !selection.omitted.isEmpty)
+      transaction, schema: schema, zone: zone, isPartial: !selection.omitted.isEmpty)
     let drafts = try reader.read(selection.window)
     guard drafts.contains(where: { !$0.keys.isEmpty }) else { return nil }
     try placeNewObjects(reader.newKeys)
-    try placeKnownObjects(drafts)
+    let reliances = try TreeReliances(drafts, transaction)
+    try placeKnownObjects(drafts, reliances)
     let entities = placeEntities(drafts)
     let transactions = try placeTransactions(drafts)
     var columns: [Column] = []
     for draft in drafts where !draft.keys.isEmpty {
       try add(draft, entities: entities, transactions: transactions, columns: &columns)
     }
+    addClaims(reader.claims.claims)
+    addReliances(reliances)
     let changeSet = ChangeSet(header: header, index: index, columns: columns)
     return Built(
       frame: try ChangeSetEncoder().encode(changeSet), runs: runs, objects: reader.objects,
@@ -68,7 +75,9 @@ struct ChangeSetBuilder {
   }
 
   /// Then what the zone knows, by number: what is changed, and what is referred to.
-  private mutating func placeKnownObjects(_ drafts: [ChangeDraft]) throws {
+  private mutating func placeKnownObjects(
+    _ drafts: [ChangeDraft], _ reliances: TreeReliances
+  ) throws {
     var numbers: Set<UInt64> = []
     func note(_ key: ObjectKey) throws {
       guard newPlaces[rooted(key)] == nil, let number = try number(of: key) else { return }
@@ -89,6 +98,7 @@ struct ChangeSetBuilder {
         }
       }
     }
+    for reliance in reliances.all { for key in reliance.objects { try note(key) } }
     index.knownNumbers = numbers.sorted()
     for (place, number) in index.knownNumbers.enumerated() {
       knownPlaces[number] = Int32(newPlaces.count + place)
@@ -115,14 +125,58 @@ struct ChangeSetBuilder {
   // MARK: Names, transactions, groups
 
   private mutating func placeEntities(_ drafts: [ChangeDraft]) -> [String: Int] {
-    var places: [String: Int] = [:]
-    for draft in drafts where !draft.keys.isEmpty && places[draft.entity.name] == nil {
-      places[draft.entity.name] = index.entities.count
-      index.entities.append(
-        ChangeSetIndex.Entity(
-          name: draft.entity.name, properties: draft.entity.properties.map(\.name)))
+    for draft in drafts where !draft.keys.isEmpty {
+      _ = place(ofEntity: draft.entity.name, draft.entity.properties.map(\.name))
     }
-    return places
+    return entityPlaces
+  }
+
+  /// The places of an entity and of properties in the change set's names, which get those that are missing.
+  private mutating func place(
+    ofEntity name: String, _ properties: [String]
+  ) -> (entity: Int, properties: [Int]) {
+    let entity = entityPlaces[name] ?? index.entities.count
+    if entity == index.entities.count {
+      entityPlaces[name] = entity
+      index.entities.append(ChangeSetIndex.Entity(name: name, properties: []))
+    }
+    var known = index.entities[entity].properties
+    let places = properties.map { property -> Int in
+      if let place = known.firstIndex(of: property) { return place }
+      known.append(property)
+      return known.count - 1
+    }
+    index.entities[entity].properties = known
+    return (entity, places)
+  }
+
+  // MARK: What a server checks
+
+  private mutating func addClaims(_ claims: [KeyClaimsDraft.Claim]) {
+    let constraints = Dictionary(grouping: claims) { [$0.key.entity] + $0.key.properties }
+    for (_, claims) in constraints.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+      guard let key = claims.first?.key else { continue }
+      let placed = claims.compactMap { claim in place(of: claim.object).map { ($0, claim.hash) } }
+        .sorted { $0.0 < $1.0 }
+      guard !placed.isEmpty else { continue }
+      let names = place(ofEntity: key.entity, key.properties)
+      index.claims.append(
+        ChangeSetIndex.KeyClaims(
+          entity: names.entity, properties: names.properties,
+          objects: ObjectIndexes(placed.map(\.0)), hashes: placed.map(\.1)))
+    }
+  }
+
+  private mutating func addReliances(_ reliances: TreeReliances) {
+    for reliance in reliances.all {
+      let places = reliance.objects.compactMap { place(of: $0) }
+        .filter { $0 >= Int32(newPlaces.count) }.sorted()
+      guard !places.isEmpty else { continue }
+      let names = place(ofEntity: reliance.entity, [reliance.property])
+      index.relied.append(
+        ChangeSetIndex.Reliance(
+          entity: names.entity, properties: names.properties, objects: ObjectIndexes(places)))
+    }
   }
 
   private mutating func placeTransactions(_ drafts: [ChangeDraft]) throws -> [Int64: Int] {
@@ -178,13 +232,17 @@ struct ChangeSetBuilder {
   private mutating func addNewObjects(_ draft: ChangeDraft, entity: Int) throws {
     var listed: [UUID] = []
     var range: (first: UUID, count: Int)?
+    var isGiven = false
     func flush(_ index: inout ChangeSetIndex) {
       if let run = range {
         index.newObjects.append(
-          .init(entity: entity, identities: .range(first: run.first, count: run.count)))
+          .init(
+            entity: entity, identities: .range(first: run.first, count: run.count),
+            isGiven: isGiven))
       }
       if !listed.isEmpty {
-        index.newObjects.append(.init(entity: entity, identities: .listed(listed)))
+        index.newObjects.append(
+          .init(entity: entity, identities: .listed(listed), isGiven: isGiven))
       }
       range = nil
       listed = []
@@ -199,6 +257,10 @@ struct ChangeSetBuilder {
         identity = try transaction.identity(of: key)
       }
       last = (key.key, identity)
+      if identity.isMinted == isGiven {
+        flush(&index)
+        isGiven = !identity.isMinted
+      }
       if let run = range, run.first.offset(by: UInt64(run.count)) == identity {
         range = (run.first, run.count + 1)
         continue

@@ -26,11 +26,14 @@ struct PendingReader {
   private let isPartial: Bool
   /// New objects of the window, by root entity and key: known only when it is partial.
   private var arriving: Set<ObjectKey> = []
+  /// The keys that the objects hold from now on.
+  private(set) var claims: KeyClaimsDraft
   private(set) var objects = 0
   private(set) var properties = 0
 
   /// - Parameter isPartial: objects are left out of the window, to which others may refer.
-  init(_ transaction: ReadTransaction, schema: SyncSchema, isPartial: Bool) throws {
+  init(_ transaction: ReadTransaction, schema: SyncSchema, zone: UUID, isPartial: Bool) throws {
+    claims = KeyClaimsDraft(transaction, zone: zone)
     self.transaction = transaction
     self.schema = schema
     self.isPartial = isPartial
@@ -100,6 +103,7 @@ struct PendingReader {
     }
     drafts[place].keys.append(key)
     drafts[place].transactions.append(object.lastTransaction)
+    try claims.add(key, entity, sent(values, of: key), setting: nil)
     objects += 1
   }
 
@@ -118,7 +122,16 @@ struct PendingReader {
       properties += cells.count { !$0.isEmpty }
       drafts[place].append(key, transaction: edit.transaction, cells: cells)
     }
+    try claims.add(key, entity, sent(values, of: key), setting: nil)
     objects += 1
+  }
+
+  /// The values of an object as the change set has them: null in place of a reference that cannot be sent.
+  private func sent(_ values: [PropertyValue], of key: ObjectKey) -> [PropertyValue] {
+    guard let unsent = unsent[key] else { return values }
+    var values = values
+    unsent.forEach { values[$0] = .null }
+    return values
   }
 
   /// What a property of a new object says: a set says all of its elements.
@@ -166,7 +179,10 @@ struct PendingReader {
       drafts[place].append(key, transaction: edit.transaction, cells: cells)
       isCounted = true
     }
-    if isCounted { objects += 1 }
+    if isCounted {
+      objects += 1
+      try claims.add(key, entity, values, setting: object.properties)
+    }
   }
 
   private mutating func hasPlace(_ target: ObjectKey) throws -> Bool {
@@ -192,9 +208,12 @@ struct PendingReader {
     for element in new.subtracting(old) where try !hasPlace(element) {
       unsent[key, default: PropertyMask()].insert(property.slot)
     }
+    // An ordered relationship says its whole sequence: the zone's check lets nobody else's change of
+    // it lie in between.
     return .elements(
       ChangeDraft.Elements(
-        adds: current.filter { !old.contains($0) }, removes: base.filter { !new.contains($0) }))
+        adds: relationship.isOrdered ? current : current.filter { !old.contains($0) },
+        removes: base.filter { !new.contains($0) }))
   }
 
   /// A value as it is sent: a reference to what another replica deleted is sent as it was made, so

@@ -24,6 +24,7 @@ struct SentFrame {
   /// - Parameter pending: what is pending after the acknowledgement.
   mutating func settleBases(_ pending: PendingSet) throws {
     let connection = transaction.connection
+    try Unions.confirm(pending, on: connection)
     guard try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_BASE)") != 0 else { return }
     // Sets that an object left by a delete are needed until that delete is acknowledged.
     if pending.objects.values.contains(where: { $0.whole == .delete }) {

@@ -15,6 +15,8 @@ import DriftlessSQLite
 /// | `ZDL_OMITTED` | what the change set in flight leaves out: it stays pending |
 /// | `ZDL_IMPORT` | when the changes of imports were made, where they came from |
 /// | `ZDL_PARKED_VALUE` | values of the zone that the model cannot hold |
+/// | `ZDL_KEPT` | values that wait for a unique key which another object holds (`KeptKeys`) |
+/// | `ZDL_ALIAS` | identities that went when two objects became one (`Unions`) |
 /// | `ZDL_PARKED` | entries of the log that were not taken in, whole or in part, and why |
 /// | `ZDL_STRUCK` | what later entries set of what parked ones say |
 enum EngineTables {
@@ -60,8 +62,8 @@ enum EngineTables {
   private static let statements = [
     """
     CREATE TABLE IF NOT EXISTS ZDL_REPLICA(
-      id INTEGER PRIMARY KEY CHECK (id = 1), replica BLOB NOT NULL, generation BLOB NOT NULL,
-      cursor INTEGER NOT NULL, chain BLOB NOT NULL, mark INTEGER, mark_chain BLOB,
+      id INTEGER PRIMARY KEY CHECK (id = 1), replica BLOB NOT NULL, zone_id BLOB NOT NULL,
+      generation BLOB NOT NULL, cursor INTEGER NOT NULL, chain BLOB NOT NULL, mark INTEGER, mark_chain BLOB,
       push_number INTEGER NOT NULL, acknowledged INTEGER NOT NULL, server TEXT NOT NULL,
       zone TEXT NOT NULL, head INTEGER NOT NULL, last_sync REAL, last_error TEXT)
     """,
@@ -104,6 +106,17 @@ enum EngineTables {
     CREATE TABLE IF NOT EXISTS ZDL_OMITTED(
       entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,
       PRIMARY KEY (entity, key, property)) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_KEPT(
+      entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL, value BLOB NOT NULL,
+      time INTEGER NOT NULL, origin BLOB NOT NULL, sequence INTEGER NOT NULL,
+      PRIMARY KEY (entity, key, property)) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_ALIAS(
+      identity BLOB PRIMARY KEY, entity INTEGER NOT NULL, key INTEGER NOT NULL,
+      former_key INTEGER NOT NULL, row BLOB, state BLOB) WITHOUT ROWID
     """,
     Parking.entryStatement, Parking.struckStatement,
   ]

@@ -2,8 +2,9 @@ package import Driftless
 
 /// What syncs of a store's model: per concrete entity, the properties that cross the wire.
 ///
-/// An attribute or a to-one relationship crosses as a value. A to-many relationship whose inverse
-/// is to-one does not cross: the other end says it. A many-to-many relationship crosses once, from
+/// An attribute or a to-one relationship crosses as a value. A relationship is one fact and crosses
+/// once: a to-many relationship whose inverse is to-one does not cross, and of two to-one ends the one
+/// whose entity and name sort first does. A many-to-many relationship crosses once, from
 /// the end whose name comes first, as elements added and removed. An object's place in an ordered
 /// relationship crosses beside its reference, under a name of its own (`PlaceName`): replicas that
 /// know no places take the reference alone.
@@ -22,6 +23,9 @@ package struct SyncSchema: Sendable {
     package var policy: ConflictPolicy
     /// What stands for a value that the model cannot hold; nil when it holds all.
     var standIn: StandIn?
+    /// Whether one living object at a time may hold a value of it, or of it with others: it is part of a uniqueness
+    /// constraint, or the owning end of a one-to-one relationship.
+    package var isKeyed = false
 
     /// Whether it is about an object's part in a collection: no value of its own.
     package var isCollective: Bool {
@@ -45,8 +49,8 @@ package struct SyncSchema: Sendable {
       switch kind {
       case .elements: true
       case .place: false
-      case .attribute: policy.needsBase
-      case .toOne(let relationship): policy.needsBase || relationship.isTree
+      case .attribute: policy.needsBase || isKeyed
+      case .toOne(let relationship): policy.needsBase || isKeyed || relationship.isTree
       }
     }
   }
@@ -67,12 +71,17 @@ package struct SyncSchema: Sendable {
     private let indexes: [String: Int]
     private let bySlot: [Int: Int]
 
-    init(_ description: EntityDescription, number: Int32, rootNumber: Int32) {
+    init(
+      _ description: EntityDescription, number: Int32, rootNumber: Int32, keys: PropertyMask
+    ) {
       self.description = description
       self.number = number
       self.rootNumber = rootNumber
       name = description.name
-      let properties = SyncSchema.properties(of: description.layout)
+      var properties = SyncSchema.properties(of: description.layout)
+      for index in properties.indices where !properties[index].isCollective {
+        properties[index].isKeyed = keys.contains(properties[index].slot)
+      }
       self.properties = properties
       trees = properties.filter { property in
         if case .toOne(let relationship) = property.kind { return relationship.isTree }
@@ -120,7 +129,8 @@ package struct SyncSchema: Sendable {
       entities.append(
         Entity(
           description, number: schema.entityNumber(of: description),
-          rootNumber: schema.entityNumber(of: description.rootEntity)))
+          rootNumber: schema.entityNumber(of: description.rootEntity),
+          keys: schema.keyMask(numbered: schema.entityNumber(of: description))))
     }
     self.entities = entities.sorted { $0.name < $1.name }
     byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -192,6 +202,8 @@ package struct SyncSchema: Sendable {
       switch slot.kind {
       case .attribute(_, let type): kind = .attribute(type)
       case .toOne(let relationship):
+        // The owning end says it.
+        if relationship.followsOneToOne { continue }
         kind = .toOne(relationship)
         if relationship.inverseRelationship?.isOrdered == true {
           properties.append(

@@ -1,0 +1,130 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Values of the zone that a row here cannot have for now, because another object holds the unique key that they are part
+/// of (`ZDL_KEPT`). The row has null in their place until the key is free.
+final class KeptKeys: KeyKeeper {
+  /// One value that a row is to have.
+  struct Value {
+    var value: PropertyValue
+    /// The change of the zone's log that said it.
+    var side: RemoteSide
+  }
+
+  private unowned let transaction: WriteTransaction
+  private let schema: SyncSchema
+  private(set) var values: [ObjectKey: [Int: Value]] = [:]
+  private var owners: [ObjectKey] = []
+  /// What is being applied: the change that a value that is refused now comes from.
+  var side: RemoteSide
+
+  init(_ transaction: WriteTransaction, schema: SyncSchema, replica: UUID) throws {
+    self.transaction = transaction
+    self.schema = schema
+    side = RemoteSide(
+      value: .null, time: HybridTime(rawValue: 0), origin: replica, sequence: 0)
+    try load()
+  }
+
+  private func load() throws {
+    try transaction.connection.forEachRow(
+      "SELECT entity, key, property, value, time, origin, sequence FROM ZDL_KEPT"
+    ) { row in
+      let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
+      guard let property = schema.entity(numbered: key.entity)?.property(named: row.string(2)),
+        let value = try RowArchive.decodeValues(row.data(3)).first
+      else { return }
+      let side = RemoteSide(
+        value: value, time: HybridTime(rawValue: UInt64(bitPattern: row.int64(4))),
+        origin: UUID(networkBytes: row.data(5)) ?? self.side.origin,
+        sequence: UInt64(bitPattern: row.int64(6)))
+      values[key, default: [:]][property.slot] = Value(value: value, side: side)
+    }
+  }
+
+  // MARK: KeyKeeper
+
+  var isEmpty: Bool { values.isEmpty }
+
+  func forget(_ key: ObjectKey, _ mask: PropertyMask?) throws {
+    guard let kept = values[key] else { return }
+    for slot in kept.keys where mask?.contains(slot) ?? true { try drop(key, slot) }
+  }
+
+  func keep(_ key: ObjectKey, _ slot: Int, _ value: PropertyValue) throws {
+    guard let name = schema.entity(numbered: key.entity)?.property(at: slot)?.name else { return }
+    var side = side
+    side.value = value
+    values[key, default: [:]][slot] = Value(value: value, side: side)
+    try transaction.connection.perform(
+      "INSERT OR REPLACE INTO ZDL_KEPT VALUES (?, ?, ?, ?, ?, ?, ?)",
+      [
+        .integer(Int64(key.entity)), .integer(key.key), .text(name),
+        .blob(RowArchive.encode([value])), .unsigned(side.time.rawValue), .uuid(side.origin),
+        .unsigned(side.sequence),
+      ])
+  }
+
+  func noteOwner(_ key: ObjectKey) { owners.append(key) }
+
+  /// The owners of one-to-one relationships that were written, in that order.
+  func takeOwners() -> [ObjectKey] {
+    defer { owners.removeAll() }
+    return owners
+  }
+
+  private func drop(_ key: ObjectKey, _ slot: Int) throws {
+    values[key]?[slot] = nil
+    if values[key]?.isEmpty == true { values[key] = nil }
+    guard let name = schema.entity(numbered: key.entity)?.property(at: slot)?.name else { return }
+    try transaction.connection.perform(
+      "DELETE FROM ZDL_KEPT WHERE entity = ? AND key = ? AND property = ?",
+      [.integer(Int64(key.entity)), .integer(key.key), .text(name)])
+  }
+
+  // MARK: Writing what is free
+
+  /// Objects with something kept, in the order in which the log said it.
+  var keys: [ObjectKey] {
+    func sequence(_ key: ObjectKey) -> UInt64 {
+      values[key]?.values.map(\.side.sequence).min() ?? 0
+    }
+    return values.keys.sorted {
+      (sequence($0), $0.entity, $0.key) < (sequence($1), $1.entity, $1.key)
+    }
+  }
+
+  /// Writes each kept value whose key is free by now. One that is written may free the key of another.
+  func writeFree() throws {
+    var hasWritten = true
+    while hasWritten && !isEmpty {
+      hasWritten = false
+      for key in keys {
+        for slot in (values[key] ?? [:]).keys.sorted() where try write(key, slot) {
+          hasWritten = true
+        }
+      }
+    }
+  }
+
+  private func write(_ key: ObjectKey, _ slot: Int) throws -> Bool {
+    guard let kept = values[key]?[slot] else { return false }
+    guard var row = try transaction.row(key)?.values else {
+      try drop(key, slot)
+      return false
+    }
+    row[slot] = kept.value
+    let mask = PropertyMask([slot])
+    guard try transaction.keyHolders(of: key, row, touching: mask).isEmpty else { return false }
+    try transaction.update(key, mask, values: row, expectedVersion: nil)
+    return true
+  }
+
+  /// Who holds the keys that the kept values of an object are part of.
+  func holders(of key: ObjectKey) throws -> [KeyHolder] {
+    guard let kept = values[key], var row = try transaction.row(key)?.values else { return [] }
+    for (slot, value) in kept { row[slot] = value.value }
+    return try transaction.keyHolders(of: key, row, touching: PropertyMask(kept.keys))
+  }
+}

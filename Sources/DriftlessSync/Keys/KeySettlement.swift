@@ -1,0 +1,226 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Settles who holds a unique key that two objects here claim: the zone's object does.
+///
+/// Reverts come first: a pending edit that meets a holder goes back to what the zone has. Then unions: a pending new
+/// object becomes one with the zone's. Each of them leaves fewer pending edits or fewer objects, so there is an end.
+struct KeySettlement {
+  /// Two objects that claim one key.
+  private struct Clash {
+    /// The one whose value waits.
+    var waiting: ObjectKey
+    /// The one that has it.
+    var holder: ObjectKey
+    /// The properties that the key is made of.
+    var slots: [Int]
+    /// Whether it is the partner of a one-to-one relationship: it makes no two objects one.
+    var isPartner = false
+  }
+
+  /// Whose an object's claim is.
+  private enum Standing {
+    /// The zone's log says it.
+    case zone
+    /// A pending edit of an object that the zone knows.
+    case edited
+    /// A pending new object, or one that comes back against a delete.
+    case made
+  }
+
+  private let applier: PageApplier
+  private var transaction: WriteTransaction { applier.transaction }
+
+  /// Partners that pending edits passed on before anything was settled.
+  private let transfers: [OneToOneEnds.Transfer]
+
+  init(_ applier: PageApplier) throws {
+    self.applier = applier
+    transfers = try OneToOneEnds(applier).transfers()
+  }
+
+  /// Whether there may be something to settle.
+  static func isDue(_ pending: PendingSet, _ transaction: ReadTransaction) throws -> Bool {
+    try OneToOneEnds.mayClash(pending, transaction.schema)
+      || transaction.connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_KEPT)") != 0
+  }
+
+  func run() throws {
+    repeat {
+      try applier.finishKeys()
+    } while try settleOne() || restoreOne()
+  }
+
+  /// Takes back that an object gave its partner up, where the one that was to have it did not get it.
+  private func restoreOne() throws -> Bool {
+    let ends = OneToOneEnds(applier)
+    for transfer in transfers where try ends.isHalf(transfer) {
+      try revert(
+        transfer.freed,
+        Clash(
+          waiting: transfer.freed, holder: transfer.taker, slots: [transfer.slot], isPartner: true),
+        because: "it was given up for another object, which did not get it")
+      return true
+    }
+    return false
+  }
+
+  /// False when nothing is left to settle: what still waits meets another object of the log.
+  private func settleOne() throws -> Bool {
+    let clashes = try clashes()
+    for clash in clashes {
+      if standing(clash.holder, clash.slots) == .edited {
+        try revert(clash.holder, clash)
+        return true
+      }
+      if standing(clash.waiting, clash.slots) == .edited {
+        try revert(clash.waiting, clash)
+        return true
+      }
+    }
+    let unions = Unions(applier)
+    for clash in clashes where clash.waiting.entity == clash.holder.entity && !clash.isPartner {
+      let side = side(of: clash)
+      switch (standing(clash.waiting, clash.slots), standing(clash.holder, clash.slots)) {
+      case (.zone, .made):
+        try unions.unite(clash.holder, into: clash.waiting, side)
+        return true
+      case (.made, .zone):
+        try unions.unite(clash.waiting, into: clash.holder, side)
+        return true
+      default: continue
+      }
+    }
+    for clash in clashes {
+      if standing(clash.waiting, clash.slots) == .made {
+        try giveUp(clash.waiting, clash)
+        return true
+      }
+      if standing(clash.holder, clash.slots) == .made {
+        try giveUp(clash.holder, clash)
+        return true
+      }
+    }
+    return false
+  }
+
+  private func clashes() throws -> [Clash] {
+    let partners = try OneToOneEnds(applier).clashes().map {
+      Clash(waiting: $0.pending, holder: $0.holder, slots: [$0.slot], isPartner: true)
+    }
+    return try partners
+      + applier.keptKeys.keys.flatMap { key in
+        try applier.keptKeys.holders(of: key).map {
+          Clash(waiting: key, holder: $0.holder, slots: $0.slots)
+        }
+      }
+  }
+
+  private func standing(_ key: ObjectKey, _ slots: [Int]) -> Standing {
+    guard let object = applier.pending[key] else { return .zone }
+    switch object.whole {
+    case .insert, .revive: return .made
+    case .delete: return .zone
+    case .none: return slots.contains { object.transaction(of: $0) != nil } ? .edited : .zone
+    }
+  }
+
+  /// The zone's change that brought the clash about.
+  private func side(of clash: Clash) -> RemoteSide {
+    let kept = applier.keptKeys.values[clash.waiting] ?? [:]
+    return clash.slots.lazy.compactMap { kept[$0]?.side }.first ?? applier.keptKeys.side
+  }
+
+  /// An object's values as it claims them.
+  private func claimed(_ key: ObjectKey) throws -> [PropertyValue] {
+    var values = try applier.currentValues(of: key)
+    for (slot, kept) in applier.keptKeys.values[key] ?? [:] { values[slot] = kept.value }
+    return values
+  }
+
+  // MARK: Reverts
+
+  /// Takes the pending edits of a key back to what the zone has; each value that goes is in the journal.
+  private func revert(
+    _ key: ObjectKey, _ clash: Clash, because reason: String? = nil
+  ) throws {
+    guard let entity = applier.schema.entity(numbered: key.entity),
+      let object = applier.pending[key]
+    else { return }
+    let claimed = try claimed(key)
+    var values = try applier.currentValues(of: key)
+    var mask = PropertyMask()
+    for slot in clash.slots {
+      guard let number = object.transaction(of: slot), let property = entity.property(at: slot)
+      else { continue }
+      let base = try living(
+        BaseValues.value(of: key, property.name, on: transaction.connection) ?? .null)
+      try journalLoss(entity, property, key, claimed[slot], base, number, clash, reason: reason)
+      try BaseValues.drop(key, property.name, on: transaction.connection)
+      values[slot] = base
+      mask.insert(slot)
+    }
+    applier.setPending(key) { $0.clear(mask) }
+    try transaction.update(key, mask, values: values, expectedVersion: nil)
+    applier.report.updated += 1
+  }
+
+  /// A kept value as it can stand now: null in place of a reference to what is deleted.
+  private func living(_ value: PropertyValue) throws -> PropertyValue {
+    guard case .reference(let target) = value else { return value }
+    return try transaction.concreteKey(root: target).map { .reference($0) } ?? .null
+  }
+
+  // MARK: Keys that nothing can be made of
+
+  /// A pending object goes on without a value: objects of different entities never become one.
+  private func giveUp(_ key: ObjectKey, _ clash: Clash) throws {
+    guard let entity = applier.schema.entity(numbered: key.entity),
+      let object = applier.pending[key]
+    else { return }
+    let waiting = applier.keptKeys.values[clash.waiting] ?? [:]
+    let claimed = try claimed(key)
+    var values = try applier.currentValues(of: key)
+    var mask = PropertyMask()
+    for slot in clash.slots where clash.isPartner || waiting[slot] != nil {
+      guard let property = entity.property(at: slot) else { continue }
+      let number = object.transaction(of: slot) ?? object.wholeTransaction
+      try journalLoss(entity, property, key, claimed[slot], .null, number, clash, isRevert: false)
+      values[slot] = .null
+      mask.insert(slot)
+    }
+    applier.touched.insert(key)
+    try transaction.update(key, mask, values: values, expectedVersion: nil)
+    applier.report.updated += 1
+  }
+
+  private func journalLoss(
+    _ entity: SyncSchema.Entity, _ property: SyncSchema.Property, _ key: ObjectKey,
+    _ value: PropertyValue, _ kept: PropertyValue, _ number: Int64, _ clash: Clash,
+    isRevert: Bool = true, reason: String? = nil
+  ) throws {
+    let side = side(of: clash)
+    let conflict = PropertyConflict(
+      policy: property.policy, base: kept, local: value, remote: kept,
+      localTime: try transaction.editTime(number), remoteTime: side.time,
+      localReplica: applier.replica, remoteReplica: side.origin)
+    let names = clash.slots.compactMap { entity.property(at: $0)?.name }.joined(separator: ", ")
+    let other = try transaction.identity(
+      of: key == clash.holder ? clash.waiting : clash.holder
+    ).uuidString.lowercased()
+    let outcome =
+      property.policy == .manual
+      ? "the zone's value stands until a person decides."
+      : isRevert ? "the zone's value stands." : "this one goes on without it."
+    let why =
+      reason
+      ?? (clash.isPartner
+        ? "the partner is object \(other)'s"
+        : "\(names) is unique, and object \(other) has this value")
+    try applier.journal.addKeyConflict(
+      conflict, entity: entity, property: property, key: key, sequence: side.sequence,
+      explanation: "\(property.name) was changed here, but \(why): \(outcome)")
+    applier.report.conflicts += 1
+  }
+}

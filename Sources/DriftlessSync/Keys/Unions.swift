@@ -1,0 +1,313 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Makes one object of two that claim one unique key: a pending one becomes one with the zone's.
+///
+/// What was set here are edits of the zone's object, references follow, and the identity that went is kept as an alias
+/// (`ZDL_ALIAS`). While what came of it is pending, the alias keeps the object that went: when the zone's object dies
+/// before the zone heard of it, that one is an object again.
+struct Unions {
+  private let applier: PageApplier
+  private var transaction: WriteTransaction { applier.transaction }
+  private var schema: SyncSchema { applier.schema }
+
+  init(_ applier: PageApplier) { self.applier = applier }
+
+  // MARK: Uniting
+
+  /// - Parameter side: the zone's change that brought the two together.
+  func unite(_ lost: ObjectKey, into stayed: ObjectKey, _ side: RemoteSide) throws {
+    guard let entity = schema.entity(numbered: lost.entity), let object = applier.pending[lost]
+    else { return }
+    var values = try applier.currentValues(of: lost)
+    for (slot, kept) in applier.keptKeys.values[lost] ?? [:] { values[slot] = kept.value }
+    let identity = try transaction.identity(of: lost)
+    let sets = try elements(of: lost, entity)
+    let places = try places(of: lost, entity)
+    let sources = try referrers(of: lost, entity)
+    try journal(identity, lost, stayed, entity, object, values, side)
+    try remember(identity, lost, stayed, entity, object, values)
+    try remove(lost)
+    try applier.keptKeys.writeFree()
+    try edit(stayed, entity, by: object, values, places, side)
+    try add(sets, to: stayed, entity, by: object)
+    try point(sources, from: lost, to: stayed)
+    applier.report.conflicts += 1
+  }
+
+  private func remove(_ lost: ObjectKey) throws {
+    try transaction.delete(lost, expectedVersion: nil)
+    try transaction.connection.perform(
+      "DELETE FROM ZDL_BASE WHERE entity = ? AND key = ?",
+      [.integer(Int64(lost.entity)), .integer(lost.key)])
+    applier.setPending(lost) { $0 = PendingObject() }
+  }
+
+  // MARK: Values
+
+  /// Makes the values that were set here edits of the object that stayed, by each property's policy.
+  private func edit(
+    _ stayed: ObjectKey, _ entity: SyncSchema.Entity, by object: PendingObject,
+    _ values: [PropertyValue], _ places: [Int: Int64], _ side: RemoteSide
+  ) throws {
+    let times = try EditHistory(transaction, schema: schema, only: stayed)
+    let current = try applier.currentValues(of: stayed)
+    var written = current
+    var mask = PropertyMask()
+    for property in entity.properties where !property.isCollective {
+      let slot = property.slot
+      guard let number = object.transaction(of: slot),
+        object.whole != .insert || isNamed(values[slot], entity, slot),
+        values[slot] != current[slot]
+      else { continue }
+      let before = applier.pending[stayed]?.transaction(of: slot)
+      let time = try before.map(transaction.editTime) ?? times.time(of: stayed, slot)
+      var conflict = PropertyConflict(
+        policy: property.policy, base: nil, local: values[slot], remote: current[slot],
+        localTime: try transaction.editTime(number), remoteTime: time ?? side.time,
+        localReplica: applier.replica,
+        remoteReplica: before == nil ? side.origin : applier.replica, isOfTwoCreations: true)
+      if case .attribute(let attribute, let type) = entity.description.layout.slots[slot].kind {
+        (conflict.attribute, conflict.type) = (attribute, type)
+      }
+      let verdict = settle(conflict, entity, property, stayed)
+      try applier.journal.add(
+        conflict, verdict, entity: entity, property: property, key: stayed,
+        sequence: side.sequence)
+      switch verdict.settlement {
+      case .same, .sameButLater, .remote: continue
+      case .local: written[slot] = values[slot]
+      case .combined(let value): written[slot] = value
+      }
+      guard written[slot] != current[slot] else { continue }
+      mask.insert(slot)
+      if before == nil, property.needsBase {
+        try BaseValues.replace(
+          stayed, property.name, with: current[slot], on: transaction.connection)
+      }
+      applier.setPending(stayed) { $0.set(PropertyMask([slot]), by: max(number, before ?? number)) }
+      if let place = places[slot],
+        let relationship = entity.description.layout.slots[slot].relationship
+      {
+        try transaction.setPlace(place, of: stayed, in: relationship)
+      }
+    }
+    guard !mask.isEmpty else { return }
+    try transaction.update(stayed, mask, values: written, expectedVersion: nil)
+    applier.report.updated += 1
+  }
+
+  /// Whether a new object's value was set: what the model sets by itself is no edit.
+  private func isNamed(_ value: PropertyValue, _ entity: SyncSchema.Entity, _ slot: Int) -> Bool {
+    !value.isNull && value != entity.description.layout.slots[slot].defaultValue
+  }
+
+  private func settle(
+    _ conflict: PropertyConflict, _ entity: SyncSchema.Entity, _ property: SyncSchema.Property,
+    _ key: ObjectKey
+  ) -> Verdict {
+    // Nobody set the other side: there is nothing to weigh.
+    if conflict.remote.isNull { return Verdict(.local) }
+    return MergeTable.settle(conflict) { name, conflict in
+      guard let policy = applier.options.customPolicies[name],
+        let identity = try? transaction.identity(of: key)
+      else { return nil }
+      return policy(
+        SyncOptions.Conflict(
+          entity: entity.name, property: property.name, identity: identity, base: conflict.base,
+          local: conflict.local, remote: conflict.remote, localTime: conflict.localTime,
+          remoteTime: conflict.remoteTime))
+    }
+  }
+
+  private func places(of key: ObjectKey, _ entity: SyncSchema.Entity) throws -> [Int: Int64] {
+    var places: [Int: Int64] = [:]
+    for property in entity.properties {
+      guard case .place(let relationship) = property.kind else { continue }
+      places[property.slot] = try transaction.place(of: key, in: relationship)
+    }
+    return places
+  }
+
+  // MARK: Relationships
+
+  private func elements(
+    of key: ObjectKey, _ entity: SyncSchema.Entity
+  ) throws -> [(SyncSchema.Property, RelationshipDescription, [ObjectKey])] {
+    try entity.properties.compactMap { property in
+      guard case .elements(let relationship) = property.kind else { return nil }
+      let elements = try transaction.toManyKeys(of: key, relationship)
+      try transaction.removePairs(relationship, key, elements)
+      return elements.isEmpty ? nil : (property, relationship, elements)
+    }
+  }
+
+  private func add(
+    _ sets: [(SyncSchema.Property, RelationshipDescription, [ObjectKey])], to stayed: ObjectKey,
+    _ entity: SyncSchema.Entity, by object: PendingObject
+  ) throws {
+    for (property, relationship, elements) in sets {
+      let had = try transaction.toManyKeys(of: stayed, relationship)
+      let new = elements.filter { !had.contains($0) }
+      guard !new.isEmpty else { continue }
+      if applier.pending[stayed]?.transaction(of: property.slot) == nil {
+        try BaseValues.replace(stayed, property.name, with: had, on: transaction.connection)
+      }
+      try transaction.addPairs(relationship, stayed, new)
+      try transaction.recordUpdate(stayed, PropertyMask([property.slot]))
+      let number = object.transaction(of: property.slot) ?? object.lastTransaction
+      applier.setPending(stayed) { $0.set(PropertyMask([property.slot]), by: number) }
+    }
+  }
+
+  private func referrers(
+    of key: ObjectKey, _ entity: SyncSchema.Entity
+  ) throws -> [(SyncSchema.Referrer, [ObjectKey])] {
+    var found: [(SyncSchema.Referrer, [ObjectKey])] = []
+    for referrer in schema.referrers(of: entity) {
+      found.append((referrer, try transaction.keys(referring: referrer.relationship, to: key)))
+    }
+    for holder in schema.holders(of: entity) {
+      found.append((holder, try transaction.sources(holding: key, in: holder.relationship)))
+    }
+    return found.filter { !$0.1.isEmpty }
+  }
+
+  /// Points what refers to one object at another. Whatever refers to an object that the zone does not know is pending.
+  private func point(
+    _ referrers: [(SyncSchema.Referrer, [ObjectKey])], from lost: ObjectKey, to other: ObjectKey
+  ) throws {
+    for (referrer, sources) in referrers {
+      let slot = referrer.property.slot
+      for source in sources.map({ $0 == lost ? other : $0 }) {
+        if referrer.relationship.isToMany {
+          try transaction.removePairs(referrer.relationship, source, [lost])
+          try transaction.addPairs(referrer.relationship, source, [other])
+          try transaction.recordUpdate(source, PropertyMask([slot]))
+        } else {
+          var values = try applier.currentValues(of: source)
+          values[slot] = .reference(other)
+          try transaction.update(
+            source, PropertyMask([slot]), values: values, expectedVersion: nil)
+        }
+        applier.report.updated += 1
+      }
+    }
+  }
+
+  // MARK: Aliases
+
+  private func remember(
+    _ identity: UUID, _ lost: ObjectKey, _ stayed: ObjectKey, _ entity: SyncSchema.Entity,
+    _ object: PendingObject, _ values: [PropertyValue]
+  ) throws {
+    let connection = transaction.connection
+    let target: [SQLiteValue] = [.integer(Int64(stayed.entity)), .integer(stayed.key)]
+    try connection.perform(
+      "UPDATE ZDL_ALIAS SET entity = ?, key = ?, row = NULL, state = NULL WHERE entity = ? AND key = ?",
+      target + [.integer(Int64(lost.entity)), .integer(lost.key)])
+    try connection.perform(
+      "INSERT OR REPLACE INTO ZDL_ALIAS VALUES (?, ?, ?, ?, ?, ?)",
+      [.uuid(identity)] + target + [
+        .integer(lost.key), .blob(RowArchive.encode(values)),
+        .blob(try PendingState.encode(object, entity: entity)),
+      ])
+  }
+
+  /// What nothing is pending of is one for good.
+  static func confirm(_ pending: PendingSet, on connection: SQLiteConnection) throws {
+    var confirmed: [UUID] = []
+    try connection.forEachRow("SELECT identity, entity, key FROM ZDL_ALIAS WHERE row IS NOT NULL") {
+      row in
+      let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(1)), key: row.int64(2))
+      if pending[key] == nil, let identity = UUID(networkBytes: row.data(0)) {
+        confirmed.append(identity)
+      }
+    }
+    for identity in confirmed {
+      try connection.perform(
+        "UPDATE ZDL_ALIAS SET row = NULL, state = NULL WHERE identity = ?", [.uuid(identity)])
+    }
+  }
+
+  /// The object is about to be deleted because the log says so: what became one with it, and the zone did not hear of,
+  /// is an object of its own again.
+  func undo(before stayed: ObjectKey, _ entity: SyncSchema.Entity) throws {
+    guard let now = applier.pending[stayed] else { return }
+    var lost: [(identity: UUID, key: ObjectKey, row: [PropertyValue], object: PendingObject)] = []
+    try transaction.connection.forEachRow(
+      """
+      SELECT identity, former_key, row, state FROM ZDL_ALIAS
+      WHERE entity = ? AND key = ? AND row IS NOT NULL ORDER BY former_key
+      """, [.integer(Int64(stayed.entity)), .integer(stayed.key)]
+    ) { row in
+      guard let identity = UUID(networkBytes: row.data(0)) else { return }
+      lost.append(
+        (
+          identity, ObjectKey(entity: stayed.entity, key: row.int64(1)),
+          try RowArchive.decodeValues(row.data(2)),
+          try PendingState.decode(row.data(3), entity: entity)
+        ))
+    }
+    guard let first = lost.first else { return }
+    let values = try applier.currentValues(of: stayed)
+    let sets = try elements(of: stayed, entity)
+    for (identity, key, row, object) in lost {
+      var row = row
+      // What was set since, of the one that they were.
+      for property in entity.properties where !property.isCollective {
+        if key == first.key, now.transaction(of: property.slot) != nil {
+          row[property.slot] = values[property.slot]
+        } else if case .reference(let target) = row[property.slot],
+          try transaction.concreteKey(root: target) == nil
+        {
+          row[property.slot] = .null
+        }
+      }
+      try transaction.insert(entity.description, key.key, values: row)
+      applier.setPending(key) { $0 = object }
+      try transaction.connection.perform(
+        "DELETE FROM ZDL_ALIAS WHERE identity = ?", [.uuid(identity)])
+      applier.report.inserted += 1
+    }
+    for (property, relationship, elements) in sets
+    where now.transaction(of: property.slot) != nil {
+      try transaction.addPairs(relationship, first.key, elements)
+    }
+    let pointing = try referrers(of: stayed, entity).map { referrer, sources in
+      (
+        referrer,
+        sources.filter { applier.pending[$0]?.transaction(of: referrer.property.slot) != nil }
+      )
+    }
+    try point(pointing, from: stayed, to: first.key)
+    applier.setPending(stayed) { $0 = PendingObject() }
+    try journalUndo(first.key, stayed, entity)
+  }
+
+  // MARK: Journal
+
+  private func journal(
+    _ identity: UUID, _ lost: ObjectKey, _ stayed: ObjectKey, _ entity: SyncSchema.Entity,
+    _ object: PendingObject, _ values: [PropertyValue], _ side: RemoteSide
+  ) throws {
+    try applier.journal.addWhole(
+      entity: entity, key: stayed, outcome: .combined,
+      localTime: try transaction.editTime(object.lastTransaction), side: side, row: values,
+      explanation: "Another replica made an object with the same unique key: the one made here, "
+        + "\(identity.uuidString.lowercased()), is one with it.")
+  }
+
+  private func journalUndo(
+    _ key: ObjectKey, _ stayed: ObjectKey, _ entity: SyncSchema.Entity
+  ) throws {
+    let gone = try transaction.identity(of: stayed).uuidString.lowercased()
+    let side = applier.keptKeys.side
+    try applier.journal.addWhole(
+      entity: entity, key: key, outcome: .local, localTime: side.time, side: side,
+      explanation: "It was one with object \(gone), which another replica deleted before the zone "
+        + "heard of that: it is an object of its own again.")
+    applier.report.conflicts += 1
+  }
+}

@@ -1,0 +1,105 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// The unique keys that objects of an entity hold, as a zone knows them.
+struct WireKey: Hashable, Sendable {
+  /// The topmost entity that has all the properties: the store's index holds for all below it, whichever declares it.
+  var entity: String
+  var properties: [String]
+  /// Where the properties are in an object of the entity that was asked.
+  var slots: [Int]
+
+  /// Those of uniqueness constraints, and those of one-to-one relationships that the entity owns.
+  static func all(of description: EntityDescription, number: Int32, _ schema: StoreSchema)
+    -> [WireKey]
+  {
+    let slots = description.layout.slots
+    let owned = schema.ownedEnds(numbered: number).indexes.map { [$0] }
+    var seen: Set<WireKey> = []
+    return (schema.uniqueSlots(numbered: number) + owned).compactMap { places in
+      let names = places.map { slots[$0].name }
+      var entity = description
+      while let above = entity.superentity,
+        names.allSatisfy({ above.layout.index(named: $0) != nil })
+      {
+        entity = above
+      }
+      let key = WireKey(entity: entity.name, properties: names, slots: places)
+      return seen.insert(key).inserted ? key : nil
+    }
+  }
+}
+
+/// The bytes of a value that a key is made of: two values have the same ones when the store's index takes them for equal.
+enum KeyBytes {
+  /// - Parameter identity: of the object that a reference refers to.
+  static func of(
+    _ value: PropertyValue, identity: (ObjectKey) throws -> UUID
+  ) rethrows -> [UInt8]? {
+    func bytes(_ word: some FixedWidthInteger) -> [UInt8] {
+      withUnsafeBytes(of: word.littleEndian) { Array($0) }
+    }
+    switch value {
+    case .null: return nil
+    case .bool(let value): return [value ? 1 : 0]
+    case .integer(let value): return bytes(value)
+    // The two zeros are one number.
+    case .double(let value): return bytes((value == 0 ? 0 : value).bitPattern)
+    case .date(let date):
+      let seconds = date.timeIntervalSinceReferenceDate
+      return bytes((seconds == 0 ? 0 : seconds).bitPattern)
+    case .string(let text): return Array(text.utf8)
+    case .data(let data): return Array(data)
+    case .decimal(let number): return Array(number.description.utf8)
+    case .uri(let uri): return Array(uri.absoluteString.utf8)
+    case .uuid(let uuid): return Array(uuid.networkBytes)
+    case .reference(let key): return Array(try identity(key).networkBytes)
+    }
+  }
+}
+
+/// Collects the keys that the objects of a change set hold from now on.
+struct KeyClaimsDraft {
+  /// One object's claim.
+  struct Claim {
+    var object: ObjectKey
+    var key: WireKey
+    var hash: KeyHash
+  }
+
+  private let transaction: ReadTransaction
+  private let zone: UUID
+  private var keys: [Int32: [WireKey]] = [:]
+  private(set) var claims: [Claim] = []
+  private var hashes: Set<KeyHash> = []
+
+  init(_ transaction: ReadTransaction, zone: UUID) {
+    self.transaction = transaction
+    self.zone = zone
+  }
+
+  /// - Parameter mask: what the change set sets of the object; nil for all that it has.
+  mutating func add(
+    _ object: ObjectKey, _ entity: SyncSchema.Entity, _ values: [PropertyValue],
+    setting mask: PropertyMask?
+  ) throws {
+    if keys[entity.number] == nil {
+      keys[entity.number] = WireKey.all(
+        of: entity.description, number: entity.number, transaction.schema)
+    }
+    for key in keys[entity.number] ?? [] {
+      if let mask, !key.slots.contains(where: mask.contains) { continue }
+      let parts = try key.slots.compactMap { slot in
+        try KeyBytes.of(values[slot]) { try transaction.identity(of: $0) }
+      }
+      guard parts.count == key.slots.count else { continue }
+      let hash = KeyHash.of(
+        entity: key.entity, properties: key.properties, values: parts, zone: zone)
+      // A log of programs without claims may have two holders: one of them claims.
+      guard hashes.insert(hash).inserted else { continue }
+      claims.append(Claim(object: object, key: key, hash: hash))
+    }
+  }
+}

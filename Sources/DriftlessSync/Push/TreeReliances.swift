@@ -1,0 +1,48 @@
+import Driftless
+
+/// What moves in trees rely on: the parent of each ancestor of the new parent. When another replica moves one of them in
+/// between, the push is stale, so that no ring comes into the log.
+struct TreeReliances {
+  struct Reliance {
+    var entity: String
+    var property: String
+    var objects: Set<ObjectKey>
+  }
+
+  private(set) var all: [Reliance] = []
+  private let transaction: ReadTransaction
+
+  init(_ drafts: [ChangeDraft], _ transaction: ReadTransaction) throws {
+    self.transaction = transaction
+    var found: [[String]: Set<ObjectKey>] = [:]
+    for draft in drafts {
+      for (property, column) in zip(draft.properties, draft.columns) {
+        guard case .toOne(let relationship) = property.kind, relationship.isTree else { continue }
+        for case .value(.reference(let parent)) in column {
+          try addAncestors(parent, relationship, to: &found)
+        }
+      }
+    }
+    all = found.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map {
+      Reliance(entity: $0.key[0], property: $0.key[1], objects: $0.value)
+    }
+  }
+
+  private func addAncestors(
+    _ parent: ObjectKey, _ relationship: RelationshipDescription,
+    to found: inout [[String]: Set<ObjectKey>]
+  ) throws {
+    var next: ObjectKey? = parent
+    while let root = next, let row = try transaction.row(root),
+      let entity = transaction.schema.entity(numbered: row.key.entity),
+      let slot = entity.layout.index(named: relationship.name)
+    {
+      // What is there already has its ancestors there, too.
+      guard found[[entity.name, relationship.name], default: []].insert(row.key).inserted else {
+        return
+      }
+      next = nil
+      if case .reference(let above) = row.values[slot] { next = above }
+    }
+  }
+}
