@@ -83,7 +83,8 @@ extension SyncEngine {
     var report = try settling(after: batch.compactMap { $0.changeSet }.newestTime) {
       applier, state in
       try advance(
-        &state, from: batch.first?.entry, to: batch.last?.entry, generation, head: head)
+        &state, over: batch.map(\.entry), generation, head: head,
+        on: applier.transaction.connection)
       for (entry, changeSet) in batch {
         guard let changeSet else { continue }
         applier.allowsMassDelete = allowsMassDelete
@@ -101,13 +102,18 @@ extension SyncEngine {
     return report
   }
 
-  /// Moves the cursor over entries.
+  /// Moves the cursor over entries, which are kept for a server that loses them.
   private func advance(
-    _ state: inout ReplicaState, from first: PullPage.Entry?, to last: PullPage.Entry?,
-    _ generation: UUID, head: UInt64
+    _ state: inout ReplicaState, over entries: [PullPage.Entry], _ generation: UUID, head: UInt64,
+    on connection: SQLiteConnection
   ) throws {
-    guard let first, let last, state.generation == generation, state.cursor &+ 1 == first.sequence
+    guard let first = entries.first, let last = entries.last, state.generation == generation,
+      state.cursor &+ 1 == first.sequence
     else { throw SyncError.brokenLog("The replica's cursor moved while a page was fetched.") }
+    for entry in entries {
+      try LogPlaces.note(entry, on: connection)
+      try KeptFrames.keep(entry, at: store.now, on: connection)
+    }
     state.move(to: last.mark)
     state.head = max(state.head, head)
   }
@@ -118,7 +124,8 @@ extension SyncEngine {
   ) throws {
     let contents = try? ChangeSetDecoder().decodeIndex(entry.frame)
     try settling { applier, state -> Void in
-      try advance(&state, from: entry, to: entry, generation, head: head)
+      try advance(
+        &state, over: [entry], generation, head: head, on: applier.transaction.connection)
       if let contents {
         try applier.noteObjects(contents.index, header: contents.header, entry)
       }
@@ -182,6 +189,10 @@ extension SyncEngine {
   func finishPull(head: UInt64, allowsMassDelete: Bool) throws -> PullReport {
     try releaseBrake()
     let report = try settle(allowsMassDelete: allowsMassDelete)
+    try bookkeep { transaction in
+      try LogPlaces.thin(on: transaction.connection)
+      try KeptFrames.trim(options, now: store.now, on: transaction.connection)
+    }
     let state = try replicaState()
     if head > state.head { try writeState { $0.head = max($0.head, head) } }
     return report

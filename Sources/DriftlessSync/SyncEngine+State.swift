@@ -64,6 +64,9 @@ extension SyncEngine {
     } catch let error as StoreError where error.code == .syncLocked {
       // Another engine keeps the store in step: that is no failure of this replica's sync.
       throw error
+    } catch  where Task.isCancelled {
+      // Nothing failed: somebody has had enough.
+      throw error
     } catch {
       // The operation's error is the one to throw: a full disk may keep this record from being
       // written too.
@@ -132,7 +135,13 @@ extension SyncEngine {
   }
 
   func renewReplica() throws {
-    try writeState { $0.renewReplica() }
+    try bookkeep { transaction in
+      var state = try Self.state(on: transaction.connection, of: store)
+      state.renewReplica()
+      try state.save(on: transaction.connection)
+      // Objects that are made from here on are no other copy's.
+      try transaction.renewMintPrefix()
+    }
     log.warning("The zone knows other pushes of this replica: it is a new one from now on")
   }
 }

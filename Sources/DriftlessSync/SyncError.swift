@@ -31,6 +31,14 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let cannotUndo = Code(rawValue: "cannot-undo")
     /// The store was enrolled anew while an answer was under way: sync again.
     public static let superseded = Code(rawValue: "superseded")
+    /// Bytes were changed on their way again and again.
+    public static let damagedOnTheWay = Code(rawValue: "damaged-on-the-way")
+    /// Under the zone's name the server has another zone: it waits for a person's word.
+    public static let otherZone = Code(rawValue: "other-zone")
+    /// The server was put back, and the replica was told to ask.
+    public static let diverged = Code(rawValue: "diverged")
+    /// The server's log was another one twice within a day: it waits for a person's word.
+    public static let divergedAgain = Code(rawValue: "diverged-again")
     /// The pull would delete a large part of the store: it waits for a person's word.
     public static let massDelete = Code(rawValue: "mass-delete")
   }
@@ -61,6 +69,16 @@ extension SyncError {
     SyncError(
       .damagedState, "The engine's own record of \(what) cannot be read.",
       suggestion: "Check the store with PRAGMA integrity_check, then restore it or enroll anew.")
+  }
+
+  static func damagedOnTheWay(_ what: String) -> SyncError {
+    SyncError(
+      .damagedOnTheWay, "Bytes were changed on their way: \(what).",
+      suggestion: "Try again later; when it stays, look for a proxy or a cable that damages them.")
+  }
+
+  static var otherAnswer: SyncError {
+    damagedOnTheWay("The answer is that to another change set")
   }
 
   static func brokenLog(_ what: String) -> SyncError {

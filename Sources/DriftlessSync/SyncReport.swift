@@ -15,13 +15,12 @@ public struct PushReport: Hashable, Sendable {
 
   public init() {}
 
-  mutating func add(_ other: PushReport) {
-    changeSets += other.changeSets
-    objects += other.objects
-    properties += other.properties
-    bytes += other.bytes
-    staleAnswers += other.staleAnswers
-    quarantined += other.quarantined
+  /// A change set that the zone accepted.
+  mutating func add(_ outbox: Outbox) {
+    changeSets += 1
+    objects += outbox.objects
+    properties += outbox.properties
+    bytes += outbox.frame.count
   }
 }
 
@@ -57,6 +56,8 @@ public struct PullReport: Hashable, Sendable {
 public struct SyncReport: Hashable, Sendable {
   public var pull = PullReport()
   public var push = PushReport()
+  /// How the replica came back to a server whose log was another one; mostly empty.
+  public var reconciliations: [Reconciliation] = []
 
   public init() {}
 }

@@ -57,6 +57,38 @@ struct SeededGenerator: RandomNumberGenerator {
     }
   }
 
+  @Test(
+    "S2 A server whose files were put back by hand: what it lost comes back by itself",
+    arguments: [false, true])
+  func putBack(isPushedPast: Bool) throws {
+    let world = try World(["a", "b", "c"])
+    let (a, b, c) = (world.replicas[0], world.replicas[1], world.replicas[2])
+    try a.importLines(insertions("first", 3))
+    for replica in [a, b, c] { try replica.sync() }
+    _ = world.server.stop()
+    let backup = world.directory.file("backup")
+    try FileManager.default.copyItem(at: world.server.data, to: backup)
+    try world.server.start()
+    try a.importLines(insertions("later", 3))
+    for replica in [a, b] { try replica.sync() }
+    _ = world.server.stop()
+    try FileManager.default.removeItem(at: world.server.data)
+    try FileManager.default.copyItem(at: backup, to: world.server.data)
+    try world.server.start()
+    if isPushedPast {
+      try c.importLines(insertions("other", 4))
+      try c.sync()
+    }
+    for replica in [a, b, c, a, b] { try replica.sync() }
+    for replica in [a, b, c] {
+      #expect(try replica.identities(of: "Item").count == (isPushedPast ? 10 : 6))
+      #expect(try replica.digest() == a.digest())
+    }
+    let status = try a.run(["status", "--store", a.store.path])
+    #expect(status.contains("came back:"))
+    #expect(status.contains(isPushedPast ? "offered anew" : "has them back"))
+  }
+
   @Test("Client and server killed at random points of a sync loop lose nothing and end equal")
   func killedAtRandom() throws {
     let seed = UInt64(ProcessInfo.processInfo.environment["SEED"] ?? "") ?? 20_261_121

@@ -64,8 +64,8 @@ extension Failure {
     let status: ExitStatus =
       switch error.code {
       case .unauthorized, .forbidden: .notAllowed
-      case .busy, .stale, .diskFull, .clockAhead: .tryAgain
-      case .malformed, .damaged, .unsupported, .tooLarge: .badData
+      case .busy, .stale, .diskFull, .clockAhead, .damaged: .tryAgain
+      case .malformed, .unsupported, .tooLarge: .badData
       default: .failed
       }
     self.init(
@@ -75,7 +75,7 @@ extension Failure {
   private init(sync error: SyncError) {
     let status: ExitStatus =
       switch error.code {
-      case .stillStale: .tryAgain
+      case .stillStale, .superseded, .damagedOnTheWay: .tryAgain
       case .brokenLog, .damagedState, .unknownElement: .badData
       case .readOnlyStore: .notAllowed
       default: .failed

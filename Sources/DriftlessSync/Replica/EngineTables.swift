@@ -17,6 +17,8 @@ import DriftlessSQLite
 /// | `ZDL_PARKED_VALUE` | values of the zone that the model cannot hold |
 /// | `ZDL_KEPT` | values that wait for a unique key which another object holds (`KeptKeys`) |
 /// | `ZDL_ALIAS` | identities that went when two objects became one (`Unions`) |
+/// | `ZDL_CHAIN` | places of the zone's log, with their chains: dense near the cursor, then thinner |
+/// | `ZDL_FRAME` | entries of the log that were applied or sent, for a server that loses them |
 /// | `ZDL_PARKED` | entries of the log that were not taken in, whole or in part, and why |
 /// | `ZDL_STRUCK` | what later entries set of what parked ones say |
 enum EngineTables {
@@ -106,6 +108,15 @@ enum EngineTables {
     CREATE TABLE IF NOT EXISTS ZDL_OMITTED(
       entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,
       PRIMARY KEY (entity, key, property)) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_CHAIN(
+      sequence INTEGER PRIMARY KEY, chain BLOB NOT NULL, next_number INTEGER NOT NULL)
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_FRAME(
+      sequence INTEGER PRIMARY KEY, first_number INTEGER NOT NULL, chain BLOB NOT NULL,
+      time REAL NOT NULL, frame BLOB NOT NULL)
     """,
     """
     CREATE TABLE IF NOT EXISTS ZDL_KEPT(

@@ -5,7 +5,8 @@ import Synchronization
 /// A transport that can also wait for news of the zone, and fetches no news twice.
 ///
 /// `waitForNews` repeats the engine's last pull as a long poll. When a page comes, it is kept, and
-/// the engine's next pull gets it without asking the server again.
+/// the engine's next pull gets it without asking the server again. Bytes that were changed on their
+/// way are asked for again.
 final class NewsTransport: SyncTransport {
   private struct State {
     /// The engine's last pull; what it asked for is where the replica stands.
@@ -22,7 +23,7 @@ final class NewsTransport: SyncTransport {
   func zoneInfo() async throws -> ZoneInfo { try await transport.zoneInfo() }
 
   func push(_ frame: Data) async throws -> PushReply {
-    let reply = try await transport.push(frame)
+    let reply = try await undamaged { try await transport.push(frame) }
     // From here on the zone has this push: a long poll need not bring it back whole.
     if let header = try? ChangeSetDecoder().decodeHeader(frame) {
       state.withLock { $0.last?.ownThrough = header.pushNumber }
@@ -38,7 +39,22 @@ final class NewsTransport: SyncTransport {
       return kept.page
     }
     if let kept { return kept }
-    return try await transport.pull(request)
+    var page = try await undamaged { try await transport.pull(request) }
+    // A frame that stays damaged is the server's own: what can be read of the rest is applied.
+    for _ in 1..<SyncTuning.damagedAttemptsMax where !page.isWhole {
+      page = try await undamaged { try await transport.pull(request) }
+    }
+    return page
+  }
+
+  /// Bytes that were changed on their way go again; when that does not help, the error says so.
+  private func undamaged<Answer>(_ request: () async throws -> Answer) async throws -> Answer {
+    for _ in 1..<SyncTuning.damagedAttemptsMax {
+      do { return try await request() } catch let error as ProtocolError {
+        guard error.code == .damaged else { throw error }
+      }
+    }
+    return try await request()
   }
 
   func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
@@ -56,11 +72,26 @@ final class NewsTransport: SyncTransport {
     guard let last = state.withLock({ $0.last }) else { return true }
     var waiting = last
     waiting.waitSeconds = seconds
-    let page = try await transport.pull(waiting)
+    let page: PullPage
+    do {
+      page = try await transport.pull(waiting)
+    } catch let error as ProtocolError
+      where error.code == .diverged || error.code == .generationChanged
+    {
+      // The next pull hears it too, and knows what to do.
+      return true
+    }
     guard page.generation == last.cursor.generation, page.entries.isEmpty else {
-      state.withLock { $0.kept = (last, page) }
+      if page.isWhole { state.withLock { $0.kept = (last, page) } }
       return true
     }
     return false
+  }
+}
+
+extension PullPage {
+  /// Whether every frame is as it was made.
+  fileprivate var isWhole: Bool {
+    entries.allSatisfy { $0.isOwnHeaderOnly || ChangeSetHeader.isWhole($0.frame) }
   }
 }

@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import SyncDaemon
+@testable import DriftlessSync
 
 /// A transport that notes what it is asked and answers from a list.
 private final class NotedTransport: SyncTransport {
@@ -40,7 +40,7 @@ private final class NotedTransport: SyncTransport {
       entries: sequence.map {
         [
           PullPage.Entry(
-            sequence: $0, firstObjectNumber: 0, chain: chain, isOwnHeaderOnly: false,
+            sequence: $0, firstObjectNumber: 0, chain: chain, isOwnHeaderOnly: true,
             frame: Data([1]))
         ]
       } ?? [])
