@@ -1,3 +1,4 @@
+import DriftlessSync
 package import Foundation
 package import Logging
 

@@ -1,65 +1,62 @@
 import Driftless
 import DriftlessHTTP
+import DriftlessProtocol
 import DriftlessSync
 import Foundation
 import Logging
 
-/// Keeps one store in step: carries out what its `SyncSchedule` says.
+/// Keeps one store in step with its engine's `run`: opens it, makes the way to its zone, answers
+/// requests, and tells how the store does.
 actor StoreWorker {
   let entry: DaemonConfiguration.Store
   private let mark: DaemonMark
   private let log: Logger
-  private var schedule: SyncSchedule
+  private let delays: SyncSchedule.Delays
   private var connection: Connection?
   private var isStopped = false
-  private var timer: Task<Void, Never>?
-  private var listening: Task<Void, Never>?
-  private var watching: Task<Void, Never>?
-  private var syncing: Task<Void, Never>?
+  private var running: Task<Void, Never>?
+  /// Between two attempts to open the store or to read its token.
+  private var isPausing = false
+  private var syncState: SyncState?
   private var lastSync: Date?
   private var lastError: String?
   private var nextAttempt: Date?
+  private var failedAttempts = 0
 
   /// What it takes to sync: made at the first attempt, and again after a reload.
   private struct Connection {
     var engine: SyncEngine
     var curl: CurlTransport
-    var news: NewsTransport
   }
-
-  /// Seconds of one long poll. Shorter than the minute after which many proxies cut silent
-  /// connections.
-  private static let pollSeconds = 50
 
   init(
     entry: DaemonConfiguration.Store, mark: DaemonMark, delays: SyncSchedule.Delays, log: Logger
   ) {
     self.entry = entry
     self.mark = mark
-    schedule = SyncSchedule(delays: delays)
+    self.delays = delays
     var log = log
     log[metadataKey: "store"] = "\(entry.path.path)"
     self.log = log
   }
 
-  func start() { take(.started) }
+  func start() {
+    running?.cancel()
+    guard !isStopped else { return }
+    running = Task { await self.keep() }
+  }
 
   /// Reads the token anew and syncs: after a reload.
   func restart() async {
-    if case .syncing = schedule.state {} else { await disconnect() }
-    take(.started)
+    await rest()
+    start()
   }
 
   /// Ends within moments: a request under way is cancelled, and what it sent has one effect when it
   /// is sent again.
   func stop() async {
     isStopped = true
-    timer?.cancel()
-    listening?.cancel()
-    watching?.cancel()
-    syncing?.cancel()
-    await syncing?.value
-    await disconnect()
+    await rest()
     mark.remove(forStore: entry.path)
     nextAttempt = nil
   }
@@ -67,21 +64,19 @@ actor StoreWorker {
   var state: DaemonStoreState {
     let activity: DaemonStoreState.Activity =
       if isStopped { .stopped } else {
-        switch schedule.state {
-        case .syncing: .syncing
-        case .backingOff: .waiting
-        case .listening, .settling: .listening
+        switch syncState {
+        case .syncing, .receiving, .sending: .syncing
+        case .offline, .waitingForPerson, .refused: .waiting
+        case .inStep: .listening
+        case nil: nextAttempt == nil ? .syncing : .waiting
         }
       }
     return DaemonStoreState(
       store: entry.path.path, activity: activity, lastSync: lastSync, lastError: lastError,
-      nextAttempt: schedule.state == .backingOff ? nextAttempt : nil,
-      failedAttempts: schedule.failedAttempts)
+      nextAttempt: activity == .waiting ? nextAttempt : nil, failedAttempts: failedAttempts)
   }
 
-  // MARK: Requests
-
-  /// Does at once what a person asks for, and tells the schedule how it went.
+  /// Does at once what a person asks for; the engine's loop hears of it.
   func perform(
     _ verb: DaemonRequest.Verb, allowsMassDelete: Bool
   ) async throws -> SyncSummary? {
@@ -98,68 +93,68 @@ actor StoreWorker {
         case .push: SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
         case .pull: SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
         }
-      note(success: summary)
-      // What the request left for later (a push alone leaves news unread) follows by itself.
-      if verb != .status { take(.changed) }
+      if let summary {
+        noteSuccess(summary.text)
+        if isPausing { start() }
+      }
       return summary
     } catch {
-      note(failure: Failure(error))
+      let failure = Failure(error)
+      note(failure.code, "\(failure.message) \(failure.suggestion)", message: failure.message)
       throw error
     }
   }
 
-  // MARK: The schedule
+  // MARK: The loop
 
-  private func take(_ event: SyncSchedule.Event) {
-    guard !isStopped else { return }
-    for action in schedule.handle(event, jitter: .random(in: 0..<1)) {
-      switch action {
-      case .startSync:
-        syncing = Task { await self.sync() }
-      case .wake(let seconds):
-        timer?.cancel()
-        nextAttempt = Date(timeIntervalSinceNow: seconds)
-        timer = Task {
-          do { try await Task.sleep(for: .seconds(seconds)) } catch { return }
-          self.take(.timer)
+  private func keep() async {
+    while !Task.isCancelled {
+      do {
+        let engine = try connected().engine
+        for await state in engine.run(delays: delays) {
+          guard !Task.isCancelled else { return }
+          note(state)
+          // The next attempt reads the token again.
+          if case .refused(let pause) = state, Self.isAboutTheToken(pause.failure) { break }
         }
-      case .listen:
-        listening?.cancel()
-        listening = Task { await self.listen() }
-      case .deafen:
-        listening?.cancel()
-        listening = nil
+        guard !Task.isCancelled else { return }
+        await disconnect()
+      } catch {
+        let failure = Failure(error)
+        failedAttempts += 1
+        note(failure.code, "\(failure.message) \(failure.suggestion)", message: failure.message)
       }
-    }
-  }
-
-  private func sync() async {
-    do {
-      let summary = SyncSummary(try await connected().engine.sync())
-      note(success: summary)
-      take(.succeeded)
-    } catch {
-      let failure = Failure(error)
-      note(failure: failure)
-      // A refusal may be about the token: the next attempt reads it again.
-      if !failure.isTransient { await disconnect() }
-      take(.failed(isTransient: failure.isTransient, retryAfter: failure.retryAfterSeconds))
-    }
-  }
-
-  /// Long polls, one after the other, until there is news.
-  private func listen() async {
-    guard let news = connection?.news else { return }
-    do {
-      while try await !news.waitForNews(seconds: Self.pollSeconds) {
-        if Task.isCancelled { return }
-      }
-      if !Task.isCancelled { take(.news) }
-    } catch {
       guard !Task.isCancelled else { return }
-      let failure = Failure(error)
-      note(failure: failure)
-      take(.failed(isTransient: failure.isTransient, retryAfter: failure.retryAfterSeconds))
+      let seconds = delays.retryMax * .random(in: 0.5..<1)
+      nextAttempt = Date(timeIntervalSinceNow: seconds)
+      isPausing = true
+      defer { isPausing = false }
+      do { try await Task.sleep(for: .seconds(seconds)) } catch { return }
+      nextAttempt = nil
+    }
+  }
+
+  private static func isAboutTheToken(_ failure: SyncFailure) -> Bool {
+    failure.code == ProtocolError.Code.unauthorized.rawValue
+      || failure.code == ProtocolError.Code.forbidden.rawValue
+  }
+
+  private func note(_ state: SyncState) {
+    syncState = state
+    nextAttempt = nil
+    switch state {
+    case .syncing: break
+    case .receiving, .sending: leaveMark()
+    case .inStep(let report):
+      noteSuccess(SyncSummary(report).text)
+    case .offline(let pause), .waitingForPerson(let pause), .refused(let pause):
+      nextAttempt = pause.nextAttempt
+      failedAttempts = pause.attempts
+      let failure = pause.failure
+      // Another process that syncs the store answers for it; all else failed beyond the lock.
+      if failure.code != "\(StoreError.Code.syncLocked)" { leaveMark() }
+      note(
+        failure.code, "\(failure.message) \(failure.suggestion)", message: failure.message)
     }
   }
 
@@ -173,22 +168,20 @@ actor StoreWorker {
     }
   }
 
-  private func note(success summary: SyncSummary?) {
-    guard let summary else { return }
+  private func noteSuccess(_ text: String) {
     leaveMark()
     if lastError != nil { log.notice("in step again") }
     lastSync = Date()
     lastError = nil
-    log.debug("\(summary.text)")
+    failedAttempts = 0
+    log.debug("\(text)")
   }
 
-  private func note(failure: Failure) {
-    guard failure.code != "cancelled" else { return }
-    // Unreachable means that the engine got past the lock.
-    if failure.status == .unreachable { leaveMark() }
+  private func note(_ code: String, _ text: String, message: String) {
+    guard code != "cancelled" else { return }
     // One line a cause: an hour offline does not fill the log.
-    if lastError != failure.message { log.warning("\(failure.message) \(failure.suggestion)") }
-    lastError = failure.message
+    if lastError != message { log.warning("\(text)") }
+    lastError = message
   }
 
   // MARK: The connection
@@ -198,32 +191,26 @@ actor StoreWorker {
     let store = try StoreAccess.open(entry.path)
     let curl = try StoreAccess.transport(
       for: store, at: entry.path, tokenFile: entry.tokenFile)
-    let news = NewsTransport(curl)
     let connection = Connection(
-      engine: SyncEngine(store: store, transport: news), curl: curl, news: news)
+      engine: SyncEngine(store: store, transport: curl), curl: curl)
     self.connection = connection
-    watch(store)
     return connection
   }
 
-  private func disconnect() async {
-    watching?.cancel()
-    watching = nil
-    guard let connection else { return }
-    self.connection = nil
-    connection.curl.close()
-    await connection.engine.close()
+  private func rest() async {
+    let former = running
+    running = nil
+    former?.cancel()
+    await disconnect()
+    await former?.value
   }
 
-  /// Tells the schedule of every save, by any process.
-  private func watch(_ store: PersistentStore) {
-    watching?.cancel()
-    let changes = store.changes()
-    watching = Task { [weak self] in
-      for await _ in changes {
-        guard let self, !Task.isCancelled else { return }
-        await self.take(.changed)
-      }
-    }
+  private func disconnect() async {
+    guard let connection else { return }
+    self.connection = nil
+    syncState = nil
+    // What is under way is cancelled, so that the engine's close need not wait for the network.
+    connection.curl.close()
+    await connection.engine.close()
   }
 }

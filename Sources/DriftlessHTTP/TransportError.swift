@@ -1,3 +1,5 @@
+public import DriftlessProtocol
+
 /// Why a request got no answer that can be used. What the server itself refused is a
 /// `ProtocolError` instead.
 ///
@@ -46,6 +48,11 @@ public struct TransportError: Error, Hashable, Sendable, CustomStringConvertible
   }
 
   public var description: String { "\(message) (\(code.rawValue)). \(suggestion)" }
+}
+
+extension TransportError: TransportFailure {
+  public var name: String { code.rawValue }
+  public var isTransient: Bool { code != .badConfiguration }
 }
 
 extension TransportError {

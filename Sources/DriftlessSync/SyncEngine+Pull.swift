@@ -15,17 +15,23 @@ extension SyncEngine {
   public func pull(
     waitSeconds: Int = 0, allowingMassDelete allowsMassDelete: Bool = false
   ) async throws -> PullReport {
-    try await operation {
-      try await self.runPull(waitSeconds: waitSeconds, allowsMassDelete)
+    let report = try await operation {
+      var report = SyncReport()
+      try await self.runPull(waitSeconds: waitSeconds, allowsMassDelete, &report)
+      return report.pull
     }
+    tell(.didSucceed)
+    return report
   }
 
-  func runPull(waitSeconds: Int, _ allowsMassDelete: Bool) async throws -> PullReport {
+  func runPull(
+    waitSeconds: Int, _ allowsMassDelete: Bool, _ report: inout SyncReport
+  ) async throws {
     try lock()
-    var report = PullReport()
     // A change set without an answer may be in the log already: what it holds is settled first.
-    if try hasOutbox() { try await settleOutbox() }
+    if try hasOutbox() { try await settleOutbox(&report) }
     try replayParked()
+    let first = try replicaState().cursor
     var puller = Puller()
     var page: PullPage?
     var action = puller.handle(.begin(cursor: try replicaState().position))
@@ -44,13 +50,19 @@ extension SyncEngine {
             places: answer.entries.map(\.mark), generation: answer.generation,
             head: answer.head))
       case .apply(let cursor, let head):
-        report.add(
+        report.pull.add(
           try apply(
             page?.entries ?? [], cursor: cursor, head: head, allowsMassDelete: allowsMassDelete))
+        tell(
+          .progress(
+            .receiving(
+              SyncState.Progress(
+                done: Int(clamping: cursor.sequence - first), total: Int(clamping: head - first),
+                bytes: report.pull.bytes))))
         action = puller.handle(.applied)
       case .finish(let head):
-        report.add(try finishPull(head: head, allowsMassDelete: allowsMassDelete))
-        return report
+        report.pull.add(try finishPull(head: head, allowsMassDelete: allowsMassDelete))
+        return
       case .fail(let error):
         throw error
       }
@@ -58,10 +70,11 @@ extension SyncEngine {
   }
 
   /// Sends the change set in flight again and takes the answer; a *stale* one empties the outbox.
-  private func settleOutbox() async throws {
+  private func settleOutbox(_ report: inout SyncReport) async throws {
     guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return }
     do {
       try acknowledge(try await transport.push(outbox.frame), for: outbox)
+      report.push.add(outbox)
     } catch let error as ProtocolError
       where error.code == .stale || Self.isRefusal(error) || error.code == .unsupported
     {

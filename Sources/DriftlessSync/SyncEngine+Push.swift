@@ -14,7 +14,13 @@ extension SyncEngine {
   /// - Throws: `SyncError` (`massDelete` when so many deletes must be allowed first),
   ///   `ProtocolError` or `StoreError`. What was not acknowledged stays pending.
   public func push(allowingMassDelete allowsMassDelete: Bool = false) async throws -> PushReport {
-    try await operation { try await self.runPush(allowsMassDelete).push }
+    let report = try await operation {
+      var report = SyncReport()
+      try await self.runPush(allowsMassDelete, &report)
+      return report.push
+    }
+    tell(.didSucceed)
+    return report
   }
 
   /// Pulls, pushes, and goes on until neither has anything to do.
@@ -24,6 +30,13 @@ extension SyncEngine {
   ///
   /// - Parameter allowsMassDelete: deletes of a large part of the replica are meant, on either side.
   public func sync(allowingMassDelete allowsMassDelete: Bool = false) async throws -> SyncReport {
+    let report = try await syncForLoop(allowingMassDelete: allowsMassDelete)
+    tell(.didSucceed)
+    return report
+  }
+
+  /// `sync` of a loop, which hears of its end by itself.
+  func syncForLoop(allowingMassDelete allowsMassDelete: Bool = false) async throws -> SyncReport {
     let asked = queue.ticket()
     return try await operation {
       if let last = self.lastSync, last.began > asked, last.allowsMassDelete == allowsMassDelete {
@@ -31,21 +44,19 @@ extension SyncEngine {
       }
       let began = self.queue.ticket()
       var report = SyncReport()
-      report.pull = try await self.runPull(waitSeconds: 0, allowsMassDelete)
-      let pushed = try await self.runPush(allowsMassDelete)
-      report.pull.add(pushed.pull)
-      report.push = pushed.push
+      try await self.runPull(waitSeconds: 0, allowsMassDelete, &report)
+      try await self.runPush(allowsMassDelete, &report)
       self.lastSync = (began, allowsMassDelete, report)
       return report
     }
   }
 
-  func runPush(_ allowsMassDelete: Bool) async throws -> SyncReport {
+  func runPush(_ allowsMassDelete: Bool, _ report: inout SyncReport) async throws {
     try lock()
     try releaseChanged()
-    var report = SyncReport()
     // A pull that was cut before the head goes on first: a push says what is settled.
-    if try !isSettled() { report.pull = try await runPull(waitSeconds: 0, allowsMassDelete) }
+    if try !isSettled() { try await runPull(waitSeconds: 0, allowsMassDelete, &report) }
+    let before = report.push.objects
     // The object in flight, when it is the only one.
     var single: ObjectKey?
     var sent: Outbox?
@@ -68,6 +79,7 @@ extension SyncEngine {
         let outbox = try store.read { try Outbox.load(from: $0.connection) }
         guard let outbox else { throw SyncError.damaged("the change set in flight") }
         sent = outbox
+        tell(.progress(.sending(progress(report.push, since: before, outbox))))
         let answer = await send(outbox, &report)
         if case .stale = answer { report.push.staleAnswers += 1 }
         action = pusher.handle(.answered(answer))
@@ -79,7 +91,7 @@ extension SyncEngine {
         try discardOutbox()
         action = pusher.handle(.discarded)
       case .pull:
-        report.pull.add(try await runPull(waitSeconds: 0, allowsMassDelete))
+        try await runPull(waitSeconds: 0, allowsMassDelete, &report)
         action = pusher.handle(.pulled)
       case .renewReplica:
         try renewReplica()
@@ -90,21 +102,28 @@ extension SyncEngine {
         report.push.quarantined += 1
         action = pusher.handle(.quarantined)
       case .finish:
-        return report
+        return
       case .fail(let error):
         throw error
       }
     }
   }
 
+  /// How much of what is pending has gone, before `outbox` goes.
+  private func progress(
+    _ report: PushReport, since before: Int, _ outbox: Outbox
+  ) -> SyncState.Progress {
+    let sent = report.objects - before
+    return SyncState.Progress(
+      done: sent, total: sent + max(outbox.objects, pendingCache?.set.objects.count ?? 0),
+      bytes: report.bytes)
+  }
+
   /// Sends the bytes in the outbox and sorts the answer.
   private func send(_ outbox: Outbox, _ report: inout SyncReport) async -> Pusher.Answer {
     do {
       let reply = try await transport.push(outbox.frame)
-      report.push.changeSets += 1
-      report.push.objects += outbox.objects
-      report.push.properties += outbox.properties
-      report.push.bytes += outbox.frame.count
+      report.push.add(outbox)
       return .accepted(reply)
     } catch let error as ProtocolError {
       return Self.answer(error) { Self.isWhole(outbox) }
@@ -147,7 +166,8 @@ extension SyncEngine {
     // Another version of this program, or of the server, may agree about other bytes.
     case .unsupported: .rejected(error)
     // Damaged on the way, the bytes go again; damaged here, they would be refused for ever.
-    case .damaged: isOutboxWhole() ? .failed(error) : .rejected(error)
+    case .damaged:
+      isOutboxWhole() ? .failed(SyncError.damagedOnTheWay(error)) : .rejected(error)
     default: .failed(error)
     }
   }

@@ -64,6 +64,9 @@ extension SyncEngine {
     } catch let error as StoreError where error.code == .syncLocked {
       // Another engine keeps the store in step: that is no failure of this replica's sync.
       throw error
+    } catch  where Task.isCancelled {
+      // Nothing failed: somebody has had enough.
+      throw error
     } catch {
       // The operation's error is the one to throw: a full disk may keep this record from being
       // written too.

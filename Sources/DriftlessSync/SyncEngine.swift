@@ -25,6 +25,7 @@ import Logging
 /// let engine = SyncEngine(store: store, transport: transport)
 /// let report = try await engine.sync()
 /// print("received \(report.pull.changeSets), sent \(report.push.changeSets)")
+/// for await state in engine.run() { show(state) }
 /// ```
 ///
 /// Operations form a queue: one that is asked for while another runs begins when that one has ended,
@@ -35,7 +36,7 @@ import Logging
 /// `CancellationError` when the task was cancelled.
 public actor SyncEngine {
   public nonisolated let store: PersistentStore
-  let transport: any SyncTransport
+  let transport: NewsTransport
   let options: SyncOptions
   let schema: SyncSchema
   let log = Logger(label: "driftless.sync")
@@ -45,6 +46,8 @@ public actor SyncEngine {
   let number: UInt64
   /// This engine's part in the store's sync lock, while it has one.
   var syncLock: StoreQueue.LockShare?
+  /// Who hears of this engine's operations, by its name.
+  var listeners: [UUID: @Sendable (Notice) -> Void] = [:]
   /// The last sync that succeeded: the ticket with which it began, and what it did.
   var lastSync: (began: UInt64, allowsMassDelete: Bool, report: SyncReport)?
   /// The pending set of the last operation; brought up to date from history by the next.
@@ -65,7 +68,7 @@ public actor SyncEngine {
     store: PersistentStore, transport: any SyncTransport, options: SyncOptions = SyncOptions()
   ) {
     self.store = store
-    self.transport = transport
+    self.transport = NewsTransport(transport)
     self.options = options
     schema = SyncSchema(store.schema)
     queue = StoreQueue.shared(for: store)

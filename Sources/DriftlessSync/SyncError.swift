@@ -1,3 +1,5 @@
+import DriftlessProtocol
+
 /// Why a sync operation failed, and what to do about it.
 ///
 /// The set of codes may grow: compare `code` with the constants below and keep a default.
@@ -31,6 +33,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let cannotUndo = Code(rawValue: "cannot-undo")
     /// The store was enrolled anew while an answer was under way: sync again.
     public static let superseded = Code(rawValue: "superseded")
+    /// Bytes were changed on their way again and again.
+    public static let damagedOnTheWay = Code(rawValue: "damaged-on-the-way")
     /// The pull would delete a large part of the store: it waits for a person's word.
     public static let massDelete = Code(rawValue: "mass-delete")
   }
@@ -61,6 +65,12 @@ extension SyncError {
     SyncError(
       .damagedState, "The engine's own record of \(what) cannot be read.",
       suggestion: "Check the store with PRAGMA integrity_check, then restore it or enroll anew.")
+  }
+
+  static func damagedOnTheWay(_ error: ProtocolError) -> SyncError {
+    SyncError(
+      .damagedOnTheWay, "Bytes were changed on their way: \(error.message).",
+      suggestion: "Try again later; when it stays, look for a proxy or a cable that damages them.")
   }
 
   static func brokenLog(_ what: String) -> SyncError {

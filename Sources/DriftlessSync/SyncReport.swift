@@ -15,13 +15,12 @@ public struct PushReport: Hashable, Sendable {
 
   public init() {}
 
-  mutating func add(_ other: PushReport) {
-    changeSets += other.changeSets
-    objects += other.objects
-    properties += other.properties
-    bytes += other.bytes
-    staleAnswers += other.staleAnswers
-    quarantined += other.quarantined
+  /// A change set that the zone accepted.
+  mutating func add(_ outbox: Outbox) {
+    changeSets += 1
+    objects += outbox.objects
+    properties += outbox.properties
+    bytes += outbox.frame.count
   }
 }
 

@@ -12,6 +12,8 @@ enum SyncTuning {
   /// Attempts. Each loses only to a push that another replica got through in between, so the zone
   /// moves on.
   static let staleRetriesMax = 16
+  /// Attempts. A bit that flips on the way is rare: what comes damaged so often is damaged by rule.
+  static let damagedAttemptsMax = 3
   /// Objects. So many that are refused one after the other, with nothing taken in between, mean that
   /// the server refuses everything.
   static let quarantinedInARowMax = 8

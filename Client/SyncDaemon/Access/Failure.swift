@@ -75,7 +75,7 @@ extension Failure {
   private init(sync error: SyncError) {
     let status: ExitStatus =
       switch error.code {
-      case .stillStale: .tryAgain
+      case .stillStale, .superseded, .damagedOnTheWay: .tryAgain
       case .brokenLog, .damagedState, .unknownElement: .badData
       case .readOnlyStore: .notAllowed
       default: .failed

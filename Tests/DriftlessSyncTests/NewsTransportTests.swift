@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import SyncDaemon
+@testable import DriftlessSync
 
 /// A transport that notes what it is asked and answers from a list.
 private final class NotedTransport: SyncTransport {

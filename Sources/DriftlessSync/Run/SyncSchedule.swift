@@ -1,4 +1,4 @@
-/// When a store syncs: events go in, actions come out, time is a number. No clock, no tasks, no
+/// When a store syncs (`SyncEngine.run`): events go in, actions come out, time is a number. No clock, no tasks, no
 /// randomness.
 ///
 /// A change here waits a moment, so that a burst of saves is one push. News of the zone is fetched
@@ -6,20 +6,31 @@
 /// request or a reload is sooner. A refusal that time does not heal (a revoked token) waits the
 /// ceiling, so that nothing hammers the server. Now and then a sync happens without a reason, in
 /// case one was missed.
-struct SyncSchedule: Sendable {
+public struct SyncSchedule: Sendable {
   /// Delays, in seconds.
-  struct Delays: Hashable, Sendable {
+  public struct Delays: Hashable, Sendable {
     /// From a change to the sync that sends it.
-    var settle = 0.2
+    public var settle = 0.2
     /// After the first failure, before jitter.
-    var retryFirst = 1.0
+    public var retryFirst = 1.0
     /// Between attempts at most.
-    var retryMax = 300.0
+    public var retryMax = 300.0
     /// Between syncs without a reason.
-    var idle = 900.0
+    public var idle = 900.0
+    /// Of one long poll. Shorter than the minute after which many proxies cut silent connections.
+    public var poll = 50.0
+
+    public init(
+      settle: Double = 0.2, retryFirst: Double = 1, retryMax: Double = 300, idle: Double = 900
+    ) {
+      self.settle = settle
+      self.retryFirst = retryFirst
+      self.retryMax = retryMax
+      self.idle = idle
+    }
   }
 
-  enum Event: Hashable, Sendable {
+  public enum Event: Hashable, Sendable {
     /// Start, or the configuration was read again.
     case started
     /// Somebody saved to the store.
@@ -35,7 +46,7 @@ struct SyncSchedule: Sendable {
     case failed(isTransient: Bool, retryAfter: Double?)
   }
 
-  enum Action: Hashable, Sendable {
+  public enum Action: Hashable, Sendable {
     case startSync
     /// Send `timer` after so many seconds; replaces the former.
     case wake(after: Double)
@@ -45,7 +56,7 @@ struct SyncSchedule: Sendable {
     case deafen
   }
 
-  enum State: Hashable, Sendable {
+  public enum State: Hashable, Sendable {
     case listening
     /// Waits for the burst of saves to end.
     case settling
@@ -53,17 +64,17 @@ struct SyncSchedule: Sendable {
     case backingOff
   }
 
-  let delays: Delays
-  private(set) var state: State = .listening
-  private(set) var failedAttempts = 0
+  public let delays: Delays
+  public private(set) var state: State = .listening
+  public private(set) var failedAttempts = 0
 
-  init(delays: Delays = Delays()) {
+  public init(delays: Delays = Delays()) {
     self.delays = delays
   }
 
   /// - Parameter jitter: A random number from 0 up to 1; used by failures only.
   /// - Returns: What to do, in order.
-  mutating func handle(_ event: Event, jitter: Double = 0.5) -> [Action] {
+  public mutating func handle(_ event: Event, jitter: Double = 0.5) -> [Action] {
     switch (state, event) {
     case (.syncing, .changed), (.syncing, .news), (.syncing, .asked), (.syncing, .started):
       state = .syncing(again: true)

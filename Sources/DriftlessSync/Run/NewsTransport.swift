@@ -5,7 +5,8 @@ import Synchronization
 /// A transport that can also wait for news of the zone, and fetches no news twice.
 ///
 /// `waitForNews` repeats the engine's last pull as a long poll. When a page comes, it is kept, and
-/// the engine's next pull gets it without asking the server again.
+/// the engine's next pull gets it without asking the server again. Bytes that were changed on their
+/// way are asked for again.
 final class NewsTransport: SyncTransport {
   private struct State {
     /// The engine's last pull; what it asked for is where the replica stands.
@@ -22,7 +23,7 @@ final class NewsTransport: SyncTransport {
   func zoneInfo() async throws -> ZoneInfo { try await transport.zoneInfo() }
 
   func push(_ frame: Data) async throws -> PushReply {
-    let reply = try await transport.push(frame)
+    let reply = try await undamaged { try await transport.push(frame) }
     // From here on the zone has this push: a long poll need not bring it back whole.
     if let header = try? ChangeSetDecoder().decodeHeader(frame) {
       state.withLock { $0.last?.ownThrough = header.pushNumber }
@@ -38,7 +39,17 @@ final class NewsTransport: SyncTransport {
       return kept.page
     }
     if let kept { return kept }
-    return try await transport.pull(request)
+    return try await undamaged { try await transport.pull(request) }
+  }
+
+  /// Bytes that were changed on their way go again; when that does not help, the error says so.
+  private func undamaged<Answer>(_ request: () async throws -> Answer) async throws -> Answer {
+    for _ in 1..<SyncTuning.damagedAttemptsMax {
+      do { return try await request() } catch let error as ProtocolError {
+        guard error.code == .damaged else { throw error }
+      }
+    }
+    return try await request()
   }
 
   func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {

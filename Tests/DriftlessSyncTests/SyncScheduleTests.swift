@@ -1,6 +1,6 @@
 import Testing
 
-@testable import SyncDaemon
+@testable import DriftlessSync
 
 @Suite struct SyncScheduleTests {
   private var delays: SyncSchedule.Delays {

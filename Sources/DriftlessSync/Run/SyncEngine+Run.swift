@@ -1,0 +1,49 @@
+import Foundation
+
+extension SyncEngine {
+  /// Keeps the store in step with its zone for as long as somebody listens, and tells how it does.
+  ///
+  /// It syncs when any process saves to the store and when the zone has news; bursts of saves are one
+  /// sync, failures back off with jitter. Other operations of the engine may be asked for meanwhile.
+  /// It ends when the caller stops to iterate, or its task is cancelled; what was under way then has
+  /// one effect when it is sent again.
+  ///
+  /// ```swift
+  /// for await state in engine.run() {
+  ///   if case .offline(let pause) = state { show("offline since \(pause.since)") }
+  /// }
+  /// ```
+  ///
+  /// - Parameter delays: how long it waits for what.
+  /// - Returns: the states as they come; a reader that is slow misses the older ones.
+  public nonisolated func run(
+    delays: SyncSchedule.Delays = SyncSchedule.Delays()
+  ) -> AsyncStream<SyncState> {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: SyncState.self, bufferingPolicy: .bufferingNewest(64))
+    let loop = SyncLoop(self, delays: delays, states: continuation)
+    let start = Task { await loop.start() }
+    continuation.onTermination = { _ in
+      start.cancel()
+      Task { await loop.stop() }
+    }
+    return stream
+  }
+
+  /// What the loops of an engine hear of its operations.
+  enum Notice: Sendable {
+    case progress(SyncState)
+    /// An operation that the loop did not start has succeeded.
+    case didSucceed
+  }
+
+  func addListener(_ id: UUID, _ listener: @escaping @Sendable (Notice) -> Void) {
+    listeners[id] = listener
+  }
+
+  func removeListener(_ id: UUID) { listeners[id] = nil }
+
+  func tell(_ notice: Notice) {
+    for listener in listeners.values { listener(notice) }
+  }
+}

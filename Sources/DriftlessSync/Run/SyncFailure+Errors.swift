@@ -1,0 +1,30 @@
+import Driftless
+import DriftlessProtocol
+
+extension SyncFailure {
+  /// What an error of an operation means for the next attempt.
+  init(_ error: any Error) {
+    switch error {
+    case let error as SyncError:
+      self.init(
+        code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
+        isTransient: [.stillStale, .superseded, .damagedOnTheWay].contains(error.code),
+        needsPerson: error.code == .massDelete)
+    case let error as ProtocolError:
+      self.init(
+        code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
+        isTransient: [.busy, .stale, .diskFull, .clockAhead].contains(error.code))
+    case let error as StoreError:
+      self.init(
+        code: "\(error.code)", message: error.message, suggestion: error.suggestion,
+        isTransient: [.busy, .syncLocked].contains(error.code))
+    case let error as any TransportFailure:
+      self.init(
+        code: error.name, message: error.message, suggestion: error.suggestion,
+        isTransient: error.isTransient, retryAfterSeconds: error.retryAfterSeconds)
+    default:
+      self.init(
+        code: "failed", message: "\(error)", suggestion: "It is tried again.", isTransient: true)
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import Driftless
+import Foundation
+
+/// Keeps one store in step: carries out what its `SyncSchedule` says, and tells its states.
+actor SyncLoop {
+  private let id = UUID()
+  private let engine: SyncEngine
+  private let states: AsyncStream<SyncState>.Continuation
+  private var schedule: SyncSchedule
+  private var isStopped = false
+  private var timer: Task<Void, Never>?
+  private var listening: Task<Void, Never>?
+  private var watching: Task<Void, Never>?
+  private var syncing: Task<Void, Never>?
+  private var failingSince: Date?
+
+  init(
+    _ engine: SyncEngine, delays: SyncSchedule.Delays,
+    states: AsyncStream<SyncState>.Continuation
+  ) {
+    self.engine = engine
+    self.states = states
+    schedule = SyncSchedule(delays: delays)
+  }
+
+  func start() async {
+    guard !isStopped else { return }
+    watch()
+    await engine.addListener(id) { [weak self, states] notice in
+      switch notice {
+      case .progress(let state): states.yield(state)
+      case .didSucceed: Task { await self?.otherOperationSucceeded() }
+      }
+    }
+    take(.started)
+  }
+
+  /// Cancels what is under way.
+  func stop() async {
+    isStopped = true
+    timer?.cancel()
+    listening?.cancel()
+    watching?.cancel()
+    syncing?.cancel()
+    await engine.removeListener(id)
+  }
+
+  /// What the request left for later (a push alone leaves news unread) follows by itself.
+  private func otherOperationSucceeded() {
+    take(schedule.state == .backingOff ? .asked : .changed)
+  }
+
+  private func take(_ event: SyncSchedule.Event) {
+    guard !isStopped else { return }
+    for action in schedule.handle(event, jitter: .random(in: 0..<1)) {
+      switch action {
+      case .startSync:
+        timer?.cancel()
+        syncing = Task { await self.sync() }
+      case .wake(let seconds):
+        timer?.cancel()
+        timer = Task {
+          do { try await Task.sleep(for: .seconds(seconds)) } catch { return }
+          self.take(.timer)
+        }
+        tellPause(nextAttempt: seconds)
+      case .listen:
+        listening?.cancel()
+        listening = Task { await self.listen() }
+      case .deafen:
+        listening?.cancel()
+        listening = nil
+      }
+    }
+  }
+
+  private func sync() async {
+    states.yield(.syncing)
+    do {
+      let report = try await engine.syncForLoop()
+      failingSince = nil
+      failure = nil
+      take(.succeeded)
+      // What was saved meanwhile is sent by the next one.
+      if schedule.state == .listening, !isStopped { states.yield(.inStep(report)) }
+    } catch {
+      fail(error)
+    }
+  }
+
+  /// Long polls, one after the other, until there is news.
+  private func listen() async {
+    do {
+      let seconds = Int(schedule.delays.poll)
+      while try await !engine.transport.waitForNews(seconds: seconds) {
+        if Task.isCancelled { return }
+      }
+      if !Task.isCancelled { take(.news) }
+    } catch {
+      guard !Task.isCancelled else { return }
+      fail(error)
+    }
+  }
+
+  private var failure: SyncFailure?
+
+  private func fail(_ error: any Error) {
+    guard !isStopped else { return }
+    let failure = SyncFailure(error)
+    self.failure = failure
+    failingSince = failingSince ?? Date()
+    take(.failed(isTransient: failure.isTransient, retryAfter: failure.retryAfterSeconds))
+  }
+
+  private func tellPause(nextAttempt seconds: Double) {
+    guard schedule.state == .backingOff, let failure else { return }
+    let pause = SyncState.Pause(
+      failure: failure, since: failingSince ?? Date(),
+      nextAttempt: Date(timeIntervalSinceNow: seconds), attempts: schedule.failedAttempts)
+    states.yield(
+      failure.needsPerson
+        ? .waitingForPerson(pause) : failure.isTransient ? .offline(pause) : .refused(pause))
+  }
+
+  /// Tells the schedule of every save, by any process.
+  private func watch() {
+    let changes = engine.store.changes()
+    watching = Task { [weak self] in
+      for await _ in changes {
+        guard let self, !Task.isCancelled else { return }
+        await self.take(.changed)
+      }
+    }
+  }
+}
