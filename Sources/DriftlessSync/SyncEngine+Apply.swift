@@ -49,7 +49,12 @@ extension SyncEngine {
         if !unknown.isEmpty { try Parking.park(entry, unknown, on: applier.transaction.connection) }
       }
       if !allowsMassDelete { try brake(applier.deleted, applier.transaction) }
-      try ImportTimes.purge(applier.transaction.connection)
+      let connection = applier.transaction.connection
+      try ImportTimes.purge(connection)
+      for entry in entries {
+        try LogPlaces.note(entry, on: connection)
+        try KeptFrames.keep(entry, at: store.now, on: connection)
+      }
       state.move(to: last.mark)
       state.head = max(state.head, head)
       return applier.report
@@ -113,6 +118,10 @@ extension SyncEngine {
   func finishPull(head: UInt64, allowsMassDelete: Bool) throws -> PullReport {
     try releaseBrake()
     let report = try settle(allowsMassDelete: allowsMassDelete)
+    try bookkeep { transaction in
+      try LogPlaces.thin(on: transaction.connection)
+      try KeptFrames.trim(options, now: store.now, on: transaction.connection)
+    }
     let state = try replicaState()
     if head > state.head { try writeState { $0.head = max($0.head, head) } }
     return report

@@ -8,8 +8,8 @@ extension SyncEngine {
   /// sync merges it with what the zone holds.
   ///
   /// Enrolling again with the same zone and generation changes only the server's address. With a
-  /// new generation the store starts over: nothing here is deleted, and everything is offered to
-  /// the zone again.
+  /// new generation, or with another zone under the name, the store starts over: nothing here is
+  /// deleted, and everything is offered to the zone.
   ///
   /// - Throws: `SyncError` when the store is enrolled with another zone, `StoreError`.
   public static func enroll(
@@ -33,13 +33,13 @@ extension SyncEngine {
             suggestion: "Copy its data into a new store with export and import, and enroll that.")
         }
         state.server = server.absoluteString
-        if state.generation != info.generation {
+        if state.generation != info.generation || state.zoneID != info.zoneID {
           try startOver(&state, info: info, transaction, schema: schema)
         }
         return try state.save(in: transaction)
       }
       let state = ReplicaState(
-        replica: UUID(), generation: info.generation, cursor: 0,
+        replica: UUID(), zoneID: info.zoneID, generation: info.generation, cursor: 0,
         chain: .start(generation: info.generation), mark: nil, pushNumber: 0, acknowledged: 0,
         server: server.absoluteString, zone: zone,
         head: info.head, lastSync: nil, lastError: nil)
@@ -49,27 +49,49 @@ extension SyncEngine {
     }
   }
 
-  /// A new generation: the zone may have lost what it acknowledged, so everything is pending again,
-  /// each property with the time of its last edit.
-  private static func startOver(
+  /// Another log: the zone may have lost what it acknowledged, so everything is pending again, each
+  /// property with the time of its last edit. What was never acknowledged stays pending as it is.
+  ///
+  /// - Returns: how many objects are offered.
+  @discardableResult
+  static func startOver(
     _ state: inout ReplicaState, info: ZoneInfo, _ transaction: WriteTransaction,
     schema: SyncSchema
-  ) throws {
-    let connection = transaction.connection
+  ) throws -> Int {
+    state.zoneID = info.zoneID
+    return try startOver(
+      &state, in: info.generation, head: info.head, transaction, schema: schema)
+  }
+
+  static func startOver(
+    _ state: inout ReplicaState, in generation: UUID, head: UInt64, _ transaction: WriteTransaction,
+    schema: SyncSchema
+  ) throws -> Int {
     let pending = try PendingLoader.load(
       transaction, schema: schema, acknowledged: state.acknowledged)
     let history = try EditHistory(transaction, schema: schema, pending: pending)
-    state.generation = info.generation
-    state.move(to: Cursor.start(generation: info.generation).mark)
+    try forgetLog(&state, generation, head: head, transaction)
+    return try offerRows(transaction, schema: schema, through: pending.through, history, pending) {
+      _ in true
+    }
+  }
+
+  /// Puts the cursor at the beginning of a log and forgets the former one: places, entries, numbers.
+  static func forgetLog(
+    _ state: inout ReplicaState, _ generation: UUID, head: UInt64, _ transaction: WriteTransaction
+  ) throws {
+    let connection = transaction.connection
+    state.generation = generation
+    // Entries of its own come back whole to another ID.
+    state.renewReplica()
+    state.move(to: Cursor.start(generation: generation).mark)
     state.mark = nil
-    state.head = info.head
-    state.acknowledged = try transaction.maximumTransactionNumber()
+    state.head = head
     try Outbox.clear(on: connection)
-    for table in ["ZDL_PENDING", "ZDL_PARKED", "ZDL_DANGLING", "ZDL_BASE", "ZDL_ZONE"] {
+    for table in ["ZDL_PARKED", "ZDL_DANGLING", "ZDL_CHAIN", "ZDL_FRAME", "ZDL_ZONE"] {
       try connection.perform("DELETE FROM \(table)")
     }
-    try connection.perform("UPDATE ZDL_IDENTITY SET number = NULL")
-    try offerRows(transaction, schema: schema, through: state.acknowledged, history) { _ in true }
+    try transaction.forgetNumbers(from: 0)
   }
 
   /// Rows that history does not know, because it was purged or came with a Core Data file, are
@@ -78,27 +100,32 @@ extension SyncEngine {
     _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
     let pending = try PendingLoader.load(transaction, schema: schema, acknowledged: 0)
-    try offerRows(transaction, schema: schema, through: pending.through, EditHistory()) {
-      pending[$0] == nil
-    }
+    _ = try offerRows(
+      transaction, schema: schema, through: pending.through, EditHistory(), PendingSet()
+    ) { pending[$0] == nil }
   }
 
   private static func offerRows(
     _ transaction: WriteTransaction, schema: SyncSchema, through number: Int64,
-    _ history: EditHistory,
-    where isOffered: (ObjectKey) -> Bool
-  ) throws {
+    _ history: EditHistory, _ pending: PendingSet, where isOffered: (ObjectKey) -> Bool
+  ) throws -> Int {
+    var count = 0
     for entity in schema.entities {
       var keys: [ObjectKey] = []
       try transaction.forEachKey(of: entity) { key in
         if isOffered(key) { keys.append(key) }
       }
       for key in keys {
+        var object = history.offer(key, entity)
+        if let own = pending[key] {
+          for edit in own.edits { object.set(edit.properties, by: edit.transaction) }
+        }
         try PendingState.save(
-          history.offer(key, entity), of: key, entity: entity, through: number,
-          on: transaction.connection)
+          object, of: key, entity: entity, through: number, on: transaction.connection)
       }
+      count += keys.count
     }
+    return count
   }
 }
 

@@ -121,6 +121,11 @@ extension SyncEngine {
             suggestion: "Enroll the store with the zone again.")
         }
         try assignNumbers(outbox.runs, first: reply.firstObjectNumber, transaction)
+        let entry = PullPage.Entry(
+          sequence: reply.sequence, firstObjectNumber: reply.firstObjectNumber, chain: reply.chain,
+          isOwnHeaderOnly: false, frame: outbox.frame)
+        try LogPlaces.note(entry, on: transaction.connection)
+        try KeptFrames.keep(entry, at: store.now, on: transaction.connection)
         state.head = max(state.head, reply.sequence)
         if reply.sequence > state.mark?.sequence ?? 0 { state.mark = reply.mark }
         // Nothing lies between the cursor and this change set: it need not be pulled.

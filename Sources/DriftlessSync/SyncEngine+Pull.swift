@@ -1,6 +1,7 @@
 import Driftless
 import DriftlessProtocol
 import Foundation
+import Logging
 
 extension SyncEngine {
   /// Pulls what other replicas pushed and merges it, page by page, until the zone has nothing
@@ -17,7 +18,9 @@ extension SyncEngine {
   ) async throws -> PullReport {
     let report = try await operation {
       var report = SyncReport()
-      try await self.runPull(waitSeconds: waitSeconds, allowsMassDelete, &report)
+      try await self.reconciling(&report) {
+        try await self.runPull(waitSeconds: waitSeconds, allowsMassDelete, &$0)
+      }
       return report.pull
     }
     tell(.didSucceed)
@@ -44,7 +47,9 @@ extension SyncEngine {
             cursor: cursor, mark: state.mark, maxBytes: options.pullBytesMax,
             waitSeconds: page == nil ? waitSeconds : 0, replica: state.replica,
             ownThrough: state.pushNumber))
-        page = answer
+        try check(answer, after: cursor.mark)
+        try takeAnswers(in: answer)
+        page = try withOwnAsHeaders(answer)
         action = puller.handle(
           .page(
             places: answer.entries.map(\.mark), generation: answer.generation,
@@ -69,20 +74,65 @@ extension SyncEngine {
     }
   }
 
+  /// Whether a page goes on with the log that this replica knows.
+  private func check(_ page: PullPage, after place: LogMark) throws {
+    var last = place
+    for entry in page.entries {
+      guard entry.follows(last) else {
+        throw ProtocolError(
+          .diverged, "Entry \(entry.sequence) does not follow the log that this replica knows",
+          suggestion: "The server was put back to an older copy.", head: page.head)
+      }
+      last = entry.mark
+    }
+  }
+
+  /// A change set in flight that stands in the log has its answer there.
+  private func takeAnswers(in page: PullPage) throws {
+    guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return }
+    let digest = ChangeSetHeader.storedDigest(of: outbox.frame)
+    for entry in page.entries where ChangeSetHeader.storedDigest(of: entry.frame) == digest {
+      return try acknowledge(
+        PushReply(
+          sequence: entry.sequence, firstObjectNumber: entry.firstObjectNumber, chain: entry.chain,
+          generation: page.generation, pushNumber: outbox.pushNumber, digest: digest ?? Data(),
+          serverTimeMilliseconds: page.serverTimeMilliseconds), for: outbox)
+    }
+  }
+
+  /// What this replica has acknowledged above its cursor is its own, under whatever ID it was sent.
+  private func withOwnAsHeaders(_ page: PullPage) throws -> PullPage {
+    var page = page
+    try store.read { transaction in
+      for place in page.entries.indices where !page.entries[place].isOwnHeaderOnly {
+        if try LogPlaces.has(page.entries[place].mark, on: transaction.connection) {
+          page.entries[place].isOwnHeaderOnly = true
+        }
+      }
+    }
+    return page
+  }
+
   /// Sends the change set in flight again and takes the answer; a *stale* one empties the outbox.
   private func settleOutbox(_ report: inout SyncReport) async throws {
     guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return }
     do {
-      try acknowledge(try await transport.push(outbox.frame), for: outbox)
+      let reply = try await transport.push(outbox.frame)
+      guard outbox.isAnswered(by: reply) else { throw SyncError.otherAnswer }
+      try acknowledge(reply, for: outbox)
       report.push.add(outbox)
     } catch let error as ProtocolError
       where error.code == .stale || Self.isRefusal(error) || error.code == .unsupported
+      || error.code == .diverged || error.code == .clockAhead
     {
       // The next push builds it anew, and finds what is refused in it.
       try discardOutbox()
     } catch let error as ProtocolError where error.code == .forked {
       try discardOutbox()
       try renewReplica()
+    } catch let error as ProtocolError where error.code != .generationChanged {
+      // A pull waits for no push: where the log has the change set, it brings the answer.
+      log.debug("The change set in flight has to wait: \(error.message)")
     }
   }
 }

@@ -16,7 +16,7 @@ extension SyncEngine {
   public func push(allowingMassDelete allowsMassDelete: Bool = false) async throws -> PushReport {
     let report = try await operation {
       var report = SyncReport()
-      try await self.runPush(allowsMassDelete, &report)
+      try await self.reconciling(&report) { try await self.runPush(allowsMassDelete, &$0) }
       return report.push
     }
     tell(.didSucceed)
@@ -44,8 +44,10 @@ extension SyncEngine {
       }
       let began = self.queue.ticket()
       var report = SyncReport()
-      try await self.runPull(waitSeconds: 0, allowsMassDelete, &report)
-      try await self.runPush(allowsMassDelete, &report)
+      try await self.reconciling(&report) { report in
+        try await self.runPull(waitSeconds: 0, allowsMassDelete, &report)
+        try await self.runPush(allowsMassDelete, &report)
+      }
       self.lastSync = (began, allowsMassDelete, report)
       return report
     }
@@ -123,6 +125,9 @@ extension SyncEngine {
   private func send(_ outbox: Outbox, _ report: inout SyncReport) async -> Pusher.Answer {
     do {
       let reply = try await transport.push(outbox.frame)
+      guard outbox.isAnswered(by: reply) else {
+        return .failed(SyncError.otherAnswer)
+      }
       report.push.add(outbox)
       return .accepted(reply)
     } catch let error as ProtocolError {
@@ -160,14 +165,14 @@ extension SyncEngine {
   ) -> Pusher.Answer {
     switch error.code {
     case .stale: .stale
-    case .generationChanged: .generationChanged
     case .forked: .forked
     case _ where isRefusal(error): .refused(refusal(error))
-    // Another version of this program, or of the server, may agree about other bytes.
-    case .unsupported: .rejected(error)
+    // Another version of this program, or of the server, may agree about other bytes; another log
+    // takes bytes that were built on it.
+    case .unsupported, .diverged, .generationChanged: .rejected(error)
     // Damaged on the way, the bytes go again; damaged here, they would be refused for ever.
     case .damaged:
-      isOutboxWhole() ? .failed(SyncError.damagedOnTheWay(error)) : .rejected(error)
+      isOutboxWhole() ? .failed(SyncError.damagedOnTheWay(error.message)) : .rejected(error)
     default: .failed(error)
     }
   }

@@ -135,7 +135,13 @@ extension SyncEngine {
   }
 
   func renewReplica() throws {
-    try writeState { $0.renewReplica() }
+    try bookkeep { transaction in
+      var state = try Self.state(on: transaction.connection, of: store)
+      state.renewReplica()
+      try state.save(on: transaction.connection)
+      // Objects that are made from here on are no other copy's.
+      try transaction.renewMintPrefix()
+    }
     log.warning("The zone knows other pushes of this replica: it is a new one from now on")
   }
 }

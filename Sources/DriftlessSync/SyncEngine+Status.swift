@@ -24,6 +24,7 @@ extension SyncEngine {
       status.head = max(state.head, state.cursor)
       status.lastSync = state.lastSync
       status.lastError = state.lastError
+      status.reconciled = try lastReconciliation(transaction)
       status.conflicts = try Journal.count(on: connection)
       status.waiting = try Journal.waitingCount(on: connection)
       status.parked = try Parking.count(on: connection)

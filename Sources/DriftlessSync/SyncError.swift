@@ -1,5 +1,3 @@
-import DriftlessProtocol
-
 /// Why a sync operation failed, and what to do about it.
 ///
 /// The set of codes may grow: compare `code` with the constants below and keep a default.
@@ -35,6 +33,12 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let superseded = Code(rawValue: "superseded")
     /// Bytes were changed on their way again and again.
     public static let damagedOnTheWay = Code(rawValue: "damaged-on-the-way")
+    /// Under the zone's name the server has another zone: it waits for a person's word.
+    public static let otherZone = Code(rawValue: "other-zone")
+    /// The server was put back, and the replica was told to ask.
+    public static let diverged = Code(rawValue: "diverged")
+    /// The server's log was another one twice within a day: it waits for a person's word.
+    public static let divergedAgain = Code(rawValue: "diverged-again")
     /// The pull would delete a large part of the store: it waits for a person's word.
     public static let massDelete = Code(rawValue: "mass-delete")
   }
@@ -67,10 +71,14 @@ extension SyncError {
       suggestion: "Check the store with PRAGMA integrity_check, then restore it or enroll anew.")
   }
 
-  static func damagedOnTheWay(_ error: ProtocolError) -> SyncError {
+  static func damagedOnTheWay(_ what: String) -> SyncError {
     SyncError(
-      .damagedOnTheWay, "Bytes were changed on their way: \(error.message).",
+      .damagedOnTheWay, "Bytes were changed on their way: \(what).",
       suggestion: "Try again later; when it stays, look for a proxy or a cable that damages them.")
+  }
+
+  static var otherAnswer: SyncError {
+    damagedOnTheWay("The answer is that to another change set")
   }
 
   static func brokenLog(_ what: String) -> SyncError {

@@ -47,6 +47,12 @@ public struct SyncOptions: Sendable {
   public var staleRetriesMax = SyncTuning.staleRetriesMax
   /// Deletes that stop a pull or a push until they are allowed (`sync(allowingMassDelete:)`).
   public var massDelete = MassDeleteLimit()
+  /// What to do when the server's log is not the one that the replica knew.
+  public var onDiverged = DivergedAction.automatic
+  /// Bytes of the zone's log that are kept for a server that loses them.
+  public var keptFrameBytesMax = SyncTuning.keptFrameBytesMax
+  /// Seconds for which they are kept: as long as an operator keeps backups.
+  public var keptFrameSeconds = SyncTuning.keptFrameSeconds
   /// The rules of the properties whose policy is `custom(name)`, by name.
   public var customPolicies: [String: CustomPolicy] = [:]
   /// The context name of imports in history.

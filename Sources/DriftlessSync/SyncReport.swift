@@ -56,6 +56,8 @@ public struct PullReport: Hashable, Sendable {
 public struct SyncReport: Hashable, Sendable {
   public var pull = PullReport()
   public var push = PushReport()
+  /// How the replica came back to a server whose log was another one; mostly empty.
+  public var reconciliations: [Reconciliation] = []
 
   public init() {}
 }

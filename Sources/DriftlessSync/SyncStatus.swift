@@ -37,6 +37,8 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var quarantined: Int
   /// Change sets with parts that this model does not know, kept for later.
   public var parked: Int
+  /// How the store came back last to a server whose log was another one; nil when it never had to.
+  public var reconciled: Reconciliation?
   public var lastSync: Date?
   public var lastError: String?
   /// Whether an engine holds the store's sync lock right now.

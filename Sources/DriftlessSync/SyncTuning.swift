@@ -19,6 +19,17 @@ enum SyncTuning {
   static let quarantinedInARowMax = 8
   /// Change sets that one push call sends at most; the next call goes on.
   static let pushChangeSetsMax = 10_000
+  /// Bytes. The log of a month of a busy shop; a server that lost more gets the rest as offers.
+  static let keptFrameBytesMax = 64 << 20
+  /// Seconds. Thirty days: as long as backups are usually kept.
+  static let keptFrameSeconds: Double = 30 * 86_400
+  /// Places of the log that are known one by one: more than a night's backup is behind.
+  static let densePlaces = 1024
+  /// Rounds of coming back in one operation: a refill, an offer of the rest, and one for a server that
+  /// changes meanwhile.
+  static let reconcileRoundsMax = 3
+  /// Seconds. Offering everything is work for all replicas: twice a day, something else is wrong.
+  static let reconcileEverySeconds: Double = 86_400
   /// Of 1. Nobody means to delete more than half of everything often enough to mind being asked.
   static let massDeleteShare = 0.5
   /// Objects. A small store loses most of its objects in the course of a day's work.

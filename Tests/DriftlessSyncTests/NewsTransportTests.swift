@@ -40,7 +40,7 @@ private final class NotedTransport: SyncTransport {
       entries: sequence.map {
         [
           PullPage.Entry(
-            sequence: $0, firstObjectNumber: 0, chain: chain, isOwnHeaderOnly: false,
+            sequence: $0, firstObjectNumber: 0, chain: chain, isOwnHeaderOnly: true,
             frame: Data([1]))
         ]
       } ?? [])

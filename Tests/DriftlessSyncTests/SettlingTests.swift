@@ -307,6 +307,14 @@ final class CountedTransport: SyncTransport, @unchecked Sendable {
     pullsLeft -= 1
     return try await zone.pull(request)
   }
+
+  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    try await zone.refill(entries)
+  }
+
+  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    try await zone.commonPlace(of: marks, generation: generation)
+  }
 }
 
 extension TestReplica {

@@ -81,6 +81,9 @@ struct StatusReport: Encodable {
       if status.parked > 0 {
         rows.append(("parked", "\(status.parked) values that this model does not know"))
       }
+      if let done = status.reconciled {
+        rows.append(("came back", "\(Moment.text(done.time)): \(done.text)"))
+      }
       rows.append(("last sync", status.lastSync.map(Moment.text) ?? "never"))
     } else {
       rows.append(("zone", "not enrolled"))

@@ -64,8 +64,8 @@ extension Failure {
     let status: ExitStatus =
       switch error.code {
       case .unauthorized, .forbidden: .notAllowed
-      case .busy, .stale, .diskFull, .clockAhead: .tryAgain
-      case .malformed, .damaged, .unsupported, .tooLarge: .badData
+      case .busy, .stale, .diskFull, .clockAhead, .damaged: .tryAgain
+      case .malformed, .unsupported, .tooLarge: .badData
       default: .failed
       }
     self.init(

@@ -22,10 +22,13 @@ package struct SyncSummary: Hashable, Sendable, Codable {
 
   package var received: Received?
   package var sent: Sent?
+  /// How the store came back to a server whose log was another one; nil when it had not to.
+  package var reconciled: [Reconciliation]?
 
   package init(_ report: SyncReport) {
     received = Received(report.pull)
     sent = Sent(report.push)
+    reconciled = report.reconciliations.isEmpty ? nil : report.reconciliations
   }
 
   package init(_ report: PullReport) { received = Received(report) }
@@ -33,7 +36,7 @@ package struct SyncSummary: Hashable, Sendable, Codable {
 
   /// One line for a person.
   package var text: String {
-    var parts: [String] = []
+    var parts = (reconciled ?? []).map(\.text)
     if let sent { parts.append(sent.text) }
     if let received { parts.append(received.text) }
     return parts.joined(separator: "; ")
@@ -68,5 +71,19 @@ extension SyncSummary.Sent {
     let rest = refused > 0 ? ", \(refused) refused (syncctl quarantine list)" : ""
     guard changeSets > 0 else { return "sent nothing\(rest)" }
     return "sent \(objects) object\(objects == 1 ? "" : "s") (\(bytes) bytes)\(rest)"
+  }
+}
+
+extension Reconciliation {
+  /// One line for a person.
+  package var text: String {
+    switch kind {
+    case .refilled:
+      "the server had lost \(count) change sets after \(place), and has them back from this store"
+    case .offered:
+      "the server's log is another one after \(place): \(count) objects were offered anew"
+    case .taken:
+      "the zone was replaced on purpose: its state was taken, what was here is in \(export ?? "no file")"
+    }
   }
 }

@@ -51,10 +51,9 @@ package struct Puller: Sendable {
   ) -> Action {
     guard generation == cursor.generation else {
       return fail(
-        SyncError(
-          .generationChanged,
-          "The zone was restored or replaced: its generation is another one.",
-          suggestion: "Enroll the store with the zone again; what it holds is offered anew."))
+        ProtocolError(
+          .generationChanged, "The zone began a new generation",
+          suggestion: "Sync again: the store comes back to it by itself when it may."))
     }
     guard head >= cursor.sequence else {
       return fail(

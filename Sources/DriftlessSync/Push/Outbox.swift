@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
@@ -23,6 +24,11 @@ struct Outbox: Sendable {
 
   func isSame(as other: Outbox) -> Bool {
     pushNumber == other.pushNumber && frame == other.frame
+  }
+
+  /// An answer says which frame it is about.
+  func isAnswered(by reply: PushReply) -> Bool {
+    reply.pushNumber == pushNumber && reply.digest == ChangeSetHeader.storedDigest(of: frame)
   }
 
   static func load(from connection: SQLiteConnection) throws -> Outbox? {

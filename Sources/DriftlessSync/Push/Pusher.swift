@@ -12,8 +12,6 @@ package struct Pusher: Sendable {
     case accepted(PushReply)
     /// Something that the change set touches is newer at the zone: pull first.
     case stale
-    /// The zone is of another generation.
-    case generationChanged
     /// The zone knows other change sets of this replica than the replica does: the store was
     /// restored or copied.
     case forked
@@ -142,11 +140,6 @@ package struct Pusher: Sendable {
       }
       state = .discarding(.pull)
       return .discardOutbox
-    case .generationChanged:
-      return fail(
-        SyncError(
-          .generationChanged, "The zone was restored or replaced: its generation is another one.",
-          suggestion: "Enroll the store with the zone again; what it holds is offered anew."))
     case .forked:
       guard !hasRenewed else {
         return fail(

@@ -14,6 +14,8 @@ import DriftlessSQLite
 /// | `ZDL_QUARANTINE` | objects that the server refuses for good, with the reason |
 /// | `ZDL_OMITTED` | what the change set in flight leaves out: it stays pending |
 /// | `ZDL_IMPORT` | when the changes of imports were made, where they came from |
+/// | `ZDL_CHAIN` | places of the zone's log, with their chains: dense near the cursor, then thinner |
+/// | `ZDL_FRAME` | entries of the log that were applied or sent, for a server that loses them |
 /// | `ZDL_PARKED` | change sets with parts that the model does not know, kept until it does |
 enum EngineTables {
   /// Grows with each table or column that is added.
@@ -58,8 +60,8 @@ enum EngineTables {
   private static let statements = [
     """
     CREATE TABLE IF NOT EXISTS ZDL_REPLICA(
-      id INTEGER PRIMARY KEY CHECK (id = 1), replica BLOB NOT NULL, generation BLOB NOT NULL,
-      cursor INTEGER NOT NULL, chain BLOB NOT NULL, mark INTEGER, mark_chain BLOB,
+      id INTEGER PRIMARY KEY CHECK (id = 1), replica BLOB NOT NULL, zone_id BLOB NOT NULL,
+      generation BLOB NOT NULL, cursor INTEGER NOT NULL, chain BLOB NOT NULL, mark INTEGER, mark_chain BLOB,
       push_number INTEGER NOT NULL, acknowledged INTEGER NOT NULL, server TEXT NOT NULL,
       zone TEXT NOT NULL, head INTEGER NOT NULL, last_sync REAL, last_error TEXT)
     """,
@@ -102,6 +104,15 @@ enum EngineTables {
     CREATE TABLE IF NOT EXISTS ZDL_OMITTED(
       entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,
       PRIMARY KEY (entity, key, property)) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_CHAIN(
+      sequence INTEGER PRIMARY KEY, chain BLOB NOT NULL, next_number INTEGER NOT NULL)
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_FRAME(
+      sequence INTEGER PRIMARY KEY, first_number INTEGER NOT NULL, chain BLOB NOT NULL,
+      time REAL NOT NULL, frame BLOB NOT NULL)
     """,
     """
     CREATE TABLE IF NOT EXISTS ZDL_PARKED(

@@ -6,6 +6,8 @@ import Foundation
 /// Who this replica is and where it stands: the row of `ZDL_REPLICA`.
 struct ReplicaState: Hashable, Sendable {
   var replica: UUID
+  /// The zone's own identity, which its generations share.
+  var zoneID: UUID
   var generation: UUID
   /// The sequence number up to which the log is applied.
   var cursor: UInt64
@@ -29,33 +31,34 @@ struct ReplicaState: Hashable, Sendable {
     var state: ReplicaState?
     try connection.forEachRow(
       """
-      SELECT replica, generation, cursor, chain, mark, mark_chain, push_number, acknowledged, server,
-        zone, head, last_sync, last_error FROM ZDL_REPLICA WHERE id = 1
+      SELECT replica, zone_id, generation, cursor, chain, mark, mark_chain, push_number, acknowledged,
+        server, zone, head, last_sync, last_error FROM ZDL_REPLICA WHERE id = 1
       """
     ) { row in
       guard let replica = UUID(networkBytes: row.data(0)),
-        let generation = UUID(networkBytes: row.data(1)),
-        let chain = LogChain(bytes: row.data(3))
+        let zoneID = UUID(networkBytes: row.data(1)),
+        let generation = UUID(networkBytes: row.data(2)),
+        let chain = LogChain(bytes: row.data(4))
       else { throw SyncError.damaged("the replica") }
-      let mark = LogChain(bytes: row.data(5)).map {
-        LogMark(sequence: UInt64(bitPattern: row.int64(4)), chain: $0)
+      let mark = LogChain(bytes: row.data(6)).map {
+        LogMark(sequence: UInt64(bitPattern: row.int64(5)), chain: $0)
       }
       state = ReplicaState(
-        replica: replica, generation: generation, cursor: UInt64(bitPattern: row.int64(2)),
-        chain: chain, mark: mark, pushNumber: UInt64(bitPattern: row.int64(6)),
-        acknowledged: row.int64(7), server: row.string(8), zone: row.string(9),
-        head: UInt64(bitPattern: row.int64(10)),
-        lastSync: row.isNull(11) ? nil : Date(timeIntervalSince1970: row.double(11)),
-        lastError: row.isNull(12) ? nil : row.string(12))
+        replica: replica, zoneID: zoneID, generation: generation,
+        cursor: UInt64(bitPattern: row.int64(3)), chain: chain, mark: mark,
+        pushNumber: UInt64(bitPattern: row.int64(7)), acknowledged: row.int64(8),
+        server: row.string(9), zone: row.string(10), head: UInt64(bitPattern: row.int64(11)),
+        lastSync: row.isNull(12) ? nil : Date(timeIntervalSince1970: row.double(12)),
+        lastError: row.isNull(13) ? nil : row.string(13))
     }
     return state
   }
 
   func save(on connection: SQLiteConnection) throws {
     try connection.perform(
-      "INSERT OR REPLACE INTO ZDL_REPLICA VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT OR REPLACE INTO ZDL_REPLICA VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       [
-        .uuid(replica), .uuid(generation), .unsigned(cursor), .blob(chain.bytes),
+        .uuid(replica), .uuid(zoneID), .uuid(generation), .unsigned(cursor), .blob(chain.bytes),
         mark.map { .unsigned($0.sequence) } ?? .null, mark.map { .blob($0.chain.bytes) } ?? .null,
         .unsigned(pushNumber), .integer(acknowledged), .text(server), .text(zone), .unsigned(head),
         lastSync.map { .real($0.timeIntervalSince1970) } ?? .null, .optional(lastError),

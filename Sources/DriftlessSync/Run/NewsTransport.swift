@@ -39,7 +39,12 @@ final class NewsTransport: SyncTransport {
       return kept.page
     }
     if let kept { return kept }
-    return try await undamaged { try await transport.pull(request) }
+    var page = try await undamaged { try await transport.pull(request) }
+    // A frame that stays damaged is the server's own: what can be read of the rest is applied.
+    for _ in 1..<SyncTuning.damagedAttemptsMax where !page.isWhole {
+      page = try await undamaged { try await transport.pull(request) }
+    }
+    return page
   }
 
   /// Bytes that were changed on their way go again; when that does not help, the error says so.
@@ -67,11 +72,26 @@ final class NewsTransport: SyncTransport {
     guard let last = state.withLock({ $0.last }) else { return true }
     var waiting = last
     waiting.waitSeconds = seconds
-    let page = try await transport.pull(waiting)
+    let page: PullPage
+    do {
+      page = try await transport.pull(waiting)
+    } catch let error as ProtocolError
+      where error.code == .diverged || error.code == .generationChanged
+    {
+      // The next pull hears it too, and knows what to do.
+      return true
+    }
     guard page.generation == last.cursor.generation, page.entries.isEmpty else {
-      state.withLock { $0.kept = (last, page) }
+      if page.isWhole { state.withLock { $0.kept = (last, page) } }
       return true
     }
     return false
+  }
+}
+
+extension PullPage {
+  /// Whether every frame is as it was made.
+  fileprivate var isWhole: Bool {
+    entries.allSatisfy { $0.isOwnHeaderOnly || ChangeSetHeader.isWhole($0.frame) }
   }
 }

@@ -9,11 +9,11 @@ extension SyncFailure {
       self.init(
         code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
         isTransient: [.stillStale, .superseded, .damagedOnTheWay].contains(error.code),
-        needsPerson: error.code == .massDelete)
+        needsPerson: [.massDelete, .otherZone, .diverged, .divergedAgain].contains(error.code))
     case let error as ProtocolError:
       self.init(
         code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
-        isTransient: [.busy, .stale, .diskFull, .clockAhead].contains(error.code))
+        isTransient: [.busy, .stale, .diskFull, .clockAhead, .damaged].contains(error.code))
     case let error as StoreError:
       self.init(
         code: "\(error.code)", message: error.message, suggestion: error.suggestion,

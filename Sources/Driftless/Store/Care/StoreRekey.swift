@@ -24,7 +24,7 @@ extension PersistentStore {
 
 extension WriteTransaction {
   /// Objects made from now on get identities that no other file gives out; those that are there keep theirs.
-  func renewMintPrefix() throws {
+  package func renewMintPrefix() throws {
     for root in schema.entities where root.superentity == nil {
       try keepMintedIdentities(root: schema.entityNumber(of: root))
     }

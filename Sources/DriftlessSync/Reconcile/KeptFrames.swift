@@ -1,0 +1,96 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// The entries of the log that this replica applied or sent, byte for byte, for as long as an
+/// operator keeps backups: `ZDL_FRAME`. A server that was put back gets from here what it lost.
+enum KeptFrames {
+  static func keep(
+    _ entry: PullPage.Entry, at time: Date, on connection: SQLiteConnection
+  ) throws {
+    guard !entry.isOwnHeaderOnly else { return }
+    try connection.perform(
+      "INSERT OR REPLACE INTO ZDL_FRAME VALUES (?, ?, ?, ?, ?)",
+      [
+        .unsigned(entry.sequence), .unsigned(entry.firstObjectNumber), .blob(entry.chain.bytes),
+        .real(time.timeIntervalSince1970), .blob(entry.frame),
+      ])
+  }
+
+  /// The entries that follow a place without a gap.
+  ///
+  /// - Parameter bytesMax: one comes even when it is larger.
+  static func entries(
+    after sequence: UInt64, bytesMax: Int, on connection: SQLiteConnection
+  ) throws -> [PullPage.Entry] {
+    var entries: [PullPage.Entry] = []
+    var bytes = 0
+    while bytes < bytesMax,
+      let entry = try entry(at: sequence &+ UInt64(entries.count) &+ 1, on: connection)
+    {
+      bytes += entry.frame.count
+      if bytes > bytesMax, !entries.isEmpty { break }
+      entries.append(entry)
+    }
+    return entries
+  }
+
+  /// Hands over every entry above a place, in order, one at a time.
+  static func forEach(
+    after sequence: UInt64, on connection: SQLiteConnection,
+    _ body: (PullPage.Entry) throws -> Void
+  ) throws {
+    var last = sequence
+    while true {
+      let next = try connection.number(
+        "SELECT coalesce(min(sequence), 0) FROM ZDL_FRAME WHERE sequence > ?", [.unsigned(last)])
+      guard next > 0, let entry = try entry(at: UInt64(next), on: connection) else { return }
+      try body(entry)
+      last = entry.sequence
+    }
+  }
+
+  /// Whether every entry above a place and up to another is here.
+  static func cover(
+    after first: UInt64, through last: UInt64, on connection: SQLiteConnection
+  ) throws -> Bool {
+    let count = try connection.number(
+      "SELECT count(*) FROM ZDL_FRAME WHERE sequence > ? AND sequence <= ?",
+      [.unsigned(first), .unsigned(last)])
+    return UInt64(count) == last &- first
+  }
+
+  private static func entry(
+    at sequence: UInt64, on connection: SQLiteConnection
+  ) throws -> PullPage.Entry? {
+    var entry: PullPage.Entry?
+    try connection.forEachRow(
+      "SELECT first_number, chain, frame FROM ZDL_FRAME WHERE sequence = ?", [.unsigned(sequence)]
+    ) { row in
+      guard let chain = LogChain(bytes: row.data(1)) else { return }
+      entry = PullPage.Entry(
+        sequence: sequence, firstObjectNumber: UInt64(bitPattern: row.int64(0)), chain: chain,
+        isOwnHeaderOnly: false, frame: row.data(2))
+    }
+    return entry
+  }
+
+  static func drop(above sequence: UInt64, on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_FRAME WHERE sequence > ?", [.unsigned(sequence)])
+  }
+
+  /// Lets go of entries that are older than backups are, and of the oldest beyond the bound.
+  static func trim(_ options: SyncOptions, now: Date, on connection: SQLiteConnection) throws {
+    try connection.perform(
+      "DELETE FROM ZDL_FRAME WHERE time < ?",
+      [.real(now.timeIntervalSince1970 - options.keptFrameSeconds)])
+    var bytes = try connection.number("SELECT coalesce(sum(length(frame)), 0) FROM ZDL_FRAME")
+    while bytes > Int64(options.keptFrameBytesMax) {
+      let oldest = try connection.number("SELECT min(sequence) FROM ZDL_FRAME")
+      bytes -= try connection.number(
+        "SELECT length(frame) FROM ZDL_FRAME WHERE sequence = ?", [.integer(oldest)])
+      try connection.perform("DELETE FROM ZDL_FRAME WHERE sequence = ?", [.integer(oldest)])
+    }
+  }
+}

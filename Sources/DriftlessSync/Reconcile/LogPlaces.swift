@@ -1,0 +1,80 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// The places of the zone's log that this replica can show: `ZDL_CHAIN`.
+///
+/// Recent entries are there one by one, older ones at distances that double, so that the last common
+/// place with a server that was put back is found closely when it is near, and at all when it is far.
+enum LogPlaces {
+  /// Notes an entry of the log; one that cannot be read here is no place to go back to.
+  static func note(_ entry: PullPage.Entry, on connection: SQLiteConnection) throws {
+    guard let header = try? ChangeSetDecoder().decodeHeader(entry.frame) else { return }
+    let next = entry.firstObjectNumber &+ UInt64(header.newObjectCount)
+    try connection.perform(
+      "INSERT OR REPLACE INTO ZDL_CHAIN VALUES (?, ?, ?)",
+      [.unsigned(entry.sequence), .blob(entry.chain.bytes), .unsigned(next)])
+  }
+
+  /// Every place up to a sequence number, the beginning of the log too.
+  static func all(
+    of generation: UUID, through sequence: UInt64, on connection: SQLiteConnection
+  ) throws -> [LogMark] {
+    var places = [Cursor.start(generation: generation).mark]
+    try connection.forEachRow(
+      "SELECT sequence, chain FROM ZDL_CHAIN WHERE sequence <= ? ORDER BY sequence",
+      [.unsigned(sequence)]
+    ) { row in
+      guard let chain = LogChain(bytes: row.data(1)) else { return }
+      places.append(LogMark(sequence: UInt64(bitPattern: row.int64(0)), chain: chain))
+    }
+    return places
+  }
+
+  /// Whether a place is this replica's own.
+  static func has(_ place: LogMark, on connection: SQLiteConnection) throws -> Bool {
+    try connection.number(
+      "SELECT count(*) FROM ZDL_CHAIN WHERE sequence = ? AND chain = ?",
+      [.unsigned(place.sequence), .blob(place.chain.bytes)]) != 0
+  }
+
+  /// The zone object number that the first new object after a place gets; nil when that is not known.
+  static func nextNumber(
+    after sequence: UInt64, on connection: SQLiteConnection
+  ) throws -> UInt64? {
+    guard sequence > 0 else { return 1 }
+    var number: UInt64?
+    try connection.forEachRow(
+      "SELECT next_number FROM ZDL_CHAIN WHERE sequence = ?", [.unsigned(sequence)]
+    ) { number = UInt64(bitPattern: $0.int64(0)) }
+    return number
+  }
+
+  static func drop(above sequence: UInt64, on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_CHAIN WHERE sequence > ?", [.unsigned(sequence)])
+  }
+
+  /// Lets older places go, so that the table grows with the logarithm of the log.
+  static func thin(on connection: SQLiteConnection) throws {
+    let count = try connection.number("SELECT count(*) FROM ZDL_CHAIN")
+    guard count > 4 * Int64(SyncTuning.densePlaces) else { return }
+    let newest = try connection.number("SELECT max(sequence) FROM ZDL_CHAIN")
+    var dropped: [Int64] = []
+    try connection.forEachRow("SELECT sequence FROM ZDL_CHAIN") { row in
+      let sequence = row.int64(0)
+      if !isKept(sequence, newest: newest) { dropped.append(sequence) }
+    }
+    for sequence in dropped {
+      try connection.perform("DELETE FROM ZDL_CHAIN WHERE sequence = ?", [.integer(sequence)])
+    }
+  }
+
+  /// Of those that are 2^k times the dense stretch behind, every 2^k-th stays.
+  static func isKept(_ sequence: Int64, newest: Int64) -> Bool {
+    let stretches = (newest &- sequence) / Int64(SyncTuning.densePlaces)
+    guard stretches > 0 else { return true }
+    let step = Int64(1) << Int64(63 - stretches.leadingZeroBitCount)
+    return sequence % (step * 2) == 0
+  }
+}

@@ -1,0 +1,161 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// What the entries above a place of the log changed: what a server that was put back to that place
+/// does not know. Read from the kept entries, while the objects still have their numbers.
+struct LostEdits {
+  /// By concrete key: the properties that were set, with the times of their edits (`EditStamp`).
+  private(set) var objects: [ObjectKey: PendingObject] = [:]
+  /// What sets of objects gained and lost.
+  private(set) var elements:
+    [ObjectKey: [String: (adds: Set<ObjectKey>, removes: Set<ObjectKey>)]] =
+      [:]
+  private let transaction: WriteTransaction
+  private let schema: SyncSchema
+  private var directory: ObjectDirectory
+
+  init(
+    after place: UInt64, _ transaction: WriteTransaction, schema: SyncSchema
+  ) throws {
+    self.transaction = transaction
+    self.schema = schema
+    directory = ObjectDirectory(transaction.connection)
+    // What cannot be decoded was parked when it came: nothing of it is here to be offered.
+    try KeptFrames.forEach(after: place, on: transaction.connection) { entry in
+      guard let changeSet = try? ChangeSetDecoder().decode(entry.frame) else { return }
+      try read(changeSet, firstNumber: entry.firstObjectNumber)
+    }
+  }
+
+  private mutating func read(_ changeSet: ChangeSet, firstNumber: UInt64) throws {
+    let index = changeSet.index
+    var keys: [ObjectKey?] = []
+    for place in 0..<UInt64(index.newObjectCount) {
+      keys.append(try directory.key(ofNumber: firstNumber &+ place))
+    }
+    for number in index.knownNumbers { keys.append(try directory.key(ofNumber: number)) }
+    var column = 0
+    for group in index.groups {
+      let columns = changeSet.columns[column..<column + group.properties.count]
+      column += group.properties.count
+      let names = index.entities[group.entity]
+      guard let entity = schema.entity(named: names.name) else { continue }
+      let properties = group.properties.map { entity.property(named: names.properties[$0]) }
+      var row = 0
+      for run in group.transactionRuns {
+        let stamp = EditStamp.number(
+          HybridTime(rawValue: index.transactions[run.transaction].hybridTime))
+        for _ in 0..<run.count {
+          defer { row += 1 }
+          guard let root = keys[group.objects[row]] else { continue }
+          let key = ObjectKey(entity: entity.number, key: root.key)
+          note(group.kind, of: key, entity, properties, by: stamp)
+          guard group.kind == .update else { continue }
+          for (property, column) in zip(properties, columns) {
+            guard let property, case .elements = property.kind,
+              let reader = PropertyReader(property: property, column: column)
+            else { continue }
+            try noteElements(reader.elements(row), keys, of: key, property.name)
+          }
+        }
+      }
+    }
+  }
+
+  private mutating func note(
+    _ kind: ChangeSetIndex.Group.Kind, of key: ObjectKey, _ entity: SyncSchema.Entity,
+    _ properties: [SyncSchema.Property?], by stamp: Int64
+  ) {
+    var object = objects[key] ?? PendingObject()
+    switch kind {
+    case .insert, .revive:
+      object = PendingObject()
+      object.whole = kind == .insert ? .insert : .revive
+      object.wholeTransaction = stamp
+      object.set(entity.all, by: stamp)
+      elements[key] = nil
+    case .update:
+      object.set(PropertyMask(properties.compactMap { $0?.slot }), by: stamp)
+    case .delete:
+      object = PendingObject()
+      object.whole = .delete
+      object.wholeTransaction = stamp
+      elements[key] = nil
+    }
+    objects[key] = object
+  }
+
+  /// The object as sets name it; nil for one that is deleted, which no set has.
+  private func concrete(_ root: ObjectKey?) throws -> ObjectKey? {
+    try root.flatMap { try transaction.concreteKey(root: $0) }
+  }
+
+  private mutating func noteElements(
+    _ change: (adds: [Int], removes: [Int]), _ keys: [ObjectKey?], of key: ObjectKey, _ name: String
+  ) throws {
+    var sum = elements[key]?[name] ?? ([], [])
+    for element in try change.adds.compactMap({ try concrete(keys[$0]) }) {
+      sum.adds.insert(element)
+      sum.removes.remove(element)
+    }
+    for element in try change.removes.compactMap({ try concrete(keys[$0]) }) {
+      sum.removes.insert(element)
+      sum.adds.remove(element)
+    }
+    elements[key, default: [:]][name] = sum
+  }
+}
+
+extension LostEdits {
+  /// Makes what was lost pending beside what is pending here already: the edits that the zone never
+  /// acknowledged stay as they are.
+  ///
+  /// - Returns: how many objects are offered.
+  func offer(beside pending: PendingSet) throws -> Int {
+    var count = 0
+    for (key, lost) in objects {
+      guard let entity = schema.entity(numbered: key.entity) else { continue }
+      let isAlive = try transaction.row(key) != nil
+      let before = pending[key] ?? PendingObject()
+      var object = before
+      if lost.whole == .delete {
+        guard !isAlive, before.whole != .delete else { continue }
+        object = lost
+      } else {
+        guard isAlive else { continue }
+        if before.whole == .none, lost.whole != .none {
+          object.whole = lost.whole
+          object.wholeTransaction = lost.wholeTransaction
+        }
+        let kept = before.properties
+        for edit in lost.edits {
+          var properties = edit.properties
+          properties.subtract(kept)
+          object.set(properties, by: edit.transaction)
+        }
+        try rewindBases(key, entity)
+      }
+      guard object != before else { continue }
+      count += 1
+      try PendingState.save(
+        object, of: key, entity: entity, through: pending.through, on: transaction.connection)
+    }
+    return count
+  }
+
+  /// The base of a set that was changed above the place is the set as it was there.
+  private func rewindBases(_ key: ObjectKey, _ entity: SyncSchema.Entity) throws {
+    let connection = transaction.connection
+    for (name, change) in elements[key] ?? [:] {
+      guard case .elements(let relationship)? = entity.property(named: name)?.kind else { continue }
+      var base =
+        try BaseValues.keys(of: key, name, on: connection)
+        ?? transaction.toManyKeys(of: key, relationship)
+      base.removeAll { change.adds.contains($0) }
+      for element in change.removes where !base.contains(element) { base.append(element) }
+      try BaseValues.replace(key, name, with: base, on: connection)
+    }
+  }
+}

@@ -1,0 +1,30 @@
+public import Foundation
+
+/// How a replica came back to a zone whose log is not the one that it knew.
+public struct Reconciliation: Hashable, Sendable, Codable {
+  public enum Kind: String, Hashable, Sendable, Codable {
+    /// The server had lost entries that this replica had kept, and got them back byte for byte.
+    case refilled
+    /// The logs had parted: what this replica held above the last common place was offered anew.
+    case offered
+    /// The zone was replaced on purpose: this replica took its state, and kept an export of its own.
+    case taken
+  }
+
+  public var kind: Kind
+  public var time: Date
+  /// The last place that both logs share.
+  public var place: UInt64
+  /// Entries that were handed over, or objects that were offered or taken away.
+  public var count: Int
+  /// The file with what the replica held, where it was given up.
+  public var export: String?
+}
+
+/// What a replica does when the server's log is not the one that it knew.
+public enum DivergedAction: String, Hashable, Sendable, Codable {
+  /// It comes back by itself: within one zone, by the generation's intent.
+  case automatic
+  /// It waits for a person (`SyncEngine.allowReconciliation(of:)`).
+  case ask
+}

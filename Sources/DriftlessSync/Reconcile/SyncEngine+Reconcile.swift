@@ -1,0 +1,233 @@
+public import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+import Logging
+
+/// Coming back to a server whose log is not the one that this replica knew: it was put back to an
+/// older copy, began a new generation, or is another one.
+extension SyncEngine {
+  private static let lastSetting = "sync.reconciled"
+  private static let allowedSetting = "sync.reconcileAllowed"
+
+  /// Lets the next sync come back to a server that was put back, where it would wait for a person.
+  ///
+  /// What the replica holds above the last common place is offered anew; nothing is deleted.
+  public static func allowReconciliation(of store: PersistentStore) throws {
+    let info = TransactionInfo(author: importAuthor, kind: .imported)
+    _ = try store.write(info) { try $0.setSetting(allowedSetting, .integer(1)) }
+  }
+
+  /// How the store came back to its zone last; nil when it never had to.
+  static func lastReconciliation(_ transaction: ReadTransaction) throws -> Reconciliation? {
+    guard case .text(let text)? = try transaction.setting(lastSetting) else { return nil }
+    return try? JSONDecoder().decode(Reconciliation.self, from: Data(text.utf8))
+  }
+
+  /// Does a step that the zone may answer with *diverged* or another generation; then it comes back
+  /// and does the step again.
+  func reconciling(
+    _ report: inout SyncReport, _ step: (inout SyncReport) async throws -> Void
+  ) async throws {
+    for _ in 0..<SyncTuning.reconcileRoundsMax {
+      do {
+        return try await step(&report)
+      } catch let error as ProtocolError
+        where error.code == .diverged || error.code == .generationChanged
+      {
+        try await reconcile(&report)
+      }
+    }
+    try await step(&report)
+  }
+
+  private func reconcile(_ report: inout SyncReport) async throws {
+    let info = try await transport.zoneInfo()
+    let state = try replicaState()
+    guard info.zoneID == state.zoneID else {
+      throw SyncError(
+        .otherZone, "Under the name \(state.zone) the server has another zone now.",
+        suggestion:
+          "When that one is meant, enroll the store with it again: what the store holds is "
+          + "offered to it. When not, correct the server's address.")
+    }
+    if info.generation != state.generation {
+      if info.intent == .replace { return try await takeZone(info, &report) }
+      try admitOffer()
+      return try await noted(.offered, 0, &report) { transaction, state in
+        try Self.startOver(&state, info: info, transaction, schema: schema)
+      }
+    }
+    if try await refill(from: info, state, &report) { return }
+    try admitOffer()
+    let marks = try store.read {
+      try LogPlaces.all(of: state.generation, through: state.cursor, on: $0.connection)
+    }
+    let place =
+      try await transport.commonPlace(of: marks, generation: state.generation)
+      ?? Cursor.start(generation: state.generation).mark
+    try await noted(.offered, place.sequence, &report) { transaction, state in
+      try self.rollBack(&state, to: place, head: info.head, transaction)
+    }
+  }
+
+  /// Whether the replica may offer what it holds without a person.
+  private func admitOffer() throws {
+    let (isAllowed, last) = try store.read { transaction in
+      (
+        try transaction.setting(Self.allowedSetting) != nil,
+        try Self.lastReconciliation(transaction)
+      )
+    }
+    guard !isAllowed else { return }
+    guard options.onDiverged == .automatic else {
+      throw SyncError(
+        .diverged, "The server's log is not the one that this store knew: it was put back.",
+        suggestion: "When the server is the right one, allow it: what the store holds is offered "
+          + "anew, and nothing is deleted.")
+    }
+    guard let last, last.kind == .offered,
+      store.now.timeIntervalSince(last.time) < SyncTuning.reconcileEverySeconds
+    else { return }
+    throw SyncError(
+      .divergedAgain,
+      "The server's log is another one again, less than a day after the store came back to it.",
+      suggestion: "Look whether two servers answer at one address. Allow it when all is well.")
+  }
+
+  // MARK: Refill
+
+  /// Hands over what the server lost, where its log ends at a place of this replica's own.
+  ///
+  /// - Returns: whether the server took something.
+  private func refill(
+    from info: ZoneInfo, _ state: ReplicaState, _ report: inout SyncReport
+  ) async throws -> Bool {
+    var place = LogMark(sequence: info.head, chain: info.chain)
+    let isOwn = try store.read { transaction in
+      try place == Cursor.start(generation: state.generation).mark
+        || LogPlaces.has(place, on: transaction.connection)
+    }
+    guard isOwn else { return false }
+    var count = 0
+    while true {
+      let entries = try store.read {
+        try KeptFrames.entries(
+          after: place.sequence, bytesMax: options.pullBytesMax, on: $0.connection)
+      }
+      guard let last = entries.last else { break }
+      let reply: RefillReply
+      do {
+        reply = try await transport.refill(entries)
+      } catch let error as ProtocolError where error.code == .diverged {
+        // Somebody else was faster with something else.
+        break
+      }
+      count += entries.count
+      place = last.mark
+      guard reply.head >= place.sequence else { break }
+    }
+    guard count > 0 else { return false }
+    try await noted(.refilled, info.head, &report) { _, _ in count }
+    log.warning("The server had lost \(count) change sets, and has them back from this store")
+    return true
+  }
+
+  // MARK: Offer
+
+  /// Goes back to the last common place of both logs: what was edited above it is offered anew, with
+  /// the times of the edits. What was never acknowledged stays pending as it is.
+  private func rollBack(
+    _ state: inout ReplicaState, to place: LogMark, head: UInt64, _ transaction: WriteTransaction
+  ) throws -> Int {
+    let connection = transaction.connection
+    guard let next = try LogPlaces.nextNumber(after: place.sequence, on: connection),
+      try KeptFrames.cover(after: place.sequence, through: state.cursor, on: connection)
+    else {
+      return try Self.startOver(
+        &state, in: state.generation, head: head, transaction, schema: schema)
+    }
+    let pending = try PendingLoader.load(
+      transaction, schema: schema, acknowledged: state.acknowledged)
+    let lost = try LostEdits(after: place.sequence, transaction, schema: schema)
+    let count = try lost.offer(beside: pending)
+    try transaction.forgetNumbers(from: next)
+    for table in ["ZDL_PARKED", "ZDL_ZONE"] {
+      try connection.perform(
+        "DELETE FROM \(table) WHERE sequence > ?", [.unsigned(place.sequence)])
+    }
+    try Outbox.clear(on: connection)
+    try LogPlaces.drop(above: place.sequence, on: connection)
+    try KeptFrames.drop(above: place.sequence, on: connection)
+    state.move(to: place)
+    state.mark = nil
+    state.head = head
+    return count
+  }
+
+  /// Does one step of coming back in one transaction, and notes it for status and report.
+  private func noted(
+    _ kind: Reconciliation.Kind, _ place: UInt64, export: URL? = nil, _ report: inout SyncReport,
+    _ body: (WriteTransaction, inout ReplicaState) throws -> Int
+  ) async throws {
+    pendingCache = nil
+    let done = try bookkeep { transaction in
+      var state = try Self.state(on: transaction.connection, of: store)
+      let count = try body(transaction, &state)
+      try state.save(in: transaction)
+      let done = Reconciliation(
+        kind: kind, time: store.now, place: place, count: count, export: export?.path)
+      let text = String(decoding: try JSONEncoder().encode(done), as: UTF8.self)
+      try transaction.setSetting(Self.lastSetting, .text(text))
+      if kind != .refilled { try transaction.setSetting(Self.allowedSetting, nil) }
+      return done
+    }
+    report.reconciliations.append(done)
+    if kind == .offered {
+      log.warning(
+        "The server's log is another one above \(place): \(done.count) objects are offered anew")
+    }
+  }
+
+  // MARK: Replaced on purpose
+
+  /// Keeps an export of what the store holds beside it, empties the store, and begins the zone's new
+  /// log.
+  private func takeZone(_ info: ZoneInfo, _ report: inout SyncReport) async throws {
+    let export = try keepExport()
+    try await noted(.taken, 0, export: export, &report) { transaction, state in
+      let connection = transaction.connection
+      var count = 0
+      for entity in schema.entities {
+        var keys: [ObjectKey] = []
+        try transaction.forEachKey(of: entity) { keys.append($0) }
+        for key in keys {
+          for property in entity.properties {
+            guard case .elements(let relationship) = property.kind else { continue }
+            try transaction.removePairs(
+              relationship, key, transaction.toManyKeys(of: key, relationship))
+          }
+          try transaction.delete(key, expectedVersion: nil)
+        }
+        count += keys.count
+      }
+      try Self.forgetLog(&state, info.generation, head: info.head, transaction)
+      for table in ["ZDL_PENDING", "ZDL_BASE", "ZDL_DANGLING", "ZDL_QUARANTINE", "ZDL_GRAVE"] {
+        try connection.perform("DELETE FROM \(table)")
+      }
+      state.acknowledged = try transaction.maximumTransactionNumber()
+      return count
+    }
+    log.warning(
+      "The zone was replaced on purpose: the store takes its state; what it held is in \(export?.path ?? "no file")"
+    )
+  }
+
+  private func keepExport() throws -> URL? {
+    guard let url = store.url else { return nil }
+    let stamp = Int(store.now.timeIntervalSince1970)
+    let export = URL(fileURLWithPath: url.path + ".before-\(stamp).jsonl")
+    try Data(try ReplicaExport.text(of: store).utf8).write(to: export, options: .atomic)
+    return export
+  }
+}
