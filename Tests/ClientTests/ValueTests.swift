@@ -1,3 +1,4 @@
+import Driftless
 import Foundation
 import Testing
 
