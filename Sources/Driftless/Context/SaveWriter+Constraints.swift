@@ -48,10 +48,7 @@ extension SaveWriter {
     for place in leaving {
       let object = place.object
       if !object.isDeleted {
-        var mask = PropertyMask()
-        for slot in place.columns.slots { mask.insert(slot) }
-        try transaction.keepBases(of: object.objectKey, mask)
-        try place.columns.vacate(object.objectKey, version: object.version, transaction)
+        try transaction.vacate(object.objectKey, version: object.version, place.columns)
       } else if gone.insert(ObjectIdentifier(object)).inserted {
         try delete(object, transaction)
       }

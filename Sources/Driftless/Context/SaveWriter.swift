@@ -216,9 +216,14 @@ struct SaveWriter {
     _ object: ManagedObject, expectedVersion: Int64?, _ transaction: WriteTransaction
   ) throws {
     let key = object.objectKey
+    var isChecked = expectedVersion == nil
     for case let relation? in object.shape.relations where relation.isManyToMany {
       let pairs = try transaction.toManyKeys(of: key, relation.description)
-      if !pairs.isEmpty { try transaction.removePairs(relation.description, key, pairs) }
+      guard !pairs.isEmpty else { continue }
+      // An object that stays keeps its pairs.
+      if !isChecked, let expectedVersion { try transaction.require(expectedVersion, of: key) }
+      isChecked = true
+      try transaction.removePairs(relation.description, key, pairs)
     }
     try transaction.delete(key, expectedVersion: expectedVersion)
     deleted.append(object)

@@ -15,9 +15,11 @@ struct HistoryReader {
     while try statement.step() {
       var found = read(statement)
       if request.includesChanges || request.entityName != nil || wantsChanges {
+        let (first, last) = (statement.int64(8), statement.int64(9))
+        guard first <= last else { throw Self.damaged(found.transactionNumber) }
         var changes = try self.changes(
-          of: found.transactionNumber,
-          range: statement.isNull(8) ? nil : statement.int64(8)...statement.int64(9))
+          of: found.transactionNumber, range: statement.isNull(8) ? nil : first...last,
+          kind: TransactionKind(rawValue: statement.int64(7)) ?? .local)
         if let name = request.entityName { changes.removeAll { $0.entityName != name } }
         if let predicate = request.fetchRequest?.predicate, wantsChanges {
           changes = try changes.filter { change in
@@ -122,8 +124,15 @@ struct HistoryReader {
       suggestion: "Read everything again, and go on from the store's current token.")
   }
 
+  static func damaged(_ number: Int64) -> StoreError {
+    StoreError(
+      .damaged,
+      "The history says of transaction \(number) that its last change came before its first.",
+      suggestion: "Check the store, and restore its file from a copy.")
+  }
+
   private func changes(
-    of number: Int64, range: ClosedRange<Int64>?
+    of number: Int64, range: ClosedRange<Int64>?, kind: TransactionKind
   ) throws -> [PersistentHistoryChange] {
     let statement = try transaction.connection.prepareUncached(
       "SELECT * FROM ACHANGE WHERE "
@@ -138,12 +147,12 @@ struct HistoryReader {
       (0..<Int32(statement.columnCount)).map { (statement.columnName($0), $0) }
     ) { first, _ in first }
     var changes: [PersistentHistoryChange] = []
-    while try statement.step() { changes.append(change(statement, columns)) }
+    while try statement.step() { changes.append(change(statement, columns, kind)) }
     return changes
   }
 
   private func change(
-    _ statement: SQLiteStatement, _ columns: [String: Int32]
+    _ statement: SQLiteStatement, _ columns: [String: Int32], _ kind: TransactionKind
   ) -> PersistentHistoryChange {
     func column(_ name: String) -> Int32 { columns[name] ?? 0 }
     let number = Int32(truncatingIfNeeded: statement.int64(column("ZENTITY")))
@@ -153,7 +162,10 @@ struct HistoryReader {
     var tombstone: [String: PropertyValue]?
     if let program = transaction.schema.program(numbered: number), let layout = entity?.layout {
       if type == .update {
-        let mask = statement.withBytes(column("ZCOLUMNS")) { program.mask(ofColumns: $0) }
+        let mask =
+          kind == .adopted
+          ? program.storedSlots
+          : statement.withBytes(column("ZCOLUMNS")) { program.mask(ofColumns: $0) }
         updated = Set(mask.indexes.map { layout.slots[$0].name })
       } else if type == .delete, !program.tombstoneSlots.isEmpty {
         tombstone = [:]

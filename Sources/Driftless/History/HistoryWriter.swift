@@ -24,8 +24,8 @@ struct HistoryWriter {
   static let processName = ProcessInfo.processInfo.processName
 
   func write(
-    number: Int64, info: TransactionInfo, hybridTime: HybridTime, now: Date, firstChange: Int64,
-    changeCount: Int64
+    number: Int64, name: UInt64, info: TransactionInfo, hybridTime: HybridTime, now: Date,
+    firstChange: Int64, changeCount: Int64
   ) throws {
     func string(_ text: String?) throws -> SQLiteValue {
       try text.map { .integer(try stringKey($0)) } ?? .null
@@ -38,9 +38,12 @@ struct HistoryWriter {
       .integer(number), try string(info.author), try string(info.contextName),
       try string(Self.processName), .real(now.timeIntervalSinceReferenceDate))
     try connection.run(
-      "INSERT INTO ZDL_TRANSACTION VALUES (?, ?, ?, ?, ?)", .integer(number),
-      .integer(info.kind.rawValue), .integer(Int64(bitPattern: hybridTime.rawValue)),
-      .integer(firstChange), .integer(firstChange + changeCount - 1))
+      """
+      INSERT INTO ZDL_TRANSACTION (number, kind, hybrid_time, first_change, last_change, name)
+      VALUES (?, ?, ?, ?, ?, ?)
+      """, .integer(number), .integer(info.kind.rawValue),
+      .integer(Int64(bitPattern: hybridTime.rawValue)), .integer(firstChange),
+      .integer(firstChange + changeCount - 1), .integer(Int64(bitPattern: name)))
     try setMaximum(HistoryEntity.transaction, number)
     try setMaximum(HistoryEntity.change, firstChange + changeCount - 1)
   }
@@ -56,12 +59,8 @@ struct HistoryWriter {
     {
       return key
     }
-    var key: Int64 = 1
-    if case .integer(let last)? = try connection.scalar(
-      "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = 16003")
-    {
-      key = last + 1
-    }
+    let last = try ReadTransaction.lastNumber(HistoryEntity.string, connection)
+    let key = try ReadTransaction.numbers(after: last, count: 1).lowerBound
     try connection.run(
       "INSERT INTO ATRANSACTIONSTRING (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (?, 16003, 1, ?)",
       .integer(key), .text(text))

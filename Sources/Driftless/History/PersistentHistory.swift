@@ -72,7 +72,8 @@ public struct PersistentHistoryChange: Sendable {
   /// Nil for an object of an entity that the model no longer has.
   public let changedEntity: EntityDescription?
   public let changedObjectKey: ObjectKey
-  /// The names of the changed properties of an update; nil otherwise.
+  /// The names of the changed properties of an update; nil otherwise. All that may have changed where Core Data recorded
+  /// it: its files do not say in which order they count properties.
   public let updatedProperties: Set<String>?
   /// The values that a deleted object's entity preserves; nil otherwise.
   public let tombstone: [String: PropertyValue]?

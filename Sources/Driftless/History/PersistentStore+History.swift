@@ -107,7 +107,7 @@ extension PersistentStore {
       let number: Int64
       switch request.start {
       case .token(let token):
-        guard let token, let start = token.numbers[identifier] else { return 0 }
+        guard let token, let start = token.numbers[identifier], start > 0 else { return 0 }
         try HistoryReader(transaction: transaction, storeID: identifier)
           .checkCourse(of: token, start)
         number = start
@@ -169,7 +169,7 @@ extension WriteTransaction {
     if case .integer(let least)? = try connection.scalar(
       "SELECT MIN(number) FROM ZDL_HISTORY_READER")
     {
-      bound = min(bound, least + 1)
+      bound = min(bound, least == .max ? .max : least + 1)
     }
     if case .integer(let last)? = try connection.scalar(
       "SELECT last_change FROM ZDL_TRANSACTION WHERE number < ? ORDER BY number DESC LIMIT 1",

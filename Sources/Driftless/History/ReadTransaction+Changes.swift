@@ -5,6 +5,8 @@ package struct HistoryHeader: Hashable, Sendable {
   package let number: Int64
   package let kind: TransactionKind
   package let hybridTime: HybridTime
+  /// 0 for an import without one.
+  package let name: UInt64
 }
 
 extension ReadTransaction {
@@ -26,7 +28,7 @@ extension ReadTransaction {
   ) throws {
     let headers = try connection.prepareUncached(
       """
-      SELECT number, kind, hybrid_time, first_change, last_change FROM ZDL_TRANSACTION
+      SELECT number, kind, hybrid_time, first_change, last_change, name FROM ZDL_TRANSACTION
       WHERE number > ? ORDER BY number
       """)
     let changes = try connection.prepareUncached(
@@ -39,7 +41,11 @@ extension ReadTransaction {
     while try headers.step() {
       let header = HistoryHeader(
         number: headers.int64(0), kind: TransactionKind(rawValue: headers.int64(1)) ?? .local,
-        hybridTime: HybridTime(rawValue: UInt64(bitPattern: headers.int64(2))))
+        hybridTime: HybridTime(rawValue: UInt64(bitPattern: headers.int64(2))),
+        name: UInt64(bitPattern: headers.int64(5)))
+      guard headers.int64(3) <= headers.int64(4) else {
+        throw HistoryReader.damaged(header.number)
+      }
       changes.bind(headers.int64(3), at: 1)
       changes.bind(headers.int64(4), at: 2)
       while try changes.step() {
@@ -48,7 +54,9 @@ extension ReadTransaction {
         var mask: PropertyMask?
         if type == .update {
           if program?.number != entity { program = schema.program(numbered: entity) }
-          mask = changes.withBytes(3) { program?.mask(ofColumns: $0) }
+          mask =
+            header.kind == .adopted
+            ? program?.storedSlots : changes.withBytes(3) { program?.mask(ofColumns: $0) }
         }
         try body(
           header, changes.int64(4), type, ObjectKey(entity: entity, key: changes.int64(2)), mask)

@@ -12,10 +12,11 @@ struct MigrationBookkeeping {
 
   /// The tables that name an object by entity and key.
   private static let byObject = [
-    "ZDL_GRAVE", "ZDL_BASE", "ZDL_PENDING", "ZDL_OMITTED", "ZDL_QUARANTINE", "ZDL_DANGLING",
+    "ZDL_GRAVE", "ZDL_BASE", "ZDL_DELTA", "ZDL_PENDING", "ZDL_OMITTED", "ZDL_QUARANTINE",
+    "ZDL_DANGLING",
   ]
   /// Of these, those that name a property.
-  private static let byProperty = ["ZDL_BASE", "ZDL_OMITTED", "ZDL_DANGLING"]
+  private static let byProperty = ["ZDL_BASE", "ZDL_DELTA", "ZDL_OMITTED", "ZDL_DANGLING"]
 
   func run() throws {
     let present = Set(

@@ -18,8 +18,10 @@ extension ReadTransaction {
     statement.bind(Int64(root), at: 1)
     statement.bind(key.key, at: 2)
     if try statement.step() {
-      let distance = key.key - statement.int64(0)
-      if distance < statement.int64(1), let first = UUID(networkBytes: statement.data(2)) {
+      let distance = key.key &- statement.int64(0)
+      if distance >= 0, distance < statement.int64(1),
+        let first = UUID(networkBytes: statement.data(2))
+      {
         return first.advanced(by: UInt64(distance))
       }
     }
@@ -43,7 +45,7 @@ extension ReadTransaction {
       if high == start.high, low - start.low < UInt64(max(0, statement.int64(2))) {
         let root = ObjectKey(
           entity: Int32(truncatingIfNeeded: statement.int64(0)),
-          key: statement.int64(1) + Int64(low - start.low))
+          key: statement.int64(1) &+ Int64(truncatingIfNeeded: low - start.low))
         return try concreteKey(root: root) ?? root
       }
     }
@@ -51,7 +53,9 @@ extension ReadTransaction {
       let (root, key) = MintedIdentity.parts(of: identity, prefix: try mintPrefix()),
       schema.entity(numbered: root) != nil
     else { return nil }
-    return try concreteKey(root: ObjectKey(entity: root, key: key))
+    let minted = ObjectKey(entity: root, key: key)
+    // An object that was given another identity is not known by the one that would follow from its key.
+    return try self.identity(of: minted) == identity ? concreteKey(root: minted) : nil
   }
 
   /// The root entity's number and the key of the object with a zone object number; it may be deleted.
@@ -64,10 +68,10 @@ extension ReadTransaction {
     defer { statement.reset() }
     statement.bind(Int64(bitPattern: number), at: 1)
     guard try statement.step() else { return nil }
-    let distance = Int64(bitPattern: number) - statement.int64(3)
+    let distance = Int64(bitPattern: number) &- statement.int64(3)
     guard distance >= 0, distance < statement.int64(2) else { return nil }
     return ObjectKey(
-      entity: Int32(truncatingIfNeeded: statement.int64(0)), key: statement.int64(1) + distance)
+      entity: Int32(truncatingIfNeeded: statement.int64(0)), key: statement.int64(1) &+ distance)
   }
 
   /// The six bytes that begin the identities made here.

@@ -167,7 +167,22 @@ package class ReadTransaction {
     let statement = try connection.prepare("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?")
     defer { statement.reset() }
     statement.bind(entity, at: 1)
-    return try statement.step() ? statement.int64(0) : 0
+    return try statement.step() ? max(0, statement.int64(0)) : 0
+  }
+
+  /// The greatest number that is given out: identities have room for these bits.
+  static let greatestNumber: Int64 = 1 << 62 - 1
+
+  /// The `count` numbers after the last one that was given out.
+  ///
+  /// - Throws: `StoreError` with code `damaged` when there are none left: no store comes that far by itself.
+  static func numbers(after last: Int64, count: Int64) throws -> ClosedRange<Int64> {
+    guard last >= 0, count > 0, count <= greatestNumber, last <= greatestNumber - count else {
+      throw StoreError(
+        .damaged, "The store says that it gave out numbers up to \(last): there are no more.",
+        suggestion: "Check the store, and restore its file from a copy.")
+    }
+    return last + 1...last + count
   }
 
   /// The hybrid time of a transaction; zero for one that is unknown.

@@ -20,12 +20,15 @@ final class UpdatePlan {
   let mask: PropertyMask
   let checksVersion: Bool
   let steps: [RowProgram.Step]
+  /// Those of which sync may need what they had.
+  let keptSlots: [PropertySlot]
   let statement: SQLiteStatement
 
   init(
-    _ program: RowProgram, _ mask: PropertyMask, checksVersion: Bool,
+    _ program: RowProgram, _ mask: PropertyMask, checksVersion: Bool, keepsForSync: Bool,
     _ connection: SQLiteConnection
   ) throws {
+    keptSlots = keepsForSync ? FormerValues.slots(of: mask, program.entity.layout) : []
     number = program.number
     self.mask = mask
     self.checksVersion = checksVersion

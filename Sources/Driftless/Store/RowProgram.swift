@@ -45,10 +45,13 @@ final class RowProgram: Sendable {
   let rowColumns: [RowColumn]
   let deleteSQL: String
   let selectSQL: String
-  /// The place of each slot in `ZCOLUMNS`: attributes by name, then relationships by name.
+  /// The place of each slot in `ZCOLUMNS`: attributes by name, then relationships by name. Core Data's own order is
+  /// another, so what it recorded is not read by it (``TransactionKind/adopted``).
   let historyBit: [Int]
   /// The slots whose values a tombstone keeps.
   let tombstoneSlots: [Int]
+  /// All that an update may have changed, where it is not known what it did.
+  let storedSlots: PropertyMask
 
   init(
     entity: EntityDescription, number: Int32, table: EntityTable, numbers: [String: Int32],
@@ -105,6 +108,11 @@ final class RowProgram: Sendable {
       }
       return nil
     }
+    storedSlots = PropertyMask(
+      layout.slots.lazy.filter { slot in
+        !slot.isTransient && !(slot.property is DerivedAttributeDescription)
+          && !(slot.isToMany && slot.relationship?.inverseRelationship?.isToMany == false)
+      }.map(\.index))
   }
 
   private static func kind(

@@ -38,6 +38,8 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let conflict = Code("conflict")
     /// A unique value exists already (Core Data's 133021).
     public static let constraint = Code("constraint")
+    /// A zone object number that is to be an object's is another's.
+    public static let numberTaken = Code("numberTaken")
     /// The history before this token is gone (Core Data's 134301).
     public static let historyTokenExpired = Code("historyTokenExpired")
     public static let invalidArgument = Code("invalidArgument")

@@ -28,6 +28,7 @@ struct StoreFile {
         PRAGMA synchronous = \(options.durability == .full ? "FULL" : "NORMAL");
         """)
       try SQLFunction.register(on: connection)
+      try TransactionName.register(on: connection)
       // The triggers of Core Data's derived attributes call these to tell its row cache.
       for name in ["Updated", "InsertUpdated"] {
         try connection.createFunction(
@@ -98,34 +99,6 @@ struct StoreFile {
 enum StoreDefinition {
   static let createTable = "CREATE TABLE IF NOT EXISTS "
 
-  static let ownTables = [
-    "CREATE TABLE IF NOT EXISTS ZDL_STORE (key TEXT PRIMARY KEY, value) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS ZDL_MODEL (version INTEGER PRIMARY KEY, content BLOB NOT NULL)",
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_TRANSACTION (number INTEGER PRIMARY KEY, kind INTEGER NOT NULL,
-    hybrid_time INTEGER NOT NULL, first_change INTEGER NOT NULL, last_change INTEGER NOT NULL)
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_IDENTITY (root_entity INTEGER NOT NULL,
-    first_key INTEGER NOT NULL, count INTEGER NOT NULL, number INTEGER, identity BLOB NOT NULL,
-    PRIMARY KEY (root_entity, first_key)) WITHOUT ROWID
-    """,
-    "CREATE INDEX IF NOT EXISTS ZDL_IDENTITY_NUMBER ON ZDL_IDENTITY (number)",
-    "CREATE INDEX IF NOT EXISTS ZDL_IDENTITY_IDENTITY ON ZDL_IDENTITY (identity)",
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_GRAVE (entity INTEGER NOT NULL, key INTEGER NOT NULL,
-    transaction_number INTEGER NOT NULL, row BLOB NOT NULL, PRIMARY KEY (entity, key)) WITHOUT ROWID
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_BASE (entity INTEGER NOT NULL, key INTEGER NOT NULL,
-    property TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (entity, key, property)) WITHOUT ROWID
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_HISTORY_READER (name TEXT PRIMARY KEY,
-    number INTEGER NOT NULL) WITHOUT ROWID
-    """,
-  ]
-
   static let historyTables = [
     """
     CREATE TABLE IF NOT EXISTS ATRANSACTION (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
@@ -166,7 +139,8 @@ enum StoreDefinition {
 
   /// Creates what a file of Core Data's may lack: tables of the history, and ours.
   static func complete(_ schema: StoreSchema, on connection: SQLiteConnection) throws {
-    for statement in historyTables + ownTables { try connection.execute(statement) }
+    for statement in historyTables { try connection.execute(statement) }
+    try completeOwnTables(on: connection)
     try completeTombstones(schema, on: connection)
     for (number, name) in [
       (HistoryEntity.change, "CHANGE"), (HistoryEntity.transaction, "TRANSACTION"),
@@ -180,14 +154,6 @@ enum StoreDefinition {
       try connection.execute(takeOverHistory)
     }
   }
-
-  /// The history that Core Data recorded, and of which nothing is noted yet: local changes, at the times of its clock.
-  static let takeOverHistory = """
-    INSERT OR IGNORE INTO ZDL_TRANSACTION SELECT t.Z_PK, 0,
-    CAST((t.ZTIMESTAMP + \(Date.timeIntervalBetween1970AndReferenceDate)) * 1000 AS INTEGER) << 16,
-    MIN(c.Z_PK), MAX(c.Z_PK) FROM ATRANSACTION t JOIN ACHANGE c ON c.ZTRANSACTIONID = t.Z_PK
-    WHERE t.Z_PK > (SELECT COALESCE(MAX(number), 0) FROM ZDL_TRANSACTION) GROUP BY t.Z_PK
-    """
 
   /// Gives the history the columns for values of deleted objects. Which attributes have some is in no version hash.
   static func completeTombstones(_ schema: StoreSchema, on connection: SQLiteConnection) throws {

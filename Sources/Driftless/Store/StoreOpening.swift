@@ -124,16 +124,21 @@ struct StoreOpening {
     return (identifier, try StoreMetadata(plist: plist))
   }
 
-  /// Gives a file that Core Data wrote the tables that it lacks, and takes note of what Core Data did since.
+  /// Gives a file that Core Data or an older version wrote the tables that it lacks, and takes note of what Core Data did
+  /// since.
   private func adopt(_ schema: StoreSchema, _ metadata: StoreMetadata) throws {
     let isOurs = try StoreFile.hasTable("ZDL_MODEL", connection)
-    if try isOurs && (metadata.format > 0 || !isBehindCoreData()) { return }
+    if try isOurs && !StoreDefinition.hasOlderTables(connection)
+      && (metadata.format > 0 || !isBehindCoreData())
+    {
+      return
+    }
     try file.alone {
       if !isOurs { try connection.execute(StoreFile.useWAL) }
       try connection.execute("BEGIN IMMEDIATE")
       do {
         try StoreDefinition.complete(schema, on: connection)
-        try followCoreData()
+        if !isOurs || metadata.format == 0 { try followCoreData() }
         try connection.execute("COMMIT")
       } catch {
         if connection.isInTransaction { try? connection.execute("ROLLBACK") }

@@ -25,11 +25,43 @@ extension WriteTransaction {
   package func assignIdentities(
     root: Int32, firstKey: Int64, count: Int64, firstIdentity: UUID, firstNumber: UInt64?
   ) throws {
+    if let firstNumber { try checkNumbers(firstNumber, count) }
     try connection.run(
       "INSERT INTO ZDL_IDENTITY VALUES (?, ?, ?, ?, ?)", .integer(Int64(root)),
       .integer(firstKey), .integer(count),
       firstNumber.map { .integer(Int64(bitPattern: $0)) } ?? .null,
       .blob(firstIdentity.networkBytes))
+  }
+
+  /// One zone object number is one object.
+  ///
+  /// - Throws: `StoreError` with code `numberTaken`, and the object that has one of the numbers.
+  private func checkNumbers(_ first: UInt64, _ count: Int64) throws {
+    guard count > 0, first <= UInt64(Int64.max - count) else {
+      throw StoreError(
+        .numberTaken, "\(count) zone object numbers from \(first) on are none that a zone gives.",
+        suggestion: "Enroll the store again.")
+    }
+    let statement = try connection.prepare(
+      """
+      SELECT root_entity, first_key, count, number FROM ZDL_IDENTITY
+      WHERE number <= ? ORDER BY number DESC LIMIT 1
+      """)
+    defer { statement.reset() }
+    let firstNumber = Int64(first)
+    statement.bind(firstNumber + count - 1, at: 1)
+    guard try statement.step() else { return }
+    let number = statement.int64(3)
+    guard number >= firstNumber || firstNumber - number < statement.int64(2) else { return }
+    let taken = max(number, firstNumber)
+    throw StoreError(
+      .numberTaken, "The zone object number \(taken) is another object's here.",
+      suggestion: "Enroll the store again.",
+      keys: [
+        ObjectKey(
+          entity: Int32(truncatingIfNeeded: statement.int64(0)),
+          key: statement.int64(1) &+ (taken - number))
+      ])
   }
 
   /// Notes the zone object numbers of keys that follow each other: of objects made here, or of runs known here.
@@ -46,19 +78,7 @@ extension WriteTransaction {
 
   /// Numbers as many keys from `key` on as one run holds, and returns how many.
   private func assignNumber(root: Int32, key: Int64, most: Int64, number: UInt64) throws -> Int64 {
-    let statement = try connection.prepare(
-      """
-      SELECT first_key, count, identity, number FROM ZDL_IDENTITY
-      WHERE root_entity = ? AND first_key < ? ORDER BY first_key DESC LIMIT 1
-      """)
-    statement.bind(Int64(root), at: 1)
-    statement.bind(key + 1, at: 2)
-    var run: (firstKey: Int64, count: Int64, identity: UUID, number: SQLiteValue)?
-    if try statement.step(), let identity = UUID(networkBytes: statement.data(2)) {
-      run = (statement.int64(0), statement.int64(1), identity, statement.value(3))
-    }
-    statement.reset()
-    guard let run, key < run.firstKey + run.count else {
+    guard let run = try run(root: root, key: key) else {
       // Made here, and without a run so far: up to where the next run begins.
       let next = try connection.scalar(
         "SELECT MIN(first_key) FROM ZDL_IDENTITY WHERE root_entity = ? AND first_key > ?",
@@ -71,9 +91,9 @@ extension WriteTransaction {
         firstNumber: number)
       return count
     }
-    let count = min(most, run.firstKey + run.count - key)
+    let count = min(most, run.firstKey &+ run.count &- key)
     if case .integer(let known) = run.number, run.number != .null,
-      known &+ (key - run.firstKey) == Int64(bitPattern: number)
+      known &+ (key &- run.firstKey) == Int64(bitPattern: number)
     {
       return count
     }
@@ -84,7 +104,7 @@ extension WriteTransaction {
   /// Replaces a run by what lies before the numbered keys, the numbered keys, and what lies after them.
   private func split(
     root: Int32, _ firstKey: Int64, _ count: Int64, _ identity: UUID, _ number: SQLiteValue,
-    at key: Int64, _ numbered: Int64, _ firstNumber: UInt64
+    at key: Int64, _ numbered: Int64, _ firstNumber: UInt64?
   ) throws {
     func old(_ offset: Int64) -> UInt64? {
       if case .integer(let first) = number { return UInt64(bitPattern: first &+ offset) }
@@ -109,6 +129,43 @@ extension WriteTransaction {
         firstIdentity: identity.advanced(by: UInt64(before + numbered)),
         firstNumber: old(before + numbered))
     }
+  }
+
+  /// Gives one object of a run an identity of its own.
+  func replaceIdentity(of key: ObjectKey, by identity: UUID) throws {
+    let root = schema.rootNumber(of: key.entity)
+    guard let run = try run(root: root, key: key.key) else {
+      return try assignIdentities(
+        root: root, firstKey: key.key, count: 1, firstIdentity: identity, firstNumber: nil)
+    }
+    guard run.number == .null else {
+      throw StoreError(
+        .invalidArgument, "The zone knows the object by its identity.",
+        suggestion: "Give another identity to objects that the zone does not know.", keys: [key])
+    }
+    try split(
+      root: root, run.firstKey, run.count, run.identity, run.number, at: key.key, 1, nil)
+    try connection.run(
+      "UPDATE ZDL_IDENTITY SET identity = ? WHERE root_entity = ? AND first_key = ?",
+      .blob(identity.networkBytes), .integer(Int64(root)), .integer(key.key))
+  }
+
+  private typealias Run = (firstKey: Int64, count: Int64, identity: UUID, number: SQLiteValue)
+
+  /// The run that a key lies in.
+  private func run(root: Int32, key: Int64) throws -> Run? {
+    let statement = try connection.prepare(
+      """
+      SELECT first_key, count, identity, number FROM ZDL_IDENTITY
+      WHERE root_entity = ? AND first_key <= ? ORDER BY first_key DESC LIMIT 1
+      """)
+    defer { statement.reset() }
+    statement.bind(Int64(root), at: 1)
+    statement.bind(key, at: 2)
+    guard try statement.step(), key &- statement.int64(0) < statement.int64(1),
+      let identity = UUID(networkBytes: statement.data(2))
+    else { return nil }
+    return (statement.int64(0), statement.int64(1), identity, statement.value(3))
   }
 
   /// Sets or removes a flag or text of the store's own.

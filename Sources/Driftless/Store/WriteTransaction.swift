@@ -8,11 +8,14 @@ package struct TransactionInfo: Sendable {
   package var kind: TransactionKind
   /// Nil for now.
   package var hybridTime: HybridTime?
+  /// Of an import the name of the zone's transaction, where it is one; nil otherwise.
+  package var name: UInt64?
 
   package init(
     author: String? = nil, contextName: String? = nil, kind: TransactionKind = .local,
-    hybridTime: HybridTime? = nil
+    hybridTime: HybridTime? = nil, name: UInt64? = nil
   ) {
+    self.name = name
     self.author = author
     self.contextName = contextName
     self.kind = kind
@@ -28,6 +31,9 @@ package enum TransactionKind: Int64, Sendable {
   case imported = 1
   /// What a merge decided here: pending, like a local change.
   case resolution = 2
+  /// A change that Core Data recorded before the file came here: pending, like a local change. Which properties an update
+  /// changed is not known: Core Data counts them in an order of its own, so it may have been any.
+  case adopted = 3
 }
 
 /// Writes of one SQLite transaction: the rows and their history, both or neither.
@@ -37,7 +43,12 @@ package final class WriteTransaction: ReadTransaction {
   /// Whether values that sync may need again are kept.
   package let keepsForSync: Bool
   var derivedChanges: DerivedChanges?
-  private var keyRanges: [Int32: Int64] = [:]
+  /// The keys that this transaction gave out, by root entity.
+  private(set) var newKeys: [Int32: ClosedRange<Int64>] = [:]
+  /// What rows had before values were taken out of them for a moment.
+  private var vacatedRows: [ObjectKey: Row] = [:]
+  /// A write that failed for no reason of its own, such as a full disk. What was written around it is not whole.
+  private var failure: (any Error)?
   private let recorder: ChangeRecorder
   private var inserting: InsertPlan?
   private var updating: UpdatePlan?
@@ -46,13 +57,16 @@ package final class WriteTransaction: ReadTransaction {
     connection: SQLiteConnection, schema: StoreSchema, info: TransactionInfo
   ) throws {
     self.info = info
-    number = try Self.lastNumber(HistoryEntity.transaction, connection) + 1
+    number = try Self.numbers(
+      after: Self.lastNumber(HistoryEntity.transaction, connection), count: 1
+    ).lowerBound
     let isSyncing =
       try connection.scalar("SELECT value FROM ZDL_STORE WHERE key = 'syncing'") == .integer(1)
     keepsForSync = isSyncing && info.kind != .imported
     recorder = try ChangeRecorder(
       connection: connection, transaction: number,
-      first: Self.lastNumber(HistoryEntity.change, connection) + 1)
+      first: Self.numbers(after: Self.lastNumber(HistoryEntity.change, connection), count: 1)
+        .lowerBound)
     super.init(connection: connection, schema: schema)
   }
 
@@ -65,9 +79,15 @@ package final class WriteTransaction: ReadTransaction {
         .invalidArgument, "\(count) keys were asked for.", suggestion: "Ask for one or more.")
     }
     let root = schema.entityNumber(of: entity.rootEntity)
-    let first = try (keyRanges[root] ?? Self.lastNumber(Int64(root), connection)) + 1
-    keyRanges[root] = first + Int64(count) - 1
-    return first...(first + Int64(count) - 1)
+    let last = try lastKey(root: root)
+    let keys = try Self.numbers(after: last, count: Int64(count))
+    newKeys[root] = (newKeys[root]?.lowerBound ?? keys.lowerBound)...keys.upperBound
+    return keys
+  }
+
+  /// The greatest key that was given out in a hierarchy, by this transaction or before it.
+  func lastKey(root: Int32) throws -> Int64 {
+    try newKeys[root]?.upperBound ?? Self.lastNumber(Int64(root), connection)
   }
 
   /// Inserts a row and records it. Values are by slot.
@@ -78,20 +98,24 @@ package final class WriteTransaction: ReadTransaction {
   package func insert(
     _ entity: EntityDescription, _ key: Int64, values: UnsafeBufferPointer<PropertyValue>
   ) throws {
-    let plan = try insertPlan(entity)
-    plan.statement.bind(key, at: 1)
-    try RowBinder.run(plan.statement, plan.program.steps, values, at: 3) { _ in }
-    try recorder.recordInsert(key, plan.program)
+    try whole {
+      let plan = try insertPlan(entity)
+      plan.statement.bind(key, at: 1)
+      try RowBinder.run(plan.statement, plan.program.steps, values, at: 3) { _ in }
+      try recorder.recordInsert(key, plan.program)
+    }
   }
 
   /// Inserts rows of one entity and records them.
   package func insert(_ entity: EntityDescription, _ rows: NewRows) throws {
     let program = try program(schema.entityNumber(of: entity))
     guard rows.count > 1 else { return try insertFew(entity, rows) }
-    try rows.withRowsInMemory(program) { memory in
-      try connection.run(connection.prepare(program.insertRowsSQL), reading: memory)
+    try whole {
+      try rows.withRowsInMemory(program) { memory in
+        try connection.run(connection.prepare(program.insertRowsSQL), reading: memory)
+      }
+      try recorder.recordInserts(rows.keys, program)
     }
-    try recorder.recordInserts(rows.keys, program)
   }
 
   private func insertFew(_ entity: EntityDescription, _ rows: NewRows) throws {
@@ -117,15 +141,40 @@ package final class WriteTransaction: ReadTransaction {
     expectedVersion: Int64?
   ) throws {
     let program = try program(key.entity)
-    if keepsForSync { try keepBases(of: key, mask, program, values) }
-    let plan = try updatePlan(program, mask, checksVersion: expectedVersion != nil)
-    let statement = plan.statement
-    try RowBinder.run(statement, plan.steps, values, at: 1) { index in
-      statement.bind(key.key, at: index)
-      if let expectedVersion { statement.bind(expectedVersion, at: index + 1) }
+    try whole {
+      let plan = try updatePlan(program, mask, checksVersion: expectedVersion != nil)
+      // Read before the row changes and written after it: nothing is left of an update that did not come about.
+      let former =
+        plan.keptSlots.isEmpty
+        ? nil : try formerValues(of: key, plan.keptSlots, values, expectedVersion)
+      let statement = plan.statement
+      try RowBinder.run(statement, plan.steps, values, at: 1) { index in
+        statement.bind(key.key, at: index)
+        if let expectedVersion { statement.bind(expectedVersion, at: index + 1) }
+      }
+      guard connection.changes == 1 else { throw Self.conflict(key) }
+      if let former { try keep(former, of: key) }
+      if !vacatedRows.isEmpty { vacatedRows[key] = nil }
+      try recorder.recordUpdate(key.key, mask, program)
     }
-    guard connection.changes == 1 else { throw Self.conflict(key) }
-    try recorder.recordUpdate(key.key, mask, program)
+  }
+
+  /// Runs the parts of one write. When it fails by itself, through a constraint or a conflict, nothing of it was written and
+  /// the transaction may go on; after any other failure it may not.
+  @inline(__always)
+  private func whole(_ body: () throws -> Void) throws {
+    if let failure { throw failure }
+    do {
+      try body()
+    } catch let error as SQLiteError where !error.isConstraint {
+      failure = error
+      throw error
+    }
+  }
+
+  /// - Throws: `StoreError` with code `conflict` when the row is gone, or is at another version.
+  func require(_ version: Int64, of key: ObjectKey) throws {
+    guard try row(key)?.version == version else { throw Self.conflict(key) }
   }
 
   /// Deletes a row and records it.
@@ -133,20 +182,22 @@ package final class WriteTransaction: ReadTransaction {
   /// - Throws: `StoreError` with code `conflict` when the row is gone, or is not at `expectedVersion`.
   package func delete(_ key: ObjectKey, expectedVersion: Int64?) throws {
     let program = try program(key.entity)
-    var row: Row?
-    if keepsForSync || expectedVersion != nil || !program.tombstoneSlots.isEmpty {
-      row = try self.row(key)
-      guard let row, expectedVersion == nil || row.version == expectedVersion else {
-        throw Self.conflict(key)
+    try whole {
+      var row: Row?
+      if keepsForSync || expectedVersion != nil || !program.tombstoneSlots.isEmpty {
+        row = try self.row(key)
+        guard let row, expectedVersion == nil || row.version == expectedVersion else {
+          throw Self.conflict(key)
+        }
+        if keepsForSync { try bury(key, row.values) }
       }
-      if keepsForSync { try bury(key, row.values) }
+      let statement = try connection.prepare(program.deleteSQL)
+      statement.bind(key.key, at: 1)
+      try statement.run()
+      guard connection.changes == 1 else { throw Self.conflict(key) }
+      try recorder.recordDelete(key.key, program)
+      if let row { try recorder.recordTombstone(program, row.values) }
     }
-    let statement = try connection.prepare(program.deleteSQL)
-    statement.bind(key.key, at: 1)
-    try statement.run()
-    guard connection.changes == 1 else { throw Self.conflict(key) }
-    try recorder.recordDelete(key.key, program)
-    if let row { try recorder.recordTombstone(program, row.values) }
   }
 
   /// Rows of one entity mostly follow each other.
@@ -166,7 +217,8 @@ package final class WriteTransaction: ReadTransaction {
     {
       return updating
     }
-    let plan = try UpdatePlan(program, mask, checksVersion: checksVersion, connection)
+    let plan = try UpdatePlan(
+      program, mask, checksVersion: checksVersion, keepsForSync: keepsForSync, connection)
     updating = plan
     return plan
   }
@@ -226,40 +278,40 @@ package final class WriteTransaction: ReadTransaction {
     }
   }
 
-  /// Keeps what sync may need of attributes that are about to be changed.
-  func keepBases(of key: ObjectKey, _ mask: PropertyMask) throws {
-    guard keepsForSync else { return }
-    try keepBases(
-      of: key, mask, program(key.entity), UnsafeBufferPointer(start: nil, count: 0))
+  /// Takes values out of a row for a moment: what it had is what the update that follows changes.
+  func vacate(_ key: ObjectKey, version: Int64, _ columns: UniqueColumns) throws {
+    if keepsForSync, vacatedRows[key] == nil, let row = try row(key), row.version == version {
+      vacatedRows[key] = row
+    }
+    try columns.vacate(key, version: version, self)
   }
 
-  private func keepBases(
-    of key: ObjectKey, _ mask: PropertyMask, _ program: RowProgram,
-    _ values: UnsafeBufferPointer<PropertyValue>
-  ) throws {
-    guard let layout = schema.entity(numbered: key.entity)?.layout else { return }
-    var needed: [PropertySlot] = []
-    var cut: [PropertySlot] = []
-    mask.forEach { index in
-      guard index < layout.slots.count else { return }
-      let slot = layout.slots[index]
-      if slot.policy.needsBase {
-        needed.append(slot)
-      } else if slot.relationship != nil, !slot.isToMany, values[index].isNull {
-        cut.append(slot)
-      }
+  /// What an update is about to change, of the slots that sync may need again.
+  private func formerValues(
+    of key: ObjectKey, _ slots: [PropertySlot], _ values: UnsafeBufferPointer<PropertyValue>,
+    _ expectedVersion: Int64?
+  ) throws -> FormerValues? {
+    guard slots.contains(where: { $0.policy.needsBase || values[$0.index].isNull }) else {
+      return nil
     }
-    guard !needed.isEmpty || !cut.isEmpty, let row = try row(key) else { return }
-    for slot in needed {
-      try keepBase(of: key, slot.name, RowArchive.encode([row.values[slot.index]]))
+    guard let row = try vacatedRows[key] ?? row(key),
+      expectedVersion == nil || row.version == expectedVersion
+    else { throw Self.conflict(key) }
+    let isNew = newKeys[schema.rootNumber(of: key.entity)]?.contains(key.key) == true
+    return FormerValues(
+      row.values, slots, becoming: values, countsDeltas: info.kind == .local && !isNew)
+  }
+
+  private func keep(_ former: FormerValues, of key: ObjectKey) throws {
+    for base in former.bases {
+      try keepBase(of: key, base.property, RowArchive.encode([base.value]))
     }
-    // A link that is cut because its target is deleted comes back when the target does: the last
-    // one counts.
-    for slot in cut where !row.values[slot.index].isNull {
+    for cut in former.cuts {
       try connection.run(
         "INSERT OR REPLACE INTO ZDL_BASE VALUES (?, ?, ?, ?)", .integer(Int64(key.entity)),
-        .integer(key.key), .text(slot.name), .blob(RowArchive.encode([row.values[slot.index]])))
+        .integer(key.key), .text(cut.property), .blob(RowArchive.encode([cut.value])))
     }
+    for delta in former.deltas { try addDelta(delta.value, of: key, delta.property) }
   }
 
   /// Keeps what a many-to-many relationship held before the first local change.
@@ -288,22 +340,28 @@ package final class WriteTransaction: ReadTransaction {
 
   /// Writes what the whole transaction is known by. Nil when it changed nothing.
   func finish(hybridTime: HybridTime, now: Date) throws -> CommittedTransaction? {
-    for (root, key) in keyRanges {
+    if let failure { throw failure }
+    for (root, keys) in newKeys {
       try connection.run(
-        "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", .integer(key), .integer(Int64(root)))
+        "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", .integer(keys.upperBound),
+        .integer(Int64(root)))
     }
     guard recorder.count > 0 else { return nil }
     try recorder.flush()
+    let name = info.name ?? (info.kind == .imported ? 0 : TransactionName.draw())
     try HistoryWriter(connection: connection).write(
-      number: number, info: info, hybridTime: hybridTime, now: now,
+      number: number, name: name, info: info, hybridTime: hybridTime, now: now,
       firstChange: recorder.first, changeCount: recorder.count)
-    return CommittedTransaction(number: number, hybridTime: hybridTime, changeCount: recorder.count)
+    return CommittedTransaction(
+      number: number, name: name, hybridTime: hybridTime, changeCount: recorder.count)
   }
 }
 
 /// What a write left behind.
 package struct CommittedTransaction: Hashable, Sendable {
   package let number: Int64
+  /// See ``HistoryHeader/name``.
+  package let name: UInt64
   package let hybridTime: HybridTime
   package let changeCount: Int64
 }

@@ -60,6 +60,8 @@ private struct StoreInspection {
     for join in schema.distinctJoinTables { try inspect(join) }
     try inspectExternalData()
     try inspectHistory()
+    try inspectNumbers()
+    for message in try IdentityInspection(connection).messages { check.add(.damage, message) }
     return check
   }
 
@@ -80,7 +82,7 @@ private struct StoreInspection {
     let root = schema.entityNumber(of: table.rootEntity)
     let largest = try count("SELECT MAX(Z_PK) FROM \"\(table.name)\"")
     let given = try count("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = \(root)")
-    if largest > given {
+    if largest > max(0, given) {
       check.add(
         .damage,
         "\(table.rootEntity.name) has key \(largest), but keys were given out up to \(given) only.")
@@ -142,9 +144,26 @@ private struct StoreInspection {
     }
   }
 
+  /// How far keys and numbers were given out: a store that is at the end of them can take nothing more.
+  private mutating func inspectNumbers() throws {
+    for row in try connection.rows("SELECT Z_NAME, Z_MAX FROM Z_PRIMARYKEY") {
+      guard case .text(let name) = row[0], case .integer(let last) = row[1],
+        last > ReadTransaction.greatestNumber / 2 || last < -1
+      else { continue }
+      check.add(.damage, "\(name) says that keys were given out up to \(last).")
+    }
+  }
+
   // MARK: History
 
   private mutating func inspectHistory() throws {
+    for row in try connection.rows(
+      "SELECT number FROM ZDL_TRANSACTION WHERE last_change < first_change")
+    {
+      if case .integer(let number) = row[0] {
+        check.add(.damage, HistoryReader.damaged(number).message)
+      }
+    }
     let loose = try count(
       "SELECT COUNT(*) FROM ACHANGE WHERE ZTRANSACTIONID NOT IN (SELECT Z_PK FROM ATRANSACTION)")
     if loose > 0 {
@@ -155,7 +174,7 @@ private struct StoreInspection {
     ] {
       let largest = try count("SELECT MAX(Z_PK) FROM \(table)")
       let given = try count("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = \(entity)")
-      if largest > given {
+      if largest > max(0, given) {
         check.add(
           .damage, "\(table) has key \(largest), but keys were given out up to \(given) only.")
       }

@@ -17,6 +17,18 @@ enum ReadOnlyOverlay {
       missing.insert(name)
       statements.append("CREATE TEMP TABLE \(rest)")
     }
+    if try !missing.contains("ZDL_TRANSACTION")
+      && !StoreDefinition.hasColumn("name", of: "ZDL_TRANSACTION", connection)
+    {
+      missing.insert("")
+      statements.append(
+        """
+        CREATE TEMP VIEW ZDL_TRANSACTION AS SELECT *, CASE kind WHEN
+        \(TransactionKind.imported.rawValue) THEN 0 ELSE
+        \(TransactionName.derivedSQL("number", "hybrid_time")) END AS name
+        FROM main.ZDL_TRANSACTION
+        """)
+    }
     guard !missing.isEmpty else { return [] }
     if missing.contains("ZDL_STORE") {
       // The same from connection to connection and from day to day: objects keep their identities.

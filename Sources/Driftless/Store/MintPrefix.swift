@@ -1,0 +1,67 @@
+import DriftlessSQLite
+package import Foundation
+
+/// The six random bytes that begin the identities made in a store. A copy needs others than its original.
+extension WriteTransaction {
+  /// Objects made from now on get identities that no other file gives out; those that are there keep theirs.
+  ///
+  /// The identities that follow from the old bytes and the keys given out so far are written down: a run for each stretch
+  /// of keys, which is one for a hierarchy whose objects were all made here.
+  package func renewMintPrefix() throws {
+    for root in schema.entities where root.superentity == nil {
+      try keepMintedIdentities(root: schema.entityNumber(of: root))
+    }
+    var prefix: [UInt8]
+    repeat {
+      prefix = (0..<6).map { _ in UInt8.random(in: .min ... .max) }
+    } while try isUsed(prefix)
+    try setSetting("mintPrefix", .blob(Data(prefix)))
+  }
+
+  /// Gives an object that the zone does not know another identity than the one it was made with: another object of the zone
+  /// has that one.
+  ///
+  /// What it was known by before is the caller's to keep.
+  /// - Throws: `StoreError` with code `invalidArgument` for an object that has a zone object number.
+  package func remint(_ key: ObjectKey) throws -> UUID {
+    let root = schema.rootNumber(of: key.entity)
+    if try MintedIdentity.parts(of: identity(of: key), prefix: mintPrefix()) != nil {
+      try renewMintPrefix()
+    }
+    // All keys that were given out have runs now, so nothing else comes by this identity.
+    let identity = MintedIdentity.identity(prefix: try mintPrefix(), root: root, key: key.key)
+    try replaceIdentity(of: key, by: identity)
+    return identity
+  }
+
+  /// Writes down the identities that follow from the keys of a hierarchy, before they would follow otherwise.
+  private func keepMintedIdentities(root: Int32) throws {
+    let last = try lastKey(root: root)
+    var gaps: [ClosedRange<Int64>] = []
+    var next: Int64 = 1
+    let statement = try connection.prepareUncached(
+      "SELECT first_key, count FROM ZDL_IDENTITY WHERE root_entity = ? ORDER BY first_key")
+    statement.bind(Int64(root), at: 1)
+    while try statement.step() {
+      let (first, count) = (statement.int64(0), statement.int64(1))
+      if next < first, next <= last { gaps.append(next...min(first - 1, last)) }
+      next = max(next, first.addingReportingOverflow(count).partialValue)
+    }
+    if next <= last { gaps.append(next...last) }
+    for gap in gaps {
+      try assignIdentities(
+        root: root, firstKey: gap.lowerBound, count: Int64(gap.count),
+        firstIdentity: identity(of: ObjectKey(entity: root, key: gap.lowerBound)),
+        firstNumber: nil)
+    }
+  }
+
+  /// Whether identities that begin like this are written down.
+  private func isUsed(_ prefix: [UInt8]) throws -> Bool {
+    let least = Data(prefix + [UInt8](repeating: 0, count: 10))
+    let greatest = Data(prefix + [UInt8](repeating: 0xff, count: 10))
+    return try connection.scalar(
+      "SELECT 1 FROM ZDL_IDENTITY WHERE identity BETWEEN ? AND ?", .blob(least), .blob(greatest)
+    ) != nil
+  }
+}
