@@ -1,3 +1,4 @@
+import DriftlessSQLite
 import Foundation
 import Testing
 

@@ -54,6 +54,38 @@ struct ExternalDataTests {
     #expect(try memory.values(key)?["image"] == .data(Self.large))
   }
 
+  @Test("L1 Two stores whose names differ in the extension alone leave each other their files")
+  func sharedFolder() throws {
+    let directory = try TemporaryDirectory()
+    let (one, other) = (directory.file("shop.sqlite"), directory.file("shop.cache"))
+    var keys: [ObjectKey] = []
+    for url in [one, other] {
+      let store = try open(url)
+      keys.append(try store.insert("Photo", ["image": .data(Self.large)]))
+      try store.vacuum()
+      store.close()
+    }
+    #expect(files(one).count == 2)
+    for _ in 0..<2 {
+      for url in [one, other] {
+        let store = try open(url)
+        try store.insert("Photo", ["name": .string("n")])
+        try store.vacuum()
+        #expect(try store.values(keys[0])?["image"] == .data(Self.large))
+        #expect(try store.check().isSound)
+        store.close()
+      }
+    }
+    try PersistentStore.destroy(at: other)
+    #expect(try open(one).values(keys[0])?["image"] == .data(Self.large))
+    // Alone again, a store sweeps up what is nobody's.
+    for suffix in ["", "-driftless-lock", "-driftless-sync"] {
+      try? FileManager.default.removeItem(atPath: other.path + suffix)
+    }
+    try open(one).vacuum()
+    #expect(files(one).count == 1)
+  }
+
   @Test("A value that shrinks or goes takes its file along, once nobody can see it")
   func cleaning() throws {
     let directory = try TemporaryDirectory()

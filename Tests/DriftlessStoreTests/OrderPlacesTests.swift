@@ -53,4 +53,38 @@ struct OrderPlacesTests {
     let chosen = Set((0..<200).map { _ in apply(places).places[1] })
     #expect(chosen.count > 190)
   }
+
+  @Test(
+    "S14 Two runs that are put into one gap by themselves stay runs",
+    arguments: [
+      [], [OrderPlaces.step], [OrderPlaces.step, OrderPlaces.step * 3],
+    ], [2, 20, 300])
+  func runs(around: [Int64], count: Int) {
+    var apart = 0
+    for _ in 0..<100 {
+      func run() -> [Int64] {
+        var places: [Int64?] = around.map { $0 }
+        places.insert(contentsOf: Array(repeating: nil, count: count), at: min(1, around.count))
+        let all = apply(places).places.compactMap { $0 }
+        return Array(all.dropFirst(min(1, around.count)).prefix(count))
+      }
+      let (one, other) = (run(), run())
+      #expect(isAscending(one.map { $0 }) && one.count == count)
+      #expect(Set(one).isDisjoint(with: other))
+      if (one.last ?? 0) < (other.first ?? 0) || (other.last ?? 0) < (one.first ?? 0) { apart += 1 }
+    }
+    // Where a run begins is chance: now and then two overlap.
+    #expect(apart >= 90)
+  }
+
+  @Test("S14 There is room between the objects of a run")
+  func room() {
+    var places = apply(Array(repeating: nil, count: 500)).places
+    for _ in 0..<8 {
+      places.insert(nil, at: 250)
+      let (next, changed) = apply(places)
+      #expect(changed == 1)
+      places = next
+    }
+  }
 }

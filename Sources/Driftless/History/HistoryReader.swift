@@ -64,7 +64,7 @@ struct HistoryReader {
       """
       SELECT t.Z_PK, t.ZTIMESTAMP, COALESCE(a.ZNAME, t.ZAUTHOR), COALESCE(c.ZNAME, t.ZCONTEXTNAME),
       COALESCE(p.ZNAME, t.ZPROCESSID), COALESCE(b.ZNAME, t.ZBUNDLEID), z.hybrid_time, z.kind,
-      z.first_change, z.last_change
+      z.first_change, z.last_change, z.name
       FROM ATRANSACTION t LEFT JOIN ATRANSACTIONSTRING a ON a.Z_PK = t.ZAUTHORTS
       LEFT JOIN ATRANSACTIONSTRING c ON c.Z_PK = t.ZCONTEXTNAMETS
       LEFT JOIN ATRANSACTIONSTRING p ON p.Z_PK = t.ZPROCESSIDTS
@@ -84,6 +84,7 @@ struct HistoryReader {
       transactionNumber: statement.int64(0), storeID: storeID,
       timestamp: Date(timeIntervalSinceReferenceDate: statement.double(1)),
       hybridTime: HybridTime(rawValue: UInt64(bitPattern: statement.int64(6))),
+      name: UInt64(bitPattern: statement.int64(10)),
       author: text(2), contextName: text(3), bundleID: text(5), processID: text(4),
       isImported: statement.int64(7) == TransactionKind.imported.rawValue)
   }
@@ -110,13 +111,22 @@ struct HistoryReader {
       throw Self.expired(
         "The history token is newer than the store, which is an older copy put back")
     }
+    if let name = token.names[storeID] {
+      // A transaction that is purged tells nothing.
+      guard try transaction.time(ofTransaction: number) != nil,
+        try transaction.transactionName(number) != name
+      else { return }
+      throw Self.anotherCourse
+    }
     if let time = token.times[storeID], let own = try transaction.time(ofTransaction: number),
       own != time
     {
-      throw Self.expired(
-        "The history token is of what the store was before an older copy was put back")
+      throw Self.anotherCourse
     }
   }
+
+  private static let anotherCourse = expired(
+    "The history token is of what the store was before an older copy was put back")
 
   private static func expired(_ reason: String) -> StoreError {
     StoreError(

@@ -9,24 +9,31 @@ public struct PersistentHistoryToken: Sendable, Codable {
   /// When those transactions were made, where that is known: after an older copy of the store was put back, others have
   /// their numbers.
   var times: [String: HybridTime]
+  /// The names of those that have one, which say the same and never change.
+  var names: [String: UInt64]
 
   public init(numbers: [String: Int64] = [:]) { self.init(numbers: numbers, times: [:]) }
 
-  init(numbers: [String: Int64], times: [String: HybridTime]) {
+  init(numbers: [String: Int64], times: [String: HybridTime], names: [String: UInt64] = [:]) {
     self.numbers = numbers
     self.times = times
+    self.names = names
   }
 
   /// Takes over what another token says of its stores.
   public mutating func formUnion(_ other: PersistentHistoryToken) {
     numbers.merge(other.numbers) { $1 }
-    for store in other.numbers.keys { times[store] = other.times[store] }
+    for store in other.numbers.keys {
+      times[store] = other.times[store]
+      names[store] = other.names[store]
+    }
   }
 
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     numbers = try values.decode([String: Int64].self, forKey: .numbers)
     times = try values.decodeIfPresent([String: HybridTime].self, forKey: .times) ?? [:]
+    names = try values.decodeIfPresent([String: UInt64].self, forKey: .names) ?? [:]
   }
 }
 
@@ -46,6 +53,8 @@ public struct PersistentHistoryTransaction: Sendable {
   public let storeID: String
   public let timestamp: Date
   public let hybridTime: HybridTime
+  /// 0 for none.
+  let name: UInt64
   public let author: String?
   public let contextName: String?
   /// The application that wrote, where it has an identifier.
@@ -61,7 +70,8 @@ public struct PersistentHistoryTransaction: Sendable {
   public var token: PersistentHistoryToken {
     PersistentHistoryToken(
       numbers: [storeID: transactionNumber],
-      times: hybridTime.rawValue > 0 ? [storeID: hybridTime] : [:])
+      times: hybridTime.rawValue > 0 ? [storeID: hybridTime] : [:],
+      names: name > 0 ? [storeID: name] : [:])
   }
 }
 

@@ -7,8 +7,10 @@ extension PersistentStore {
     try read { transaction in
       let number = try transaction.maximumTransactionNumber()
       let time = try transaction.time(ofTransaction: number)
+      let name = try transaction.transactionName(number)
       return PersistentHistoryToken(
-        numbers: [identifier: number], times: time.map { [identifier: $0] } ?? [:])
+        numbers: [identifier: number], times: time.map { [identifier: $0] } ?? [:],
+        names: name > 0 ? [identifier: name] : [:])
     }
   }
 

@@ -28,6 +28,13 @@ struct StoreMigration {
 
   func run() throws {
     guard !steps.isEmpty else { return }
+    let url = StorePath.resolved(url)
+    guard url == self.url else {
+      return try StoreMigration(
+        url: url, configuration: configuration, steps: steps, defersCleanup: defersCleanup,
+        busyTimeoutMilliseconds: busyTimeoutMilliseconds, progress: progress
+      ).run()
+    }
     try StoreObstacle.checkKind(of: url)
     let syncing = try SyncLock(path: url.path + "-driftless-sync")
     let writing = try FileLock(path: url.path + "-driftless-lock")
@@ -66,7 +73,7 @@ struct StoreMigration {
   /// Removes a file of the migration, and all that lies beside it.
   private static func remove(_ partial: URL) {
     NewFile.remove(partial)
-    for suffix in ["-driftless-lock", "-driftless-sync"] { unlink(partial.path + suffix) }
+    for suffix in StorePath.suffixes { unlink(partial.path + suffix) }
     ExternalDataFolder(store: partial.path).destroy()
   }
 
@@ -135,7 +142,7 @@ struct StoreMigration {
     do {
       try NewFile.write(at: destination) { partial in
         defer {
-          for suffix in ["-driftless-lock", "-driftless-sync", "-wal", "-shm"] {
+          for suffix in ["-wal", "-shm"] + StorePath.suffixes {
             unlink(partial.path + suffix)
           }
           ExternalDataFolder(store: partial.path).destroy()

@@ -3,7 +3,7 @@
 ///
 /// Replicas give places without asking each other. So a new place is chosen at random within its
 /// gap: two objects that two replicas put between the same two others end with different places,
-/// and their order is the same everywhere.
+/// and their order is the same everywhere. Objects that are put there together stay together.
 package enum OrderPlaces {
   /// The distance of objects that are added at an end. An Int64 holds some four million of them.
   package static let step: Int64 = 1 << 40
@@ -36,27 +36,55 @@ package enum OrderPlaces {
   }
 
   /// Ascending places in a gap; nil when it has no room.
+  ///
+  /// The first takes a random place, and the others follow it closely: two runs that two replicas put into one gap stay
+  /// runs, one after the other.
   private static func places(
     _ count: Int64, between before: Int64?, and after: Int64?,
     random: (Range<Int64>) -> Int64
   ) -> [Int64]? {
     guard count < Int64.max / 4 / step else { return nil }
-    let width = step * (count + 1)
+    // What follows an end may come anywhere within half a step; what begins a list is alone, and has more room.
+    let width = before == nil && after == nil ? step << 10 : step / 2
+    let spacing = spacing(count, within: width)
+    let length = spacing * (count - 1)
+    let reach = step + width + length
     switch (before, after) {
-    case (let before?, let after?):
-      let (gap, isWide) = after.subtractingReportingOverflow(before)
-      let part = (isWide ? .max : gap) / (count + 1)
-      guard part >= leastGap else { return nil }
-      return (1...count).map { before + part * $0 + random(-part / 4..<part / 4) }
+    case (let before?, let after?): return places(count, within: before..<after, random)
     case (let before?, nil):
-      guard before < Int64.max - width else { return nil }
-      return (1...count).map { before + step * $0 + random(0..<step / 2) }
+      guard before < Int64.max - reach - step else { return nil }
+      return run(count, from: before + step + random(0..<width), spacing, random)
     case (nil, let after?):
-      guard after > Int64.min + width else { return nil }
-      return (1...count).map { after - step * (count + 1 - $0) - random(0..<step / 2) }
-    case (nil, nil):
-      return (1...count).map { step * $0 + random(0..<step / 2) }
+      guard after > Int64.min + reach + step else { return nil }
+      return run(count, from: after - step - random(0..<width) - length, spacing, random)
+    case (nil, nil): return run(count, from: step + random(0..<width), spacing, random)
     }
+  }
+
+  private static func places(
+    _ count: Int64, within gap: Range<Int64>, _ random: (Range<Int64>) -> Int64
+  ) -> [Int64]? {
+    let (size, isWide) = gap.upperBound.subtractingReportingOverflow(gap.lowerBound)
+    let width = isWide ? .max : size
+    let part = width / (count + 1)
+    guard part >= leastGap else { return nil }
+    let spacing = min(spacing(count, within: width), part / 2)
+    let free = width - spacing * (count - 1)
+    return run(
+      count, from: gap.lowerBound + free / 4 + random(0..<free / 2), spacing, random)
+  }
+
+  /// How closely the objects of a run follow each other: so that the run is short beside the room that it may begin in, and
+  /// there is room between them.
+  private static func spacing(_ count: Int64, within width: Int64) -> Int64 {
+    min(max(width / 256 / count, leastGap * 4), step >> 10)
+  }
+
+  private static func run(
+    _ count: Int64, from first: Int64, _ spacing: Int64, _ random: (Range<Int64>) -> Int64
+  ) -> [Int64] {
+    // Two runs that overlap have no place in common.
+    (0..<count).map { $0 == 0 ? first : first + spacing * $0 - random(0..<spacing / 4) }
   }
 
   /// Equal places on every replica that comes to this.

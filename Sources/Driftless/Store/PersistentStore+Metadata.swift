@@ -36,6 +36,7 @@ extension PersistentStore {
   }
 
   static func setMetadata(_ given: [String: Any], at url: URL) throws {
+    let url = StorePath.resolved(url)
     let lock = try FileLock(path: url.path + "-driftless-lock")
     try lock.lock(.shared)
     defer { lock.unlock() }

@@ -31,16 +31,10 @@ public final class PersistentStore: Sendable {
   let externalData: ExternalData?
   private let derivedChanges: DerivedChanges?
   private let storedMetadata: Mutex<StoreMetadata>
-  private let clock = Mutex<@Sendable () -> Date>({ Date() })
+  let clock = Mutex(StoreClock())
 
   public var isReadOnly: Bool { options.isReadOnly }
   public var metadata: StoreMetadata { storedMetadata.withLock { $0 } }
-
-  /// What this store, and the engine on it, take for the host's time of day: a test has a clock of its own.
-  package var now: Date { clock.withLock { $0 }() }
-  package func setClock(_ clock: @escaping @Sendable () -> Date) {
-    self.clock.withLock { $0 = clock }
-  }
 
   /// Opens a store, and creates it when the file is missing.
   ///
@@ -230,8 +224,9 @@ public final class PersistentStore: Sendable {
           let result = try body(transaction)
           let now = now
           let last = try transaction.hybridTime(of: transaction.number - 1)
+          let own = last.next(at: time(now, transaction.clockOffset))
           let committed = try transaction.finish(
-            hybridTime: max(info.hybridTime ?? last.next(at: now), last.next(at: now)), now: now)
+            hybridTime: max(info.hybridTime ?? own, own), now: now)
           try connection.execute("COMMIT")
           externalData?.committed()
           return (result, committed: committed)

@@ -27,6 +27,8 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let cannotDerive = Code("cannotDerive")
     /// A model that a stage of a migration names is missing, or is another (Core Data's 134504).
     public static let modelNotFound = Code("modelNotFound")
+    /// The file has several names, which would have a log each.
+    public static let hardLinked = Code("hardLinked")
     public static let readOnly = Code("readOnly")
     public static let diskFull = Code("diskFull")
     /// The disk failed while reading or writing; what was being saved was not.

@@ -9,6 +9,11 @@ struct StoreFile {
   /// What each connection runs first: tables of its own that the file lacks.
   var overlay: [String] = []
 
+  init(url: URL?, options: StoreOptions) {
+    self.url = url.map(StorePath.resolved)
+    self.options = options
+  }
+
   var name: String { url?.path ?? "the store in memory" }
 
   func connect(readOnly: Bool) throws -> SQLiteConnection {
@@ -16,7 +21,7 @@ struct StoreFile {
       if url == nil { .inMemory } else if options.isImmutable { .immutable } else if readOnly {
         .readOnly
       } else if options.createsFile { .readWriteCreate } else { .readWrite }
-    if let url { try StoreObstacle.checkKind(of: url) }
+    if let url { try StoreObstacle.checkKind(of: url, allowsLinks: options.isImmutable) }
     if let url, mode == .readWriteCreate { Self.createPrivate(url) }
     let connection = try SQLiteConnection(
       path: url?.path ?? "", mode: mode,
@@ -213,9 +218,10 @@ enum StoreDefinition {
     try connection.run(
       "INSERT OR IGNORE INTO ZDL_STORE VALUES (?, ?)", .text(ExternalColumns.setting),
       .text(ExternalColumns.text(of: schema)))
-    if let file = FileIdentity.of(connection.path) {
+    if let file = FileIdentity(of: connection.path) {
       try connection.run(
-        "INSERT OR IGNORE INTO ZDL_STORE VALUES (?, ?)", .text(FileIdentity.setting), .text(file))
+        "INSERT OR IGNORE INTO ZDL_STORE VALUES (?, ?)", .text(FileIdentity.setting),
+        .text(file.text))
     }
     try connection.run(
       "INSERT OR IGNORE INTO ZDL_STORE VALUES ('mintPrefix', ?)",

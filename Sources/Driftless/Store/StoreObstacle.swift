@@ -3,10 +3,26 @@ import Foundation
 
 /// What stands in the way of a file, where SQLite says only that it cannot be opened.
 enum StoreObstacle {
-  /// A folder gives an error that misleads, and a pipe is waited for without end.
-  static func checkKind(of url: URL) throws {
+  /// A folder gives an error that misleads, and a pipe is waited for without end. A file with several names loses what was
+  /// saved: the log goes by the name.
+  ///
+  /// - Parameter allowsLinks: For one who takes the file alone, and no log.
+  static func checkKind(of url: URL, allowsLinks: Bool = false) throws {
     var status = stat()
-    guard stat(url.path, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { return }
+    guard stat(url.path, &status) == 0 else { return }
+    if status.st_mode & S_IFMT == S_IFREG {
+      guard status.st_nlink > 1, !allowsLinks else { return }
+      throw StoreError(
+        .hardLinked,
+        """
+        \(url.path) has \(status.st_nlink) names (hard links). The log and the locks of a store go by its name, so what \
+        is saved under one name would be lost under another.
+        """,
+        suggestion: """
+          Close it everywhere and make it a file of its own: cp -p '\(url.path)' '\(url.path).own' && \
+          mv '\(url.path).own' '\(url.path)'. To have it under two names, use a symbolic link.
+          """)
+    }
     throw StoreError(
       .cannotOpen,
       "\(url.path) is \(status.st_mode & S_IFMT == S_IFDIR ? "a folder" : "no plain file").",

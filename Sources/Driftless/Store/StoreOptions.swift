@@ -71,6 +71,11 @@ enum StoreTuning {
   /// A value of an attribute that allows it goes to a file of its own when it has more bytes: smaller ones are read faster
   /// from the pages of the store.
   static let externalBytes = 128 << 10
+  /// A difference of this size between the host's clocks is a clock that was set: they run apart by less between two
+  /// contacts.
+  static let leastClockStepMilliseconds: Int64 = 1000
+  /// An offset that differs by less is the same: each answer of a server measures it, within its round trip.
+  static let leastClockChangeMilliseconds: Int64 = 50
   /// Readers kept open when idle.
   static let idleReaders = 4
   /// SQLite's page cache of one connection, in KiB.

@@ -42,6 +42,8 @@ package final class WriteTransaction: ReadTransaction {
   package let number: Int64
   /// Whether values that sync may need again are kept.
   package let keepsForSync: Bool
+  /// How the host's time of day becomes the zone's.
+  let clockOffset: ClockOffset?
   var derivedChanges: DerivedChanges?
   /// The keys that this transaction gave out, by root entity.
   private(set) var newKeys: [Int32: ClosedRange<Int64>] = [:]
@@ -60,14 +62,32 @@ package final class WriteTransaction: ReadTransaction {
     number = try Self.numbers(
       after: Self.lastNumber(HistoryEntity.transaction, connection), count: 1
     ).lowerBound
-    let isSyncing =
-      try connection.scalar("SELECT value FROM ZDL_STORE WHERE key = 'syncing'") == .integer(1)
-    keepsForSync = isSyncing && info.kind != .imported
+    let settings = try Self.settings(connection)
+    keepsForSync = settings.isSyncing && info.kind != .imported
+    clockOffset = settings.clock
     recorder = try ChangeRecorder(
       connection: connection, transaction: number,
       first: Self.numbers(after: Self.lastNumber(HistoryEntity.change, connection), count: 1)
         .lowerBound)
     super.init(connection: connection, schema: schema)
+  }
+
+  /// What each transaction needs to know: another process may have changed it since the last.
+  private static func settings(
+    _ connection: SQLiteConnection
+  ) throws -> (isSyncing: Bool, clock: ClockOffset?) {
+    let statement = try connection.prepare(
+      "SELECT key, value FROM ZDL_STORE WHERE key IN ('syncing', '\(ClockOffset.setting)')")
+    var isSyncing = false
+    var clock: ClockOffset?
+    while try statement.step() {
+      if statement.string(0) == ClockOffset.setting {
+        clock = ClockOffset(text: statement.string(1))
+      } else {
+        isSyncing = statement.int64(1) == 1
+      }
+    }
+    return (isSyncing, clock)
   }
 
   // MARK: Rows

@@ -16,7 +16,7 @@ extension SyncEngine {
       guard try EngineTables.exist(on: connection) else { return }
       for table in [
         "ZDL_REPLICA", "ZDL_OUTBOX", "ZDL_PENDING", "ZDL_PARKED", "ZDL_DANGLING", "ZDL_BASE",
-        "ZDL_QUARANTINE", "ZDL_ZONE", "ZDL_CHAIN", "ZDL_FRAME",
+        "ZDL_QUARANTINE", "ZDL_ZONE", "ZDL_CHAIN", "ZDL_FRAME", "ZDL_DELTA",
       ] {
         try connection.perform("DELETE FROM \(table)")
       }

@@ -1,19 +1,118 @@
 import DriftlessSQLite
 import Foundation
 
-/// Which file a store lies in, kept in the store itself: a file that was copied tells by it that it is another one.
-enum FileIdentity {
-  /// The setting with the device and the number of the file.
+/// Which file a store lies in, kept in the store itself: a file that was copied, or put back, tells by it that it is another
+/// one.
+///
+/// It is the number of the file, which file systems hand out again, with the time at which the file was made; and the
+/// machine. In a store that syncs it is also the same of a symbolic link beside it (the *anchor*), since `cp` writes into a
+/// file that is there, and leaves its number and time as they are. A link cannot be written into: whoever puts a folder
+/// back makes it anew. It leads to the lock file, so that it is no loose end to those who follow it.
+///
+/// A disk that was copied whole is the same by all of these. There the zone tells: two replicas of one name send other
+/// bytes under one push number, and transactions of other names make one identity.
+struct FileIdentity: Hashable {
+  /// The setting with the file.
   static let setting = "file"
   /// The setting of a store that turned out to be a copy, until its engine has taken note.
   static let copySetting = "isCopy"
+  static let anchorSuffix = "-driftless-file"
 
-  /// `DEVICE:NUMBER`; nil for what is no file.
-  static func of(_ path: String) -> String? {
-    var status = stat()
-    guard stat(path, &status) == 0 else { return nil }
-    return "\(status.st_dev):\(status.st_ino)"
+  /// A file, and when it was made, where the file system says so.
+  struct Mark: Hashable {
+    let inode: UInt64
+    let birth: Int64?
+
+    var text: String { "\(inode)." + (birth.map { "\($0)" } ?? "") }
+
+    init(_ status: FileStatus) {
+      inode = status.inode
+      birth = status.birth
+    }
+
+    init?(text: some StringProtocol) {
+      let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+      guard let inode = parts.first.flatMap({ UInt64($0) }) else { return nil }
+      self.inode = inode
+      birth = parts.count > 1 ? Int64(parts[1]) : nil
+    }
+
+    func isSame(_ other: Mark) -> Bool {
+      inode == other.inode && (birth == nil || other.birth == nil || birth == other.birth)
+    }
   }
+
+  let file: Mark
+  /// A digest of the machine's ID; nil where it has none.
+  let machine: String?
+  var anchor: Mark?
+  /// Whether it was noted by a version that knew no more than the number of the file.
+  private let isPartial: Bool
+
+  /// Nil for what is no file.
+  init?(of path: String) {
+    guard let status = FileStatus(path) else { return nil }
+    file = Mark(status)
+    machine = Self.machine
+    anchor = Self.anchor(of: path)
+    isPartial = false
+  }
+
+  /// As it is kept: the file, the machine and the anchor, or `DEVICE:NUMBER`. Nil for a store that is a copy.
+  init?(text: String) {
+    let parts = text.split(separator: " ", omittingEmptySubsequences: false)
+    if parts.count == 3, let file = Mark(text: parts[0]) {
+      self.file = file
+      machine = parts[1].isEmpty ? nil : String(parts[1])
+      anchor = Mark(text: parts[2])
+      isPartial = false
+    } else if let number = text.split(separator: ":").last, let file = Mark(text: number) {
+      self.file = file
+      machine = nil
+      anchor = nil
+      isPartial = true
+    } else {
+      return nil
+    }
+  }
+
+  var text: String { "\(file.text) \(machine ?? "") \(anchor?.text ?? "")" }
+
+  func isSame(_ other: FileIdentity) -> Bool {
+    guard file.isSame(other.file) else { return false }
+    if isPartial || other.isPartial { return true }
+    if let machine, let theirs = other.machine, machine != theirs { return false }
+    switch (anchor, other.anchor) {
+    case (nil, nil): return true
+    case (let anchor?, let theirs?): return anchor.isSame(theirs)
+    case (nil, _?), (_?, nil): return false
+    }
+  }
+
+  private static func anchor(of path: String) -> Mark? {
+    guard let status = FileStatus(path + anchorSuffix), status.isSymbolicLink else { return nil }
+    return Mark(status)
+  }
+
+  /// Makes the anchor of a store that has none. Where it cannot be made, the store does without.
+  static func makeAnchor(of path: String) -> Mark? {
+    let name = (path as NSString).lastPathComponent
+    guard symlink(name + "-driftless-lock", path + anchorSuffix) == 0 else { return nil }
+    return anchor(of: path)
+  }
+
+  private static let machine: String? = {
+    guard let text = try? String(contentsOfFile: "/etc/machine-id", encoding: .utf8) else {
+      return nil
+    }
+    let id = text.trimmingCharacters(in: .whitespacesAndNewlines)
+    guard id.count == 32 else { return nil }
+    // The ID itself is the machine's secret.
+    return SHA256Digest.hash(Array("driftless machine \(id)".utf8)).prefix(8)
+      .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }()
+
+  // MARK: In a store
 
   /// Notes in a copy that it is one, wherever it is put: even in the place of the original.
   static func markCopy(_ connection: SQLiteConnection) throws {
@@ -38,70 +137,39 @@ enum FileIdentity {
     return try connection.rows(
       "SELECT key, value FROM ZDL_STORE WHERE key IN (?, ?)", .text(setting), .text(copySetting))
   }
-
-  /// Whether two are of one file. A device may have another number after it was mounted anew.
-  static func isSame(_ one: String, _ other: String) -> Bool {
-    one.split(separator: ":").last == other.split(separator: ":").last
-  }
-}
-
-/// How far a store's history had come at the last commit, written into the lock file beside the store. An older content
-/// that was written back into the same file is recognised by it: its history ends before the mark.
-///
-/// It is written after the commit and not waited for, so it may be behind the store, which tells nothing. Only where the
-/// store lost commits, as it may without full durability, is it ahead; then those commits are as lost as those of a store that
-/// was put back, and the same follows.
-struct CommitMark: Hashable {
-  static let byteCount = 24
-
-  let store: UUID
-  let number: Int64
-
-  init(store: String, number: Int64) {
-    self.store = UUID(uuidString: store) ?? Self.unknown
-    self.number = number
-  }
-
-  private static let unknown = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-
-  /// The store's UUID, and the number of the newest transaction, the lowest byte first.
-  var bytes: [UInt8] {
-    withUnsafeBytes(of: store.uuid) { Array($0) }
-      + withUnsafeBytes(of: number.littleEndian) { Array($0) }
-  }
-
-  init?(_ bytes: [UInt8]) {
-    guard bytes.count == Self.byteCount, let store = UUID(networkBytes: Data(bytes.prefix(16)))
-    else { return nil }
-    self.store = store
-    number = bytes.suffix(8).reversed().reduce(0) { $0 << 8 | Int64($1) }
-  }
 }
 
 extension PersistentStore {
   /// Looks whether the store still lies in the file that it was made in, and goes on where it was. One that was copied, put
   /// back from a backup or moved to another disk does not: objects made in it from now on get identities that the original
-  /// never gives out, and before it syncs it becomes another incarnation of its replica. The objects that are there keep
-  /// their identities.
+  /// never gives out, and before it syncs it becomes another replica. The objects that are there keep their identities.
   package func settleFileIdentity() throws {
-    guard let url, !isReadOnly, let present = FileIdentity.of(url.path) else { return }
+    guard let url, !isReadOnly, var present = FileIdentity(of: url.path) else { return }
     // Read before the history, which may go on meanwhile.
     let mark = connections.mark
-    let (kept, newest) = try read {
-      (try $0.setting(FileIdentity.setting), try $0.maximumTransactionNumber())
+    let (kept, syncs, newest) = try read {
+      (
+        try $0.setting(FileIdentity.setting), try $0.setting("syncing") != nil,
+        try $0.maximumTransactionNumber()
+      )
     }
-    let isBehind = mark.map {
-      $0.store == CommitMark(store: identifier, number: 0).store && $0.number > newest
+    let isBehind =
+      mark.map {
+        $0.store == CommitMark(store: identifier, number: 0).store && $0.number > newest
+      } ?? false
+    var isOther = isBehind
+    if case .text(let text)? = kept {
+      isOther = FileIdentity(text: text).map { !$0.isSame(present) } ?? true || isBehind
     }
-    guard kept != .text(present) || isBehind == true else { return }
+    if syncs, present.anchor == nil { present.anchor = FileIdentity.makeAnchor(of: url.path) }
+    guard isOther || kept != .text(present.text) else { return }
     _ = try write(TransactionInfo()) { transaction in
-      var isOther = isBehind == true
-      if case .text(let kept)? = kept, !FileIdentity.isSame(kept, present) { isOther = true }
       if isOther {
         try transaction.renewMintPrefix()
         try transaction.setSetting(FileIdentity.copySetting, .integer(1))
       }
-      try transaction.setSetting(FileIdentity.setting, .text(present))
+      if isBehind, let mark { try transaction.noteLostCommits(mark.number - newest, at: now) }
+      try transaction.setSetting(FileIdentity.setting, .text(present.text))
     }
     connections.announce(CommitMark(store: identifier, number: newest))
   }

@@ -24,7 +24,7 @@ extension PersistentStore {
       if self.url == nil, !copy.isReadOnly { try copy.moveLargeValuesOut() }
       return copy
     } catch {
-      for suffix in ["", "-wal", "-shm", "-journal", "-driftless-lock"] {
+      for suffix in ["", "-wal", "-shm", "-journal"] + StorePath.suffixes {
         unlink(url.path + suffix)
       }
       ExternalDataFolder(store: url.path).destroy()

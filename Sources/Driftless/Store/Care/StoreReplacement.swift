@@ -7,6 +7,7 @@ extension PersistentStore {
   /// The file stays, since other processes may have it open; they see that it is empty. Nobody may be syncing it.
   /// - Throws: `StoreError`: `syncLocked`, `busy`, or what SQLite says of the file.
   public static func destroy(at url: URL) throws {
+    let url = StorePath.resolved(url)
     guard FileManager.default.fileExists(atPath: url.path) else { return }
     try withStoreAlone(at: url) { connection in
       try connection.emptyDatabase()
@@ -21,6 +22,7 @@ extension PersistentStore {
   /// when it syncs next, and gives new objects identities that it never gave out.
   /// - Throws: `StoreError`; the store is then as it was.
   public static func replace(at url: URL, withStoreAt source: URL) throws {
+    let url = StorePath.resolved(url)
     let original = try PersistentStore.open(url: source, options: .inspecting(source))
     defer { original.close() }
     guard FileManager.default.fileExists(atPath: url.path) else {
@@ -62,6 +64,7 @@ extension StoreOptions {
   /// How a file is looked at without changing anything in it or beside it: as immutable, unless there are signs that
   /// somebody has it open.
   package static func inspecting(_ url: URL) -> StoreOptions {
+    let url = StorePath.resolved(url)
     let isInUse = ["-wal", "-shm", "-journal"].contains {
       FileManager.default.fileExists(atPath: url.path + $0)
     }

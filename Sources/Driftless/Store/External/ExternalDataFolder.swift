@@ -6,10 +6,12 @@ import Glibc
 /// value, named by a UUID. It lies where Core Data has it.
 struct ExternalDataFolder: Sendable {
   let url: URL
+  private let store: URL
 
   /// - Parameter store: The path of the store's file.
   init(store: String) {
     let file = URL(fileURLWithPath: store)
+    self.store = file
     url = file.deletingLastPathComponent()
       .appendingPathComponent(".\(file.deletingPathExtension().lastPathComponent)_SUPPORT")
       .appendingPathComponent("_EXTERNAL_DATA")
@@ -19,6 +21,23 @@ struct ExternalDataFolder: Sendable {
   var names: [String] {
     ((try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? [])
       .filter { UUID(uuidString: $0) != nil }
+  }
+
+  /// Whether another database lies beside the store whose name differs in the extension alone. It has the same folder, by
+  /// Core Data's rule, and files in it that no row here names.
+  private var isShared: Bool {
+    let folder = store.deletingLastPathComponent()
+    let stem = store.deletingPathExtension().lastPathComponent
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+    return names.contains { name in
+      let other = folder.appendingPathComponent(name)
+      guard name != store.lastPathComponent,
+        other.deletingPathExtension().lastPathComponent == stem,
+        let handle = try? FileHandle(forReadingFrom: other)
+      else { return false }
+      defer { try? handle.close() }
+      return (try? handle.read(upToCount: 16)) == Data("SQLite format 3\0".utf8)
+    }
   }
 
   func file(_ name: String) -> URL { url.appendingPathComponent(name) }
@@ -70,8 +89,10 @@ struct ExternalDataFolder: Sendable {
     for name in names { unlink(file(name).path) }
   }
 
-  /// Removes the files that no row names. Nobody may be writing, and nobody may be reading an older state.
+  /// Removes the files that no row names, unless another store may have some. Nobody may be writing, and nobody may be
+  /// reading an older state.
   func sweep(keeping referenced: Set<String>) {
+    guard !isShared else { return }
     remove(names.filter { !referenced.contains($0) })
   }
 
@@ -90,8 +111,11 @@ struct ExternalDataFolder: Sendable {
     if !isFirst { try NewFile.synchronize(other.url) }
   }
 
-  /// Removes the folder and all in it.
-  func destroy() { try? FileManager.default.removeItem(at: url.deletingLastPathComponent()) }
+  /// Removes the folder and all in it, unless another store may have something there.
+  func destroy() {
+    guard !isShared else { return }
+    try? FileManager.default.removeItem(at: url.deletingLastPathComponent())
+  }
 }
 
 /// What a column holds of a value that may lie outside: a byte 1 and the value, or a byte 2, the name of the file and a

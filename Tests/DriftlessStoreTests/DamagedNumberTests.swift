@@ -1,0 +1,94 @@
+import DriftlessSQLite
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Driftless
+
+/// Numbers in a file that no store comes to by itself, and masks that another program wrote.
+struct DamagedNumberTests {
+  private let all = PersistentHistoryChangeRequest.fetchHistory(
+    after: nil as PersistentHistoryToken?)
+
+  private func store(_ damage: String) throws -> PersistentStore {
+    let store = try PersistentStore.open(url: nil, model: Shop.model())
+    let key = try store.insert("Item")
+    try store.update(key, "name", .string("n"))
+    _ = try store.write(TransactionInfo()) { try $0.connection.execute(damage) }
+    return store
+  }
+
+  @Test(
+    "L4 Keys and numbers at the end of what there is give an error that says so, and the check names it",
+    arguments: ["1", "16001", "16002", "16003"], [Int64.max, Int64.max - 1, 1 << 62])
+  func greatest(entity: String, last: Int64) throws {
+    let store = try store("UPDATE Z_PRIMARYKEY SET Z_MAX = \(last) WHERE Z_ENT = \(entity)")
+    #expect {
+      try store.insert("Item", info: TransactionInfo(author: "someone new"))
+    } throws: { ($0 as? StoreError)?.code == .damaged }
+    #expect(try store.check().findings.contains { $0.message.contains("\(last)") })
+    #expect(try store.fetchHistory(all).count == 2)
+  }
+
+  @Test("L4 A largest key below zero is none: keys begin at 1")
+  func negative() throws {
+    let store = try store("UPDATE Z_PRIMARYKEY SET Z_MAX = -1 WHERE Z_NAME = 'Shelf'")
+    #expect(try store.check().isSound)
+    #expect(try store.insert("Shelf").key == 1)
+  }
+
+  @Test("L4 A last change before the first is an error, whoever reads, and the check names it")
+  func range() throws {
+    let store = try store("UPDATE ZDL_TRANSACTION SET last_change = 0 WHERE number = 2")
+    #expect(throws: StoreError.self) { try store.fetchHistory(all) }
+    #expect(throws: StoreError.self) {
+      try store.read { try $0.forEachChange(after: 0) { _, _, _, _ in } }
+    }
+    #expect(try store.check().findings.contains { $0.message.contains("transaction 2") })
+  }
+
+  @Test("L4 A token of the least number purges nothing")
+  func token() throws {
+    let store = try store("")
+    let token = PersistentHistoryToken(numbers: [store.identifier: .min])
+    #expect(try store.deleteHistory(before: token) == 0)
+    #expect(try store.fetchHistory(.fetchHistory(after: token)).count == 2)
+  }
+
+  @Test("S25 Of an update that Core Data recorded, any property may have changed")
+  func adopted() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("shop.sqlite")
+    let store = try PersistentStore.open(url: url, model: Shop.model())
+    let key = try store.insert("Item")
+    try store.update(key, "name", .string("n"))
+    var plist = store.metadata
+    store.close()
+    // What a file is that nobody here has written yet.
+    plist.values["DriftlessFormat"] = nil
+    let connection = try SQLiteConnection(path: url.path, mode: .readWrite)
+    let tables = try connection.rows("SELECT name FROM sqlite_master WHERE name GLOB 'ZDL_*'")
+    for row in tables {
+      if case .text(let name) = row[0] {
+        try connection.execute("DROP TABLE IF EXISTS \(name)")
+      }
+    }
+    try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", .blob(plist.plist()))
+    connection.close()
+    let adopted = try PersistentStore.open(url: url, model: Shop.model())
+    try adopted.update(key, "name", .string("ours"))
+    let updates = try adopted.fetchHistory(all).flatMap { $0.changes ?? [] }
+      .filter { $0.changeType == .update }
+    #expect(
+      updates[0].updatedProperties?.isSuperset(of: ["name", "count", "shelf", "tags"]) == true)
+    #expect(updates[1].updatedProperties == ["name"])
+    try adopted.read { transaction throws in
+      var masks: [Int] = []
+      try transaction.forEachChange(after: 0) { header, type, _, mask in
+        if type == .update { masks.append(mask?.count ?? 0) }
+        #expect(header.name != 0)
+      }
+      #expect(masks[0] == 11 && masks[1] == 1)
+    }
+  }
+}
