@@ -52,6 +52,7 @@ struct SyncControlCommand: AsyncParsableCommand {
 
       EXIT CODES
       \(exitCodes)
+      130  interrupted (Ctrl-C): what was not finished is finished by the next command
       """,
     subcommands: [
       InitCommand.self, EnrollCommand.self, StatusCommand.self, SyncCommand.self,

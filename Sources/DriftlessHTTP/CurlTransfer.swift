@@ -25,6 +25,7 @@ final class CurlTransfer {
     setBounds()
     setHeaders()
     setSinks()
+    request.phase?.set(.connecting)
   }
 
   deinit {
@@ -90,6 +91,15 @@ final class CurlTransfer {
       let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
       return transfer.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size &* count))
     }
+    driftless_curl_set_connected(
+      easy,
+      { context, _, _, _, _ in
+        if let context {
+          let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+          transfer.request.phase?.set(.waiting)
+        }
+        return CURL_PREREQFUNC_OK
+      }, context)
   }
 
   /// Takes bytes of the body; taking fewer than offered makes libcurl fail the transfer.
@@ -99,6 +109,7 @@ final class CurlTransfer {
       return 0
     }
     body.append(contentsOf: bytes)
+    request.phase?.set(.receiving)
     return bytes.count
   }
 
@@ -117,6 +128,7 @@ final class CurlTransfer {
 
   /// What became of the request when libcurl is done with it.
   func outcome(_ code: CURLcode) -> Result<HTTPResponse, TransportError> {
+    request.phase?.set(.idle)
     guard code == CURLE_OK else { return .failure(error(code)) }
     return .success(
       HTTPResponse(

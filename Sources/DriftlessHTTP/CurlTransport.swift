@@ -27,6 +27,10 @@ public final class CurlTransport: SyncTransport {
   private let token: String
   private let base: String
   private let session: CurlSession
+  private let phaseBox = PhaseBox()
+
+  /// What the transport does right now, for a person who waits.
+  public var phase: TransportPhase { phaseBox.value }
 
   /// Prepares a transport; no connection is made yet.
   ///
@@ -122,7 +126,7 @@ public final class CurlTransport: SyncTransport {
       connectTimeoutMilliseconds: options.connectTimeoutMilliseconds,
       stallTimeoutSeconds: options.stallTimeoutSeconds &+ waitSeconds,
       requestTimeoutSeconds: options.requestTimeoutSeconds,
-      certificateAuthorityFile: options.certificateAuthorityFile)
+      certificateAuthorityFile: options.certificateAuthorityFile, phase: phaseBox)
     var attempt = 1
     while true {
       do {
@@ -134,6 +138,7 @@ public final class CurlTransport: SyncTransport {
           let seconds = options.retry.delaySeconds(
             after: error, attempt: attempt, jitter: .random(in: 0..<1))
         else { throw error }
+        phaseBox.set(.pausing)
         do {
           try await Task.sleep(for: .milliseconds(Int(seconds * 1_000)))
         } catch {

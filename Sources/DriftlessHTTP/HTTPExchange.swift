@@ -16,6 +16,8 @@ struct HTTPRequest: Sendable {
   var stallTimeoutSeconds: Int
   var requestTimeoutSeconds: Int
   var certificateAuthorityFile: String?
+  /// Is told how far the request is.
+  var phase: PhaseBox?
 }
 
 /// One answer, whole.

@@ -48,7 +48,11 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
     case SQLITE_CORRUPT: "The file is damaged: keep a copy, and restore it or pull it again."
     case SQLITE_CANTOPEN: "Check that the folder exists and that the process may open the file."
     case SQLITE_IOERR: "Reading or writing failed: check the disk and its free space."
-    default: "See SQLite's result code \(code)."
+    case SQLITE_CONSTRAINT: "Give one of the two objects another value."
+    case SQLITE_TOOBIG: "Make the value smaller: a row holds at most a gigabyte."
+    case SQLITE_NOMEM: "Free memory and try again; nothing was changed."
+    case SQLITE_INTERRUPT: "It was interrupted; try again."
+    default: "Run: syncctl doctor --store FILE"
     }
   }
 

@@ -86,7 +86,7 @@ extension SyncEngine {
         frame: change.frame)
       return (selection, outbox, nil)
     } catch let error as ProtocolError where Self.isRefusal(error) {
-      return (selection, nil, Self.refusal(error))
+      return (selection, nil, Self.refusal(error, isOwn: true))
     }
   }
 

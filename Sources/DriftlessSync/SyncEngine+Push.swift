@@ -148,7 +148,14 @@ extension SyncEngine {
     error.code == .tooLarge || error.code == .malformed
   }
 
-  static func refusal(_ error: ProtocolError) -> SyncError {
+  /// - Parameter isOwn: no change set could be made of it, so no server was asked.
+  static func refusal(_ error: ProtocolError, isOwn: Bool = false) -> SyncError {
+    if isOwn {
+      return SyncError(
+        error.code == .tooLarge ? .tooLarge : .refused,
+        "No change set can hold it: \(error.message)",
+        suggestion: "Make it smaller: it is sent again when it changes.")
+    }
     if error.code == .tooLarge {
       return SyncError(
         .tooLarge, "It is larger than the server takes: \(error.message)",

@@ -55,8 +55,8 @@ extension SyncEngine {
           key: key,
           entry: QuarantineEntry(
             object: identity, entity: entity, code: error.code.rawValue,
-            reason:
-              "\(entity) \(identity.uuidString.lowercased()), \(bytes) bytes: \(error.message)",
+            reason: "\(entity) \(identity.uuidString.lowercased())"
+              + (bytes > 0 ? ", \(bytes) bytes" : "") + ": \(error.message)",
             suggestion: error.suggestion, bytes: bytes, time: store.now),
           lastEdit: try transaction.editTime(object.lastTransaction)),
         on: connection)

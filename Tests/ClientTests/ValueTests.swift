@@ -1,3 +1,4 @@
+import Driftless
 import Foundation
 import Testing
 
@@ -25,6 +26,45 @@ import Testing
     ])
   func noDates(text: String) {
     #expect(ISODate.secondsSinceReferenceDate(text) == nil)
+  }
+
+  @Test(
+    "Each form of date is read, and what stands beside it is refused",
+    arguments: [
+      ("2026-11-21T04:47:00.25Z", 816_929_220.25), ("2026-11-21 04:47:00Z", 816_929_220),
+      ("2026-11-21T06:17:00+0130", 816_929_220), ("2026-11-21T03:47:00-01:00", 816_929_220),
+      ("-0001-03-01", -63_171_964_800), ("012345-01-31", 326_427_667_200),
+      ("2001-01-01T00:00:00.0000000009999999Z", 0), ("2001-01-01T00:00:00.5Z", 0.5),
+      ("2001-01-01T00:00:00.1234567890123456789Z", nil), ("2001-01-01t00:00:00Z", nil),
+      ("2001-01-01T00:00:00z", nil), ("+2001-01-01", nil), ("2001-01-01T00:00Z", nil),
+      ("1234567-01-01", nil), ("2001-01-01T00:00:00+24:00", nil), ("2001-01-01T00:00:00,5Z", nil),
+      ("2001-01-01T00:00:00+1:30", nil), ("٢٠٠١-01-01", nil), ("", nil), ("2001-01-0", nil),
+      ("2001-01-01T00:00:00ZZ", nil), ("2001-01-01T23:59:60Z", nil),
+    ] as [(String, Double?)])
+  func dateForms(text: String, seconds: Double?) {
+    #expect(ISODate.secondsSinceReferenceDate(text) == seconds)
+  }
+
+  @Test(
+    "Decimals are read exactly up to 38 digits, and refused beyond",
+    arguments: [
+      ("12345678901234567890123456789012345678", true),
+      ("0.12345678901234567890123456789012345678", true),
+      ("-1234567890123456789.0123456789012345678", true),
+      ("000000000000000000000000000000000000000000001.50", true), ("1e-128", true), ("1E+5", true),
+      ("-0.0", true), ("123456789012345678901234567890123456789", false), ("1.", false),
+      (".5", false), ("1e", false), ("1e1234", false), ("1.2x", false), ("+1", false), ("", false),
+      ("-", false), ("1e400", false), ("1,5", false), ("١", false), (" 1", false),
+    ])
+  func decimals(text: String, isRead: Bool) throws {
+    switch ImportedValue.attribute(.string(text), type: .decimal) {
+    case .success(.decimal(let value)):
+      #expect(isRead)
+      let posix = Locale(identifier: "en_US_POSIX")
+      #expect(value == Decimal(string: text, locale: posix))
+    case .success: Issue.record("no decimal")
+    case .failure: #expect(!isRead)
+    }
   }
 
   /// From 1589 on: before 1582 Foundation counts in the Julian calendar, which ISO 8601 does not

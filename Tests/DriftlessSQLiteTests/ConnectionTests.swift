@@ -75,4 +75,15 @@ struct ConnectionTests {
     try connection.run("INSERT INTO t VALUES (?)", .integer(2))
     #expect(try connection.scalar("SELECT COUNT(*) FROM t") == .integer(2))
   }
+
+  @Test("What to do about a failure is told in words, never as a result code")
+  func suggestions() {
+    for code in Int32(1)...101 {
+      for extended in Int32(0)...20 {
+        let error = SQLiteError(code: code | extended << 8, message: "")
+        #expect(!error.suggestion.isEmpty)
+        #expect(!error.suggestion.contains { $0.isNumber }, "\(code): \(error.suggestion)")
+      }
+    }
+  }
 }

@@ -265,6 +265,22 @@ struct MergeLawTests {
     #expect(sum(base: 5, local: 4, remote: 14) == .combined(.integer(13)))
   }
 
+  @Test("Two texts that are too long together are not put together")
+  func tooLongTogether() {
+    let attribute = AttributeDescription("text", .string)
+    attribute.maximum = .integer(8)
+    let conflict = PropertyConflict(
+      policy: .text, type: .string, attribute: attribute, base: .string(""),
+      local: .string("here"), remote: .string("there"), localTime: HybridTime(rawValue: 2),
+      remoteTime: HybridTime(rawValue: 1), localReplica: UUID(), remoteReplica: UUID())
+    let verdict = MergeTable.settle(conflict) { _, _ in nil }
+    #expect(verdict.settlement == .local)
+    #expect(
+      verdict.explanation(of: "text", policy: .text)
+        == "text was changed on both sides; by lastWriterWins, since both sides' edits make more "
+        + "than 8 characters, this replica's value stands.")
+  }
+
   @Test("S8 The sum of pending transactions stands before base and local value")
   func pendingSum() {
     let conflict = PropertyConflict(
@@ -273,5 +289,23 @@ struct MergeLawTests {
       remoteTime: HybridTime(rawValue: 1), localReplica: UUID(), remoteReplica: UUID())
     let verdict = MergeTable.settle(conflict) { _, _ in nil }
     #expect(verdict.settlement == .combined(.integer(20)))
+  }
+
+  @Test("A union keeps its elements as they are written, each digit of a number included")
+  func unionKeepsSpelling() {
+    func union(_ base: String, _ local: String, _ remote: String) -> Settlement {
+      let edit = Edit(
+        value: .string(local), time: 5, replica: UUID(), base: .string(base))
+      return verdict(.union, .string, edit, Zone(value: .string(remote), time: 2)).settlement
+    }
+    #expect(
+      union(
+        "[]", #"[123456789012345678901234567890, "a,]\"b" ]"#,
+        #"[123456789012345678901234567891,{"k" : [1, 2.50]}]"#)
+        == .combined(
+          .string(
+            #"[123456789012345678901234567891,{"k":[1,2.50]},123456789012345678901234567890,"a,]\"b"]"#
+          )))
+    #expect(union("[1]", "[1, 2]", "[ ]") == .combined(.string("[2]")))
   }
 }

@@ -220,4 +220,51 @@ import Testing
     #expect(past.status == 0, "\(past.errors)")
     #expect(proxy.requests.count == count)
   }
+
+  @Test("A command that waits says for what, and an interrupt ends it at once")
+  func waiting() throws {
+    try first.importLines([name("1", "waits", "insert")])
+    try server.pause()
+    defer { server.resume() }
+    let process = Process()
+    process.executableURL = Programs.url("syncctl")
+    process.arguments = ["sync", "--store", first.store.path]
+    process.standardOutput = FileHandle.nullDevice
+    let errors = Pipe()
+    process.standardError = errors
+    try process.run()
+    // The system still takes connections for a server that has stopped.
+    let line = String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self)
+    #expect(
+      line == "syncctl: waiting for \(server.address) (connected, no answer so far)\n", "\(line)")
+    process.interrupt()
+    process.waitUntilExit()
+    #expect(process.terminationReason == .uncaughtSignal)
+    #expect(process.terminationStatus == SIGINT)
+    server.resume()
+    try first.sync()
+    let status = try first.status()
+    #expect((status["pending"] as? [String: Any])?["objects"] as? Int == 0)
+  }
+
+  @Test("why says of a store without a zone that it has none")
+  func whyWithoutZone() throws {
+    let store = directory.file("alone.sqlite")
+    let created = try Programs.run(
+      "syncctl", ["init", "--store", store.path, "--model", model.path])
+    #expect(created.status == 0, "\(created.errors)")
+    let file = directory.file("alone.jsonl")
+    try Data(name("1", "alone", "insert").utf8).write(to: file)
+    #expect(try Programs.run("syncctl", ["import", "--store", store.path, file.path]).status == 0)
+    let why = try Programs.run("syncctl", ["why", "--store", store.path, "Item/1.name"])
+    #expect(why.output.contains("not enrolled with a zone"), "\(why.output)")
+    #expect(!why.output.contains("in step"), "\(why.output)")
+    let json = try Programs.run("syncctl", ["why", "--store", store.path, "Item/1.name", "--json"])
+    #expect(json.output.contains(#""isEnrolled":false"#), "\(json.output)")
+    #expect(try first.attempt("why", ["Item/1.name"]).status == 65)
+    try first.importLines([name("1", "sent", "insert")])
+    try first.sync()
+    let synced = try first.attempt("why", ["Item/1.name"])
+    #expect(synced.output.contains("in step with the zone, as of"), "\(synced.output)")
+  }
 }

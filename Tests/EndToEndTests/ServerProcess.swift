@@ -43,6 +43,13 @@ final class ServerProcess {
     address = try Self.address(from: pipe.fileHandleForReading)
   }
 
+  /// Stops the program where it is, until `resume`.
+  func pause() throws {
+    guard process?.suspend() == true else { throw HarnessError(description: "no server to pause") }
+  }
+
+  func resume() { _ = process?.resume() }
+
   /// Kill -9.
   func kill() {
     guard let process else { return }

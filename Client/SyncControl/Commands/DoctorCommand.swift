@@ -61,7 +61,10 @@ struct DoctorCommand: ControlCommand {
       return DoctorCheck("server", .note, "the store is not enrolled")
     }
     do {
-      let info = try await StoreAccess.transport(for: store, at: target.url).zoneInfo()
+      let transport = try StoreAccess.transport(for: store, at: target.url)
+      let info = try await WaitNotice(output: output).during({ transport.awaited }) {
+        try await transport.zoneInfo()
+      }
       let seconds = Date().timeIntervalSince1970 - Double(info.serverTimeMilliseconds) / 1_000
       guard abs(seconds) < 60 else {
         return DoctorCheck(

@@ -43,7 +43,9 @@ struct EnrollCommand: ControlCommand {
     options.allowsPlaintext = allowPlaintext
     let transport = try CurlTransport(
       server: address, zone: zone, token: token, options: options)
-    let info = try await transport.zoneInfo()
+    let info = try await WaitNotice(output: output).during({ transport.awaited }) {
+      try await transport.zoneInfo()
+    }
     try TokenFile.write(token, to: TokenFile.url(forStore: target.url))
     try SyncEngine.enroll(store: store, server: address, zone: zone, info: info)
     let status = try SyncEngine.status(of: store)

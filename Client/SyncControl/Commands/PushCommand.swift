@@ -11,7 +11,7 @@ struct PushCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws {
-    let summary = try await SyncRunner(url: target.url).run(
+    let summary = try await SyncRunner(url: target.url, output: output).run(
       .push, allowsMassDelete: deletes.allowMassDelete)
     try output.put(summary, text: summary.text)
   }

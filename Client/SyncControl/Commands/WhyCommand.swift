@@ -18,11 +18,28 @@ struct WhyCommand: ControlCommand {
     let element = try ElementPath(element, model: store.model)
     let explanation = try SyncEngine.why(
       of: store, object: element.identity, property: element.property)
-    try output.put(explanation, text: Self.text(explanation, ObjectLabels(store)))
+    let status = try SyncEngine.status(of: store)
+    try output.put(
+      Report(explanation: explanation, isEnrolled: status.isEnrolled),
+      text: Self.text(explanation, status, ObjectLabels(store)))
+  }
+
+  /// The explanation, and whether there is a zone that the store could be in step with.
+  private struct Report: Encodable {
+    let explanation: PropertyExplanation
+    let isEnrolled: Bool
+
+    private enum Key: String, CodingKey { case isEnrolled }
+
+    func encode(to encoder: any Encoder) throws {
+      try explanation.encode(to: encoder)
+      var container = encoder.container(keyedBy: Key.self)
+      try container.encode(isEnrolled, forKey: .isEnrolled)
+    }
   }
 
   private static func text(
-    _ explanation: PropertyExplanation, _ labels: ObjectLabels
+    _ explanation: PropertyExplanation, _ status: SyncStatus, _ labels: ObjectLabels
   ) -> String {
     var lines = ["\(explanation.entity).\(explanation.property) is \(explanation.value)"]
     if let time = explanation.changedAt {
@@ -30,9 +47,25 @@ struct WhyCommand: ControlCommand {
       lines.append("changed here \(Moment.text(time.date))\(author)")
     }
     lines.append("policy \(explanation.policy)")
-    lines.append(explanation.isPending ? "waits to be pushed" : "in step with the zone")
+    lines.append(zoneLine(explanation, status))
     if explanation.conflicts.isEmpty { lines.append("no conflicts") }
     lines += explanation.conflicts.map { ConflictText.lines($0, labels) }
     return lines.joined(separator: "\n")
+  }
+
+  /// How the value stands to the zone's, as far as it is known here.
+  private static func zoneLine(
+    _ explanation: PropertyExplanation, _ status: SyncStatus
+  ) -> String {
+    guard status.isEnrolled else { return "known here only: the store is not enrolled with a zone" }
+    if explanation.isPending { return "waits to be pushed" }
+    guard let lastSync = status.lastSync else {
+      return "not compared with the zone yet: the store has not synced"
+    }
+    let behind = status.head > status.cursor ? status.head - status.cursor : 0
+    if behind > 0 {
+      return "as the zone had it, \(behind) change set\(behind == 1 ? "" : "s") ago"
+    }
+    return "in step with the zone, as of \(Moment.text(lastSync))"
   }
 }

@@ -11,6 +11,9 @@ final class ImportTransaction {
   let shapes: ImportShapes
   /// Inserts of this transaction whose object is not made yet.
   private var announced: [UUID: EntityDescription] = [:]
+  /// Identities of announced objects that the store does not know: one look for all of them, in
+  /// place of a read transaction a line.
+  private var absent: Set<UUID> = []
   /// Objects that lines named, kept alive until the save.
   private var objects: [UUID: ManagedObject] = [:]
   private var identities: [ObjectIdentifier: UUID] = [:]
@@ -29,12 +32,17 @@ final class ImportTransaction {
   }
 
   /// Carries out the lines, after the references of earlier transactions that can be settled now.
-  func perform(_ operations: [ImportLine], settling earlier: [AwaitedReference]) throws {
+  func perform(
+    _ operations: [ImportLine], into store: PersistentStore, settling earlier: [AwaitedReference]
+  ) throws {
     for line in operations {
       if case .insert(let name, let id, _) = line.operation {
         let entity = try shapes.shape(name, line.number).entity
         announced[NamedIdentity.identity(id, rootEntity: entity.rootEntity.name)] = entity
       }
+    }
+    absent = try store.read { transaction in
+      Set(try announced.keys.filter { try transaction.key(of: $0) == nil })
     }
     for line in operations { try perform(line) }
     for reference in earlier { try settle(reference) }
@@ -125,7 +133,9 @@ final class ImportTransaction {
       // A new object that was deleted again has left its context.
       return object.isDeleted || object.managedObjectContext == nil ? nil : object
     }
-    guard let object = try context.object(withIdentity: identity) else { return nil }
+    guard !absent.contains(identity),
+      let object = try context.object(withIdentity: identity)
+    else { return nil }
     remember(object, identity)
     return object
   }

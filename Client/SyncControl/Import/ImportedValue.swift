@@ -90,13 +90,46 @@ enum ImportedValue {
     }
     if text == "NaN" { return .decimal(.nan) }
     // Foundation reads "1.2x" as 1.2 and drops digits beyond 38: both are refused here.
-    guard let form = text.wholeMatch(of: /-?([0-9]+)(?:\.([0-9]+))?(?:[eE][+-]?[0-9]{1,3})?/)
-    else { return nil }
-    let digits = (form.1 + (form.2 ?? "")).drop { $0 == "0" }
-    guard digits.count <= 38,
-      let value = Decimal(string: text, locale: Locale(identifier: "en_US_POSIX")), !value.isNaN
+    guard isDecimal(text),
+      let value = Decimal(string: text, locale: posix), !value.isNaN
     else { return nil }
     return .decimal(value)
+  }
+
+  private static let posix = Locale(identifier: "en_US_POSIX")
+
+  /// `-?DIGITS`, then optionally `.DIGITS` and an exponent of 1 to 3 digits; at most 38 digits from
+  /// the first that is no zero. Read byte by byte: a regular expression took a tenth of a
+  /// millisecond a number.
+  private static func isDecimal(_ text: String) -> Bool {
+    var bytes = text.utf8[...]
+    /// Takes digits away, and counts them.
+    func digits() -> Int {
+      let rest = bytes.drop { (0x30...0x39).contains($0) }
+      defer { bytes = rest }
+      return bytes.distance(from: bytes.startIndex, to: rest.startIndex)
+    }
+    func take(_ accepted: UInt8...) -> Bool {
+      guard let first = bytes.first, accepted.contains(first) else { return false }
+      bytes = bytes.dropFirst()
+      return true
+    }
+    _ = take(UInt8(ascii: "-"))
+    let number = bytes
+    var count = digits()
+    guard count > 0 else { return false }
+    if take(UInt8(ascii: ".")) {
+      let fraction = digits()
+      guard fraction > 0 else { return false }
+      count += fraction
+    }
+    let zeros = number.prefix { $0 == 0x30 || $0 == UInt8(ascii: ".") }.count { $0 == 0x30 }
+    guard count - zeros <= 38 else { return false }
+    if take(UInt8(ascii: "e"), UInt8(ascii: "E")) {
+      _ = take(UInt8(ascii: "+"), UInt8(ascii: "-"))
+      guard (1...3).contains(digits()) else { return false }
+    }
+    return bytes.isEmpty
   }
 
   private static func date(_ json: JSONValue) -> PropertyValue? {

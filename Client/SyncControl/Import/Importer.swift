@@ -61,7 +61,7 @@ package struct Importer {
           context.transactionAuthor = author
           context.name = "import"
           let transaction = ImportTransaction(context, shapes: shapes)
-          try transaction.perform(lines, settling: awaited)
+          try transaction.perform(lines, into: store, settling: awaited)
           awaited = transaction.awaited
           try checkLaterLines(awaited, reader)
           try save(context, transaction, lastLine: lines[lines.count - 1].number)

@@ -21,13 +21,34 @@ struct StatusReport: Encodable {
     self.daemon = daemon
   }
 
+  /// Where the store stands, in one word.
+  enum State: String, Encodable {
+    case notEnrolled = "not-enrolled"
+    /// The last sync failed.
+    case failing
+    /// Something waits to be sent.
+    case pending
+    /// The zone has more than is here.
+    case behind
+    case inStep = "in-step"
+  }
+
+  var state: State {
+    if !status.isEnrolled { return .notEnrolled }
+    if lastError != nil { return .failing }
+    if status.pending.objects > 0 { return .pending }
+    return status.lastSync == nil || status.cursor < status.head ? .behind : .inStep
+  }
+
   private enum Key: String, CodingKey {
+    case state
     case store, server, zone, replica, generation, cursor, head, pending, conflicts
     case waiting, quarantined, parked, lastSync, lastError, syncing, daemon
   }
 
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: Key.self)
+    try container.encode(state, forKey: .state)
     try container.encode(path, forKey: .store)
     try container.encode(status.server?.absoluteString, forKey: .server)
     try container.encode(status.zone, forKey: .zone)
@@ -54,7 +75,7 @@ struct StatusReport: Encodable {
 
   /// Lines for a person.
   var text: String {
-    var rows: [(String, String)] = [("store", path)]
+    var rows: [(String, String)] = [("store", path), ("state", stateText)]
     if let server = status.server, let zone = status.zone {
       rows.append(("zone", "\(zone) at \(server.absoluteString)"))
       rows.append(("replica", status.replica?.uuidString.lowercased() ?? "unknown"))
@@ -92,6 +113,22 @@ struct StatusReport: Encodable {
     rows.append(("daemon", daemonText))
     if isSyncing { rows.append(("syncing", "now")) }
     return rows.map { "\($0.0):".padded(to: 13) + $0.1 }.joined(separator: "\n")
+  }
+
+  private var stateText: String {
+    switch state {
+    case .notEnrolled: return "not enrolled: nothing of it is sent anywhere"
+    case .failing: return "the last sync failed; edits are kept and will be sent"
+    case .pending:
+      let count = status.pending.objects
+      return "\(count) object\(count == 1 ? " waits" : "s wait") to be sent"
+    case .behind:
+      let count = status.head - status.cursor
+      return count == 0
+        ? "nothing was pulled so far"
+        : "\(count) change set\(count == 1 ? "" : "s") behind the zone"
+    case .inStep: return "in step with the zone, as of \(status.lastSync.map(Moment.text) ?? "now")"
+    }
   }
 
   private var daemonText: String {

@@ -29,11 +29,13 @@ struct OutputOptions: ParsableArguments {
   }
 
   /// Prints what is good to know beside the result, on standard error.
-  func note(_ text: String) {
-    if json, let data = try? Self.encoder.encode(["note": text]) {
-      Self.write(data + [0x0A], to: .standardError)
+  func note(_ text: String) { Self.note(text, json: json) }
+
+  static func note(_ text: String, json: Bool) {
+    if json, let data = try? encoder.encode(["note": text]) {
+      write(data + [0x0A], to: .standardError)
     } else {
-      Self.write(Data("syncctl: \(text)\n".utf8), to: .standardError)
+      write(Data("syncctl: \(text)\n".utf8), to: .standardError)
     }
   }
 

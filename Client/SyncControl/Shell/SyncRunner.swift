@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessHTTP
 import DriftlessSync
 import Foundation
 import SyncDaemon
@@ -6,6 +7,7 @@ import SyncDaemon
 /// Syncs a store: through the daemon that keeps it, or else in this process.
 struct SyncRunner {
   let url: URL
+  let output: OutputOptions
 
   /// Runs a sync, push or pull.
   ///
@@ -13,24 +15,44 @@ struct SyncRunner {
   func run(
     _ verb: DaemonRequest.Verb, allowsMassDelete: Bool = false
   ) async throws -> SyncSummary {
+    let notice = WaitNotice(output: output)
     // A daemon that keeps the store holds its sync lock: it does the work, and says how it went.
-    if let daemon = DaemonClient(store: url),
-      let report = try await daemon.ask(
-        DaemonRequest(verb, store: url.path, allowsMassDelete: allowsMassDelete))?.report
-    {
-      return report
+    if let daemon = DaemonClient(store: url) {
+      let request = DaemonRequest(verb, store: url.path, allowsMassDelete: allowsMassDelete)
+      let reply = try await notice.during({
+        "the daemon at \(daemon.socket), which syncs the store"
+      }) {
+        try await daemon.ask(request)
+      }
+      if let report = reply?.report { return report }
     }
     let store = try StoreAccess.open(url)
     let transport = try StoreAccess.transport(for: store, at: url)
     let engine = SyncEngine(store: store, transport: transport)
-    let summary: SyncSummary =
+    let summary = try await notice.during({ transport.awaited }) {
       switch verb {
       case .push: SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
       case .pull: SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
       case .sync, .status:
         SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
       }
+    }
     await engine.close()
     return summary
+  }
+}
+
+extension CurlTransport {
+  /// What somebody waits for who waits for this transport.
+  var awaited: String {
+    let doing =
+      switch phase {
+      case .idle: "working on the store"
+      case .connecting: "connecting"
+      case .waiting: "connected, no answer so far"
+      case .receiving: "receiving"
+      case .pausing: "it failed in passing, trying again"
+      }
+    return "\(server.absoluteString) (\(doing))"
   }
 }

@@ -43,6 +43,13 @@ static inline CURLcode driftless_curl_set_sink(
   return curl_easy_setopt(easy, option, sink);
 }
 
+// CURLOPT_PREREQFUNCTION: called when a connection stands, before the request goes out.
+static inline CURLcode driftless_curl_set_connected(
+    CURL *easy, curl_prereq_callback connected, void *context) {
+  CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, connected);
+  return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_PREREQDATA, context) : code;
+}
+
 // The status code of the last response, 0 when there was none.
 static inline long driftless_curl_status(CURL *easy) {
   long status = 0;

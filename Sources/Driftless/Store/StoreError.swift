@@ -87,6 +87,14 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
       } else if error.cannotOpen { .cannotOpen } else if error.isConstraint {
         .constraint
       } else if error.isReadOrWriteFailure { .readOrWriteFailed } else { .sqlite }
-    self.init(code, "\(path): \(error.message)", suggestion: error.suggestion)
+    self.init(code, "\(path): \(Self.words(for: error))", suggestion: error.suggestion)
+  }
+
+  /// What SQLite said, in words of the model where it has some.
+  private static func words(for error: SQLiteError) -> String {
+    let unique = "UNIQUE constraint failed: "
+    guard error.isConstraint, error.message.hasPrefix(unique) else { return error.message }
+    return
+      "two objects would hold one value of \(error.message.dropFirst(unique.count)), which is unique"
   }
 }

@@ -25,6 +25,12 @@ enum TextMerge {
       isLocalLater
       ? ThreeWayText.merge(base: base, earlier: remote, later: local)
       : ThreeWayText.merge(base: base, earlier: local, later: remote)
+    if case .integer(let longest)? = conflict.attribute?.maximum, merge.text.utf16.count > longest {
+      // CONFLICT: the text with both sides' edits is longer than the attribute may be.
+      // RESOLUTION: the later edit stands.
+      return LastWriterWins.settle(
+        conflict, since: "since both sides' edits make more than \(longest) characters")
+    }
     let merged = PropertyValue.string(merge.text)
     let note = overlapNote(merge.overlaps, isLocalLater: isLocalLater)
     switch (merged == conflict.local, merged == conflict.remote) {
