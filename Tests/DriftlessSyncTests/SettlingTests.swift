@@ -354,13 +354,6 @@ final class CountedTransport: SyncTransport, @unchecked Sendable {
 
   func zoneInfo() async throws -> ZoneInfo { try await zone.zoneInfo() }
   func push(_ frame: Data) async throws -> PushReply { try await zone.push(frame) }
-  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
-    try await zone.refill(entries)
-  }
-  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
-    try await zone.commonPlace(of: marks, generation: generation)
-  }
-
   func pull(_ request: PullRequest) async throws -> PullPage {
     guard pullsLeft > 0 else { throw Cut() }
     pullsLeft -= 1
