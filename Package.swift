@@ -57,7 +57,7 @@ var targets: [Target] = [
     ],
     path: "Server/DriftlessServer", swiftSettings: settings),
   .executableTarget(
-    name: "driftless-server", dependencies: ["DriftlessServer", arguments],
+    name: "driftless-server", dependencies: ["DriftlessServer", "DriftlessProtocol", arguments],
     path: "Server/driftless-server", swiftSettings: settings),
 
   // The clients.
@@ -100,7 +100,7 @@ targets += [
   test(
     "DriftlessServerTests",
     [
-      "DriftlessServer", "DriftlessProtocol",
+      "DriftlessServer", "DriftlessProtocol", "DriftlessSQLite",
     ]),
   test(
     "ClientTests", ["SyncControl", "SyncDaemon", "Driftless", "DriftlessSync", "DriftlessProtocol"]),

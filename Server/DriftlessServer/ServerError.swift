@@ -1,3 +1,5 @@
+import DriftlessProtocol
+
 /// What the server refuses or fails at: a code that programs read, words that people read, and what
 /// to do.
 package struct ServerError: Error, Sendable, CustomStringConvertible {
@@ -55,6 +57,15 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
   }
 
   package var description: String { "\(message) (\(code)). \(suggestion)" }
+
+  /// What a zone's rules refuse.
+  init(_ refusal: ProtocolError, head: UInt64? = nil) {
+    self.init(
+      Code(name: refusal.code.rawValue, status: WireError.status(for: refusal.code)),
+      refusal.message, suggestion: refusal.suggestion, head: refusal.head ?? head)
+    objects = refusal.objects
+    serverTimeMilliseconds = refusal.serverTimeMilliseconds
+  }
 
   static func badLimits(_ message: String) -> ServerError {
     ServerError(

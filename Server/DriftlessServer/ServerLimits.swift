@@ -9,10 +9,15 @@ package struct ServerLimits: Sendable, Equatable {
   /// Bytes of one push as sent (compressed). Larger ones get 413 before they are read. As much as a
   /// client makes of one (`ChangeSetLimits.frameBytesMax`): a smaller bound would leave an import stuck.
   package var bodyBytesMax = 64 << 20
-  /// Bytes that the index section of a push may inflate to. Values are never inflated here.
+  /// Bytes that the index section of a push may inflate to.
   package var inflatedBytesMax = 32 << 20
   /// Bytes of request bodies held in memory at one time by all requests; above it, 503.
   package var bodiesInMemoryBytesMax = 256 << 20
+  /// Bytes of values sections that are inflated at one time, to check them; above it, 503. At least
+  /// what one change set may have (`ChangeSetLimits.valuesBytesMax`).
+  package var valuesInMemoryBytesMax = 512 << 20
+  /// Places that a replica may ask after at one time to find where its log and the zone's part.
+  package var commonPlacesMax = 10_000
   /// Seconds that a client may take to send one body: bounds a slow sender.
   package var bodySeconds = 120
   /// Objects named by one push.
@@ -46,7 +51,7 @@ package struct ServerLimits: Sendable, Equatable {
   package var checkpointPages = 4000
   /// Bytes of the database file; above it a push gets 507. 0 means that only the disk bounds it.
   package var databaseBytesMax = 0
-  /// Replicas (with their incarnations) that one zone remembers.
+  /// Replicas that one zone remembers.
   package var replicasPerZoneMax = 100_000
   /// Requests with one token in `rateSeconds`; further ones get 429. Many hosts may share a token, so
   /// this bounds a client that runs in a circle, not work.
@@ -56,6 +61,11 @@ package struct ServerLimits: Sendable, Equatable {
   package var refusalsPerAddressMax = 200
   /// Seconds in which requests are counted.
   package var rateSeconds = 10
+  /// Stale answers to one replica within `holdStaleSeconds` after which the zone is held for it.
+  package var holdStaleAnswers = 3
+  package var holdStaleSeconds = 10
+  /// Milliseconds for which a zone is held at most: a pull and a push of many megabytes.
+  package var holdMilliseconds = 2000
   /// Seconds that a refused client is asked to wait when the server is busy.
   package var retryAfterSeconds = 1
   /// Connections to the database that serve reads.
@@ -76,6 +86,9 @@ package struct ServerLimits: Sendable, Equatable {
     ("groupBytesMax", \.groupBytesMax), ("checkpointPages", \.checkpointPages),
     ("databaseBytesMax", \.databaseBytesMax), ("replicasPerZoneMax", \.replicasPerZoneMax),
     ("retryAfterSeconds", \.retryAfterSeconds), ("readers", \.readers),
+    ("valuesInMemoryBytesMax", \.valuesInMemoryBytesMax), ("commonPlacesMax", \.commonPlacesMax),
+    ("holdStaleAnswers", \.holdStaleAnswers), ("holdStaleSeconds", \.holdStaleSeconds),
+    ("holdMilliseconds", \.holdMilliseconds),
     ("requestsPerTokenMax", \.requestsPerTokenMax),
     ("refusalsPerAddressMax", \.refusalsPerAddressMax), ("rateSeconds", \.rateSeconds),
   ]

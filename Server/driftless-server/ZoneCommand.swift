@@ -1,11 +1,12 @@
 import ArgumentParser
+import DriftlessProtocol
 import DriftlessServer
 import Foundation
 
 struct ZoneCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "zone", abstract: "Create and list zones; works while the server runs.",
-    subcommands: [Create.self, List.self])
+    commandName: "zone", abstract: "Create, list and renew zones; works while the server runs.",
+    subcommands: [Create.self, List.self, Renew.self])
 
   struct Create: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Create a zone with an empty log.")
@@ -46,14 +47,46 @@ struct ZoneCommand: AsyncParsableCommand {
   }
 }
 
+extension ZoneCommand {
+  struct Renew: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Begin a zone's log anew, in a new generation.",
+      discussion: """
+        The log is emptied; the zone's identity and its tokens stay. Replicas offer what they hold
+        of the generation before, unless it is to be replaced.
+        """)
+
+    @Argument(help: "The zone.")
+    var name: String
+
+    @Flag(help: "Replicas put what they hold aside and take what the zone gets from now on.")
+    var replace = false
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+      try await common.administering { administration in
+        let zone = try administration.renewZone(name, intent: replace ? .replace : .offer)
+        if common.json {
+          try common.printJSON(ZoneLine(zone))
+        } else {
+          print("renewed zone \(zone.name): generation \(zone.generation), \(zone.intent)")
+        }
+      }
+    }
+  }
+}
+
 private struct ZoneLine: Encodable {
   let zone: String
   let generation: UUID
+  let intent: String
   let head: UInt64
 
   init(_ record: ZoneRecord) {
     zone = record.name
     generation = record.generation
+    intent = record.intent.rawValue
     head = record.head
   }
 }

@@ -71,17 +71,18 @@ struct SmallPartsTests {
   @Test("One who waits for news is woken by it, by the end of its task, or not kept at all")
   func news() async {
     let news = ZoneNews(waitersMax: 1)
-    let waiting = Task { await news.wait(zone: 1, after: 5) }
+    let zone = UUID()
+    let waiting = Task { await news.wait(zone, after: 5) }
     while news.waiting == 0 { await Task.yield() }
-    await news.wait(zone: 1, after: 5)  // One too many: returns at once.
-    news.publish(zone: 2, head: 9)
-    news.publish(zone: 1, head: 5)
+    await news.wait(zone, after: 5)  // One too many: returns at once.
+    news.publish(UUID(), head: 9)
+    news.publish(zone, head: 5)
     #expect(news.waiting == 1)
-    news.publish(zone: 1, head: 6)
+    news.publish(zone, head: 6)
     await waiting.value
     #expect(news.waiting == 0)
-    await news.wait(zone: 1, after: 5)  // The news came before: returns at once.
-    let cancelled = Task { await news.wait(zone: 1, after: 6) }
+    await news.wait(zone, after: 5)  // The news came before: returns at once.
+    let cancelled = Task { await news.wait(zone, after: 6) }
     while news.waiting == 0 { await Task.yield() }
     cancelled.cancel()
     await cancelled.value

@@ -162,8 +162,7 @@ struct SyncRows: Sendable {
       guard let frame = recording.frames.last else {
         throw BenchError(description: "nothing was pushed")
       }
-      pushes.append(
-        try reader.read(frame, nowMilliseconds: UInt64(Date().timeIntervalSince1970 * 1000)))
+      pushes.append(try reader.read(frame))
     }
     let frame = [UInt8](pushes[0].frame)
     let next = Mutex(0)

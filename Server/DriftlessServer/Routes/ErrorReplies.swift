@@ -52,13 +52,7 @@ struct ErrorReplies: RouterMiddleware {
         .notFound, "there is nothing at this address",
         suggestion: "Check the server's URL: the API is under /v1/zones/NAME.")
     case let error as ProtocolError:
-      let code = ServerError.Code(
-        name: error.code.rawValue, status: WireError.status(for: error.code))
-      var refusal = ServerError(
-        code, error.message, suggestion: error.suggestion, head: error.head)
-      refusal.objects = error.objects
-      refusal.serverTimeMilliseconds = error.serverTimeMilliseconds
-      return refusal
+      return ServerError(error)
     case is CancellationError: return .busy("the server stops")
     default: return ServerError(storage: error)
     }

@@ -1,10 +1,10 @@
 import DriftlessProtocol
 package import Foundation
 
-/// Reads a frame as far as the server needs: its header and its index section, never its values.
+/// Reads a frame as far as the server needs: its header and its index section. Its values are only
+/// checked: whatever gets into a log, every replica can read.
 package struct PushReader: Sendable {
   private let decoder: ChangeSetDecoder
-  private let limits: ServerLimits
 
   package init(limits: ServerLimits) {
     var bounds = ChangeSetLimits()
@@ -12,32 +12,87 @@ package struct PushReader: Sendable {
     bounds.indexBytesMax = min(bounds.indexBytesMax, limits.inflatedBytesMax)
     bounds.objectsMax = limits.objectsPerPushMax
     decoder = ChangeSetDecoder(limits: bounds)
-    self.limits = limits
   }
 
-  /// - Throws: `ProtocolError` when the bytes are not a change set, `ServerError` (`.clockAhead`).
-  package func read(_ frame: Data, nowMilliseconds: UInt64) throws -> Push {
+  /// How many bytes the values of a frame take while they are checked.
+  ///
+  /// - Throws: `ProtocolError` when the bytes do not begin with a header.
+  package func valuesSize(of frame: Data) throws -> Int {
+    try decoder.decodeHeader(frame).valuesSize.raw
+  }
+
+  /// - Throws: `ProtocolError` when the bytes are not a change set.
+  package func read(_ frame: Data) throws -> Push {
     let (header, index) = try decoder.checkedIndex(frame)
-    try checkClock(index, nowMilliseconds)
-    var contents = Push.Contents()
-    contents.identities = Self.identities(index)
-    contents.touches = Self.touches(index)
+    guard header.parts == 1 else {
+      throw ProtocolError(
+        .unsupported, "The push comes in \(header.parts) parts", suggestion: "Send it in one.")
+    }
     return Push(
       replica: header.replica, number: header.pushNumber, cursor: header.cursor,
-      mark: header.mark, frame: frame, digest: header.digest, contents: contents)
+      mark: header.mark, formatLevel: header.formatLevel, frame: frame, digest: header.digest,
+      contents: Self.contents(index))
   }
 
-  /// A clock that runs ahead would win every conflict until the others catch up.
-  private func checkClock(_ index: ChangeSetIndex, _ nowMilliseconds: UInt64) throws {
-    let latest = index.transactions.map { $0.hybridTime >> 16 }.max() ?? 0
-    guard latest > nowMilliseconds else { return }
-    let ahead = latest - nowMilliseconds
-    guard ahead > UInt64(limits.clockAheadMillisecondsMax) else { return }
-    throw ServerError(
-      .clockAhead,
-      "a change of the push lies \(ahead / 1000) seconds ahead of the server's clock, "
-        + "\(nowMilliseconds) milliseconds since 1970",
-      suggestion: "Set the clock of the host that made the change, and of the server, right.")
+  private static func contents(_ index: ChangeSetIndex) -> Push.Contents {
+    var contents = Push.Contents()
+    contents.identities = identities(index)
+    contents.touches = touches(index)
+    contents.named = named(index)
+    contents.relied = relied(index)
+    contents.claims = claims(index)
+    contents.tombstones = index.tombstones.map(\.identity)
+    contents.newestMilliseconds = index.transactions.lazy.map { $0.hybridTime >> 16 }.max() ?? 0
+    let names = index.transactions.map(\.name).filter { $0 != 0 } + index.covered.map(\.name)
+    for name in names {
+      withUnsafeBytes(of: name.littleEndian) { contents.names.append(contentsOf: $0) }
+    }
+    return contents
+  }
+
+  /// Numbers of those objects that the zone knows.
+  private static func known(_ objects: ObjectIndexes, _ index: ChangeSetIndex) -> [UInt64] {
+    let newCount = index.newObjectCount
+    return objects.compactMap { $0 < newCount ? nil : index.knownNumbers[$0 - newCount] }
+  }
+
+  private static func named(_ index: ChangeSetIndex) -> [UInt64] {
+    guard !index.knownNumbers.isEmpty else { return [] }
+    let newCount = index.newObjectCount
+    var isTouched = [Bool](repeating: false, count: index.knownNumbers.count)
+    for group in index.groups {
+      for object in group.objects where object >= newCount { isTouched[object - newCount] = true }
+    }
+    return index.knownNumbers.indices.compactMap { isTouched[$0] ? nil : index.knownNumbers[$0] }
+  }
+
+  /// A claim is a reliance on its properties as well.
+  private static func relied(_ index: ChangeSetIndex) -> [Push.Reliance] {
+    let all =
+      index.relied.map { ($0.entity, $0.properties, $0.objects) }
+      + index.claims.map { ($0.entity, $0.properties, $0.objects) }
+    return all.compactMap { entity, properties, objects in
+      let numbers = known(objects, index)
+      guard !numbers.isEmpty else { return nil }
+      let names = index.entities[entity].properties
+      return Push.Reliance(properties: properties.map { names[$0] }, objects: numbers)
+    }
+  }
+
+  private static func claims(_ index: ChangeSetIndex) -> [Push.Claims] {
+    let newCount = index.newObjectCount
+    return index.claims.map { claims in
+      let entity = index.entities[claims.entity]
+      return Push.Claims(
+        constraint: ZoneConstraint(
+          entity: entity.name, properties: claims.properties.map { entity.properties[$0] }),
+        keys: zip(claims.objects, claims.hashes).map { object, hash in
+          let holder: Push.Claims.Holder =
+            object < newCount
+            ? .new(UInt64(object)) : .known(index.knownNumbers[object - newCount])
+          return (holder, hash.bytes)
+        })
+    }
   }
 
   private static func identities(_ index: ChangeSetIndex) -> [Push.IdentityRun] {
@@ -53,13 +108,10 @@ package struct PushReader: Sendable {
 
   /// What is set on a new object in the same push needs no place in the index: its insert covers it.
   private static func touches(_ index: ChangeSetIndex) -> [Push.Touch] {
-    let newCount = index.newObjectCount
-    return index.groups.compactMap { group in
+    index.groups.compactMap { group in
       guard let kind = kind(of: group) else { return nil }
       let names = index.entities[group.entity].properties
-      let numbers = group.objects.compactMap {
-        $0 < newCount ? nil : index.knownNumbers[$0 - newCount]
-      }
+      let numbers = known(group.objects, index)
       guard !numbers.isEmpty else { return nil }
       return Push.Touch(
         kind: kind, properties: group.properties.map { names[$0] }, objects: numbers)

@@ -6,6 +6,7 @@ import Synchronization
 final class RequestBodyReader: Sendable {
   private let limits: ServerLimits
   private let bytesHeld = Mutex(0)
+  private let valuesHeld = Mutex(0)
 
   init(limits: ServerLimits) { self.limits = limits }
 
@@ -38,6 +39,21 @@ final class RequestBodyReader: Sendable {
       body.append(contentsOf: chunk.readableBytesView)
     }
     return try await use(body)
+  }
+
+  /// Runs a check that inflates so many bytes of values, when there is room for them.
+  ///
+  /// - Throws: `ServerError` (`.busy`).
+  func withRoom<Result>(forValues bytes: Int, _ check: () throws -> Result) throws -> Result {
+    let isRoom = valuesHeld.withLock { held in
+      // One alone always gets in, however low the bound: it could never be pushed else.
+      guard held == 0 || held + bytes <= limits.valuesInMemoryBytesMax else { return false }
+      held += bytes
+      return true
+    }
+    guard isRoom else { throw ServerError.busy("too many large pushes arrive at one time") }
+    defer { valuesHeld.withLock { $0 -= bytes } }
+    return try check()
   }
 
   private func reserve(_ bytes: Int) -> Bool {

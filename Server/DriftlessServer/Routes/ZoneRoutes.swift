@@ -4,7 +4,7 @@ import Hummingbird
 import Logging
 import ServiceLifecycle
 
-/// The sync API: what a zone is, push, pull.
+/// The sync API: what a zone is, push, pull, and coming back after the zone lost something.
 struct ZoneRoutes: Sendable {
   let storage: any ZoneStorage
   let metrics: ServerMetrics
@@ -13,6 +13,7 @@ struct ZoneRoutes: Sendable {
   private let gate: Gate
   private let bodies: RequestBodyReader
   private let reader: PushReader
+  private let holds: ZoneHolds
 
   init(storage: any ZoneStorage, metrics: ServerMetrics, news: ZoneNews, limits: ServerLimits) {
     self.storage = storage
@@ -22,26 +23,43 @@ struct ZoneRoutes: Sendable {
     gate = Gate(storage: storage, limits: limits)
     bodies = RequestBodyReader(limits: limits)
     reader = PushReader(limits: limits)
+    holds = ZoneHolds(limits: limits)
   }
 
   func add(to router: Router<ServerContext>) {
     router.get("v1/zones/:zone") { request, context in
       let zone = try await gate.admit(
         request.headers, from: context.address, zone: context.zone, verb: .read)
-      return try Self.json(
-        ZoneInfo(
-          zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, head: zone.head,
-          chain: zone.chain, serverTimeMilliseconds: Self.now))
+      return try Self.json(Self.info(zone))
     }
     router.post("v1/zones/:zone/changes") { request, context in
-      do {
-        return try await push(request, context)
-      } catch let error as ServerError where error.code.status == 401 || error.code.status == 403 {
-        // Who may not push does not get a body read, however long it is.
-        throw request.headers[.contentLength] == "0" ? error : error.closing()
-      }
+      try await Self.closingRefused(request) { try await push(request, context) }
+    }
+    router.post("v1/zones/:zone/refill") { request, context in
+      try await Self.closingRefused(request) { try await refill(request, context) }
+    }
+    router.post("v1/zones/:zone/common") { request, context in
+      try await Self.closingRefused(request) { try await common(request, context) }
     }
     router.get("v1/zones/:zone/changes") { request, context in try await pull(request, context) }
+  }
+
+  /// Who may not push does not get a body read, however long it is.
+  private static func closingRefused(
+    _ request: Request, _ body: () async throws -> Response
+  ) async throws -> Response {
+    do {
+      return try await body()
+    } catch let error as ServerError where error.code.status == 401 || error.code.status == 403 {
+      throw request.headers[.contentLength] == "0" ? error : error.closing()
+    }
+  }
+
+  private static func info(_ zone: ZoneRecord) -> ZoneInfo {
+    ZoneInfo(
+      zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
+      intent: zone.intent, head: zone.head, chain: zone.chain, formatLevel: zone.formatLevel,
+      serverTimeMilliseconds: Self.now)
   }
 
   // MARK: - Push
@@ -51,21 +69,78 @@ struct ZoneRoutes: Sendable {
       request.headers, from: context.address, zone: context.zone, verb: .write)
     return try await bodies.withBody(of: request) { body in
       metrics.countReceived(bytes: body.count)
-      let push = try reader.read(body, nowMilliseconds: Self.now)
-      let appended = try await storage.append(push, to: zone)
+      let push = try read(body)
+      let appended = try await append(push, to: zone)
       context.logger.info(
         "appended",
         metadata: [
           "zone": "\(zone.name)", "sequence": "\(appended.sequence)",
           "repeat": "\(appended.isRepeat)", "replica": "\(push.replica)",
-          "push": "\(push.number)",
-          "bytes": "\(body.count)", "inserts": "\(push.contents.newCount)",
+          "push": "\(push.number)", "bytes": "\(body.count)",
+          "inserts": "\(push.contents.newCount)",
         ])
       return try Self.json(
         PushReply(
           sequence: appended.sequence, firstObjectNumber: appended.firstObjectNumber,
-          chain: appended.chain, generation: zone.generation, pushNumber: push.number,
+          chain: appended.chain, generation: push.cursor.generation, pushNumber: push.number,
           digest: push.digest, serverTimeMilliseconds: Self.now))
+    }
+  }
+
+  private func read(_ frame: Data) throws -> Push {
+    try bodies.withRoom(forValues: reader.valuesSize(of: frame)) { try reader.read(frame) }
+  }
+
+  private func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
+    try holds.admit(push.replica, to: zone.id)
+    do {
+      let appended = try await storage.append(push, to: zone)
+      holds.noteTaken(push.replica, in: zone.id)
+      return appended
+    } catch let error as ServerError where error.code == .stale {
+      holds.noteStale(push.replica, in: zone.id)
+      throw error
+    }
+  }
+
+  // MARK: - Coming back
+
+  private func refill(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let zone = try await gate.admit(
+      request.headers, from: context.address, zone: context.zone, verb: .write)
+    return try await bodies.withBody(of: request) { body in
+      metrics.countReceived(bytes: body.count)
+      let entries = try PullPage.entries(of: body).map { entry in
+        (entry: entry, push: try read(entry.frame))
+      }
+      let place = try await storage.refill(entries, of: zone)
+      context.logger.notice(
+        "refilled",
+        metadata: [
+          "zone": "\(zone.name)", "entries": "\(entries.count)", "from": "\(zone.head)",
+          "head": "\(place.sequence)",
+        ])
+      return try Self.json(RefillReply(head: place.sequence, chain: place.chain))
+    }
+  }
+
+  private func common(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let zone = try await gate.admit(
+      request.headers, from: context.address, zone: context.zone, verb: .read)
+    return try await bodies.withBody(of: request) { body in
+      guard let asked = try? JSONDecoder().decode(CommonPlaceRequest.self, from: body),
+        asked.marks.count <= limits.commonPlacesMax
+      else {
+        throw ServerError(
+          .malformed,
+          "the body does not ask after places, or after more than \(limits.commonPlacesMax)",
+          suggestion: "Update the client.")
+      }
+      guard asked.generation == zone.generation else {
+        throw ServerError.generationChanged(zone: zone.name)
+      }
+      let place = try await storage.commonPlace(of: asked.marks, in: zone)
+      return try Self.json(CommonPlaceReply(place: place))
     }
   }
 
@@ -96,7 +171,7 @@ struct ZoneRoutes: Sendable {
   ) async {
     await cancelWhenGracefulShutdown {
       await withTaskGroup { group in
-        group.addTask { await news.wait(zone: zone.id, after: after) }
+        group.addTask { await news.wait(zone.generation, after: after) }
         group.addTask { await context.waitForHangUp() }
         group.addTask { try? await Task.sleep(for: .seconds(seconds)) }
         await group.next()

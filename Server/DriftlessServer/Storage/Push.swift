@@ -10,19 +10,22 @@ package struct Push: Sendable {
   package let cursor: Cursor
   /// The replica's highest acknowledged entry.
   package let mark: LogMark?
+  package let formatLevel: UInt16
   package let frame: Data
   /// What the header says: tells a repeated push from another one under the same number.
   package let digest: Data
   package let contents: Contents
 
   package init(
-    replica: UUID, number: UInt64, cursor: Cursor, mark: LogMark?, frame: Data, digest: Data,
+    replica: UUID, number: UInt64, cursor: Cursor, mark: LogMark?,
+    formatLevel: UInt16 = ChangeSetHeader.formatLevel, frame: Data, digest: Data,
     contents: Contents
   ) {
     self.replica = replica
     self.number = number
     self.cursor = cursor
     self.mark = mark
+    self.formatLevel = formatLevel
     self.frame = frame
     self.digest = digest
     self.contents = contents
@@ -33,6 +36,16 @@ package struct Push: Sendable {
     /// Identities of the new objects in the order of their numbers.
     package var identities: [IdentityRun] = []
     package var touches: [Touch] = []
+    /// Objects of the table that nothing is done to: what the push says of others names them.
+    package var named: [UInt64] = []
+    package var relied: [Reliance] = []
+    package var claims: [Claims] = []
+    /// Identities of deleted objects that the zone does not know.
+    package var tombstones: [UUID] = []
+    /// The newest time of its transactions. Milliseconds since 1970.
+    package var newestMilliseconds: UInt64 = 0
+    /// What the transactions in it drew, listed and covered: 8 bytes little-endian each.
+    package var names = Data()
 
     package init() {}
 
@@ -47,6 +60,35 @@ package struct Push: Sendable {
     package init(first: UUID, count: UInt64) {
       self.first = first
       self.count = count
+    }
+  }
+
+  /// Properties of objects that existed before the push, on which it builds.
+  package struct Reliance: Sendable {
+    package let properties: [String]
+    package let objects: [UInt64]
+
+    package init(properties: [String], objects: [UInt64]) {
+      self.properties = properties
+      self.objects = objects
+    }
+  }
+
+  /// Keys of one constraint that objects hold from now on.
+  package struct Claims: Sendable {
+    /// An object of the push.
+    package enum Holder: Sendable {
+      /// The push's n-th new object, from 0 on.
+      case new(UInt64)
+      case known(UInt64)
+    }
+
+    package let constraint: ZoneConstraint
+    package let keys: [(holder: Holder, hash: Data)]
+
+    package init(constraint: ZoneConstraint, keys: [(holder: Holder, hash: Data)]) {
+      self.constraint = constraint
+      self.keys = keys
     }
   }
 

@@ -1,10 +1,12 @@
+package import Foundation
 import Synchronization
 
-/// Tells those who wait for a zone's log to grow that it did: the long polls.
+/// Tells those who wait for a zone's log to grow that it did: the long polls. A log is known by its
+/// generation, so that one that begins anew is waited for anew.
 package final class ZoneNews: Sendable {
   private struct State {
     var nextWaiter: UInt64 = 0
-    var waiters: [Int64: [UInt64: Waiter]] = [:]
+    var waiters: [UUID: [UInt64: Waiter]] = [:]
     var count = 0
   }
 
@@ -14,7 +16,7 @@ package final class ZoneNews: Sendable {
   }
 
   private let state = Mutex(State())
-  private let heads = Mutex<[Int64: UInt64]>([:])
+  private let heads = Mutex<[UUID: UInt64]>([:])
   private let waitersMax: Int
 
   package init(waitersMax: Int) { self.waitersMax = waitersMax }
@@ -22,8 +24,8 @@ package final class ZoneNews: Sendable {
   /// How many wait now.
   package var waiting: Int { state.withLock { $0.count } }
 
-  /// Says that a zone's log now ends at `head`.
-  package func publish(zone: Int64, head: UInt64) {
+  /// Says that a generation's log now ends at `head`.
+  package func publish(_ zone: UUID, head: UInt64) {
     heads.withLock { $0[zone] = max($0[zone] ?? 0, head) }
     let woken = state.withLock { state in
       let reached = state.waiters[zone, default: [:]].filter { $0.value.after < head }
@@ -37,7 +39,7 @@ package final class ZoneNews: Sendable {
 
   /// Returns when the zone's log has grown past `after`, when the task is cancelled, or at once
   /// when too many wait already.
-  package func wait(zone: Int64, after: UInt64) async {
+  package func wait(_ zone: UUID, after: UInt64) async {
     let id = state.withLock { state in
       state.nextWaiter += 1
       return state.nextWaiter

@@ -20,6 +20,17 @@ package protocol ZoneStorage: Sendable {
   ///   disk-full, busy …; then nothing was applied.
   func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended
 
+  /// Takes back entries that the log lost, as they are, all or none. Those that it has are skipped.
+  ///
+  /// - Parameter entries: each with its frame as read.
+  /// - Throws: `ServerError` (`.diverged`) when the log does not go on with them.
+  func refill(
+    _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
+  ) async throws -> LogMark
+
+  /// The highest of some places that is the log's own; nil when none is.
+  func commonPlace(of marks: [LogMark], in zone: ZoneRecord) async throws -> LogMark?
+
   /// The log after a place.
   ///
   /// - Throws: `ServerError` (`.diverged`) when the place or the mark is not of this log.
@@ -32,9 +43,16 @@ package struct ZoneRecord: Sendable, Hashable {
   package let name: String
   package let zoneID: UUID
   package let generation: UUID
+  package let parent: ZoneParent?
+  package let intent: ZoneIntent
+  package let formatLevel: UInt16
   package let head: UInt64
   /// The log's chain at its head.
   package let chain: LogChain
+  /// The number that the next new object gets.
+  package let nextObject: UInt64
+  /// The newest time of a transaction in the log. Milliseconds since 1970.
+  package let newestMilliseconds: UInt64
 }
 
 /// A token without its secret.

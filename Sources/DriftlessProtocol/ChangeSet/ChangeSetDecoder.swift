@@ -43,21 +43,27 @@ public struct ChangeSetDecoder: Sendable {
   /// - Throws: `ProtocolError`.
   public func decode(_ frame: Data) throws(ProtocolError) -> ChangeSet {
     let (header, index) = try decodeIndex(frame)
-    let start = header.headerSize + header.indexSize.stored
-    let values = try section(of: frame, at: start, header.valuesSize)
+    let values = try values(of: frame, header)
     let columns = try ValuesCodec.decode(values, index: index, limits: limits)
     return ChangeSet(header: header, index: index, columns: columns)
   }
 
   /// Reads what a frame touches, and checks the whole frame, its values too: whatever this takes,
-  /// `decode` takes.
+  /// `decode` takes. The values are in memory one column at a time.
   ///
   /// - Throws: `ProtocolError`.
   public func checkedIndex(
     _ frame: Data
   ) throws(ProtocolError) -> (header: ChangeSetHeader, index: ChangeSetIndex) {
-    let changeSet = try decode(frame)
-    return (changeSet.header, changeSet.index)
+    let (header, index) = try decodeIndex(frame)
+    try ValuesCodec.check(try values(of: frame, header), index: index, limits: limits)
+    return (header, index)
+  }
+
+  private func values(
+    of frame: Data, _ header: ChangeSetHeader
+  ) throws(ProtocolError) -> [UInt8] {
+    try section(of: frame, at: header.headerSize + header.indexSize.stored, header.valuesSize)
   }
 
   private func checkedHeader(of frame: Data) throws(ProtocolError) -> ChangeSetHeader {

@@ -16,7 +16,8 @@ struct ProtobufFields {
   /// The next length-delimited field; nil at the end.
   mutating func next() -> (number: UInt64, payload: Range<Int>)? {
     while position < end {
-      guard let tag = varint() else { return stop() }
+      // Field numbers begin at 1, and a tag has 32 bits.
+      guard let tag = varint(), tag >> 3 > 0, tag <= UInt32.max else { return stop() }
       switch tag & 7 {
       case 0:
         guard varint() != nil else { return stop() }

@@ -6,7 +6,8 @@ package struct StaleObjects {
 
   package init() {}
 
-  package var isEmpty: Bool { message == nil }
+  /// Whether an answer can list no more.
+  package var isFull: Bool { numbers.count >= ProtocolError.objectsMax }
 
   package mutating func add(_ number: UInt64, _ message: @autoclosure () -> String) {
     if self.message == nil { self.message = message() }

@@ -8,7 +8,7 @@ import Foundation
 /// * deleted an object that the push's table names,
 /// * changed an object that the push deletes or revives, or named it in another's table,
 /// or when the push
-/// * inserts an identity that the zone has,
+/// * inserts an identity that the zone has, or has a tombstone of it,
 /// * claims a key that another living object holds and does not let go of in the same push.
 ///
 /// What the pushing replica's own change sets above `c` set is not news to it, so it does not
@@ -79,6 +79,10 @@ struct ZoneIndex: Sendable {
         guard let number = numbers[run.identities[place]] else { continue }
         stale.add(number, "Object \(run.identities[place]) exists in the zone")
       }
+    }
+    for tombstone in contents.tombstones {
+      guard let number = numbers[tombstone.identity] else { continue }
+      stale.add(number, "Object \(tombstone.identity) exists in the zone, so it has a number")
     }
   }
 

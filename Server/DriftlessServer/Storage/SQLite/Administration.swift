@@ -1,4 +1,4 @@
-import DriftlessProtocol
+package import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
@@ -47,16 +47,50 @@ package struct Administration {
           .tooLarge, "the server has no room for another zone",
           suggestion: "Start another server on a data folder of its own.")
       }
-      let insert = try connection.prepare("INSERT INTO zone VALUES(?, ?, ?, ?, 0, ?, 1, ?)")
+      let insert = try connection.prepare(
+        "INSERT INTO zone VALUES(?, ?, ?, ?, NULL, NULL, NULL, 'offer', ?, 0, ?, 1, 0, ?)")
       defer { insert.reset() }
       insert.bind(count + 1, at: 1)
       insert.bind(name, at: 2)
       let generation = UUID()
       insert.bind(UUID().bytes, at: 3)
       insert.bind(generation.bytes, at: 4)
-      insert.bind(LogChain.start(generation: generation).bytes, at: 5)
-      insert.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 6)
+      insert.bind(Int64(ChangeSetHeader.formatLevel), at: 5)
+      insert.bind(LogChain.start(generation: generation).bytes, at: 6)
+      insert.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 7)
       try insert.run()
+      return try existingZone(name)
+    }
+  }
+
+  /// Begins a new generation of a zone, with an empty log. The zone's UUID and its tokens stay.
+  ///
+  /// - Parameter intent: whether replicas offer what they hold of the generation before, or take
+  ///   the zone's state.
+  /// - Throws: `ServerError` (`.noZone`).
+  package func renewZone(_ name: String, intent: ZoneIntent) throws -> ZoneRecord {
+    try write {
+      let zone = try existingZone(name)
+      let generation = UUID()
+      try connection.run(
+        """
+        UPDATE zone SET generation = ?, parent_generation = ?, parent_sequence = ?,
+          parent_chain = ?, intent = ?, head = 0, chain = ?, next_object = 1, newest_ms = 0
+        WHERE id = ?
+        """,
+        .blob(generation.bytes), .blob(zone.generation.bytes), .integer(Int64(clamping: zone.head)),
+        .blob(zone.chain.bytes), .text(intent.rawValue),
+        .blob(LogChain.start(generation: generation).bytes), .integer(zone.id))
+      let first = LogPosition.of(zone: zone.id, number: 0)
+      let end = LogPosition.of(zone: zone.id + 1, number: 0)
+      for table in ["log", "object"] {
+        try connection.run(
+          "DELETE FROM \(table) WHERE position >= ? AND position < ?", .integer(first),
+          .integer(end))
+      }
+      for table in ["identity", "claim"] {
+        try connection.run("DELETE FROM \(table) WHERE zone = ?", .integer(zone.id))
+      }
       return try existingZone(name)
     }
   }

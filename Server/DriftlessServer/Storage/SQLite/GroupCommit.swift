@@ -1,3 +1,4 @@
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 import Logging
@@ -88,7 +89,7 @@ final class GroupCommit: Sendable {
       metrics.countCommit(pushes: group.count)
       for (pending, outcome) in zip(group, outcomes) {
         if case .success(let appended) = outcome, !appended.isRepeat {
-          news.publish(zone: pending.zone.id, head: appended.sequence)
+          news.publish(pending.push.cursor.generation, head: appended.sequence)
         }
         pending.answer.resume(with: outcome)
       }
@@ -118,11 +119,12 @@ final class GroupCommit: Sendable {
           let appended = try append.append(pending.push, to: pending.zone)
           try connection.execute("RELEASE push")
           return .success(appended)
-        } catch let error as ServerError where error.code != .storage {
+        } catch {
+          guard let refusal = ServerError(refusal: error) else { throw error }
           properties.forget()
           try connection.execute("ROLLBACK TO push")
           try connection.execute("RELEASE push")
-          return .failure(error)
+          return .failure(refusal)
         }
       }
       try connection.execute("COMMIT")
@@ -137,6 +139,15 @@ final class GroupCommit: Sendable {
 }
 
 extension ServerError {
+  /// What the rules refuse, as far as it is no fault of the storage; nil for all else.
+  init?(refusal error: any Error) {
+    switch error {
+    case let error as ServerError where error.code != .storage: self = error
+    case let error as ProtocolError: self.init(error)
+    default: return nil
+    }
+  }
+
   /// What a client is told of an error of the database.
   init(storage error: any Error) {
     switch error {

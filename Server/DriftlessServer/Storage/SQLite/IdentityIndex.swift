@@ -1,3 +1,4 @@
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
@@ -5,23 +6,30 @@ import Foundation
 struct IdentityIndex {
   let connection: SQLiteConnection
   let zone: Int64
-  let head: UInt64
 
   /// Adds runs; their objects get numbers from `firstNumber` on.
   ///
-  /// - Throws: `ServerError` (`.stale`) when the zone has one of the identities already.
-  func insert(_ runs: [Push.IdentityRun], firstNumber: UInt64) throws {
+  /// The push is stale when the zone has one of the identities already.
+  func insert(
+    _ runs: [Push.IdentityRun], firstNumber: UInt64, stale: inout StaleObjects
+  ) throws {
     let insert = try connection.prepare("INSERT INTO identity VALUES(?, ?, ?, ?)")
     let before = try connection.prepare(
-      "SELECT first, count FROM identity WHERE zone = ? AND first <= ? ORDER BY first DESC LIMIT 1")
+      "SELECT first, count, number FROM identity WHERE zone = ? AND first <= ? ORDER BY first DESC LIMIT 1"
+    )
     let inside = try connection.prepare(
-      "SELECT 1 FROM identity WHERE zone = ? AND first > ? AND first <= ? LIMIT 1")
+      "SELECT number FROM identity WHERE zone = ? AND first > ? AND first <= ? LIMIT 1")
     var number = firstNumber
     for run in runs {
       let first = run.first.bytes
       let last = try last(of: run)
-      if try covers(before, first) { throw clash(run) }
-      if run.count > 1, try exists(inside, after: first, through: last) { throw clash(run) }
+      let clash =
+        try self.number(before, first)
+        ?? (run.count > 1 ? try self.number(inside, after: first, through: last) : nil)
+      if let clash {
+        stale.add(clash, "the zone has an object with an identity of this push (\(run.first)…)")
+        continue
+      }
       insert.bind(zone, at: 1)
       insert.bind(first, at: 2)
       insert.bind(Int64(clamping: run.count), at: 3)
@@ -32,23 +40,40 @@ struct IdentityIndex {
     }
   }
 
-  /// Whether the run that starts at or before `identity` reaches it.
-  private func covers(_ before: SQLiteStatement, _ identity: Data) throws -> Bool {
+  /// The push is stale when the zone has an identity that it says is deleted: it has a number.
+  func check(tombstones: [UUID], stale: inout StaleObjects) throws {
+    guard !tombstones.isEmpty else { return }
+    let before = try connection.prepare(
+      "SELECT first, count, number FROM identity WHERE zone = ? AND first <= ? ORDER BY first DESC LIMIT 1"
+    )
+    for identity in tombstones {
+      guard let number = try number(before, identity.bytes) else { continue }
+      stale.add(number, "the zone has an object of identity \(identity), so it has a number")
+    }
+  }
+
+  /// The number of an identity, when the run that starts at or before it reaches it.
+  private func number(_ before: SQLiteStatement, _ identity: Data) throws -> UInt64? {
     defer { before.reset() }
     before.bind(zone, at: 1)
     before.bind(identity, at: 2)
-    guard try before.step() else { return false }
+    guard try before.step() else { return nil }
     let first = before.data(0)
-    guard first.count == 16, first.prefix(8) == identity.prefix(8) else { return false }
-    return Self.tail(identity) - Self.tail(first) < UInt64(clamping: before.int64(1))
+    guard first.count == 16, first.prefix(8) == identity.prefix(8) else { return nil }
+    let place = Self.tail(identity) - Self.tail(first)
+    guard place < UInt64(clamping: before.int64(1)) else { return nil }
+    return UInt64(clamping: before.int64(2)) + place
   }
 
-  private func exists(_ inside: SQLiteStatement, after: Data, through: Data) throws -> Bool {
+  /// The number of the first identity of a run in a range.
+  private func number(
+    _ inside: SQLiteStatement, after: Data, through: Data
+  ) throws -> UInt64? {
     defer { inside.reset() }
     inside.bind(zone, at: 1)
     inside.bind(after, at: 2)
     inside.bind(through, at: 3)
-    return try inside.step()
+    return try inside.step() ? UInt64(clamping: inside.int64(0)) : nil
   }
 
   private func last(of run: Push.IdentityRun) throws -> Data {
@@ -60,12 +85,6 @@ struct IdentityIndex {
         suggestion: "Update the client.")
     }
     return first.prefix(8) + withUnsafeBytes(of: tail.bigEndian) { Data($0) }
-  }
-
-  private func clash(_ run: Push.IdentityRun) -> ServerError {
-    ServerError(
-      .stale, "the zone already has an object with an identity of this push (\(run.first)…)",
-      suggestion: "Pull, then push again: the insert becomes an update.", head: head)
   }
 
   /// The last eight bytes as a big-endian number.

@@ -10,57 +10,118 @@ struct LogAppend {
   let limits: ServerLimits
   let nowMilliseconds: Int64
 
-  /// - Throws: `ServerError`; the caller rolls back to before the push.
+  /// - Throws: `ServerError`, `ProtocolError`; the caller rolls back to before the push.
   func append(_ push: Push, to record: ZoneRecord) throws -> Appended {
-    let zone = try current(record, push)
-    let replica = try replica(of: push, zone: zone)
+    let zone = try current(record, push.cursor.generation)
+    let replica = try replica(of: push.replica, zone: zone)
     if let answer = try repeated(push, replica) { return answer }
-    try connection.check(push.cursor.mark, in: zone.record)
-    if let mark = push.mark { try connection.check(mark, in: zone.record) }
+    try connection.check(push.cursor.mark, in: zone)
+    if let mark = push.mark { try connection.check(mark, in: zone) }
+    try checkClock(push.contents, zone)
+    return try enter(push, zone, replica)
+  }
+
+  /// Takes back an entry that the log lost; nil when it has it.
+  ///
+  /// - Throws: `ServerError` (`.diverged` when the log does not go on with it).
+  func refill(_ entry: PullPage.Entry, _ push: Push, of record: ZoneRecord) throws -> Appended? {
+    let zone = try current(record, push.cursor.generation)
+    guard entry.sequence > zone.head else {
+      try connection.check(entry.mark, in: zone)
+      return nil
+    }
+    guard entry.follows(LogMark(sequence: zone.head, chain: zone.chain)),
+      entry.firstObjectNumber == zone.nextObject
+    else { throw ServerError.diverged(at: entry.sequence, zone) }
+    let replica = try replica(of: push.replica, zone: zone)
+    guard push.number > replica.lastPush else {
+      throw ServerError.diverged(at: entry.sequence, zone)
+    }
+    return try enter(push, zone, replica, isRefill: true)
+  }
+
+  private func enter(
+    _ push: Push, _ zone: ZoneRecord, _ replica: Replica, isRefill: Bool = false
+  ) throws -> Appended {
+    guard push.formatLevel <= zone.formatLevel else {
+      throw ProtocolError(
+        .unsupported,
+        "the change set is of format level \(push.formatLevel), the zone of \(zone.formatLevel)",
+        suggestion: "Write it at the zone's level, or raise that.")
+    }
     let sequence = zone.head + 1
     let isLast = sequence >= LogPosition.numberMax
     guard !isLast, zone.nextObject + push.contents.newCount < LogPosition.numberMax else {
       throw ServerError(
-        .tooLarge, "the log of zone \(record.name) is full", suggestion: "Create a new zone.")
+        .tooLarge, "the log of zone \(zone.name) is full", suggestion: "Create a new zone.")
     }
-    var index = ObjectIndex(
-      connection: connection, properties: properties, zone: record.id,
-      nextObject: zone.nextObject, cursor: push.cursor.sequence, head: zone.head,
-      sequence: sequence,
-      own: try ownFrames(replica.id, after: push.cursor.sequence, zone: record.id))
-    try index.prepare()
-    try IdentityIndex(connection: connection, zone: record.id, head: zone.head)
-      .insert(push.contents.identities, firstNumber: zone.nextObject)
-    for touch in push.contents.touches { try index.apply(touch) }
-    let chain = zone.record.chain.next(
+    do {
+      try index(push, zone, replica, sequence: sequence, isRefill: isRefill)
+    } catch let refusal as ProtocolError {
+      guard !isRefill else {
+        throw ServerError(
+          .malformed, "entry \(sequence) contradicts the log: \(refusal.message)",
+          suggestion: "Sync without it: what the store holds is offered.", head: zone.head)
+      }
+      throw ServerError(refusal, head: zone.head)
+    }
+    let chain = zone.chain.next(
       digest: push.digest, sequence: sequence, firstObjectNumber: zone.nextObject)
     try store(push, sequence: sequence, chain: chain, replica: replica.id, zone: zone)
     return Appended(
       sequence: sequence, firstObjectNumber: zone.nextObject, chain: chain, isRepeat: false)
   }
 
-  // MARK: - Zone
-
-  private struct Zone {
-    let record: ZoneRecord
-    let nextObject: UInt64
-
-    var id: Int64 { record.id }
-    var head: UInt64 { record.head }
+  /// - Throws: `ProtocolError` (`.stale`).
+  private func index(
+    _ push: Push, _ zone: ZoneRecord, _ replica: Replica, sequence: UInt64, isRefill: Bool
+  ) throws {
+    // What another server has checked is no news to a refill.
+    let cursor = isRefill ? zone.head : push.cursor.sequence
+    var index = ObjectIndex(
+      connection: connection, properties: properties, zone: zone.id, nextObject: zone.nextObject,
+      cursor: cursor, head: zone.head, sequence: sequence, replica: replica.id,
+      own: try ownFrames(replica.id, after: cursor, zone: zone.id))
+    try index.prepare()
+    var stale = StaleObjects()
+    for reliance in push.contents.relied { try index.check(reliance, stale: &stale) }
+    let identities = IdentityIndex(connection: connection, zone: zone.id)
+    try identities.check(tombstones: push.contents.tombstones, stale: &stale)
+    try identities.insert(push.contents.identities, firstNumber: zone.nextObject, stale: &stale)
+    for touch in push.contents.touches { try index.apply(touch, stale: &stale) }
+    try index.name(push.contents.named, stale: &stale)
+    try KeyIndex(connection: connection, zone: zone.id)
+      .apply(push.contents, firstNumber: zone.nextObject, stale: &stale)
+    try stale.throwIfAny()
   }
 
-  private func current(_ record: ZoneRecord, _ push: Push) throws -> Zone {
-    let statement = try connection.prepare("SELECT next_object FROM zone WHERE id = ?")
-    defer { statement.reset() }
-    statement.bind(record.id, at: 1)
-    guard let current = try connection.zone(named: record.name), try statement.step() else {
+  /// A clock that runs ahead would win every conflict until the others catch up. What the zone has
+  /// already is no harm: a server clock that was fast for a day must not stop those that heard it.
+  private func checkClock(_ contents: Push.Contents, _ zone: ZoneRecord) throws {
+    let now = UInt64(clamping: nowMilliseconds)
+    let limit = max(now + UInt64(limits.clockAheadMillisecondsMax), zone.newestMilliseconds)
+    guard contents.newestMilliseconds > limit else { return }
+    var error = ServerError(
+      .clockAhead,
+      "a change of the push lies \((contents.newestMilliseconds - now) / 1000) seconds ahead of the "
+        + "server's clock, \(now) milliseconds since 1970",
+      suggestion: "Set the clock of the host that made the change, and of the server, right.",
+      head: zone.head)
+    error.serverTimeMilliseconds = now
+    throw error
+  }
+
+  // MARK: - Zone
+
+  private func current(_ record: ZoneRecord, _ generation: UUID) throws -> ZoneRecord {
+    guard let zone = try connection.zone(named: record.name) else {
       throw ServerError(
         .noZone, "there is no zone \(record.name)", suggestion: "Ask the operator for its name.")
     }
-    guard current.generation == push.cursor.generation else {
+    guard zone.generation == generation else {
       throw ServerError.generationChanged(zone: record.name)
     }
-    return Zone(record: current, nextObject: UInt64(clamping: statement.int64(0)))
+    return zone
   }
 
   // MARK: - Replica and repeats
@@ -70,9 +131,9 @@ struct LogAppend {
     let lastPush: UInt64
   }
 
-  private func replica(of push: Push, zone: Zone) throws -> Replica {
-    try checkOwnership(of: push.replica, zone: zone.id)
-    if let row = try connection.replicaRow(push.replica) {
+  private func replica(of replica: UUID, zone: ZoneRecord) throws -> Replica {
+    if let row = try connection.replicaRow(replica) {
+      try checkOwnership(row.zone, zone: zone.id)
       return Replica(id: row.id, lastPush: row.lastPush)
     }
     let count = try connection.prepare("SELECT count(*) FROM replica WHERE zone = ?")
@@ -87,19 +148,14 @@ struct LogAppend {
       "INSERT INTO replica(zone, uuid, last_push) VALUES(?, ?, 0)")
     defer { insert.reset() }
     insert.bind(zone.id, at: 1)
-    insert.bind(push.replica.bytes, at: 2)
+    insert.bind(replica.bytes, at: 2)
     try insert.run()
     return Replica(id: connection.lastInsertRowID, lastPush: 0)
   }
 
   /// A replica lives in one zone: a token of another zone cannot speak in its name.
-  private func checkOwnership(of replica: UUID, zone: Int64) throws {
-    let statement = try connection.prepare(
-      "SELECT 1 FROM replica WHERE uuid = ? AND zone <> ? LIMIT 1")
-    defer { statement.reset() }
-    statement.bind(replica.bytes, at: 1)
-    statement.bind(zone, at: 2)
-    guard try !statement.step() else {
+  private func checkOwnership(_ owner: Int64, zone: Int64) throws {
+    guard owner == zone else {
       throw ServerError(
         .forbidden, "the replica belongs to another zone",
         suggestion: "Enrol the store again, so that it gets a replica ID of its own.")
@@ -148,9 +204,10 @@ struct LogAppend {
   // MARK: - Log
 
   private func store(
-    _ push: Push, sequence: UInt64, chain: LogChain, replica: Int64, zone: Zone
+    _ push: Push, sequence: UInt64, chain: LogChain, replica: Int64, zone: ZoneRecord
   ) throws {
-    let insert = try connection.prepare("INSERT INTO log VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+    let insert = try connection.prepare(
+      "INSERT INTO log VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
     defer { insert.reset() }
     insert.bind(LogPosition.of(zone: zone.id, number: sequence), at: 1)
     insert.bind(replica, at: 2)
@@ -160,18 +217,21 @@ struct LogAppend {
     insert.bind(nowMilliseconds, at: 6)
     insert.bind(push.digest, at: 7)
     insert.bind(chain.bytes, at: 8)
-    insert.bind(Int64(push.frame.count), at: 9)
-    insert.bind(push.frame.prefix(ChangeSetHeader.size), at: 10)
-    insert.bind(push.frame.dropFirst(ChangeSetHeader.size), at: 11)
+    insert.bind(push.contents.names, at: 9)
+    insert.bind(Int64(push.frame.count), at: 10)
+    insert.bind(push.frame.prefix(ChangeSetHeader.size), at: 11)
+    insert.bind(push.frame.dropFirst(ChangeSetHeader.size), at: 12)
     try insert.run()
 
     let head = try connection.prepare(
-      "UPDATE zone SET head = ?, next_object = ?, chain = ? WHERE id = ?")
+      "UPDATE zone SET head = ?, next_object = ?, chain = ?, newest_ms = max(newest_ms, ?) WHERE id = ?"
+    )
     defer { head.reset() }
     head.bind(Int64(clamping: sequence), at: 1)
     head.bind(Int64(clamping: zone.nextObject + push.contents.newCount), at: 2)
     head.bind(chain.bytes, at: 3)
-    head.bind(zone.id, at: 4)
+    head.bind(Int64(clamping: push.contents.newestMilliseconds), at: 4)
+    head.bind(zone.id, at: 5)
     try head.run()
 
     let last = try connection.prepare("UPDATE replica SET last_push = ? WHERE id = ?")
@@ -183,6 +243,14 @@ struct LogAppend {
 }
 
 extension ServerError {
+  static func diverged(at sequence: UInt64, _ zone: ZoneRecord) -> ServerError {
+    ServerError(
+      .diverged,
+      "what the replica knows of entry \(sequence) is not the log of zone \(zone.name)",
+      suggestion: "The server was put back to an older copy: sync brings back what it lost.",
+      head: zone.head)
+  }
+
   static func generationChanged(zone: String) -> ServerError {
     ServerError(
       .generationChanged, "the zone \(zone) has another generation than the replica knows",

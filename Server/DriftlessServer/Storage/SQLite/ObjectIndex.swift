@@ -1,3 +1,4 @@
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
@@ -14,6 +15,8 @@ struct ObjectIndex {
   let cursor: UInt64
   let head: UInt64
   let sequence: UInt64
+  /// The row of the pushing replica.
+  let replica: Int64
   let own: OwnFrames
 
   /// The first object number given out after the cursor.
@@ -21,7 +24,7 @@ struct ObjectIndex {
 
   init(
     connection: SQLiteConnection, properties: PropertyNames, zone: Int64, nextObject: UInt64,
-    cursor: UInt64, head: UInt64, sequence: UInt64, own: OwnFrames
+    cursor: UInt64, head: UInt64, sequence: UInt64, replica: Int64, own: OwnFrames
   ) {
     self.connection = connection
     self.properties = properties
@@ -30,6 +33,7 @@ struct ObjectIndex {
     self.cursor = cursor
     self.head = head
     self.sequence = sequence
+    self.replica = replica
     self.own = own
   }
 
@@ -42,27 +46,75 @@ struct ObjectIndex {
     if try statement.step() { firstUnseen = UInt64(clamping: statement.int64(0)) }
   }
 
-  func apply(_ touch: Push.Touch) throws {
+  /// What is done to objects: checked and written, one read and one write an object.
+  func apply(_ touch: Push.Touch, stale: inout StaleObjects) throws {
     let ids = try touch.properties.map { try properties.id(of: $0, in: connection) }
-    let read = try connection.prepare(
-      "SELECT base, deleted, properties FROM object WHERE position = ?")
-    let write = try connection.prepare("INSERT OR REPLACE INTO object VALUES(?, ?, ?, ?)")
+    let read = try connection.prepare(Self.select)
+    let write = try connection.prepare("INSERT OR REPLACE INTO object VALUES(?, ?, ?, ?, ?, ?, ?)")
     for number in touch.objects {
-      guard number > 0, number < nextObject else {
-        throw ServerError(
-          .malformed, "object number \(number) was never given out in this zone",
-          suggestion: "Pull first; if it happens again, enrol the store again.")
-      }
+      try checkNumber(number)
       let position = LogPosition.of(zone: zone, number: number)
       var state = try state(of: position, read)
-      try check(state, number, touch.kind, ids)
+      state.name(sequence, by: replica)
+      if isStale(state, number, touch.kind, ids) { try add(number, to: &stale) }
       state.apply(touch.kind, ids, sequence)
       write.bind(position, at: 1)
       write.bind(Int64(clamping: state.base), at: 2)
       write.bind(Int64(clamping: state.deleted), at: 3)
       write.bind(state.properties.encoded, at: 4)
+      write.bind(Int64(clamping: state.named), at: 5)
+      write.bind(state.namedBy, at: 6)
+      write.bind(Int64(clamping: state.namedBefore), at: 7)
       try write.run()
       write.reset()
+    }
+  }
+
+  /// Objects that the push names and does nothing to: one statement each.
+  func name(_ objects: [UInt64], stale: inout StaleObjects) throws {
+    guard !objects.isEmpty else { return }
+    let write = try connection.prepare(
+      """
+      INSERT INTO object VALUES(?1, 0, 0, x'', ?2, ?3, 0)
+      ON CONFLICT(position) DO UPDATE SET
+        named_before = CASE WHEN named_by = ?3 THEN named_before ELSE named END,
+        named = ?2, named_by = ?3
+      RETURNING deleted
+      """)
+    for number in objects {
+      try checkNumber(number)
+      write.bind(LogPosition.of(zone: zone, number: number), at: 1)
+      write.bind(Int64(clamping: sequence), at: 2)
+      write.bind(replica, at: 3)
+      let deleted = try write.step() ? UInt64(clamping: write.int64(0)) : 0
+      // The statement writes when it ends.
+      while try write.step() {}
+      write.reset()
+      if isNews(deleted) { try add(number, to: &stale) }
+    }
+  }
+
+  /// What the push builds on; looked at before anything of the push is written.
+  func check(_ reliance: Push.Reliance, stale: inout StaleObjects) throws {
+    let ids = try reliance.properties.map { try properties.id(of: $0, in: connection) }
+    let read = try connection.prepare(Self.select)
+    for number in reliance.objects {
+      try checkNumber(number)
+      let state = try state(of: LogPosition.of(zone: zone, number: number), read)
+      if isStale(state, number, .update, ids) { try add(number, to: &stale) }
+    }
+  }
+
+  private static let select = """
+    SELECT base, deleted, properties, named, named_by, named_before FROM object
+    WHERE position = ?
+    """
+
+  private func checkNumber(_ number: UInt64) throws {
+    guard number > 0, number < nextObject else {
+      throw ServerError(
+        .malformed, "object number \(number) was never given out in this zone",
+        suggestion: "Pull first; if it happens again, enrol the store again.")
     }
   }
 
@@ -72,28 +124,32 @@ struct ObjectIndex {
     guard try read.step() else { return ObjectState() }
     return ObjectState(
       base: UInt64(clamping: read.int64(0)), deleted: UInt64(clamping: read.int64(1)),
-      properties: try PropertySequences(encoded: read.data(2)))
+      properties: try PropertySequences(encoded: read.data(2)),
+      named: UInt64(clamping: read.int64(3)), namedBy: read.int64(4),
+      namedBefore: UInt64(clamping: read.int64(5)))
   }
 
-  private func check(
+  private func isStale(
     _ state: ObjectState, _ number: UInt64, _ kind: Push.Touch.Kind, _ ids: [UInt64]
-  ) throws {
-    var isStale = isNews(state.deleted)
+  ) -> Bool {
+    if isNews(state.deleted) { return true }
     switch kind {
     case .update:
-      for id in ids where !isStale {
-        isStale = state.properties.sequence(of: id).map(isNews) ?? isBaseNews(state, number)
+      return ids.contains {
+        state.properties.sequence(of: $0).map(isNews) ?? isBaseNews(state, number)
       }
     case .delete, .revive:
-      isStale =
-        isStale || isBaseNews(state, number)
+      return isBaseNews(state, number)
         || state.properties.pairs.contains { isNews($0.sequence) }
+        // This push has named it by now.
+        || state.namedBefore > cursor
     }
-    guard !isStale else {
-      throw ServerError(
-        .stale, "object \(number) changed after sequence number \(cursor)",
-        suggestion: "Pull, then push again.", head: head)
-    }
+  }
+
+  /// More objects than an answer lists need not be looked for.
+  private func add(_ number: UInt64, to stale: inout StaleObjects) throws {
+    stale.add(number, "object \(number) changed after sequence number \(cursor)")
+    if stale.isFull { try stale.throwIfAny() }
   }
 
   /// Whether a sequence number lies after what the pushing replica knows.
@@ -114,6 +170,17 @@ struct ObjectState {
   /// The sequence number that deleted it; 0: alive.
   var deleted: UInt64 = 0
   var properties = PropertySequences()
+  /// The last entry whose table names it, and the row of the replica that made it; 0: none.
+  var named: UInt64 = 0
+  var namedBy: Int64 = 0
+  /// The last one by another replica.
+  var namedBefore: UInt64 = 0
+
+  mutating func name(_ sequence: UInt64, by replica: Int64) {
+    if namedBy != replica { namedBefore = named }
+    named = sequence
+    namedBy = replica
+  }
 
   mutating func apply(_ kind: Push.Touch.Kind, _ ids: [UInt64], _ sequence: UInt64) {
     switch kind {

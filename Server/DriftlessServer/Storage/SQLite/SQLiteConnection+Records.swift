@@ -4,7 +4,10 @@ import Foundation
 
 /// Reads of zones, tokens and logs.
 extension SQLiteConnection {
-  private static let zoneColumns = "SELECT id, name, uuid, generation, head, chain FROM zone"
+  private static let zoneColumns = """
+    SELECT id, name, uuid, generation, head, chain, parent_generation, parent_sequence,
+      parent_chain, intent, format_level, next_object, newest_ms FROM zone
+    """
 
   func zone(named name: String) throws -> ZoneRecord? {
     let statement = try prepare(Self.zoneColumns + " WHERE name = ?")
@@ -32,7 +35,19 @@ extension SQLiteConnection {
     }
     return ZoneRecord(
       id: statement.int64(0), name: statement.string(1), zoneID: zoneID, generation: generation,
-      head: UInt64(clamping: statement.int64(4)), chain: chain)
+      parent: try zoneParent(statement),
+      intent: ZoneIntent(rawValue: statement.string(9)) ?? .offer,
+      formatLevel: UInt16(clamping: statement.int64(10)),
+      head: UInt64(clamping: statement.int64(4)), chain: chain,
+      nextObject: UInt64(clamping: statement.int64(11)),
+      newestMilliseconds: UInt64(clamping: statement.int64(12)))
+  }
+
+  private func zoneParent(_ statement: SQLiteStatement) throws -> ZoneParent? {
+    guard let generation = UUID(bytes: statement.data(6)) else { return nil }
+    return ZoneParent(
+      generation: generation, sequence: UInt64(clamping: statement.int64(7)),
+      chain: try chain(statement.data(8)))
   }
 
   private static let tokenColumns = """
@@ -68,6 +83,9 @@ extension SQLiteConnection {
   func page(of zone: ZoneRecord, _ request: PageRequest) throws -> LogPage {
     // Read anew: the log may have grown while the request waited for news.
     let current = try self.zone(named: zone.name) ?? zone
+    guard current.generation == zone.generation else {
+      throw ServerError.generationChanged(zone: zone.name)
+    }
     try check(request.after, in: current)
     if let mark = request.mark { try check(mark, in: current) }
     let own = try request.own.flatMap { try replicaRow($0.replica)?.id }
@@ -107,12 +125,13 @@ extension SQLiteConnection {
   /// - Throws: `ServerError` (`.diverged`) when a place is not the log's own.
   func check(_ place: LogMark, in zone: ZoneRecord) throws {
     guard try isOwn(place, of: zone) else {
-      throw ServerError(
-        .diverged,
-        "what the replica knows of entry \(place.sequence) is not the log of zone \(zone.name)",
-        suggestion: "The server was put back to an older copy: sync brings back what it lost.",
-        head: zone.head)
+      throw ServerError.diverged(at: place.sequence, zone)
     }
+  }
+
+  /// The highest of some places that is the log's own; nil when none is.
+  func commonPlace(of marks: [LogMark], in zone: ZoneRecord) throws -> LogMark? {
+    try marks.sorted { $0.sequence > $1.sequence }.first { try isOwn($0, of: zone) }
   }
 
   private func isOwn(_ place: LogMark, of zone: ZoneRecord) throws -> Bool {

@@ -2,20 +2,24 @@ import DriftlessSQLite
 
 /// The database `driftless.sqlite` of a server's data folder.
 ///
-/// `zone`        one row a zone: its UUID, generation, last sequence number and chain, next free
-///               object number.
+/// `zone`        one row a zone: its UUID, generation with parent and intent, format level, last
+///               sequence number and chain, next free object number, newest time of a transaction.
 /// `token`       one row a token: SHA-256 of the secret, zone, verbs, when revoked.
 /// `replica`     one row a replica: its zone, number of its last push.
 /// `log`         one row a change set. `position` = zone << 40 | sequence, so that a range of the
-///               log is a range of row IDs. The frame lies in two pieces, so that its header can be
-///               read alone.
+///               log is a range of row IDs. `names`: what its transactions drew, 8 bytes each. The
+///               frame lies in two pieces, so that its header can be read alone.
 /// `identity`    one row a run of identities inserted together: from an identity to its object
 ///               number.
-/// `object`      one row an object that was touched after its insert. `position` = zone << 40 |
-///               number.
+/// `object`      one row an object that was touched or named after its insert. `position` = zone
+///               << 40 | number.
 ///               `base`: sequence number that set the whole row, 0 = its insert; `deleted`:
 ///               sequence number of its delete, 0 = alive; `properties`: `PropertySequences` set
-///               after `base`.
+///               after `base`; `named`: the last entry whose table names it, `named_by`: the
+///               replica that made that entry, `named_before`: the last one by another replica.
+/// `claim`       one row a unique key that a living object holds: its hash, the object's number,
+///               and the constraint.
+/// `key_rule`    constraints of unique keys: a JSON list of the entity and its properties.
 /// `property`    names of properties, so that the index holds small numbers.
 enum ServerSchema {
   static let version: Int64 = 2
@@ -24,8 +28,10 @@ enum ServerSchema {
     """
     CREATE TABLE zone(
       id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, uuid BLOB NOT NULL,
-      generation BLOB NOT NULL, head INTEGER NOT NULL, chain BLOB NOT NULL, next_object INTEGER NOT NULL,
-      created_ms INTEGER NOT NULL)
+      generation BLOB NOT NULL, parent_generation BLOB, parent_sequence INTEGER,
+      parent_chain BLOB, intent TEXT NOT NULL, format_level INTEGER NOT NULL,
+      head INTEGER NOT NULL, chain BLOB NOT NULL, next_object INTEGER NOT NULL,
+      newest_ms INTEGER NOT NULL, created_ms INTEGER NOT NULL)
     """,
     """
     CREATE TABLE token(
@@ -41,7 +47,7 @@ enum ServerSchema {
     CREATE TABLE log(
       position INTEGER PRIMARY KEY, replica INTEGER NOT NULL, number INTEGER NOT NULL,
       first_object INTEGER NOT NULL, new_objects INTEGER NOT NULL, received_ms INTEGER NOT NULL,
-      digest BLOB NOT NULL, chain BLOB NOT NULL, size INTEGER NOT NULL,
+      digest BLOB NOT NULL, chain BLOB NOT NULL, names BLOB NOT NULL, size INTEGER NOT NULL,
       header BLOB NOT NULL, body BLOB NOT NULL)
     """,
     "CREATE UNIQUE INDEX log_replica ON log(replica, number)",
@@ -53,19 +59,31 @@ enum ServerSchema {
     """
     CREATE TABLE object(
       position INTEGER PRIMARY KEY, base INTEGER NOT NULL, deleted INTEGER NOT NULL,
-      properties BLOB NOT NULL)
+      properties BLOB NOT NULL, named INTEGER NOT NULL, named_by INTEGER NOT NULL,
+      named_before INTEGER NOT NULL)
     """,
+    """
+    CREATE TABLE claim(
+      zone INTEGER NOT NULL, hash BLOB NOT NULL, object INTEGER NOT NULL, rule INTEGER NOT NULL,
+      PRIMARY KEY(zone, hash)) WITHOUT ROWID
+    """,
+    "CREATE INDEX claim_object ON claim(zone, object)",
+    "CREATE TABLE key_rule(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
     "CREATE TABLE property(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
     "PRAGMA user_version = \(version)",
   ]
 
-  /// Creates the tables in a new file; refuses a file of a newer version.
+  /// Creates the tables in a new file; refuses a file of another version.
   static func apply(to connection: SQLiteConnection) throws {
     try connection.execute("BEGIN IMMEDIATE")
     do {
       switch try connection.integer("PRAGMA user_version") ?? 0 {
       case 0: for statement in statements { try connection.execute(statement) }
       case version: break
+      case 1:
+        throw ServerError(
+          .folder, "the data folder is of version 1, whose logs have no chains",
+          suggestion: "Start on a new folder: replicas that enrol again bring what they hold.")
       case let other:
         throw ServerError(
           .folder, "the data folder has version \(other); this program reads version \(version)",

@@ -1,3 +1,4 @@
+package import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 package import Logging
@@ -14,6 +15,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
   let writer: Database
   private let readers: [Database]
   private let commits: GroupCommit
+  private let news: ZoneNews
   private let turn = Turn()
 
   /// Opens the database of a data folder, creating it when it is new.
@@ -34,9 +36,10 @@ package final class SQLiteZoneStorage: ZoneStorage {
     readers = try (0..<max(1, limits.readers)).map {
       try Database(path: folder.database.path, label: "reader\($0)") { _ in }
     }
+    self.news = news ?? ZoneNews(waitersMax: limits.waitersMax)
     commits = GroupCommit(
       database: writer, checkpointer: Checkpointer(folder: folder, limits: limits), limits: limits,
-      metrics: metrics, news: news ?? ZoneNews(waitersMax: limits.waitersMax), logger: logger)
+      metrics: metrics, news: self.news, logger: logger)
   }
 
   /// Closes every connection. What was acknowledged is on disk already.
@@ -47,6 +50,42 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   package func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
     try await commits.append(push, to: zone)
+  }
+
+  package func refill(
+    _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
+  ) async throws -> LogMark {
+    let place = try await writer.perform { [limits] connection in
+      try Self.refill(entries, of: zone, limits: limits, on: connection)
+    }
+    news.publish(zone.generation, head: place.sequence)
+    return place
+  }
+
+  /// All entries in one transaction.
+  private static func refill(
+    _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord, limits: ServerLimits,
+    on connection: SQLiteConnection
+  ) throws -> LogMark {
+    try connection.execute("BEGIN IMMEDIATE")
+    do {
+      let append = LogAppend(
+        connection: connection, properties: PropertyNames(), limits: limits,
+        nowMilliseconds: Int64(Date().timeIntervalSince1970 * 1000))
+      for (entry, push) in entries { _ = try append.refill(entry, push, of: zone) }
+      guard let filled = try connection.zone(named: zone.name) else {
+        throw ServerError.generationChanged(zone: zone.name)
+      }
+      try connection.execute("COMMIT")
+      return LogMark(sequence: filled.head, chain: filled.chain)
+    } catch {
+      try? connection.execute("ROLLBACK")
+      throw ServerError(refusal: error) ?? ServerError(storage: error)
+    }
+  }
+
+  package func commonPlace(of marks: [LogMark], in zone: ZoneRecord) async throws -> LogMark? {
+    try await reader.perform { try $0.commonPlace(of: marks, in: zone) }
   }
 
   package func zone(named name: String) async throws -> ZoneRecord? {

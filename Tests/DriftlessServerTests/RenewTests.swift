@@ -1,0 +1,144 @@
+import DriftlessProtocol
+import DriftlessSQLite
+import DriftlessServer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Generations of a zone, and coming back")
+struct RenewTests {
+  @Test(
+    "A renewed zone has an empty log, its parent's place, and the intent",
+    arguments: [ZoneIntent.offer, .replace])
+  func renew(intent: ZoneIntent) async throws {
+    try await withServer { server in
+      let token = try server.token()
+      var maker = FrameMaker(try await server.zone())
+      _ = try await server.accepted(try maker.insert(3), token: token)
+      let before = try await server.zone()
+      let administration = try Administration(folder: DataFolder(server.data))
+      defer { administration.close() }
+      _ = try administration.createZone("other")
+      let renewed = try administration.renewZone("shop", intent: intent)
+      #expect(renewed.zoneID == before.zoneID)
+      #expect(renewed.generation != before.generation)
+      let response = try await server.request("GET", "/v1/zones/shop", token: token.text)
+      let info = try JSONDecoder().decode(ZoneInfo.self, from: response.body)
+      #expect(info.intent == intent)
+      #expect(info.zoneID == before.zoneID)
+      #expect(
+        info.parent
+          == ZoneParent(generation: before.generation, sequence: 1, chain: before.chain))
+      #expect(info.head == 0)
+      #expect(info.chain == .start(generation: info.generation))
+      // The old log is gone; identities and numbers begin anew.
+      let old = try await server.push(try maker.insert(1), token: token)
+      #expect(old.code == "generation-changed")
+      maker.cursor = .start(generation: info.generation)
+      let reply = try await server.accepted(try maker.insert(2), token: token)
+      #expect((reply.sequence, reply.firstObjectNumber) == (1, 1))
+      #expect(reply.chain != before.chain)
+    }
+  }
+
+  @Test("Who waits for a renewed zone's news gets them")
+  func news() async throws {
+    try await withServer { server in
+      let token = try server.token()
+      var maker = FrameMaker(try await server.zone())
+      for _ in 0..<3 { _ = try await server.accepted(try maker.insert(1), token: token) }
+      let administration = try Administration(folder: DataFolder(server.data))
+      let renewed = try administration.renewZone("shop", intent: .offer)
+      administration.close()
+      maker.cursor = .start(generation: renewed.generation)
+      let frame = try maker.insert(1)
+      async let poll = server.pull(after: 0, "&wait_seconds=30", token: token)
+      while server.server.news.waiting == 0 { await Task.yield() }
+      _ = try await server.accepted(frame, token: token)
+      #expect(try await poll.entries.map(\.frame) == [frame])
+    }
+  }
+
+  @Test("S2 A zone put back to an older copy is filled again over HTTP, and says where logs part")
+  func refill() async throws {
+    try await withServer { server in
+      let token = try server.token()
+      let zone = try await server.zone()
+      var log = ZoneLog(name: "shop", generation: zone.generation)
+      var maker = FrameMaker(zone)
+      for step in 0..<4 {
+        let frame = try maker.insert(2)
+        _ = try log.append(frame, nowMilliseconds: 0)
+        if step < 1 { _ = try await server.accepted(frame, token: token) }
+        maker.cursor.sequence = log.head
+        maker.cursor.chain = log.chain
+      }
+      let diverged = try await server.push(try maker.insert(1), token: token)
+      #expect(diverged.code == "diverged")
+      let marks = (0...4).compactMap { log.place(at: $0) }
+      let asked = CommonPlaceRequest(generation: zone.generation, marks: marks)
+      let common = try await server.request(
+        "POST", "/v1/zones/shop/common", token: token.text,
+        headers: ["Content-Type: application/json"], body: try JSONEncoder().encode(asked))
+      #expect(
+        try JSONDecoder().decode(CommonPlaceReply.self, from: common.body).place == marks[1])
+      let request = PullRequest(
+        cursor: .start(generation: zone.generation), maxBytes: 1 << 20, waitSeconds: 0,
+        replica: UUID(), ownThrough: 0)
+      let entries = try log.page(request, nowMilliseconds: 0).entries
+      let readOnly = try server.token(verbs: .read)
+      let forbidden = try await server.request(
+        "POST", "/v1/zones/shop/refill", token: readOnly.text,
+        headers: ["Content-Type: \(WirePath.logType)"], body: PullPage.body(of: entries))
+      #expect(forbidden.status == 403)
+      let filled = try await server.request(
+        "POST", "/v1/zones/shop/refill", token: token.text,
+        headers: ["Content-Type: \(WirePath.logType)"],
+        body: PullPage.body(of: Array(entries[1...])))
+      #expect(
+        try JSONDecoder().decode(RefillReply.self, from: filled.body)
+          == RefillReply(head: 4, chain: log.chain))
+      #expect(server.log.text.contains("refilled"))
+      maker.number = 4
+      #expect(try await server.accepted(try maker.insert(1), token: token).sequence == 5)
+    }
+  }
+
+  @Test("A zone is held for a replica that was stale three times, for a moment and no longer")
+  func hold() async throws {
+    try await withServer { server in
+      let token = try server.token()
+      var many = FrameMaker(try await server.zone())
+      var large = FrameMaker(try await server.zone())
+      _ = try await server.accepted(try many.insert(5), token: token)
+      large.cursor = try await server.cursor(at: 1)
+      for step in 1...3 as ClosedRange<UInt64> {
+        many.cursor = try await server.cursor(at: step)
+        _ = try await server.accepted(try many.update([1]), token: token)
+        let stale = try await server.push(try large.update([1, 2]), token: token)
+        #expect(stale.code == "stale")
+      }
+      many.cursor = try await server.cursor(at: 4)
+      let waiting = try many.update([1])
+      let busy = try await server.push(waiting, token: token)
+      #expect(busy.status == 503)
+      #expect(busy.headers["retry-after"] == "1")
+      large.cursor = many.cursor
+      #expect(try await server.push(try large.update([1, 2]), token: token).status == 200)
+      let after = try await server.push(waiting, token: token)
+      #expect(after.code == "stale", "the zone is free again at once")
+    }
+  }
+
+  @Test("A data folder of the first version is refused with words that say what to do")
+  func firstVersion() throws {
+    let directory = try TemporaryDirectory()
+    let folder = try DataFolder(directory.file("data"))
+    let connection = try SQLiteConnection(path: folder.database.path, mode: .readWriteCreate)
+    try connection.execute("CREATE TABLE zone(id INTEGER PRIMARY KEY); PRAGMA user_version = 1")
+    connection.close()
+    let error = #expect(throws: ServerError.self) { try SQLiteZoneStorage(folder: folder) }
+    #expect(error?.code == .folder)
+    #expect(error?.suggestion.contains("new folder") == true)
+  }
+}
