@@ -235,7 +235,7 @@ struct ZoneWorld {
   var a: ZoneWriter
   var b: ZoneWriter
 
-  init(_ kind: Kind) async throws {
+  init(_ kind: TestedZone.Kind) async throws {
     zone = try await TestedZone(kind)
     a = ZoneWriter(zone.generation)
     b = ZoneWriter(zone.generation)
