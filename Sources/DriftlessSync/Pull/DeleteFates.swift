@@ -84,6 +84,7 @@ struct DeleteFates {
     var isDone = false
     while !isDone {
       isDone = true
+      taken = [:]
       for key in keys where kept[key] == nil {
         for reference in try references(to: key) where try keep(key, reference) {
           isDone = false
