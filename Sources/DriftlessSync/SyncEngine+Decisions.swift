@@ -146,16 +146,25 @@ extension SyncEngine {
     _ entry: JournalEntry, _ entity: SyncSchema.Entity, row: [PropertyValue],
     _ transaction: WriteTransaction
   ) throws {
-    guard let key = try transaction.key(of: entry.object),
-      row.count == entity.description.layout.slots.count
-    else { throw SyncError.damaged("object \(entry.object.uuidString.lowercased())") }
-    guard try transaction.concreteKey(root: key) == nil else {
-      throw SyncError(
-        .cannotUndo, "Object \(entry.object.uuidString.lowercased()) is back already.",
-        suggestion: "Nothing needs to be done.")
+    guard row.count == entity.description.layout.slots.count else {
+      throw SyncError.damaged("object \(entry.object.uuidString.lowercased())")
+    }
+    let key: Int64
+    if let known = try transaction.key(of: entry.object) {
+      guard try transaction.concreteKey(root: known) == nil else {
+        throw SyncError(
+          .cannotUndo, "Object \(entry.object.uuidString.lowercased()) is back already.",
+          suggestion: "Nothing needs to be done.")
+      }
+      key = known.key
+    } else {
+      // The zone never knew it, so it left no trace: it is new under its identity.
+      key = try transaction.allocateKeys(entity.description, count: 1).lowerBound
+      try transaction.assignIdentity(
+        ObjectKey(entity: entity.number, key: key), entry.object)
     }
     try transaction.insert(
-      entity.description, key.key, values: try living(row, entity, transaction))
+      entity.description, key, values: try living(row, entity, transaction))
   }
 
   /// A row without references to what is deleted by now.
