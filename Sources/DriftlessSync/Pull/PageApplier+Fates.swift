@@ -35,6 +35,11 @@ extension PageApplier {
         entity, key, object ?? ZoneStates.Object(), cause: kept.cause,
         because: kept.reason.explanation(ofRevival: false))
     }
+    guard try transaction.grave(of: key) != nil else {
+      // Its row was not kept, as with a delete from before the store was enrolled: the delete stands.
+      if let object { try journalKeptDelete(entity, key, object) }
+      return try zone.remove(key)
+    }
     let deleted = try transaction.editTime(pending[key]?.wholeTransaction ?? 0)
     try bringBack(entity, key)
     if let object { try settleValues(entity, key, object) }
