@@ -159,7 +159,7 @@ extension SyncEngine {
     _ transaction: WriteTransaction, _ state: ReplicaState
   ) throws -> PageApplier {
     try PageApplier(
-      transaction: transaction, schema: schema, replica: state.replica, zoneID: state.generation,
+      transaction: transaction, schema: schema, replica: state.replica, zoneID: state.zoneID,
       pending: try pendingSet(transaction, state: state), options: options)
   }
 

@@ -149,7 +149,7 @@ extension SyncEngine {
         if !revived.isEmpty {
           let applier = try PageApplier(
             transaction: transaction, schema: schema, replica: state.replica,
-            zoneID: state.generation, pending: pending,
+            zoneID: state.zoneID, pending: pending,
             options: options)
           for key in revived { try applier.restoreReferences(to: key) }
         }

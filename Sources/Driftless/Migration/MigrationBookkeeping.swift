@@ -13,11 +13,12 @@ struct MigrationBookkeeping {
   /// The tables that name an object by entity and key.
   private static let byObject = [
     "ZDL_GRAVE", "ZDL_BASE", "ZDL_DELTA", "ZDL_PENDING", "ZDL_OMITTED", "ZDL_QUARANTINE",
-    "ZDL_DANGLING", "ZDL_ZONE", "ZDL_KEPT", "ZDL_ALIAS",
+    "ZDL_DANGLING", "ZDL_ZONE", "ZDL_PARKED_VALUE", "ZDL_KEPT", "ZDL_ALIAS",
   ]
   /// Of these, those that name a property.
   private static let byProperty = [
-    "ZDL_BASE", "ZDL_DELTA", "ZDL_OMITTED", "ZDL_DANGLING", "ZDL_ZONE", "ZDL_KEPT",
+    "ZDL_BASE", "ZDL_DELTA", "ZDL_OMITTED", "ZDL_DANGLING", "ZDL_ZONE", "ZDL_PARKED_VALUE",
+    "ZDL_KEPT",
   ]
 
   func run() throws {

@@ -15,8 +15,9 @@ extension PageApplier {
     if !zone.keys.isEmpty || pending.objects.values.contains(where: { $0.whole == .delete }) {
       try settleObjects(allowsMassDelete: allowsMassDelete)
     }
-    // With every delete decided.
+    // With every delete decided. A ring may close where nothing of both sides is the same property.
     try uniqueness.run()
+    try TreeSettlement(self).run()
   }
 
   private func settleObjects(allowsMassDelete: Bool) throws {
@@ -57,7 +58,6 @@ extension PageApplier {
       }
     }
     try settleDeletes(&fates)
-    try TreeSettlement(self).run()
   }
 
   static let editWins = "Edited here, deleted by another replica: the edit wins, the object stays."
