@@ -32,10 +32,33 @@ extension SyncEngine {
     case unbuildable([ObjectKey], SyncError)
   }
 
+  /// Takes note of the zone's clock, as answers said it.
+  func learnClock() throws {
+    guard let offset = transport.takeClockOffset() else { return }
+    try store.setClockOffset(milliseconds: offset)
+  }
+
+  /// Moves edits that the zone never acknowledged, and that lie ahead of its clock, back to it.
+  private func restamp() throws {
+    try learnClock()
+    let offset = try store.clockOffsetMilliseconds
+    let ceiling = HybridTime(store.now.addingTimeInterval(Double(offset) / 1000))
+    let (isAhead, acknowledged) = try store.read { transaction in
+      let newest = try transaction.maximumTransactionNumber()
+      let slack = ceiling.rawValue &+ SyncTuning.clockSlackMilliseconds << 16
+      let state = try Self.state(on: transaction.connection, of: store)
+      let isAhead = try newest > 0 && transaction.hybridTime(of: newest).rawValue > slack
+      return (isAhead, state.acknowledged)
+    }
+    guard isAhead else { return }
+    try bookkeep { try $0.restamp(after: acknowledged, ceiling: ceiling) }
+  }
+
   /// Builds the next change set and saves it in the outbox.
   func buildOutbox(
     _ portion: Pusher.Portion, _ allowsMassDelete: Bool
   ) throws -> BuiltOutbox {
+    try restamp()
     while true {
       let (selection, outbox, error) = try store.read {
         try build(portion, allowsMassDelete, $0)
@@ -156,6 +179,7 @@ extension SyncEngine {
       }
       try dropGraves(through: through, omitted, transaction)
       state.acknowledged = max(state.acknowledged, through)
+      try transaction.dropDeltas(through: pending.settled(through: state.acknowledged))
       try acknowledgeStates(
         acknowledged: state.acknowledged, omitted.keys, pending, transaction)
       try state.save(in: transaction)

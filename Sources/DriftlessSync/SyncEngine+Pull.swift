@@ -48,6 +48,7 @@ extension SyncEngine {
             cursor: cursor, mark: state.mark, maxBytes: options.pullBytesMax,
             waitSeconds: page == nil ? waitSeconds : 0, replica: state.replica,
             ownThrough: state.pushNumber))
+        try learnClock()
         try check(answer, after: cursor.mark)
         try takeAnswers(in: answer)
         page = try withOwnAsHeaders(answer)

@@ -131,6 +131,9 @@ extension SyncEngine {
       }
       report.push.add(outbox)
       return .accepted(reply)
+    } catch let error as ProtocolError where error.code == .clockAhead {
+      // Moved back to the zone's clock, it is built anew.
+      return .stale
     } catch let error as ProtocolError {
       return Self.answer(error) { Self.isWhole(outbox) }
     } catch {

@@ -68,7 +68,7 @@ public actor SyncEngine {
     store: PersistentStore, transport: any SyncTransport, options: SyncOptions = SyncOptions()
   ) {
     self.store = store
-    self.transport = NewsTransport(transport)
+    self.transport = NewsTransport(transport, now: { store.now })
     self.options = options
     schema = SyncSchema(store.schema)
     queue = StoreQueue.shared(for: store)

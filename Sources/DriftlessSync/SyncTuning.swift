@@ -30,6 +30,8 @@ enum SyncTuning {
   static let reconcileRoundsMax = 3
   /// Seconds. Offering everything is work for all replicas: twice a day, something else is wrong.
   static let reconcileEverySeconds: Double = 86_400
+  /// Milliseconds. Clocks of hosts that keep time differ by less; what is further ahead is moved back.
+  static let clockSlackMilliseconds: UInt64 = 60_000
   /// Of 1. Nobody means to delete more than half of everything often enough to mind being asked.
   static let massDeleteShare = 0.5
   /// Objects. A small store loses most of its objects in the course of a day's work.

@@ -124,8 +124,9 @@ struct ConvergenceTests {
     let world = try await World(3)
     let id = try world[0].insert("Item")
     try await world.settle()
+    let time = HybridTime(rawValue: world.clock.hybridTime.rawValue &+ (1 << 40))
+    world.clock.advance(milliseconds: 1 << 24)
     for (index, replica) in world.replicas.enumerated() {
-      let time = HybridTime(rawValue: world.clock.hybridTime.rawValue &+ (1 << 40))
       _ = try replica.store.write(TransactionInfo(author: nil, hybridTime: time)) { transaction in
         let key = try #require(try transaction.key(of: id))
         let layout = try #require(replica.store.schema.entity(numbered: key.entity)).layout

@@ -1,4 +1,5 @@
 import ArgumentParser
+import DriftlessSync
 import SyncDaemon
 
 struct SyncCommand: ControlCommand {
@@ -8,9 +9,15 @@ struct SyncCommand: ControlCommand {
 
   @OptionGroup var target: StoreArguments
   @OptionGroup var deletes: MassDeleteArguments
+  @Flag(
+    name: .long,
+    help:
+      "Offer what the store holds to a server that was put back, where the sync waits for a word.")
+  var reconcile = false
   @OptionGroup var output: OutputOptions
 
   func perform() async throws {
+    if reconcile { try SyncEngine.allowReconciliation(of: target.open()) }
     let summary = try await SyncRunner(url: target.url, output: output).run(
       .sync, allowsMassDelete: deletes.allowMassDelete)
     try output.put(summary, text: summary.text)

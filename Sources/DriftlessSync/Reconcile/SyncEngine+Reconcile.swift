@@ -83,8 +83,9 @@ extension SyncEngine {
     guard options.onDiverged == .automatic else {
       throw SyncError(
         .diverged, "The server's log is not the one that this store knew: it was put back.",
-        suggestion: "When the server is the right one, allow it: what the store holds is offered "
-          + "anew, and nothing is deleted.")
+        suggestion:
+          "When the server is the right one: syncctl sync --reconcile. What the store holds "
+          + "is offered anew, and nothing is deleted.")
     }
     guard let last, last.kind == .offered,
       store.now.timeIntervalSince(last.time) < SyncTuning.reconcileEverySeconds
@@ -92,7 +93,8 @@ extension SyncEngine {
     throw SyncError(
       .divergedAgain,
       "The server's log is another one again, less than a day after the store came back to it.",
-      suggestion: "Look whether two servers answer at one address. Allow it when all is well.")
+      suggestion: "Look whether two servers answer at one address; when all is well: syncctl sync "
+        + "--reconcile")
   }
 
   // MARK: Refill
@@ -212,7 +214,9 @@ extension SyncEngine {
         count += keys.count
       }
       try Self.forgetLog(&state, info.generation, head: info.head, transaction)
-      for table in ["ZDL_PENDING", "ZDL_BASE", "ZDL_DANGLING", "ZDL_QUARANTINE", "ZDL_GRAVE"] {
+      for table in [
+        "ZDL_PENDING", "ZDL_BASE", "ZDL_DELTA", "ZDL_DANGLING", "ZDL_QUARANTINE", "ZDL_GRAVE",
+      ] {
         try connection.perform("DELETE FROM \(table)")
       }
       state.acknowledged = try transaction.maximumTransactionNumber()

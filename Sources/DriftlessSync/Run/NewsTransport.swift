@@ -13,17 +13,66 @@ final class NewsTransport: SyncTransport {
     var last: PullRequest?
     /// A page that the long poll brought, for exactly this request.
     var kept: (request: PullRequest, page: PullPage)?
+    /// By how many milliseconds the zone's clock is ahead, as the last answer said; nil when that was
+    /// taken note of.
+    var clockOffset: Int64?
   }
 
   private let transport: any SyncTransport
+  private let now: @Sendable () -> Date
   private let state = Mutex(State())
 
-  init(_ transport: any SyncTransport) { self.transport = transport }
+  /// - Parameter now: the host's time of day.
+  init(_ transport: any SyncTransport, now: @escaping @Sendable () -> Date = { Date() }) {
+    self.transport = transport
+    self.now = now
+  }
 
-  func zoneInfo() async throws -> ZoneInfo { try await transport.zoneInfo() }
+  func zoneInfo() async throws -> ZoneInfo {
+    try await timed {
+      try await transport.zoneInfo()
+    } time: {
+      $0.serverTimeMilliseconds
+    }
+  }
+
+  /// What the answers since the last call said about the zone's clock.
+  func takeClockOffset() -> Int64? {
+    state.withLock { state in
+      defer { state.clockOffset = nil }
+      return state.clockOffset
+    }
+  }
+
+  /// Makes a request and notes what its answer says about the zone's clock: it was written half of
+  /// the way back ago.
+  private func timed<Answer>(
+    _ request: () async throws -> Answer, time: (Answer) -> UInt64
+  ) async throws -> Answer {
+    let asked = now().timeIntervalSince1970
+    func learn(_ milliseconds: UInt64) {
+      let here = (asked + now().timeIntervalSince1970) / 2 * 1000
+      guard let offset = Int64(exactly: (Double(milliseconds) - here).rounded()) else { return }
+      state.withLock { $0.clockOffset = offset }
+    }
+    do {
+      let answer = try await request()
+      learn(time(answer))
+      return answer
+    } catch let error as ProtocolError {
+      error.serverTimeMilliseconds.map(learn)
+      throw error
+    }
+  }
 
   func push(_ frame: Data) async throws -> PushReply {
-    let reply = try await undamaged { try await transport.push(frame) }
+    let reply = try await undamaged {
+      try await timed {
+        try await transport.push(frame)
+      } time: {
+        $0.serverTimeMilliseconds
+      }
+    }
     // From here on the zone has this push: a long poll need not bring it back whole.
     if let header = try? ChangeSetDecoder().decodeHeader(frame) {
       state.withLock { $0.last?.ownThrough = header.pushNumber }
@@ -39,12 +88,24 @@ final class NewsTransport: SyncTransport {
       return kept.page
     }
     if let kept { return kept }
-    var page = try await undamaged { try await transport.pull(request) }
+    var page = try await fetch(request)
     // A frame that stays damaged is the server's own: what can be read of the rest is applied.
     for _ in 1..<SyncTuning.damagedAttemptsMax where !page.isWhole {
-      page = try await undamaged { try await transport.pull(request) }
+      page = try await fetch(request)
     }
     return page
+  }
+
+  private func fetch(_ request: PullRequest) async throws -> PullPage {
+    try await undamaged {
+      // A long poll's answer says nothing about when it was asked for.
+      guard request.waitSeconds == 0 else { return try await transport.pull(request) }
+      return try await timed {
+        try await transport.pull(request)
+      } time: {
+        $0.serverTimeMilliseconds
+      }
+    }
   }
 
   /// Bytes that were changed on their way go again; when that does not help, the error says so.

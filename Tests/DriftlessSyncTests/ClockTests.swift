@@ -1,0 +1,50 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Testing
+
+/// Clocks that are wrong for a while.
+struct ClockTests {
+  private let clock = ManualClock()
+  private let zone: MemoryZone
+
+  init() {
+    zone = MemoryZone(clock: clock, clockToleranceMilliseconds: 86_400_000)
+  }
+
+  @Test("S23 Edits under a clock that is days ahead are sent, and pulls never wait for them")
+  func ahead() async throws {
+    let replica = try await TestReplica("fast", zone: zone, clock: clock)
+    let other = try await TestReplica("other", zone: zone, clock: clock)
+    try await replica.sync()
+    let day = UInt64(86_400_000)
+    let id = try replica.insert("Item", ["title": .string("first")])
+    _ = try replica.store.write(
+      TransactionInfo(
+        author: "fast", hybridTime: HybridTime(rawValue: (clock.milliseconds + 9 * day) << 16))
+    ) { transaction in
+      let key = try #require(try transaction.key(of: id))
+      var values = try #require(try transaction.row(key)).values
+      let slot = try #require(
+        replica.store.model.entitiesByName["Item"]?.layout.index(named: "title"))
+      values[slot] = .string("ahead")
+      try transaction.update(key, PropertyMask([slot]), values: values, expectedVersion: nil)
+    }
+    try other.insert("Item", ["title": .string("news")])
+    try await other.sync()
+    let report = try await replica.sync()
+    #expect(report.pull.inserted == 1)
+    #expect(report.push.objects == 1)
+    clock.advance()
+    try await other.sync()
+    #expect(try other.value(id, "title") == .string("ahead"))
+    // The clock that was fast does not win over an edit that is later.
+    clock.advance()
+    try other.set(id, ["title": .string("later")])
+    try await other.sync()
+    try await replica.sync()
+    #expect(try replica.value(id, "title") == .string("later"))
+  }
+}
