@@ -110,7 +110,9 @@ targets += [
     [
       "syncctl", "syncd", "driftless-server", "Driftless", "DriftlessSQLite", "DriftlessHTTP",
       "DriftlessSync",
-    ]),
+    ],
+    // Put into the programs that the tests run, not into the tests.
+    exclude: ["FaultCalls.c"]),
 ]
 
 /// A test target: each sees `TestSupport`.

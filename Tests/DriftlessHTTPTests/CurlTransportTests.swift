@@ -70,14 +70,14 @@ import Testing
     #expect(!seen.head.contains("Expect:"))
   }
 
-  @Test("An answer that comes byte by byte is read whole")
+  @Test("F19 An answer that comes byte by byte is read whole")
   func trickle() async throws {
     let server = try CrookedServer([.trickle(Answer.json(Answer.zone))])
     defer { server.stop() }
     #expect(try await transport(server).zoneInfo().head == 7)
   }
 
-  @Test("A redirect is refused, and the token does not travel to where it points")
+  @Test("F24 A redirect is refused, and the token does not travel to where it points")
   func redirect() async throws {
     let other = try CrookedServer([.send(Answer.json(Answer.zone))])
     let server = try CrookedServer([
@@ -97,7 +97,7 @@ import Testing
     #expect(server.seen.count == 1, "asking again would not help")
   }
 
-  @Test("A sign-in page with status 200 is no answer", arguments: ["/", "/changes"])
+  @Test("F24 A sign-in page with status 200 is no answer", arguments: ["/", "/changes"])
   func captivePortal(path: String) async throws {
     let server = try CrookedServer([.send(Answer.text("<html>hello</html>", type: "text/html"))])
     defer { server.stop() }
@@ -109,7 +109,7 @@ import Testing
     #expect(error?.code == .notDriftless)
   }
 
-  @Test("A body that ends early is refused whole and asked for again")
+  @Test("F25 A body that ends early is refused whole and asked for again")
   func truncated() async throws {
     let whole = Answer.json(Answer.zone)
     let server = try CrookedServer(
@@ -119,7 +119,7 @@ import Testing
     #expect(server.seen.count == 2)
   }
 
-  @Test("A body that never comes whole ends as an error after the attempts are used up")
+  @Test("F25 A body that never comes whole ends as an error after the attempts are used up")
   func alwaysTruncated() async throws {
     let server = try CrookedServer([.send(String(Answer.json(Answer.zone).dropLast(1))), .close])
     defer { server.stop() }
@@ -151,7 +151,7 @@ import Testing
     }
   }
 
-  @Test("A connection that breaks before the answer is made again", arguments: [true, false])
+  @Test("F19 A connection that breaks before the answer is made again", arguments: [true, false])
   func broken(byReset: Bool) async throws {
     let server = try CrookedServer(
       [byReset ? .reset : .close], [.send(Answer.json(Answer.pushed))])
@@ -161,7 +161,7 @@ import Testing
     #expect(server.seen.map(\.body) == [Data("frame".utf8), Data("frame".utf8)])
   }
 
-  @Test("A port where nobody listens is unreachable")
+  @Test("F26 A port where nobody listens is unreachable")
   func refused() async throws {
     let server = try CrookedServer([.close])
     let transport = try transport(server)
@@ -181,7 +181,7 @@ import Testing
     #expect(error?.code == .notDriftless)
   }
 
-  @Test("A server that says nothing is given up after the stall time")
+  @Test("F21 A server that says nothing is given up after the stall time")
   func stalled() async throws {
     let server = try CrookedServer([.silence])
     defer { server.stop() }
@@ -194,7 +194,7 @@ import Testing
     #expect(error?.code == .timedOut)
   }
 
-  @Test("A body that stops half-way is given up after the stall time")
+  @Test("F21 A body that stops half-way is given up after the stall time")
   func blackhole() async throws {
     let server = try CrookedServer([
       .send(String(Answer.json(Answer.zone).dropLast(10))), .silence,
@@ -209,7 +209,7 @@ import Testing
     #expect(error?.code == .timedOut)
   }
 
-  @Test("A busy server is asked again; the change is not dropped")
+  @Test("F23 A busy server is asked again; the change is not dropped")
   func busyOnce() async throws {
     let busy = Answer.json(
       #"{"code":"busy","message":"too many","suggestion":"wait"}"#,
@@ -220,7 +220,7 @@ import Testing
     #expect(server.seen.count == 2)
   }
 
-  @Test("A long Retry-After ends the request at once, with the time in the error")
+  @Test("F23 A long Retry-After ends the request at once, with the time in the error")
   func busyForLong() async throws {
     let server = try CrookedServer([
       .send(

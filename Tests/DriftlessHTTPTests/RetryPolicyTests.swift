@@ -6,7 +6,7 @@ import Testing
     TransportError(code, "m", suggestion: "s", retryAfterSeconds: retryAfter)
   }
 
-  @Test("Delays double, stay under the cap and lie between half and the whole")
+  @Test("F28 Delays double, stay under the cap and lie between half and the whole")
   func growth() throws {
     var policy = RetryPolicy()
     policy.attemptsMax = 100
@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  @Test("Retry-After is a floor, and beyond the cap it ends the attempts")
+  @Test("F23 Retry-After is a floor, and beyond the cap it ends the attempts")
   func retryAfter() throws {
     let policy = RetryPolicy()
     let delay = try #require(

@@ -61,7 +61,7 @@ import Testing
         body: body, generation: Samples.generation, head: 9, serverTimeMilliseconds: 5) == page)
   }
 
-  @Test("A column of a kind from a newer version is kept and handed on byte for byte")
+  @Test("F71 A column of a kind from a newer version is kept and handed on byte for byte")
   func unknownKind() throws {
     let frame = try golden("unknown-column")
     let changeSet = try ChangeSetDecoder().decode(frame)
@@ -75,7 +75,7 @@ import Testing
     #expect(try ChangeSetEncoder(compressionLevel: 0).encode(changeSet) == frame)
   }
 
-  @Test("A frame of a newer format version says to update", arguments: [4, 8, 9, 11])
+  @Test("F72 A frame of a newer format version says to update", arguments: [4, 8, 9, 11])
   func newerVersion(place: Int) throws {
     var frame = try golden("library-plain")
     frame[place] += 4

@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(
-    "A bit flipped in an entry or in its frame's header is refused; behind it, the frame refuses it"
+    "F25 A bit flipped in an entry or in its frame's header is refused; behind it, the frame refuses it"
   )
   func flipped() throws {
     let body = try page().body

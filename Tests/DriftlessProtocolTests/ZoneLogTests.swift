@@ -72,7 +72,7 @@ import Testing
     #expect(zone.head == 2)
   }
 
-  @Test("A cursor of another generation, or beyond the log's end, is refused")
+  @Test("F60 A cursor of another generation, or beyond the log's end, is refused")
   func generations() throws {
     var zone = zone()
     var changeSet = Samples.insert(1, header: header(ship, 1, on: 0))

@@ -69,7 +69,7 @@ struct AccessTests {
     }
   }
 
-  @Test("A revoked token is refused at the next request")
+  @Test("F35 A revoked token is refused at the next request")
   func revoked() async throws {
     try await withServer { server in
       let token = try server.token()

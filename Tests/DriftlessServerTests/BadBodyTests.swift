@@ -7,7 +7,7 @@ import Testing
 struct BadBodyTests {
   private static let path = "/v1/zones/shop/changes"
 
-  @Test("A body cut at any place is refused whole")
+  @Test("F19 F25 A body cut at any place is refused whole")
   func truncated() async throws {
     try await withServer { server in
       let token = try server.token()
@@ -24,7 +24,7 @@ struct BadBodyTests {
     }
   }
 
-  @Test("A body with any byte flipped is refused whole")
+  @Test("F25 A body with any byte flipped is refused whole")
   func flipped() async throws {
     try await withServer { server in
       let token = try server.token()
@@ -83,7 +83,7 @@ struct BadBodyTests {
     }
   }
 
-  @Test("A connection that ends within a body leaves nothing, and the server serves on")
+  @Test("F19 A connection that ends within a body leaves nothing, and the server serves on")
   func hungUp() async throws {
     try await withServer { server in
       let token = try server.token()

@@ -46,7 +46,7 @@ struct PushPullTests {
     }
   }
 
-  @Test("The same push twice, one after the other or at one time, has one effect")
+  @Test("F18 The same push twice, one after the other or at one time, has one effect")
   func duplicates() async throws {
     try await withServer { server in
       let token = try server.token()
@@ -62,7 +62,7 @@ struct PushPullTests {
     }
   }
 
-  @Test("Pushes of many replicas at one time get dense sequence numbers")
+  @Test("F28 Pushes of many replicas at one time get dense sequence numbers")
   func concurrent() async throws {
     try await withServer { server in
       let token = try server.token()
@@ -129,7 +129,8 @@ struct PushPullTests {
     }
   }
 
-  @Test("A time more than a day ahead is refused with the server's clock, one within a day is not")
+  @Test(
+    "F30 A time more than a day ahead is refused with the server's clock, one within a day is not")
   func clockAhead() async throws {
     try await withServer { server in
       let token = try server.token()

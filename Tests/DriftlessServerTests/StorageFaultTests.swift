@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Storage in trouble")
 struct StorageFaultTests {
-  @Test("A full database refuses a push with nothing applied, and takes one that fits")
+  @Test("F10 A full database refuses a push with nothing applied, and takes one that fits")
   func full() async throws {
     var limits = ServerLimits()
     limits.databaseBytesMax = 1 << 20
@@ -20,7 +20,7 @@ struct StorageFaultTests {
     #expect(try await test.storage.append(small, to: zone).sequence == 2)
   }
 
-  @Test("One push too large for the disk takes none of its group with it")
+  @Test("F10 One push too large for the disk takes none of its group with it")
   func fullGroup() async throws {
     var limits = ServerLimits()
     limits.databaseBytesMax = 1 << 20
@@ -39,7 +39,7 @@ struct StorageFaultTests {
     #expect(try await test.zone().head == 19)
   }
 
-  @Test("When too many pushes wait, the next is told to come back")
+  @Test("F28 When too many pushes wait, the next is told to come back")
   func busy() async throws {
     var limits = ServerLimits()
     limits.queuedPushesMax = 1
@@ -91,7 +91,7 @@ struct StorageFaultTests {
     #expect(try #require(size as? Int) < 200_000)
   }
 
-  @Test("A folder that a newer program wrote is refused, not damaged")
+  @Test("F74 A folder that a newer program wrote is refused, not damaged")
   func newer() throws {
     let directory = try TemporaryDirectory()
     let folder = try DataFolder(directory.file("data"))

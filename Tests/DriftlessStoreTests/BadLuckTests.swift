@@ -14,7 +14,7 @@ struct BadLuckTests {
     } catch { return (error as? StoreError)?.code }
   }
 
-  @Test("When the file cannot grow, the save fails whole, and the next one that fits succeeds")
+  @Test("F10 When the file cannot grow, the save fails whole, and the next one that fits succeeds")
   func fullDisk() throws {
     let directory = try TemporaryDirectory()
     let url = directory.file("shop.sqlite")
@@ -49,7 +49,7 @@ struct BadLuckTests {
     #expect(code { try store.insert("Item") } == nil)
   }
 
-  @Test("A file of a newer format is refused and not touched")
+  @Test("F74 A file of a newer format is refused and not touched")
   func newerFormat() throws {
     let directory = try TemporaryDirectory()
     let url = directory.file("shop.sqlite")
@@ -91,7 +91,7 @@ struct BadLuckTests {
     #expect(inRead == 1)
   }
 
-  @Test("The clock goes on after all history was purged, even when the wall clock went back")
+  @Test("F31 The clock goes on after all history was purged, even when the wall clock went back")
   func clockAfterPurge() throws {
     let store = try PersistentStore.open(url: nil, model: Shop.model())
     let ahead = HybridTime(Date(timeIntervalSinceNow: 3600))

@@ -73,7 +73,8 @@ struct CopiedFileTests {
     #expect(try PersistentStore.open(url: url).check().isSound)
   }
 
-  @Test("S7 A file that is removed and copied into its place is another one, also on a freed inode")
+  @Test(
+    "F61 S7 A file that is removed and copied into its place is another one, also on a freed inode")
   func freedInode() throws {
     let (_, prefix) = try makeReplica()
     try run("cp store/shop.sqlite saved && rm store/shop.sqlite && cp saved store/shop.sqlite")
@@ -107,7 +108,7 @@ struct CopiedFileTests {
     #expect(FileStatus(url.path)?.linkCount == 1 && FileStatus(url.path + "x") == nil)
   }
 
-  @Test("Commits that were acknowledged and went with the log are told, until somebody knows")
+  @Test("F9 Commits that were acknowledged and went with the log are told, until somebody knows")
   func lostCommits() throws {
     let (_, prefix) = try makeReplica()
     let busy = try PersistentStore.open(url: url)

@@ -29,7 +29,7 @@ struct CrashTests {
   }
 
   @Test(
-    "Killed at any write, a piece of work is done or undone: the file is sound, rows and log agree",
+    "F5 F16 Killed at any write, a piece of work is done or undone: the file is sound, rows and log agree",
     arguments: ["save", "purge", "vacuum", "checkpoint"], ["kill", "torn"])
   func killed(work: String, kind: String) throws {
     let directory = try TemporaryDirectory()
@@ -67,7 +67,7 @@ struct CrashTests {
   }
 
   @Test(
-    "Killed at any write, a backup or a store saved as another is there whole or not at all, and the next one succeeds",
+    "F5 Killed at any write, a backup or a store saved as another is there whole or not at all, and the next one succeeds",
     arguments: ["backup", "saveAs"], ["kill", "torn"])
   func killedBackup(work: String, kind: String) throws {
     let directory = try TemporaryDirectory()
@@ -102,7 +102,7 @@ struct CrashTests {
   }
 
   @Test(
-    "When the disk is full or broken at any write, the save says so, nothing is half done, and the next one succeeds",
+    "F10 F12 When the disk is full or broken at any write, the save says so, nothing is half done, and the next one succeeds",
     arguments: [("full", "diskFull"), ("broken", "readOrWriteFailed")])
   func failingDisk(kind: String, code: String) throws {
     let directory = try TemporaryDirectory()
@@ -124,7 +124,8 @@ struct CrashTests {
     #expect(number > 3)
   }
 
-  @Test("A log that is cut anywhere gives the last whole transaction; without one, what came home")
+  @Test(
+    "F7 A log that is cut anywhere gives the last whole transaction; without one, what came home")
   func tornLog() throws {
     let directory = try TemporaryDirectory()
     let url = directory.file("shop.sqlite")
@@ -153,7 +154,7 @@ struct CrashTests {
     #expect(try older.check().isSound)
   }
 
-  @Test("A flipped byte is found or does no harm; whatever is said is said by a StoreError")
+  @Test("F8 A flipped byte is found or does no harm; whatever is said is said by a StoreError")
   func flippedByte() throws {
     let directory = try TemporaryDirectory()
     let url = directory.file("shop.sqlite")

@@ -323,7 +323,7 @@ struct DeferredMigrationTests {
   }
 
   @Test(
-    "Killed at any write, the schema is the old or the new, whole, and what is left is finished by the next",
+    "F5 F73 Killed at any write, the schema is the old or the new, whole, and what is left is finished by the next",
     arguments: ["deferred", "finish"], ["kill", "torn"])
   func killed(work: String, kind: String) throws {
     let sample = try fill()

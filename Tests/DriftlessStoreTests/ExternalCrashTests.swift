@@ -50,7 +50,7 @@ struct ExternalCrashTests {
   }
 
   @Test(
-    "Killed at any step, every row has its value, and no file is left that none names",
+    "F5 Killed at any step, every row has its value, and no file is left that none names",
     arguments: ["kill", "torn"])
   func killed(kind: String) throws {
     let directory = try TemporaryDirectory()
@@ -78,7 +78,7 @@ struct ExternalCrashTests {
   }
 
   @Test(
-    "A disk that is full, broken or loses what it was given, at any step: the save says so and is undone, the next succeeds",
+    "F10 F12 A disk that is full, broken or loses what it was given, at any step: the save says so and is undone, the next succeeds",
     arguments: ["full", "broken", "unsynced"])
   func failingDisk(kind: String) throws {
     let directory = try TemporaryDirectory()
@@ -107,7 +107,7 @@ struct ExternalCrashTests {
   }
 
   @Test(
-    "A disk that loses what it was given fails the save of small values as well, and nothing is half done"
+    "F12 A disk that loses what it was given fails the save of small values as well, and nothing is half done"
   )
   func unsynced() throws {
     let directory = try TemporaryDirectory()
@@ -134,7 +134,7 @@ struct ExternalCrashTests {
   }
 
   @Test(
-    "A file that another user may only read, and a folder where nothing may be made, have their own errors"
+    "F13 A file that another user may only read, and a folder where nothing may be made, have their own errors"
   )
   func rights() throws {
     // Root may write everywhere.

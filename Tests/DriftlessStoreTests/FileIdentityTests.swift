@@ -69,7 +69,7 @@ struct FileIdentityTests {
   }
 
   @Test(
-    "A backup that is put back is recognised, by whatever way it comes into the original's place",
+    "F61 A backup that is put back is recognised, by whatever way it comes into the original's place",
     arguments: ["replace", "copied over", "moved"])
   func putBack(way: String) throws {
     let store = try PersistentStore.open(url: url, model: Shop.model())
@@ -99,7 +99,7 @@ struct FileIdentityTests {
     #expect(try isCopy(restored))
   }
 
-  @Test("An older content that is written back into the same file is recognised, once")
+  @Test("F61 An older content that is written back into the same file is recognised, once")
   func writtenBack() throws {
     let store = try PersistentStore.open(url: url, model: Shop.model())
     let kept = try store.insert("Item")

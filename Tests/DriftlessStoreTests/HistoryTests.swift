@@ -130,7 +130,8 @@ struct HistoryTests {
     #expect(coded == token)
   }
 
-  @Test("Purging stops before the slowest registered reader, and an old token says that it expired")
+  @Test(
+    "F55 Purging stops before the slowest registered reader, and an old token says that it expired")
   func purge() throws {
     let store = try store()
     for _ in 0..<5 { try store.insert("Item") }
@@ -152,7 +153,7 @@ struct HistoryTests {
     } throws: { ($0 as? StoreError)?.code == .historyTokenExpired }
   }
 
-  @Test("The hybrid clock never goes back, whatever the wall clock says")
+  @Test("F31 The hybrid clock never goes back, whatever the wall clock says")
   func hybridClock() {
     let start = HybridTime(Date(timeIntervalSince1970: 1_000_000))
     let earlier = Date(timeIntervalSince1970: 10)

@@ -106,7 +106,7 @@ struct MigrationPartsTests {
     #expect(bytes < (isSanitized ? 4000 : 400), "\(bytes) bytes an object: \(peaks) KiB")
   }
 
-  @Test("Killed between the parts, the store is as it was, and the next attempt ends")
+  @Test("F5 F73 Killed between the parts, the store is as it was, and the next attempt ends")
   func killed() throws {
     let file = try modelFile()
     let count = Int64(MigrationManager.unsavedMax) * 3 / 2

@@ -32,7 +32,7 @@ extension MigrationTests {
   }
 
   @Test(
-    "Killed at any write, a store has the one model or the other, whole; the next attempt ends",
+    "F5 F73 Killed at any write, a store has the one model or the other, whole; the next attempt ends",
     arguments: ["migrate", "map", "stage"], ["kill", "torn"])
   func killed(way: String, fault: String) throws {
     let directory = try TemporaryDirectory()
@@ -68,7 +68,7 @@ extension MigrationTests {
   }
 
   @Test(
-    "With a full disk the store stays as it is, and is migrated when there is room",
+    "F10 F73 With a full disk the store stays as it is, and is migrated when there is room",
     arguments: ["migrate", "map", "stage"])
   func fullDisk(way: String) throws {
     let directory = try TemporaryDirectory()

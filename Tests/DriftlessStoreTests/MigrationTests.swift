@@ -191,7 +191,7 @@ struct MigrationTests {
     #expect(try store.read { try $0.setting("syncing") } == .integer(1))
   }
 
-  @Test("A store that is further than the model is refused, and stays as it is")
+  @Test("F74 A store that is further than the model is refused, and stays as it is")
   func newer() throws {
     let directory = try TemporaryDirectory()
     let url = directory.file("people.sqlite")
@@ -256,7 +256,7 @@ struct MigrationTests {
     #expect(!names.contains { $0.contains("partial") })
   }
 
-  @Test("Values that break a new constraint end the migration, and the store stays as it is")
+  @Test("F75 Values that break a new constraint end the migration, and the store stays as it is")
   func constraint() throws {
     let directory = try TemporaryDirectory()
     let url = directory.file("people.sqlite")

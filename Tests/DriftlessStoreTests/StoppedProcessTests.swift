@@ -15,7 +15,7 @@ struct StoppedProcessTests {
   }
 
   @Test(
-    "Stopped while it holds the store, a process is named to those who would write; reads go on",
+    "F15 Stopped while it holds the store, a process is named to those who would write; reads go on",
     arguments: ["checkpoint", "save", "vacuum"])
   func stopped(work: String) throws {
     let directory = try TemporaryDirectory()

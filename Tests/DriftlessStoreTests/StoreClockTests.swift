@@ -54,7 +54,7 @@ struct StoreClockTests {
     }
   }
 
-  @Test("S23 A save's time is the host's time of day and the offset, and stays in the file")
+  @Test("F29 S23 A save's time is the host's time of day and the offset, and stays in the file")
   func offset() throws {
     let directory = try TemporaryDirectory()
     let url = directory.file("shop.sqlite")
@@ -79,7 +79,8 @@ struct StoreClockTests {
     #expect(try again.currentHistoryToken() == number)
   }
 
-  @Test("S23 A clock that is set back is counted on from what it was; one set forward is believed")
+  @Test(
+    "F31 S23 A clock that is set back is counted on from what it was; one set forward is believed")
   func step() throws {
     let store = try store()
     try store.setClockOffset(milliseconds: -86_400_000)
@@ -99,7 +100,7 @@ struct StoreClockTests {
     #expect(try store.clockStep() == 0)
   }
 
-  @Test("S23 What lies ahead is moved back in its own order, above what came from the zone")
+  @Test("F30 S23 What lies ahead is moved back in its own order, above what came from the zone")
   func restamp() throws {
     let store = try store()
     _ = try save(store)

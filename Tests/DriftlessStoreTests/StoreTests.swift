@@ -39,7 +39,7 @@ struct StoreTests {
     #expect(try file.scalar("PRAGMA integrity_check") == .text("ok"))
   }
 
-  @Test("Values of every type come back bit for bit")
+  @Test("F77 Values of every type come back bit for bit")
   func valuesRoundTrip() throws {
     let store = try PersistentStore.open(url: nil, model: Shop.model())
     let shelf = try store.insert("Shelf", ["label": .string("top")])

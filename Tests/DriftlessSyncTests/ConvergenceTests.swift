@@ -6,7 +6,7 @@ import Testing
 
 /// What two and three replicas become when they edit apart and sync.
 struct ConvergenceTests {
-  @Test("Everything that one replica saved is on the other after a sync, bit for bit")
+  @Test("F77 Everything that one replica saved is on the other after a sync, bit for bit")
   func everyType() async throws {
     let world = try await World(2)
     let shelf = try world[0].insert("Shelf", ["name": .string("upper")])
@@ -41,7 +41,7 @@ struct ConvergenceTests {
     #expect(try world[1].reference(id, "shelf") == shelf)
   }
 
-  @Test("Different properties of one object are both kept, without a conflict")
+  @Test("F37 Different properties of one object are both kept, without a conflict")
   func differentProperties() async throws {
     let world = try await World(2)
     let id = try world[0].insert("Item", ["title": .string("a"), "note": .string("b")])
@@ -103,7 +103,8 @@ struct ConvergenceTests {
       expected: .string("a")),
   ]
 
-  @Test("Each policy settles two edits of one property alike on both replicas", arguments: cases)
+  @Test(
+    "F36 Each policy settles two edits of one property alike on both replicas", arguments: cases)
   func policies(_ test: Case) async throws {
     let world = try await World(2)
     let id = try world[0].insert("Item", [test.property: test.base])
@@ -119,7 +120,7 @@ struct ConvergenceTests {
     #expect(journal.first?.object == id)
   }
 
-  @Test("Of equal times the replica's identity decides, the same on both")
+  @Test("F51 Of equal times the replica's identity decides, the same on both")
   func equalTimes() async throws {
     let world = try await World(3)
     let id = try world[0].insert("Item")
@@ -142,7 +143,8 @@ struct ConvergenceTests {
     #expect(try world[0].value(id, "title") == .string("from \(index)"))
   }
 
-  @Test("S3 Equal edits are no conflict; the later one's time reaches the zone, and that is all")
+  @Test(
+    "F50 S3 Equal edits are no conflict; the later one's time reaches the zone, and that is all")
   func equalEdits() async throws {
     let world = try await World(2)
     let id = try world[0].insert("Item", ["title": .string("a")])
@@ -155,7 +157,7 @@ struct ConvergenceTests {
     for replica in world.replicas { #expect(try replica.conflicts.isEmpty) }
   }
 
-  @Test("The value that lost is in the journal, with both times and the origin")
+  @Test("F36 The value that lost is in the journal, with both times and the origin")
   func journalKeepsTheLoser() async throws {
     let world = try await World(2)
     let id = try world[0].insert("Item", ["title": .string("x")])

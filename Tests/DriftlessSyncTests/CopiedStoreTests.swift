@@ -38,7 +38,7 @@ struct CopiedStoreTests {
   }
 
   @Test(
-    "A copy and its original are both edited and both sync: nothing of either is lost, nothing is there twice"
+    "F62 A copy and its original are both edited and both sync: nothing of either is lost, nothing is there twice"
   )
   func bothEdited() async throws {
     let shared = try original.insert("Item", ["title": .string("shared")])
@@ -63,7 +63,8 @@ struct CopiedStoreTests {
     #expect(try third.export.split(separator: "\n").count == 12)
   }
 
-  @Test("A change set that was under way when the file was copied is not sent by the copy as well")
+  @Test(
+    "F62 A change set that was under way when the file was copied is not sent by the copy as well")
   func outbox() async throws {
     try await original.sync()
     let id = try original.insert("Item", ["title": .string("under way")])

@@ -36,7 +36,7 @@ struct DeleteTests {
     }
   }
 
-  @Test("Made anew under its identity, an object has the set that it was made with, everywhere")
+  @Test("F46 Made anew under its identity, an object has the set that it was made with, everywhere")
   func remadeSet() async throws {
     let world = try await World(3)
     let id = UUID()
@@ -92,7 +92,7 @@ struct DeleteTests {
     #expect(try world[2].conflicts.isEmpty)
   }
 
-  @Test("What is made and deleted before a push never crosses the wire")
+  @Test("F46 What is made and deleted before a push never crosses the wire")
   func insertAndDelete() async throws {
     let world = try await World(2)
     let id = try world[0].insert("Item")
@@ -103,7 +103,7 @@ struct DeleteTests {
   }
 
   @Test(
-    "An object that is made anew under the identity of a deleted one keeps nothing of it",
+    "F46 An object that is made anew under the identity of a deleted one keeps nothing of it",
     arguments: [true, false])
   func madeAnew(deleteIsPushed: Bool) async throws {
     let world = try await World(2)
@@ -121,7 +121,8 @@ struct DeleteTests {
     }
   }
 
-  @Test("Delete wins: an edit here goes to the journal, the object goes", arguments: [true, false])
+  @Test(
+    "F38 Delete wins: an edit here goes to the journal, the object goes", arguments: [true, false])
   func deleteWins(deleterFirst: Bool) async throws {
     let world = try await World(2)
     let id = try world[0].insert("Item", ["title": .string("a")])
@@ -140,7 +141,7 @@ struct DeleteTests {
   }
 
   @Test(
-    "Edit wins: the object stays or comes back, whole, with what refers to it",
+    "F38 Edit wins: the object stays or comes back, whole, with what refers to it",
     arguments: [true, false])
   func editWins(deleterFirst: Bool) async throws {
     let world = try await World(3)
@@ -162,7 +163,7 @@ struct DeleteTests {
     #expect(!journal.isEmpty)
   }
 
-  @Test("Both delete: nothing is pending, nothing is journaled")
+  @Test("F49 Both delete: nothing is pending, nothing is journaled")
   func bothDelete() async throws {
     let world = try await World(2)
     let id = try world[0].insert("Item")
@@ -175,7 +176,7 @@ struct DeleteTests {
     for replica in world.replicas { #expect(try replica.conflicts.isEmpty) }
   }
 
-  @Test("A new reference to an object that is deleted elsewhere reads as null everywhere")
+  @Test("F39 A new reference to an object that is deleted elsewhere reads as null everywhere")
   func referenceToDeleted() async throws {
     let world = try await World(3)
     let shelf = try world[0].insert("Shelf")

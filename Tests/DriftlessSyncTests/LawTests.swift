@@ -18,7 +18,7 @@ struct LawTests {
     }
   }
 
-  @Test("Counters add up and greatest and least win in every order of delivery")
+  @Test("F52 Counters add up and greatest and least win in every order of delivery")
   func everyOrder() async throws {
     for order in Self.orders(4) {
       let world = try await World(4)
@@ -41,7 +41,7 @@ struct LawTests {
     }
   }
 
-  @Test("The last writer wins in every order of delivery")
+  @Test("F52 The last writer wins in every order of delivery")
   func lastWriterInEveryOrder() async throws {
     for order in Self.orders(4) {
       let world = try await World(4)
@@ -56,7 +56,7 @@ struct LawTests {
     }
   }
 
-  @Test("No count is lost or doubled, whatever the network does", arguments: UInt64(1)...20)
+  @Test("F17 F18 No count is lost or doubled, whatever the network does", arguments: UInt64(1)...20)
   func countersUnderFaults(seed: UInt64) async throws {
     var generator = SeededGenerator(seed: seed)
     var world = try await World(1)

@@ -22,7 +22,8 @@ struct MassDeleteTests {
     for id in ids { try replica.delete(id) }
   }
 
-  @Test("A push that deletes most of the objects stops, says what it would do, and loses nothing")
+  @Test(
+    "F59 A push that deletes most of the objects stops, says what it would do, and loses nothing")
   func push() async throws {
     let (world, items) = try await world()
     try delete(items.prefix(30), on: world[0])
@@ -43,7 +44,7 @@ struct MassDeleteTests {
     #expect(try world[1].exists(kept))
   }
 
-  @Test("Deletes that come in small pages count together")
+  @Test("F59 Deletes that come in small pages count together")
   func pages() async throws {
     let (world, items) = try await world(pageBytes: 200)
     for id in items.prefix(30) {

@@ -8,7 +8,7 @@ import Testing
 
 /// Replicas with different versions of the model.
 struct NewerModelTests {
-  @Test("What an older model does not know is kept, and there when the model does")
+  @Test("F71 What an older model does not know is kept, and there when the model does")
   func parked() async throws {
     let clock = ManualClock()
     let zone = MemoryZone(clock: clock)
@@ -38,7 +38,8 @@ struct NewerModelTests {
     #expect(try third.export == newer.export)
   }
 
-  @Test("Once the model knows it, what was parked is applied by the next sync, and parked no more")
+  @Test(
+    "F71 Once the model knows it, what was parked is applied by the next sync, and parked no more")
   func unparked() async throws {
     let world = try await World(2)
     let item = try world[0].insert("Item", ["title": .string("a"), "note": .string("n")])

@@ -59,7 +59,7 @@ struct OneToOneTests {
     for replica in world.replicas { #expect(try self.pairs(replica) == pairs) }
   }
 
-  @Test("S5 Two replicas take one partner: it has one owner, and both ends say so")
+  @Test("F44 S5 Two replicas take one partner: it has one owner, and both ends say so")
   func twoOwners() async throws {
     let world = try await world()
     let car = try world[0].insert("Car")
@@ -74,7 +74,7 @@ struct OneToOneTests {
     #expect(try world[1].conflicts.contains { $0.property == "driver" })
   }
 
-  @Test("S5 Two replicas give one driver a car each: one car is left without")
+  @Test("F44 S5 Two replicas give one driver a car each: one car is left without")
   func twoCars() async throws {
     let world = try await world()
     let cars = try (0..<2).map { _ in try world[0].insert("Car") }
@@ -87,7 +87,7 @@ struct OneToOneTests {
     #expect(try world[1].conflicts.contains { $0.property == "driver" && $0.object == cars[1] })
   }
 
-  @Test("S5 Taking over the partner frees its former owner, on every replica")
+  @Test("F44 S5 Taking over the partner frees its former owner, on every replica")
   func takeOver() async throws {
     let world = try await world()
     let cars = try (0..<2).map { _ in try world[0].insert("Car") }
@@ -106,7 +106,7 @@ struct OneToOneTests {
     try expect([cars[1]: drivers[1]], world)
   }
 
-  @Test("S5 When the taking loses, the freeing goes too")
+  @Test("F44 S5 When the taking loses, the freeing goes too")
   func group() async throws {
     let world = try await world()
     let cars = try (0..<2).map { _ in try world[0].insert("Car") }

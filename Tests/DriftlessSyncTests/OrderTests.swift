@@ -29,7 +29,8 @@ struct OrderTests {
     for replica in world.replicas { #expect(try replica.conflicts.isEmpty) }
   }
 
-  @Test("What two replicas insert at one place is all there, in one order, each side's in its own")
+  @Test(
+    "F43 What two replicas insert at one place is all there, in one order, each side's in its own")
   func bothInsert() async throws {
     let (world, shelf, rows) = try await world(rows: 4)
     var added: [[UUID]] = []
@@ -60,7 +61,8 @@ struct OrderTests {
     #expect(try world[0].rows(of: shelf) == world[1].rows(of: shelf))
   }
 
-  @Test("Moves of different objects both stand; of one object, the later one, and it is journaled")
+  @Test(
+    "F43 Moves of different objects both stand; of one object, the later one, and it is journaled")
   func bothMove() async throws {
     let (world, shelf, rows) = try await world(rows: 6)
     try world[0].arrange(shelf, [rows[5]] + rows[..<5])
@@ -79,7 +81,7 @@ struct OrderTests {
     #expect(try world.replicas.contains { try !$0.conflicts.isEmpty })
   }
 
-  @Test("A move to another relationship stands against a move within, by the later edit")
+  @Test("F43 A move to another relationship stands against a move within, by the later edit")
   func moveAway() async throws {
     let (world, shelf, rows) = try await world(rows: 4)
     let other = try world[0].insert("Shelf", ["name": .string("other")])

@@ -10,7 +10,7 @@ import Testing
 struct OutboxTests {
   private struct Crash: Error {}
 
-  @Test("A reply that is lost has no second effect: the same bytes get the same answer")
+  @Test("F17 A reply that is lost has no second effect: the same bytes get the same answer")
   func lostReply() async throws {
     let world = try await World(2)
     let id = try world[0].insert("Item", ["stock": .integer(5)])
@@ -32,7 +32,7 @@ struct OutboxTests {
     #expect(try world[1].value(id, "stock") == .integer(5))
   }
 
-  @Test("An edit between send and acknowledgement stays pending and is pushed next")
+  @Test("F47 An edit between send and acknowledgement stays pending and is pushed next")
   func editInFlight() async throws {
     let world = try await World(2)
     let id = try world[0].insert("Item", ["title": .string("sent")])
@@ -132,7 +132,7 @@ struct OutboxTests {
     for replica in world.replicas { #expect(try replica.conflicts.isEmpty) }
   }
 
-  @Test("Acknowledged, everything is settled: nothing pending, and a sync sends nothing")
+  @Test("F50 Acknowledged, everything is settled: nothing pending, and a sync sends nothing")
   func quiet() async throws {
     let world = try await World(2)
     for index in 0..<20 { try world[0].insert("Item", ["high": .integer(Int64(index))]) }
@@ -212,7 +212,7 @@ struct OutboxTests {
     #expect(try world[0].export == replica.export)
   }
 
-  @Test("History that is not acknowledged outlives a purge")
+  @Test("F55 History that is not acknowledged outlives a purge")
   func historyIsKept() async throws {
     let world = try await World(2)
     let id = try world[0].insert("Item", ["title": .string("a")])

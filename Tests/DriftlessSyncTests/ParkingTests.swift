@@ -32,7 +32,7 @@ struct ParkingTests {
     )
   }
 
-  @Test("S24 A value that the model cannot hold is set aside, and the object stays usable")
+  @Test("F76 S24 A value that the model cannot hold is set aside, and the object stays usable")
   func invalidValue() async throws {
     let (loose, strict) = try await pair()
     let id = try loose.insert("Thing", ["size": .integer(500_000), "note": .string("a")])
@@ -65,7 +65,7 @@ struct ParkingTests {
     #expect(try strict.value(id, "name") == .string("nameless"))
   }
 
-  @Test("S21 An entry that cannot be read is set aside, and everything else goes on")
+  @Test("F72 S21 An entry that cannot be read is set aside, and everything else goes on")
   func unreadable() async throws {
     let clock = ManualClock()
     let zone = MemoryZone(clock: clock)

@@ -54,7 +54,7 @@ struct PolicyTests {
     #expect(try second[2].value(other, "marks") == .data(Data([3])))
   }
 
-  @Test("Union: every order of delivery gives the same set", arguments: 0..<6)
+  @Test("F52 Union: every order of delivery gives the same set", arguments: 0..<6)
   func unionInEveryOrder(_ order: Int) async throws {
     let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]]
     let world = try await World(3)

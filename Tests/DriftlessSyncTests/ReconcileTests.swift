@@ -28,7 +28,8 @@ struct ReconcileTests {
   }
 
   @Test(
-    "S2 A server put back to an older copy gets what it lost from the first replica that is back")
+    "F58 S2 A server put back to an older copy gets what it lost from the first replica that is back"
+  )
   func refill() async throws {
     let scene = try await Scene()
     let world = scene.world
@@ -59,7 +60,7 @@ struct ReconcileTests {
   }
 
   @Test(
-    "S2 A server put back, and pushed past by others: each object keeps what is its own",
+    "F58 S2 A server put back, and pushed past by others: each object keeps what is its own",
     arguments: [0, 1])
   func offered(first: Int) async throws {
     let scene = try await Scene()
@@ -99,7 +100,7 @@ struct ReconcileTests {
     }
   }
 
-  @Test("S2 What is lost above the cursor is found by the mark")
+  @Test("F58 S2 What is lost above the cursor is found by the mark")
   func mark() async throws {
     let scene = try await Scene()
     let world = scene.world
@@ -122,7 +123,7 @@ struct ReconcileTests {
     for replica in world.replicas { #expect(try replica.value(own, "title") == .string("own")) }
   }
 
-  @Test("S2 What was never acknowledged stays pending as it is: a count is added once")
+  @Test("F58 S2 What was never acknowledged stays pending as it is: a count is added once")
   func pendingCount() async throws {
     let scene = try await Scene()
     let world = scene.world
@@ -165,7 +166,7 @@ struct ReconcileTests {
     }
   }
 
-  @Test("S2 Without the entries everything is offered, and all are equal in the end")
+  @Test("F58 S2 Without the entries everything is offered, and all are equal in the end")
   func withoutFrames() async throws {
     var options = SyncOptions()
     options.keptFrameBytesMax = 0
@@ -183,7 +184,7 @@ struct ReconcileTests {
     }
   }
 
-  @Test("S2 A new generation after a loss is offered everything, without a person")
+  @Test("F58 S2 A new generation after a loss is offered everything, without a person")
   func newGeneration() async throws {
     let scene = try await Scene()
     let world = scene.world
@@ -194,7 +195,7 @@ struct ReconcileTests {
     #expect(try world[2].export == before)
   }
 
-  @Test("S2 A zone that was replaced on purpose does not come back: an export is kept aside")
+  @Test("F59 S2 A zone that was replaced on purpose does not come back: an export is kept aside")
   func replaced() async throws {
     let scene = try await Scene()
     let world = scene.world
@@ -213,7 +214,7 @@ struct ReconcileTests {
     #expect(world.zone.head == 1)
   }
 
-  @Test("S2 Another zone under the name gets nothing: a person decides")
+  @Test("F59 S2 Another zone under the name gets nothing: a person decides")
   func otherZone() async throws {
     let scene = try await Scene()
     let replica = scene.world[0]

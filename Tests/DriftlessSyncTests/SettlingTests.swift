@@ -131,7 +131,7 @@ struct SettlingTests {
     try await world.settle()
   }
 
-  @Test("An object that came and went between two pulls never was")
+  @Test("F46 An object that came and went between two pulls never was")
   func cameAndWent() async throws {
     let world = try await world(2)
     let identity = UUID()
@@ -174,7 +174,7 @@ struct SettlingTests {
     #expect(try world[0].value(id, "title") == .string("mine"))
   }
 
-  @Test("S4 A reference that a delete cuts is in the journal", arguments: [true, false])
+  @Test("F39 S4 A reference that a delete cuts is in the journal", arguments: [true, false])
   func cutReference(deleterFirst: Bool) async throws {
     let world = try await world(2)
     let place = try world[0].insert("Place")
@@ -191,7 +191,7 @@ struct SettlingTests {
   }
 
   @Test(
-    "S4 What refers to a deleted object goes with it by cascade, and the journal has it whole",
+    "F39 S4 What refers to a deleted object goes with it by cascade, and the journal has it whole",
     arguments: [true, false])
   func cascade(deleterFirst: Bool) async throws {
     let world = try await world(3)
@@ -218,7 +218,7 @@ struct SettlingTests {
   }
 
   @Test(
-    "S4 A delete that is denied by another replica's reference does not stand",
+    "F39 S4 A delete that is denied by another replica's reference does not stand",
     arguments: [true, false])
   func deny(deleterFirst: Bool) async throws {
     let world = try await world(3)
@@ -237,7 +237,7 @@ struct SettlingTests {
     #expect(try !world.replicas.flatMap { try $0.conflicts }.isEmpty)
   }
 
-  @Test("S4 A required reference brings its target back", arguments: [true, false])
+  @Test("F39 S4 A required reference brings its target back", arguments: [true, false])
   func required(deleterFirst: Bool) async throws {
     let world = try await world(3)
     let order = try world[0].insert("Order", ["name": .string("o")])
@@ -255,7 +255,7 @@ struct SettlingTests {
   }
 
   @Test(
-    "S4 An edit brings back all that the delete's cascade took, and the rest stays deleted",
+    "F39 S4 An edit brings back all that the delete's cascade took, and the rest stays deleted",
     arguments: [true, false])
   func editWinsCascade(deleterFirst: Bool) async throws {
     let world = try await world(3)
@@ -285,7 +285,7 @@ struct SettlingTests {
     }
   }
 
-  @Test("S6 A tree stays a tree, and the move that gives way is in the journal")
+  @Test("F42 S6 A tree stays a tree, and the move that gives way is in the journal")
   func ring() async throws {
     let world = try await world(3)
     let folders = try ["root", "a", "b", "c"].map {

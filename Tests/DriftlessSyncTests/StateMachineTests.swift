@@ -141,7 +141,7 @@ struct StateMachineTests {
     }
   }
 
-  @Test("A page of another generation, or a head before the cursor, moves nothing")
+  @Test("F60 A page of another generation, or a head before the cursor, moves nothing")
   func otherGeneration() {
     for (generation, head) in [(UUID(), 9), (nil, 3)] as [(UUID?, UInt64)] {
       let own = UUID()

@@ -39,7 +39,7 @@ import Testing
     #expect(schedule.handle(.timer) == [.deafen, .startSync])
   }
 
-  @Test("Failures back off by doubling, up to the ceiling, and success starts over")
+  @Test("F23 Failures back off by doubling, up to the ceiling, and success starts over")
   func backOff() {
     var schedule = listening()
     _ = schedule.handle(.asked)
@@ -74,7 +74,7 @@ import Testing
         == [.deafen, .wake(after: 600)])
   }
 
-  @Test("While backing off, saves do not bring attempts; a person does")
+  @Test("F23 While backing off, saves do not bring attempts; a person does")
   func patience() {
     var schedule = listening()
     _ = schedule.handle(.asked)

@@ -82,7 +82,7 @@ struct UniqueKeyTests {
     try await joinLate(&world)
   }
 
-  @Test("S20 Two objects swap a value, and three pass theirs on")
+  @Test("F41 S20 Two objects swap a value, and three pass theirs on")
   func swap() async throws {
     var world = try await world()
     let ids = try ["a", "b", "c"].map { try world[0].insert("Person", ["email": .string($0)]) }
@@ -104,7 +104,7 @@ struct UniqueKeyTests {
     try await joinLate(&world)
   }
 
-  @Test("S20 A freed value is taken by another row and by a new object")
+  @Test("F41 S20 A freed value is taken by another row and by a new object")
   func freedValue() async throws {
     var world = try await world()
     let first = try world[0].insert(
@@ -124,7 +124,8 @@ struct UniqueKeyTests {
 
   // MARK: From two writers
 
-  @Test("S20 Two replicas insert one value offline: the objects become one, and nothing is lost")
+  @Test(
+    "F40 S20 Two replicas insert one value offline: the objects become one, and nothing is lost")
   func twoInserts() async throws {
     var world = try await world()
     let first = try world[0].insert("Person", ["email": .string("a"), "name": .string("Ann")])
@@ -169,7 +170,7 @@ struct UniqueKeyTests {
     try await joinLate(&world)
   }
 
-  @Test("S20 A rename to a value that another replica took goes back, and the journal has it")
+  @Test("F40 S20 A rename to a value that another replica took goes back, and the journal has it")
   func rename() async throws {
     var world = try await world()
     let first = try world[0].insert("Person", ["email": .string("a")])

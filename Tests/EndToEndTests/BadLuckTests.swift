@@ -89,7 +89,9 @@ struct SeededGenerator: RandomNumberGenerator {
     #expect(status.contains(isPushedPast ? "offered anew" : "has them back"))
   }
 
-  @Test("Client and server killed at random points of a sync loop lose nothing and end equal")
+  @Test(
+    "F1 F2 F3 F4 Client and server killed at random points of a sync loop lose nothing and end equal"
+  )
   func killedAtRandom() throws {
     let seed = UInt64(ProcessInfo.processInfo.environment["SEED"] ?? "") ?? 20_261_121
     var random = SeededGenerator(seed: seed)
@@ -174,7 +176,7 @@ struct SeededGenerator: RandomNumberGenerator {
     #expect(outcome.errors.contains("Try:"), "\(outcome.errors)")
   }
 
-  @Test("A full disk fails the import, and the store is as it was")
+  @Test("F10 F13 A full disk fails the import, and the store is as it was")
   func fullDisk() throws {
     let world = try World(["a"])
     let replica = world.replicas[0]
@@ -200,7 +202,7 @@ struct SeededGenerator: RandomNumberGenerator {
     #expect(try replica.export().split(separator: "\n").count == 20)
   }
 
-  @Test("A store that only may be read gives an error and keeps its data")
+  @Test("F13 A store that only may be read gives an error and keeps its data")
   func readOnlyStore() throws {
     let world = try World(["a"])
     let replica = world.replicas[0]

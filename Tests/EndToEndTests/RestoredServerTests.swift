@@ -1,0 +1,102 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A server whose folder is put back to an older copy, while its replicas go on.
+@Suite(.serialized) struct RestoredServerTests {
+  private struct World {
+    let directory = try! TemporaryDirectory()  // a test without a folder cannot go on
+    let server: FragileServer
+    let first: EmbeddedReplica
+    let second: EmbeddedReplica
+
+    init() async throws {
+      let model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
+      server = try FragileServer(data: directory.file("server"), zone: "items")
+      try server.start()
+      let token = try server.token()
+      first = try await EmbeddedReplica(
+        "first", in: directory, model: model, server: server.address, zone: "items", token: token)
+      second = try await EmbeddedReplica(
+        "second", in: directory, model: model, server: server.address, zone: "items", token: token)
+    }
+
+    func sync() async throws {
+      for replica in [first, second] { _ = try await replica.engine.sync() }
+    }
+
+    /// The server's folder as it is now, while nothing serves it.
+    func backup() throws -> URL {
+      server.kill()
+      let copy = directory.file("backup")
+      try FileManager.default.copyItem(at: server.data, to: copy)
+      try server.start()
+      return copy
+    }
+
+    func restore(_ copy: URL) throws {
+      server.kill()
+      try FileManager.default.removeItem(at: server.data)
+      try FileManager.default.moveItem(at: copy, to: server.data)
+      try server.start()
+    }
+
+    func expectEqual(
+      _ count: Int64, objects: Int, _ location: SourceLocation = #_sourceLocation
+    ) throws {
+      #expect(try first.export == second.export, sourceLocation: location)
+      #expect(try first.shared == count, sourceLocation: location)
+      #expect(
+        try first.export.split(separator: "\n").count == objects, sourceLocation: location)
+      for replica in [first, second] {
+        #expect(try replica.pendingObjects == 0, sourceLocation: location)
+      }
+    }
+  }
+
+  @Test(
+    "F58 F60 A server that is put back to an older copy gets from its replicas what it lost, and counts nothing twice",
+    arguments: [true, false])
+  func putBack(firstGoesFirst: Bool) async throws {
+    let world = try await World()
+    try world.first.count("1")
+    try await world.sync()
+    try await world.sync()
+    let copy = try world.backup()
+    for index in 2...4 {
+      try world.first.count("first\(index)")
+      try await world.sync()
+      try world.second.count("second\(index)")
+      try await world.sync()
+    }
+    try await world.sync()
+    // What is not sent yet goes on being that.
+    try world.second.count("pending")
+    try world.restore(copy)
+    for _ in 0..<3 {
+      for replica in firstGoesFirst ? [world.first, world.second] : [world.second, world.first] {
+        _ = try await replica.engine.sync()
+      }
+    }
+    try world.expectEqual(8, objects: 9)
+  }
+
+  @Test(
+    "F58 Where another replica has gone on with the older copy, both sides' changes are there in the end"
+  )
+  func parted() async throws {
+    let world = try await World()
+    try world.first.count("1")
+    try await world.sync()
+    try await world.sync()
+    let copy = try world.backup()
+    try world.first.addItem("lost")
+    _ = try await world.first.engine.sync()
+    try world.restore(copy)
+    try world.second.addItem("gone on")
+    try world.second.addItem("gone on again")
+    _ = try await world.second.engine.sync()
+    for _ in 0..<3 { try await world.sync() }
+    try world.expectEqual(1, objects: 5)
+  }
+}
