@@ -1,5 +1,5 @@
 # The commands a newcomer types. Each installs what is missing, builds, and runs.
-.PHONY: demo test bench example sanitize crash prepare lint build
+.PHONY: demo test bench example sanitize crash simulate prepare lint build
 
 # The host's package database on three replicas, through one server, with the network cut in between.
 demo: build
@@ -24,6 +24,10 @@ sanitize: prepare
 # A process is killed, or its disk fails, at every write of each piece of work on a store. It takes some minutes.
 crash: prepare
 	@Scripts/crash
+
+# What befalls replicas, by seeds, against the laws of sync: SEEDS=1000 of each scenario, SCENARIO=name for one of them.
+simulate: prepare
+	@Scripts/simulate $(SEEDS)
 
 build: prepare
 	@swift build

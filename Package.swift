@@ -96,6 +96,13 @@ targets += [
   test(
     "DriftlessSyncTests",
     ["DriftlessSync", "DriftlessTesting", "DriftlessProtocol", "Driftless", "DriftlessSQLite"]),
+  .testTarget(
+    name: "SimulationTests",
+    dependencies: [
+      "TestSupport", "DriftlessSync", "DriftlessTesting", "DriftlessProtocol", "Driftless",
+      "DriftlessSQLite", "DriftlessServer", log,
+    ],
+    path: "Tests/Simulation", swiftSettings: settings),
   test("DriftlessHTTPTests", ["DriftlessHTTP", "DriftlessProtocol"]),
   test(
     "DriftlessServerTests",

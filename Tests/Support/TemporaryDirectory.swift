@@ -13,9 +13,10 @@ public final class TemporaryDirectory: Sendable {
     }
   }()
 
-  public init() throws {
+  /// - Parameter parent: nil for the usual place of temporary files.
+  public init(in parent: URL? = nil) throws {
     _ = Self.removesAtExit
-    url = FileManager.default.temporaryDirectory
+    url = (parent ?? FileManager.default.temporaryDirectory)
       .appendingPathComponent("driftless-test-\(UUID().uuidString)", isDirectory: true)
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     let url = url

@@ -81,4 +81,10 @@ public struct UnknownColumn: Hashable, Sendable {
   public let kind: UInt32
   /// The column's message in the values section, byte for byte.
   public let message: Data
+
+  package init(count: Int, kind: UInt32, message: Data) {
+    self.count = count
+    self.kind = kind
+    self.message = message
+  }
 }

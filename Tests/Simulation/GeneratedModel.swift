@@ -1,0 +1,155 @@
+import Driftless
+import DriftlessTesting
+import Foundation
+
+/// A small model of a seed: some of every attribute type, policy, kind of relationship, delete rule
+/// and constraint.
+struct GeneratedModel {
+  let scenario: Scenario
+  let seed: UInt64
+
+  /// The model as a version of the program has it: each version has all that the one before has.
+  func version(_ version: Int) -> ManagedObjectModel {
+    var generator = SeededGenerator(seed: seed &* 0x9FB2_1C65_1E98_DF25 &+ 1)
+    let item = item(&generator, version)
+    let special = EntityDescription("Special")
+    special.superentityName = "Item"
+    special.properties = [AttributeDescription("extra", .string)]
+    let box = box(&generator)
+    let tag = tag(&generator)
+    var entities = [item, special, box, tag]
+    if generator.chance(60) { relateRows(item, box, &generator) }
+    if generator.chance(70) { relateTags(item, tag, &generator) }
+    if generator.chance(40), scenario.hasOwnInverse {
+      item.properties += [
+        RelationshipDescription("friends", to: "Item", inverse: "friends", toMany: true)
+      ]
+    }
+    if scenario.hasOneToOne { entities.append(badge(item, &generator)) }
+    if scenario.hasTrees { entities.append(node(&generator)) }
+    if version > 0 {
+      let later = EntityDescription("Later")
+      later.properties = [AttributeDescription("name", .string)]
+      entities.append(later)
+    }
+    for entity in entities {
+      entity.deletePolicy = generator.chance(40) ? .editWins : .deleteWins
+    }
+    return ManagedObjectModel(entities: entities)
+  }
+
+  // MARK: - Entities
+
+  private static let attributes: [(String, AttributeType, ConflictPolicy?)] = [
+    ("small", .integer16, nil), ("middle", .integer32, nil), ("large", .integer64, nil),
+    ("price", .decimal, nil), ("weight", .double, nil), ("part", .float, nil),
+    ("made", .date, nil), ("blob", .binaryData, nil), ("code", .uuid, nil), ("page", .uri, nil),
+    ("high", .integer64, .max), ("low", .integer64, .min), ("newest", .date, .max),
+    ("note", .string, .serverWins), ("mine", .string, .clientWins), ("words", .string, .union),
+    ("text", .string, .text), ("pick", .string, .custom("longest")), ("held", .string, .manual),
+    ("stock", .integer64, .counter), ("count", .integer32, .counter),
+    ("few", .integer16, .counter), ("sum", .decimal, .counter), ("marks", .transformable, nil),
+  ]
+
+  private func item(_ generator: inout SeededGenerator, _ version: Int) -> EntityDescription {
+    let item = EntityDescription("Item")
+    var properties: [PropertyDescription] = [
+      AttributeDescription("title", .string), AttributeDescription("flag", .boolean),
+    ]
+    for (name, type, policy) in Self.attributes where generator.chance(30) {
+      let isCounter = policy == .counter
+      properties.append(
+        AttributeDescription(
+          name, type, isOptional: !isCounter,
+          defaultValue: !isCounter ? .null : type == .decimal ? .decimal(0) : .integer(0),
+          conflictPolicy: policy))
+    }
+    if scenario.hasDeleteRules, generator.chance(40) {
+      properties.append(
+        AttributeDescription("must", .string, isOptional: false, defaultValue: .string("must")))
+    }
+    if scenario.hasUniqueKeys, generator.chance(60) {
+      properties.append(AttributeDescription("serial", .string))
+      item.uniquenessConstraints = [["serial"]]
+    }
+    if version > 0 { properties.append(AttributeDescription("colour", .string)) }
+    item.properties = properties
+    return item
+  }
+
+  private func box(_ generator: inout SeededGenerator) -> EntityDescription {
+    let box = EntityDescription("Box")
+    box.properties = [AttributeDescription("name", .string)]
+    return box
+  }
+
+  /// Items lie in boxes: with or without an order, required or not, under any delete rule.
+  private func relateRows(
+    _ item: EntityDescription, _ box: EntityDescription, _ generator: inout SeededGenerator
+  ) {
+    let isRequired = scenario.hasDeleteRules && generator.chance(30)
+    let rules: [DeleteRule] =
+      !scenario.hasDeleteRules
+      ? [.nullify] : isRequired ? [.cascade, .deny] : [.nullify, .cascade, .deny]
+    let rule = rules[Int(generator.next() % UInt64(rules.count))]
+    item.properties += [
+      RelationshipDescription("box", to: "Box", inverse: "items", isOptional: !isRequired)
+    ]
+    box.properties += [
+      RelationshipDescription(
+        "items", to: "Item", inverse: "box", toMany: true, isOrdered: generator.chance(50),
+        deleteRule: rule)
+    ]
+  }
+
+  private func tag(_ generator: inout SeededGenerator) -> EntityDescription {
+    let tag = EntityDescription("Tag")
+    tag.properties = [AttributeDescription("name", .string), AttributeDescription("area", .string)]
+    if scenario.hasUniqueKeys {
+      tag.uniquenessConstraints = generator.chance(50) ? [["name"]] : [["name", "area"]]
+    }
+    return tag
+  }
+
+  private func relateTags(
+    _ item: EntityDescription, _ tag: EntityDescription, _ generator: inout SeededGenerator
+  ) {
+    let isOrdered = scenario.hasOrderedManyToMany && generator.chance(60)
+    item.properties += [
+      RelationshipDescription(
+        "tags", to: "Tag", inverse: "items", toMany: true, isOrdered: isOrdered)
+    ]
+    tag.properties += [
+      RelationshipDescription("items", to: "Item", inverse: "tags", toMany: true)
+    ]
+  }
+
+  private func badge(
+    _ item: EntityDescription, _ generator: inout SeededGenerator
+  ) -> EntityDescription {
+    let badge = EntityDescription("Badge")
+    item.properties += [
+      RelationshipDescription(
+        "badge", to: "Badge", inverse: "owner",
+        deleteRule: scenario.hasDeleteRules && generator.chance(40) ? .cascade : .nullify)
+    ]
+    badge.properties = [
+      AttributeDescription("name", .string),
+      RelationshipDescription("owner", to: "Item", inverse: "badge"),
+    ]
+    return badge
+  }
+
+  private func node(_ generator: inout SeededGenerator) -> EntityDescription {
+    let node = EntityDescription("Node")
+    let parent = RelationshipDescription("parent", to: "Node", inverse: "children")
+    parent.userInfo = ["driftless.tree": "1"]
+    node.properties = [
+      AttributeDescription("name", .string), parent,
+      RelationshipDescription(
+        "children", to: "Node", inverse: "parent", toMany: true,
+        deleteRule: scenario.hasDeleteRules && generator.chance(40) ? .cascade : .nullify),
+    ]
+    return node
+  }
+}

@@ -1,0 +1,132 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Synchronization
+
+/// A host with one replica: its file, its engine, its clock.
+// Sendable by use: one task of a simulation has it.
+final class Host: @unchecked Sendable {
+  let name: String
+  let number: Int
+  let file: URL
+  let network: SimulatedNetwork
+  private let world: ManualClock
+  /// Milliseconds that the host's clock is ahead.
+  let skew: Mutex<Int64>
+  private(set) var version: Int
+  private(set) var store: PersistentStore
+  private(set) var engine: SyncEngine
+  private(set) var coordinator: PersistentStoreCoordinator
+  private(set) var image = Image()
+  /// The newest transaction when the image was read.
+  private var looked: Int64 = -1
+  var backups: [[String: Data]] = []
+  /// The newest transaction and the objects of each backup.
+  var backedUp: [(transaction: Int64, objects: Set<UUID>)] = []
+
+  init(
+    number: Int, name: String, file: URL, model: ManagedObjectModel, version: Int,
+    server: any SyncTransport, world: ManualClock, skew: Int64
+  ) throws {
+    self.number = number
+    self.name = name
+    self.file = file
+    self.version = version
+    self.world = world
+    self.skew = Mutex(skew)
+    network = SimulatedNetwork(server)
+    store = try Self.open(file, model)
+    coordinator = PersistentStoreCoordinator(store: store)
+    engine = SyncEngine(store: store, transport: network, options: Self.options)
+    setClock()
+    try look()
+  }
+
+  private static func open(_ file: URL, _ model: ManagedObjectModel) throws -> PersistentStore {
+    try PersistentStore.open(
+      url: file, model: model,
+      options: StoreOptions(durability: .normal, migratesAutomatically: true))
+  }
+
+  private func setClock() {
+    store.setClock(
+      { [world, weak self] in
+        let skew = self?.skew.withLock { $0 } ?? 0
+        return Date(timeIntervalSince1970: Double(Int64(world.milliseconds) + skew) / 1000)
+      },
+      // Nobody sets the clock that counts from the start of the host.
+      sinceBoot: { [world] in Int64(world.milliseconds) })
+  }
+
+  /// Small pages and pushes, so that their edges are met.
+  private static var options: SyncOptions {
+    var options = SyncOptions()
+    options.pullBytesMax = 1000
+    options.pushObjectsMax = 4
+    options.staleRetriesMax = 1000
+    options.massDelete.floor = .max
+    options.massDelete.count = .max
+    options.customPolicies["longest"] = { conflict in
+      guard case .string(let local) = conflict.local, case .string(let remote) = conflict.remote
+      else { return conflict.local.isNull ? conflict.remote : conflict.local }
+      return local.count >= remote.count ? conflict.local : conflict.remote
+    }
+    return options
+  }
+
+  func enroll(_ server: SimulatedServer) async throws {
+    try SyncEngine.enroll(
+      store: store, server: MemoryZone.url, zone: SimulatedServer.zoneName,
+      info: try await server.zoneInfo())
+  }
+
+  /// Reads what the replica shows, if anything was written since the last look.
+  func look() throws {
+    let newest = try newestTransaction
+    guard newest != looked else { return }
+    image = Image(export: try ReplicaExport.text(of: store))
+    looked = newest
+  }
+
+  func close() async {
+    await engine.close()
+    store.close()
+  }
+
+  /// Opens the file again, as it is or as another version of the program, or with other contents.
+  func reopen(
+    _ model: ManagedObjectModel, version: Int? = nil, contents: [String: Data]? = nil,
+    _ manner: FileImage.Manner = .whole
+  ) async throws {
+    await close()
+    if let contents { try FileImage.put(contents, at: file, manner) }
+    if let version { self.version = version }
+    store = try Self.open(file, model)
+    coordinator = PersistentStoreCoordinator(store: store)
+    engine = SyncEngine(store: store, transport: network, options: Self.options)
+    setClock()
+    looked = -1
+    try look()
+  }
+
+  /// A new engine on the store that is open.
+  func restart() async {
+    await engine.close()
+    engine = SyncEngine(store: store, transport: network, options: Self.options)
+  }
+
+  /// The time of the newest transaction.
+  var newestTime: UInt64 {
+    get throws {
+      try store.read { try $0.hybridTime(of: $0.maximumTransactionNumber()).rawValue }
+    }
+  }
+
+  var newestTransaction: Int64 {
+    get throws { try store.read { try $0.maximumTransactionNumber() } }
+  }
+  var status: SyncStatus { get throws { try SyncEngine.status(of: store) } }
+  var conflicts: [JournalEntry] { get throws { try SyncEngine.conflicts(of: store) } }
+}

@@ -1,0 +1,136 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Synchronization
+
+/// The moments at which all is well, and what must hold then.
+extension Simulation {
+  func settle(_ step: Step) async throws {
+    tell("all is well, everybody syncs")
+    for host in hosts {
+      host.network.isCut = false
+      host.network.isDeaf = false
+      host.network.faults = .none
+      host.network.flippedBits = 0
+      host.network.refused = nil
+      host.skew.withLock { if scenario.clockSteps > 0 { $0 = 0 } }
+      try SyncEngine.retryQuarantined(of: host.store)
+    }
+    for _ in 0..<Self.roundsMax {
+      for offset in hosts.indices {
+        let host = hosts[(offset + Int(step.dice % 3)) % hosts.count]
+        clock.advance(milliseconds: 1000)
+        host.network.begin(dice: step.dice)
+        do {
+          _ = try await host.engine.sync()
+        } catch { fail("sync goes on", "\(host.name): \(brief(error))") }
+        try host.look()
+        nameObjects(host.image)
+      }
+      if !failures.isEmpty { return }
+      if try isQuiet() { break }
+    }
+    try await check()
+  }
+
+  /// Rounds: a conflict needs two, what a rule makes of it one more.
+  private static let roundsMax = 6
+
+  func isQuiet() throws -> Bool {
+    let statuses = try hosts.map { try $0.status }
+    let head = statuses.map(\.cursor).max() ?? 0
+    return statuses.allSatisfy { $0.pending.objects == 0 && $0.cursor == head }
+  }
+
+  func check() async throws {
+    let head = try await server.zoneInfo().head
+    for host in hosts {
+      let status = try host.status
+      if status.pending.objects > 0 {
+        fail("status", "\(host.name) has pending: \(status.pending)")
+      }
+      if status.cursor != head { fail("status", "\(host.name) is at \(status.cursor) of \(head)") }
+      if !status.isCurrent || status.lastError != nil {
+        fail("status", "\(host.name) is not current: \(status.lastError ?? "")")
+      }
+      if status.quarantined > 0 { fail("status", "\(host.name) has \(status.quarantined) refused") }
+    }
+    try compare()
+    guard failures.isEmpty else { return }
+    for host in hosts { try checkStore(host) }
+    let newest = traits.count - 1
+    let newcomer = try await addHost(version: newest, name: "newcomer\(hosts.count)-\(trace.count)")
+    hosts.removeLast()
+    do {
+      _ = try await newcomer.engine.sync()
+      try newcomer.look()
+      let image = newcomer.image
+      if let same = hosts.first(where: { $0.version == newest }), same.image != image {
+        fail("newcomer", image.difference(from: same.image, names: name))
+      }
+      if let first = hosts.first {
+        let properties = traits[first.version].properties
+        if first.image != image.restricted(to: properties) {
+          fail("newcomer", image.difference(from: first.image, names: name))
+        }
+      }
+      try checkStore(newcomer)
+      try readJournals()
+      checkLaws(image)
+    } catch {
+      fail("newcomer", brief(error))
+    }
+    await newcomer.close()
+  }
+
+  func compare() throws {
+    guard let first = hosts.first else { return }
+    for host in hosts.dropFirst() {
+      let older = min(first.version, host.version)
+      let properties = traits[older].properties
+      let mine = host.image.restricted(to: properties)
+      let theirs = first.image.restricted(to: properties)
+      if mine != theirs {
+        fail(
+          "equal",
+          "\(host.name) differs from \(first.name): "
+            + mine.difference(from: theirs, names: name))
+      }
+    }
+  }
+
+  func checkLaws(_ image: Image) {
+    let newest = traits[traits.count - 1]
+    for failure in StateLaws(image: image, traits: newest, names: name).check() {
+      fail(failure.law, failure.text)
+    }
+    // What a rogue set is nobody's edit, and may have taken the place of one.
+    guard !hasRogue else { return }
+    let laws = EditLaws(
+      image: image, traits: newest, ledger: ledger, scenario: scenario, names: name,
+      hasPlainTimes: hasPlainTimes)
+    let (broken, settled) = laws.check()
+    for failure in broken { fail(failure.law, failure.text) }
+    for index in settled { ledger.settle(index) }
+  }
+
+  func checkStore(_ host: Host) throws {
+    for finding in try host.store.check().findings {
+      fail("store check", "\(host.name): \(finding.message)")
+    }
+    let context = ManagedObjectContext(host.coordinator)
+    for id in host.image.things.keys.sorted(by: { name($0) < name($1) }) {
+      guard let object = try context.object(withIdentity: id) else { continue }
+      do {
+        for property in object.entity.relationshipsByName.keys {
+          _ = try object.value(forKey: property)
+        }
+        try object.validateForUpdate()
+      } catch {
+        fail("model", "\(host.name)'s \(name(id)) is refused by its model: \(brief(error))")
+      }
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Synchronization
+
+/// What engines are told to do, and what comes between a request and its answer.
+extension Simulation {
+  private struct Crashed: Error {}
+
+  /// What comes between the requests of one step and their answers.
+  private final class Moments: Sendable {
+    enum Event { case crash, interlude(UInt64) }
+
+    private let state: Mutex<(generator: SeededGenerator, left: Int)>
+    private let interludes: Int
+
+    init(_ step: Step, interludes: Int) {
+      var generator = SeededGenerator(seed: step.dice &+ 77)
+      let left = step.kind == .crash ? Int(generator.next() % 6) : Int.max
+      state = Mutex((generator, left))
+      self.interludes = interludes
+    }
+
+    func next() -> Event? {
+      state.withLock { state in
+        guard state.left > 0 else { return .crash }
+        state.left -= 1
+        guard state.generator.chance(interludes) else { return nil }
+        return .interlude(state.generator.next())
+      }
+    }
+  }
+
+  func sync(_ host: Host, _ step: Step) async throws {
+    let network = host.network
+    network.faults = scenario.faults
+    network.flippedBits = scenario.flippedBits
+    network.refused = scenario.hasRefusals ? "v3" : nil
+    crashImage = nil
+    let moments = Moments(step, interludes: scenario.interludes)
+    network.interlude = { [unowned self] _ in
+      switch moments.next() {
+      case .crash:
+        crashImage = try FileImage.take(host.file)
+        throw Crashed()
+      case .interlude(let dice):
+        guard !isInterlude else { return }
+        isInterlude = true
+        defer { isInterlude = false }
+        try await interlude(host, dice)
+      case nil: return
+      }
+    }
+    defer { network.interlude = nil }
+    do {
+      switch step.kind {
+      case .push: _ = try await host.engine.push()
+      case .pull: _ = try await host.engine.pull()
+      default: _ = try await host.engine.sync()
+      }
+      tell("\(host.name) \(step.kind.rawValue)s")
+    } catch is Crashed {
+      tell("\(host.name) crashes")
+    } catch {
+      judge(error, of: host)
+    }
+    if let image = crashImage { try await host.reopen(models[host.version], contents: image) }
+    try host.look()
+  }
+
+  /// What else happens while a request is under way.
+  func interlude(_ host: Host, _ dice: UInt64) async throws {
+    tell("meanwhile:")
+    clock.advance(milliseconds: 100)
+    let other = hosts[Int(dice % UInt64(hosts.count))]
+    if other === host || dice % 3 == 0 { return try save(host, dice) }
+    other.network.begin(dice: dice)
+    try await sync(other, Step(.sync, other.number, dice))
+  }
+
+  func twoCallers(_ host: Host, _ step: Step) async throws {
+    tell("\(host.name): two callers")
+    host.network.faults = .none
+    host.network.flippedBits = 0
+    host.network.held = HeldReplies()
+    defer { host.network.held = nil }
+    let engine = host.engine
+    await withTaskGroup(of: (any Error)?.self) { group in
+      for _ in 0..<2 {
+        group.addTask {
+          do {
+            _ = try await engine.sync()
+            return nil
+          } catch { return error }
+        }
+      }
+      for await error in group { if let error { judge(error, of: host) } }
+    }
+    try host.look()
+  }
+
+  /// An error of the network is told; any other is one that stops sync.
+  func judge(_ error: any Error, of host: Host) {
+    switch error {
+    case is SimulatedNetwork.Lost: tell("\(host.name) \(error)")
+    case let error as ProtocolError where error.code == .busy:
+      tell("\(host.name) is told to come again")
+    case let error as ProtocolError where host.network.hasFlipped:
+      tell("\(host.name) gets other bytes than were sent: \(error.code.rawValue)")
+    case let error as SyncError where error.code == .stillStale:
+      tell("\(host.name) gives up for now")
+    default: fail("sync goes on", "\(host.name): \(brief(error))")
+    }
+  }
+}

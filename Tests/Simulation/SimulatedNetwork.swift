@@ -1,0 +1,134 @@
+import DriftlessProtocol
+import DriftlessTesting
+import Foundation
+
+/// The way between one host and the server. What it does to the requests of a step follows from the
+/// step's dice.
+// Sendable by use: the engine of one host calls it while the simulation's task waits for that engine.
+final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
+  /// The network did not carry a request or its answer.
+  struct Lost: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  /// A moment of a request at which something else may happen.
+  enum Moment: Sendable { case beforeServer, afterServer }
+
+  var server: any SyncTransport
+  var isCut = false
+  /// Whether the way back is cut.
+  var isDeaf = false
+  var faults = FaultyTransport.Faults.none
+  /// Percent of requests with a bit flipped on their way.
+  var flippedBits = 0
+  /// A word that the server refuses for good.
+  var refused: String?
+  /// What else happens during the requests of this step.
+  var interlude: (@Sendable (Moment) async throws -> Void)?
+  /// How many callers the answers of this step are held for.
+  var held: HeldReplies?
+  private var generator = SeededGenerator(seed: 0)
+  private var sent: [Data] = []
+  /// Whether a bit was flipped since the step began.
+  private(set) var hasFlipped = false
+
+  /// Old pushes that may come again are kept up to this many.
+  private static let sentMax = 8
+
+  init(_ server: any SyncTransport) { self.server = server }
+
+  func begin(dice: UInt64) {
+    generator = SeededGenerator(seed: dice)
+    hasFlipped = false
+  }
+
+  func zoneInfo() async throws -> ZoneInfo { try await carry { try await $0.zoneInfo() } }
+
+  func push(_ frame: Data) async throws -> PushReply {
+    if let refused, try Self.texts(frame).contains(refused) {
+      throw ProtocolError(.malformed, "It says \(refused)", suggestion: "Say something else.")
+    }
+    let late = generator.chance(faults.lateRepeats) ? sent.randomElement(using: &generator) : nil
+    sent.append(frame)
+    if sent.count > Self.sentMax { sent.removeFirst() }
+    let isTwice = generator.chance(faults.duplicates)
+    let carried = flipped(frame)
+    return try await carry { server in
+      // The sender of an old push has its answer already: whatever comes of it, nobody listens.
+      if let late { _ = try? await server.push(late) }
+      let reply = try await server.push(carried)
+      if isTwice { _ = try? await server.push(frame) }
+      return reply
+    }
+  }
+
+  func pull(_ request: PullRequest) async throws -> PullPage {
+    let page = try await carry { try await $0.pull(request) }
+    guard generator.chance(flippedBits) else { return page }
+    // As bytes, with the check that every page has on its way.
+    return try PullPage(
+      body: flipped(page.body, always: true), generation: page.generation, head: page.head,
+      serverTimeMilliseconds: page.serverTimeMilliseconds)
+  }
+
+  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    try await carry { try await $0.refill(entries) }
+  }
+
+  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    try await carry { try await $0.commonPlace(of: marks, generation: generation) }
+  }
+
+  func carry<Answer: Sendable>(
+    _ request: (any SyncTransport) async throws -> Answer
+  ) async throws -> Answer {
+    guard !isCut else { throw Lost(description: "The network is cut") }
+    try await interlude?(.beforeServer)
+    if generator.chance(faults.lostRequests) { throw Lost(description: "The request was lost") }
+    let isLost = generator.chance(faults.lostReplies)
+    let answer = try await request(server)
+    try await interlude?(.afterServer)
+    await held?.hold()
+    if isLost || isDeaf { throw Lost(description: "The answer was lost") }
+    return answer
+  }
+
+  /// Data as it comes out at the other end.
+  func flipped(_ data: Data, always: Bool = false) -> Data {
+    guard !data.isEmpty, always || generator.chance(flippedBits) else { return data }
+    hasFlipped = true
+    var data = data
+    let place = Int(generator.next() % UInt64(data.count))
+    data[data.startIndex + place] ^= 1 << UInt8(generator.next() % 8)
+    return data
+  }
+
+  private static func texts(_ frame: Data) throws -> Set<String> {
+    var texts: Set<String> = []
+    for column in try ChangeSetDecoder().decode(frame).columns {
+      guard case .strings(let rows) = column.values else { continue }
+      for row in 0..<rows.count { texts.insert(rows.string(at: row)) }
+    }
+    return texts
+  }
+}
+
+/// Holds the first answer until another has come, so that two callers' requests are under way at once.
+actor HeldReplies {
+  private var waiting = 0
+  private var passed = 0
+
+  /// An engine that does one thing at a time never sends the other request: the wait ends by itself.
+  private static let patience = 200
+
+  func hold() async {
+    waiting += 1
+    guard waiting == 1 else {
+      passed += 1
+      return
+    }
+    for _ in 0..<Self.patience where passed == 0 { await Task.yield() }
+    waiting -= 1
+    passed = 0
+  }
+}

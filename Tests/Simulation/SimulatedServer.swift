@@ -1,0 +1,217 @@
+import DriftlessProtocol
+import DriftlessServer
+import DriftlessTesting
+import Foundation
+import Logging
+
+/// The server: its rules in memory, or its real storage in files, without HTTP in between.
+// Sendable by use: it changes between requests alone.
+final class SimulatedServer: SyncTransport, @unchecked Sendable {
+  private enum Storage {
+    case memory(MemoryZone)
+    case files(SQLiteZoneStorage, PushReader)
+  }
+
+  static let zoneName = "zone"
+  private let clock: ManualClock
+  private let folder: URL
+  private var storage: Storage
+  private enum Backup {
+    case memory(ZoneLog)
+    case files([String: Data])
+  }
+  private var backups: [Backup] = []
+  /// The newest frames that the log took, for programs that make others of them.
+  private(set) var frames: [Data] = []
+
+  init(_ kind: Scenario.Server, clock: ManualClock, folder: URL) throws {
+    self.clock = clock
+    self.folder = folder
+    switch kind {
+    case .memory:
+      storage = .memory(
+        MemoryZone(
+          name: Self.zoneName, clock: clock,
+          clockToleranceMilliseconds: UInt64(ServerLimits().clockAheadMillisecondsMax)))
+    case .sqlite:
+      let data = try DataFolder(folder)
+      let administration = try Administration(folder: data)
+      _ = try administration.createZone(Self.zoneName)
+      administration.close()
+      storage = try Self.open(folder)
+    }
+  }
+
+  private static func open(_ folder: URL) throws -> Storage {
+    var limits = ServerLimits()
+    limits.readers = 1
+    let logger = Logger(label: "simulation", factory: { _ in SwiftLogNoOpLogHandler() })
+    return .files(
+      try SQLiteZoneStorage(folder: try DataFolder(folder), limits: limits, logger: logger),
+      PushReader(limits: limits))
+  }
+
+  func close() {
+    if case .files(let storage, _) = storage { storage.close() }
+  }
+
+  // MARK: - The server's own luck
+
+  var backupCount: Int { backups.count }
+
+  /// Copies what the server has, as an operator does.
+  func backup() throws {
+    switch storage {
+    case .memory(let zone): backups.append(.memory(zone.log))
+    case .files: backups.append(.files(try FileImage.take(database)))
+    }
+  }
+
+  /// Puts an older copy back, by hand: nothing tells the server.
+  func restore(_ number: Int) throws {
+    guard backups.indices.contains(number) else { return }
+    switch (storage, backups[number]) {
+    case (.memory(let zone), .memory(let log)): zone.putBack(log)
+    case (.files(let open, _), .files(let image)):
+      open.close()
+      try FileImage.put(image, at: database)
+      storage = try Self.open(folder)
+    default: return
+    }
+  }
+
+  /// Gives the zone a new generation.
+  func renew(_ intent: ZoneIntent = .offer) {
+    if case .memory(let zone) = storage { zone.renew(intent: intent) }
+  }
+
+  private var database: URL { folder.appendingPathComponent("driftless.sqlite") }
+
+  // MARK: - Requests
+
+  func zoneInfo() async throws -> ZoneInfo {
+    switch storage {
+    case .memory(let zone): return try await zone.zoneInfo()
+    case .files(let storage, _):
+      let zone = try await zone(in: storage)
+      return ZoneInfo(
+        zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, head: zone.head,
+        chain: zone.chain, serverTimeMilliseconds: clock.milliseconds)
+    }
+  }
+
+  func push(_ frame: Data) async throws -> PushReply {
+    let reply: PushReply
+    switch storage {
+    case .memory(let zone): reply = try await zone.push(frame)
+    case .files(let storage, let reader):
+      reply = try await mapped {
+        let zone = try await zone(in: storage)
+        let push = try reader.read(frame, nowMilliseconds: clock.milliseconds)
+        let appended = try await storage.append(push, to: zone)
+        return PushReply(
+          sequence: appended.sequence, firstObjectNumber: appended.firstObjectNumber,
+          chain: appended.chain, generation: zone.generation, pushNumber: push.number,
+          digest: push.digest, serverTimeMilliseconds: clock.milliseconds)
+      }
+    }
+    frames.append(frame)
+    if frames.count > 16 { frames.removeFirst() }
+    return reply
+  }
+
+  func pull(_ request: PullRequest) async throws -> PullPage {
+    switch storage {
+    case .memory(let zone): return try await zone.pull(request)
+    case .files(let storage, _):
+      return try await mapped {
+        let zone = try await zone(in: storage)
+        guard request.cursor.generation == zone.generation else {
+          throw ProtocolError(
+            .generationChanged, "The zone is of another generation", suggestion: "Come back.",
+            head: zone.head)
+        }
+        var page = PageRequest(
+          after: LogMark(sequence: request.cursor.sequence, chain: request.cursor.chain),
+          mark: request.mark, bytesMax: request.maxBytes, entriesMax: 1000)
+        page.own = (request.replica, request.ownThrough)
+        let log = try await storage.page(of: zone, page)
+        return PullPage(
+          generation: zone.generation, head: log.head,
+          serverTimeMilliseconds: clock.milliseconds,
+          entries: log.entries.map {
+            PullPage.Entry(
+              sequence: $0.sequence, firstObjectNumber: $0.firstObjectNumber, chain: $0.chain,
+              isOwnHeaderOnly: $0.isHeaderOnly, frame: $0.bytes)
+          })
+      }
+    }
+  }
+
+  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    guard case .memory(let zone) = storage else { throw Self.unsupported }
+    return try await zone.refill(entries)
+  }
+
+  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    guard case .memory(let zone) = storage else { throw Self.unsupported }
+    return try await zone.commonPlace(of: marks, generation: generation)
+  }
+
+  private static let unsupported = ProtocolError(
+    .unsupported, "This storage cannot", suggestion: "Use the other.")
+
+  private func zone(in storage: SQLiteZoneStorage) async throws -> ZoneRecord {
+    guard let zone = try await storage.zone(named: Self.zoneName) else {
+      throw ProtocolError(.noZone, "There is no zone", suggestion: "Make one.")
+    }
+    return zone
+  }
+
+  /// Errors as a client reads them.
+  private func mapped<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
+    do {
+      return try await body()
+    } catch let error as ServerError {
+      throw ProtocolError(
+        ProtocolError.Code(rawValue: error.code.name), error.message, suggestion: error.suggestion,
+        head: error.head)
+    }
+  }
+}
+
+/// A database's files as they are at one moment, with nobody writing.
+enum FileImage {
+  static let suffixes = ["", "-wal", "-driftless-lock", "-driftless-sync"]
+
+  static func take(_ file: URL) throws -> [String: Data] {
+    var image: [String: Data] = [:]
+    for suffix in suffixes {
+      let path = file.path + suffix
+      guard FileManager.default.fileExists(atPath: path) else { continue }
+      image[suffix] = try Data(contentsOf: URL(fileURLWithPath: path))
+    }
+    return image
+  }
+
+  /// How a copy is put back.
+  enum Manner: Sendable {
+    /// Into the files that are there, which keep their inodes; locks and marks as in the copy.
+    case whole
+    /// The same, but what lies beside the database stays as it is.
+    case databaseAlone
+    /// In the place of files that were removed.
+    case newFiles
+  }
+
+  static func put(_ image: [String: Data], at file: URL, _ manner: Manner = .whole) throws {
+    for suffix in suffixes + ["-shm"] {
+      if manner == .databaseAlone, suffix.hasPrefix("-driftless") { continue }
+      let path = file.path + suffix
+      if manner == .newFiles || image[suffix] == nil, FileManager.default.fileExists(atPath: path) {
+        try FileManager.default.removeItem(atPath: path)
+      }
+      if let data = image[suffix] { try data.write(to: URL(fileURLWithPath: path)) }
+    }
+  }
+}

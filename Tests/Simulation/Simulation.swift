@@ -1,0 +1,254 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Synchronization
+import TestSupport
+
+/// Hosts, a server and a network between them, that live through the steps of a trace.
+// Sendable by use: one task has it; the engines that call back do so while that task waits for them.
+final class Simulation: @unchecked Sendable {
+  let scenario: Scenario
+  let seed: UInt64
+  let clock = ManualClock(milliseconds: 1_800_000_000_000)
+  let folder: TemporaryDirectory
+  let server: SimulatedServer
+  let generated: GeneratedModel
+  private(set) var models: [ManagedObjectModel]
+  /// Of each version.
+  private(set) var traits: [Traits]
+  var hosts: [Host] = []
+  var ledger = Ledger()
+  private(set) var trace: [String] = []
+  private(set) var failures: [Failure] = []
+  private var objectNames: [UUID: String] = [:]
+  private var nextValue = 0
+  /// Whether an interlude is under way: there is one at a time.
+  var isInterlude = false
+  var crashImage: [String: Data]?
+  /// What the rogue pushed so far, and whether the log took any of it.
+  var rogueNumber: UInt64 = 0
+  var hasRogue = false
+  /// Whether every clock went nearly right so far.
+  var hasPlainTimes = true
+
+  static let folder: URL? = {
+    let memory = URL(fileURLWithPath: "/dev/shm", isDirectory: true)
+    return FileManager.default.isWritableFile(atPath: memory.path) ? memory : nil
+  }()
+
+  static let hostsMax = 5
+
+  private init(_ scenario: Scenario, seed: UInt64) throws {
+    self.scenario = scenario
+    self.seed = seed
+    folder = try TemporaryDirectory(in: Self.folder)
+    server = try SimulatedServer(
+      scenario.server, clock: clock, folder: folder.file("server"))
+    generated = GeneratedModel(scenario: scenario, seed: seed)
+    models = (0..<(scenario.hasModelVersions ? 2 : 1)).map(generated.version)
+    for model in models { try model.freeze() }
+    traits = models.map(Traits.init)
+  }
+
+  struct Outcome: Sendable {
+    var failures: [Failure]
+    var trace: [String]
+  }
+
+  /// Lives through the steps, until a law does not hold.
+  static func run(_ scenario: Scenario, seed: UInt64, _ steps: [Step]) async -> Outcome {
+    await SeededRandomness.$current.withValue(SeededRandomness(seed: seed)) {
+      do {
+        let simulation = try Simulation(scenario, seed: seed)
+        await simulation.run(steps)
+        return Outcome(failures: simulation.failures, trace: simulation.trace)
+      } catch {
+        return Outcome(failures: [Failure(law: "start", text: "\(error)")], trace: [])
+      }
+    }
+  }
+
+  private func run(_ steps: [Step]) async {
+    do {
+      for _ in 0..<scenario.replicas { try await addHost() }
+      for step in steps {
+        try await perform(step)
+        if !failures.isEmpty { break }
+      }
+    } catch {
+      fail("harness", "\(error)")
+    }
+    for host in hosts { await host.close() }
+    server.close()
+  }
+
+  // MARK: - Telling
+
+  func tell(_ line: String) {
+    trace.append(line)
+    if Self.isToldAtOnce { print("\(scenario.name) \(seed): \(line)") }
+  }
+
+  /// For a seed that ends the process.
+  private static let isToldAtOnce = ProcessInfo.processInfo.environment["DRIFTLESS_TELL"] != nil
+
+  func fail(_ law: String, _ text: String) {
+    let failure = Failure(law: law, text: readable(text))
+    failures.append(failure)
+    tell("FAILS: \(failure)")
+  }
+
+  func name(_ id: UUID) -> String { objectNames[id] ?? id.uuidString.lowercased() }
+
+  /// Long identities by their short names.
+  private func readable(_ text: String) -> String {
+    var text = text
+    for (id, name) in objectNames {
+      text = text.replacingOccurrences(of: id.uuidString.lowercased(), with: name)
+    }
+    return text
+  }
+
+  func nameObjects(_ image: Image) {
+    let new = image.things.filter { objectNames[$0.key] == nil }
+    for (id, thing) in new.sorted(by: { $0.key.uuidString < $1.key.uuidString }) {
+      objectNames[id] = String(format: "%@%03d", thing.entity, objectNames.count + 1)
+    }
+  }
+
+  // MARK: - Hosts
+
+  @discardableResult
+  func addHost(version: Int? = nil, name: String? = nil) async throws -> Host {
+    let number = hosts.count
+    let version = version ?? number % models.count
+    let host = try Host(
+      number: number, name: name ?? "r\(number)",
+      file: folder.file("\(name ?? "r\(number)").sqlite"),
+      model: models[version], version: version, server: server, world: clock,
+      skew: Int64(number) * 137)
+    try await host.enroll(server)
+    hosts.append(host)
+    return host
+  }
+
+  func clone(_ host: Host) throws {
+    let number = hosts.count
+    let file = folder.file("r\(number).sqlite")
+    try FileImage.put(
+      try FileImage.take(host.file).filter { ["", "-wal"].contains($0.key) }, at: file)
+    let clone = try Host(
+      number: number, name: "r\(number)", file: file, model: models[host.version],
+      version: host.version, server: server, world: clock,
+      skew: host.skew.withLock { $0 } + 31)
+    hosts.append(clone)
+    tell("\(host.name) is cloned as \(clone.name)")
+  }
+
+  // MARK: - Steps
+
+  func perform(_ step: Step) async throws {
+    clock.advance(milliseconds: 1000)
+    let host = hosts[step.replica % hosts.count]
+    host.network.begin(dice: step.dice)
+    switch step.kind {
+    case .save: try save(host, step.dice)
+    case .decide, .undo: try judge(host, step)
+    case .retry:
+      tell("\(host.name) tries again what was refused")
+      try SyncEngine.retryQuarantined(of: host.store)
+    case .sync, .push, .pull, .crash: try await sync(host, step)
+    case .twoCallers: try await twoCallers(host, step)
+    case .restart:
+      tell("\(host.name) restarts")
+      try await host.reopen(models[host.version])
+    case .offline, .online:
+      host.network.isCut = step.kind == .offline
+      host.network.isDeaf = false
+      tell("\(host.name) is \(step.kind.rawValue)")
+    case .deaf:
+      host.network.isDeaf = true
+      tell("\(host.name) gets no answers")
+    case .backup:
+      tell("\(host.name) is backed up")
+      host.backups.append(try FileImage.take(host.file))
+      host.backedUp.append((try host.newestTransaction, Set(host.image.things.keys)))
+    case .restore: try await restore(host, step)
+    case .clone: if hosts.count < Self.hostsMax { try clone(host) }
+    case .clock: setClock(host, step)
+    case .upgrade: try await upgrade(host)
+    case .backupServer:
+      tell("the server is backed up")
+      try server.backup()
+    case .restoreServer:
+      guard server.backupCount > 0 else { return }
+      let number = Int(step.dice % UInt64(server.backupCount))
+      tell("the server is put back to copy \(number)")
+      try server.restore(number)
+    case .renewZone:
+      tell("the zone gets a new generation")
+      server.renew()
+    case .rogue: try await rogue(step)
+    case .settle: try await settle(step)
+    }
+  }
+
+  /// A person's change: written down from what the replica showed before and shows after it.
+  func asPerson(_ host: Host, _ body: () throws -> Void) throws {
+    let before = host.image
+    try body()
+    try host.look()
+    nameObjects(host.image)
+    try ledger.note(host: host, before: before, after: host.image, traits: traits[host.version])
+  }
+
+  func save(_ host: Host, _ dice: UInt64) throws {
+    try host.look()
+    let context = ManagedObjectContext(host.coordinator)
+    context.transactionAuthor = host.name
+    var saves = Saves(
+      scenario: scenario, traits: traits[host.version], model: models[host.version], dice: dice,
+      nextValue: nextValue, names: { [unowned self] in self.name($0) })
+    do {
+      try asPerson(host) {
+        try saves.change(context, host.image)
+        try context.save()
+      }
+      tell("\(host.name) \(saves.told.joined(separator: "; "))")
+    } catch {
+      // The model refuses it, as it should; or it refuses what a merge left, which the laws see.
+      tell("\(host.name) may not save: \(saves.told.joined(separator: "; ")): \(brief(error))")
+    }
+    nextValue = saves.nextValue
+  }
+
+  func brief(_ error: any Error) -> String { String(readable("\(error)").prefix(300)) }
+
+  func judge(_ host: Host, _ step: Step) throws {
+    let all = try host.conflicts.filter {
+      $0.decision == nil && (step.kind == .undo || $0.isWaiting)
+    }
+    guard !all.isEmpty else { return }
+    try host.look()
+    let entry = all[Int(step.dice % UInt64(all.count))]
+    let what = "conflict \(entry.number) about \(name(entry.object)).\(entry.property ?? "")"
+    do {
+      try asPerson(host) {
+        if step.kind == .undo {
+          try SyncEngine.undo(conflict: entry.number, of: host.store, author: host.name)
+        } else {
+          let side: JournalEntry.Side = step.dice % 2 == 0 ? .local : .remote
+          try SyncEngine.decide(
+            conflict: entry.number, for: side, of: host.store, author: host.name)
+        }
+      }
+      tell("\(host.name) \(step.kind.rawValue)s \(what)")
+    } catch {
+      tell("\(host.name) cannot \(step.kind.rawValue) \(what): \(brief(error))")
+    }
+    // What a person put back counts no more by the sum of differences.
+    ledger.makeFuzzy(entry.object)
+  }
+}

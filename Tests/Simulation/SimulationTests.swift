@@ -1,0 +1,14 @@
+import DriftlessTesting
+import Foundation
+import Testing
+
+/// Seeded runs through all that befalls replicas, checked against the laws.
+///
+/// `DRIFTLESS_SEEDS=first-last` runs other seeds, `DRIFTLESS_SCENARIO=name` one scenario alone.
+@Suite(.serialized) struct SimulationTests {
+  @Test("The laws hold, whatever happens", arguments: Scenario.all)
+  func laws(scenario: Scenario) async {
+    let report = await Campaign(scenario).run(Campaign.seeds ?? 1...10)
+    for text in report.failures { Issue.record("\(text)") }
+  }
+}

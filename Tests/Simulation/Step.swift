@@ -1,0 +1,52 @@
+/// One thing that happens in a simulation: to which replica, and which of its possibilities.
+///
+/// What a step does follows from its dice and from what is there when it comes, never from the
+/// steps before it alone: so a trace can be made shorter, and what is left means nearly the same.
+struct Step: Hashable, Sendable, CustomStringConvertible {
+  enum Kind: String, Hashable, Sendable, CaseIterable {
+    // What people do.
+    /// One save with one to three changes.
+    case save
+    /// A person decides a conflict, or takes it back.
+    case decide, undo
+    /// What the server refused is tried again.
+    case retry
+    // What the engine is told to do.
+    case sync, push, pull
+    /// Two callers of one engine, whose replies come late.
+    case twoCallers
+    // What happens to a replica.
+    case restart
+    /// The process ends in the middle of a request.
+    case crash
+    case offline, online
+    /// Requests arrive, answers do not.
+    case deaf
+    case backup, restore
+    /// A copy of the file goes on as a replica of its own.
+    case clone
+    /// The clock of the host takes a step, or is put right.
+    case clock
+    /// The program is replaced by one with the next version of the model.
+    case upgrade
+    // What happens to the server.
+    case backupServer, restoreServer, renewZone
+    /// A program that follows the form and no rule pushes to the zone.
+    case rogue
+    /// The network is whole, and everybody syncs until nothing is left: then the laws are checked.
+    case settle
+  }
+
+  var kind: Kind
+  var replica: Int
+  var dice: UInt64
+
+  init(_ kind: Kind, _ replica: Int = 0, _ dice: UInt64 = 0) {
+    self.kind = kind
+    self.replica = replica
+    self.dice = dice
+  }
+
+  /// As Swift.
+  var description: String { "Step(.\(kind.rawValue), \(replica), \(dice))" }
+}

@@ -1,0 +1,87 @@
+import Driftless
+
+/// What the laws must know of each property of a model.
+struct Traits {
+  enum Kind: Hashable {
+    case attribute(ConflictPolicy)
+    /// To-one, from its owning end.
+    case reference
+    /// Many-to-many, from the end that the export shows.
+    case elements
+    /// The other end of a fact that is told elsewhere.
+    case echo
+  }
+
+  /// By entity and property.
+  private(set) var kinds: [String: [String: Kind]] = [:]
+  private(set) var editWins: Set<String> = []
+  /// By entity: itself and those above it.
+  private(set) var kin: [String: Set<String>] = [:]
+  /// Constraints, by the entity that declares them.
+  private(set) var keys: [(entity: String, properties: [String])] = []
+  private(set) var oneToOne: [(entity: String, property: String)] = []
+  private(set) var trees: [(entity: String, property: String)] = []
+  private(set) var entities: [String] = []
+
+  init(_ model: ManagedObjectModel) {
+    for entity in model.entities where !entity.isAbstract {
+      entities.append(entity.name)
+      var kinds: [String: Kind] = [:]
+      for (name, property) in entity.propertiesByName {
+        if let relationship = property as? RelationshipDescription {
+          kinds[name] = Self.kind(of: relationship)
+        } else if property is AttributeDescription {
+          kinds[name] = .attribute(property.conflictPolicy ?? .lastWriterWins)
+        }
+      }
+      self.kinds[entity.name] = kinds
+      if entity.deletePolicy == .editWins { editWins.insert(entity.name) }
+      var kin: Set<String> = []
+      var above: EntityDescription? = entity
+      while let one = above {
+        kin.insert(one.name)
+        above = one.superentity
+      }
+      self.kin[entity.name] = kin
+      for constraint in entity.uniquenessConstraints { keys.append((entity.name, constraint)) }
+      for case let relationship as RelationshipDescription in entity.ownProperties
+      where !relationship.isToMany {
+        if relationship.userInfo["driftless.tree"] != nil {
+          trees.append((entity.name, relationship.name))
+        }
+        if let inverse = relationship.inverseRelationship, !inverse.isToMany {
+          oneToOne.append((entity.name, relationship.name))
+        }
+      }
+    }
+    entities.sort()
+  }
+
+  private static func kind(of relationship: RelationshipDescription) -> Kind {
+    guard let inverse = relationship.inverseRelationship, inverse !== relationship else {
+      return relationship.isToMany ? .elements : .reference
+    }
+    let mine = (inverse.destinationEntity?.name ?? "", relationship.name)
+    let other = (relationship.destinationEntity?.name ?? "", inverse.name)
+    switch (relationship.isToMany, inverse.isToMany) {
+    case (true, true):
+      if relationship.isOrdered != inverse.isOrdered {
+        return relationship.isOrdered ? .elements : .echo
+      }
+      return mine < other ? .elements : .echo
+    case (true, false): return .echo
+    case (false, true): return .reference
+    case (false, false): return mine < other ? .reference : .echo
+    }
+  }
+
+  func kind(_ entity: String, _ property: String) -> Kind? { kinds[entity]?[property] }
+
+  func isKeyed(_ entity: String) -> Bool {
+    let kin = kin[entity] ?? []
+    return keys.contains { kin.contains($0.entity) }
+  }
+
+  /// The properties that a model of these traits shows.
+  var properties: [String: Set<String>] { kinds.mapValues { Set($0.keys) } }
+}
