@@ -188,10 +188,16 @@ struct ChangeSetBuilder {
       places[number] = index.transactions.count
       index.transactions.append(
         ChangeSetIndex.Transaction(
-          hybridTime: info.hybridTime.rawValue, author: info.author,
+          name: try name(of: number), hybridTime: info.hybridTime.rawValue, author: info.author,
           contextName: info.contextName))
     }
     return places
+  }
+
+  /// What the save drew. An edit that outlived its history goes by its time.
+  private func name(of number: Int64) throws -> UInt64 {
+    if let time = EditStamp.time(number) { return time.rawValue }
+    return try transaction.transactionName(number)
   }
 
   private mutating func add(
