@@ -38,16 +38,18 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       let administration = try Administration(folder: data)
       _ = try administration.createZone(Self.zoneName)
       administration.close()
-      storage = try Self.open(folder)
+      storage = try Self.open(folder, clock)
     }
   }
 
-  private static func open(_ folder: URL) throws -> Storage {
+  private static func open(_ folder: URL, _ clock: ManualClock) throws -> Storage {
     var limits = ServerLimits()
     limits.readers = 1
     let logger = Logger(label: "simulation", factory: { _ in SwiftLogNoOpLogHandler() })
     return .files(
-      try SQLiteZoneStorage(folder: try DataFolder(folder), limits: limits, logger: logger),
+      try SQLiteZoneStorage(
+        folder: try DataFolder(folder), limits: limits, logger: logger,
+        now: { Int64(clamping: clock.milliseconds) }),
       PushReader(limits: limits))
   }
 
@@ -75,7 +77,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     case (.files(let open, _), .files(let image)):
       open.close()
       try FileImage.put(image, at: database)
-      storage = try Self.open(folder)
+      storage = try Self.open(folder, clock)
     default: return
     }
   }
@@ -107,7 +109,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     case .files(let storage, let reader):
       reply = try await mapped {
         let zone = try await zone(in: storage)
-        let push = try reader.read(frame, nowMilliseconds: clock.milliseconds)
+        let push = try reader.read(frame)
         let appended = try await storage.append(push, to: zone)
         return PushReply(
           sequence: appended.sequence, firstObjectNumber: appended.firstObjectNumber,

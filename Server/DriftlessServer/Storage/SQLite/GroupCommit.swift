@@ -28,11 +28,13 @@ final class GroupCommit: Sendable {
   private let metrics: ServerMetrics
   private let news: ZoneNews
   private let logger: Logger
+  private let now: @Sendable () -> Int64
 
   init(
     database: Database, checkpointer: Checkpointer, limits: ServerLimits, metrics: ServerMetrics,
-    news: ZoneNews, logger: Logger
+    news: ZoneNews, logger: Logger, now: @escaping @Sendable () -> Int64
   ) {
+    self.now = now
     self.database = database
     self.checkpointer = checkpointer
     self.limits = limits
@@ -112,7 +114,7 @@ final class GroupCommit: Sendable {
     do {
       let append = LogAppend(
         connection: connection, properties: properties, limits: limits,
-        nowMilliseconds: Int64(Date().timeIntervalSince1970 * 1000))
+        nowMilliseconds: now())
       let outcomes = try group.map { pending -> Result<Appended, any Error> in
         try connection.execute("SAVEPOINT push")
         do {

@@ -15,16 +15,20 @@ package final class SQLiteZoneStorage: ZoneStorage {
   let writer: Database
   private let readers: [Database]
   private let commits: GroupCommit
+  private let now: @Sendable () -> Int64
   private let news: ZoneNews
   private let turn = Turn()
 
   /// Opens the database of a data folder, creating it when it is new.
   ///
+  /// - Parameter now: the server's clock, in milliseconds since 1970.
   /// - Throws: `ServerError` or `SQLiteError`.
   package init(
     folder: DataFolder, limits: ServerLimits = .init(), metrics: ServerMetrics = .init(),
-    news: ZoneNews? = nil, logger: Logger = Logger(label: "storage")
+    news: ZoneNews? = nil, logger: Logger = Logger(label: "storage"),
+    now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
   ) throws {
+    self.now = now
     self.folder = folder
     self.limits = limits
     self.metrics = metrics
@@ -39,7 +43,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
     self.news = news ?? ZoneNews(waitersMax: limits.waitersMax)
     commits = GroupCommit(
       database: writer, checkpointer: Checkpointer(folder: folder, limits: limits), limits: limits,
-      metrics: metrics, news: self.news, logger: logger)
+      metrics: metrics, news: self.news, logger: logger, now: now)
   }
 
   /// Closes every connection. What was acknowledged is on disk already.
@@ -55,8 +59,8 @@ package final class SQLiteZoneStorage: ZoneStorage {
   package func refill(
     _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
   ) async throws -> LogMark {
-    let place = try await writer.perform { [limits] connection in
-      try Self.refill(entries, of: zone, limits: limits, on: connection)
+    let place = try await writer.perform { [limits, now] connection in
+      try Self.refill(entries, of: zone, limits: limits, at: now(), on: connection)
     }
     news.publish(zone.generation, head: place.sequence)
     return place
@@ -65,13 +69,13 @@ package final class SQLiteZoneStorage: ZoneStorage {
   /// All entries in one transaction.
   private static func refill(
     _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord, limits: ServerLimits,
-    on connection: SQLiteConnection
+    at nowMilliseconds: Int64, on connection: SQLiteConnection
   ) throws -> LogMark {
     try connection.execute("BEGIN IMMEDIATE")
     do {
       let append = LogAppend(
         connection: connection, properties: PropertyNames(), limits: limits,
-        nowMilliseconds: Int64(Date().timeIntervalSince1970 * 1000))
+        nowMilliseconds: nowMilliseconds)
       for (entry, push) in entries { _ = try append.refill(entry, push, of: zone) }
       guard let filled = try connection.zone(named: zone.name) else {
         throw ServerError.generationChanged(zone: zone.name)
