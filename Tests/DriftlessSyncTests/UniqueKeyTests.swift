@@ -160,6 +160,7 @@ struct UniqueKeyTests {
     try world[1].insert("Person", ["email": .string("c"), "name": .string("Bo")])
     #expect(try await world[1].push().staleAnswers > 0)
     // A key that was let go is free.
+    try await world[2].pull()
     let new = try world[2].insert("Employee", ["badge": .integer(1)])
     try await world[2].push()
     try await world.settle()
