@@ -267,4 +267,36 @@ import Testing
     let synced = try first.attempt("why", ["Item/1.name"])
     #expect(synced.output.contains("in step with the zone, as of"), "\(synced.output)")
   }
+
+  @Test("status, doctor and export tell of acknowledged saves that are gone, until somebody knows")
+  func lostCommits() throws {
+    try first.importLines([name("1", "kept", "insert")])
+    let side = ["", "-wal"].map { URL(fileURLWithPath: first.store.path + $0) }
+    let older = side.map { try? Data(contentsOf: $0) }
+    try first.importLines([name("2", "gone", "insert")])
+    for (file, content) in zip(side, older) {
+      guard let content else {
+        try? FileManager.default.removeItem(at: file)
+        continue
+      }
+      // Into the same file, as `cat backup > store` writes.
+      let handle = try FileHandle(forWritingTo: file)
+      try handle.truncate(atOffset: 0)
+      try handle.write(contentsOf: content)
+      try handle.close()
+    }
+    try? FileManager.default.removeItem(atPath: first.store.path + "-shm")
+    let status = try first.attempt("status")
+    #expect(status.output.contains("1 acknowledged transaction gone"), "\(status.output)")
+    let told = try first.status()["lostCommits"] as? [String: Any]
+    #expect(told?["count"] as? Int == 1)
+    let doctor = try first.attempt("doctor")
+    #expect(doctor.status == 1)
+    #expect(doctor.output.contains("1 acknowledged transaction is gone"), "\(doctor.output)")
+    let export = try first.attempt("export")
+    #expect(export.errors.contains("not all is here"), "\(export.errors)")
+    let known = try first.attempt("doctor", ["--forget-lost"])
+    #expect(known.status == 0, "\(known.output)")
+    #expect(try first.status()["lostCommits"] is NSNull)
+  }
 }

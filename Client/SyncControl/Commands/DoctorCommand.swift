@@ -12,9 +12,12 @@ struct DoctorCommand: ControlCommand {
     commandName: "doctor", abstract: "Check a store, its files and its way to the server.")
 
   @OptionGroup var target: StoreArguments
+  @Flag(name: .long, help: "Take note of lost transactions, so that they are not told again.")
+  var forgetLost = false
   @OptionGroup var output: OutputOptions
 
   func perform() async throws {
+    if forgetLost { try target.open().forgetLostCommits() }
     var checks = [sqlite()]
     var isFolder: ObjCBool = false
     if FileManager.default.fileExists(atPath: target.url.path, isDirectory: &isFolder),
@@ -26,6 +29,10 @@ struct DoctorCommand: ControlCommand {
       // A look, whatever the file is: nothing in it or beside it changes.
       let store = try PersistentStore.open(url: target.url, options: .inspecting(target.url))
       checks.append(try integrity(of: store))
+      // What the mark beside the store tells is noted when the store is opened as others open it.
+      let opened = try? target.open(reading: true)
+      checks.append(try commits(of: opened ?? store))
+      checks.append(try clock(of: store))
       checks.append(try await zone(of: store))
     } catch {
       checks.append(DoctorCheck("store", .bad, Failure(error)))
@@ -54,6 +61,27 @@ struct DoctorCommand: ControlCommand {
     return DoctorCheck(
       "integrity", .bad,
       "\(result.map { "\($0)" } ?? "no answer"): keep a copy, restore or enroll anew")
+  }
+
+  /// Whether the store still has what it acknowledged, by the mark beside it.
+  private func commits(of store: PersistentStore) throws -> DoctorCheck {
+    guard let lost = try store.lostCommits() else {
+      return DoctorCheck("commits", .good, "every acknowledged save is here")
+    }
+    let count = "\(lost.count) acknowledged transaction\(lost.count == 1 ? " is" : "s are") gone"
+    return DoctorCheck(
+      "commits", .bad,
+      "\(count), found \(Moment.text(lost.found)): the log beside the store was deleted, or an older "
+        + "file was put back. What the zone has comes back with a sync; for the rest look for a "
+        + "backup. syncctl doctor --forget-lost takes note")
+  }
+
+  private func clock(of store: PersistentStore) throws -> DoctorCheck {
+    let offset = try store.clockOffsetMilliseconds
+    guard let line = ClockText.line(offsetMilliseconds: offset) else {
+      return DoctorCheck("clock", .good, "as the zone's, as far as is known")
+    }
+    return DoctorCheck("clock", .note, "\(line); set this host's clock")
   }
 
   private func zone(of store: PersistentStore) async throws -> DoctorCheck {

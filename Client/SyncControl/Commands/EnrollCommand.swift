@@ -50,7 +50,7 @@ struct EnrollCommand: ControlCommand {
     try SyncEngine.enroll(store: store, server: address, zone: zone, info: info)
     let status = try SyncEngine.status(of: store)
     try output.put(
-      StatusReport(status, path: target.url.path, daemon: nil),
+      try StatusReport(of: store, at: target.url, daemon: nil),
       text: "enrolled with zone \(zone) at \(server), as replica "
         + (status.replica?.uuidString.lowercased() ?? "unknown"))
   }

@@ -18,7 +18,9 @@ struct ExportCommand: ControlCommand {
 
   func perform() throws {
     // The lines are JSON with and without --json.
-    try ReplicaExport.write(try target.open(reading: true), entity: entity) { piece in
+    let store = try target.open(reading: true)
+    if let lost = try store.lostCommits() { output.note("not all is here: \(lost.text)") }
+    try ReplicaExport.write(store, entity: entity) { piece in
       try FileHandle.standardOutput.write(contentsOf: piece)
     }
   }

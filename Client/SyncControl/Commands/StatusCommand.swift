@@ -12,9 +12,8 @@ struct StatusCommand: ControlCommand {
 
   func perform() async throws {
     let store = try target.open(reading: true)
-    let report = StatusReport(
-      try SyncEngine.status(of: store), path: target.url.path,
-      daemon: await Self.daemon(of: target.url))
+    let report = try StatusReport(
+      of: store, at: target.url, daemon: await Self.daemon(of: target.url))
     try output.put(report, text: report.text)
   }
 

@@ -1,3 +1,4 @@
+import Driftless
 import DriftlessSync
 import Foundation
 import SyncDaemon
@@ -8,6 +9,10 @@ struct StatusReport: Encodable {
   var status: SyncStatus
   var path: String
   var daemon: Daemon?
+  /// Acknowledged saves that the store has not any more.
+  var lost: LostCommits?
+  /// How far the zone's clock is ahead of this host's.
+  var clockOffsetMilliseconds: Int64
 
   struct Daemon: Encodable {
     var pid: Int32
@@ -15,10 +20,12 @@ struct StatusReport: Encodable {
     var state: DaemonStoreState?
   }
 
-  init(_ status: SyncStatus, path: String, daemon: Daemon?) {
-    self.status = status
-    self.path = path
+  init(of store: PersistentStore, at url: URL, daemon: Daemon?) throws {
+    status = try SyncEngine.status(of: store)
+    path = url.path
     self.daemon = daemon
+    lost = try store.lostCommits()
+    clockOffsetMilliseconds = try store.clockOffsetMilliseconds
   }
 
   /// Where the store stands, in one word.
@@ -44,6 +51,7 @@ struct StatusReport: Encodable {
     case state
     case store, server, zone, replica, generation, cursor, head, pending, conflicts
     case waiting, quarantined, parked, lastSync, lastError, syncing, daemon
+    case lostCommits, clockOffsetMilliseconds
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -65,6 +73,8 @@ struct StatusReport: Encodable {
     try container.encode(lastError, forKey: .lastError)
     try container.encode(isSyncing, forKey: .syncing)
     try container.encode(daemon, forKey: .daemon)
+    try container.encode(lost, forKey: .lostCommits)
+    try container.encode(clockOffsetMilliseconds, forKey: .clockOffsetMilliseconds)
   }
 
   /// The daemon may know more than the store: an error before the store could be written.
@@ -108,6 +118,10 @@ struct StatusReport: Encodable {
       rows.append(("last sync", status.lastSync.map(Moment.text) ?? "never"))
     } else {
       rows.append(("zone", "not enrolled"))
+    }
+    if let lost { rows.append(("lost", lost.text)) }
+    if let clock = ClockText.line(offsetMilliseconds: clockOffsetMilliseconds) {
+      rows.append(("clock", clock))
     }
     if let lastError { rows.append(("last error", lastError)) }
     rows.append(("daemon", daemonText))
