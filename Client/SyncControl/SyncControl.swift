@@ -57,7 +57,7 @@ struct SyncControlCommand: AsyncParsableCommand {
     subcommands: [
       InitCommand.self, EnrollCommand.self, StatusCommand.self, SyncCommand.self,
       PushCommand.self, PullCommand.self, LogCommand.self, ConflictsCommand.self, WhyCommand.self,
-      QuarantineCommand.self,
+      QuarantineCommand.self, ParkedCommand.self,
       ImportCommand.self, ExportCommand.self, DigestCommand.self, ModelCommand.self,
       StoreCommand.self, DoctorCommand.self,
     ])

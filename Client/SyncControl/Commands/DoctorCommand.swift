@@ -33,6 +33,7 @@ struct DoctorCommand: ControlCommand {
       let opened = try? target.open(reading: true)
       checks.append(try commits(of: opened ?? store))
       checks.append(try clock(of: store))
+      checks.append(try parked(of: store))
       checks.append(try await zone(of: store))
     } catch {
       checks.append(DoctorCheck("store", .bad, Failure(error)))
@@ -74,6 +75,13 @@ struct DoctorCommand: ControlCommand {
       "\(count), found \(Moment.text(lost.found)): the log beside the store was deleted, or an older "
         + "file was put back. What the zone has comes back with a sync; for the rest look for a "
         + "backup. syncctl doctor --forget-lost takes note")
+  }
+
+  private func parked(of store: PersistentStore) throws -> DoctorCheck {
+    guard let summary = ParkedText.summary(try SyncEngine.parked(of: store)) else {
+      return DoctorCheck("parked", .good, "all that was pulled was taken in")
+    }
+    return DoctorCheck("parked", .note, summary)
   }
 
   private func clock(of store: PersistentStore) throws -> DoctorCheck {

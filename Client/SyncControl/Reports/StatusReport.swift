@@ -11,6 +11,8 @@ struct StatusReport: Encodable {
   var daemon: Daemon?
   /// Acknowledged saves that the store has not any more.
   var lost: LostCommits?
+  /// What could not be taken in from the zone.
+  var parked: [ParkedEntry]
   /// How far the zone's clock is ahead of this host's.
   var clockOffsetMilliseconds: Int64
 
@@ -25,6 +27,7 @@ struct StatusReport: Encodable {
     path = url.path
     self.daemon = daemon
     lost = try store.lostCommits()
+    parked = try SyncEngine.parked(of: store)
     clockOffsetMilliseconds = try store.clockOffsetMilliseconds
   }
 
@@ -51,7 +54,7 @@ struct StatusReport: Encodable {
     case state
     case store, server, zone, replica, generation, cursor, head, pending, conflicts
     case waiting, quarantined, parked, lastSync, lastError, syncing, daemon
-    case lostCommits, clockOffsetMilliseconds
+    case parkedSince, reconciled, lostCommits, clockOffsetMilliseconds
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -68,11 +71,13 @@ struct StatusReport: Encodable {
     try container.encode(status.conflicts, forKey: .conflicts)
     try container.encode(status.waiting, forKey: .waiting)
     try container.encode(status.quarantined, forKey: .quarantined)
-    try container.encode(status.parked, forKey: .parked)
+    try container.encode(parked.count, forKey: .parked)
     try container.encode(status.lastSync, forKey: .lastSync)
     try container.encode(lastError, forKey: .lastError)
     try container.encode(isSyncing, forKey: .syncing)
     try container.encode(daemon, forKey: .daemon)
+    try container.encode(parked.map(\.since).min(), forKey: .parkedSince)
+    try container.encode(status.reconciled, forKey: .reconciled)
     try container.encode(lost, forKey: .lostCommits)
     try container.encode(clockOffsetMilliseconds, forKey: .clockOffsetMilliseconds)
   }
@@ -109,9 +114,7 @@ struct StatusReport: Encodable {
             "\(status.quarantined) objects that the server refuses (syncctl quarantine list)"
           ))
       }
-      if status.parked > 0 {
-        rows.append(("parked", "\(status.parked) values that this model does not know"))
-      }
+      if let parked = ParkedText.summary(parked) { rows.append(("parked", parked)) }
       if let done = status.reconciled {
         rows.append(("came back", "\(Moment.text(done.time)): \(done.text)"))
       }

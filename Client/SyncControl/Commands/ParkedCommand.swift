@@ -1,0 +1,77 @@
+import ArgumentParser
+import Driftless
+import DriftlessSync
+import Foundation
+import SyncDaemon
+
+struct ParkedCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "parked",
+    abstract: "Look at what could not be taken in from the zone, or try it again.",
+    discussion: """
+      Such an entry of the log is kept as it came, and everything else syncs. A newer program or \
+      model takes it in by itself.
+      """,
+    subcommands: [ParkedListCommand.self, ParkedShowCommand.self, ParkedRetryCommand.self],
+    defaultSubcommand: ParkedListCommand.self)
+}
+
+struct ParkedListCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "List what is set aside, with the sender and the reason.")
+
+  @OptionGroup var target: StoreArguments
+  @OptionGroup var output: OutputOptions
+
+  func perform() throws {
+    let store = try target.open(reading: true)
+    let entries = try SyncEngine.parked(of: store)
+    let labels = ObjectLabels(store)
+    try output.put(
+      ["parked": entries],
+      text: entries.isEmpty
+        ? "nothing is parked" : entries.map { ParkedText.lines($0, labels) }.joined(separator: "\n")
+    )
+  }
+}
+
+struct ParkedShowCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "Show all that is set aside of one entry of the log.")
+
+  @OptionGroup var target: StoreArguments
+  @Argument(help: "The entry's sequence number, as the list shows it.")
+  var sequence: UInt64
+  @OptionGroup var output: OutputOptions
+
+  func perform() throws {
+    let store = try target.open(reading: true)
+    let entries = try SyncEngine.parked(of: store).filter { $0.sequence == sequence }
+    guard !entries.isEmpty else {
+      throw Failure(
+        .badData, code: "unknown-element", "Entry \(sequence) of the log is not set aside here.",
+        suggestion: "syncctl parked --store \(target.store)")
+    }
+    let labels = ObjectLabels(store)
+    try output.put(
+      ["parked": entries],
+      text: entries.map { ParkedText.lines($0, labels, all: true) }.joined(separator: "\n"))
+  }
+}
+
+struct ParkedRetryCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "retry", abstract: "Let the next pull try again what is set aside.")
+
+  @OptionGroup var target: StoreArguments
+  @Argument(help: "The entry's sequence number; without it, all.")
+  var sequence: UInt64?
+  @OptionGroup var output: OutputOptions
+
+  func perform() throws {
+    let count = try SyncEngine.retryParked(of: try target.open(), sequence: sequence)
+    try output.put(
+      ["retried": count],
+      text: "\(count) entr\(count == 1 ? "y" : "ies") will be tried again by the next pull")
+  }
+}

@@ -1,0 +1,35 @@
+import DriftlessSync
+import Foundation
+
+/// What is set aside of the zone's log, for a person.
+enum ParkedText {
+  /// Names of one entry that a list shows; more are for `parked show`.
+  private static let namesMax = 5
+
+  static func lines(_ entry: ParkedEntry, _ labels: ObjectLabels, all: Bool = false) -> String {
+    let sender =
+      entry.sender.map { "replica \($0.uuidString.lowercased())" } ?? "an unknown replica"
+    var head =
+      "\(entry.sequence)  \(entry.code), since \(Moment.text(entry.since)), \(entry.bytes) bytes"
+    head += "\n    sent by \(sender)"
+    if let object = entry.object {
+      let property = entry.property.map { ".\($0)" } ?? ""
+      head += "\n    \(entry.entity ?? "object")/\(object.uuidString.lowercased())\(property)"
+      head += labels.label(object)
+    }
+    if !entry.names.isEmpty {
+      let shown = all ? entry.names[...] : entry.names.prefix(namesMax)
+      let rest = entry.names.count - shown.count
+      head += "\n    unknown here: \(shown.joined(separator: ", "))"
+      if rest > 0 { head += " and \(rest) more (syncctl parked show \(entry.sequence))" }
+    }
+    return "\(head)\n    \(entry.reason)"
+  }
+
+  /// One line for the status: how much, and since when.
+  static func summary(_ entries: [ParkedEntry]) -> String? {
+    guard let first = entries.map(\.since).min() else { return nil }
+    return "\(entries.count) not taken in from the zone, since \(Moment.text(first)) "
+      + "(syncctl parked)"
+  }
+}
