@@ -1,3 +1,4 @@
+import DriftlessSync
 import Foundation
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Driftless
 import DriftlessSync
 import Foundation
 import SyncDaemon
