@@ -124,6 +124,8 @@ private final class SpoilingTransport: SyncTransport, @unchecked Sendable {
   private let zone: any SyncTransport
   /// Set by the test's only task.
   var spoiled: Set<UInt64> = []
+  /// The zone's chains.
+  private var chains: [UInt64: LogChain] = [:]
 
   init(_ zone: any SyncTransport) { self.zone = zone }
 
@@ -136,10 +138,23 @@ private final class SpoilingTransport: SyncTransport, @unchecked Sendable {
     try await zone.commonPlace(of: marks, generation: generation)
   }
 
+  /// The log goes on from what it spoiled, as one does that a server took so.
   func pull(_ request: PullRequest) async throws -> PullPage {
-    var page = try await zone.pull(request)
-    for place in page.entries.indices where spoiled.contains(page.entries[place].sequence) {
-      page.entries[place].frame = try ChangeSetDecoder().spoil(page.entries[place].frame)
+    var asked = request
+    asked.cursor.chain = chains[request.cursor.sequence] ?? request.cursor.chain
+    var page = try await zone.pull(asked)
+    var last = request.cursor.chain
+    for place in page.entries.indices {
+      var entry = page.entries[place]
+      chains[entry.sequence] = entry.chain
+      if spoiled.contains(entry.sequence) {
+        entry.frame = try ChangeSetDecoder().spoil(entry.frame)
+      }
+      last = last.next(
+        digest: try #require(ChangeSetHeader.storedDigest(of: entry.frame)),
+        sequence: entry.sequence, firstObjectNumber: entry.firstObjectNumber)
+      entry.chain = last
+      page.entries[place] = entry
     }
     return page
   }
