@@ -38,6 +38,8 @@ final class TestReplica {
     store = try PersistentStore.open(
       url: file ?? directory.file("\(name).sqlite"), model: model,
       options: StoreOptions(durability: .normal))
+    // One clock for all: what contexts save is as old as what tests write.
+    store.setClock { clock.date }
     engine = SyncEngine(store: store, transport: self.transport, options: options)
     if enrolled { try await enroll() }
   }

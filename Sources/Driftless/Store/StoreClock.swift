@@ -190,3 +190,23 @@ extension WriteTransaction {
     return 0
   }
 }
+
+extension WriteTransaction {
+  /// What each transaction needs to know: another process may have changed it since the last.
+  static func settings(
+    _ connection: SQLiteConnection
+  ) throws -> (isSyncing: Bool, clock: ClockOffset?) {
+    let statement = try connection.prepare(
+      "SELECT key, value FROM ZDL_STORE WHERE key IN ('syncing', '\(ClockOffset.setting)')")
+    var isSyncing = false
+    var clock: ClockOffset?
+    while try statement.step() {
+      if statement.string(0) == ClockOffset.setting {
+        clock = ClockOffset(text: statement.string(1))
+      } else {
+        isSyncing = statement.int64(1) == 1
+      }
+    }
+    return (isSyncing, clock)
+  }
+}

@@ -74,24 +74,6 @@ package final class WriteTransaction: ReadTransaction {
     super.init(connection: connection, schema: schema)
   }
 
-  /// What each transaction needs to know: another process may have changed it since the last.
-  private static func settings(
-    _ connection: SQLiteConnection
-  ) throws -> (isSyncing: Bool, clock: ClockOffset?) {
-    let statement = try connection.prepare(
-      "SELECT key, value FROM ZDL_STORE WHERE key IN ('syncing', '\(ClockOffset.setting)')")
-    var isSyncing = false
-    var clock: ClockOffset?
-    while try statement.step() {
-      if statement.string(0) == ClockOffset.setting {
-        clock = ClockOffset(text: statement.string(1))
-      } else {
-        isSyncing = statement.int64(1) == 1
-      }
-    }
-    return (isSyncing, clock)
-  }
-
   // MARK: Rows
 
   /// Keys that no object of the entity's hierarchy ever had.
