@@ -47,7 +47,7 @@ struct AppendTests {
     #expect(try await test.zone().head == 1)
   }
 
-  @Test("A gap in the push numbers is fine", arguments: [UInt64(2), 3, .max])
+  @Test("A gap in the push numbers is fine", arguments: [UInt64(2), 3, UInt64(Int64.max)])
   func gap(number: UInt64) async throws {
     let test = try TestZone()
     let zone = try await test.zone()

@@ -94,6 +94,9 @@ extension ChangeSetHeader {
       throw .malformed("The header has \(headerSize) bytes, fewer than \(Self.size)")
     }
     guard pushNumber > 0 else { throw .malformed("The push number is 0; numbers begin at 1") }
+    guard pushNumber <= UInt64(Int64.max) else {
+      throw .malformed("The push number \(pushNumber) has more than 63 bits")
+    }
     guard part > 0, part <= parts else {
       throw .malformed("The change set is part \(part) of \(parts)")
     }

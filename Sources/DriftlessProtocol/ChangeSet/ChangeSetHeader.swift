@@ -52,7 +52,7 @@ public struct ChangeSetHeader: Hashable, Sendable {
   }
 
   public var replica: UUID
-  /// Ascending in each replica, from 1 on, each for one frame only; gaps are fine.
+  /// Ascending in each replica, from 1 on, at most 63 bits, each for one frame only; gaps are fine.
   public var pushNumber: UInt64
   /// Up to where the replica had applied the log when it made the change set.
   public var cursor: Cursor
