@@ -119,13 +119,14 @@ struct ParkingTests {
   }
 }
 
-/// Gives out some entries of the log with values that nobody can read.
+/// Shows a log in which nobody can read the values of some entries: their digests are others, and so are all chains from
+/// the first of them on.
 private final class SpoilingTransport: SyncTransport, @unchecked Sendable {
   private let zone: any SyncTransport
   /// Set by the test's only task.
   var spoiled: Set<UInt64> = []
-  /// The zone's chains.
-  private var chains: [UInt64: LogChain] = [:]
+  /// The zone's chains and those that are shown instead, by sequence number.
+  private var chains: [UInt64: (zone: LogChain, shown: LogChain)] = [:]
 
   init(_ zone: any SyncTransport) { self.zone = zone }
 
@@ -141,19 +142,21 @@ private final class SpoilingTransport: SyncTransport, @unchecked Sendable {
   /// The log goes on from what it spoiled, as one does that a server took so.
   func pull(_ request: PullRequest) async throws -> PullPage {
     var asked = request
-    asked.cursor.chain = chains[request.cursor.sequence] ?? request.cursor.chain
+    if let chain = chains[request.cursor.sequence] { asked.cursor.chain = chain.zone }
     var page = try await zone.pull(asked)
-    var last = request.cursor.chain
+    var chain = request.cursor.chain
     for place in page.entries.indices {
       var entry = page.entries[place]
-      chains[entry.sequence] = entry.chain
-      if spoiled.contains(entry.sequence) {
-        entry.frame = try ChangeSetDecoder().spoil(entry.frame)
+      let isSpoiled = spoiled.contains(entry.sequence)
+      if isSpoiled { entry.frame = try ChangeSetDecoder().spoil(entry.frame) }
+      if isSpoiled || chains[entry.sequence - 1] != nil {
+        chain = chain.next(
+          digest: try #require(ChangeSetHeader.storedDigest(of: entry.frame)),
+          sequence: entry.sequence, firstObjectNumber: entry.firstObjectNumber)
+        chains[entry.sequence] = (entry.chain, chain)
+        entry.chain = chain
       }
-      last = last.next(
-        digest: try #require(ChangeSetHeader.storedDigest(of: entry.frame)),
-        sequence: entry.sequence, firstObjectNumber: entry.firstObjectNumber)
-      entry.chain = last
+      chain = entry.chain
       page.entries[place] = entry
     }
     return page

@@ -170,6 +170,11 @@ struct Ledger {
         readJournals.insert("\(host) \(entry.number) \(entry.transaction) \(entry.object)").inserted
       else { continue }
       journaledObjects.insert(entry.object)
+      // An object that became one with this one is named in the words.
+      journaledObjects.formUnion(
+        entry.explanation.split { !($0.isHexDigit || $0 == "-") }.compactMap {
+          UUID(uuidString: String($0))
+        })
       let property = entry.property ?? ""
       let texts = [entry.local, entry.remote, entry.base, entry.kept].compactMap { $0 }
       journaled[Place(object: entry.object, property: property), default: []].formUnion(texts)

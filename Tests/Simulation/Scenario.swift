@@ -127,55 +127,85 @@ extension Scenario: CustomTestStringConvertible {
     return scenario
   }
 
-  /// What holds today, and runs in the gate.
+  /// What holds, and runs in the gate.
   static let standing: [Scenario] = [
     make("plain") { _ in },
     make("files") { $0.server = .sqlite },
     make("cut references") { $0.journalsCuts = true },
     make("repeated values") { $0.hasRepeatedValues = true },
+    make("delete rules") { $0.hasDeleteRules = true },
+    make("one-to-one") { $0.hasOneToOne = true },
+    make("trees") { $0.hasTrees = true },
+    make("ordered many-to-many") { $0.hasOrderedManyToMany = true },
+    make("given identities") { $0.hasGivenIdentities = true },
+    make("counter bounds") { $0.hasCounterBounds = true },
+    make("two callers") { $0.hasTwoCallers = true },
+    make("clocks") { $0.clockSteps = 1_600_000_000_000 },
+    make("flipped bits") { $0.flippedBits = 4 },
+    make("refusals") { $0.hasRefusals = true },
+    make("rogue") { $0.hasRogue = true },
   ]
 
-  /// What does not hold yet, and why.
+  /// What does not hold yet, and why: with the seed that showed it.
   static let waiting: [(scenario: Scenario, reason: String)] = [
     (
-      make("own inverse") { $0.hasOwnInverse = true },
-      "a pair that is removed from its other end stays elsewhere"
+      make("keys") { $0.hasUniqueKeys = true },
+      "seeds 1 to 24 were not all looked at since the journal names what became one"
     ),
-    (make("delete rules") { $0.hasDeleteRules = true }, "S4"),
-    (make("one-to-one") { $0.hasOneToOne = true }, "S5"),
-    (make("trees") { $0.hasTrees = true }, "S6"),
-    (make("keys") { $0.hasUniqueKeys = true }, "S20"),
-    (make("ordered many-to-many") { $0.hasOrderedManyToMany = true }, "S10"),
-    (make("given identities") { $0.hasGivenIdentities = true }, "S12"),
+    (
+      make("own inverse") { $0.hasOwnInverse = true },
+      "seed 9: a pair that is removed from its other end stays on other replicas"
+    ),
     (
       make("identities of two entities") {
         $0.hasGivenIdentities = true
         $0.hasIdentityOfTwoEntities = true
-      }, "S22"
+      }, "seed 1: one identity under two entities of one hierarchy, after a delete, diverges"
     ),
-    (make("counter bounds") { $0.hasCounterBounds = true }, "S8"),
-    (make("two callers") { $0.hasTwoCallers = true }, "S1"),
-    (make("restored stores") { $0.hasStoreRestores = true }, "S7, S8"),
-    (make("clones") { $0.hasClones = true }, "S7, S8"),
-    (make("clocks") { $0.clockSteps = 1_600_000_000_000 }, "S23"),
-    (make("restored server") { $0.hasServerRestores = true }, "S2"),
+    (
+      make("restored stores") { $0.hasStoreRestores = true },
+      "seed 12: a store that was put back mints identities again (S7)"
+    ),
+    (
+      make("clones") { $0.hasClones = true },
+      "seed 8: an element of a many-to-many diverges; increments count again (S8)"
+    ),
+    (
+      make("restored server") { $0.hasServerRestores = true },
+      "seed 12: not looked at since a day passes between two restores"
+    ),
     (
       make("restored files") {
         $0.server = .sqlite
         $0.hasServerRestores = true
-      }, "the storage in files takes no refill"
+      }, "as with the restored server"
     ),
-    (make("flipped bits") { $0.flippedBits = 4 }, "section C"),
-    (make("renewed zone") { $0.hasZoneRenewals = true }, "to be looked at"),
-    (make("rogue") { $0.hasRogue = true }, "S21, S24"),
-    (make("refusals") { $0.hasRefusals = true }, "to be looked at"),
-    (make("model versions") { $0.hasModelVersions = true }, "to be looked at"),
+    (
+      make("renewed zone") { $0.hasZoneRenewals = true },
+      "seed 2: a reference is offered on one replica only"
+    ),
+    (
+      make("model versions") { $0.hasModelVersions = true },
+      "seed 5: a reference that came before the model's next version diverges"
+    ),
+    (
+      make("everything") {
+        $0.server = .sqlite
+        $0.journalsCuts = true
+        $0.hasDeleteRules = true
+        $0.hasOneToOne = true
+        $0.hasTrees = true
+        $0.hasOrderedManyToMany = true
+        $0.hasRepeatedValues = true
+        $0.hasTwoCallers = true
+        $0.flippedBits = 2
+        $0.hasRefusals = true
+      }, "all that stands alone, at once: not looked at"
+    ),
   ]
 }
 
 /// What does not hold yet runs when it is asked for.
 enum Waiting {
   static let isAsked = ProcessInfo.processInfo.environment["DRIFTLESS_WAITING"] != nil
-  /// The storage in files takes no refill, and finds no common place.
-  static let serversThatComeBack: [Scenario.Server] = isAsked ? [.memory, .sqlite] : [.memory]
 }

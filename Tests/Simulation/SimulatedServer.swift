@@ -83,8 +83,14 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   }
 
   /// Gives the zone a new generation.
-  func renew(_ intent: ZoneIntent = .offer) {
-    if case .memory(let zone) = storage { zone.renew(intent: intent) }
+  func renew(_ intent: ZoneIntent = .offer) throws {
+    switch storage {
+    case .memory(let zone): zone.renew(intent: intent)
+    case .files:
+      let administration = try Administration(folder: try DataFolder(folder))
+      defer { administration.close() }
+      _ = try administration.renewZone(Self.zoneName, intent: intent)
+    }
   }
 
   private var database: URL { folder.appendingPathComponent("driftless.sqlite") }
@@ -97,8 +103,9 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     case .files(let storage, _):
       let zone = try await zone(in: storage)
       return ZoneInfo(
-        zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, head: zone.head,
-        chain: zone.chain, serverTimeMilliseconds: clock.milliseconds)
+        zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
+        intent: zone.intent, head: zone.head, chain: zone.chain, formatLevel: zone.formatLevel,
+        serverTimeMilliseconds: clock.milliseconds)
     }
   }
 
@@ -129,9 +136,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       return try await mapped {
         let zone = try await zone(in: storage)
         guard request.cursor.generation == zone.generation else {
-          throw ProtocolError(
-            .generationChanged, "The zone is of another generation", suggestion: "Come back.",
-            head: zone.head)
+          throw Self.generationChanged(zone)
         }
         var page = PageRequest(
           after: LogMark(sequence: request.cursor.sequence, chain: request.cursor.chain),
@@ -151,17 +156,34 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   }
 
   func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
-    guard case .memory(let zone) = storage else { throw Self.unsupported }
-    return try await zone.refill(entries)
+    switch storage {
+    case .memory(let zone): return try await zone.refill(entries)
+    case .files(let storage, let reader):
+      return try await mapped {
+        let place = try await storage.refill(
+          entries.map { (entry: $0, push: try reader.read($0.frame)) }, of: zone(in: storage))
+        return RefillReply(head: place.sequence, chain: place.chain)
+      }
+    }
   }
 
   func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
-    guard case .memory(let zone) = storage else { throw Self.unsupported }
-    return try await zone.commonPlace(of: marks, generation: generation)
+    switch storage {
+    case .memory(let zone): return try await zone.commonPlace(of: marks, generation: generation)
+    case .files(let storage, _):
+      return try await mapped {
+        let zone = try await zone(in: storage)
+        guard generation == zone.generation else { throw Self.generationChanged(zone) }
+        return try await storage.commonPlace(of: marks, in: zone)
+      }
+    }
   }
 
-  private static let unsupported = ProtocolError(
-    .unsupported, "This storage cannot", suggestion: "Use the other.")
+  private static func generationChanged(_ zone: ZoneRecord) -> ProtocolError {
+    ProtocolError(
+      .generationChanged, "The zone is of another generation", suggestion: "Come back.",
+      head: zone.head)
+  }
 
   private func zone(in storage: SQLiteZoneStorage) async throws -> ZoneRecord {
     guard let zone = try await storage.zone(named: Self.zoneName) else {

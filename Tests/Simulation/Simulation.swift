@@ -185,11 +185,14 @@ final class Simulation: @unchecked Sendable {
     case .restoreServer:
       guard server.backupCount > 0 else { return }
       let number = Int(step.dice % UInt64(server.backupCount))
+      // Twice within a day would be two servers behind one address, which a person has to look at.
+      clock.advance(milliseconds: 90_000_000)
       tell("the server is put back to copy \(number)")
       try server.restore(number)
     case .renewZone:
+      clock.advance(milliseconds: 90_000_000)
       tell("the zone gets a new generation")
-      server.renew()
+      try server.renew()
     case .rogue: try await rogue(step)
     case .settle: try await settle(step)
     }
