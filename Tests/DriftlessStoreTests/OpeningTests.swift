@@ -74,7 +74,7 @@ struct OpeningTests {
   }
 
   @Test(
-    "A folder and a pipe are refused by what they are, without waiting", .timeLimit(.minutes(1)))
+    "A folder and a pipe are refused by what they are, without waiting", .timeLimit(.minutes(10)))
   func noPlainFile() throws {
     let directory = try TemporaryDirectory()
     let folder = directory.file("folder.sqlite")
