@@ -41,6 +41,8 @@ struct Ledger {
     var entity: String
     var inserts = 0
     var deletes = 0
+    /// Who deleted it last, in which transaction.
+    var lastDelete: (host: Int, transaction: Int64)?
     var isExcused = false
   }
 
@@ -66,6 +68,7 @@ struct Ledger {
     let gone = Set(before.things.keys).subtracting(after.things.keys)
     for id in gone {
       lives[id, default: Life(entity: before.things[id]?.entity ?? "")].deletes += 1
+      lives[id]?.lastDelete = (host.number, transaction)
       for (property, value) in before.things[id]?.values ?? [:] {
         supersede(Place(object: id, property: property), value)
       }
@@ -161,6 +164,11 @@ struct Ledger {
       }
     }
     for id in objects { lives[id]?.isExcused = true }
+    for (id, life) in lives {
+      if let last = life.lastDelete, last.host == host, last.transaction > transaction {
+        lives[id]?.isExcused = true
+      }
+    }
   }
 
   /// Reads a host's journal. What it named stays named, also when the host is put back.
