@@ -1,0 +1,44 @@
+import Driftless
+import DriftlessSync
+import Foundation
+import Testing
+
+@testable import SyncControl
+
+struct ConflictTextTests {
+  private let labels: ObjectLabels
+
+  init() throws { labels = ObjectLabels(try Shop().store) }
+
+  private func entry(
+    property: String?, origin: String, outcome: String = "remote"
+  ) throws -> JournalEntry {
+    let text = """
+      {"number": 7, "object": "1C333D39-2F53-5275-92CB-5F7A7C7702FE", "entity": "Item",
+       \(property.map { "\"property\": \"\($0)\", \"local\": \"\\\"a\\\"\"," } ?? "")
+       "policy": "lastWriterWins", "outcome": "\(outcome)", "origin": "\(origin)", "localTime": 0,
+       "remoteTime": 0, "transaction": 1, "sequence": 1, "explanation": "It was cut."}
+      """
+    return try JSONDecoder().decode(JournalEntry.self, from: Data(text.utf8))
+  }
+
+  @Test("A conflict that a rule of the model settled names no replica that nobody has")
+  func nobody() throws {
+    let none = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)).uuidString
+    let text = ConflictText.lines(try entry(property: "name", origin: none), labels)
+    #expect(text.contains("kept nothing; here \"a\", zone deleted"), "\(text)")
+    #expect(!text.contains("by replica"), "\(text)")
+    let known = ConflictText.lines(try entry(property: "name", origin: UUID().uuidString), labels)
+    #expect(known.contains("by replica"), "\(known)")
+  }
+
+  @Test(
+    "A conflict about a whole object says what became of it, and no value",
+    arguments: ["local", "remote"])
+  func whole(outcome: String) throws {
+    let text = ConflictText.lines(
+      try entry(property: nil, origin: UUID().uuidString, outcome: outcome), labels)
+    #expect(text.contains("It was cut."))
+    #expect(!text.contains("kept"), "\(text)")
+  }
+}
