@@ -108,10 +108,7 @@ struct SequenceTests {
   }
 
   @Test(
-    "Sync-rules 3: a store put back into its own file sends nothing twice",
-    .enabled(
-      if: Waiting.isAsked,
-      "S7, S8: contents put back into the same file, with what lies beside it, go unnoticed"))
+    "Sync-rules 3: a store put back into its own file sends nothing twice, and loses no object")
   func putBackInPlace() async throws {
     let stage = try await Stage(.memory, hosts: 2)
     let item = try stage.insert(0, "Item", ["stock": .integer(10)])
@@ -122,12 +119,15 @@ struct SequenceTests {
     let lost = try stage.insert(0, "Item", ["title": .string("after the backup")])
     try await stage.sync(0)
     try await stage.restore(0, backup)
-    let fresh = try stage.insert(0, "Item", ["title": .string("after the restore")])
+    // Nothing tells the store that it was put back: it mints the identity of the lost object again.
+    try stage.insert(0, "Item", ["title": .string("after the restore")])
     try await stage.settle()
-    #expect(fresh != lost)
-    #expect(stage.value(1, item, "stock") == "15")
-    #expect(stage.value(1, lost, "title") == "\"after the backup\"")
-    #expect(stage.value(1, fresh, "title") == "\"after the restore\"")
+    for number in 0..<2 {
+      #expect(stage.value(number, item, "stock") == "15")
+      #expect(stage.value(number, lost, "title") == "\"after the backup\"")
+      let titles = stage.hosts[number].image.things.values.compactMap { $0.values["title"] }
+      #expect(titles.contains("\"after the restore\""), "\(titles)")
+    }
   }
 
   @Test(

@@ -28,6 +28,11 @@ struct FrameContext {
 
   var origin: UUID { changeSet.header.replica }
 
+  /// The names of the transactions that it tells or covers.
+  var names: Set<UInt64> {
+    Set(changeSet.index.transactions.map(\.name)).union(changeSet.index.covered.map(\.name))
+  }
+
   /// Who made the change set.
   var side: RemoteSide {
     RemoteSide(value: .null, time: newestTime, origin: origin, sequence: sequence)

@@ -36,7 +36,7 @@ extension PageApplier {
     for offset in 0..<run.count {
       let identity = run.identities[offset]
       let number = firstNumber &+ UInt64(offset)
-      if let key = try known(identity, entity) {
+      if let key = try known(identity, entity), try !isAnother(key, run, frame) {
         try transaction.assignNumbers(
           root: entity.rootNumber, firstKey: key.key, count: 1, firstNumber: number)
         frame.table.append(ObjectTable.Entry(key: key, life: .unknown, existed: true))
@@ -50,6 +50,22 @@ extension PageApplier {
         ObjectTable.Entry(
           key: ObjectKey(entity: entity.number, key: key), life: .alive, existed: false))
     }
+  }
+
+  /// Whether a pending object that was made here has the identity of another one by chance of a copy: of this file, or of
+  /// what it held before it was put back. It gets another identity then, and the zone's object is new here.
+  private func isAnother(
+    _ key: ObjectKey, _ run: ChangeSetIndex.NewObjects, _ frame: FrameContext
+  ) throws -> Bool {
+    guard !run.isGiven, let object = pending[key], object.whole == .insert,
+      object.wholeTransaction > 0,
+      try directory.number(root: schema.root(of: key), key: key.key) == nil
+    else { return false }
+    let maker = try transaction.transactionName(object.wholeTransaction)
+    guard maker != 0, !frame.names.contains(maker) else { return false }
+    _ = try transaction.remint(key)
+    directory.refresh()
+    return true
   }
 
   /// The object here that an identity of the wire names; nil when it is new. An object of another

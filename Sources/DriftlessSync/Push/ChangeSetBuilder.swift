@@ -51,6 +51,7 @@ struct ChangeSetBuilder {
     for draft in drafts where !draft.keys.isEmpty {
       try add(draft, entities: entities, transactions: transactions, columns: &columns)
     }
+    try addMakers(of: reader.newKeys, selection.window, transactions)
     addClaims(reader.claims.claims)
     addReliances(reliances)
     let changeSet = ChangeSet(header: header, index: index, columns: columns)
@@ -192,6 +193,23 @@ struct ChangeSetBuilder {
           contextName: info.contextName))
     }
     return places
+  }
+
+  /// The saves that made new objects are named also where a later one set all that they had set: a copy of this store
+  /// that has such an object knows it by that name.
+  private mutating func addMakers(
+    of keys: [ObjectKey], _ window: [ObjectKey: PendingObject], _ transactions: [Int64: Int]
+  ) throws {
+    var makers: Set<Int64> = []
+    for key in keys {
+      guard let maker = window[key]?.wholeTransaction, maker > 0, transactions[maker] == nil
+      else { continue }
+      makers.insert(maker)
+    }
+    for maker in makers.sorted() {
+      let name = try transaction.transactionName(maker)
+      if name != 0 { index.covered.append(.init(name: name, isPartial: true)) }
+    }
   }
 
   /// What the save drew. An edit that outlived its history goes by its time.
