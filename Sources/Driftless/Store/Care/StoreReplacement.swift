@@ -18,7 +18,7 @@ extension PersistentStore {
   /// Puts the content of one store in place of another's, in one transaction: those who have it open see either the one or
   /// the other.
   ///
-  /// The store becomes what the source is, its identifier included. A replica that is put back this way is a new incarnation
+  /// The store becomes what the source is, its identifier included. A replica that is put back this way is another replica
   /// when it syncs next, and gives new objects identities that it never gave out.
   /// - Throws: `StoreError`; the store is then as it was.
   public static func replace(at url: URL, withStoreAt source: URL) throws {
