@@ -58,22 +58,31 @@ extension SyncEngine {
     _ state: inout ReplicaState, info: ZoneInfo, _ transaction: WriteTransaction,
     schema: SyncSchema
   ) throws -> Int {
+    // What was deleted from another zone is no delete for this one.
+    let isSameZone = state.zoneID == info.zoneID
     state.zoneID = info.zoneID
     return try startOver(
-      &state, in: info.generation, head: info.head, transaction, schema: schema)
+      &state, in: info.generation, head: info.head, transaction, schema: schema,
+      offersDeletes: isSameZone)
   }
 
   static func startOver(
     _ state: inout ReplicaState, in generation: UUID, head: UInt64, _ transaction: WriteTransaction,
-    schema: SyncSchema
+    schema: SyncSchema, offersDeletes: Bool = true
   ) throws -> Int {
     let pending = try PendingLoader.load(
       transaction, schema: schema, acknowledged: state.acknowledged)
     let history = try EditHistory(transaction, schema: schema, pending: pending)
-    try forgetLog(&state, generation, head: head, transaction)
-    return try offerRows(transaction, schema: schema, through: pending.through, history, pending) {
-      _ in true
+    let lost = try LostEdits(after: 0, transaction, schema: schema)
+    if offersDeletes {
+      try OfferedDeletes.keep(of: pending, from: 0, transaction, schema: schema)
+      try OfferedDeletes.offer(history, beside: pending, transaction, schema: schema)
     }
+    try forgetLog(&state, generation, head: head, transaction)
+    return try offerRows(
+      transaction, schema: schema, through: pending.through, history, pending,
+      makers: lost.objects.mapValues(\.maker)
+    ) { _ in true }
   }
 
   /// Puts the cursor at the beginning of a log and forgets the former one: places, entries, numbers.
@@ -110,7 +119,8 @@ extension SyncEngine {
 
   private static func offerRows(
     _ transaction: WriteTransaction, schema: SyncSchema, through number: Int64,
-    _ history: EditHistory, _ pending: PendingSet, where isOffered: (ObjectKey) -> Bool
+    _ history: EditHistory, _ pending: PendingSet, makers: [ObjectKey: UInt64] = [:],
+    where isOffered: (ObjectKey) -> Bool
   ) throws -> Int {
     var count = 0
     for entity in schema.entities {
@@ -120,6 +130,7 @@ extension SyncEngine {
       }
       for key in keys {
         var object = history.offer(key, entity)
+        if let maker = makers[key], maker != 0 { object.maker = maker }
         if let own = pending[key] {
           for edit in own.edits { object.set(edit.properties, by: edit.transaction) }
         }

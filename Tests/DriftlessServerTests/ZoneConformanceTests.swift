@@ -215,6 +215,39 @@ struct ZoneConformanceTests {
     #expect(try await world.b { $0.tombstones = [UUID()] } == nil)
   }
 
+  @Test(
+    "An insert of what was deleted before the zone knew it is stale until its replica has heard of the delete",
+    arguments: Kind.allCases)
+  func tombstones(kind: Kind) async throws {
+    var world = try await ZoneWorld(kind)
+    let first = UUID()
+    try await world.a { $0.tombstones = [first.advanced(by: 2)] }
+    let stale = try await world.b {
+      $0.inserts = 4
+      $0.first = first
+    }
+    #expect(stale?.code == .stale)
+    let apart = try await world.b {
+      $0.inserts = 2
+      $0.first = first
+    }
+    #expect(apart == nil)
+    world.b.cursor = try await world.zone.head
+    let known = try await world.b {
+      $0.inserts = 1
+      $0.first = first.advanced(by: 2)
+    }
+    #expect(known == nil)
+    // Its own tombstones are no news to a replica.
+    let own = UUID()
+    #expect(try await world.b { $0.tombstones = [own] } == nil)
+    let again = try await world.b {
+      $0.inserts = 1
+      $0.first = own
+    }
+    #expect(again == nil)
+  }
+
   // MARK: - Times
 
   @Test(

@@ -72,13 +72,18 @@ extension ReadTransaction {
         return try concreteKey(root: root) ?? root
       }
     }
-    guard
-      let (root, key) = MintedIdentity.parts(of: identity, prefix: try mintPrefix()),
-      schema.entity(numbered: root) != nil
-    else { return nil }
-    let minted = ObjectKey(entity: root, key: key)
+    guard let minted = try mintedKey(of: identity) else { return nil }
     // An object that was given another identity is not known by the one that would follow from its key.
     return try self.identity(of: minted) == identity ? concreteKey(root: minted) : nil
+  }
+
+  /// The root entity and the key that an identity follows from, when it has this store's prefix; whether such an object
+  /// ever was, it does not say.
+  package func mintedKey(of identity: UUID) throws -> ObjectKey? {
+    guard let (root, key) = MintedIdentity.parts(of: identity, prefix: try mintPrefix()),
+      schema.entity(numbered: root) != nil
+    else { return nil }
+    return ObjectKey(entity: root, key: key)
   }
 
   /// The root entity's number and the key of the object with a zone object number; it may be deleted.

@@ -15,6 +15,11 @@ package struct StaleObjects {
     numbers.append(number)
   }
 
+  /// Refuses what has no number: an identity that the zone knows as deleted.
+  package mutating func refuse(_ message: @autoclosure () -> String) {
+    if self.message == nil { self.message = message() }
+  }
+
   package func throwIfAny() throws(ProtocolError) {
     guard let message else { return }
     throw ProtocolError(.stale, message, suggestion: "Pull, then push again.", objects: numbers)

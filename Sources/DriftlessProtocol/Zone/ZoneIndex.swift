@@ -8,7 +8,8 @@ import Foundation
 /// * deleted an object that the push's table names,
 /// * changed an object that the push deletes or revives, or named it in another's table,
 /// or when the push
-/// * inserts an identity that the zone has, or has a tombstone of it,
+/// * inserts an identity that the zone has, or says that such a one is deleted without its number,
+/// * inserts an identity whose tombstone came after `c`: who knows of it may insert it again,
 /// * claims a key that another living object holds and does not let go of in the same push.
 ///
 /// What the pushing replica's own change sets above `c` set is not news to it, so it does not
@@ -28,6 +29,8 @@ struct ZoneIndex: Sendable {
   /// Object number `n` is at `n - 1`.
   private var objects: [ZoneObject] = []
   private var keys = ZoneKeys()
+  /// Of identities that were deleted and that the zone did not know: the entry that said so.
+  private var tombstones: [UUID: UInt64] = [:]
 
   /// The number that the next new object gets.
   var nextNumber: UInt64 { UInt64(objects.count) + 1 }
@@ -47,11 +50,15 @@ struct ZoneIndex: Sendable {
     let change = ZoneKeyChange(contents, firstNumber: nextNumber)
     var stale = StaleObjects()
     checkIdentities(contents, &stale)
-    if isChecked { checkObjects(push, &stale) }
+    if isChecked {
+      checkTombstones(push, &stale)
+      checkObjects(push, &stale)
+    }
     keys.check(change, &stale)
     try stale.throwIfAny()
     keys.apply(change)
     insert(contents, sequence)
+    for tombstone in contents.tombstones { tombstones[tombstone.identity] = sequence }
     for number in contents.knownNumbers {
       objects[Int(number) - 1].name(sequence, by: push.replica)
     }
@@ -83,6 +90,18 @@ struct ZoneIndex: Sendable {
     for tombstone in contents.tombstones {
       guard let number = numbers[tombstone.identity] else { continue }
       stale.add(number, "Object \(tombstone.identity) exists in the zone, so it has a number")
+    }
+  }
+
+  private func checkTombstones(_ push: Push, _ stale: inout StaleObjects) {
+    guard !tombstones.isEmpty else { return }
+    for run in push.contents.newObjects {
+      for place in 0..<run.count {
+        guard let sequence = tombstones[run.identities[place]], push.isNews(sequence) else {
+          continue
+        }
+        stale.refuse("Object \(run.identities[place]) was deleted after \(push.cursor)")
+      }
     }
   }
 

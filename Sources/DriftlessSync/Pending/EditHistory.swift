@@ -8,6 +8,8 @@ import DriftlessSQLite
 struct EditHistory {
   /// The edits by object, with their times in place of transactions (`EditStamp`).
   private var objects: [ObjectKey: PendingObject] = [:]
+  /// What was deleted, and when (`EditStamp`).
+  private(set) var deletes: [ObjectKey: Int64] = [:]
 
   /// Knows nothing: for rows that history does not name.
   init() {}
@@ -38,11 +40,15 @@ struct EditHistory {
       case .insert:
         var object = PendingObject()
         object.set(entity.all, by: stamp)
+        object.maker = header.name
         objects[key] = object
+        deletes[key] = nil
       case .update:
         let slots = PropertyMask((mask ?? PropertyMask()).indexes.filter(entity.all.contains))
         objects[key, default: PendingObject()].set(slots, by: stamp)
-      case .delete: objects[key] = nil
+      case .delete:
+        objects[key] = nil
+        deletes[key] = stamp
       }
     }
   }

@@ -27,6 +27,7 @@ extension PendingObject {
   func stamped(through transaction: Int64, _ times: ReadTransaction) throws -> PendingObject {
     var object = PendingObject()
     object.whole = whole
+    object.maker = maker
     func stamp(_ number: Int64) throws -> Int64 {
       guard number > 0, number <= transaction else { return number }
       return EditStamp.number(try times.hybridTime(of: number))

@@ -45,6 +45,7 @@ enum PendingState {
   private struct Form: Codable {
     var whole: PendingObject.Whole
     var wholeTransaction: Int64
+    var maker: UInt64?
     var edits: [Edit]
   }
 
@@ -72,6 +73,7 @@ enum PendingState {
     return try encoder.encode(
       Form(
         whole: object.whole, wholeTransaction: object.wholeTransaction,
+        maker: object.maker == 0 ? nil : object.maker,
         edits: object.edits.map { edit in
           Edit(
             transaction: edit.transaction,
@@ -86,6 +88,7 @@ enum PendingState {
     var object = PendingObject()
     object.whole = form.whole
     object.wholeTransaction = form.wholeTransaction
+    object.maker = form.maker ?? 0
     for edit in form.edits {
       let slots = edit.properties.compactMap { entity.property(named: $0)?.slot }
       object.edits.append(

@@ -18,6 +18,8 @@ package struct PendingObject: Hashable, Sendable {
   package var whole: Whole = .none
   /// The transaction of `whole`.
   package var wholeTransaction: Int64 = 0
+  /// Of an object that is offered anew: the name of the save that made it; 0 where that is not known.
+  package var maker: UInt64 = 0
   /// Disjoint sets of properties, by the transaction that set each last, oldest first.
   package var edits: [Edit] = []
 

@@ -10,7 +10,7 @@ extension PageApplier {
   func noteDeferredDeletes(_ frame: inout FrameContext) throws {
     if !allowsMassDelete, !frame.changeSet.header.massDeleteIsMeant {
       let brake = MassDeleteBrake(transaction, schema: schema, limit: options.massDelete)
-      frame.isBraked = try !brake.admits(try deleteCount(&frame))
+      frame.isBraked = try !brake.admits(try deleteCount(&frame) + tombstoneCount(frame))
     }
     guard !frame.isBraked, !pending.isEmpty || !zone.keys.isEmpty else { return }
     for group in frame.changeSet.index.groups where group.kind == .delete {

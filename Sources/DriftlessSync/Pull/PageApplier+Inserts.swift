@@ -106,6 +106,13 @@ extension PageApplier {
     row: Int, index: Int, _ frame: inout FrameContext
   ) throws {
     guard let (key, isAlive) = try target(index, entity, in: &frame) else { return }
+    if !isAlive, try isDeletedHere(key, frame) {
+      // The delete goes out by the number that the object has now. What is older than it was known when it was made.
+      let deleted = try transaction.editTime(pending[key]?.wholeTransaction ?? 0)
+      guard frame.newestTime > deleted else { return frame.table.leaveOut(index) }
+      try zone.set(.inserted, of: key, frame.side(group, row: row))
+      return try applyHeld(entity, key, readers, group, row: row, isInsert: true, &frame)
+    }
     if !isAlive {
       // Made and deleted here before the zone ever heard of it: the other replica's object is
       // another one.

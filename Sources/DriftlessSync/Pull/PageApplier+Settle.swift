@@ -29,11 +29,11 @@ extension PageApplier {
         continue
       }
       let object = try zone.object(key)
-      if object.mark?.life == .braked, !allowsMassDelete { continue }
+      if object.mark?.life.isBraked == true, !allowsMassDelete { continue }
       if let side = object.newestSide { keptKeys.side = side }
       let isAlive = try transaction.concreteKey(root: key) == key
       switch DeleteTable.settle(
-        local: pendingSide(of: key), remote: object.change,
+        local: pendingSide(of: key, against: object.mark), remote: object.change,
         policy: entity.description.deletePolicy)
       {
       case .apply:
@@ -45,8 +45,8 @@ extension PageApplier {
       case .keepAndRevive:
         switch pending[key]?.whole {
         case .insert:
-          // Another replica's object of this identity came and went: this one takes its number.
-          setPending(key) { $0.whole = .revive }
+          // Another replica's object of this identity came and went: this one takes its number, where it has one.
+          if object.mark?.isBuried != true { setPending(key) { $0.whole = .revive } }
           try zone.remove(key)
         case .revive: try revive(entity, key, object, because: Self.editWins)
         default: fates.add(key, object, .zone)
@@ -63,12 +63,20 @@ extension PageApplier {
   static let editWins = "Edited here, deleted by another replica: the edit wins, the object stays."
 
   /// What this replica did to an object and has not pushed.
-  func pendingSide(of key: ObjectKey) -> DeleteTable.Local {
+  ///
+  /// What is only offered anew had been the zone's, and is no edit against a delete that came after it.
+  func pendingSide(of key: ObjectKey, against mark: ZoneStates.Mark?) -> DeleteTable.Local {
     guard let object = pending[key] else { return .nothing }
     switch object.whole {
     case .none: return .edit
     case .delete: return .delete
-    case .insert, .revive: return .remade
+    case .revive: return .remade
+    case .insert:
+      guard let mark, mark.isDead, EditStamp.time(object.wholeTransaction) != nil else {
+        return .remade
+      }
+      guard let offered = EditStamp.time(object.lastTransaction) else { return .edit }
+      return offered > mark.side.time ? .remade : .nothing
     }
   }
 
@@ -257,7 +265,7 @@ extension ZoneStates.Object {
   /// What the log did to the object, in the end.
   var change: DeleteTable.Remote {
     switch mark?.life {
-    case .dead, .braked: .delete
+    case .dead, .braked, .buried, .buriedBraked: .delete
     case .revived: .revive
     case .inserted, nil: .edit
     }

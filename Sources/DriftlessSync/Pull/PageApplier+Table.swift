@@ -36,7 +36,7 @@ extension PageApplier {
     for offset in 0..<run.count {
       let identity = run.identities[offset]
       let number = firstNumber &+ UInt64(offset)
-      if let key = try known(identity, entity), try !isAnother(key, run, frame) {
+      if let key = try known(identity, entity, frame), try !isAnother(key, run, frame) {
         try transaction.assignNumbers(
           root: entity.rootNumber, firstKey: key.key, count: 1, firstNumber: number)
         frame.table.append(ObjectTable.Entry(key: key, life: .unknown, existed: true))
@@ -61,8 +61,13 @@ extension PageApplier {
       object.wholeTransaction > 0,
       try directory.number(root: schema.root(of: key), key: key.key) == nil
     else { return false }
+    let names = frame.names
     let maker = try transaction.transactionName(object.wholeTransaction)
-    guard maker != 0, !frame.names.contains(maker) else { return false }
+    guard maker != 0, !names.contains(maker) else { return false }
+    // Where a later save set all that the first had set, the object goes by that one.
+    for edit in object.edits where edit.transaction > 0 {
+      if try names.contains(transaction.transactionName(edit.transaction)) { return false }
+    }
     _ = try transaction.remint(key)
     directory.refresh()
     return true
@@ -71,8 +76,12 @@ extension PageApplier {
   /// The object here that an identity of the wire names; nil when it is new. An object of another
   /// entity that was made here under this identity is another object: the zone heard of this one
   /// first, so that one gets an identity that every replica derives alike.
-  private func known(_ identity: UUID, _ entity: SyncSchema.Entity) throws -> ObjectKey? {
-    guard let key = try transaction.key(ofOwn: identity) else { return nil }
+  private func known(
+    _ identity: UUID, _ entity: SyncSchema.Entity, _ frame: FrameContext
+  ) throws -> ObjectKey? {
+    guard let key = try transaction.key(ofOwn: identity) ?? keyOfDeleted(identity, frame) else {
+      return nil
+    }
     let isSame =
       try schema.root(of: key) == entity.rootNumber
       && (transaction.concreteKey(root: key).map { $0.entity == entity.number } ?? true)
@@ -112,6 +121,7 @@ extension PageApplier {
   private func mayExist(_ first: UUID, _ count: Int) throws -> Bool {
     guard count > 0 else { return false }
     // Identities that this store minted have no row until they are numbered.
+    if try transaction.mintedKey(of: first) != nil { return true }
     if try transaction.key(ofOwn: first) != nil { return true }
     let last = first.offset(by: UInt64(count - 1))
     if try transaction.key(ofOwn: last) != nil { return true }

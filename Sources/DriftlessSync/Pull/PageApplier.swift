@@ -33,6 +33,8 @@ final class PageApplier {
   var times: ImportTimes
   /// What waits for a unique key that another object holds.
   let keptKeys: KeptKeys
+  /// What was made and deleted here. Read from history when it is asked for.
+  var ownDeletes: [ObjectKey: MadeAndDeleted]?
   var report = PullReport()
   /// Deletes of a large part of the replica are meant.
   var allowsMassDelete = false
@@ -87,6 +89,7 @@ final class PageApplier {
 
   func applyGroups(_ frame: inout FrameContext) throws {
     try noteDeferredDeletes(&frame)
+    try applyTombstones(&frame)
     let changeSet = frame.changeSet
     var columns = changeSet.columns[...]
     for group in changeSet.index.groups {

@@ -16,13 +16,20 @@ struct ZoneStates {
     case dead = 3
     /// Dead, and set aside by the mass-delete brake until a person allows it.
     case braked = 4
+    /// Deleted before the zone, which was put back, heard of it.
+    case buried = 5
+    /// As `buried`, and set aside by the brake.
+    case buriedBraked = 6
+
+    var isBraked: Bool { self == .braked || self == .buriedBraked }
   }
 
   struct Mark {
     var life: Life
     var side: RemoteSide
 
-    var isDead: Bool { life == .dead || life == .braked }
+    var isBuried: Bool { life == .buried || life == .buriedBraked }
+    var isDead: Bool { life == .dead || life == .braked || isBuried }
   }
 
   /// One property as the zone has it.
@@ -60,8 +67,8 @@ struct ZoneStates {
     var keys: Set<ObjectKey> = []
     guard try EngineTables.exist("ZDL_ZONE", on: connection) else { return [] }
     try connection.forEachRow(
-      "SELECT entity, key FROM ZDL_ZONE WHERE property = '' AND kind = ?",
-      [.integer(Life.braked.rawValue)]
+      "SELECT entity, key FROM ZDL_ZONE WHERE property = '' AND kind IN (?, ?)",
+      [.integer(Life.braked.rawValue), .integer(Life.buriedBraked.rawValue)]
     ) { row in
       keys.insert(
         ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)))

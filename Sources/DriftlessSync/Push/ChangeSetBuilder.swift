@@ -41,7 +41,9 @@ struct ChangeSetBuilder {
     var reader = try PendingReader(
       transaction, schema: schema, zone: zone, isPartial: !selection.omitted.isEmpty)
     let drafts = try reader.read(selection.window)
-    guard drafts.contains(where: { !$0.keys.isEmpty }) else { return nil }
+    guard drafts.contains(where: { !$0.keys.isEmpty }) || !reader.tombstones.isEmpty else {
+      return nil
+    }
     try placeNewObjects(reader.newKeys)
     let reliances = try TreeReliances(drafts, transaction)
     try placeKnownObjects(drafts, reliances)
@@ -54,6 +56,7 @@ struct ChangeSetBuilder {
     try addMakers(of: reader.newKeys, selection.window, transactions)
     addClaims(reader.claims.claims)
     addReliances(reliances)
+    try addTombstones(reader.tombstones)
     let changeSet = ChangeSet(header: header, index: index, columns: columns)
     return Built(
       frame: try ChangeSetEncoder().encode(changeSet), runs: runs, objects: reader.objects,
@@ -180,6 +183,16 @@ struct ChangeSetBuilder {
     }
   }
 
+  private mutating func addTombstones(_ tombstones: [PendingReader.Tombstone]) throws {
+    for tombstone in tombstones {
+      index.tombstones.append(
+        ChangeSetIndex.Tombstone(
+          identity: try transaction.identity(of: tombstone.key),
+          entity: place(ofEntity: tombstone.entity.name, []).entity,
+          hybridTime: try transaction.editTime(tombstone.transaction).rawValue))
+    }
+  }
+
   private mutating func placeTransactions(_ drafts: [ChangeDraft]) throws -> [Int64: Int] {
     var numbers: Set<Int64> = []
     for draft in drafts { numbers.formUnion(draft.transactions) }
@@ -201,14 +214,18 @@ struct ChangeSetBuilder {
     of keys: [ObjectKey], _ window: [ObjectKey: PendingObject], _ transactions: [Int64: Int]
   ) throws {
     var makers: Set<Int64> = []
+    var names: Set<UInt64> = []
     for key in keys {
-      guard let maker = window[key]?.wholeTransaction, maker > 0, transactions[maker] == nil
-      else { continue }
-      makers.insert(maker)
+      guard let object = window[key] else { continue }
+      if object.maker != 0 { names.insert(object.maker) }
+      if object.wholeTransaction > 0, transactions[object.wholeTransaction] == nil {
+        makers.insert(object.wholeTransaction)
+      }
     }
-    for maker in makers.sorted() {
-      let name = try transaction.transactionName(maker)
-      if name != 0 { index.covered.append(.init(name: name, isPartial: true)) }
+    for maker in makers { names.insert(try transaction.transactionName(maker)) }
+    let told = Set(index.transactions.map(\.name))
+    for name in names.subtracting(told).sorted() where name != 0 {
+      index.covered.append(.init(name: name, isPartial: true))
     }
   }
 

@@ -11,6 +11,12 @@ struct PendingReader {
     var properties: PropertyMask
   }
 
+  struct Tombstone {
+    var key: ObjectKey
+    var entity: SyncSchema.Entity
+    var transaction: Int64
+  }
+
   private let transaction: ReadTransaction
   private let schema: SyncSchema
   private var directory: ObjectDirectory
@@ -20,6 +26,8 @@ struct PendingReader {
   private var places: [Shape: Int] = [:]
   /// New objects, in the order of the object table.
   private(set) var newKeys: [ObjectKey] = []
+  /// Deletes of objects that the zone had, and lost.
+  private(set) var tombstones: [Tombstone] = []
   /// References to objects that are neither known to the zone nor in this change set: they stay
   /// pending.
   private(set) var unsent: [ObjectKey: PropertyMask] = [:]
@@ -55,8 +63,12 @@ struct PendingReader {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
       let isKnown = try directory.number(root: entity.rootNumber, key: key.key) != nil
       switch (object.whole, isKnown) {
-      // Made and deleted before the zone heard of it: nothing to say.
-      case (.delete, false): continue
+      case (.delete, false):
+        // Made and deleted before the zone heard of it: nothing to say.
+        guard object.isOfZone, try transaction.concreteKey(root: key) == nil else { continue }
+        tombstones.append(
+          Tombstone(key: key, entity: entity, transaction: object.wholeTransaction))
+        objects += 1
       case (.delete, true):
         // Made again as an object of another entity of its hierarchy, it is not deleted.
         let isAgain = try transaction.concreteKey(root: key) != nil

@@ -45,6 +45,7 @@ struct LostEdits {
       let properties = group.properties.map { entity.property(named: names.properties[$0]) }
       var row = 0
       for run in group.transactionRuns {
+        let maker = index.transactions[run.transaction].name
         let stamp = EditStamp.number(
           HybridTime(rawValue: index.transactions[run.transaction].hybridTime))
         for _ in 0..<run.count {
@@ -52,6 +53,7 @@ struct LostEdits {
           guard let root = keys[group.objects[row]] else { continue }
           let key = ObjectKey(entity: entity.number, key: root.key)
           note(group.kind, of: key, entity, properties, by: stamp)
+          if group.kind == .insert { objects[key]?.maker = maker }
           guard group.kind == .update else { continue }
           for (property, column) in zip(properties, columns) {
             guard let property, case .elements = property.kind,
@@ -128,6 +130,7 @@ extension LostEdits {
         if before.whole == .none, lost.whole != .none {
           object.whole = lost.whole
           object.wholeTransaction = lost.wholeTransaction
+          object.maker = lost.maker
         }
         let kept = before.properties
         for edit in lost.edits {

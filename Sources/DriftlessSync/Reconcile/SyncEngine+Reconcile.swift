@@ -173,6 +173,7 @@ extension SyncEngine {
       transaction, schema: schema, acknowledged: state.acknowledged)
     let lost = try LostEdits(after: place.sequence, transaction, schema: schema)
     let count = try lost.offer(beside: pending)
+    try OfferedDeletes.keep(of: pending, from: next, transaction, schema: schema)
     try transaction.forgetNumbers(from: next)
     for table in ["ZDL_PARKED", "ZDL_ZONE"] {
       try connection.perform(

@@ -88,7 +88,7 @@ package struct Administration {
           "DELETE FROM \(table) WHERE position >= ? AND position < ?", .integer(first),
           .integer(end))
       }
-      for table in ["identity", "claim"] {
+      for table in ["identity", "claim", "tombstone"] {
         try connection.run("DELETE FROM \(table) WHERE zone = ?", .integer(zone.id))
       }
       return try existingZone(name)

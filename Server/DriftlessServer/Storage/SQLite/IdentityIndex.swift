@@ -52,6 +52,38 @@ struct IdentityIndex {
     }
   }
 
+  /// Notes identities that were deleted before the zone heard of them.
+  func bury(_ tombstones: [UUID], sequence: UInt64) throws {
+    guard !tombstones.isEmpty else { return }
+    let insert = try connection.prepare("INSERT OR REPLACE INTO tombstone VALUES(?, ?, ?)")
+    for identity in tombstones {
+      insert.bind(zone, at: 1)
+      insert.bind(identity.bytes, at: 2)
+      insert.bind(Int64(clamping: sequence), at: 3)
+      try insert.run()
+      insert.reset()
+    }
+  }
+
+  /// The push is stale when it makes what the zone knows as deleted by an entry that is news to it.
+  func checkTombstones(
+    of runs: [Push.IdentityRun], after cursor: UInt64, own: OwnFrames, stale: inout StaleObjects
+  ) throws {
+    let inside = try connection.prepare(
+      "SELECT sequence FROM tombstone WHERE zone = ? AND identity BETWEEN ? AND ? AND sequence > ?")
+    for run in runs where run.count > 0 {
+      inside.bind(zone, at: 1)
+      inside.bind(run.first.bytes, at: 2)
+      inside.bind(try last(of: run), at: 3)
+      inside.bind(Int64(clamping: cursor), at: 4)
+      while try inside.step() {
+        guard !own.contains(sequence: UInt64(clamping: inside.int64(0))) else { continue }
+        stale.refuse("an object of this push (\(run.first)…) was deleted after \(cursor)")
+      }
+      inside.reset()
+    }
+  }
+
   /// The number of an identity, when the run that starts at or before it reaches it.
   private func number(_ before: SQLiteStatement, _ identity: Data) throws -> UInt64? {
     defer { before.reset() }

@@ -78,15 +78,18 @@ struct LogAppend {
   ) throws {
     // What another server has checked is no news to a refill.
     let cursor = isRefill ? zone.head : push.cursor.sequence
+    let own = try ownFrames(replica.id, after: cursor, zone: zone.id)
     var index = ObjectIndex(
       connection: connection, properties: properties, zone: zone.id, nextObject: zone.nextObject,
-      cursor: cursor, head: zone.head, sequence: sequence, replica: replica.id,
-      own: try ownFrames(replica.id, after: cursor, zone: zone.id))
+      cursor: cursor, head: zone.head, sequence: sequence, replica: replica.id, own: own)
     try index.prepare()
     var stale = StaleObjects()
     for reliance in push.contents.relied { try index.check(reliance, stale: &stale) }
     let identities = IdentityIndex(connection: connection, zone: zone.id)
     try identities.check(tombstones: push.contents.tombstones, stale: &stale)
+    try identities.checkTombstones(
+      of: push.contents.identities, after: cursor, own: own, stale: &stale)
+    try identities.bury(push.contents.tombstones, sequence: sequence)
     try identities.insert(push.contents.identities, firstNumber: zone.nextObject, stale: &stale)
     for touch in push.contents.touches { try index.apply(touch, stale: &stale) }
     try index.name(push.contents.named, stale: &stale)

@@ -11,6 +11,8 @@ import DriftlessSQLite
 ///               frame lies in two pieces, so that its header can be read alone.
 /// `identity`    one row a run of identities inserted together: from an identity to its object
 ///               number.
+/// `tombstone`   one row an identity that was deleted before the zone heard of it: the entry that
+///               says so.
 /// `object`      one row an object that was touched or named after its insert. `position` = zone
 ///               << 40 | number.
 ///               `base`: sequence number that set the whole row, 0 = its insert; `deleted`:
@@ -22,7 +24,13 @@ import DriftlessSQLite
 /// `key_rule`    constraints of unique keys: a JSON list of the entity and its properties.
 /// `property`    names of properties, so that the index holds small numbers.
 enum ServerSchema {
-  static let version: Int64 = 2
+  static let version: Int64 = 3
+
+  private static let tombstone = """
+    CREATE TABLE tombstone(
+      zone INTEGER NOT NULL, identity BLOB NOT NULL, sequence INTEGER NOT NULL,
+      PRIMARY KEY(zone, identity)) WITHOUT ROWID
+    """
 
   static let statements = [
     """
@@ -56,6 +64,7 @@ enum ServerSchema {
       zone INTEGER NOT NULL, first BLOB NOT NULL, count INTEGER NOT NULL, number INTEGER NOT NULL,
       PRIMARY KEY(zone, first)) WITHOUT ROWID
     """,
+    tombstone,
     """
     CREATE TABLE object(
       position INTEGER PRIMARY KEY, base INTEGER NOT NULL, deleted INTEGER NOT NULL,
@@ -80,6 +89,9 @@ enum ServerSchema {
       switch try connection.integer("PRAGMA user_version") ?? 0 {
       case 0: for statement in statements { try connection.execute(statement) }
       case version: break
+      case 2:
+        try connection.execute(tombstone)
+        try connection.execute("PRAGMA user_version = \(version)")
       case 1:
         throw ServerError(
           .folder, "the data folder is of version 1, whose logs have no chains",

@@ -1,0 +1,43 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Deletes of objects whose numbers go with the log that is given up: they are told by identity, as
+/// tombstones, or the next replica to come would bring the objects back.
+enum OfferedDeletes {
+  /// Marks pending deletes of objects that the zone knew by numbers from `number` on. Called while the numbers are known.
+  static func keep(
+    of pending: PendingSet, from number: UInt64, _ transaction: WriteTransaction,
+    schema: SyncSchema
+  ) throws {
+    var directory = ObjectDirectory(transaction.connection)
+    for (key, object) in pending.objects where object.whole == .delete && !object.isOfZone {
+      guard let entity = schema.entity(numbered: key.entity),
+        let own = try directory.number(root: entity.rootNumber, key: key.key), own >= number
+      else { continue }
+      var object = object
+      object.edits = []
+      try PendingState.save(
+        object, of: key, entity: entity, through: pending.through, on: transaction.connection)
+    }
+  }
+
+  /// Offers the deletes that history knows, of objects that the zone knew.
+  static func offer(
+    _ history: EditHistory, beside pending: PendingSet, _ transaction: WriteTransaction,
+    schema: SyncSchema
+  ) throws {
+    var directory = ObjectDirectory(transaction.connection)
+    for (key, stamp) in history.deletes where pending[key] == nil {
+      guard let entity = schema.entity(numbered: key.entity),
+        try directory.number(root: entity.rootNumber, key: key.key) != nil,
+        try transaction.concreteKey(root: key) == nil
+      else { continue }
+      var object = PendingObject()
+      object.whole = .delete
+      object.wholeTransaction = stamp
+      try PendingState.save(
+        object, of: key, entity: entity, through: pending.through, on: transaction.connection)
+    }
+  }
+}

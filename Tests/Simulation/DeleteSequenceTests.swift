@@ -1,0 +1,106 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSync
+import Foundation
+import TestSupport
+import Testing
+
+/// Deletes that the zone's log does not hold any more, or never held: nobody brings the objects back.
+struct DeleteSequenceTests {
+  /// A zone that lost an entry, in whose place another one lies: an item that all three knew.
+  private func parted(
+    _ kind: Scenario.Server, model: ManagedObjectModel = Stage.model()
+  ) async throws -> (Stage, item: UUID) {
+    let stage = try await Stage(kind, model: model)
+    try stage.insert(0, "Box", ["name": .string("common")])
+    try await stage.settle()
+    try stage.server.backup()
+    let item = try stage.insert(0, "Item", ["title": .string("lost with the server")])
+    try await stage.settle()
+    return (stage, item)
+  }
+
+  private func putBack(_ stage: Stage) async throws {
+    try stage.server.restore(0)
+    // Somebody who was never there before makes the logs part.
+    let newcomer = try await stage.addHost()
+    try stage.insert(newcomer.number, "Box", ["name": .string("in its place")])
+    try await stage.push(newcomer.number)
+  }
+
+  @Test(
+    "What was deleted, unsent, when its insert was lost stays deleted, whoever comes back first",
+    arguments: [Scenario.Server.sqlite, .memory], [[0, 1], [1, 0]])
+  func deletedUnsent(kind: Scenario.Server, order: [Int]) async throws {
+    let (stage, item) = try await parted(kind)
+    try stage.delete(1, item)
+    try await putBack(stage)
+    for number in order { try await stage.sync(number) }
+    try await stage.settle()
+    for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
+  }
+
+  @Test(
+    "What was deleted in what the server lost stays deleted",
+    arguments: [Scenario.Server.sqlite, .memory], [[0, 1], [1, 0]])
+  func deletedInTheLostPart(kind: Scenario.Server, order: [Int]) async throws {
+    let (stage, item) = try await parted(kind)
+    try stage.delete(1, item)
+    try await stage.sync(1)
+    try await putBack(stage)
+    for number in order { try await stage.sync(number) }
+    try await stage.settle()
+    for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
+  }
+
+  @Test("An edit that was never sent keeps an object against a tombstone, where edits win")
+  func editedAgainstATombstone() async throws {
+    let model = Stage.model()
+    model.entitiesByName["Item"]?.deletePolicy = .editWins
+    let (stage, item) = try await parted(.memory, model: model)
+    try stage.delete(1, item)
+    try stage.set(2, item, ["title": .string("edited, unsent")])
+    try await putBack(stage)
+    try await stage.sync(1)
+    try await stage.sync(2)
+    try await stage.settle()
+    #expect(stage.value(0, item, "title") == "\"edited, unsent\"")
+  }
+
+  @Test("What was deleted long before a zone began anew does not come back from who was away")
+  func deletedBeforeTheRenewal() async throws {
+    let stage = try await Stage(.memory)
+    let item = try stage.insert(0, "Item", ["title": .string("everybody's")])
+    try await stage.settle()
+    try stage.delete(1, item)
+    try await stage.sync(1)
+    try stage.server.renew(.offer)
+    for number in [2, 0, 1] { try await stage.sync(number) }
+    try await stage.settle()
+    for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
+  }
+
+  @Test("What was deleted after a clone was made does not come back from the clone")
+  func deletedAfterTheClone() async throws {
+    let stage = try await Stage(.memory, hosts: 2)
+    let item = try stage.insert(0, "Item", ["title": .string("pending when it was cloned")])
+    let clone = try stage.clone(0)
+    try stage.delete(0, item)
+    try await stage.sync(clone)
+    try await stage.settle()
+    for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
+  }
+
+  @Test(
+    "A given identity that is made and deleted here is not another replica's object of that identity"
+  )
+  func givenIdentity() async throws {
+    let stage = try await Stage(.memory, hosts: 2)
+    let identity = try #require(UUID(uuidString: "00000000-0000-5000-8000-000000000007"))
+    try stage.insert(0, "Item", ["title": .string("mine")], identity: identity)
+    try stage.delete(0, identity)
+    try stage.insert(1, "Item", ["title": .string("theirs")], identity: identity)
+    try await stage.settle()
+    #expect(stage.value(0, identity, "title") == "\"theirs\"")
+  }
+}
