@@ -40,6 +40,7 @@ struct EditHistory {
       case .insert:
         var object = PendingObject()
         object.set(entity.all, by: stamp)
+        object.wholeTransaction = stamp
         object.maker = header.name
         objects[key] = object
         deletes[key] = nil
@@ -69,9 +70,12 @@ struct EditHistory {
     var unknown = entity.all
     unknown.subtract(object.properties)
     object.set(unknown, by: EditStamp.number(HybridTime(rawValue: 0)))
+    let isMakingKnown = object.wholeTransaction != 0
     object.whole = .insert
-    object.wholeTransaction =
-      object.edits.first?.transaction ?? EditStamp.number(HybridTime(rawValue: 0))
+    if !isMakingKnown {
+      object.wholeTransaction =
+        object.edits.first?.transaction ?? EditStamp.number(HybridTime(rawValue: 0))
+    }
     return object
   }
 }

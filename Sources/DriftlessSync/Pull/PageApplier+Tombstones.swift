@@ -104,6 +104,7 @@ struct MadeAndDeleted {
 }
 
 extension PendingObject {
-  /// Of a delete: the zone had the object once. One that was made and deleted here has the edits of its making.
-  var isOfZone: Bool { edits.isEmpty }
+  /// Of a delete: the zone had the object once. One that was made and deleted here has the edits of its making, which
+  /// were never offered.
+  var isOfZone: Bool { edits.isEmpty || edits.contains { EditStamp.time($0.transaction) != nil } }
 }

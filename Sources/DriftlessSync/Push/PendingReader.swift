@@ -77,7 +77,8 @@ struct PendingReader {
       // again.
       case (.revive, true), (.insert, true): try appendWhole(.revive, key, object, entity)
       case (_, false)
-      where object.edits.count > 1 && EditStamp.time(object.wholeTransaction) != nil:
+      where EditStamp.time(object.wholeTransaction) != nil
+        && object.edits.contains { $0.transaction != object.wholeTransaction }:
         try appendByTime(key, object, entity)
       case (_, false): try appendWhole(.insert, key, object, entity)
       case (.none, true): try appendEdits(key, object, entity)
@@ -120,12 +121,18 @@ struct PendingReader {
   }
 
   /// A new object whose properties were edited at different times, each of which counts: it is
-  /// inserted with the oldest ones, and the others follow as updates of the same change set.
+  /// inserted with those of its making, and the others follow as updates of the same change set. A null is an edit there,
+  /// which an insert does not name.
   private mutating func appendByTime(
     _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
   ) throws {
     guard let values = try rows.values(of: key) else { return }
-    for (index, edit) in object.edits.enumerated() {
+    var edits = object.edits
+    if edits.first.map({ $0.transaction > object.wholeTransaction }) ?? true {
+      edits.insert(
+        PendingObject.Edit(transaction: object.wholeTransaction, properties: PropertyMask()), at: 0)
+    }
+    for (index, edit) in edits.enumerated() {
       let place = place(index == 0 ? .insert : .update, entity, edit.properties)
       var cells: [ChangeDraft.Cell] = []
       for property in drafts[place].properties {
