@@ -6,6 +6,14 @@ import Foundation
 @main
 struct Bench {
   static func main() async throws {
+    let sizes = (ProcessInfo.processInfo.environment["SIZES"] ?? "10000,100000,480000")
+      .split(separator: ",").compactMap { Int($0) }
+    if ProcessInfo.processInfo.environment["PROGRAMS"] != nil {
+      // The programs alone.
+      let folder = FileManager.default.temporaryDirectory
+      let rows = try ProgramRows(programs: folderOfPrograms(), folder: folder).run(sizes)
+      return print(ProgramRows.table(rows))
+    }
     let count = Int(ProcessInfo.processInfo.environment["COUNT"] ?? "") ?? 100_000
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("driftless-bench-\(UUID().uuidString)")
@@ -19,13 +27,21 @@ struct Bench {
     rows += try GraphRows(folder: folder).run()
     rows += try await SyncRows(items: items, folder: folder).run()
     print(table(rows, count: count))
+    let programs = try ProgramRows(programs: Self.folderOfPrograms(), folder: folder).run(sizes)
+    print(ProgramRows.table(programs))
     if CommandLine.arguments.count > 1 {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys]
       var lines = Data()
       for row in rows { lines += try encoder.encode(row) + Data("\n".utf8) }
+      for row in programs { lines += try encoder.encode(row) + Data("\n".utf8) }
       try lines.write(to: URL(fileURLWithPath: CommandLine.arguments[1]))
     }
+  }
+
+  /// The programs are built beside the benchmarks.
+  private static func folderOfPrograms() -> URL {
+    URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
   }
 
   private static func table(_ rows: [Row], count: Int) -> String {
