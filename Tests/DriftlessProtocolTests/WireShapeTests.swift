@@ -21,7 +21,7 @@ import Testing
       try json(info)
         == #"{"chain":"\#(chain)","formatLevel":1,"#
         + #""generation":"B0000000-0000-4000-8000-000000000002","head":18446744073709551615,"#
-        + #""intent":"replace","parent":{"chain":"\#(chain)","#
+        + #""intent":"replace","mayWrite":true,"parent":{"chain":"\#(chain)","#
         + #""generation":"A0000000-0000-4000-8000-000000000001","sequence":2},"#
         + #""serverTimeMilliseconds":5,"zone":"shop","#
         + #""zoneID":"D0000000-0000-5000-8000-000000000003"}"#)

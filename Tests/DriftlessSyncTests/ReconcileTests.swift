@@ -229,6 +229,34 @@ struct ReconcileTests {
     try await scene.world.settle()
   }
 
+  @Test(
+    "S2 Who may only read keeps an export of what it held, and goes with the server that was put back"
+  )
+  func readOnly() async throws {
+    let scene = try await Scene()
+    var world = scene.world
+    let reader = try await TestReplica(
+      "reader", zone: world.zone, clock: world.clock, transport: ReadingTransport(zone: world.zone))
+    try await reader.sync()
+    let lost = try world[0].insert("Item", ["title": .string("lost")])
+    try await world[0].sync()
+    try await reader.sync()
+    #expect(try reader.exists(lost))
+    world.zone.putBack(scene.backup)
+    try world[2].insert("Item", ["title": .string("fills the place")])
+    try await world[2].sync()
+    let report = try await reader.sync()
+    #expect(report.reconciliations.map(\.kind) == [.taken])
+    let export = try #require(report.reconciliations.first?.export)
+    #expect(try String(contentsOfFile: export, encoding: .utf8).contains("\"lost\""))
+    #expect(try !reader.exists(lost))
+    #expect(try reader.status.pending.objects == 0)
+    // Back with who may write, it comes to the reader as well.
+    world.replicas.append(reader)
+    try await world.settle()
+    #expect(try reader.exists(lost))
+  }
+
   @Test("S2 Told to ask, it waits for a person, and offers when it is allowed")
   func asks() async throws {
     var options = SyncOptions()
@@ -268,5 +296,27 @@ struct ReconcileTests {
       try await world[2].sync()
       #expect(try world[2].exists(lost))
     }
+  }
+}
+
+/// The zone, for a token that may only read.
+private struct ReadingTransport: SyncTransport {
+  let zone: MemoryZone
+
+  func zoneInfo() async throws -> ZoneInfo {
+    var info = try await zone.zoneInfo()
+    info.mayWrite = false
+    return info
+  }
+
+  func push(_ frame: Data) async throws -> PushReply { throw refusal }
+  func pull(_ request: PullRequest) async throws -> PullPage { try await zone.pull(request) }
+  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply { throw refusal }
+  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    try await zone.commonPlace(of: marks, generation: generation)
+  }
+
+  private var refusal: ProtocolError {
+    ProtocolError(.forbidden, "The token allows only read", suggestion: "Ask for another.")
   }
 }

@@ -51,6 +51,11 @@ struct Gate: Sendable {
     return zone
   }
 
+  /// Whether the token of a request that was admitted allows more.
+  func allows(_ headers: HTTPFields, _ verb: Verbs) async throws -> Bool {
+    try await token(headers)?.verbs.isSuperset(of: verb) ?? false
+  }
+
   /// The valid token of a request, if it has one.
   private func token(_ headers: HTTPFields) async throws -> TokenRecord? {
     let parts = (headers[.authorization] ?? "").split(separator: " ")

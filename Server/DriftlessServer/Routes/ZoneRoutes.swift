@@ -30,7 +30,8 @@ struct ZoneRoutes: Sendable {
     router.get("v1/zones/:zone") { request, context in
       let zone = try await gate.admit(
         request.headers, from: context.address, zone: context.zone, verb: .read)
-      return try Self.json(Self.info(zone))
+      let mayWrite = try await gate.allows(request.headers, .write)
+      return try Self.json(Self.info(zone, mayWrite: mayWrite))
     }
     router.post("v1/zones/:zone/changes") { request, context in
       try await Self.closingRefused(request) { try await push(request, context) }
@@ -55,11 +56,11 @@ struct ZoneRoutes: Sendable {
     }
   }
 
-  private static func info(_ zone: ZoneRecord) -> ZoneInfo {
+  private static func info(_ zone: ZoneRecord, mayWrite: Bool) -> ZoneInfo {
     ZoneInfo(
       zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
       intent: zone.intent, head: zone.head, chain: zone.chain, formatLevel: zone.formatLevel,
-      serverTimeMilliseconds: Self.now)
+      serverTimeMilliseconds: Self.now, mayWrite: mayWrite)
   }
 
   // MARK: - Push

@@ -19,11 +19,14 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
   public var formatLevel: UInt16
   /// The server's clock, in milliseconds since 1970.
   public var serverTimeMilliseconds: UInt64
+  /// Whether who asked may push; a server that does not say lets it be tried.
+  public var mayWrite: Bool
 
   public init(
     zone: String, zoneID: UUID, generation: UUID, parent: ZoneParent? = nil,
     intent: ZoneIntent = .offer, head: UInt64, chain: LogChain,
-    formatLevel: UInt16 = ChangeSetHeader.formatLevel, serverTimeMilliseconds: UInt64
+    formatLevel: UInt16 = ChangeSetHeader.formatLevel, serverTimeMilliseconds: UInt64,
+    mayWrite: Bool = true
   ) {
     self.zone = zone
     self.zoneID = zoneID
@@ -34,6 +37,21 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
     self.chain = chain
     self.formatLevel = formatLevel
     self.serverTimeMilliseconds = serverTimeMilliseconds
+    self.mayWrite = mayWrite
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    zone = try values.decode(String.self, forKey: .zone)
+    zoneID = try values.decode(UUID.self, forKey: .zoneID)
+    generation = try values.decode(UUID.self, forKey: .generation)
+    parent = try values.decodeIfPresent(ZoneParent.self, forKey: .parent)
+    intent = try values.decode(ZoneIntent.self, forKey: .intent)
+    head = try values.decode(UInt64.self, forKey: .head)
+    chain = try values.decode(LogChain.self, forKey: .chain)
+    formatLevel = try values.decode(UInt16.self, forKey: .formatLevel)
+    serverTimeMilliseconds = try values.decode(UInt64.self, forKey: .serverTimeMilliseconds)
+    mayWrite = try values.decodeIfPresent(Bool.self, forKey: .mayWrite) ?? true
   }
 }
 

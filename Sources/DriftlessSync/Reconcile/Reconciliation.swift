@@ -7,7 +7,8 @@ public struct Reconciliation: Hashable, Sendable, Codable {
     case refilled
     /// The logs had parted: what this replica held above the last common place was offered anew.
     case offered
-    /// The zone was replaced on purpose: this replica took its state, and kept an export of its own.
+    /// The zone was replaced on purpose, or this replica may only read: it took the zone's state, and kept an export of
+    /// its own.
     case taken
   }
 

@@ -53,7 +53,7 @@ extension SyncEngine {
     let first = try await transport.zoneInfo()
     let second = try await transport.zoneInfo()
     guard first.zoneID == second.zoneID, first.generation == second.generation,
-      first.intent == second.intent
+      first.intent == second.intent, first.mayWrite == second.mayWrite
     else {
       throw ProtocolError(
         .damaged, "The server told two things about its zone", suggestion: "Sync again.")
@@ -70,6 +70,11 @@ extension SyncEngine {
         suggestion:
           "When that one is meant, enroll the store with it again: what the store holds is "
           + "offered to it. When not, correct the server's address.")
+    }
+    // Who may not push can hand over nothing and offer nothing: it keeps an export, and goes with the zone.
+    guard info.mayWrite else {
+      try admitOffer()
+      return try await takeZone(info, &report)
     }
     if info.generation != state.generation {
       if info.intent == .replace { return try await takeZone(info, &report) }
@@ -243,9 +248,12 @@ extension SyncEngine {
       state.acknowledged = try transaction.maximumTransactionNumber()
       return count
     }
+    let cause =
+      info.mayWrite
+      ? "The zone was replaced on purpose"
+      : "The server's log is another one, and this store may only read"
     log.warning(
-      "The zone was replaced on purpose: the store takes its state; what it held is in \(export?.path ?? "no file")"
-    )
+      "\(cause): the store takes the zone's state; what it held is in \(export?.path ?? "no file")")
   }
 
   private func keepExport() throws -> URL? {
