@@ -42,6 +42,9 @@ var targets: [Target] = [
     name: "DriftlessTesting", dependencies: ["DriftlessProtocol", "DriftlessSync", "Driftless"],
     swiftSettings: settings),
 
+  // What the programs have in common.
+  .target(name: "ProgramStart", swiftSettings: settings),
+
   // The reference server.
   .target(
     name: "DriftlessServer",
@@ -57,7 +60,8 @@ var targets: [Target] = [
     ],
     path: "Server/DriftlessServer", swiftSettings: settings),
   .executableTarget(
-    name: "driftless-server", dependencies: ["DriftlessServer", "DriftlessProtocol", arguments],
+    name: "driftless-server",
+    dependencies: ["DriftlessServer", "DriftlessProtocol", "ProgramStart", arguments],
     path: "Server/driftless-server", swiftSettings: settings),
 
   // The clients.
@@ -69,14 +73,17 @@ var targets: [Target] = [
     ],
     path: "Client/SyncControl", swiftSettings: settings),
   .executableTarget(
-    name: "syncctl", dependencies: ["SyncControl"], path: "Client/syncctl",
+    name: "syncctl", dependencies: ["SyncControl", "ProgramStart"], path: "Client/syncctl",
     swiftSettings: settings),
   .target(
     name: "SyncDaemon",
-    dependencies: ["Driftless", "DriftlessSync", "DriftlessHTTP", "DriftlessProtocol", log],
+    dependencies: [
+      "Driftless", "DriftlessSync", "DriftlessHTTP", "DriftlessProtocol", "ProgramStart", log,
+    ],
     path: "Client/SyncDaemon", swiftSettings: settings),
   .executableTarget(
-    name: "syncd", dependencies: ["SyncDaemon", arguments, log], path: "Client/syncd",
+    name: "syncd", dependencies: ["SyncDaemon", "ProgramStart", arguments, log],
+    path: "Client/syncd",
     exclude: ["syncd.service"], swiftSettings: settings),
 ]
 

@@ -1,6 +1,7 @@
 import DriftlessSync
 package import Foundation
 package import Logging
+import ProgramStart
 
 /// Keeps the stores of a configuration in step until it is stopped.
 package actor Daemon {
@@ -24,10 +25,19 @@ package actor Daemon {
   /// Where the daemon listens.
   package var socket: String { configuration.socket ?? DaemonConfiguration.defaultSocket }
 
+  /// Files that a daemon without stores opens at most.
+  package static let ownFiles = 32
+  /// Files that it opens at most for a store.
+  private static let storeFiles = 16
+
   /// Listens and begins to sync.
   ///
-  /// - Throws: `Failure` when the socket cannot be used, or another daemon listens there.
+  /// - Throws: `Failure` when the socket cannot be used, another daemon listens there, or so many stores need more files
+  ///   than the system lets the process open.
   package func start() async throws(Failure) {
+    do {
+      try OpenFiles.require(Self.ownFiles + Self.storeFiles * configuration.stores.count)
+    } catch { throw Failure(error) }
     listener = try DaemonListener(path: socket) { [weak self] request in
       await self?.answer(request) ?? DaemonReply(pid: getpid())
     }

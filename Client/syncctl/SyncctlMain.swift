@@ -1,5 +1,9 @@
+import ProgramStart
 import SyncControl
 
-@main struct SyncctlMain {
-  static func main() async { await SyncControl.main() }
+@main enum SyncctlMain {
+  static func main() {
+    // A sync opens 15; the others less. Some room for what the system's libraries open.
+    ProgramStart.run("syncctl", files: 32) { await SyncControl.main() }
+  }
 }

@@ -1,10 +1,17 @@
 import ArgumentParser
 import Foundation
 import Logging
+import ProgramStart
 import SyncDaemon
 
+@main enum SyncdMain {
+  static func main() {
+    ProgramStart.run("syncd", files: Daemon.ownFiles) { await SyncdCommand.main() }
+  }
+}
+
 /// `syncd`: keeps stores in step with their zones.
-@main struct SyncdCommand: AsyncParsableCommand {
+struct SyncdCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "syncd",
     abstract: "Keeps stores in step with their zones, in the foreground.",

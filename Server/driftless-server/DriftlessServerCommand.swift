@@ -1,6 +1,17 @@
 import ArgumentParser
+import Foundation
+import ProgramStart
 
-@main
+@main enum DriftlessServerMain {
+  static func main() {
+    // Its databases, and three files for each of its event loops, of which there is one a core.
+    let cores = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+    ProgramStart.run("driftless-server", files: 32 + 4 * cores) {
+      await DriftlessServerCommand.main()
+    }
+  }
+}
+
 struct DriftlessServerCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "driftless-server",
@@ -10,7 +21,8 @@ struct DriftlessServerCommand: AsyncParsableCommand {
                 driftless-server token create --zone shop --data DIR > token
                 driftless-server serve --data DIR
 
-      Exit codes: 0 done, 1 failed, 64 wrong usage, 65 bad data, 75 another server serves the folder.
+      Exit codes: 0 done, 1 failed, 64 wrong usage, 65 bad data, 71 too few files to
+      open, 75 another server serves the folder.
       """,
     subcommands: [ServeCommand.self, ZoneCommand.self, TokenCommand.self])
 }

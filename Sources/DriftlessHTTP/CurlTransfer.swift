@@ -1,4 +1,5 @@
 internal import CCurl
+import DriftlessProtocol
 import Foundation
 
 /// One request on one easy handle, from start to finish. Confined to the thread of the loop that
@@ -59,11 +60,12 @@ final class CurlTransfer {
   }
 
   private func setHeaders() {
-    append("Authorization: Bearer \(request.token)")
+    append("Authorization: \(request.authorization)")
     append("User-Agent: driftless")
     append("Accept: application/json, application/vnd.driftless.log")
     if case .post(let data, let contentType) = request.method {
       append("Content-Type: \(contentType)")
+      append("\(AnswerCheck.requestField): \(request.contentDigest)")
       // Without this, libcurl waits up to a second for "100 Continue" before it sends a large body.
       append("Expect:")
       driftless_curl_set_size(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(data.count))

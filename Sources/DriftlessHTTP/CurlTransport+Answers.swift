@@ -3,10 +3,21 @@ import Foundation
 
 extension CurlTransport {
   /// Refuses every answer that is no success of a Driftless server.
-  func check(_ response: HTTPResponse) throws {
-    if response.status == 200 { return }
+  ///
+  /// What carries no check was not written by one: nothing in it is believed, but that something stands in the way.
+  func check(_ response: HTTPResponse, to request: HTTPRequest) throws {
+    let check = response.fields[AnswerCheck.field.lowercased()]
+    if let check, check != response.check(for: request) {
+      throw TransportError.damagedBody(
+        address, "it is not what the server sent, or not to what was asked")
+    }
+    let isChecked = check != nil
+    if response.status == 200 {
+      guard isChecked else { throw unchecked(response) }
+      return
+    }
     if (300..<400).contains(response.status) { throw redirected(response) }
-    let wire = wireError(in: response)
+    let wire = isChecked ? wireError(in: response) : nil
     let retryAfter = RetryPolicy.retryAfterSeconds(response.fields["retry-after"])
     switch response.status {
     case 429, 500, 502, 503, 504:
@@ -14,13 +25,13 @@ extension CurlTransport {
       throw TransportError(
         .busy, "\(address) answered \(response.status)\(said).",
         suggestion: "Changes stay queued here; try again later.", retryAfterSeconds: retryAfter)
-    case 413 where wire == nil:
+    case 413 where !isChecked:
       // A proxy in front of the server has a limit of its own.
       throw ProtocolError(
         .tooLarge, "\(address) answered 413: the request is larger than it takes.",
         suggestion: "Raise the body limit of the server or of the proxy before it.")
     default:
-      guard let wire else { throw foreign(response) }
+      guard let wire else { throw unchecked(response) }
       throw wire.protocolError(status: response.status)
     }
   }
@@ -39,6 +50,14 @@ extension CurlTransport {
   private func wireError(in response: HTTPResponse) -> WireError? {
     guard response.mediaType == "application/json" else { return nil }
     return try? JSONDecoder().decode(WireError.self, from: response.body)
+  }
+
+  /// An answer in the server's form, but without its check, has lost or never had it.
+  private func unchecked(_ response: HTTPResponse) -> TransportError {
+    guard ["application/json", WirePath.logType].contains(response.mediaType) else {
+      return foreign(response)
+    }
+    return .damagedBody(address, "it has no field \(AnswerCheck.field)")
   }
 
   /// A redirect is refused whole: whoever answers it would get the token (F24).

@@ -122,16 +122,13 @@ public final class CurlTransport: SyncTransport {
     read: (HTTPResponse) throws -> Answer
   ) async throws -> Answer {
     let request = HTTPRequest(
-      url: base + path, method: method, token: token, bodyBytesMax: bodyBytesMax,
-      connectTimeoutMilliseconds: options.connectTimeoutMilliseconds,
-      stallTimeoutSeconds: options.stallTimeoutSeconds &+ waitSeconds,
-      requestTimeoutSeconds: options.requestTimeoutSeconds,
-      certificateAuthorityFile: options.certificateAuthorityFile, phase: phaseBox)
+      base: base, path: path, method: method, token: token, bodyBytesMax: bodyBytesMax,
+      waitSeconds: waitSeconds, options: options, phase: phaseBox)
     var attempt = 1
     while true {
       do {
         let response = try await session.send(request)
-        try check(response)
+        try check(response, to: request)
         return try read(response)
       } catch let error as TransportError {
         guard

@@ -1,3 +1,4 @@
+import DriftlessProtocol
 import Foundation
 
 /// One request, ready to send.
@@ -7,9 +8,28 @@ struct HTTPRequest: Sendable {
     case post(Data, contentType: String)
   }
 
+  /// A request under this address, with the digest of its body.
+  init(
+    base: String, path: String, method: Method, token: String, bodyBytesMax: Int, waitSeconds: Int,
+    options: TransportOptions, phase: PhaseBox?
+  ) {
+    url = base + path
+    self.method = method
+    authorization = "Bearer \(token)"
+    if case .post(let body, _) = method { contentDigest = AnswerCheck.contentDigest(of: body) }
+    self.bodyBytesMax = bodyBytesMax
+    connectTimeoutMilliseconds = options.connectTimeoutMilliseconds
+    stallTimeoutSeconds = options.stallTimeoutSeconds &+ waitSeconds
+    requestTimeoutSeconds = options.requestTimeoutSeconds
+    certificateAuthorityFile = options.certificateAuthorityFile
+    self.phase = phase
+  }
+
   var url: String
   var method: Method
-  var token: String
+  var authorization: String
+  /// Of the body; empty when there is none.
+  var contentDigest = ""
   /// The most bytes that the answer's body may have.
   var bodyBytesMax: Int
   var connectTimeoutMilliseconds: Int
@@ -18,6 +38,14 @@ struct HTTPRequest: Sendable {
   var certificateAuthorityFile: String?
   /// Is told how far the request is.
   var phase: PhaseBox?
+
+  /// What an answer's check covers of it.
+  var checked: AnswerCheck.Request {
+    var name = "GET"
+    if case .post = method { name = "POST" }
+    return AnswerCheck.Request(
+      method: name, target: url, authorization: authorization, contentDigest: contentDigest)
+  }
 }
 
 /// One answer, whole.
@@ -31,9 +59,14 @@ struct HTTPResponse: Sendable {
   /// New connections that the exchange needed: 0 when one was reused.
   var connectionsMade: Int
 
-  /// The media type without parameters, in lower case.
-  var mediaType: String {
-    let field = fields["content-type"] ?? ""
-    return String(field.prefix { $0 != ";" }).trimmingSpaces().lowercased()
+  /// The check that the answer to `request` would carry if it came like this from the server.
+  func check(for request: HTTPRequest) -> String {
+    body.withUnsafeBytes { body in
+      AnswerCheck.value(
+        for: request.checked, status: status, field: { fields[$0.lowercased()] }, body: body)
+    }
   }
+
+  /// The media type without parameters, in lower case.
+  var mediaType: String { AnswerCheck.mediaType(fields["content-type"]) }
 }

@@ -4,8 +4,9 @@ import Synchronization
 
 /// A transport that loses, repeats and delays, as a seed says.
 ///
-/// A request may be lost before the zone sees it; its reply may be lost after the zone acted; a
-/// push may arrive twice; and an old push may arrive again at any later time, out of order.
+/// A request may be lost before the zone sees it; its reply may be lost after the zone acted, or
+/// have a bit flipped; a push may arrive twice; and an old push may arrive again at any later time,
+/// out of order.
 public final class FaultyTransport: SyncTransport {
   /// How often each thing happens, in percent of requests.
   public struct Faults: Hashable, Sendable {
@@ -13,14 +14,18 @@ public final class FaultyTransport: SyncTransport {
     public var lostReplies: Int
     public var duplicates: Int
     public var lateRepeats: Int
+    /// Answers, refusals too, with a bit that is another.
+    public var flippedAnswers: Int
 
     public init(
-      lostRequests: Int = 10, lostReplies: Int = 10, duplicates: Int = 10, lateRepeats: Int = 5
+      lostRequests: Int = 10, lostReplies: Int = 10, duplicates: Int = 10, lateRepeats: Int = 5,
+      flippedAnswers: Int = 0
     ) {
       self.lostRequests = lostRequests
       self.lostReplies = lostReplies
       self.duplicates = duplicates
       self.lateRepeats = lateRepeats
+      self.flippedAnswers = flippedAnswers
     }
 
     public static let none = Faults(
@@ -57,7 +62,7 @@ public final class FaultyTransport: SyncTransport {
 
   public func zoneInfo() async throws -> ZoneInfo {
     try passRequest()
-    return try await zone.zoneInfo()
+    return try await carried { try await zone.zoneInfo() }
   }
 
   public func push(_ frame: Data) async throws -> PushReply {
@@ -72,7 +77,7 @@ public final class FaultyTransport: SyncTransport {
     }
     // The sender of an old push has its answer already: whatever comes of it, nobody listens.
     if let late { _ = try? await zone.push(late) }
-    let reply = try await zone.push(frame)
+    let reply = try await carried { try await zone.push(frame) }
     if isTwice { _ = try? await zone.push(frame) }
     try passReply()
     return reply
@@ -80,23 +85,41 @@ public final class FaultyTransport: SyncTransport {
 
   public func pull(_ request: PullRequest) async throws -> PullPage {
     try passRequest()
-    let page = try await zone.pull(request)
+    let page = try await CarriedAnswer.page(to: { try await zone.pull(request) }, over: flipped)
     try passReply()
     return page
   }
 
   public func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
     try passRequest()
-    let reply = try await zone.refill(entries)
+    let reply = try await carried { try await zone.refill(entries) }
     try passReply()
     return reply
   }
 
   public func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
     try passRequest()
-    let place = try await zone.commonPlace(of: marks, generation: generation)
+    let reply = try await carried {
+      CommonPlaceReply(place: try await zone.commonPlace(of: marks, generation: generation))
+    }
     try passReply()
-    return place
+    return reply.place
+  }
+
+  private func carried<Answer: Codable>(
+    _ request: () async throws -> Answer
+  ) async throws -> Answer {
+    try await CarriedAnswer.answer(to: request, over: flipped)
+  }
+
+  /// An answer's bytes as they come out at the other end.
+  private func flipped(_ bytes: Data) -> Data {
+    state.withLock { state in
+      // Without such faults no number is drawn: what a seed did before stays as it was.
+      guard state.faults.flippedAnswers > 0, state.generator.chance(state.faults.flippedAnswers)
+      else { return bytes }
+      return bytes.flippingBit(state.generator.next())
+    }
   }
 
   private func passRequest() throws {
@@ -114,5 +137,15 @@ public final class FaultyTransport: SyncTransport {
         throw Lost(description: "The reply was lost")
       }
     }
+  }
+}
+
+extension Data {
+  /// The bytes with one bit that is another, which the dice choose.
+  package func flippingBit(_ dice: UInt64) -> Data {
+    guard !isEmpty else { return self }
+    var bytes = self
+    bytes[startIndex + Int(dice % UInt64(count))] ^= 1 << UInt8(dice >> 61)
+    return bytes
   }
 }

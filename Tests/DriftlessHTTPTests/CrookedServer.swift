@@ -1,3 +1,4 @@
+import DriftlessProtocol
 import Foundation
 import Glibc
 import Synchronization
@@ -80,7 +81,7 @@ final class CrookedServer: Sendable {
           state.seen.append(Seen(connection: number, head: head, body: body))
           return state.answers.count > 1 ? state.answers.removeFirst() : state.answers.first ?? []
         }
-        guard Self.perform(steps, on: connection) else { break }
+        guard Self.perform(steps, to: head, on: connection) else { break }
       }
       close(connection)
     }
@@ -88,16 +89,20 @@ final class CrookedServer: Sendable {
   }
 
   /// Performs the steps; false when the connection is over.
-  private static func perform(_ steps: [Step], on connection: Int32) -> Bool {
+  private static func perform(_ steps: [Step], to head: String, on connection: Int32) -> Bool {
     for step in steps {
       switch step {
       case .send(let text):
-        guard write(Array(text.utf8), to: connection) else { return false }
+        guard write(Array(Answer.checked(text, to: head).utf8), to: connection) else {
+          return false
+        }
       case .trickle(let text):
         var one: Int32 = 1
         setsockopt(
           connection, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
-        for byte in text.utf8 where !write([byte], to: connection) { return false }
+        for byte in Answer.checked(text, to: head).utf8 where !write([byte], to: connection) {
+          return false
+        }
       case .close:
         return false
       case .reset:
@@ -159,8 +164,11 @@ enum Answer {
     + #""generation":"6F9619FF-8B86-4011-B42D-00C04FC964FF","pushNumber":1,"digest":"AQID","#
     + #""serverTimeMilliseconds":1000}"#
 
+  /// An answer of a Driftless server, with its check.
   static func json(_ body: String, status: String = "200 OK", fields: [String] = []) -> String {
-    text(body, type: "application/json", status: status, fields: fields)
+    text(
+      body, type: "application/json", status: status,
+      fields: fields + ["\(AnswerCheck.field): \(checkPlace)"])
   }
 
   static func text(
@@ -168,5 +176,38 @@ enum Answer {
   ) -> String {
     (["HTTP/1.1 \(status)", "Content-Type: \(type)", "Content-Length: \(body.utf8.count)"] + fields)
       .joined(separator: "\r\n") + "\r\n\r\n" + body
+  }
+
+  /// Stands where the check goes when the request is known.
+  private static let checkPlace = "the check"
+
+  /// An answer with the check that goes with the request.
+  static func checked(_ answer: String, to head: String) -> String {
+    guard answer.contains(checkPlace), let end = answer.range(of: "\r\n\r\n") else { return answer }
+    let request = lines(head)
+    let reply = lines(String(answer[..<end.lowerBound]))
+    let check = Data(answer[end.upperBound...].utf8).withUnsafeBytes { body in
+      AnswerCheck.value(
+        for: .init(
+          method: request.words[0], target: request.words[1],
+          authorization: request.fields["authorization"] ?? "",
+          contentDigest: request.fields["content-digest"] ?? ""),
+        status: Int(reply.words[1]) ?? 0, field: { reply.fields[$0.lowercased()] }, body: body)
+    }
+    return answer.replacingOccurrences(of: checkPlace, with: check)
+  }
+
+  private static func lines(_ head: String) -> (words: [String], fields: [String: String]) {
+    let lines = head.components(separatedBy: "\r\n")
+    let fields = lines.dropFirst().compactMap { line -> (String, String)? in
+      guard let colon = line.firstIndex(of: ":") else { return nil }
+      return (
+        line[..<colon].lowercased(),
+        line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)
+      )
+    }
+    return (
+      lines[0].components(separatedBy: " "), Dictionary(fields, uniquingKeysWith: { $1 })
+    )
   }
 }

@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSQLite
 import DriftlessSync
 import DriftlessTesting
@@ -33,6 +34,54 @@ struct DeliveryTests {
     try await world.settle()
     #expect(try world[1].value(id, "title") == .string("5 again"))
     #expect(try world[1].value(id, "stock") == .integer(51))
+  }
+
+  @Test(
+    "F25 Answers and refusals with a flipped bit change nothing, and lead nobody to another log")
+  func flippedAnswers() async throws {
+    var world = try await World(0)
+    for index in 0..<3 {
+      let transport = FaultyTransport(
+        world.zone, seed: UInt64(25 + index),
+        faults: .init(
+          lostRequests: 0, lostReplies: 0, duplicates: 0, lateRepeats: 0, flippedAnswers: 30))
+      world.replicas.append(
+        try await TestReplica(
+          "r\(index)", zone: world.zone, clock: world.clock, transport: transport))
+    }
+    let id = try world[0].insert("Item", ["title": .string("0"), "stock": .integer(0)])
+    var damaged = 0
+    func sync(_ replica: TestReplica) async throws {
+      for _ in 0..<20 {
+        do {
+          try await replica.sync()
+          return
+        } catch let error as ProtocolError {
+          #expect(error.code == .damaged)
+          damaged += 1
+        } catch let error as SyncError {
+          #expect(error.code == .damagedOnTheWay)
+          damaged += 1
+        }
+      }
+      Issue.record("\(replica.name) did not get through")
+    }
+    for round in 1...20 {
+      for (index, replica) in world.replicas.enumerated() {
+        try await sync(replica)
+        try replica.insert("Item", ["title": .string("\(round) \(index)")])
+        try replica.set(id, ["title": .string("\(round) \(index)")])
+      }
+    }
+    for _ in 0..<2 { for replica in world.replicas { try await sync(replica) } }
+    #expect(damaged > 0)
+    for replica in world.replicas {
+      #expect(try replica.identities(of: "Item").count == 61)
+      #expect(try replica.export == world[0].export)
+      #expect(try replica.status.pending.objects == 0)
+      #expect(try replica.status.reconciled == nil)
+      #expect(try replica.status.quarantined == 0)
+    }
   }
 
   @Test("F51 Of three edits with equal clocks every replica takes the same one, whoever relays it")

@@ -4,32 +4,6 @@ import Testing
 
 /// `syncd` against `driftless-server`, both as programs.
 @Suite(.serialized) struct DaemonProgramTests {
-  private static let model = ModelText(entities: [
-    .init(name: "Item", attributes: [("name", "String", nil), ("count", "Integer 64", "counter")])
-  ])
-
-  private struct World {
-    let directory = try! TemporaryDirectory()  // a test without a folder cannot go on
-    let model: URL
-    let server: ServerProcess
-    let token: String
-
-    init() throws {
-      model = try writeModel(DaemonProgramTests.model.xml, named: "Items", in: directory)
-      server = try ServerProcess(data: directory.file("server"), zone: "items")
-      token = try server.token(zone: "items")
-    }
-
-    func replica(_ name: String) throws -> Replica {
-      try Replica(
-        name, in: directory, model: model, server: server, zone: "items", token: token)
-    }
-  }
-
-  private func insertion(_ id: String) -> String {
-    #"{"op":"insert","entity":"Item","id":"\#(id)","set":{"name":"\#(id)"}}"#
-  }
-
   private func holds(_ replica: Replica, _ names: [String]) throws -> Bool {
     let export = try replica.export()
     return names.allSatisfy { export.contains("\"\($0)\"") }
@@ -41,7 +15,7 @@ import Testing
 
   @Test("It syncs on a local change and on news, and the next one is not waited for")
   func changeAndNews() throws {
-    let world = try World()
+    let world = try FaultWorld()
     let first = try world.replica("first")
     let second = try world.replica("second")
     let daemon = try DaemonProcess(stores: [first.store, second.store], in: world.directory.url)
@@ -49,9 +23,9 @@ import Testing
       try self.daemon(of: first) != nil && self.daemon(of: second) != nil
     }
     // A program writes while the daemon has the store; the other store hears of it from the server.
-    try first.importLines([insertion("a")])
+    try first.importLines([FaultWorld.insertion("a")])
     try eventually("the change came to the second store") { try holds(second, ["a"]) }
-    try second.importLines([insertion("b")])
+    try second.importLines([FaultWorld.insertion("b")])
     try eventually("and back to the first") { try holds(first, ["a", "b"]) }
     try eventually("nothing is pending") {
       try [first, second].allSatisfy {
@@ -64,17 +38,17 @@ import Testing
   @Test(
     "Without a server it says so and keeps changes; when the server is back it goes on by itself")
   func offline() throws {
-    let world = try World()
+    let world = try FaultWorld()
     let first = try world.replica("first")
     let second = try world.replica("second")
     let daemon = try DaemonProcess(stores: [first.store], in: world.directory.url)
-    try first.importLines([insertion("a")])
+    try first.importLines([FaultWorld.insertion("a")])
     try eventually("it was pushed") {
       try second.sync()
       return try holds(second, ["a"])
     }
     world.server.kill()
-    try first.importLines([insertion("offline")])
+    try first.importLines([FaultWorld.insertion("offline")])
     try eventually("status tells of the server that is not there") {
       try first.status()["lastError"] as? String != nil
     }
@@ -91,7 +65,7 @@ import Testing
 
   @Test("One daemon keeps stores of two zones apart, and holds none when it has ended")
   func zones() throws {
-    let world = try World()
+    let world = try FaultWorld()
     let created = try Programs.run(
       "driftless-server", ["zone", "create", "other", "--data", world.server.data.path])
     #expect(created.status == 0, "\(created.errors)")
@@ -101,8 +75,8 @@ import Testing
       "other", in: world.directory, model: world.model, server: world.server, zone: "other",
       token: try world.server.token(zone: "other"))
     let daemon = try DaemonProcess(stores: [first.store, other.store], in: world.directory.url)
-    try first.importLines([insertion("a")])
-    try other.importLines([insertion("b")])
+    try first.importLines([FaultWorld.insertion("a")])
+    try other.importLines([FaultWorld.insertion("b")])
     try eventually("both are pushed") {
       try [first, other].allSatisfy {
         let status = try $0.status()
@@ -123,14 +97,33 @@ import Testing
     #expect(next.stop() == 0)
   }
 
+  @Test("F13 A daemon with more stores than it can open files for says so before it begins")
+  func tooManyStores() throws {
+    let world = try FaultWorld()
+    let replicas = try ["first", "second"].map { try world.replica($0) }
+    let daemon = try DaemonProcess(stores: replicas.map(\.store), in: world.directory.url)
+    for replica in replicas { try replica.importLines([FaultWorld.insertion(replica.name)]) }
+    try eventually("the daemon has sent what both have") {
+      try replicas.allSatisfy { try self.daemon(of: $0) != nil && $0.pendingObjects == 0 }
+    }
+    // What it says that it needs is enough.
+    let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon.pid)/fd").count
+    #expect(open <= 32 + 2 * 16, "\(open) files")
+    #expect(daemon.stop() == 0)
+    let outcome = try Programs.run(
+      "syncd", ["--config", daemon.configuration.path], filesMax: 60)
+    #expect(outcome.status == 71)
+    #expect(outcome.errors.contains("it needs 64"), "\(outcome.errors)")
+  }
+
   @Test("syncctl goes through the daemon, and works without it again when it has ended")
   func commands() throws {
-    let world = try World()
+    let world = try FaultWorld()
     let replica = try world.replica("first")
     let daemon = try DaemonProcess(stores: [replica.store], in: world.directory.url)
     try eventually("the daemon keeps the store") { try self.daemon(of: replica) != nil }
     #expect(try self.daemon(of: replica)?["pid"] as? Int32 == daemon.pid)
-    try replica.importLines([insertion("a")])
+    try replica.importLines([FaultWorld.insertion("a")])
     for command in ["push", "pull", "sync"] {
       let outcome = try replica.attempt(command, ["--json"])
       #expect(outcome.status == 0, "\(command): \(outcome.errors)")
@@ -146,7 +139,7 @@ import Testing
   @Test(
     "A reload takes stores in and lets stores go; a second daemon is refused by the first's pid")
   func reloadAndRefusal() throws {
-    let world = try World()
+    let world = try FaultWorld()
     let first = try world.replica("first")
     let second = try world.replica("second")
     let daemon = try DaemonProcess(stores: [first.store], in: world.directory.url)

@@ -16,6 +16,8 @@ final class FaultyRelay: Sendable {
     case oneWay
     /// Nothing arrives, and nobody says so.
     case blackHole
+    /// The byte of the requests at this place is another.
+    case flippedRequest(at: Int)
     /// The byte of the answers at this place is another.
     case flippedReply(at: Int)
     /// So many bytes a second, in pieces of this size, with a pause before each.
@@ -171,7 +173,7 @@ final class FaultyRelay: Sendable {
       return true
     case (.oneWay, false), (.blackHole, _):
       bytes = []
-    case (.flippedReply(let place), false):
+    case (.flippedRequest(let place), true), (.flippedReply(let place), false):
       if place >= done, place < done + bytes.count { bytes[place - done] ^= 1 }
     case (.slow(let speed, _), _):
       usleep(UInt32(bytes.count * 1_000_000 / speed))

@@ -4,28 +4,6 @@ import Testing
 
 /// `syncctl` ends, loses its power or finds its disk full at one change of its files after the other, and goes on from there.
 @Suite(.serialized) struct KilledClientTests {
-  private struct World {
-    let directory = try! TemporaryDirectory()  // a test without a folder cannot go on
-    let model: URL
-    let server: ServerProcess
-    let token: String
-
-    init() throws {
-      model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
-      server = try ServerProcess(data: directory.file("server"), zone: "items")
-      token = try server.token(zone: "items")
-    }
-
-    func replica(_ name: String) throws -> Replica {
-      try Replica(
-        name, in: directory, model: model, server: server, zone: "items", token: token)
-    }
-  }
-
-  private func insertion(_ id: String) -> String {
-    #"{"op":"insert","entity":"Item","id":"\#(id)","set":{"name":"\#(id)"}}"#
-  }
-
   private func counting(_ count: Int) -> String {
     count == 1
       ? #"{"op":"insert","entity":"Item","id":"shared","set":{"name":"shared","count":1}}"#
@@ -49,13 +27,13 @@ import Testing
     "F1 F5 F6 F16 Killed at any write of a push, and again while it recovers, a replica's edits have one effect",
     arguments: [FileFault.Kind.kill, .torn, .cut, .mangled])
   func push(kind: FileFault.Kind) throws {
-    let world = try World()
+    let world = try FaultWorld()
     let (replica, other) = (try world.replica("a"), try world.replica("b"))
     var (number, count) = (1, 0)
     var isOver = false
     while !isOver {
       count += 1
-      try replica.importLines([insertion("item\(count)"), counting(count)])
+      try replica.importLines([FaultWorld.insertion("item\(count)"), counting(count)])
       let outcome = try replica.attempt(["push"], kind, at: number)
       isOver = !outcome.wasKilled
       // What finds the unfinished push ends as well, sooner and later.
@@ -79,13 +57,13 @@ import Testing
     "F2 F5 F6 Killed at any write of a pull, a replica has a page with its cursor, or neither",
     arguments: [FileFault.Kind.kill, .torn, .cut, .mangled])
   func pull(kind: FileFault.Kind) throws {
-    let world = try World()
+    let world = try FaultWorld()
     let (replica, other) = (try world.replica("a"), try world.replica("b"))
     var (number, count) = (1, 0)
     var isOver = false
     while !isOver {
       count += 1
-      try other.importLines([insertion("item\(count)"), counting(count)])
+      try other.importLines([FaultWorld.insertion("item\(count)"), counting(count)])
       try other.run(["push", "--store", other.store.path])
       isOver = !(try replica.attempt(["pull"], kind, at: number)).wasKilled
       if number < 4 || isOver { try expectSound(replica, "\(kind) \(number)") }
@@ -104,9 +82,9 @@ import Testing
     "F5 F6 Killed at any write of an enrolment, a store enrols the next time and is one replica",
     arguments: [FileFault.Kind.kill, .mangled])
   func enrol(kind: FileFault.Kind) throws {
-    let world = try World()
+    let world = try FaultWorld()
     let other = try world.replica("other")
-    try other.importLines([insertion("theirs")])
+    try other.importLines([FaultWorld.insertion("theirs")])
     try other.sync()
     let empty = world.directory.file("empty.sqlite")
     let made = try Programs.run(
@@ -141,9 +119,9 @@ import Testing
 
   @Test("F5 Killed at any write while it gets a new identity, a copy is the old store or a new one")
   func rekey() throws {
-    let world = try World()
+    let world = try FaultWorld()
     let replica = try world.replica("a")
-    try replica.importLines([insertion("1"), counting(1)])
+    try replica.importLines([FaultWorld.insertion("1"), counting(1)])
     try replica.sync()
     var (number, isOver) = (1, false)
     while !isOver {
@@ -170,15 +148,15 @@ import Testing
     "F11 F12 A disk that is full, broken or loses what it was given: a push and a pull end with it, and go on when it is whole",
     arguments: [FileFault.Kind.full, .broken, .unsynced])
   func failingDisk(kind: FileFault.Kind) throws {
-    let world = try World()
+    let world = try FaultWorld()
     let (replica, other) = (try world.replica("a"), try world.replica("b"))
     var (number, count) = (1, 0)
     var failures = 0
     var isOver = false
     while !isOver {
       count += 1
-      try replica.importLines([insertion("a\(count)"), counting(count)])
-      try other.importLines([insertion("b\(count)")])
+      try replica.importLines([FaultWorld.insertion("a\(count)"), counting(count)])
+      try other.importLines([FaultWorld.insertion("b\(count)")])
       try other.sync()
       let outcome = try replica.attempt(["sync"], kind, at: number)
       isOver = outcome.status == 0
@@ -206,14 +184,14 @@ import Testing
   @Test(
     "F6 When the power goes, an import that was acknowledged is there, and of another whole saves")
   func importing() throws {
-    let world = try World()
+    let world = try FaultWorld()
     let replica = try world.replica("a")
     var saved = 0
     // The last number is beyond every write: the power goes just after the end.
     for (round, number) in [1, 2, 3, 5, 8, 12, 17, 23, 30, 38, 100_000].enumerated() {
       var lines: [String] = []
       for save in 0..<3 {
-        for item in 0..<2 { lines.append(insertion("r\(round)-\(save)-\(item)")) }
+        for item in 0..<2 { lines.append(FaultWorld.insertion("r\(round)-\(save)-\(item)")) }
         lines.append(#"{"op":"save"}"#)
       }
       let file = replica.folder.appendingPathComponent("import.jsonl")
@@ -234,29 +212,31 @@ import Testing
     #expect(try replica.pendingObjects == 0)
   }
 
-  @Test("F13 With hardly any files to open, a program ends, loses nothing, and goes on with more")
+  @Test(
+    "F13 With too few files to open, a program says so before it begins, loses nothing, and goes on with more"
+  )
   func fewFiles() throws {
-    let world = try World()
+    let world = try FaultWorld()
     let replica = try world.replica("a")
-    try replica.importLines([insertion("before")])
+    try replica.importLines([FaultWorld.insertion("before")])
     try replica.sync()
-    try replica.importLines([insertion("after")])
-    var refused = 0
-    for files in 4..<24 {
-      let process = Process()
-      process.executableURL = URL(fileURLWithPath: "/bin/sh")
-      process.arguments = [
-        "-c", "ulimit -n \(files); exec \"$0\" \"$@\"", Programs.url("syncctl").path, "sync",
-        "--store", replica.store.path,
-      ]
-      process.standardOutput = FileHandle.nullDevice
-      process.standardError = FileHandle.nullDevice
-      try process.run()
-      process.waitUntilExit()
-      // Dispatch, below Swift's tasks, ends a process that has no file left for its events.
-      if process.terminationStatus != 0 { refused += 1 }
+    try replica.importLines([FaultWorld.insertion("after")])
+    let configuration = world.directory.file("syncd.json")
+    try Data("{\"stores\": [{\"path\": \"\(replica.store.path)\"}]}".utf8).write(to: configuration)
+    for files in [4, 5, 6, 7, 8, 12, 16, 20, 24, 28, 32, 40, 48, 64] {
+      for program in [
+        ["syncctl", "sync", "--store", replica.store.path],
+        ["syncd", "--check", "--config", configuration.path],
+        ["driftless-server", "zone", "list", "--data", world.server.data.path],
+      ] {
+        let outcome = try Programs.run(program[0], Array(program.dropFirst()), filesMax: files)
+        guard outcome.status != 0 || files < 32 else { continue }
+        #expect(outcome.status == 71, "\(program[0]) with \(files): \(outcome)")
+        #expect(outcome.errors.contains("more files, and it needs"), "\(program[0]) with \(files)")
+        #expect(outcome.errors.contains("Try: Raise the limit"), "\(program[0]) with \(files)")
+      }
     }
-    #expect(refused > 0)
+    #expect(try replica.pendingObjects == 0, "64 files are enough")
     try expectSound(replica, "after all")
     try replica.sync()
     let other = try world.replica("b")

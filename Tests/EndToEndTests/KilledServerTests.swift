@@ -6,21 +6,16 @@ import Testing
 /// `driftless-server` ends, loses its power or finds its disk full at one change of its files after the other.
 @Suite(.serialized) struct KilledServerTests {
   private struct World {
-    let directory = try! TemporaryDirectory()  // a test without a folder cannot go on
-    let server: FragileServer
+    let shared: FaultWorld
     let writer: EmbeddedReplica
     let reader: EmbeddedReplica
+    var server: ServerProcess { shared.server }
 
     init() async throws {
-      let model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
-      server = try FragileServer(data: directory.file("server"), zone: "items")
-      try server.start()
-      let token = try server.token()
-      writer = try await EmbeddedReplica(
-        "writer", in: directory, model: model, server: server.address, zone: "items", token: token)
-      reader = try await EmbeddedReplica(
-        "reader", in: directory, model: model, server: server.address, zone: "items", token: token)
-      server.kill()
+      shared = try FaultWorld()
+      writer = try await shared.embedded("writer")
+      reader = try await shared.embedded("reader")
+      shared.server.kill()
     }
 
     func database() throws -> String {

@@ -7,27 +7,20 @@ import Testing
 /// A real server behind a network that cuts, swallows, changes and delays.
 @Suite(.serialized) struct NetworkFaultTests {
   private struct World {
-    let directory = try! TemporaryDirectory()  // a test without a folder cannot go on
-    let model: URL
-    let server: ServerProcess
+    let shared: FaultWorld
     let relay: FaultyRelay
-    let token: String
     /// Behind the relay.
     let far: EmbeddedReplica
     /// Beside the server.
     let near: EmbeddedReplica
 
     init(stallSeconds: Int = 10) async throws {
-      model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
-      server = try ServerProcess(data: directory.file("server"), zone: "items")
-      token = try server.token(zone: "items")
-      relay = try FaultyRelay(to: server.address)
-      far = try await EmbeddedReplica(
-        "far", in: directory, model: model, server: server.address, route: relay.address,
-        zone: "items", token: token
-      ) { $0.stallTimeoutSeconds = stallSeconds }
-      near = try await EmbeddedReplica(
-        "near", in: directory, model: model, server: server.address, zone: "items", token: token)
+      shared = try FaultWorld()
+      relay = try FaultyRelay(to: shared.server.address)
+      far = try await shared.embedded("far", route: relay.address) {
+        $0.stallTimeoutSeconds = stallSeconds
+      }
+      near = try await shared.embedded("near")
     }
 
     /// The network is whole again: all arrives, once.
@@ -196,30 +189,40 @@ import Testing
     try await world.settle(1, objects: 2)
   }
 
-  @Test("F25 A byte of an answer to a pull that is another is noticed, or does no harm")
-  func flippedAnswers() async throws {
-    let world = try await World()
+  @Test(
+    "F25 A byte of a request or an answer that is another is noticed, or does no harm",
+    arguments: [false, true])
+  func flippedBytes(isRequest: Bool) async throws {
+    let world = try await World(stallSeconds: 1)
     try world.far.count("first")
     for replica in [world.far, world.near] { _ = try await replica.engine.sync() }
-    var count = 1
-    var place = 0
+    let reconciled = try SyncEngine.status(of: world.far.store).reconciled
+    var (count, place) = (1, 0)
     var isBeyond = false
     while !isBeyond {
-      count += 1
+      count += 2
       try world.near.count("near\(count)")
       _ = try await world.near.engine.sync()
+      try world.far.count("far\(count)")
       let here = place
-      world.relay.set { number in number == 0 ? .flippedReply(at: here) : .none }
+      world.relay.set { number in
+        number > 0 ? .none : isRequest ? .flippedRequest(at: here) : .flippedReply(at: here)
+      }
       _ = await isFailing(world.far)
-      isBeyond = (world.relay.passed.first?.replyBytes ?? 0) <= here
+      let passed = world.relay.passed.first ?? .init()
+      isBeyond = (isRequest ? passed.requestBytes : passed.replyBytes) <= here
       world.relay.set(.none)
       if await isFailing(world.far) {
         // Once more: what was noticed late is mended by then.
         _ = try await world.far.engine.sync()
       }
+      #expect(try SyncEngine.quarantine(of: world.far.store).isEmpty, "byte \(here)")
+      #expect(
+        try SyncEngine.status(of: world.far.store).reconciled == reconciled,
+        "byte \(here): it came back to a log that it never left")
       place += stride
     }
-    #expect(place > 100)
+    #expect(place > 500)
     try await world.settle(count, objects: count + 1)
   }
 }

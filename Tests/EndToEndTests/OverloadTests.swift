@@ -10,13 +10,9 @@ import Testing
   @Test(
     "F27 Clients that do not read their pages take a page each of a server's memory, and no more")
   func slowReaders() async throws {
-    let directory = try TemporaryDirectory()
-    let model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
-    let server = try FragileServer(data: directory.file("server"), zone: "items")
-    try server.start()
-    let token = try server.token()
-    let writer = try await EmbeddedReplica(
-      "writer", in: directory, model: model, server: server.address, zone: "items", token: token)
+    let world = try FaultWorld()
+    let server = world.server
+    let writer = try await world.embedded("writer")
     var generator = SeededGenerator(seed: 27)
     for index in 0..<24 {
       let payload = (0..<20_000).map { _ in String(generator.next(), radix: 36) }.joined()
@@ -25,7 +21,7 @@ import Testing
     }
     let before = try Self.kibibytes(of: server.pid)
     let port = try #require(server.address.split(separator: ":").last.flatMap { UInt16($0) })
-    let request = try await Self.pullRequest(directory, model, server.address, token)
+    let request = try await Self.pullRequest(world)
     var connections: [Int32] = []
     defer { for connection in connections { close(connection) } }
     for _ in 0..<40 { connections.append(try Self.connect(port, request)) }
@@ -38,39 +34,33 @@ import Testing
     // Each of them holds the page that it asked for, of four megabytes and a change set, and nothing else.
     #expect(after - before < 40 * 6_500, "\(after - before) KiB more")
     // And others are served meanwhile.
-    let reader = try await EmbeddedReplica(
-      "reader", in: directory, model: model, server: server.address, zone: "items", token: token)
+    let reader = try await world.embedded("reader")
     _ = try await reader.engine.sync()
     #expect(try reader.export == writer.export)
   }
 
   @Test("F28 Many replicas that come back at once are all served in the end, each change once")
   func returningAtOnce() async throws {
-    let directory = try TemporaryDirectory()
-    let model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
-    let limits = directory.file("limits.json")
+    let world = try FaultWorld()
+    let limits = world.directory.file("limits.json")
     try Data(
       #"{"connectionsMax": 8, "idleSeconds": 1, "queuedPushesMax": 2, "groupPushesMax": 1}"#.utf8
     )
     .write(to: limits)
-    let server = try FragileServer(data: directory.file("server"), zone: "items")
-    server.limits = limits
-    try server.start()
-    let token = try server.token()
+    world.server.limits = limits
+    world.server.kill()
+    try world.server.start()
     var replicas: [EmbeddedReplica] = []
     for index in 0..<40 {
-      let replica = try await EmbeddedReplica(
-        "r\(index)", in: directory, model: model, server: server.address, zone: "items",
-        token: token
-      ) {
+      let replica = try await world.embedded("r\(index)") {
         $0.retry.attemptsMax = 100
         $0.retry.delaySecondsMax = 2
       }
       try replica.addItem("item\(index)")
       replicas.append(replica)
     }
-    server.kill()
-    try server.start()
+    world.server.kill()
+    try world.server.start()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for engine in replicas.map(\.engine) { group.addTask { _ = try await engine.push() } }
       try await group.waitForAll()
@@ -87,15 +77,12 @@ import Testing
   }
 
   /// The bytes by which a new replica asks for the log: they are caught on their way.
-  private static func pullRequest(
-    _ directory: TemporaryDirectory, _ model: URL, _ server: String, _ token: String
-  ) async throws -> Data {
-    let relay = try FaultyRelay(to: server)
+  private static func pullRequest(_ world: FaultWorld) async throws -> Data {
+    let relay = try FaultyRelay(to: world.server.address)
     defer { relay.stop() }
-    let replica = try await EmbeddedReplica(
-      "asking", in: directory, model: model, server: server, route: relay.address, zone: "items",
-      token: token
-    ) { $0.stallTimeoutSeconds = 1 }
+    let replica = try await world.embedded("asking", route: relay.address) {
+      $0.stallTimeoutSeconds = 1
+    }
     relay.set(.blackHole)
     _ = try? await replica.engine.pull()
     guard let request = relay.passed.map(\.request).first(where: { !$0.isEmpty }) else {

@@ -25,8 +25,11 @@ enum Programs {
   static func url(_ name: String) -> URL { folder.appendingPathComponent(name) }
 
   /// Runs `name` to its end. Output goes through files: a full pipe can never stop the program.
+  ///
+  /// - Parameter filesMax: how many files it may have open, if not as many as the tests.
   static func run(
-    _ name: String, _ arguments: [String], environment: [String: String] = [:]
+    _ name: String, _ arguments: [String], environment: [String: String] = [:],
+    filesMax: Int? = nil
   ) throws -> Outcome {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("driftless-run-\(UUID().uuidString)")
@@ -40,6 +43,11 @@ enum Programs {
     let process = Process()
     process.executableURL = url(name)
     process.arguments = arguments
+    if let filesMax {
+      process.executableURL = URL(fileURLWithPath: "/bin/sh")
+      process.arguments =
+        ["-c", "ulimit -n \(filesMax); exec \"$0\" \"$@\"", url(name).path] + arguments
+    }
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try FileHandle(forWritingTo: output)

@@ -4,28 +4,6 @@ import Testing
 
 /// Files that were put back, copied, wiped or robbed of a part, and the replicas that they are.
 @Suite(.serialized) struct RestoredCopyTests {
-  private struct World {
-    let directory = try! TemporaryDirectory()  // a test without a folder cannot go on
-    let model: URL
-    let server: ServerProcess
-    let token: String
-
-    init() throws {
-      model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
-      server = try ServerProcess(data: directory.file("server"), zone: "items")
-      token = try server.token(zone: "items")
-    }
-
-    func replica(_ name: String) throws -> Replica {
-      try Replica(
-        name, in: directory, model: model, server: server, zone: "items", token: token)
-    }
-  }
-
-  private func insertion(_ id: String) -> String {
-    #"{"op":"insert","entity":"Item","id":"\#(id)","set":{"name":"\#(id)"}}"#
-  }
-
   private func names(_ replica: Replica) throws -> Set<String> {
     Set(
       try replica.export().split(separator: "\n").compactMap {
@@ -47,14 +25,14 @@ import Testing
   @Test(
     "F9 A store whose log was deleted goes on from what came home, or says what is wrong with it")
   func deletedLog() throws {
-    let world = try World()
+    let world = try FaultWorld()
     let other = try world.replica("other")
-    try other.importLines((0..<20).map { insertion("theirs\($0)") })
+    try other.importLines((0..<20).map { FaultWorld.insertion("theirs\($0)") })
     try other.sync()
     var withLog = 0
     for number in Swift.stride(from: 4, to: 40, by: 4) {
       let replica = try world.replica("a\(number)")
-      try replica.importLines([insertion("a\(number)")])
+      try replica.importLines([FaultWorld.insertion("a\(number)")])
       let outcome = try replica.attempt(["sync"], .kill, at: number)
       guard outcome.wasKilled else { break }
       let log = URL(fileURLWithPath: replica.store.path + "-wal")
@@ -79,17 +57,17 @@ import Testing
   @Test(
     "F61 A store that is put back from a backup gets all that the zone has, and keeps its edits")
   func putBack() throws {
-    let world = try World()
+    let world = try FaultWorld()
     let (replica, other) = (try world.replica("a"), try world.replica("b"))
-    try replica.importLines([insertion("before")])
+    try replica.importLines([FaultWorld.insertion("before")])
     try replica.sync()
     let backup = world.directory.file("backup.sqlite")
     try replica.run(["store", "backup", replica.store.path, backup.path])
-    try replica.importLines([insertion("after the backup")])
+    try replica.importLines([FaultWorld.insertion("after the backup")])
     try replica.sync()
     try other.sync()
     try copy(backup, over: replica.store)
-    try replica.importLines([insertion("after it was put back")])
+    try replica.importLines([FaultWorld.insertion("after it was put back")])
     for one in [replica, other, replica] { try one.sync() }
     #expect(try replica.export() == other.export())
     #expect(
@@ -98,19 +76,19 @@ import Testing
 
   @Test("F62 A store and its copy are both edited and both sync: each is a replica, all is kept")
   func cloned() throws {
-    let world = try World()
+    let world = try FaultWorld()
     let (replica, other) = (try world.replica("a"), try world.replica("b"))
-    try replica.importLines([insertion("before")])
+    try replica.importLines([FaultWorld.insertion("before")])
     try replica.sync()
-    try replica.importLines([insertion("pending in both")])
+    try replica.importLines([FaultWorld.insertion("pending in both")])
     let folder = world.directory.file("clone")
     try FileManager.default.copyItem(at: replica.folder, to: folder)
     let lines = folder.appendingPathComponent("more.jsonl")
     let clone = folder.appendingPathComponent(replica.store.lastPathComponent)
-    try Data(insertion("in the clone").utf8).write(to: lines)
+    try Data(FaultWorld.insertion("in the clone").utf8).write(to: lines)
     #expect(
       try Programs.run("syncctl", ["import", "--store", clone.path, lines.path]).status == 0)
-    try replica.importLines([insertion("in the original")])
+    try replica.importLines([FaultWorld.insertion("in the original")])
     for _ in 0..<2 {
       try replica.sync()
       let synced = try Programs.run("syncctl", ["sync", "--store", clone.path])
@@ -127,15 +105,15 @@ import Testing
 
   @Test("F63 A store that was wiped and made anew in its place is another replica of the zone")
   func wiped() throws {
-    let world = try World()
+    let world = try FaultWorld()
     let (replica, other) = (try world.replica("a"), try world.replica("b"))
-    try replica.importLines([insertion("1"), insertion("2")])
+    try replica.importLines([FaultWorld.insertion("1"), FaultWorld.insertion("2")])
     try replica.sync()
     let former = try #require(try replica.status()["replica"] as? String)
     try FileManager.default.removeItem(at: replica.folder)
     let again = try world.replica("a")
     #expect(try again.status()["replica"] as? String != former)
-    try again.importLines([insertion("3")])
+    try again.importLines([FaultWorld.insertion("3")])
     for one in [again, other] { try one.sync() }
     #expect(try again.export() == other.export())
     #expect(try names(other) == ["1", "2", "3"])

@@ -6,20 +6,15 @@ import Testing
 /// A server whose folder is put back to an older copy, while its replicas go on.
 @Suite(.serialized) struct RestoredServerTests {
   private struct World {
-    let directory = try! TemporaryDirectory()  // a test without a folder cannot go on
-    let server: FragileServer
+    let shared: FaultWorld
     let first: EmbeddedReplica
     let second: EmbeddedReplica
+    var server: ServerProcess { shared.server }
 
     init() async throws {
-      let model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
-      server = try FragileServer(data: directory.file("server"), zone: "items")
-      try server.start()
-      let token = try server.token()
-      first = try await EmbeddedReplica(
-        "first", in: directory, model: model, server: server.address, zone: "items", token: token)
-      second = try await EmbeddedReplica(
-        "second", in: directory, model: model, server: server.address, zone: "items", token: token)
+      shared = try FaultWorld()
+      first = try await shared.embedded("first")
+      second = try await shared.embedded("second")
     }
 
     func sync() async throws {
@@ -29,7 +24,7 @@ import Testing
     /// The server's folder as it is now, while nothing serves it.
     func backup() throws -> URL {
       server.kill()
-      let copy = directory.file("backup")
+      let copy = shared.directory.file("backup")
       try FileManager.default.copyItem(at: server.data, to: copy)
       try server.start()
       return copy

@@ -1,9 +1,11 @@
 import Foundation
 
-/// A real server in a process of its own, on a free port of the loopback interface.
+/// A real server in a process of its own, on a free port of the loopback interface, which it keeps.
 final class ServerProcess {
   let data: URL
-  private(set) var address = ""
+  /// A file of limits, if not the usual ones: from the next start on.
+  var limits: URL?
+  private(set) var address = "http://127.0.0.1:0"
   private var process: Process?
 
   /// Creates the zone and starts to serve.
@@ -17,6 +19,12 @@ final class ServerProcess {
     try start()
   }
 
+  /// A server on a folder that another one made, at an address of its own. Nothing serves it yet.
+  init(data: URL, listen: String) {
+    self.data = data
+    address = "http://\(listen)"
+  }
+
   deinit { kill() }
 
   /// A token for `zone`.
@@ -28,20 +36,39 @@ final class ServerProcess {
     return made.output.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
-  /// Starts the program; on the same port as before, if it ran before.
-  func start() throws {
-    let port = address.split(separator: ":").last.map(String.init) ?? "0"
+  /// Starts the program; false when the fault ended it before it listened.
+  @discardableResult
+  func start(_ fault: (kind: FileFault.Kind, number: Int)? = nil) throws -> Bool {
     let process = Process()
     process.executableURL = Programs.url("driftless-server")
-    process.arguments = ["serve", "--data", data.path, "--listen", "127.0.0.1:\(port)"]
+    process.arguments = [
+      "serve", "--data", data.path, "--listen", String(address.dropFirst("http://".count)),
+    ]
+    if let limits { process.arguments? += ["--limits", limits.path] }
+    if let fault {
+      process.environment = ProcessInfo.processInfo.environment.merging(
+        try FileFault(fault.kind, at: fault.number, below: data).environment()
+      ) { $1 }
+    }
     let pipe = Pipe()
     process.standardOutput = pipe
     process.standardError = FileHandle.nullDevice
     process.standardInput = FileHandle.nullDevice
     try process.run()
     self.process = process
-    address = try Self.address(from: pipe.fileHandleForReading)
+    if let address = Self.address(from: pipe.fileHandleForReading) {
+      self.address = address
+      return true
+    }
+    process.waitUntilExit()
+    guard fault != nil else {
+      throw HarnessError(description: "the server ended before it listened")
+    }
+    return false
   }
+
+  var isRunning: Bool { process?.isRunning ?? false }
+  var pid: Int32 { process?.processIdentifier ?? 0 }
 
   /// Stops the program where it is, until `resume`.
   func pause() throws {
@@ -50,10 +77,10 @@ final class ServerProcess {
 
   func resume() { _ = process?.resume() }
 
-  /// Kill -9.
+  /// Kill -9, where it has not ended.
   func kill() {
     guard let process else { return }
-    Foundation.kill(process.processIdentifier, SIGKILL)
+    if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) }
     process.waitUntilExit()
     self.process = nil
   }
@@ -67,18 +94,15 @@ final class ServerProcess {
     return process.terminationStatus
   }
 
-  /// Reads standard output until the line that says where the server listens.
-  private static func address(from handle: FileHandle) throws -> String {
+  /// Reads standard output until the line that says where the server listens; nil when it ends first.
+  private static func address(from handle: FileHandle) -> String? {
     var text = ""
-    while true {
-      let data = handle.availableData
-      guard !data.isEmpty else {
-        throw HarnessError(description: "the server ended before it listened: \(text)")
-      }
+    while case let data = handle.availableData, !data.isEmpty {
       text += String(decoding: data, as: UTF8.self)
       for line in text.split(separator: "\n") where line.hasPrefix("listening on ") {
         return String(line.dropFirst("listening on ".count))
       }
     }
+    return nil
   }
 }

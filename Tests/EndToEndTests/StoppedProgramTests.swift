@@ -5,31 +5,26 @@ import Testing
 /// Programs that are told to end or to stop in the midst of their work, and addresses that change under them.
 @Suite(.serialized) struct StoppedProgramTests {
   private struct World {
-    let directory = try! TemporaryDirectory()  // a test without a folder cannot go on
-    let model: URL
-    let server: ServerProcess
+    let shared: FaultWorld
     let relay: FaultyRelay
-    let token: String
+    var server: ServerProcess { shared.server }
 
     init() throws {
-      model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
-      server = try ServerProcess(data: directory.file("server"), zone: "items")
-      relay = try FaultyRelay(to: server.address)
-      token = try server.token(zone: "items")
+      shared = try FaultWorld()
+      relay = try FaultyRelay(to: shared.server.address)
     }
 
     /// A replica that goes through the relay.
     func replica(_ name: String, isFar: Bool = true) throws -> Replica {
-      let replica = try Replica(
-        name, in: directory, model: model, server: server, zone: "items", token: token)
+      let replica = try shared.replica(name)
       if isFar { try enrol(replica, at: relay.address) }
       return replica
     }
 
     func enrol(_ replica: Replica, at address: String) throws {
       try replica.run(
-        ["enroll", "--store", replica.store.path, "--server", address, "--zone", "items"],
-        environment: ["SYNCCTL_TOKEN": token])
+        ["enroll", "--store", replica.store.path, "--server", address, "--zone", shared.zone],
+        environment: ["SYNCCTL_TOKEN": shared.token])
     }
   }
 
@@ -40,15 +35,6 @@ import Testing
       let payload = (0..<200).map { _ in String(generator.next(), radix: 36) }.joined()
       return
         #"{"op":"insert","entity":"Item","id":"\#(prefix)\#(index)","set":{"name":"\#(prefix)\#(index)","payload":"\#(payload)"}}"#
-    }
-  }
-
-  /// The process whose arguments name the folder.
-  private static func pid(serving data: URL) -> Int32? {
-    let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-    return processes.compactMap { Int32($0) }.first { pid in
-      let line = try? String(contentsOfFile: "/proc/\(pid)/cmdline", encoding: .utf8)
-      return line?.contains("serve\0--data\0\(data.path)\0") == true
     }
   }
 
@@ -90,7 +76,7 @@ import Testing
     let (replica, other) = (try world.replica("a"), try world.replica("b", isFar: false))
     world.relay.set(.slow(bytesPerSecond: 2_000, piece: 200))
     try replica.importLines(lines("item", 200))
-    let daemon = try DaemonProcess(stores: [replica.store], in: world.directory.url)
+    let daemon = try DaemonProcess(stores: [replica.store], in: world.shared.directory.url)
     try eventually("the push is on its way") {
       world.relay.passed.contains { $0.requestBytes > 1_000 }
     }
@@ -108,8 +94,7 @@ import Testing
   func stoodStill() throws {
     let world = try World()
     let (replica, other) = (try world.replica("a"), try world.replica("b", isFar: false))
-    let server = try #require(Self.pid(serving: world.server.data))
-    let daemon = try DaemonProcess(stores: [replica.store], in: world.directory.url)
+    let daemon = try DaemonProcess(stores: [replica.store], in: world.shared.directory.url)
     try eventually("the daemon keeps the store") {
       try replica.status()["daemon"] is [String: Any]
     }
@@ -124,9 +109,9 @@ import Testing
       return try replica.export() == other.export()
         && other.export().split(separator: "\n").count == 10
     }
-    kill(server, SIGSTOP)
+    try world.server.pause()
     try replica.importLines(lines("later", 5))
-    kill(server, SIGCONT)
+    world.server.resume()
     try eventually("what came while the server stood still is sent") {
       try other.sync()
       return try other.export().split(separator: "\n").count == 15
@@ -138,26 +123,21 @@ import Testing
 
   @Test("F26 A server that moved to another port, and to IPv6, is found once its address is told")
   func moved() throws {
-    let directory = try TemporaryDirectory()
-    let model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
-    let data = directory.file("server")
-    let server = try ServerProcess(data: data, zone: "items")
-    let token = try server.token(zone: "items")
-    let replica = try Replica(
-      "a", in: directory, model: model, server: server, zone: "items", token: token)
+    let world = try FaultWorld()
+    let replica = try world.replica("a")
     try replica.importLines(lines("first", 2))
     try replica.sync()
-    server.kill()
+    world.server.kill()
     try replica.importLines(lines("second", 2))
     let offline = try replica.attempt("sync")
     #expect(offline.status == 69)
     #expect(offline.errors.contains("Try:"))
-    let next = try FragileServer(data: data, existing: "items", listen: "[::1]:0")
-    #expect(try next.start())
+    let next = ServerProcess(data: world.server.data, listen: "[::1]:0")
+    try next.start()
     #expect(next.address.hasPrefix("http://[::1]:"))
     try replica.run(
-      ["enroll", "--store", replica.store.path, "--server", next.address, "--zone", "items"],
-      environment: ["SYNCCTL_TOKEN": token])
+      ["enroll", "--store", replica.store.path, "--server", next.address, "--zone", world.zone],
+      environment: ["SYNCCTL_TOKEN": world.token])
     #expect(try replica.pendingObjects == 2)
     try replica.sync()
     #expect(try replica.pendingObjects == 0)

@@ -10,6 +10,8 @@ package enum ExitStatus: Int32, Sendable, CaseIterable, Codable {
   case badData = 65
   /// The server cannot be reached.
   case unreachable = 69
+  /// The system lets the program open too few files.
+  case tooFewFiles = 71
   /// Something is busy: try again later.
   case tryAgain = 75
   /// The server does not allow it, or a file that must be private is not.
@@ -23,6 +25,7 @@ package enum ExitStatus: Int32, Sendable, CaseIterable, Codable {
     case .usage: "the command line is wrong"
     case .badData: "bad data in the input, the model or the store"
     case .unreachable: "the server cannot be reached"
+    case .tooFewFiles: "the system lets the program open too few files"
     case .tryAgain: "busy, try again later"
     case .notAllowed: "not allowed"
     }

@@ -2,6 +2,7 @@ import Driftless
 import DriftlessHTTP
 import DriftlessProtocol
 import DriftlessSync
+import ProgramStart
 
 /// Why a command failed: what is printed, what to try, and the exit code.
 package struct Failure: Error, Hashable, Sendable, Codable {
@@ -41,6 +42,9 @@ extension Failure {
     case let error as ObjectError:
       self.init(
         .badData, code: error.code.rawValue, error.message, suggestion: error.suggestion)
+    case let error as TooFewFiles:
+      self.init(
+        .tooFewFiles, code: "too-few-files", error.message, suggestion: error.suggestion)
     case is CancellationError:
       self.init(.tryAgain, code: "cancelled", "The work was cancelled.", suggestion: "try again")
     default:

@@ -4,8 +4,8 @@ import Hummingbird
 import Logging
 import NIOCore
 
-/// The outermost middleware: turns every error into the JSON of the wire, counts and logs the
-/// request.
+/// The outermost middleware: turns every error into the JSON of the wire, gives every answer its check, counts and logs
+/// the request.
 ///
 /// The log names the route, never the URL's text or a header: no token can get into it.
 struct ErrorReplies: RouterMiddleware {
@@ -19,16 +19,18 @@ struct ErrorReplies: RouterMiddleware {
     let start = ContinuousClock.now
     var response: Response
     var code: ServerError.Code?
+    var closesConnection = false
     do {
       response = try await next(request, context)
     } catch {
       let error = Self.serverError(error)
       code = error.code
+      closesConnection = error.closesConnection
       metrics.countRefusal(error.code)
       if error.code.status >= 500 {
         context.logger.error("request failed", metadata: ["error": "\(error)"])
       }
-      response = try reply(error, context)
+      response = try reply(error)
     }
     let duration = ContinuousClock.now - start
     let route = "\(request.method.rawValue.prefix(10)) \(context.endpointPath ?? "other")"
@@ -41,6 +43,8 @@ struct ErrorReplies: RouterMiddleware {
         "milliseconds": "\(duration / .milliseconds(1))",
       ])
     response.headers[.cacheControl] = "no-store"
+    let body = try await response.checkBody(for: request)
+    if closesConnection { response.closeConnection(of: context.channel, after: body) }
     return response
   }
 
@@ -58,7 +62,7 @@ struct ErrorReplies: RouterMiddleware {
     }
   }
 
-  private func reply(_ error: ServerError, _ context: ServerContext) throws -> Response {
+  private func reply(_ error: ServerError) throws -> Response {
     let wire = WireError(
       code: error.code.name, message: error.message, suggestion: error.suggestion, head: error.head,
       objects: error.objects.isEmpty ? nil : error.objects,
@@ -68,21 +72,23 @@ struct ErrorReplies: RouterMiddleware {
     if error.code == .busy || error.code == .tooOften {
       headers[.retryAfter] = "\(error.retryAfterSeconds ?? limits.retryAfterSeconds)"
     }
-    let buffer = ByteBuffer(bytes: try JSONEncoder().encode(wire))
-    let status = HTTPResponse.Status(code: error.code.status)
-    guard error.closesConnection else {
-      return Response(status: status, headers: headers, body: .init(byteBuffer: buffer))
-    }
+    return Response(
+      status: HTTPResponse.Status(code: error.code.status), headers: headers,
+      body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(wire))))
+  }
+}
+
+extension Response {
+  /// Ends the connection with this answer.
+  fileprivate mutating func closeConnection(of channel: any Channel, after bytes: ByteBuffer) {
     headers[.connection] = "close"
-    let channel = context.channel
-    let body = ResponseBody(contentLength: buffer.readableBytes) { writer in
-      try await writer.write(buffer)
+    body = ResponseBody(contentLength: bytes.readableBytes) { writer in
+      try await writer.write(bytes)
       try await writer.finish(nil)
       // The client may still be sending. Closing both ways at once would reset the connection and
       // could take the answer with it: say that nothing more comes, and hang up a moment later.
       channel.close(mode: .output, promise: nil)
       channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
     }
-    return Response(status: status, headers: headers, body: body)
   }
 }

@@ -1,3 +1,4 @@
+import DriftlessProtocol
 import Foundation
 import Hummingbird
 import Synchronization
@@ -13,7 +14,8 @@ final class RequestBodyReader: Sendable {
   /// Reads a request's body and hands it to `use`; its bytes count as held until that returns.
   ///
   /// - Throws: `ServerError`: `.tooLarge`, `.busy`, `.malformed` (too slow), which end the
-  ///   connection, because what is left of the body is not worth reading.
+  ///   connection, because what is left of the body is not worth reading; `.damaged` for a body that was changed on its
+  ///   way.
   func withBody<Result>(
     of request: Request, _ use: (Data) async throws -> Result
   ) async throws -> Result {
@@ -37,6 +39,12 @@ final class RequestBodyReader: Sendable {
       }
       held += chunk.readableBytes
       body.append(contentsOf: chunk.readableBytesView)
+    }
+    if let digest = request.contentDigest, digest != AnswerCheck.contentDigest(of: body) {
+      throw ServerError(
+        ProtocolError(
+          .damaged, "the body is not the one that its \(AnswerCheck.requestField) names",
+          suggestion: "Send it again."))
     }
     return try await use(body)
   }

@@ -33,12 +33,7 @@ extension SyncEngine {
       do {
         return try await step(&report)
       } catch let error as ProtocolError where Self.isOfAnotherLog(error) {
-        // A bit that was flipped on the way may say so too: the log is asked once more.
-        do {
-          return try await step(&report)
-        } catch let again as ProtocolError where Self.isOfAnotherLog(again) {
-          try await reconcile(&report)
-        }
+        try await reconcile(&report)
       }
     }
     try await step(&report)
@@ -48,21 +43,8 @@ extension SyncEngine {
     error.code == .diverged || error.code == .generationChanged
   }
 
-  /// What the zone says of itself, twice alike: what follows from it is not done for a bit that was flipped on the way.
-  private func confirmedZoneInfo() async throws -> ZoneInfo {
-    let first = try await transport.zoneInfo()
-    let second = try await transport.zoneInfo()
-    guard first.zoneID == second.zoneID, first.generation == second.generation,
-      first.intent == second.intent, first.mayWrite == second.mayWrite
-    else {
-      throw ProtocolError(
-        .damaged, "The server told two things about its zone", suggestion: "Sync again.")
-    }
-    return second
-  }
-
   private func reconcile(_ report: inout SyncReport) async throws {
-    let info = try await confirmedZoneInfo()
+    let info = try await transport.zoneInfo()
     let state = try replicaState()
     guard info.zoneID == state.zoneID else {
       throw SyncError(

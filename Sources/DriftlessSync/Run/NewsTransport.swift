@@ -29,10 +29,12 @@ final class NewsTransport: SyncTransport {
   }
 
   func zoneInfo() async throws -> ZoneInfo {
-    try await timed {
-      try await transport.zoneInfo()
-    } time: {
-      $0.serverTimeMilliseconds
+    try await undamaged {
+      try await timed {
+        try await transport.zoneInfo()
+      } time: {
+        $0.serverTimeMilliseconds
+      }
     }
   }
 
@@ -119,11 +121,11 @@ final class NewsTransport: SyncTransport {
   }
 
   func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
-    try await transport.refill(entries)
+    try await undamaged { try await transport.refill(entries) }
   }
 
   func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
-    try await transport.commonPlace(of: marks, generation: generation)
+    try await undamaged { try await transport.commonPlace(of: marks, generation: generation) }
   }
 
   /// Asks the server to answer when the zone has something that this replica has not.

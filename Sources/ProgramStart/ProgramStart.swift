@@ -1,0 +1,32 @@
+import Dispatch
+import Foundation
+
+/// How the programs of this package begin.
+package enum ProgramStart {
+  /// Runs a program, unless it could not open the files that it needs.
+  ///
+  /// This is no `async` main: Dispatch, below Swift's tasks, ends a process by a trap when there is no file left for its
+  /// events, so the files are looked at before the first task.
+  ///
+  /// - Parameters:
+  ///   - name: the program's name, as its messages begin.
+  ///   - files: how many files it opens at most in ordinary work, or to begin with.
+  ///   - program: ends the process itself when it does not end with 0.
+  package static func run(
+    _ name: String, files: Int, _ program: @escaping @Sendable () async -> Void
+  ) -> Never {
+    do {
+      try OpenFiles.require(files)
+    } catch {
+      FileHandle.standardError.write(
+        Data("\(name): \(error.message)\nTry: \(error.suggestion)\n".utf8))
+      exit(TooFewFiles.exitStatus)
+    }
+    Task {
+      await program()
+      exit(0)
+    }
+    // As an async main does; it also takes signals, which whoever started this program may have blocked.
+    dispatchMain()
+  }
+}

@@ -1,0 +1,40 @@
+import DriftlessHTTP
+import Foundation
+import TestSupport
+
+/// What tests of faults have in common: a zone with its server as a program, and replicas of one model in it.
+struct FaultWorld {
+  let directory: TemporaryDirectory
+  let model: URL
+  let server: ServerProcess
+  let zone = "items"
+  let token: String
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
+    server = try ServerProcess(data: directory.file("server"), zone: zone)
+    token = try server.token(zone: zone)
+  }
+
+  /// A replica that `syncctl` keeps.
+  func replica(_ name: String) throws -> Replica {
+    try Replica(name, in: directory, model: model, server: server, zone: zone, token: token)
+  }
+
+  /// A replica in this process.
+  ///
+  /// - Parameter route: where its requests go to; the server itself unless given.
+  func embedded(
+    _ name: String, route: String? = nil, _ change: (inout TransportOptions) -> Void = { _ in }
+  ) async throws -> EmbeddedReplica {
+    try await EmbeddedReplica(
+      name, in: directory, model: model, server: server.address, route: route, zone: zone,
+      token: token, change)
+  }
+
+  /// A line of an import that makes an object.
+  static func insertion(_ id: String) -> String {
+    #"{"op":"insert","entity":"Item","id":"\#(id)","set":{"name":"\#(id)"}}"#
+  }
+}
