@@ -30,8 +30,13 @@ extension SyncEngine {
         }
         rest = rest.dropFirst(batch.count)
         single = max(0, single - 1)
-      } catch let error as ProtocolError where ChangeSetHeader.isWhole(first.frame) {
-        try park(first, .unreadable, reason: "\(error)", cursor.generation, head: head)
+      } catch let error as ProtocolError {
+        if ChangeSetHeader.isWhole(first.frame) {
+          try park(first, .unreadable, reason: "\(error)", cursor.generation, head: head)
+        } else {
+          guard try cameTwice(first) else { throw error }
+          try park(first, .damaged, reason: Self.damagedThere, cursor.generation, head: head)
+        }
         rest = rest.dropFirst()
         single = max(0, single - 1)
       }
@@ -112,6 +117,8 @@ extension SyncEngine {
     else { throw SyncError.brokenLog("The replica's cursor moved while a page was fetched.") }
     for entry in entries {
       try LogPlaces.note(entry, on: connection)
+      // What is damaged is nothing to hand over.
+      guard entry.isOwnHeaderOnly || ChangeSetHeader.isWhole(entry.frame) else { continue }
       try KeptFrames.keep(entry, at: store.now, on: connection)
     }
     state.move(to: last.mark)

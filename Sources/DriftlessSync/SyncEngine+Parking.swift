@@ -103,6 +103,7 @@ extension SyncEngine {
   }
 
   private func isDue(_ parked: Parking.Entry) -> Bool {
+    if parked.code == .damaged { return false }
     if parked.code.isWhole { return parked.triedLevel < Parking.level }
     return parked.unknown.contains(where: isKnown)
   }
