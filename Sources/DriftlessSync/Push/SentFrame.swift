@@ -26,21 +26,32 @@ struct SentFrame {
     let connection = transaction.connection
     try Unions.confirm(pending, on: connection)
     guard try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_BASE)") != 0 else { return }
+    var kept = keptBases(pending)
     // Sets that an object left by a delete are needed until that delete is acknowledged.
-    if pending.objects.values.contains(where: { $0.whole == .delete }) {
-      return try rebase(keptBases(pending))
-    }
-    let kept = keptBases(pending)
-    guard !kept.isEmpty else {
+    let keepsSets = pending.objects.values.contains { $0.whole == .delete }
+    guard keepsSets || !kept.isEmpty else {
       return try connection.perform("DELETE FROM ZDL_BASE")
     }
     var stale: [(ObjectKey, String)] = []
     try connection.forEachRow("SELECT entity, key, property FROM ZDL_BASE") { row in
       let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
-      if kept[key]?.contains(row.string(2)) != true { stale.append((key, row.string(2))) }
+      let name = row.string(2)
+      if kept[key]?.contains(name) == true { return }
+      if keepsSets, isSet(name, of: key) {
+        kept[key, default: []].insert(name)
+      } else {
+        stale.append((key, name))
+      }
     }
     for (key, property) in stale { try BaseValues.drop(key, property, on: connection) }
+    // Also of what is not pending any more: its next change is told from what the zone has now.
     try rebase(kept)
+  }
+
+  private func isSet(_ property: String, of key: ObjectKey) -> Bool {
+    guard case .elements? = schema.entity(numbered: key.entity)?.property(named: property)?.kind
+    else { return false }
+    return true
   }
 
   private func keptBases(_ pending: PendingSet) -> [ObjectKey: Set<String>] {
