@@ -73,6 +73,7 @@ struct Ledger {
         supersede(Place(object: id, property: property), value)
       }
     }
+    if !gone.isEmpty { try supersedeParked(of: gone, host) }
     for (id, thing) in after.things {
       let old = before.things[id]
       if old == thing { continue }
@@ -143,6 +144,18 @@ struct Ledger {
   private mutating func supersede(_ place: Place, _ shown: String) {
     for index in editsAt[place] ?? [] where edits[index].after == shown {
       edits[index].isSuperseded = true
+    }
+  }
+
+  /// A person saw an object as their program shows it, and deleted it: what is parked of it went with it.
+  private mutating func supersedeParked(of gone: Set<UUID>, _ host: Host) throws {
+    let unknown = Set(try SyncEngine.parked(of: host.store).flatMap(\.names))
+    guard !unknown.isEmpty else { return }
+    for index in edits.indices where gone.contains(edits[index].place.object) {
+      let place = edits[index].place
+      if let entity = lives[place.object]?.entity, unknown.contains("\(entity).\(place.property)") {
+        edits[index].isSuperseded = true
+      }
     }
   }
 

@@ -45,7 +45,7 @@ struct SentFrame {
     }
     for (key, property) in stale { try BaseValues.drop(key, property, on: connection) }
     // Also of what is not pending any more: its next change is told from what the zone has now.
-    try rebase(kept)
+    try rebase(kept, pending)
   }
 
   private func isSet(_ property: String, of key: ObjectKey) -> Bool {
@@ -76,9 +76,13 @@ struct SentFrame {
   }
 
   /// Sets the base of each kept property that the change set sent to the value that it sent.
-  private mutating func rebase(_ kept: [ObjectKey: Set<String>]) throws {
+  ///
+  /// What was deleted here since then has bases too: it may come back.
+  private mutating func rebase(
+    _ kept: [ObjectKey: Set<String>], _ pending: PendingSet
+  ) throws {
     let changeSet = try ChangeSetDecoder().decode(outbox.frame)
-    let keys = try objectKeys(changeSet.index)
+    let keys = try objectKeys(changeSet.index, deleted: pending)
     var column = 0
     for group in changeSet.index.groups {
       let names = changeSet.index.entities[group.entity]
@@ -196,8 +200,14 @@ struct SentFrame {
   }
 
   /// The objects of the change set's table with their concrete entities; nil for a known one that
-  /// has no row.
-  private mutating func objectKeys(_ index: ChangeSetIndex) throws -> [ObjectKey?] {
+  /// has no row, unless its delete is pending.
+  private mutating func objectKeys(
+    _ index: ChangeSetIndex, deleted pending: PendingSet = PendingSet()
+  ) throws -> [ObjectKey?] {
+    var deleted: [ObjectKey: ObjectKey] = [:]
+    for (key, object) in pending.objects where object.whole == .delete {
+      deleted[ObjectKey(entity: schema.root(of: key), key: key.key)] = key
+    }
     var keys: [ObjectKey?] = []
     for run in outbox.runs {
       for offset in 0..<max(0, run.count) {
@@ -206,7 +216,7 @@ struct SentFrame {
     }
     for number in index.knownNumbers {
       let root = try directory.key(ofNumber: number)
-      keys.append(try root.flatMap { try transaction.concreteKey(root: $0) })
+      keys.append(try root.flatMap { try transaction.concreteKey(root: $0) ?? deleted[$0] })
     }
     return keys
   }
