@@ -185,20 +185,22 @@ struct Ledger {
   }
 
   /// Reads a host's journal. What it named stays named, also when the host is put back.
-  mutating func read(_ journal: [JournalEntry], host: String) {
+  mutating func read(_ journal: [JournalEntry], host: String, _ given: GivenIdentities) {
     for entry in journal {
       guard
         readJournals.insert("\(host) \(entry.number) \(entry.transaction) \(entry.object)").inserted
       else { continue }
-      journaledObjects.insert(entry.object)
+      let object = given.name(entry.object, entry.entity)
+      journaledObjects.insert(object)
       // An object that became one with this one is named in the words.
       journaledObjects.formUnion(
         entry.explanation.split { !($0.isHexDigit || $0 == "-") }.compactMap {
           UUID(uuidString: String($0))
-        })
+        }.flatMap(given.names))
       let property = entry.property ?? ""
       let texts = [entry.local, entry.remote, entry.base, entry.kept].compactMap { $0 }
-      journaled[Place(object: entry.object, property: property), default: []].formUnion(texts)
+        .flatMap { given.named($0) }
+      journaled[Place(object: object, property: property), default: []].formUnion(texts)
     }
   }
 
