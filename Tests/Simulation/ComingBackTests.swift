@@ -89,4 +89,19 @@ struct ComingBackTests {
     try await stage.settle()
     #expect(Image.identities(in: stage.value(0, item, "tags")) == [tag])
   }
+
+  @Test("A pair that a delete cut is cut everywhere when its element comes back")
+  func cutByDelete() async throws {
+    let stage = try await Stage(.memory, model: model())
+    let item = try stage.insert(0)
+    let tags = [try stage.insert(0, "Tag"), try stage.insert(0, "Tag")]
+    try stage.relate(0, item, "tags", to: [tags[0]])
+    try await stage.settle()
+    try stage.delete(0, tags[0])
+    try stage.set(1, tags[0], ["name": .string("edited")])
+    try stage.relate(1, item, "tags", to: tags)
+    try await stage.sync(1)
+    try await stage.settle()
+    #expect(Image.identities(in: stage.value(0, item, "tags")) == [tags[1]])
+  }
 }
