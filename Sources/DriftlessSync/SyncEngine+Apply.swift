@@ -95,9 +95,7 @@ extension SyncEngine {
         applier.allowsMassDelete = allowsMassDelete
         try applier.apply(changeSet, entry)
       }
-      if !applier.pending.isEmpty {
-        try applier.transaction.setSetting(Self.unsettledSetting, .integer(1))
-      }
+      try noteUnsettled(applier)
       try ImportTimes.purge(applier.transaction.connection)
       return applier.report
     }
@@ -203,6 +201,12 @@ extension SyncEngine {
     let state = try replicaState()
     if head > state.head { try writeState { $0.head = max($0.head, head) } }
     return report
+  }
+
+  /// What was taken in while something is pending waits to be settled.
+  func noteUnsettled(_ applier: PageApplier) throws {
+    guard !applier.pending.isEmpty else { return }
+    try applier.transaction.setSetting(Self.unsettledSetting, .integer(1))
   }
 
   /// Settles what the zone says of what is pending here.

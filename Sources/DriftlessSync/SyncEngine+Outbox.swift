@@ -188,7 +188,7 @@ extension SyncEngine {
   }
 
   private func assignNumbers(
-    _ runs: [Outbox.Run], first: UInt64, _ transaction: WriteTransaction
+    _ runs: [KeyRun], first: UInt64, _ transaction: WriteTransaction
   ) throws {
     var number = first
     for run in runs {

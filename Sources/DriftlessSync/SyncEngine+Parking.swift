@@ -71,6 +71,7 @@ extension SyncEngine {
       if try Parking.whole(on: connection).isEmpty {
         try connection.perform("DELETE FROM ZDL_STRUCK")
       }
+      try noteUnsettled(applier)
     }
   }
 

@@ -200,6 +200,7 @@ package final class WriteTransaction: ReadTransaction {
     let program = try program(key.entity)
     if let keyKeeper, !keyKeeper.isEmpty { try keyKeeper.forget(key, nil) }
     noteOwner(key, nil)
+    try noteFormerEntity(of: key)
     try whole {
       var row: Row?
       if keepsForSync || expectedVersion != nil || !program.tombstoneSlots.isEmpty {

@@ -11,6 +11,8 @@ struct FrameContext {
   var unknown: Set<String> = []
   /// Parts are about objects that a parked entry makes.
   var needsParked = false
+  /// The columns of the group that is applied, by name, that this model does not have.
+  private(set) var strangers: [(name: String, column: Column)] = []
   private let entities: [SyncSchema.Entity?]
   /// Transactions whose deletes meet something that is pending here: they are settled as a whole,
   /// when the pull has reached its head.
@@ -74,6 +76,7 @@ struct FrameContext {
   ) -> [PropertyReader] {
     let names = changeSet.index.entities[group.entity]
     var readers: [PropertyReader] = []
+    strangers = []
     for (index, column) in zip(group.properties, columns) {
       guard names.properties.indices.contains(index) else { continue }
       let name = names.properties[index]
@@ -83,6 +86,7 @@ struct FrameContext {
         readers.append(reader)
       } else {
         unknown.insert("\(names.name).\(name)")
+        strangers.append((name, column))
       }
     }
     return readers

@@ -188,6 +188,7 @@ extension PageApplier {
     try bringBackPairs(of: entity, key)
     report.inserted += 1
     try restoreReferences(to: key)
+    try restoreElements(of: key, entity)
     try restoreCutLinks(to: key, entity, deletion: deletion)
   }
 

@@ -88,9 +88,11 @@ extension PageApplier {
     let theirs = Set(sequence)
     let isLater = remote.side.isEarlier(
       than: try transaction.editTime(localTransaction), of: replica)
+    let base = Set(try BaseValues.keys(of: key, property.name, on: connection) ?? [])
     let merge = SetMerge(
-      base: Set(try BaseValues.keys(of: key, property.name, on: connection) ?? []),
-      local: current, remote: theirs, isLocalLater: isLater)
+      base: base, local: current,
+      remote: theirs.union(try deletedHere(base.subtracting(current), in: remote)),
+      isLocalLater: isLater)
     let added =
       relationship.isOrdered
       ? sequence.filter { merge.merged.contains($0) && !current.contains($0) }
@@ -112,6 +114,18 @@ extension PageApplier {
     } else {
       setPending(key) { $0.clear(PropertyMask([property.slot])) }
       try BaseValues.drop(key, property.name, on: connection)
+    }
+  }
+
+  /// Elements that left a set with a delete that is pending here, and that the zone has in it: should one come back, its
+  /// removal is still to be pushed.
+  private func deletedHere(
+    _ removed: Set<ObjectKey>, in remote: ZoneStates.Value
+  ) throws -> Set<ObjectKey> {
+    let theirs = Set(remote.elements.map { ObjectKey(entity: schema.root(of: $0), key: $0.key) })
+    return try removed.filter { element in
+      try pending[element]?.whole == .delete && transaction.concreteKey(root: element) == nil
+        && theirs.contains(ObjectKey(entity: schema.root(of: element), key: element.key))
     }
   }
 }

@@ -8,7 +8,7 @@ import Foundation
 struct ChangeSetBuilder {
   struct Built {
     var frame: Data
-    var runs: [Outbox.Run]
+    var runs: [KeyRun]
     var objects: Int
     var properties: Int
     /// References that could not be sent.
@@ -22,7 +22,7 @@ struct ChangeSetBuilder {
   private var newPlaces: [ObjectKey: Int32] = [:]
   private var knownPlaces: [UInt64: Int32] = [:]
   private var index = ChangeSetIndex()
-  private var runs: [Outbox.Run] = []
+  private var runs: [KeyRun] = []
   private var entityPlaces: [String: Int] = [:]
 
   /// - Parameter zone: the zone's own UUID, which its keys are hashed with.
@@ -73,7 +73,7 @@ struct ChangeSetBuilder {
         run.count += 1
         runs[runs.count - 1] = run
       } else {
-        runs.append(Outbox.Run(entity: key.entity, first: key.key, count: 1))
+        runs.append(KeyRun(entity: key.entity, first: key.key, count: 1))
       }
     }
   }
