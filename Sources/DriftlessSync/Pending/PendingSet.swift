@@ -32,12 +32,6 @@ package struct PendingSet: Sendable {
     }
   }
 
-  /// The last transaction up to which nothing is pending, at most `transaction`.
-  func settled(through transaction: Int64) -> Int64 {
-    let oldest = objects.values.lazy.flatMap(\.edits).map(\.transaction).filter { $0 > 0 }.min()
-    return min(transaction, (oldest ?? .max) - 1)
-  }
-
   /// What a push of history up to `transaction` carries.
   package func window(through transaction: Int64) -> [ObjectKey: PendingObject] {
     guard objects.values.contains(where: { $0.lastTransaction > transaction }) else {

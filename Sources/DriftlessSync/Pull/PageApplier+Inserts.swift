@@ -114,6 +114,9 @@ extension PageApplier {
       return
     }
     guard isHeld(key) else { return try applyRow(key, readers, row: row, &frame) }
+    if try isSameInsert(key, frame) {
+      return try applySameInsert(entity, key, readers, group, row: row, &frame)
+    }
     try zone.set(.inserted, of: key, frame.side(group, row: row))
     try applyHeld(entity, key, readers, group, row: row, isInsert: true, &frame)
   }
@@ -148,9 +151,12 @@ extension PageApplier {
   func restoreReferences(to target: ObjectKey) throws {
     for source in try dangling.take(root: schema.root(of: target), target: target.key) {
       guard let entity = schema.entity(numbered: source.key.entity),
-        let property = entity.property(named: source.property),
-        try transaction.concreteKey(root: source.key) != nil
+        let property = entity.property(named: source.property)
       else { continue }
+      guard try transaction.concreteKey(root: source.key) != nil else {
+        try restoreReference(of: source.key, property, to: target)
+        continue
+      }
       let edited = pending[source.key]?.transaction(of: property.slot)
       let isPending = edited != nil
       if case .elements(let relationship) = property.kind {
@@ -170,6 +176,23 @@ extension PageApplier {
       }
       report.updated += 1
     }
+  }
+
+  /// As an object that is deleted here referred to another: it may come back with what is kept of it.
+  private func restoreReference(
+    of key: ObjectKey, _ property: SyncSchema.Property, to target: ObjectKey
+  ) throws {
+    guard var values = try transaction.grave(of: key) else { return }
+    if case .elements = property.kind {
+      let connection = transaction.connection
+      guard let base = try BaseValues.keys(of: key, property.name, on: connection),
+        !base.contains(target)
+      else { return }
+      return try BaseValues.replace(key, property.name, with: base + [target], on: connection)
+    }
+    guard values[property.slot].isNull else { return }
+    values[property.slot] = .reference(target)
+    try transaction.bury(key, values)
   }
 
   func setPending(_ key: ObjectKey, _ change: (inout PendingObject) -> Void) {

@@ -15,6 +15,7 @@ extension PageApplier {
     if !zone.keys.isEmpty || pending.objects.values.contains(where: { $0.whole == .delete }) {
       try settleObjects(allowsMassDelete: allowsMassDelete)
     }
+    if remembered.haveCome { try repeatDeletes() }
     // With every delete decided. A ring may close where nothing of both sides is the same property.
     try uniqueness.run()
     try TreeSettlement(self).run()

@@ -9,6 +9,7 @@ extension PageApplier {
   func makeTable(_ frame: inout FrameContext, firstNumber: UInt64) throws {
     var number = firstNumber
     for run in frame.changeSet.index.newObjects {
+      if !remembered.rows.isEmpty { try remembered.meet(run, first: frame.table.entries.count, frame) }
       try addNewObjects(run, firstNumber: number, to: &frame)
       number &+= UInt64(run.count)
     }
@@ -62,7 +63,7 @@ extension PageApplier {
       try directory.number(root: schema.root(of: key), key: key.key) == nil
     else { return false }
     let maker = try transaction.transactionName(object.wholeTransaction)
-    guard maker != 0, !frame.names.contains(maker) else { return false }
+    guard maker != 0, !frame.tells(maker) else { return false }
     _ = try transaction.remint(key)
     directory.refresh()
     return true

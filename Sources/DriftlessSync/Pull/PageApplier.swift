@@ -29,6 +29,8 @@ final class PageApplier {
   var parked: [Parking.Entry]
   /// The entry that is applied was parked before: what was set after it stays.
   var isLate = false
+  /// What was deleted here and may come.
+  var remembered: RememberedDeletes
   var journal: JournalDraft
   var times: ImportTimes
   /// What waits for a unique key that another object holds.
@@ -52,6 +54,7 @@ final class PageApplier {
     parkedValues = try ParkedValues(transaction.connection)
     parked = try Parking.whole(on: transaction.connection)
     dangling = try DanglingReferences(transaction.connection)
+    remembered = try RememberedDeletes(transaction.connection)
     journal = JournalDraft(transaction)
     times = ImportTimes(transaction)
     keptKeys = try KeptKeys(transaction, schema: schema, replica: replica)

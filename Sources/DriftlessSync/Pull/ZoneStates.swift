@@ -130,6 +130,14 @@ struct ZoneStates {
       [.integer(Int64(key.entity)), .integer(key.key)])
   }
 
+  /// What the log did to the object as a whole is as if it had not been; what it says of properties stays.
+  mutating func removeMark(_ key: ObjectKey) throws {
+    try connection.perform(
+      "DELETE FROM ZDL_ZONE WHERE entity = ? AND key = ? AND property = ''",
+      [.integer(Int64(key.entity)), .integer(key.key)])
+    if try object(key).values.isEmpty { keys.remove(key) }
+  }
+
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_ZONE(
       entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,
