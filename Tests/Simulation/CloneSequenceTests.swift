@@ -61,7 +61,8 @@ struct CloneSequenceTests {
   }
 
   @Test(
-    "Sync-rules 3: what was deleted after a clone was made does not come back from the clone", arguments: [0, 2])
+    "Sync-rules 3: what was deleted after a clone was made does not come back from the clone",
+    arguments: [0, 2])
   func deletedAfterTheClone(first: Int) async throws {
     let stage = try await Stage(.memory, hosts: 2)
     let item = try stage.insert(0, "Item", ["title": .string("pending when it was cloned")])
@@ -163,7 +164,9 @@ struct CloneSequenceTests {
     #expect(words == ["b", "c", "d", "e"])
   }
 
-  @Test("Sync-rules 5: both copies' edits and another's, met in one pull, are settled in the log's order")
+  @Test(
+    "Sync-rules 5: both copies' edits and another's, met in one pull, are settled in the log's order"
+  )
   func editAfterTheShared() async throws {
     let stage = try await Stage(.memory, hosts: 2)
     let item = try stage.insert(0, "Item", ["title": .string("base")])
@@ -188,7 +191,8 @@ struct CloneSequenceTests {
 /// Sequences of zones that began anew to be filled again by what replicas hold.
 struct OfferSequenceTests {
   @Test(
-    "Sync-rules 1: a zone that began anew to be filled again has all that replicas hold", arguments: [0, 1, 2])
+    "Sync-rules 1: a zone that began anew to be filled again has all that replicas hold",
+    arguments: [0, 1, 2])
   func renewedToOffer(first: Int) async throws {
     let stage = try await Stage(.memory)
     let item = try stage.insert(0, "Item", ["stock": .integer(10)])
@@ -251,7 +255,9 @@ struct OfferSequenceTests {
     #expect(stage.hosts[2].image.things[item] == nil)
   }
 
-  @Test("Sync-rules 2: elements that were removed before a zone began anew stay removed", arguments: [0, 1])
+  @Test(
+    "Sync-rules 2: elements that were removed before a zone began anew stay removed",
+    arguments: [0, 1])
   func removedBefore(first: Int) async throws {
     let stage = try await Stage(.memory)
     let item = try stage.insert(0)

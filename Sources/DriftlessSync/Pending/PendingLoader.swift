@@ -46,6 +46,7 @@ enum PendingState {
     var whole: PendingObject.Whole
     var wholeTransaction: Int64
     var edits: [Edit]
+    var offers: [Edit]?
   }
 
   private struct Edit: Codable {
@@ -69,14 +70,16 @@ enum PendingState {
   static func encode(_ object: PendingObject, entity: SyncSchema.Entity) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
+    func named(_ edit: PendingObject.Edit) -> Edit {
+      Edit(
+        transaction: edit.transaction,
+        properties: entity.properties.filter { edit.properties.contains($0.slot) }.map(\.name))
+    }
     return try encoder.encode(
       Form(
         whole: object.whole, wholeTransaction: object.wholeTransaction,
-        edits: object.edits.map { edit in
-          Edit(
-            transaction: edit.transaction,
-            properties: entity.properties.filter { edit.properties.contains($0.slot) }.map(\.name))
-        }))
+        edits: object.edits.map(named),
+        offers: object.offers.isEmpty ? nil : object.offers.map(named)))
   }
 
   static func decode(_ data: Data, entity: SyncSchema.Entity) throws -> PendingObject {
@@ -86,11 +89,12 @@ enum PendingState {
     var object = PendingObject()
     object.whole = form.whole
     object.wholeTransaction = form.wholeTransaction
-    for edit in form.edits {
+    func edit(_ edit: Edit) -> PendingObject.Edit {
       let slots = edit.properties.compactMap { entity.property(named: $0)?.slot }
-      object.edits.append(
-        PendingObject.Edit(transaction: edit.transaction, properties: PropertyMask(slots)))
+      return PendingObject.Edit(transaction: edit.transaction, properties: PropertyMask(slots))
     }
+    object.edits = form.edits.map(edit)
+    object.offers = form.offers?.map(edit) ?? []
     return object
   }
 }

@@ -9,7 +9,9 @@ extension PageApplier {
   func makeTable(_ frame: inout FrameContext, firstNumber: UInt64) throws {
     var number = firstNumber
     for run in frame.changeSet.index.newObjects {
-      if !remembered.rows.isEmpty { try remembered.meet(run, first: frame.table.entries.count, frame) }
+      if !remembered.rows.isEmpty {
+        try remembered.meet(run, first: frame.table.entries.count, frame)
+      }
       try addNewObjects(run, firstNumber: number, to: &frame)
       number &+= UInt64(run.count)
     }
@@ -30,14 +32,18 @@ extension PageApplier {
       for _ in 0..<run.count { frame.table.append(nil) }
       return
     }
-    if case .range(let first, let count) = run.identities, try !mayExist(first, count) {
+    if case .range(let first, let count) = run.identities, !remembered.have(run.identities),
+      try !mayExist(first, count)
+    {
       try addRange(first, count, entity, firstNumber: firstNumber, to: &frame)
       return
     }
     for offset in 0..<run.count {
       let identity = run.identities[offset]
       let number = firstNumber &+ UInt64(offset)
-      if let key = try known(identity, entity), try !isAnother(key, run, frame) {
+      if let key = try known(identity, entity) ?? remembered.key(of: identity),
+        try !isAnother(key, run, frame)
+      {
         try transaction.assignNumbers(
           root: entity.rootNumber, firstKey: key.key, count: 1, firstNumber: number)
         frame.table.append(ObjectTable.Entry(key: key, life: .unknown, existed: true))

@@ -89,7 +89,14 @@ extension PageApplier {
         if let index = reader.reference(row), let target = try life(of: index, in: &frame) {
           value.side.value = .reference(target.key)
         }
-      case .attribute, .place: value.side.value = reader.value(row)
+      case .place: value.side.value = reader.value(row)
+      case .attribute:
+        value.side.value = reader.value(row)
+        if object?.offer(of: reader.property.slot) != nil, reader.property.policy == .counter {
+          try noteCount(
+            &value, of: key, reader.property, after: known.values[reader.property.name],
+            isOffer: frame.isOffer(group, row: row))
+        }
       }
       try zone.set(value, of: key, reader.property.name)
       try acknowledge(reader.property, of: key, frame)

@@ -11,6 +11,8 @@ import Foundation
 struct RememberedDeletes {
   struct Row {
     var identity: UUID
+    /// What it was here.
+    var key: ObjectKey
     /// The name of the transaction that made it here; 0 for one that a zone knew.
     var maker: UInt64
     var time: HybridTime
@@ -25,25 +27,28 @@ struct RememberedDeletes {
     self.connection = connection
     var rows: [Row] = []
     try connection.forEachRow(
-      "SELECT identity, maker, time, has_come FROM ZDL_DELETED ORDER BY identity"
+      "SELECT identity, maker, time, has_come, entity, key FROM ZDL_DELETED ORDER BY identity"
     ) { row in
       guard let identity = UUID(networkBytes: row.data(0)) else { return }
       rows.append(
         Row(
-          identity: identity, maker: UInt64(bitPattern: row.int64(1)),
+          identity: identity,
+          key: ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(4)), key: row.int64(5)),
+          maker: UInt64(bitPattern: row.int64(1)),
           time: HybridTime(rawValue: UInt64(bitPattern: row.int64(2))), hasCome: row.int64(3) != 0))
     }
     self.rows = rows
   }
 
   static func add(
-    _ identity: UUID, maker: UInt64, time: HybridTime, on connection: SQLiteConnection
+    _ identity: UUID, _ key: ObjectKey, maker: UInt64, time: HybridTime,
+    on connection: SQLiteConnection
   ) throws {
     try connection.perform(
-      "INSERT OR IGNORE INTO ZDL_DELETED VALUES (?, ?, ?, 0)",
+      "INSERT OR IGNORE INTO ZDL_DELETED VALUES (?, ?, ?, ?, ?, 0)",
       [
-        .uuid(identity), .integer(Int64(bitPattern: maker)),
-        .integer(Int64(bitPattern: time.rawValue)),
+        .uuid(identity), .integer(Int64(key.entity)), .integer(key.key),
+        .integer(Int64(bitPattern: maker)), .integer(Int64(bitPattern: time.rawValue)),
       ])
   }
 
@@ -71,7 +76,7 @@ struct RememberedDeletes {
       let name = try transaction.transactionName(maker)
       guard name != 0, let object = pending[key] else { continue }
       try add(
-        transaction.identity(of: key), maker: name,
+        transaction.identity(of: key), key, maker: name,
         time: transaction.editTime(object.wholeTransaction), on: transaction.connection)
     }
   }
@@ -87,7 +92,7 @@ struct RememberedDeletes {
       guard let place = run.identities.place(of: row.identity) else { continue }
       let isSame =
         row.maker == 0
-        ? frame.newestTime(ofObject: first + place) <= row.time
+        ? frame.newestOffer(ofObject: first + place) <= row.time
         : !run.isGiven && frame.tells(row.maker)
       rows[index].hasCome = isSame
       if isSame {
@@ -99,6 +104,16 @@ struct RememberedDeletes {
       }
     }
     rows.removeAll { !$0.hasCome && run.identities.place(of: $0.identity) != nil }
+  }
+
+  /// What an object that came was here.
+  func key(of identity: UUID) -> ObjectKey? {
+    rows.first { $0.hasCome && $0.identity == identity }?.key
+  }
+
+  /// Whether one of these came.
+  func have(_ identities: ChangeSetIndex.Identities) -> Bool {
+    rows.contains { $0.hasCome && identities.place(of: $0.identity) != nil }
   }
 
   var haveCome: Bool { rows.contains { $0.hasCome } }
@@ -116,8 +131,8 @@ struct RememberedDeletes {
 
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_DELETED(
-      identity BLOB PRIMARY KEY, maker INTEGER NOT NULL, time INTEGER NOT NULL,
-      has_come INTEGER NOT NULL) WITHOUT ROWID
+      identity BLOB PRIMARY KEY, entity INTEGER NOT NULL, key INTEGER NOT NULL,
+      maker INTEGER NOT NULL, time INTEGER NOT NULL, has_come INTEGER NOT NULL) WITHOUT ROWID
     """
 }
 
@@ -166,7 +181,8 @@ extension PageApplier {
   private func isReferredTo(_ key: ObjectKey, _ entity: SyncSchema.Entity) throws -> Bool {
     for referrer in schema.referrers(of: entity)
     where try transaction.keys(referring: referrer.relationship, to: key)
-      .contains(where: { $0 != key }) { return true }
+      .contains(where: { $0 != key })
+    { return true }
     for holder in schema.holders(of: entity)
     where try !transaction.sources(holding: key, in: holder.relationship).isEmpty { return true }
     return false
