@@ -182,11 +182,11 @@ extension Scenario: CustomTestStringConvertible {
     ),
     (
       make("clones") { $0.hasClones = true },
-      "seed 8: an element of a many-to-many diverges; increments count again (S8)"
+      "seed 84: an element diverges where two objects of a set are deleted here and kept by edits"
     ),
     (
       make("renewed zone") { $0.hasZoneRenewals = true },
-      "seed 2: a reference is offered on one replica only"
+      "seeds 2 and 31: what refers to a deleted object that is offered diverges; seed 49: one stays"
     ),
     (
       make("model versions") { $0.hasModelVersions = true },

@@ -46,9 +46,6 @@ struct ChangeDraft {
     for (index, cell) in cells.enumerated() { columns[index].append(cell) }
   }
 
-  /// Whether it tells what is offered, with the times of the edits.
-  var isOffer: Bool { transactions.allSatisfy { EditStamp.time($0) != nil } }
-
   /// The group without the columns that say nothing: only an insert may leave them out.
   func withoutEmptyColumns() -> ChangeDraft {
     let kept = columns.indices.filter { !columns[$0].allSatisfy(\.isEmpty) }

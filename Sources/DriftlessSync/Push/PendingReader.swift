@@ -71,7 +71,7 @@ struct PendingReader {
       case (.revive, true), (.insert, true): try appendWhole(.revive, key, object, entity)
       case (_, false)
       where EditStamp.time(object.wholeTransaction) != nil
-        && (object.edits.count > 1 || object.properties != entity.all):
+        && (object.edits.count > 1 || !object.offers.isEmpty && object.properties != entity.all):
         try appendByTime(key, object, entity)
       case (_, false): try appendWhole(.insert, key, object, entity)
       case (.none, true): try appendEdits(key, object, entity)
@@ -85,9 +85,14 @@ struct PendingReader {
       // elsewhere, with the values that it had.
       // So does an offer: that nothing is there may be the later word.
       drafts.filter { $0.kind == kind }.map {
-        kind == .insert && !$0.isOffer ? $0.withoutEmptyColumns() : $0
+        kind == .insert && !isOffer($0) ? $0.withoutEmptyColumns() : $0
       }
     }
+  }
+
+  /// Whether all that a group tells is offered, with the times of the edits.
+  private func isOffer(_ draft: ChangeDraft) -> Bool {
+    draft.keys.allSatisfy { offered[$0] != nil }
   }
 
   private mutating func appendDelete(
