@@ -173,6 +173,12 @@ extension SyncEngine {
       transaction, schema: schema, acknowledged: state.acknowledged)
     let lost = try LostEdits(after: place.sequence, transaction, schema: schema)
     let count = try lost.offer(beside: pending)
+    // The zone does not know these objects any more, and may be offered them.
+    for (key, object) in pending.objects where object.whole == .delete {
+      try RememberedDeletes.add(
+        transaction.identity(of: key), key, maker: 0,
+        time: transaction.editTime(object.wholeTransaction), on: connection)
+    }
     try transaction.forgetNumbers(from: next)
     for table in ["ZDL_PARKED", "ZDL_ZONE"] {
       try connection.perform(
