@@ -163,9 +163,12 @@ extension SyncEngine {
   private func makeApplier(
     _ transaction: WriteTransaction, _ state: ReplicaState
   ) throws -> PageApplier {
-    try PageApplier(
+    let pending = try pendingSet(transaction, state: state)
+    try RememberedDeletes.noteUnsent(
+      pending, after: state.acknowledged, transaction, schema: schema)
+    return try PageApplier(
       transaction: transaction, schema: schema, replica: state.replica, zoneID: state.zoneID,
-      pending: try pendingSet(transaction, state: state), options: options)
+      pending: pending, options: options)
   }
 
   /// Writes what the merge left: pending states and the journal.
@@ -178,6 +181,7 @@ extension SyncEngine {
       if try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_PENDING)") != 0 {
         try connection.perform("DELETE FROM ZDL_PENDING")
       }
+      try connection.perform("DELETE FROM ZDL_DELTA")
       state.acknowledged = max(state.acknowledged, through)
     } else {
       for key in applier.touched.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) {
@@ -197,6 +201,7 @@ extension SyncEngine {
     try bookkeep { transaction in
       try LogPlaces.thin(on: transaction.connection)
       try KeptFrames.trim(options, now: store.now, on: transaction.connection)
+      try RememberedDeletes.trim(options, now: store.now, on: transaction.connection)
     }
     let state = try replicaState()
     if head > state.head { try writeState { $0.head = max($0.head, head) } }
@@ -205,7 +210,8 @@ extension SyncEngine {
 
   /// What was taken in while something is pending waits to be settled.
   func noteUnsettled(_ applier: PageApplier) throws {
-    guard !applier.pending.isEmpty else { return }
+    guard !applier.pending.isEmpty || !applier.zone.keys.isEmpty || applier.remembered.haveCome
+    else { return }
     try applier.transaction.setSetting(Self.unsettledSetting, .integer(1))
   }
 

@@ -336,6 +336,7 @@ package final class WriteTransaction: ReadTransaction {
         .integer(key.key), .text(cut.property), .blob(RowArchive.encode([cut.value])))
     }
     for delta in former.deltas { try addDelta(delta.value, of: key, delta.property) }
+    for left in former.left { try setDelta(left.value, of: key, left.property) }
   }
 
   /// Keeps what a many-to-many relationship held before the first local change.

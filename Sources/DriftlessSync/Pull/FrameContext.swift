@@ -19,21 +19,22 @@ struct FrameContext {
   var deferredTransactions: Set<Int> = []
   /// The deletes are too many: they are set aside.
   var isBraked = false
+  /// The names of the transactions that it tells or covers.
+  private let names: Set<UInt64>
 
   init(_ changeSet: ChangeSet, sequence: UInt64, schema: SyncSchema) {
     self.changeSet = changeSet
     self.sequence = sequence
     entities = changeSet.index.entities.map { schema.entity(named: $0.name) }
+    names = Set(changeSet.index.transactions.map(\.name)).union(changeSet.index.covered.map(\.name))
     table = ObjectTable(
       capacity: changeSet.index.knownNumbers.count + changeSet.index.newObjectCount)
   }
 
   var origin: UUID { changeSet.header.replica }
 
-  /// The names of the transactions that it tells or covers.
-  var names: Set<UInt64> {
-    Set(changeSet.index.transactions.map(\.name)).union(changeSet.index.covered.map(\.name))
-  }
+  /// Whether it tells or covers the transaction of a name; 0 is none.
+  func tells(_ name: UInt64) -> Bool { name != 0 && names.contains(name) }
 
   /// Who made the change set.
   var side: RemoteSide {
@@ -51,6 +52,21 @@ struct FrameContext {
     let times = group.transactionRuns.lazy.filter { transactions.indices.contains($0.transaction) }
       .map { transactions[$0.transaction].hybridTime }
     return HybridTime(rawValue: times.max() ?? 0)
+  }
+
+  /// When the newest change of an object was made that is no edit which the zone never acknowledged, but for one that was made
+  /// under an identity from outside.
+  func newestOffer(ofObject index: Int) -> HybridTime {
+    var newest = HybridTime(rawValue: 0)
+    for group in changeSet.index.groups {
+      for (row, object) in group.objects.enumerated()
+      where object == index
+        && (group.kind == .insert || isOffer(group, row: row))
+      {
+        newest = max(newest, time(group, row: row))
+      }
+    }
+    return newest
   }
 
   func entity(_ index: Int) -> SyncSchema.Entity? {

@@ -94,7 +94,7 @@ extension PageApplier {
         try zone.set(.revived, of: key, frame.side(group, row: row))
         try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)
         // Dead and alive again between two pulls, with nothing pending: it always lived.
-        if pending[key] == nil { try zone.remove(key) }
+        if pending[key] == nil { try zone.removeMark(key) }
       } else if !isAlive {
         try insertAgain(entity, key, readers, row: row, index: index, &frame)
       } else {
@@ -112,6 +112,7 @@ extension PageApplier {
     try transaction.connection.perform(
       "DELETE FROM ZDL_BASE WHERE entity = ? AND key = ?",
       [.integer(Int64(key.entity)), .integer(key.key)])
+    try transaction.dropDeltas(of: key)
     try parkedValues.strike(key)
     try transaction.delete(key, expectedVersion: nil)
   }

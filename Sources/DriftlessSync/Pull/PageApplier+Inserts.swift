@@ -106,7 +106,7 @@ extension PageApplier {
     row: Int, index: Int, _ frame: inout FrameContext
   ) throws {
     guard let (key, isAlive) = try target(index, entity, in: &frame) else { return }
-    if !isAlive, try isDeletedHere(key, frame) {
+    if !isAlive, isDeletedHere(key) {
       // The delete goes out by the number that the object has now. What is older than it was known when it was made.
       let deleted = try transaction.editTime(pending[key]?.wholeTransaction ?? 0)
       guard frame.newestTime > deleted else { return frame.table.leaveOut(index) }
@@ -121,6 +121,9 @@ extension PageApplier {
       return
     }
     guard isHeld(key) else { return try applyRow(key, readers, row: row, &frame) }
+    if try isSameInsert(key, frame) {
+      return try applySameInsert(entity, key, readers, group, row: row, &frame)
+    }
     try zone.set(.inserted, of: key, frame.side(group, row: row))
     try applyHeld(entity, key, readers, group, row: row, isInsert: true, &frame)
   }
@@ -159,7 +162,10 @@ extension PageApplier {
       guard let entity = schema.entity(numbered: source.key.entity),
         let property = entity.property(named: source.property)
       else { continue }
-      guard try transaction.concreteKey(root: source.key) != nil else { continue }
+      guard try transaction.concreteKey(root: source.key) != nil else {
+        try restoreReference(of: source.key, property, to: target)
+        continue
+      }
       try dangling.remove(source, root: root, target: target.key)
       if case .elements(let relationship) = property.kind {
         try restore(target, in: relationship, of: source.key, property)
@@ -199,6 +205,18 @@ extension PageApplier {
     let connection = transaction.connection
     let base = try BaseValues.keys(of: key, property.name, on: connection) ?? []
     try BaseValues.replace(key, property.name, with: base + [element], on: connection)
+  }
+
+  /// As an object that is deleted here referred to another: it may come back with what is kept of it. Its sets are filled
+  /// when it does.
+  private func restoreReference(
+    of key: ObjectKey, _ property: SyncSchema.Property, to target: ObjectKey
+  ) throws {
+    guard case .toOne = property.kind, var values = try transaction.grave(of: key),
+      values[property.slot].isNull
+    else { return }
+    values[property.slot] = .reference(target)
+    try transaction.bury(key, values)
   }
 
   func setPending(_ key: ObjectKey, _ change: (inout PendingObject) -> Void) {

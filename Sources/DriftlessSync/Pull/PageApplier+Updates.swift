@@ -73,14 +73,11 @@ extension PageApplier {
     let known = try zone.object(key)
     var free: [PropertyReader] = []
     for reader in readers {
-      if isAlive, object?.transaction(of: reader.property.slot) == nil {
+      if isAlive, object?.transaction(of: reader.property.slot) == nil,
+        known.values[reader.property.name] == nil
+      {
         free.append(reader)
         continue
-      }
-      if try isSameEdit(object, reader.property.slot, group, row: row, frame) {
-        // A copy of this store sent it: it is acknowledged, whoever did.
-        setPending(key) { $0.clear(PropertyMask([reader.property.slot])) }
-        try BaseValues.drop(key, reader.property.name, on: transaction.connection)
       }
       var value = ZoneStates.Value(side: frame.side(group, row: row), isFromInsert: isInsert)
       switch reader.property.kind {
@@ -92,9 +89,17 @@ extension PageApplier {
         if let index = reader.reference(row), let target = try life(of: index, in: &frame) {
           value.side.value = .reference(target.key)
         }
-      case .attribute, .place: value.side.value = reader.value(row)
+      case .place: value.side.value = reader.value(row)
+      case .attribute:
+        value.side.value = reader.value(row)
+        if object?.offer(of: reader.property.slot) != nil, reader.property.policy == .counter {
+          try noteCount(
+            &value, of: key, reader.property, after: known.values[reader.property.name],
+            isOffer: frame.isOffer(group, row: row))
+        }
       }
       try zone.set(value, of: key, reader.property.name)
+      try acknowledge(reader.property, of: key, frame)
     }
     if object?.whole == .delete {
       // An edit all the same: it may win over the delete, and is named when it does not.
@@ -105,19 +110,6 @@ extension PageApplier {
       }
     }
     if isAlive { try applyRow(key, free, row: row, isWhole: isWhole, &frame) }
-  }
-
-  /// Whether the row tells the very edit that is pending here.
-  private func isSameEdit(
-    _ object: PendingObject?, _ slot: Int, _ group: ChangeSetIndex.Group, row: Int,
-    _ frame: FrameContext
-  ) throws -> Bool {
-    let transactions = frame.changeSet.index.transactions
-    guard let object, object.whole == .none, let number = object.transaction(of: slot), number > 0,
-      let place = frame.transaction(group, row: row), transactions.indices.contains(place)
-    else { return false }
-    let name = transactions[place].name
-    return try name != 0 && name == transaction.transactionName(number)
   }
 
   /// The zone's set after a row of an element column, with the elements that are deleted here: they may be back when it is

@@ -29,12 +29,12 @@ final class PageApplier {
   var parked: [Parking.Entry]
   /// The entry that is applied was parked before: what was set after it stays.
   var isLate = false
+  /// What was deleted here and may come.
+  var remembered: RememberedDeletes
   var journal: JournalDraft
   var times: ImportTimes
   /// What waits for a unique key that another object holds.
   let keptKeys: KeptKeys
-  /// What was made and deleted here. Read from history when it is asked for.
-  var ownDeletes: [ObjectKey: MadeAndDeleted]?
   var report = PullReport()
   /// Deletes of a large part of the replica are meant.
   var allowsMassDelete = false
@@ -54,6 +54,7 @@ final class PageApplier {
     parkedValues = try ParkedValues(transaction.connection)
     parked = try Parking.whole(on: transaction.connection)
     dangling = try DanglingReferences(transaction.connection)
+    remembered = try RememberedDeletes(transaction.connection)
     journal = JournalDraft(transaction)
     times = ImportTimes(transaction)
     keptKeys = try KeptKeys(transaction, schema: schema, replica: replica)

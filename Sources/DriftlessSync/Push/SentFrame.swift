@@ -189,6 +189,25 @@ struct SentFrame {
     }
   }
 
+  /// The properties that the change set sets, by object.
+  mutating func properties() throws -> [ObjectKey: Set<String>] {
+    let (_, index) = try ChangeSetDecoder().decodeIndex(outbox.frame)
+    let keys = try objectKeys(index)
+    var properties: [ObjectKey: Set<String>] = [:]
+    for group in index.groups where group.kind != .delete {
+      let names = index.entities[group.entity]
+      // An insert and a revival say every property: those that they leave out are null.
+      let told =
+        group.kind == .update
+        ? group.properties.map { names.properties[$0] }
+        : schema.entity(named: names.name)?.properties.map(\.name) ?? []
+      for key in group.objects.compactMap({ keys[$0] }) {
+        properties[key, default: []].formUnion(told)
+      }
+    }
+    return properties
+  }
+
   /// The objects that the change set revived.
   mutating func revived() throws -> [ObjectKey] {
     let (_, index) = try ChangeSetDecoder().decodeIndex(outbox.frame)

@@ -44,6 +44,12 @@ package struct SyncSchema: Sendable {
       }
     }
 
+    /// Whether its edits add up: what each transaction did to it is kept (`ZDL_DELTA`).
+    var keepsDeltas: Bool {
+      guard case .attribute = kind else { return false }
+      return policy == .counter || policy == .text || policy == .union
+    }
+
     /// Whether the value before the first local change is kept (`ZDL_BASE`).
     package var needsBase: Bool {
       switch kind {
