@@ -64,6 +64,14 @@ extension PageApplier {
       guard let (key, isAlive) = try target(index, entity, in: &frame),
         try !isStruck(index, frame)
       else { continue }
+      if let own = pending[key], own.whole == .delete, own.wholeTransaction > 0,
+        try frame.tells(transaction.transactionName(own.wholeTransaction))
+      {
+        // The very delete that is pending here: another copy of this store sent it, or this one did before it was put back.
+        setPending(key) { $0 = PendingObject() }
+        try zone.remove(key)
+        continue
+      }
       let isDeferred =
         frame.transaction(group, row: row).map(frame.deferredTransactions.contains) ?? false
       if isDeferred || frame.isBraked || isHeld(key) {

@@ -30,7 +30,7 @@ extension PageApplier {
       if entry.life == .alive { change.removes.append(entry.key) }
     }
     for index in adds {
-      let value = try value(ofReference: index, from: source, in: &frame)
+      let value = try value(ofReference: index, from: source, reader.property, in: &frame)
       if case .reference(let element) = value { change.adds.append(element) }
     }
     return change

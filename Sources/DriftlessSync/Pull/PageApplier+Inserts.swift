@@ -96,7 +96,8 @@ extension PageApplier {
     }
     let source = DanglingReferences.Source(key: key, property: reader.property.name)
     if !isNew { try dangling.removeAll(of: source) }
-    return try value(ofReference: reader.reference(row), from: source, in: &frame)
+    return try value(
+      ofReference: reader.reference(row), from: source, reader.property, in: &frame)
   }
 
   /// An insert of an identity that is here already: two replicas imported one external key, or a

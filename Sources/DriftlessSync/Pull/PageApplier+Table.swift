@@ -183,11 +183,15 @@ extension PageApplier {
     return try !Parking.struck(number, after: frame.sequence, on: transaction.connection).isEmpty
   }
 
-  /// A reference of the wire as a value here. One to a deleted object is null, and remembered.
+  /// A reference of the wire as a value here. One to a deleted object is null, and remembered; one to an object of an
+  /// entity that the relationship does not hold, which no program of this model makes, is null.
   func value(
-    ofReference index: Int?, from source: DanglingReferences.Source, in frame: inout FrameContext
+    ofReference index: Int?, from source: DanglingReferences.Source,
+    _ property: SyncSchema.Property, in frame: inout FrameContext
   ) throws -> PropertyValue {
-    guard let index, let entry = try life(of: index, in: &frame) else { return .null }
+    guard let index, let entry = try life(of: index, in: &frame),
+      schema.admits(entry.key, isAlive: entry.life == .alive, in: property.relationship)
+    else { return .null }
     if entry.life == .alive { return .reference(entry.key) }
     try dangling.add(source, root: schema.root(of: entry.key), target: entry.key.key)
     return .null
