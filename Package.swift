@@ -43,7 +43,7 @@ var targets: [Target] = [
     swiftSettings: settings),
 
   // What the programs have in common.
-  .target(name: "ProgramStart", swiftSettings: settings),
+  .target(name: "ProgramStart", dependencies: [log], swiftSettings: settings),
 
   // The reference server.
   .target(
@@ -61,7 +61,7 @@ var targets: [Target] = [
     path: "Server/DriftlessServer", swiftSettings: settings),
   .executableTarget(
     name: "driftless-server",
-    dependencies: ["DriftlessServer", "DriftlessProtocol", "ProgramStart", arguments],
+    dependencies: ["DriftlessServer", "DriftlessProtocol", "ProgramStart", arguments, log],
     path: "Server/driftless-server", swiftSettings: settings),
 
   // The clients.
@@ -69,7 +69,7 @@ var targets: [Target] = [
     name: "SyncControl",
     dependencies: [
       "SyncDaemon", "Driftless", "DriftlessSQLite", "DriftlessSync", "DriftlessHTTP",
-      "DriftlessProtocol", arguments, crypto, log,
+      "DriftlessProtocol", "ProgramStart", arguments, crypto, log,
     ],
     path: "Client/SyncControl", swiftSettings: settings),
   .executableTarget(
@@ -114,10 +114,14 @@ targets += [
   test(
     "DriftlessServerTests",
     [
-      "DriftlessServer", "DriftlessProtocol", "DriftlessSQLite",
+      "DriftlessServer", "DriftlessProtocol", "DriftlessSQLite", "ProgramStart",
     ]),
   test(
-    "ClientTests", ["SyncControl", "SyncDaemon", "Driftless", "DriftlessSync", "DriftlessProtocol"]),
+    "ClientTests",
+    [
+      "SyncControl", "SyncDaemon", "Driftless", "DriftlessSync", "DriftlessProtocol",
+      "ProgramStart",
+    ]),
   test("TidyTests", []),
   test(
     "EndToEndTests",

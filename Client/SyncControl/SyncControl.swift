@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import ProgramStart
 import SyncDaemon
 
 /// The program `syncctl`.
@@ -32,12 +33,14 @@ public enum SyncControl {
   /// Help goes to standard output, a wrong command line with a hint to standard error.
   private static func explain(_ error: any Error) -> Int32 {
     let code = SyncControlCommand.exitCode(for: error)
+    // Help and usage are several lines; a word of the command line that they repeat cannot do more than begin one.
     let text = SyncControlCommand.fullMessage(for: error)
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     if code == .success {
-      OutputOptions.write(Data((text + "\n").utf8), to: .standardOutput)
+      OutputOptions.write(TerminalText.data(lines), to: .standardOutput)
       return ExitStatus.done.rawValue
     }
-    OutputOptions.write(Data("\(text)\nTry: syncctl help\n".utf8), to: .standardError)
+    OutputOptions.write(TerminalText.data(lines + ["Try: syncctl help"]), to: .standardError)
     return ExitStatus.usage.rawValue
   }
 }

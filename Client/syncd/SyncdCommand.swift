@@ -33,7 +33,7 @@ struct SyncdCommand: AsyncParsableCommand {
         print("\(config): \(configuration.stores.count) store(s)")
         return
       }
-      LoggingSystem.bootstrap(StreamLogHandler.standardError)
+      LoggingSystem.bootstrap { LineLogHandler(label: $0) }
       let signals = DaemonSignal.stream()
       let daemon = try Daemon(configuration: file, log: Logger(label: "syncd"))
       try await daemon.start()
@@ -46,7 +46,7 @@ struct SyncdCommand: AsyncParsableCommand {
       await daemon.stop()
     } catch {
       FileHandle.standardError.write(
-        Data("syncd: \(error.message)\nTry: \(error.suggestion)\n".utf8))
+        TerminalText.failure(of: "syncd", error.message, try: error.suggestion))
       throw ExitCode(error.status.rawValue)
     }
   }

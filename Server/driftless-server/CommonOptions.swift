@@ -1,6 +1,7 @@
 import ArgumentParser
 import DriftlessServer
 import Foundation
+import ProgramStart
 
 /// What every command takes, and how every command ends.
 struct CommonOptions: ParsableArguments {
@@ -17,13 +18,12 @@ struct CommonOptions: ParsableArguments {
     do {
       try await body()
     } catch let error as ServerError {
-      complain("driftless-server: \(error.message) (\(error.code))\nTry: \(error.suggestion)\n")
+      complain("\(error.message) (\(error.code))", try: error.suggestion)
       throw ExitCode(exitCode(of: error.code))
     } catch let error as ExitCode {
       throw error
     } catch {
-      complain(
-        "driftless-server: \(error)\nTry: check the data folder \(data) and the server's log.\n")
+      complain("\(error)", try: "check the data folder \(data) and the server's log.")
       throw ExitCode.failure
     }
   }
@@ -36,8 +36,9 @@ struct CommonOptions: ParsableArguments {
     }
   }
 
-  private func complain(_ text: String) {
-    try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
+  private func complain(_ message: String, try suggestion: String) {
+    try? FileHandle.standardError.write(
+      contentsOf: TerminalText.failure(of: "driftless-server", message, try: suggestion))
   }
 
   /// Prints one JSON value as a line, its keys sorted.

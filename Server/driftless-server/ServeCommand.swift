@@ -2,6 +2,7 @@ import ArgumentParser
 import DriftlessServer
 import Foundation
 import Logging
+import ProgramStart
 
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -19,7 +19,7 @@ package enum ProgramStart {
       try OpenFiles.require(files)
     } catch {
       FileHandle.standardError.write(
-        Data("\(name): \(error.message)\nTry: \(error.suggestion)\n".utf8))
+        TerminalText.failure(of: name, error.message, try: error.suggestion))
       exit(TooFewFiles.exitStatus)
     }
     Task {

@@ -26,9 +26,11 @@ struct ConflictTextTests {
   func nobody() throws {
     let none = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)).uuidString
     let text = ConflictText.lines(try entry(property: "name", origin: none), labels)
+      .joined(separator: "\n")
     #expect(text.contains("kept nothing; here \"a\", zone deleted"), "\(text)")
     #expect(!text.contains("by replica"), "\(text)")
     let known = ConflictText.lines(try entry(property: "name", origin: UUID().uuidString), labels)
+      .joined(separator: "\n")
     #expect(known.contains("by replica"), "\(known)")
   }
 
@@ -37,7 +39,8 @@ struct ConflictTextTests {
     arguments: ["local", "remote"])
   func whole(outcome: String) throws {
     let text = ConflictText.lines(
-      try entry(property: nil, origin: UUID().uuidString, outcome: outcome), labels)
+      try entry(property: nil, origin: UUID().uuidString, outcome: outcome), labels
+    ).joined(separator: "\n")
     #expect(text.contains("It was cut."))
     #expect(!text.contains("kept"), "\(text)")
   }

@@ -25,7 +25,7 @@ struct ParkedTextTests {
     let names = (1...7).map { "Item.new\($0)" }
     let entry = try entry(42, since: 0, names: names)
     let labels = ObjectLabels(shop.store)
-    let text = ParkedText.lines(entry, labels)
+    let text = ParkedText.lines(entry, labels).joined(separator: "\n")
     for part in [
       "42  unknown-names, since 2001-01-01T00:00:00.000Z, 12 bytes",
       "sent by replica 6f9619ff-8b86-4011-b42d-00c04fc964ff", "Item.new5 and 2 more",
@@ -33,7 +33,8 @@ struct ParkedTextTests {
     ] {
       #expect(text.contains(part), "\(text)")
     }
-    #expect(ParkedText.lines(entry, labels, all: true).contains("Item.new7"))
+    #expect(
+      ParkedText.lines(entry, labels, all: true).joined().contains("Item.new7"))
   }
 
   @Test("The status names how many are parked, and since when")

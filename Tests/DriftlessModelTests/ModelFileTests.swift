@@ -85,6 +85,80 @@ struct ModelFileTests {
     }
   }
 
+  @Test("A file that was cut anywhere, or goes on after its end, is refused with file and line")
+  func cutFiles() throws {
+    let text = """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <model>
+        <entity name="Item">
+          <attribute name="count" attributeType="Integer 16"/>
+          <userInfo><entry key="a" value="b"/></userInfo>
+        </entity>
+      </model>
+      """
+    func failure(_ text: String) -> ModelError? {
+      do {
+        _ = try ManagedObjectModel(xml: Data(text.utf8), path: "/models/Shop")
+        return nil
+      } catch {
+        return error
+      }
+    }
+    #expect(failure(text) == nil)
+    #expect(failure(text + "\n<!-- fine -->\n") == nil)
+    for count in 0..<text.utf8.count {
+      let error = failure(String(decoding: text.utf8.prefix(count), as: UTF8.self))
+      #expect(error?.code == .malformed, "cut at \(count)")
+      #expect(error?.description.contains("/models/Shop") == true)
+      #expect(error?.message.contains("line") == true, "\(error?.message ?? "")")
+      #expect(error?.message.contains("Error Domain") == false)
+    }
+    let within = failure(String(text.prefix { $0 != "/" }))
+    #expect(
+      within?.message.contains("line 4, within <entity> “Item”") == true, "\(within?.message ?? "")"
+    )
+    for rest in ["<model/>", "rest", "<!-- open"] {
+      #expect(failure(text + rest)?.code == .malformed, "\(rest)")
+    }
+  }
+
+  @Test("Elements one within the other without end are refused")
+  func deepFile() {
+    let error = failure(
+      String(repeating: "<entity>", count: 50_000) + String(repeating: "</entity>", count: 50_000))
+    #expect(error?.code == .malformed)
+    #expect(error?.message.contains("deep at line 1") == true, "\(error?.message ?? "")")
+  }
+
+  @Test("What is wrong in a file is named with the file, when it is read and when it is checked")
+  func fileIsNamed() throws {
+    let directory = try TemporaryDirectory()
+    let file = directory.file("contents")
+    for (value, isRead) in [("many", false), ("99999999", true)] {
+      let xml = """
+        <model><entity name="B"><attribute name="x" attributeType="Integer 16" \
+        defaultValueString="\(value)"/></entity></model>
+        """
+      try Data(xml.utf8).write(to: file)
+      #expect(
+        performing: {
+          let model = try ManagedObjectModel(contentsOf: file)
+          #expect(isRead)
+          try model.freeze()
+        },
+        throws: { ($0 as? ModelError)?.place == "B.x of \(file.path)" })
+    }
+    let folder = directory.file("M.xcdatamodel").appendingPathComponent("contents")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let piped = directory.file("pipe")
+    #expect(mkfifo(piped.path, 0o600) == 0)
+    for url in [folder.deletingLastPathComponent(), piped] {
+      #expect(
+        performing: { try ManagedObjectModel(contentsOf: url) },
+        throws: { "\($0)".contains(url.path) && !"\($0)".contains("Error Domain") })
+    }
+  }
+
   @Test("The current version of a bundle is the one that .xccurrentversion names")
   func currentVersion() throws {
     let directory = try TemporaryDirectory()

@@ -1,6 +1,7 @@
 import DriftlessServer
 import Foundation
 import Logging
+import ProgramStart
 import Synchronization
 import Testing
 

@@ -203,6 +203,24 @@ import Testing
     #expect(try SQLiteFile.integrity(of: first.store) == "ok")
   }
 
+  @Test("Text from elsewhere neither steers a terminal nor forges a line; JSON has it as it is")
+  func foreignText() throws {
+    let author = "till\u{1b}]0;owned\u{7}\nTry: evil"
+    try first.importLines([
+      name("1", "hammer", "insert"), try jsonLine(["op": "save", "author": author]),
+    ])
+    let log = try first.attempt("log")
+    #expect(log.output.contains(#"till\u{1b}]0;owned\u{7}\u{a}Try: evil"#), "\(log.output)")
+    #expect(!log.output.contains("\u{1b}") && !log.output.contains("\nTry: evil"))
+    let transactions = try json(try first.attempt("log", ["--json"]))["transactions"]
+    let authors = (transactions as? [[String: Any]])?.compactMap { $0["author"] as? String }
+    #expect(authors?.contains(author) == true)
+
+    let failure = try Programs.run("syncctl", ["status", "--store", "/\(author)"])
+    #expect(failure.errors.hasPrefix("syncctl: ") && !failure.errors.contains("\u{1b}"))
+    #expect(failure.errors.split(separator: "\n").count == 2, "\(failure.errors)")
+  }
+
   @Test("The proxy of the environment is used, and passed by for the hosts of no_proxy")
   func proxies() throws {
     let proxy = try RecordingProxy()

@@ -33,8 +33,8 @@ struct ConflictsListCommand: ControlCommand {
     let labels = ObjectLabels(store)
     try output.put(
       ["conflicts": entries],
-      text: entries.isEmpty
-        ? "no conflicts" : entries.map { ConflictText.lines($0, labels) }.joined(separator: "\n"))
+      lines: entries.isEmpty
+        ? ["no conflicts"] : entries.flatMap { ConflictText.lines($0, labels) })
   }
 }
 
@@ -51,7 +51,7 @@ struct ConflictsUndoCommand: ControlCommand {
   func perform() throws {
     let store = try target.open()
     let entry = try SyncEngine.undo(conflict: number, of: store, author: NSUserName())
-    try output.put(entry, text: ConflictText.lines(entry, ObjectLabels(store)))
+    try output.put(entry, lines: ConflictText.lines(entry, ObjectLabels(store)))
   }
 }
 
@@ -68,6 +68,6 @@ struct ConflictsKeepCommand: ControlCommand {
   func perform() throws {
     let store = try target.open()
     let entry = try SyncEngine.keep(conflict: number, of: store)
-    try output.put(entry, text: ConflictText.lines(entry, ObjectLabels(store)))
+    try output.put(entry, lines: ConflictText.lines(entry, ObjectLabels(store)))
   }
 }

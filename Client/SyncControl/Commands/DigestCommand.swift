@@ -11,7 +11,7 @@ struct DigestCommand: ControlCommand {
 
   func perform() throws {
     let (digest, objects) = try ReplicaExport.digest(of: try target.open(reading: true))
-    try output.put(Report(digest: digest, objects: objects), text: digest)
+    try output.put(Report(digest: digest, objects: objects), line: digest)
   }
 
   private struct Report: Encodable {

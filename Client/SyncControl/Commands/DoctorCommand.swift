@@ -39,7 +39,7 @@ struct DoctorCommand: ControlCommand {
       checks.append(DoctorCheck("store", .bad, Failure(error)))
     }
     try output.put(
-      ["checks": checks], text: checks.map(\.text).joined(separator: "\n"))
+      ["checks": checks], lines: checks.map(\.text))
     if checks.contains(where: { $0.verdict == .bad }) {
       throw ExitCode(ExitStatus.failed.rawValue)
     }

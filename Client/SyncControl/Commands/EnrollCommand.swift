@@ -51,7 +51,7 @@ struct EnrollCommand: ControlCommand {
     let status = try SyncEngine.status(of: store)
     try output.put(
       try StatusReport(of: store, at: target.url, daemon: nil),
-      text: "enrolled with zone \(zone) at \(server), as replica "
+      line: "enrolled with zone \(zone) at \(server), as replica "
         + (status.replica?.uuidString.lowercased() ?? "unknown"))
   }
 }

@@ -27,7 +27,7 @@ struct ImportCommand: ControlCommand {
     let data = try read()
     let store = try target.open()
     let report = try Importer(store: store, author: author, source: file).run(data)
-    try output.put(report, text: report.text)
+    try output.put(report, line: report.text)
   }
 
   private func read() throws -> Data {

@@ -24,7 +24,7 @@ struct InitCommand: ControlCommand {
     let entities = store.model.entities.count
     try output.put(
       Created(store: target.url.path, identifier: store.identifier, entities: entities),
-      text: "created \(target.store), \(entities) entit\(entities == 1 ? "y" : "ies")")
+      line: "created \(target.store), \(entities) entit\(entities == 1 ? "y" : "ies")")
   }
 
   private struct Created: Encodable {

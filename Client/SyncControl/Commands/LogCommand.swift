@@ -32,7 +32,7 @@ struct LogCommand: ControlCommand {
     let entries = try transactions(of: store).reversed().map(LogEntry.init)
     try output.put(
       ["transactions": entries],
-      text: entries.isEmpty ? "no transactions" : entries.map(\.text).joined(separator: "\n"))
+      lines: entries.isEmpty ? ["no transactions"] : entries.flatMap(\.lines))
   }
 
   /// The last transactions that were asked for, oldest first. What they changed is read for those

@@ -30,6 +30,6 @@ struct ModelGenerateCommand: ControlCommand {
       try Data(file.text.utf8).write(to: path, options: .atomic)
       written.append(path.path)
     }
-    try output.put(["files": written], text: written.joined(separator: "\n"))
+    try output.put(["files": written], lines: written)
   }
 }

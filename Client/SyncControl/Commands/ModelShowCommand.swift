@@ -13,6 +13,6 @@ struct ModelShowCommand: ControlCommand {
     let model = try source.read()
     let entities = model.entities.sorted { $0.name < $1.name }.map(ModelReport.Entity.init)
     try output.put(
-      ModelReport(entities: entities), text: entities.map(\.text).joined(separator: "\n"))
+      ModelReport(entities: entities), lines: entities.flatMap(\.lines))
   }
 }

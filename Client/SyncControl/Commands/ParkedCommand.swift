@@ -29,9 +29,8 @@ struct ParkedListCommand: ControlCommand {
     let labels = ObjectLabels(store)
     try output.put(
       ["parked": entries],
-      text: entries.isEmpty
-        ? "nothing is parked" : entries.map { ParkedText.lines($0, labels) }.joined(separator: "\n")
-    )
+      lines: entries.isEmpty
+        ? ["nothing is parked"] : entries.flatMap { ParkedText.lines($0, labels) })
   }
 }
 
@@ -55,7 +54,7 @@ struct ParkedShowCommand: ControlCommand {
     let labels = ObjectLabels(store)
     try output.put(
       ["parked": entries],
-      text: entries.map { ParkedText.lines($0, labels, all: true) }.joined(separator: "\n"))
+      lines: entries.flatMap { ParkedText.lines($0, labels, all: true) })
   }
 }
 
@@ -72,6 +71,6 @@ struct ParkedRetryCommand: ControlCommand {
     let count = try SyncEngine.retryParked(of: try target.open(), sequence: sequence)
     try output.put(
       ["retried": count],
-      text: "\(count) entr\(count == 1 ? "y" : "ies") will be tried again by the next pull")
+      line: "\(count) entr\(count == 1 ? "y" : "ies") will be tried again by the next pull")
   }
 }

@@ -13,6 +13,6 @@ struct PushCommand: ControlCommand {
   func perform() async throws {
     let summary = try await SyncRunner(url: target.url, output: output).run(
       .push, allowsMassDelete: deletes.allowMassDelete)
-    try output.put(summary, text: summary.text)
+    try output.put(summary, line: summary.text)
   }
 }

@@ -25,14 +25,16 @@ struct QuarantineListCommand: ControlCommand {
     let store = try target.open(reading: true)
     let entries = try SyncEngine.quarantine(of: store)
     let labels = ObjectLabels(store)
-    let lines = entries.map { entry in
-      "\(entry.entity)/\(entry.object.uuidString.lowercased())\(labels.label(entry.object))"
-        + "  \(entry.code), since \(Moment.text(entry.time))\n"
-        + "    \(entry.reason)\n    \(entry.suggestion)"
+    let lines = entries.flatMap { entry in
+      let place = "\(entry.entity)/\(entry.object.uuidString.lowercased())"
+      return [
+        "\(place)\(labels.label(entry.object))  \(entry.code), since \(Moment.text(entry.time))",
+        "    \(entry.reason)", "    \(entry.suggestion)",
+      ]
     }
     try output.put(
       ["quarantine": entries],
-      text: entries.isEmpty ? "nothing in quarantine" : lines.joined(separator: "\n"))
+      lines: entries.isEmpty ? ["nothing in quarantine"] : lines)
   }
 }
 
@@ -56,6 +58,6 @@ struct QuarantineRetryCommand: ControlCommand {
       of: try target.open(), object: object.flatMap { UUID(uuidString: $0) })
     try output.put(
       ["retried": count],
-      text: "\(count) object\(count == 1 ? "" : "s") will be tried again by the next sync")
+      line: "\(count) object\(count == 1 ? "" : "s") will be tried again by the next sync")
   }
 }

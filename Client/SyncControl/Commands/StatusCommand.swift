@@ -14,7 +14,7 @@ struct StatusCommand: ControlCommand {
     let store = try target.open(reading: true)
     let report = try StatusReport(
       of: store, at: target.url, daemon: await Self.daemon(of: target.url))
-    try output.put(report, text: report.text)
+    try output.put(report, lines: report.lines)
   }
 
   /// The daemon that keeps the store, if one answers.

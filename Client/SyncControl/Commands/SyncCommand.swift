@@ -20,6 +20,6 @@ struct SyncCommand: ControlCommand {
     if reconcile { try SyncEngine.allowReconciliation(of: target.open()) }
     let summary = try await SyncRunner(url: target.url, output: output).run(
       .sync, allowsMassDelete: deletes.allowMassDelete)
-    try output.put(summary, text: summary.text)
+    try output.put(summary, line: summary.text)
   }
 }

@@ -21,7 +21,7 @@ struct WhyCommand: ControlCommand {
     let status = try SyncEngine.status(of: store)
     try output.put(
       Report(explanation: explanation, isEnrolled: status.isEnrolled),
-      text: Self.text(explanation, status, ObjectLabels(store)))
+      lines: Self.lines(explanation, status, ObjectLabels(store)))
   }
 
   /// The explanation, and whether there is a zone that the store could be in step with.
@@ -38,9 +38,9 @@ struct WhyCommand: ControlCommand {
     }
   }
 
-  private static func text(
+  private static func lines(
     _ explanation: PropertyExplanation, _ status: SyncStatus, _ labels: ObjectLabels
-  ) -> String {
+  ) -> [String] {
     var lines = ["\(explanation.entity).\(explanation.property) is \(explanation.value)"]
     if let time = explanation.changedAt {
       let author = explanation.author.map { " by \($0)" } ?? ""
@@ -49,8 +49,8 @@ struct WhyCommand: ControlCommand {
     lines.append("policy \(explanation.policy)")
     lines.append(zoneLine(explanation, status))
     if explanation.conflicts.isEmpty { lines.append("no conflicts") }
-    lines += explanation.conflicts.map { ConflictText.lines($0, labels) }
-    return lines.joined(separator: "\n")
+    lines += explanation.conflicts.flatMap { ConflictText.lines($0, labels) }
+    return lines
   }
 
   /// How the value stands to the zone's, as far as it is known here.

@@ -4,7 +4,7 @@ import Foundation
 
 /// A journal entry for a person.
 enum ConflictText {
-  static func lines(_ entry: JournalEntry, _ labels: ObjectLabels) -> String {
+  static func lines(_ entry: JournalEntry, _ labels: ObjectLabels) -> [String] {
     let element =
       "\(entry.entity)/\(entry.object.uuidString.lowercased())"
       + (entry.property.map { ".\($0)" } ?? "")
@@ -31,7 +31,7 @@ enum ConflictText {
         "    at \(Moment.text(entry.remoteTime.date)) by replica "
           + entry.origin.uuidString.lowercased())
     }
-    return lines.joined(separator: "\n")
+    return lines
   }
 
   private static let nobody = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))

@@ -51,11 +51,11 @@ struct LogEntry: Encodable {
   }
 
   /// Lines for a person.
-  var text: String {
+  var lines: [String] {
     var head = "\(transaction)  \(Moment.text(time))"
     if let author { head += "  \(author)" }
     if imported { head += "  (from the zone)" }
-    return ([head] + changes.map { "    \($0.text)" }).joined(separator: "\n")
+    return [head] + changes.map { "    \($0.text)" }
   }
 }
 

@@ -47,14 +47,13 @@ extension ModelReport.Entity {
   }
 
   /// Lines for a person.
-  var text: String {
+  var lines: [String] {
     var head = name
     if let parent { head += " : \(parent)" }
     if abstract { head += " (abstract)" }
     head += "  \(deletePolicy)"
     let width = (properties.map(\.name.count).max() ?? 0) + 2
-    return ([head] + properties.map { "  " + $0.name.padded(to: width) + $0.text })
-      .joined(separator: "\n")
+    return [head] + properties.map { "  " + $0.name.padded(to: width) + $0.text }
   }
 }
 

@@ -6,24 +6,26 @@ enum ParkedText {
   /// Names of one entry that a list shows; more are for `parked show`.
   private static let namesMax = 5
 
-  static func lines(_ entry: ParkedEntry, _ labels: ObjectLabels, all: Bool = false) -> String {
+  static func lines(_ entry: ParkedEntry, _ labels: ObjectLabels, all: Bool = false) -> [String] {
     let sender =
       entry.sender.map { "replica \($0.uuidString.lowercased())" } ?? "an unknown replica"
-    var head =
-      "\(entry.sequence)  \(entry.code), since \(Moment.text(entry.since)), \(entry.bytes) bytes"
-    head += "\n    sent by \(sender)"
+    var lines = [
+      "\(entry.sequence)  \(entry.code), since \(Moment.text(entry.since)), \(entry.bytes) bytes",
+      "    sent by \(sender)",
+    ]
     if let object = entry.object {
       let property = entry.property.map { ".\($0)" } ?? ""
-      head += "\n    \(entry.entity ?? "object")/\(object.uuidString.lowercased())\(property)"
-      head += labels.label(object)
+      let place = "\(entry.entity ?? "object")/\(object.uuidString.lowercased())\(property)"
+      lines.append("    \(place)\(labels.label(object))")
     }
     if !entry.names.isEmpty {
       let shown = all ? entry.names[...] : entry.names.prefix(namesMax)
       let rest = entry.names.count - shown.count
-      head += "\n    unknown here: \(shown.joined(separator: ", "))"
-      if rest > 0 { head += " and \(rest) more (syncctl parked show \(entry.sequence))" }
+      var names = "    unknown here: \(shown.joined(separator: ", "))"
+      if rest > 0 { names += " and \(rest) more (syncctl parked show \(entry.sequence))" }
+      lines.append(names)
     }
-    return "\(head)\n    \(entry.reason)"
+    return lines + ["    \(entry.reason)"]
   }
 
   /// One line for the status: how much, and since when.

@@ -89,7 +89,7 @@ struct StatusReport: Encodable {
   private var isSyncing: Bool { daemon?.state.map { $0.activity == .syncing } ?? status.syncing }
 
   /// Lines for a person.
-  var text: String {
+  var lines: [String] {
     var rows: [(String, String)] = [("store", path), ("state", stateText)]
     if let server = status.server, let zone = status.zone {
       rows.append(("zone", "\(zone) at \(server.absoluteString)"))
@@ -129,7 +129,7 @@ struct StatusReport: Encodable {
     if let lastError { rows.append(("last error", lastError)) }
     rows.append(("daemon", daemonText))
     if isSyncing { rows.append(("syncing", "now")) }
-    return rows.map { "\($0.0):".padded(to: 13) + $0.1 }.joined(separator: "\n")
+    return rows.map { "\($0.0):".padded(to: 13) + $0.1 }
   }
 
   private var stateText: String {

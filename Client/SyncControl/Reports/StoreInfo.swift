@@ -49,14 +49,13 @@ struct StoreInfo: Encodable {
     isReplica = try SyncEngine.status(of: store).isEnrolled
   }
 
-  var text: String {
+  var lines: [String] {
     let head = [
       "store:".padded(to: 14) + identifier, "written by:".padded(to: 14) + writtenBy,
       "model:".padded(to: 14) + model, "size:".padded(to: 14) + "\(bytes) bytes, log \(logBytes)",
       "history:".padded(to: 14) + "\(transactions) transactions",
       "replica:".padded(to: 14) + (isReplica ? "yes" : "no"),
     ]
-    return (head + entities.map { "  \($0.name.padded(to: 28))\($0.objects)" })
-      .joined(separator: "\n")
+    return head + entities.map { "  \($0.name.padded(to: 28))\($0.objects)" }
   }
 }

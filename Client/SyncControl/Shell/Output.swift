@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import ProgramStart
 import SyncDaemon
 
 /// The option of every command that chooses between text for people and JSON for scripts.
@@ -7,14 +8,16 @@ struct OutputOptions: ParsableArguments {
   @Flag(name: .long, help: "Print JSON instead of text.")
   var json = false
 
-  /// Prints a result: `value` as one JSON object on one line, or `text`.
-  func put(_ value: some Encodable, text: @autoclosure () -> String) throws {
-    if json {
-      Self.write(try Self.encoder.encode(value) + [0x0A], to: .standardOutput)
-    } else {
-      let text = text()
-      if !text.isEmpty { Self.write(Data((text + "\n").utf8), to: .standardOutput) }
-    }
+  /// Prints a result: `value` as one JSON object on one line, or `lines`, each of which stays one.
+  func put(_ value: some Encodable, lines: @autoclosure () -> [String]) throws {
+    let data =
+      try json ? Self.encoder.encode(value) + [0x0A] : TerminalText.data(lines())
+    Self.write(data, to: .standardOutput)
+  }
+
+  /// Prints a result: `value` as one JSON object on one line, or one line of text.
+  func put(_ value: some Encodable, line: @autoclosure () -> String) throws {
+    try put(value, lines: [line()])
   }
 
   /// Prints an error and what to try, on standard error.
@@ -23,7 +26,7 @@ struct OutputOptions: ParsableArguments {
       Self.write(data + [0x0A], to: .standardError)
     } else {
       Self.write(
-        Data("syncctl: \(failure.message)\nTry: \(failure.suggestion)\n".utf8),
+        TerminalText.failure(of: "syncctl", failure.message, try: failure.suggestion),
         to: .standardError)
     }
   }
@@ -35,7 +38,7 @@ struct OutputOptions: ParsableArguments {
     if json, let data = try? encoder.encode(["note": text]) {
       write(data + [0x0A], to: .standardError)
     } else {
-      write(Data("syncctl: \(text)\n".utf8), to: .standardError)
+      write(TerminalText.data(["syncctl: \(text)"]), to: .standardError)
     }
   }
 

@@ -38,7 +38,7 @@ extension Failure {
     case let error as StoreError: self.init(store: error)
     case let error as ModelError:
       self.init(
-        .badData, code: "model", "\(error.message)", suggestion: error.suggestion)
+        .badData, code: "model", "\(error.place): \(error.message)", suggestion: error.suggestion)
     case let error as ObjectError:
       self.init(
         .badData, code: error.code.rawValue, error.message, suggestion: error.suggestion)

@@ -21,6 +21,8 @@ public final class ManagedObjectModel: @unchecked Sendable {  // frozen before i
   private var storage = Storage()
   private let freezing = Mutex(false)
   private let refusal = Mutex<ModelError?>(nil)
+  /// The file that it was read from, for messages.
+  var file: String?
 
   private struct Storage {
     var entities: [EntityDescription] = []
@@ -190,7 +192,7 @@ public final class ManagedObjectModel: @unchecked Sendable {  // frozen before i
         isFrozen = true
         return .success(())
       } catch {
-        return .failure(error)
+        return .failure(error.inFile(file))
       }
     }
     try outcome.get()

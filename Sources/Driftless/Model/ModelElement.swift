@@ -34,17 +34,17 @@ final class ModelElement {
     return info
   }
 
-  /// Reads XML. External entities are not resolved.
+  /// Reads XML, which is well formed to its end. External entities are not resolved.
   static func parse(_ data: Data, from path: String) throws(ModelError) -> ModelElement {
     let builder = ModelElementBuilder()
     let parser = XMLParser(data: data)
     parser.delegate = builder
-    guard parser.parse(), let root = builder.root else {
-      let reason = parser.parserError.map { "\($0)" } ?? "it has no root element"
+    // The parser's own answer is also true where it found an error.
+    let isRead = parser.parse() && parser.parserError == nil
+    guard isRead, builder.problem == nil, builder.open.isEmpty, let root = builder.root else {
       throw ModelError(
-        .malformed, element: path,
-        "it is not well-formed XML at line \(parser.lineNumber): \(reason)",
-        suggestion: "Open it in an editor and mend the line.")
+        .malformed, element: path, builder.problem ?? builder.isCut(at: parser.lineNumber),
+        suggestion: "Copy the file again, whole; or open it in an editor and mend the line.")
     }
     return root
   }
@@ -91,13 +91,36 @@ final class ModelElement {
 }
 
 private final class ModelElementBuilder: NSObject, XMLParserDelegate {
+  /// Real models have five. Elements are taken apart one within the other.
+  private static let depthMax = 64
+
   var root: ModelElement?
-  private var open: [ModelElement] = []
+  /// What is wrong with the file first.
+  var problem: String?
+  /// The elements whose end is still to come.
+  private(set) var open: [ModelElement] = []
+
+  /// The words for a file that ends too soon.
+  func isCut(at line: Int) -> String { "it ends at line \(max(line, 1))\(place)" }
+
+  /// The innermost element that a parser is in, by its name in the model where it has one.
+  private var place: String {
+    guard let element = open.last else { return ", before its first element" }
+    let owner = open.dropLast().last { $0.attributes["name"] != nil }?.attributes["name"]
+    let name = element.attributes["name"].map { " “\($0)”" } ?? ""
+    return ", within <\(element.name)>\(name)\(owner.map { " of “\($0)”" } ?? "")"
+  }
 
   func parser(
     _ parser: XMLParser, didStartElement name: String, namespaceURI: String?,
     qualifiedName: String?, attributes: [String: String]
   ) {
+    guard open.count < Self.depthMax else {
+      problem =
+        "its elements are nested more than \(Self.depthMax) deep at line \(parser.lineNumber)"
+      parser.abortParsing()
+      return
+    }
     let element = ModelElement(name, attributes)
     if let parent = open.last { parent.children.append(element) } else { root = element }
     open.append(element)
@@ -106,6 +129,14 @@ private final class ModelElementBuilder: NSObject, XMLParserDelegate {
   func parser(
     _ parser: XMLParser, didEndElement name: String, namespaceURI: String?, qualifiedName: String?
   ) {
-    open.removeLast()
+    if !open.isEmpty { open.removeLast() }
+  }
+
+  func parser(_ parser: XMLParser, parseErrorOccurred parseError: any Error) {
+    guard problem == nil else { return }
+    problem =
+      root != nil && open.isEmpty
+      ? "it goes on after the end of its root element at line \(parser.lineNumber)"
+      : "it is cut off or not well-formed XML at line \(parser.lineNumber)\(place)"
   }
 }

@@ -30,6 +30,8 @@ public struct ModelError: Error, CustomStringConvertible, Sendable {
   public let code: Code
   /// The element that is wrong, such as `Book.author`.
   public let element: String
+  /// The file that the element is in, where it came from one.
+  public private(set) var file: String?
   public let message: String
   public let suggestion: String
 
@@ -40,5 +42,18 @@ public struct ModelError: Error, CustomStringConvertible, Sendable {
     self.suggestion = suggestion
   }
 
-  public var description: String { "\(element): \(message) [\(code)] \(suggestion)" }
+  /// The element, and its file.
+  public var place: String {
+    guard let file, file != element else { return element }
+    return "\(element) of \(file)"
+  }
+
+  public var description: String { "\(place): \(message) [\(code)] \(suggestion)" }
+
+  /// The error with the name of the file, unless it has one.
+  func inFile(_ path: String?) -> ModelError {
+    var error = self
+    error.file = file ?? path
+    return error
+  }
 }

@@ -23,13 +23,23 @@ extension ManagedObjectModel {
   /// Reads a model from the XML of a `contents` file.
   public convenience init(xml data: Data, path: String = "the model") throws(ModelError) {
     self.init()
-    try ModelReader(path: path).read(ModelElement.parse(data, from: path), into: self)
+    file = path
+    do throws(ModelError) {
+      try ModelReader(path: path).read(ModelElement.parse(data, from: path), into: self)
+    } catch {
+      throw error.inFile(path)
+    }
   }
 
   /// Reads a model from the bytes of a `.mom`.
   public convenience init(compiled data: Data, path: String = "the model") throws(ModelError) {
     self.init()
-    try CompiledModelReader(data, path: path).read(into: self)
+    file = path
+    do throws(ModelError) {
+      try CompiledModelReader(data, path: path).read(into: self)
+    } catch {
+      throw error.inFile(path)
+    }
   }
 
   convenience init(_ version: ModelVersion) throws(ModelError) {
@@ -80,21 +90,30 @@ enum ModelFile {
   static func exists(_ url: URL) -> Bool { FileManager.default.fileExists(atPath: url.path) }
 
   static func data(of file: URL) throws(ModelError) -> Data {
-    do {
-      let size = try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? NSNumber
-      guard size?.intValue ?? 0 <= bytesMax else {
-        throw ModelError(
-          .tooLarge, element: file.path, "no more than \(bytesMax) bytes are read of a model",
-          suggestion: "Check that it is a model.")
-      }
-      return try Data(contentsOf: file)
-    } catch let error as ModelError {
-      throw error
-    } catch {
-      throw ModelError(
-        .unreadable, element: file.path, "\(error)",
+    func unreadable(_ reason: String) -> ModelError {
+      ModelError(
+        .unreadable, element: file.path, reason,
         suggestion: "Check that the file is there and may be read.")
     }
+    var status = stat()
+    guard stat(file.path, &status) == 0 else { throw unreadable(String(cString: strerror(errno))) }
+    // A pipe would be waited for without end.
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw unreadable(
+        "it is \(status.st_mode & S_IFMT == S_IFDIR ? "a folder" : "no plain file")")
+    }
+    guard status.st_size <= bytesMax else {
+      throw ModelError(
+        .tooLarge, element: file.path, "no more than \(bytesMax) bytes are read of a model",
+        suggestion: "Check that it is a model.")
+    }
+    let descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw unreadable(String(cString: strerror(errno))) }
+    let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    guard let data = try? handle.readToEnd() ?? Data() else {
+      throw unreadable("it cannot be read to its end")
+    }
+    return data
   }
 
   /// A property list with texts as keys; nil where there is no such file.

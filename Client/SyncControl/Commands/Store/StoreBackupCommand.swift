@@ -20,6 +20,6 @@ struct StoreBackupCommand: ControlCommand {
     let size =
       try FileManager.default.attributesOfItem(atPath: url.path)[.size] as? NSNumber
     try output.put(
-      ["copy": url.path, "bytes": "\(size ?? 0)"], text: "\(url.path): \(size ?? 0) bytes")
+      ["copy": url.path, "bytes": "\(size ?? 0)"], line: "\(url.path): \(size ?? 0) bytes")
   }
 }

@@ -21,10 +21,9 @@ struct StoreCheckCommand: ControlCommand {
     let lines = check.findings.map { "\($0.weight.rawValue): \($0.message)" }
     try output.put(
       Report(objects: check.objectCount, findings: check.findings),
-      text: lines.isEmpty
-        ? "ok: \(check.objectCount) objects"
-        : (lines + ["Try: keep a copy, and restore a backup or enroll anew"])
-          .joined(separator: "\n"))
+      lines: lines.isEmpty
+        ? ["ok: \(check.objectCount) objects"]
+        : lines + ["Try: keep a copy, and restore a backup or enroll anew"])
     if check.findings.contains(where: { $0.weight == .damage }) {
       throw ExitCode(ExitStatus.badData.rawValue)
     }

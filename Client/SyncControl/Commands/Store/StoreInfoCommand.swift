@@ -11,6 +11,6 @@ struct StoreInfoCommand: ControlCommand {
 
   func perform() throws {
     let info = try StoreInfo(of: target.inspect(output), at: target.url)
-    try output.put(info, text: info.text)
+    try output.put(info, lines: info.lines)
   }
 }

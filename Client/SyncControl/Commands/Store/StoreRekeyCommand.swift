@@ -21,6 +21,8 @@ struct StoreRekeyCommand: ControlCommand {
     store.close()
     try output.put(
       ["former": former, "identifier": identifier],
-      text: "\(former) is \(identifier) now\nTry: syncctl enroll --store \(target.file) …")
+      lines: [
+        "\(former) is \(identifier) now", "Try: syncctl enroll --store \(target.file) …",
+      ])
   }
 }

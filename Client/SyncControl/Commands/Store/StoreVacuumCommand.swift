@@ -26,7 +26,7 @@ struct StoreVacuumCommand: ControlCommand {
     }
     let after = try bytes()
     try output.put(
-      ["before": before, "after": after], text: "\(before) bytes before, \(after) after")
+      ["before": before, "after": after], line: "\(before) bytes before, \(after) after")
   }
 
   private func bytes() throws -> Int {

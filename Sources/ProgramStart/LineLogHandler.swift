@@ -3,7 +3,7 @@ package import Logging
 import Synchronization
 
 /// Writes one line a message: `time=… level=info msg="…" key=value`. Values are quoted and escaped,
-/// so that nothing that a client sends can start a line of its own.
+/// so that nothing that a client or a server sends can start a line of its own.
 package struct LineLogHandler: LogHandler {
   package var metadata: Logger.Metadata = [:]
   package var logLevel: Logger.Level = .info
@@ -47,11 +47,7 @@ package struct LineLogHandler: LogHandler {
       switch scalar {
       case "\"": result += "\\\""
       case "\\": result += "\\\\"
-      case _
-      where scalar.value < 32 || (127...159).contains(scalar.value)
-        || [0x2028, 0x2029].contains(scalar.value):
-        result += "\\u{\(String(scalar.value, radix: 16))}"
-      default: result.unicodeScalars.append(scalar)
+      default: result += TerminalText.line(String(scalar))
       }
     }
     return result + "\""
