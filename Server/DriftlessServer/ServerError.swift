@@ -31,6 +31,7 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let locked = Code(name: "locked", status: 503)
     package static let folder = Code(name: "folder", status: 500)
     package static let refusedStart = Code(name: "refused-start", status: 500)
+    package static let damagedDatabase = Code(name: "damaged-database", status: 500)
 
     package var description: String { name }
   }
@@ -46,6 +47,8 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
   package var serverTimeMilliseconds: UInt64?
   /// Whether the connection must end with the answer: the rest of the body is not worth reading.
   package var closesConnection = false
+  /// What failed, for the log: the client is not told.
+  package var reason: String?
   /// Seconds after which the same request may pass, where the server knows.
   package var retryAfterSeconds: Int?
 

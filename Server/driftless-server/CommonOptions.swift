@@ -30,7 +30,7 @@ struct CommonOptions: ParsableArguments {
 
   private func exitCode(of code: ServerError.Code) -> Int32 {
     switch code {
-    case .badName, .badLimits: 65
+    case .badName, .badLimits, .damagedDatabase: 65
     case .locked, .busy: 75
     default: 1
     }

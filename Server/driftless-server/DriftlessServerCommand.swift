@@ -17,7 +17,8 @@ struct DriftlessServerCommand: AsyncParsableCommand {
     commandName: "driftless-server",
     abstract: "The sync server: keeps the order of changes of each zone.",
     discussion: """
-      To begin: driftless-server zone create shop --data DIR
+      To begin: umask 077   # a token is for its owner alone
+                driftless-server zone create shop --data DIR
                 driftless-server token create --zone shop --data DIR > token
                 driftless-server serve --data DIR
 

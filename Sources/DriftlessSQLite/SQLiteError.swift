@@ -8,6 +8,8 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
   package let message: String
   /// The statement that failed, without its values.
   package let sql: String?
+  /// The file, where whoever ran the statement says it.
+  package var file: String?
 
   package init(code: Int32, message: String, sql: String? = nil) {
     self.code = code
@@ -20,6 +22,14 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
     SQLiteError(
       code: number == ENOSPC || number == EDQUOT ? SQLITE_FULL : SQLITE_IOERR, message: message)
   }
+
+  /// A database of which something is missing.
+  package static func corrupt(_ message: String) -> SQLiteError {
+    SQLiteError(code: SQLITE_CORRUPT, message: message)
+  }
+
+  /// The code of a statement that cannot be, say because a table is not there.
+  package static let generic = SQLITE_ERROR
 
   /// The result code without its extension.
   package var primaryCode: Int32 { code & 0xff }
@@ -58,5 +68,6 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
 
   package var description: String {
     "SQLite \(code): \(message)" + (sql.map { " in «\($0)»" } ?? "")
+      + (file.map { " (\($0))" } ?? "")
   }
 }

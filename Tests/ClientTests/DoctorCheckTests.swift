@@ -1,3 +1,6 @@
+import Driftless
+import Foundation
+import TestSupport
 import Testing
 
 @testable import SyncControl
@@ -12,5 +15,43 @@ import Testing
     ])
   func versions(version: String, isAffected: Bool) {
     #expect(DoctorCheck.mayCorruptInCheckpoint(version) == isAffected)
+  }
+
+  @Test(
+    "What lies beside a store and is no plain file is named, and other commands refuse it or pass it over",
+    arguments: ["-wal", "-shm", "-journal", "-driftless-lock", "-driftless-sync"],
+    ["folder", "pipe", "link"])
+  func besideTheStore(suffix: String, kind: String) async throws {
+    let shop = try Shop()
+    shop.store.close()
+    let url = shop.url
+    #expect(await SyncControl.run(["doctor", "--store", url.path]) == 0)
+    try odd(url.path + suffix, kind)
+    let found = DoctorCheck.sideFiles(of: url)
+    #expect(found.count == 1)
+    #expect(found.first?.detail.contains("\(url.path)\(suffix) is ") == true)
+    #expect(found.first?.detail.contains("mv ") == true)
+    #expect(await SyncControl.run(["doctor", "--store", url.path]) == 1)
+    #expect(await SyncControl.run(["status", "--store", url.path]) == 1)
+  }
+
+  @Test("A pipe where the token or the daemon's mark belongs is named, and not waited for")
+  func besideTheClient() async throws {
+    for suffix in ["-driftless-token", "-driftless-daemon"] {
+      let shop = try Shop()
+      shop.store.close()
+      try odd(shop.url.path + suffix, "pipe")
+      #expect(await SyncControl.run(["doctor", "--store", shop.url.path]) == 1)
+      #expect(await SyncControl.run(["status", "--store", shop.url.path]) == 0)
+    }
+  }
+
+  private func odd(_ path: String, _ kind: String) throws {
+    unlink(path)
+    switch kind {
+    case "folder": try #require(mkdir(path, 0o700) == 0)
+    case "pipe": try #require(mkfifo(path, 0o600) == 0)
+    default: try #require(symlink("nowhere/x", path) == 0)
+    }
   }
 }

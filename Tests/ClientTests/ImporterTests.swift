@@ -27,6 +27,15 @@ import Testing
     try ReplicaExport.text(of: shop.store).split(separator: "\n").count
   }
 
+  @Test("A byte order mark before the first line is passed over; elsewhere it is none")
+  func byteOrderMark() throws {
+    let shop = try Shop()
+    let line = #"{"op":"insert","entity":"Item","id":"1","set":{"name":"a"}}"#
+    try run(shop, "\u{FEFF}" + line)
+    #expect(try count(shop) == 1)
+    #expect(failure(shop, line, "\u{FEFF}" + line)?.message.contains("f.jsonl:2") == true)
+  }
+
   @Test("Every attribute type arrives exactly")
   func values() throws {
     let shop = try Shop()

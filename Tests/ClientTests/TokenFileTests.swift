@@ -20,6 +20,14 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.url.path).count == 1)
   }
 
+  @Test("A pipe is no token, and is not waited for")
+  func pipe() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("token")
+    #expect(mkfifo(url.path, 0o600) == 0)
+    #expect(throws: Failure.self) { try TokenFile.read(url) }
+  }
+
   @Test("A token that others may read is refused", arguments: [0o640, 0o604, 0o660])
   func readable(mode: Int) throws {
     let directory = try TemporaryDirectory()

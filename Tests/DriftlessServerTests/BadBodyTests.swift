@@ -100,6 +100,50 @@ struct BadBodyTests {
       }
       #expect(try await server.zone().head == 0)
       #expect(try await server.push(frame, token: token).status == 200)
+      #expect(!server.log.text.contains("level=error"), "\(server.log.text)")
+    }
+  }
+
+  @Test("A body that breaks the rules of HTTP, or ends early, is the client's fault")
+  func brokenBody() async throws {
+    try await withServer { server in
+      let token = try server.token()
+      let port = server.port
+      let response = try await blocking {
+        let connection = try RawConnection(port: port)
+        connection.send(
+          LiveServer.head(
+            "POST", Self.path, token: token.text, headers: ["Transfer-Encoding: chunked"],
+            length: nil) + Data("ZZ\r\nabc".utf8))
+        return try connection.response()
+      }
+      #expect(response.status == 400)
+      try await blocking {
+        let connection = try RawConnection(port: port)
+        connection.send(
+          LiveServer.head("POST", Self.path, token: token.text, length: 1000) + Data("abc".utf8))
+        connection.finishSending()
+        _ = try? connection.response()
+      }
+      #expect(try await server.request("GET", "/healthz").status == 200)
+      #expect(!server.log.text.contains("level=error"), "\(server.log.text)")
+      #expect(!server.log.text.contains("status=500"), "\(server.log.text)")
+    }
+  }
+
+  @Test("An answer to HEAD has the fields of one to GET, and no body")
+  func head() async throws {
+    try await withServer { server in
+      let port = server.port
+      for path in ["/healthz", "/nowhere"] {
+        let text = try await blocking {
+          let connection = try RawConnection(port: port)
+          connection.send(LiveServer.head("HEAD", path, headers: ["Connection: close"]))
+          return connection.rest()
+        }
+        #expect(text.hasPrefix("HTTP/1.1 ") && text.hasSuffix("\r\n\r\n"), "\(text)")
+        #expect(text.components(separatedBy: "\r\n\r\n").count == 2, "\(text)")
+      }
     }
   }
 

@@ -53,6 +53,13 @@ final class RawConnection: Sendable {
     }
   }
 
+  /// All that comes until the server hangs up.
+  func rest() -> String {
+    var data = Data()
+    while let piece = receive() { data += piece }
+    return String(decoding: data, as: UTF8.self)
+  }
+
   /// Says that nothing more will be sent.
   func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 

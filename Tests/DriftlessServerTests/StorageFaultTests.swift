@@ -1,3 +1,4 @@
+import DriftlessSQLite
 import DriftlessServer
 import Foundation
 import TestSupport
@@ -89,6 +90,46 @@ struct StorageFaultTests {
     }
     let size = try FileManager.default.attributesOfItem(atPath: test.folder.database.path)[.size]
     #expect(try #require(size as? Int) < 200_000)
+  }
+
+  @Test("A database that is damaged is refused at the start, with the name of its file")
+  func damagedAtStart() throws {
+    let directory = try TemporaryDirectory()
+    let folder = try DataFolder(directory.file("data"))
+    try Administration(folder: folder).close()
+    let whole = try Data(contentsOf: folder.database)
+    // No database at all; then a file whose tables begin with nonsense.
+    var damaged = whole
+    damaged.replaceSubrange(4096..., with: Data(repeating: 0xA5, count: whole.count - 4096))
+    for bytes in [Data(repeating: 0x41, count: 8192), damaged] {
+      try bytes.write(to: folder.database)
+      #expect(
+        performing: { try SQLiteZoneStorage(folder: folder) },
+        throws: { error in
+          guard let error = error as? ServerError else { return false }
+          return error.code == .damagedDatabase && error.message.contains(folder.database.path)
+            && error.message.contains("SQLite ")
+        })
+    }
+    try whole.write(to: folder.database)
+    try SQLiteZoneStorage(folder: folder).close()
+  }
+
+  @Test("The log names SQLite's code and the file where reading fails; the client is told neither")
+  func damagedWhileServing() async throws {
+    try await withServer { server in
+      let token = try server.token()
+      let path = try DataFolder(server.data).database.path
+      let connection = try SQLiteConnection(path: path, mode: .readWrite)
+      try connection.execute("DROP TABLE token")
+      connection.close()
+      let response = try await server.request(
+        "GET", "/v1/zones/shop", token: token.text)
+      #expect(response.status == 500, "\(response.status)")
+      #expect(server.log.text.contains("SQLite 1: no such table"), "\(server.log.text)")
+      #expect(server.log.text.contains(path), "\(server.log.text)")
+      #expect(!String(decoding: response.body, as: UTF8.self).contains(path))
+    }
   }
 
   @Test("F74 A folder that a newer program wrote is refused, not damaged")

@@ -43,6 +43,41 @@ struct ObstacleTests {
     #expect(try PersistentStore.open(url: url, options: .inspecting(url)).check().isSound)
   }
 
+  @Test("What lies beside a store and is no plain file is named before anybody opens it")
+  func sideFiles() throws {
+    for suffix in StoreSideFile.suffixes {
+      let directory = try TemporaryDirectory()
+      let url = directory.file("shop.sqlite")
+      try PersistentStore.open(url: url, model: Shop.model()).close()
+      let path = url.path + suffix
+      for make in [
+        { mkdir(path, 0o700) }, { mkfifo(path, 0o600) }, { symlink("nowhere/x", path) },
+      ] {
+        unlink(path)
+        rmdir(path)
+        #expect(make() == 0)
+        for options in [StoreOptions(), .inspecting(url)] {
+          #expect(
+            performing: { try PersistentStore.open(url: url, options: options) },
+            throws: { error in
+              guard let error = error as? StoreError else { return false }
+              return error.code == .cannotOpen && error.message.hasPrefix("\(path) is ")
+                && error.suggestion.contains(path)
+            })
+        }
+      }
+    }
+  }
+
+  @Test("A lock file behind a link is used as it is")
+  func linkedSideFile() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("shop.sqlite")
+    try Data().write(to: directory.file("lock"))
+    #expect(symlink("lock", url.path + "-driftless-lock") == 0)
+    try PersistentStore.open(url: url, model: Shop.model()).close()
+  }
+
   @Test("What may not be read, lies in no folder, or may not be made there is refused as that")
   func rights() throws {
     let (directory, url) = try prepare()

@@ -29,9 +29,9 @@ struct DoctorCommand: ControlCommand {
       // A look, whatever the file is: nothing in it or beside it changes.
       let store = try PersistentStore.open(url: target.url, options: .inspecting(target.url))
       checks.append(try integrity(of: store))
-      // What the mark beside the store tells is noted when the store is opened as others open it.
-      let opened = try? target.open(reading: true)
-      checks.append(try commits(of: opened ?? store))
+      // Opened as other commands open it, so that what stops them is told here; and what the mark beside the store tells
+      // is noted.
+      checks.append(try commits(of: try target.open(reading: true)))
       checks.append(try clock(of: store))
       checks.append(try parked(of: store))
       checks.append(try await zone(of: store))

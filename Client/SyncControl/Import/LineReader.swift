@@ -7,7 +7,11 @@ struct LineReader {
   private var position = 0
   private var number = 0
 
-  init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
+  init(_ bytes: UnsafeBufferPointer<UInt8>) {
+    self.bytes = bytes
+    // Some editors begin a file with a byte order mark.
+    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+  }
 
   mutating func next() throws(ImportError) -> ImportLine? {
     while position < bytes.count {

@@ -1,10 +1,24 @@
+import Driftless
 import Foundation
 import Glibc
+import SyncDaemon
 
 extension DoctorCheck {
   /// What can be told of a store's files without opening it: place, rights, locks, room.
   static func files(of store: URL) -> [DoctorCheck] {
-    [rights(of: store), place(of: store), lock(of: store), room(for: store), log(of: store)]
+    let odd = sideFiles(of: store)
+    // What is no plain file is not read.
+    let lock = odd.isEmpty ? [lock(of: store)] : []
+    return odd + [rights(of: store), place(of: store)] + lock
+      + [room(for: store), log(of: store)]
+  }
+
+  /// What lies beside the store and cannot be used: one check each.
+  static func sideFiles(of store: URL) -> [DoctorCheck] {
+    let paths =
+      StoreSideFile.suffixes.map { store.path + $0 }
+      + [TokenFile.url(forStore: store).path, DaemonMark.url(forStore: store).path]
+    return paths.compactMap(StoreSideFile.failure).map { DoctorCheck("beside", .bad, Failure($0)) }
   }
 
   private static func bytes(_ path: String) -> Int {

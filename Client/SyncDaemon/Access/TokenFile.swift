@@ -12,7 +12,8 @@ package enum TokenFile {
   ///
   /// - Throws: `Failure` when the file is missing, others may read it, or it holds no token.
   package static func read(_ url: URL) throws(Failure) -> String {
-    let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
+    // A pipe would be waited for without end.
+    let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
       throw Failure(
         errno == ENOENT ? .failed : .notAllowed, code: "no-token",

@@ -1,3 +1,4 @@
+import Driftless
 package import Foundation
 import Glibc
 
@@ -11,15 +12,17 @@ package struct DaemonMark: Hashable, Sendable, Codable {
     self.socket = socket
   }
 
-  private static func url(forStore store: URL) -> URL {
+  /// Where the mark of the store at `store` is kept.
+  package static func url(forStore store: URL) -> URL {
     URL(fileURLWithPath: store.path + "-driftless-daemon")
   }
 
   /// The mark of a store, if there is one that can be read.
   package static func read(forStore store: URL) -> DaemonMark? {
-    guard let data = try? Data(contentsOf: url(forStore: store)), data.count <= 4_096 else {
-      return nil
-    }
+    let url = url(forStore: store)
+    guard StoreSideFile.failure(at: url.path) == nil,
+      let data = try? Data(contentsOf: url), data.count <= 4_096
+    else { return nil }
     return try? JSONDecoder().decode(DaemonMark.self, from: data)
   }
 

@@ -28,7 +28,8 @@ struct ErrorReplies: RouterMiddleware {
       closesConnection = error.closesConnection
       metrics.countRefusal(error.code)
       if error.code.status >= 500 {
-        context.logger.error("request failed", metadata: ["error": "\(error)"])
+        let reason = error.reason.map { "\(error): \($0)" } ?? "\(error)"
+        context.logger.error("request failed", metadata: ["error": "\(reason)"])
       }
       response = try reply(error)
     }
@@ -43,7 +44,12 @@ struct ErrorReplies: RouterMiddleware {
         "milliseconds": "\(duration / .milliseconds(1))",
       ])
     response.headers[.cacheControl] = "no-store"
-    let body = try await response.checkBody(for: request)
+    var body = try await response.checkBody(for: request)
+    if request.method == .head {
+      // The fields are those that GET would get, the body's length among them.
+      response = response.createHeadResponse()
+      body = ByteBuffer()
+    }
     if closesConnection { response.closeConnection(of: context.channel, after: body) }
     return response
   }

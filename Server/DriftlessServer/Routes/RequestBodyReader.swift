@@ -13,7 +13,7 @@ final class RequestBodyReader: Sendable {
 
   /// Reads a request's body and hands it to `use`; its bytes count as held until that returns.
   ///
-  /// - Throws: `ServerError`: `.tooLarge`, `.busy`, `.malformed` (too slow), which end the
+  /// - Throws: `ServerError`: `.tooLarge`, `.busy`, `.malformed` (too slow), `.damaged` (cut off), which end the
   ///   connection, because what is left of the body is not worth reading; `.damaged` for a body that was changed on its
   ///   way.
   func withBody<Result>(
@@ -26,7 +26,8 @@ final class RequestBodyReader: Sendable {
     defer { bytesHeld.withLock { $0 -= held } }
     var body = Data()
     let deadline = ContinuousClock.now + .seconds(limits.bodySeconds)
-    for try await chunk in request.body {
+    var chunks = request.body.makeAsyncIterator()
+    while let chunk = try await Self.next(&chunks) {
       guard body.count + chunk.readableBytes <= limits.bodyBytesMax else { throw tooLarge }
       guard ContinuousClock.now < deadline else {
         throw ServerError(
@@ -47,6 +48,23 @@ final class RequestBodyReader: Sendable {
           suggestion: "Send it again."))
     }
     return try await use(body)
+  }
+
+  /// The next piece of a body. That a client hangs up within it, or breaks the rules of HTTP, is no failure of the server.
+  private static func next(
+    _ chunks: inout RequestBody.AsyncIterator
+  ) async throws -> ByteBuffer? {
+    do {
+      return try await chunks.next()
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      throw ServerError(
+        ProtocolError(
+          .damaged, "the body ended before its end, or breaks the rules of HTTP",
+          suggestion: "Send it again.")
+      ).closing()
+    }
   }
 
   /// Runs a check that inflates so many bytes of values, when there is room for them.

@@ -3,11 +3,12 @@ import Foundation
 
 /// What stands in the way of a file, where SQLite says only that it cannot be opened.
 enum StoreObstacle {
-  /// A folder gives an error that misleads, and a pipe is waited for without end. A file with several names loses what was
-  /// saved: the log goes by the name.
+  /// A folder gives an error that misleads, and a pipe is waited for without end; so with what lies beside the file. A file
+  /// with several names loses what was saved: the log goes by the name.
   ///
   /// - Parameter allowsLinks: For one who takes the file alone, and no log.
   static func checkKind(of url: URL, allowsLinks: Bool = false) throws {
+    try StoreSideFile.check(of: url)
     var status = stat()
     guard stat(url.path, &status) == 0 else { return }
     if status.st_mode & S_IFMT == S_IFREG {

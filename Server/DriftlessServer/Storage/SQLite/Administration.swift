@@ -15,9 +15,12 @@ package struct Administration {
     self.folder = folder
     let lock = try FileLock(folder.writeLock, .shared, waits: true)
     defer { lock?.release() }
-    connection = try SQLiteConnection(path: folder.database.path, mode: .readWriteCreate)
-    try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
-    try ServerSchema.apply(to: connection)
+    connection = try ServerError.opening(folder.database.path) {
+      let connection = try SQLiteConnection(path: folder.database.path, mode: .readWriteCreate)
+      try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
+      try ServerSchema.apply(to: connection)
+      return connection
+    }
   }
 
   package func close() { connection.close() }

@@ -26,15 +26,18 @@ package final class Database: Sendable {
   /// Runs `body` on the calling thread, as soon as the connection is free.
   package func run<Result: Sendable>(_ body: (SQLiteConnection) throws -> Result) throws -> Result {
     try connection.withLock { slot in
-      let open = try slot ?? Self.open(path, prepare)
-      slot = open
       do {
+        let open = try slot ?? Self.open(path, prepare)
+        slot = open
         return try body(open)
-      } catch let error as SQLiteError where Self.isBroken(error) {
-        // After a failed write or sync the state of the file is unknown to this connection: a later
-        // success would prove nothing. A fresh connection reads what the disk really holds.
-        open.close()
-        slot = nil
+      } catch var error as SQLiteError {
+        error.file = path
+        if Self.isBroken(error) {
+          // After a failed write or sync the state of the file is unknown to this connection: a later
+          // success would prove nothing. A fresh connection reads what the disk really holds.
+          slot?.close()
+          slot = nil
+        }
         throw error
       }
     }

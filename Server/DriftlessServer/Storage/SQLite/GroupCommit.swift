@@ -164,6 +164,20 @@ extension ServerError {
       self.init(
         .storage, "the server could not store or read its data",
         suggestion: "Try again later; the operator finds the reason in the server's log.")
+      reason = "\(error)"
+    }
+  }
+
+  /// Opens a database file, and refuses one that is damaged with its name.
+  static func opening<Opened>(_ file: String, _ open: () throws -> Opened) throws -> Opened {
+    do {
+      return try open()
+    } catch let error as SQLiteError where error.isCorrupt || error.isNotADatabase {
+      throw ServerError(
+        .damagedDatabase, "\(file) is damaged: SQLite \(error.code), \(error.message)",
+        suggestion:
+          "Keep a copy of the data folder and put a backup in its place: replicas bring back what it lacks."
+      )
     }
   }
 }

@@ -82,6 +82,25 @@ enum ServerSchema {
     "PRAGMA user_version = \(version)",
   ]
 
+  private static let tables = [
+    "zone", "token", "replica", "log", "identity", "tombstone", "object", "claim", "key_rule",
+    "property",
+  ]
+
+  /// Reads a row of every table, so that a file which is damaged where each begins is noticed at the start. To read all of
+  /// it would take as long as the log is.
+  ///
+  /// - Throws: `SQLiteError`.
+  static func look(at connection: SQLiteConnection) throws {
+    for table in tables {
+      do {
+        _ = try connection.integer("SELECT count(*) FROM (SELECT 1 FROM \(table) LIMIT 1)")
+      } catch let error as SQLiteError where error.primaryCode == SQLiteError.generic {
+        throw SQLiteError.corrupt(error.message)  // The table is not there.
+      }
+    }
+  }
+
   /// Creates the tables in a new file; refuses a file of another version.
   static func apply(to connection: SQLiteConnection) throws {
     try connection.execute("BEGIN IMMEDIATE")

@@ -33,12 +33,17 @@ package final class SQLiteZoneStorage: ZoneStorage {
     self.limits = limits
     self.metrics = metrics
     let pages = limits.databaseBytesMax / 4096
-    writer = try Database(path: folder.database.path, label: "writer") { connection in
-      try ServerSchema.apply(to: connection)
-      if pages > 0 { try connection.execute("PRAGMA max_page_count=\(pages)") }
-    }
-    readers = try (0..<max(1, limits.readers)).map {
-      try Database(path: folder.database.path, label: "reader\($0)") { _ in }
+    let path = folder.database.path
+    (writer, readers) = try ServerError.opening(path) {
+      let writer = try Database(path: path, label: "writer") { connection in
+        try ServerSchema.apply(to: connection)
+        try ServerSchema.look(at: connection)
+        if pages > 0 { try connection.execute("PRAGMA max_page_count=\(pages)") }
+      }
+      let readers = try (0..<max(1, limits.readers)).map {
+        try Database(path: path, label: "reader\($0)") { _ in }
+      }
+      return (writer, readers)
     }
     self.news = news ?? ZoneNews(waitersMax: limits.waitersMax)
     commits = GroupCommit(
