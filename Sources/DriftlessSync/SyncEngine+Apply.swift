@@ -223,7 +223,7 @@ extension SyncEngine {
   }
 
   /// There when something was pulled while something was pending, until that is settled.
-  private static let unsettledSetting = "sync.unsettled"
+  static let unsettledSetting = "sync.unsettled"
 }
 
 extension [ChangeSet] {
