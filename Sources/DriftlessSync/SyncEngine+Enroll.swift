@@ -86,6 +86,7 @@ extension SyncEngine {
   }
 
   /// Puts the cursor at the beginning of a log and forgets the former one: places, entries, numbers.
+  /// Values that the model cannot hold stay as long as their objects do.
   static func forgetLog(
     _ state: inout ReplicaState, _ generation: UUID, head: UInt64, _ transaction: WriteTransaction
   ) throws {
@@ -98,8 +99,7 @@ extension SyncEngine {
     state.head = head
     try Outbox.clear(on: connection)
     for table in [
-      "ZDL_PARKED", "ZDL_PARKED_VALUE", "ZDL_STRUCK", "ZDL_DANGLING", "ZDL_CHAIN", "ZDL_FRAME",
-      "ZDL_ZONE",
+      "ZDL_PARKED", "ZDL_STRUCK", "ZDL_DANGLING", "ZDL_CHAIN", "ZDL_FRAME", "ZDL_ZONE",
     ] {
       try connection.perform("DELETE FROM \(table)")
     }
