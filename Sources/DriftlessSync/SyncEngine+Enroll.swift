@@ -11,9 +11,25 @@ extension SyncEngine {
   /// new generation, or with another zone under the name, the store starts over: nothing here is
   /// deleted, and everything is offered to the zone.
   ///
+  /// - Parameters:
+  ///   - info: the zone's answer.
+  ///   - answered: when it came, by this host's clock: the first edits have the zone's time already.
+  ///     Nil for now.
   /// - Throws: `SyncError` when the store is enrolled with another zone, `StoreError`.
   public static func enroll(
-    store: PersistentStore, server: URL, zone: String, info: ZoneInfo
+    store: PersistentStore, server: URL, zone: String, info: ZoneInfo, answered: Date? = nil
+  ) throws {
+    let answered = answered ?? store.now
+    try makeReplica(store, server: server, zone: zone, info: info)
+    // A server that says no time leaves the clock as it is.
+    let time = Double(info.serverTimeMilliseconds) - answered.timeIntervalSince1970 * 1000
+    if info.serverTimeMilliseconds > 0, let offset = Int64(exactly: time.rounded()) {
+      try store.setClockOffset(milliseconds: offset)
+    }
+  }
+
+  private static func makeReplica(
+    _ store: PersistentStore, server: URL, zone: String, info: ZoneInfo
   ) throws {
     guard !store.isReadOnly else {
       throw SyncError(
