@@ -30,8 +30,13 @@ extension SyncEngine {
         }
         rest = rest.dropFirst(batch.count)
         single = max(0, single - 1)
-      } catch let error as ProtocolError where ChangeSetHeader.isWhole(first.frame) {
-        try park(first, .unreadable, reason: "\(error)", cursor.generation, head: head)
+      } catch let error as ProtocolError {
+        if ChangeSetHeader.isWhole(first.frame) {
+          try park(first, .unreadable, reason: "\(error)", cursor.generation, head: head)
+        } else {
+          guard try cameTwice(first) else { throw error }
+          try park(first, .damaged, reason: Self.damagedThere, cursor.generation, head: head)
+        }
         rest = rest.dropFirst()
         single = max(0, single - 1)
       }
@@ -90,9 +95,7 @@ extension SyncEngine {
         applier.allowsMassDelete = allowsMassDelete
         try applier.apply(changeSet, entry)
       }
-      if !applier.pending.isEmpty {
-        try applier.transaction.setSetting(Self.unsettledSetting, .integer(1))
-      }
+      try noteUnsettled(applier)
       try ImportTimes.purge(applier.transaction.connection)
       return applier.report
     }
@@ -112,6 +115,8 @@ extension SyncEngine {
     else { throw SyncError.brokenLog("The replica's cursor moved while a page was fetched.") }
     for entry in entries {
       try LogPlaces.note(entry, on: connection)
+      // What is damaged is nothing to hand over.
+      guard entry.isOwnHeaderOnly || ChangeSetHeader.isWhole(entry.frame) else { continue }
       try KeptFrames.keep(entry, at: store.now, on: connection)
     }
     state.move(to: last.mark)
@@ -158,9 +163,12 @@ extension SyncEngine {
   private func makeApplier(
     _ transaction: WriteTransaction, _ state: ReplicaState
   ) throws -> PageApplier {
-    try PageApplier(
+    let pending = try pendingSet(transaction, state: state)
+    try RememberedDeletes.noteUnsent(
+      pending, after: state.acknowledged, transaction, schema: schema)
+    return try PageApplier(
       transaction: transaction, schema: schema, replica: state.replica, zoneID: state.zoneID,
-      pending: try pendingSet(transaction, state: state), options: options)
+      pending: pending, options: options)
   }
 
   /// Writes what the merge left: pending states and the journal.
@@ -173,6 +181,7 @@ extension SyncEngine {
       if try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_PENDING)") != 0 {
         try connection.perform("DELETE FROM ZDL_PENDING")
       }
+      try connection.perform("DELETE FROM ZDL_DELTA")
       state.acknowledged = max(state.acknowledged, through)
     } else {
       for key in applier.touched.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) {
@@ -192,10 +201,18 @@ extension SyncEngine {
     try bookkeep { transaction in
       try LogPlaces.thin(on: transaction.connection)
       try KeptFrames.trim(options, now: store.now, on: transaction.connection)
+      try RememberedDeletes.trim(options, now: store.now, on: transaction.connection)
     }
     let state = try replicaState()
     if head > state.head { try writeState { $0.head = max($0.head, head) } }
     return report
+  }
+
+  /// What was taken in while something is pending waits to be settled.
+  func noteUnsettled(_ applier: PageApplier) throws {
+    guard !applier.pending.isEmpty || !applier.zone.keys.isEmpty || applier.remembered.haveCome
+    else { return }
+    try applier.transaction.setSetting(Self.unsettledSetting, .integer(1))
   }
 
   /// Settles what the zone says of what is pending here.
@@ -223,7 +240,7 @@ extension SyncEngine {
   }
 
   /// There when something was pulled while something was pending, until that is settled.
-  static let unsettledSetting = "sync.unsettled"
+  private static let unsettledSetting = "sync.unsettled"
 }
 
 extension [ChangeSet] {

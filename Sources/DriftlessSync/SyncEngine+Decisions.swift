@@ -76,7 +76,7 @@ extension SyncEngine {
             suggestion: "Set the value by hand where it belongs now.")
         }
         try put(value, property, entity, entry, row: values.row, transaction)
-      } else if try isAlive(entry, transaction) {
+      } else if try isAlive(entry, schema, transaction) {
         throw SyncError(
           .cannotUndo, "On that side object \(entry.object.uuidString.lowercased()) was deleted.",
           suggestion: "Delete it where that is meant.")
@@ -101,10 +101,29 @@ extension SyncEngine {
     return found
   }
 
-  private static func isAlive(_ entry: JournalEntry, _ transaction: ReadTransaction) throws -> Bool
-  {
-    guard let key = try transaction.key(of: entry.object) else { return false }
+  private static func isAlive(
+    _ entry: JournalEntry, _ schema: SyncSchema, _ transaction: ReadTransaction
+  ) throws -> Bool {
+    guard let entity = schema.entity(named: entry.entity),
+      let key = try key(of: entry, entity, transaction)
+    else { return false }
     return try transaction.row(key) != nil
+  }
+
+  /// The object that an entry is about. What goes by its identity by now may be another one, of another entity.
+  private static func key(
+    of entry: JournalEntry, _ entity: SyncSchema.Entity, _ transaction: ReadTransaction
+  ) throws -> ObjectKey? {
+    guard let key = try transaction.key(of: entry.object) else { return nil }
+    guard let living = try transaction.concreteKey(root: key), living.entity != entity.number,
+      let state = try ReplicaState.load(from: transaction.connection)
+    else { return key }
+    let derived = DerivedIdentity.identity(entry.object, of: entity.name, in: state.zoneID)
+    if let key = try transaction.key(ofOwn: derived) { return key }
+    throw SyncError(
+      .cannotUndo,
+      "Object \(entry.object.uuidString.lowercased()) is another one by now, of another entity.",
+      suggestion: "Set the value by hand where it belongs now.")
   }
 
   /// Sets a value of an object, which comes back first when it is deleted.
@@ -117,7 +136,7 @@ extension SyncEngine {
         .cannotUndo, "The object that \(property.name) referred to is deleted.",
         suggestion: "Bring that one back first.")
     }
-    guard let key = try transaction.key(of: entry.object) else {
+    guard let key = try key(of: entry, entity, transaction) else {
       throw SyncError.damaged("object \(entry.object.uuidString.lowercased())")
     }
     if var values = try transaction.row(key)?.values {
@@ -150,7 +169,7 @@ extension SyncEngine {
       throw SyncError.damaged("object \(entry.object.uuidString.lowercased())")
     }
     let key: Int64
-    if let known = try transaction.key(of: entry.object) {
+    if let known = try Self.key(of: entry, entity, transaction) {
       guard try transaction.concreteKey(root: known) == nil else {
         throw SyncError(
           .cannotUndo, "Object \(entry.object.uuidString.lowercased()) is back already.",

@@ -157,6 +157,8 @@ extension SyncEngine {
         if state.cursor &+ 1 == reply.sequence { state.move(to: reply.mark) }
         try Outbox.clear(on: transaction.connection)
       }
+      try RememberedDeletes.noteUnsent(
+        pending, after: state.acknowledged, transaction, schema: schema)
       pending.acknowledge(through: through, omitting: omitted)
       for key in omitted.keys {
         guard let object = pending[key] else { continue }
@@ -179,7 +181,7 @@ extension SyncEngine {
       }
       try dropGraves(through: through, omitted, transaction)
       state.acknowledged = max(state.acknowledged, through)
-      try transaction.dropDeltas(through: pending.settled(through: state.acknowledged))
+      try dropDeltas(pending, sent: sent?.outbox, transaction)
       try acknowledgeStates(
         acknowledged: state.acknowledged, omitted.keys, pending, transaction)
       try state.save(in: transaction)
@@ -187,8 +189,31 @@ extension SyncEngine {
     }
   }
 
+  /// Lets go of what transactions did to properties that are not pending any more, and to those that a change set told.
+  private func dropDeltas(
+    _ pending: PendingSet, sent outbox: Outbox?, _ transaction: WriteTransaction
+  ) throws {
+    let kept = try transaction.propertiesWithDeltas()
+    guard !kept.isEmpty else { return }
+    var frame = outbox.map { SentFrame($0, transaction, schema: schema) }
+    let told = try frame?.properties() ?? [:]
+    for (key, names) in kept {
+      let object = pending[key]
+      // An object that is deleted here may come back with what is pending of it.
+      if object?.whole == .delete { continue }
+      for name in names {
+        let slot = schema.entity(numbered: key.entity)?.property(named: name)?.slot
+        if slot.flatMap({ object?.transaction(of: $0) }) == nil {
+          try transaction.dropDeltas(of: key, name)
+        } else if told[key]?.contains(name) == true {
+          try transaction.dropDeltas(of: key, name, through: outbox?.throughTransaction ?? 0)
+        }
+      }
+    }
+  }
+
   private func assignNumbers(
-    _ runs: [Outbox.Run], first: UInt64, _ transaction: WriteTransaction
+    _ runs: [KeyRun], first: UInt64, _ transaction: WriteTransaction
   ) throws {
     var number = first
     for run in runs {

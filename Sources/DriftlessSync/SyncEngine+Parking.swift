@@ -71,10 +71,7 @@ extension SyncEngine {
       if try Parking.entries(on: connection).isEmpty {
         try connection.perform("DELETE FROM ZDL_STRUCK")
       }
-      // What is pending here meets it when the pull has reached its head.
-      if !applier.pending.isEmpty {
-        try applier.transaction.setSetting(Self.unsettledSetting, .integer(1))
-      }
+      try noteUnsettled(applier)
     }
   }
 
@@ -112,6 +109,7 @@ extension SyncEngine {
   }
 
   private func isDue(_ parked: Parking.Entry) -> Bool {
+    if parked.code == .damaged { return false }
     if parked.code.isWhole { return parked.triedLevel < Parking.level }
     return parked.unknown.contains { isKnown($0, of: parked) }
   }

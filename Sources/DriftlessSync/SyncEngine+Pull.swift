@@ -34,6 +34,7 @@ extension SyncEngine {
     try lock()
     // A change set without an answer may be in the log already: what it holds is settled first.
     if try hasOutbox() { try await settleOutbox(&report) }
+    try await fetchDamaged()
     try replayParked()
     let first = try replicaState().cursor
     var puller = Puller()

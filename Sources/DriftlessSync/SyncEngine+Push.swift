@@ -56,6 +56,8 @@ extension SyncEngine {
 
   func runPush(_ allowsMassDelete: Bool, _ report: inout SyncReport) async throws {
     try lock()
+    // What was parked is older than what is pending: it must not come after it.
+    try replayParked()
     try releaseChanged()
     // A pull that was cut before the head goes on first: a push says what is settled.
     if try !isSettled() { try await runPull(waitSeconds: 0, allowsMassDelete, &report) }

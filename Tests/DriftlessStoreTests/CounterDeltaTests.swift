@@ -44,13 +44,14 @@ struct CounterDeltaTests {
     try store.update(key, "count", .integer(50), info: TransactionInfo(kind: .imported))
     try store.update(key, "count", .integer(60), info: TransactionInfo(kind: .resolution))
     #expect(try deltas(key, store).dropFirst(3) == [.integer(14)])
-    let numbers = try store.read { try $0.transactionsWithDeltas() }
+    let numbers = try store.read { try $0.deltas(of: key, "count").map(\.transaction) }
     #expect(numbers.count == 4)
     _ = try store.write(TransactionInfo()) { transaction in
-      try transaction.dropDeltas(ofTransaction: numbers[3], of: key, "count")
-      try transaction.dropDeltas(through: numbers[1])
+      try transaction.dropDelta(of: key, "count", transaction: numbers[3])
+      try transaction.dropDeltas(of: key, "count", through: numbers[1])
     }
-    #expect(try store.read { try $0.transactionsWithDeltas() } == [numbers[2]])
+    #expect(try store.read { try $0.deltas(of: key, "count").map(\.transaction) } == [numbers[2]])
+    #expect(try store.read { try $0.propertiesWithDeltas() } == [key: ["count"]])
   }
 
   @Test("An object that is new in a transaction has no differences; nor has any without sync")

@@ -281,14 +281,16 @@ struct MergeLawTests {
         + "than 8 characters, this replica's value stands.")
   }
 
-  @Test("S8 The sum of pending transactions stands before base and local value")
-  func pendingSum() {
+  @Test(
+    "S8 What was counted here and cancels out ends, unless it is known which transactions counted",
+    arguments: [(false, Settlement.same), (true, .sameButLater)])
+  func cancelled(hasCounts: Bool, settlement: Settlement) {
     let conflict = PropertyConflict(
-      policy: .counter, type: .integer64, base: .integer(10), local: .integer(17),
-      localSum: .integer(2), remote: .integer(18), localTime: HybridTime(rawValue: 2),
+      policy: .counter, type: .integer64, base: .integer(10), local: .integer(10),
+      hasCounts: hasCounts, remote: .integer(10), localTime: HybridTime(rawValue: 2),
       remoteTime: HybridTime(rawValue: 1), localReplica: UUID(), remoteReplica: UUID())
     let verdict = MergeTable.settle(conflict) { _, _ in nil }
-    #expect(verdict.settlement == .combined(.integer(20)))
+    #expect(verdict.settlement == settlement)
   }
 
   @Test("A union keeps its elements as they are written, each digit of a number included")

@@ -60,4 +60,74 @@ struct NewerModelTests {
     #expect(try world[1].status.parked == 0)
     try await world.settle()
   }
+
+  /// A replica whose model gets the parts that it lacked.
+  private struct Upgraded {
+    let newer: TestReplica
+    let older: TestReplica
+    let item: UUID
+    /// Has the file.
+    private let before: TestReplica
+
+    /// The older one has a parked colour, gets the model that knows it, and sets it.
+    init() async throws {
+      let clock = ManualClock()
+      let zone = MemoryZone(clock: clock)
+      newer = try await TestReplica(
+        "newer", zone: zone, clock: clock, model: shopModel(withNewerParts: true))
+      before = try await TestReplica("before", zone: zone, clock: clock)
+      item = try newer.insert("Item", ["title": .string("a"), "colour": .string("red")])
+      try await newer.sync()
+      try await before.sync()
+      await before.engine.close()
+      before.store.close()
+      let file = before.directory.file("before.sqlite")
+      older = try await TestReplica(
+        "older", zone: zone, clock: clock, model: shopModel(withNewerParts: true), file: file)
+      try older.set(item, ["colour": .string("green")])
+    }
+  }
+
+  @Test("What was parked is settled against what is pending, and nothing of it stays behind")
+  func settled() async throws {
+    let upgraded = try await Upgraded()
+    try await upgraded.older.sync()
+    try await upgraded.newer.sync()
+    #expect(try upgraded.newer.value(upgraded.item, "colour") == .string("green"))
+    try upgraded.newer.delete(upgraded.item)
+    try await upgraded.newer.sync()
+    try await upgraded.older.sync()
+    #expect(try !upgraded.older.exists(upgraded.item))
+  }
+
+  @Test("A push does not overtake what is parked")
+  func pushed() async throws {
+    let upgraded = try await Upgraded()
+    try await upgraded.older.push()
+    try await upgraded.older.sync()
+    try await upgraded.newer.sync()
+    #expect(try upgraded.older.value(upgraded.item, "colour") == .string("green"))
+    #expect(try upgraded.newer.value(upgraded.item, "colour") == .string("green"))
+  }
+
+  @Test("A delete that meets an edit of what this model does not have is settled like any other")
+  func deletedHere() async throws {
+    let clock = ManualClock()
+    let zone = MemoryZone(clock: clock)
+    let newer = try await TestReplica(
+      "newer", zone: zone, clock: clock, model: shopModel(withNewerParts: true))
+    let older = try await TestReplica("older", zone: zone, clock: clock)
+    let item = try newer.insert("Item", ["title": .string("a")])
+    try await newer.sync()
+    try await older.sync()
+    try older.delete(item)
+    try newer.set(item, ["colour": .string("green")])
+    try await newer.sync()
+    try await older.sync()
+    try await newer.sync()
+    #expect(try !newer.exists(item))
+    let entry = try #require(try older.conflicts.first { $0.object == item })
+    #expect(entry.explanation.hasPrefix("colour, which this model does not have"))
+    #expect(entry.remote == "\"green\"")
+  }
 }

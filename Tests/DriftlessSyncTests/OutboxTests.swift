@@ -69,6 +69,67 @@ struct OutboxTests {
     #expect(try world[0].value(id, "stock") == .integer(14))
   }
 
+  /// Sends an edit and a delete one after the other, and edits again in between.
+  private func edit(
+    _ replica: TestReplica, _ edit: () throws -> Void,
+    beforeTheDelete again: @escaping () throws -> Void
+  ) async throws {
+    let shelf = try replica.insert("Shelf")
+    try await replica.sync()
+    try edit()
+    try replica.delete(shelf)
+    let hook = HookedTransport(replica.zone)
+    var options = SyncOptions()
+    options.pushObjectsMax = 1
+    let engine = try await replica.engine(through: hook, options: options)
+    hook.afterPush = {
+      // The first answer was taken in when the second change set goes.
+      hook.afterPush = {
+        try again()
+        throw Crash()
+      }
+    }
+    await #expect(throws: Crash.self) { try await engine.push() }
+    await engine.close()
+    #expect(hook.pushed.count == 2)
+  }
+
+  @Test("A set that was sent is changed again before a delete that waits behind it")
+  func setBeforeDelete() async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item")
+    let labels = [try world[0].insert("Label"), try world[0].insert("Label")]
+    try await world.settle()
+    let replica = world[0]
+    func relate(to labels: [UUID]) throws {
+      try replica.save { context in
+        let item = try #require(try context.object(withIdentity: id))
+        let objects = try labels.map { try #require(try context.object(withIdentity: $0)) }
+        try item.setValue(objects, forKey: "labels")
+      }
+    }
+    try await edit(replica, { try relate(to: labels) }, beforeTheDelete: { try relate(to: []) })
+    try await world.settle()
+    let export = try world[1].export
+    #expect(!export.contains("labels"), "\(export)")
+  }
+
+  @Test("A counter that was sent counts on before a delete that waits behind it")
+  func counterBeforeDelete() async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item", ["stock": .integer(10)])
+    try await world.settle()
+    let replica = world[0]
+    try await edit(
+      replica, { try replica.set(id, ["stock": .integer(13)]) },
+      beforeTheDelete: { try replica.set(id, ["stock": .integer(15)]) })
+    try world[1].set(id, ["stock": .integer(9)])
+    try await world[1].sync()
+    try await world.settle()
+    // 10, +3, +2, -1 on the other replica.
+    #expect(try world[0].value(id, "stock") == .integer(14))
+  }
+
   @Test("A delete between send and acknowledgement of the insert reaches the zone")
   func deleteInFlight() async throws {
     let world = try await World(2)

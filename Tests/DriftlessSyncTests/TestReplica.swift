@@ -37,7 +37,7 @@ final class TestReplica {
     self.options = options
     store = try PersistentStore.open(
       url: file ?? directory.file("\(name).sqlite"), model: model,
-      options: StoreOptions(durability: .normal))
+      options: StoreOptions(durability: .normal, migratesAutomatically: true))
     // One clock for all: what contexts save is as old as what tests write.
     store.setClock { clock.date }
     engine = SyncEngine(store: store, transport: self.transport, options: options)

@@ -111,6 +111,11 @@ struct EditLaws {
     if edit.isSuperseded || edit.isExcused || edit.isSettled { return true }
     if image.value(edit.place.object, edit.place.property) == edit.after { return true }
     if ledger.isJournaled(edit.place, edit.after) { return true }
+    if !scenario.journalsCuts, let target = Image.identities(in: edit.after).first,
+      (ledger.lives[target]?.deletes ?? 1) > 0
+    {
+      return true
+    }
     if !isAlive {
       // An object that became one with another: its values live there.
       if traits.isKeyed(entity),
@@ -127,11 +132,6 @@ struct EditLaws {
     if let target = Image.identities(in: edit.after).first, image.things[target] == nil,
       traits.isKeyed(ledger.lives[target]?.entity ?? ""),
       image.value(edit.place.object, edit.place.property) != Image.null
-    {
-      return true
-    }
-    if !scenario.journalsCuts, let target = Image.identities(in: edit.after).first,
-      (ledger.lives[target]?.deletes ?? 1) > 0
     {
       return true
     }

@@ -73,6 +73,7 @@ struct Ledger {
         supersede(Place(object: id, property: property), value)
       }
     }
+    if !gone.isEmpty { try supersedeParked(of: gone, host) }
     for (id, thing) in after.things {
       let old = before.things[id]
       if old == thing { continue }
@@ -146,6 +147,18 @@ struct Ledger {
     }
   }
 
+  /// A person saw an object as their program shows it, and deleted it: what is parked of it went with it.
+  private mutating func supersedeParked(of gone: Set<UUID>, _ host: Host) throws {
+    let unknown = Set(try SyncEngine.parked(of: host.store).flatMap(\.names))
+    guard !unknown.isEmpty else { return }
+    for index in edits.indices where gone.contains(edits[index].place.object) {
+      let place = edits[index].place
+      if let entity = lives[place.object]?.entity, unknown.contains("\(entity).\(place.property)") {
+        edits[index].isSuperseded = true
+      }
+    }
+  }
+
   mutating func settle(_ index: Int) { edits[index].isSettled = true }
   mutating func makeFuzzy(_ object: UUID) { fuzzy.insert(object) }
 
@@ -172,20 +185,22 @@ struct Ledger {
   }
 
   /// Reads a host's journal. What it named stays named, also when the host is put back.
-  mutating func read(_ journal: [JournalEntry], host: String) {
+  mutating func read(_ journal: [JournalEntry], host: String, _ given: GivenIdentities) {
     for entry in journal {
       guard
         readJournals.insert("\(host) \(entry.number) \(entry.transaction) \(entry.object)").inserted
       else { continue }
-      journaledObjects.insert(entry.object)
+      let object = given.name(entry.object, entry.entity)
+      journaledObjects.insert(object)
       // An object that became one with this one is named in the words.
       journaledObjects.formUnion(
         entry.explanation.split { !($0.isHexDigit || $0 == "-") }.compactMap {
           UUID(uuidString: String($0))
-        })
+        }.flatMap(given.names))
       let property = entry.property ?? ""
       let texts = [entry.local, entry.remote, entry.base, entry.kept].compactMap { $0 }
-      journaled[Place(object: entry.object, property: property), default: []].formUnion(texts)
+        .flatMap { given.named($0) }
+      journaled[Place(object: object, property: property), default: []].formUnion(texts)
     }
   }
 

@@ -40,6 +40,6 @@ extension Simulation {
   }
 
   func readJournals() throws {
-    for host in hosts { ledger.read(try host.conflicts, host: host.name) }
+    for host in hosts { ledger.read(try host.conflicts, host: host.name, given) }
   }
 }

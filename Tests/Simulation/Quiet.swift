@@ -102,6 +102,8 @@ extension Simulation {
   }
 
   func checkLaws(_ image: Image) {
+    let image = given.named(image)
+    nameObjects(image)
     let newest = traits[traits.count - 1]
     for failure in StateLaws(image: image, traits: newest, names: name).check() {
       fail(failure.law, failure.text)

@@ -20,6 +20,7 @@ final class Simulation: @unchecked Sendable {
   private(set) var traits: [Traits]
   var hosts: [Host] = []
   var ledger = Ledger()
+  private(set) var given: GivenIdentities
   private(set) var trace: [String] = []
   private(set) var failures: [Failure] = []
   private var objectNames: [UUID: String] = [:]
@@ -50,6 +51,7 @@ final class Simulation: @unchecked Sendable {
     models = (0..<(scenario.hasModelVersions ? 2 : 1)).map(generated.version)
     for model in models { try model.freeze() }
     traits = models.map(Traits.init)
+    given = GivenIdentities(zone: nil, entities: traits[traits.count - 1].entities)
   }
 
   struct Outcome: Sendable {
@@ -72,6 +74,7 @@ final class Simulation: @unchecked Sendable {
 
   private func run(_ steps: [Step]) async {
     do {
+      if scenario.hasIdentityOfTwoEntities { given.zone = try await server.zoneInfo().zoneID }
       for _ in 0..<scenario.replicas { try await addHost() }
       for step in steps {
         try await perform(step)
@@ -204,7 +207,9 @@ final class Simulation: @unchecked Sendable {
     try body()
     try host.look()
     nameObjects(host.image)
-    try ledger.note(host: host, before: before, after: host.image, traits: traits[host.version])
+    try ledger.note(
+      host: host, before: given.named(before), after: given.named(host.image),
+      traits: traits[host.version])
   }
 
   func save(_ host: Host, _ dice: UInt64) throws {
@@ -252,6 +257,6 @@ final class Simulation: @unchecked Sendable {
       tell("\(host.name) cannot \(step.kind.rawValue) \(what): \(brief(error))")
     }
     // What a person put back counts no more by the sum of differences.
-    ledger.makeFuzzy(entry.object)
+    ledger.makeFuzzy(given.name(entry.object, entry.entity))
   }
 }

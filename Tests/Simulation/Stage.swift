@@ -35,6 +35,8 @@ final class Stage {
       AttributeDescription(
         "stock", .integer64, isOptional: false, defaultValue: .integer(0), conflictPolicy: .counter),
       AttributeDescription("email", .string),
+      AttributeDescription("notes", .string, conflictPolicy: .text),
+      AttributeDescription("words", .string, conflictPolicy: .union),
       RelationshipDescription("box", to: "Box", inverse: "items"),
       RelationshipDescription("badge", to: "Badge", inverse: "owner"),
       RelationshipDescription("tags", to: "Tag", inverse: "items", toMany: true, isOrdered: true),

@@ -11,7 +11,7 @@ package struct DaemonClient: Sendable {
   private let answerSeconds: Int
 
   /// The daemon that says it keeps `store`; nil when none does. It may be gone: `ask` tells.
-  package init?(store: URL, answerSeconds: Int = 10) {
+  package init?(store: URL, answerSeconds: Int = 15) {
     guard let mark = DaemonMark.read(forStore: store) else { return nil }
     socket = mark.socket
     pid = mark.pid

@@ -26,7 +26,8 @@ extension ManagedObjectContext {
             entity: object.shape.number,
             key: try transaction.allocateKeys(object.entity, count: 1).lowerBound)
           if let identity = identities[object.key] {
-            try transaction.assignIdentity(key, identity)
+            try transaction.assignIdentity(
+              key, try transaction.identity(identity, forNew: object.entity))
           }
           return key
         }

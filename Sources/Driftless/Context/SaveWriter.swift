@@ -31,6 +31,8 @@ struct SaveWriter {
   var merged: [Int64: ManagedObject] = [:]
   /// Permanent keys by the place in the temporary one; 0 for objects that are no more.
   private var newKeys: [ObjectKey?]
+  /// The identities of new objects that were given one, by temporary key.
+  private var identities: [Int64: UUID] = [:]
 
   init(context: ManagedObjectContext, plan: ObjectPlan) {
     self.context = context
@@ -99,8 +101,10 @@ struct SaveWriter {
   private mutating func reuseKey(
     of object: ManagedObject, _ transaction: WriteTransaction
   ) throws {
-    guard let identity = context.identities[object.key],
-      let key = try transaction.key(of: identity), try transaction.row(key) == nil,
+    guard let given = context.identities[object.key] else { return }
+    let identity = try transaction.identity(given, forNew: object.entity)
+    identities[object.key] = identity
+    guard let key = try transaction.key(ofOwnOrAlias: identity), try transaction.row(key) == nil,
       plan.shape(numbered: key.entity)?.hierarchy == object.shape.hierarchy
     else { return }
     newKeys[place(of: object.key)] = ObjectKey(entity: object.shape.number, key: key.key)
@@ -169,7 +173,7 @@ struct SaveWriter {
     if let shape, rows.count > 0 { try transaction.insert(shape.entity, rows) }
     guard !context.identities.isEmpty else { return }
     for object in inserted {
-      if let identity = context.identities[object.key] {
+      if let identity = identities[object.key] {
         try transaction.assignIdentity(newKey(object.objectKey), identity)
       }
     }

@@ -13,7 +13,8 @@ struct MigrationBookkeeping {
   /// The tables that name an object by entity and key.
   private static let byObject = [
     "ZDL_GRAVE", "ZDL_BASE", "ZDL_DELTA", "ZDL_PENDING", "ZDL_OMITTED", "ZDL_QUARANTINE",
-    "ZDL_DANGLING", "ZDL_ZONE", "ZDL_PARKED_VALUE", "ZDL_KEPT", "ZDL_ALIAS",
+    "ZDL_DANGLING", "ZDL_ZONE", "ZDL_PARKED_VALUE", "ZDL_KEPT", "ZDL_ALIAS", "ZDL_FORMER",
+    "ZDL_DELETED",
   ]
   /// Of these, those that name a property.
   private static let byProperty = [

@@ -43,6 +43,12 @@ package struct PropertyMask: Hashable, Sendable {
     }
   }
 
+  package func intersects(_ other: PropertyMask) -> Bool {
+    var common = self
+    common.formIntersection(other)
+    return !common.isEmpty
+  }
+
   package mutating func formUnion(_ other: PropertyMask) {
     low |= other.low
     while high.count < other.high.count { high.append(0) }

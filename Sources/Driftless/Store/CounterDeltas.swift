@@ -39,9 +39,10 @@ package enum CounterDelta {
   }
 }
 
-/// Reads `ZDL_DELTA`: what each local transaction of a store that syncs added to each counter.
+/// `ZDL_DELTA`: what each local transaction of a store that syncs did to the properties whose edits add up. Of a counter it
+/// keeps what the transaction added; of a text or a list of elements the value that it left, or null for a long one.
 extension ReadTransaction {
-  /// What transactions added to a counter that are kept, oldest first.
+  /// What transactions did to a property, oldest first.
   package func deltas(
     of key: ObjectKey, _ property: String
   ) throws -> [(transaction: Int64, value: PropertyValue)] {
@@ -62,10 +63,36 @@ extension ReadTransaction {
     return deltas
   }
 
-  /// The transactions of which something is kept, in order.
-  package func transactionsWithDeltas() throws -> [Int64] {
-    try connection.rows("SELECT DISTINCT transaction_number FROM ZDL_DELTA ORDER BY 1")
-      .compactMap { row in if case .integer(let number) = row[0] { number } else { nil } }
+  /// Hands over each property of which something is kept, with the names of the transactions that did it.
+  package func forEachNamedDelta(
+    through number: Int64, _ body: (ObjectKey, String, UInt64) throws -> Void
+  ) throws {
+    let statement = try connection.prepare(
+      """
+      SELECT d.entity, d.key, d.property, t.name FROM ZDL_DELTA d
+      JOIN ZDL_TRANSACTION t ON t.number = d.transaction_number
+      WHERE d.transaction_number <= ? AND t.name <> 0
+      """)
+    defer { statement.reset() }
+    statement.bind(number, at: 1)
+    while try statement.step() {
+      let key = ObjectKey(
+        entity: Int32(truncatingIfNeeded: statement.int64(0)), key: statement.int64(1))
+      try body(key, statement.string(2), UInt64(bitPattern: statement.int64(3)))
+    }
+  }
+
+  /// The properties of which something is kept, by object.
+  package func propertiesWithDeltas() throws -> [ObjectKey: Set<String>] {
+    let statement = try connection.prepare("SELECT DISTINCT entity, key, property FROM ZDL_DELTA")
+    defer { statement.reset() }
+    var properties: [ObjectKey: Set<String>] = [:]
+    while try statement.step() {
+      let key = ObjectKey(
+        entity: Int32(truncatingIfNeeded: statement.int64(0)), key: statement.int64(1))
+      properties[key, default: []].insert(statement.string(2))
+    }
+    return properties
   }
 }
 
@@ -74,28 +101,37 @@ extension WriteTransaction {
   func addDelta(_ delta: PropertyValue, of key: ObjectKey, _ property: String) throws {
     let own = try deltas(of: key, property).last { $0.transaction == number }?.value ?? .null
     guard let sum = CounterDelta.sum(own, delta) else { return }
+    try setDelta(sum, of: key, property)
+  }
+
+  /// Keeps what this transaction did to a property.
+  func setDelta(_ value: PropertyValue, of key: ObjectKey, _ property: String) throws {
     try connection.run(
       """
       INSERT OR REPLACE INTO ZDL_DELTA (transaction_number, entity, key, property, value)
       VALUES (?, ?, ?, ?, ?)
       """, .integer(number), .integer(Int64(key.entity)), .integer(key.key), .text(property),
-      .blob(RowArchive.encode([sum])))
+      .blob(RowArchive.encode([value])))
   }
 
-  /// Lets go of what transactions added that the zone has acknowledged: all up to one.
-  package func dropDeltas(through number: Int64) throws {
-    try connection.run("DELETE FROM ZDL_DELTA WHERE transaction_number <= ?", .integer(number))
-  }
-
-  /// Lets go of what a transaction added to one property, or to all of its properties.
+  /// Lets go of what transactions up to one did to a property, or to all of an object's.
   package func dropDeltas(
-    ofTransaction number: Int64, of key: ObjectKey? = nil, _ property: String? = nil
+    of key: ObjectKey, _ property: String? = nil, through number: Int64 = .max
   ) throws {
     try connection.run(
       """
-      DELETE FROM ZDL_DELTA WHERE transaction_number = ?1 AND (?2 IS NULL OR entity = ?2)
-      AND (?3 IS NULL OR key = ?3) AND (?4 IS NULL OR property = ?4)
-      """, .integer(number), key.map { .integer(Int64($0.entity)) } ?? .null,
-      key.map { .integer($0.key) } ?? .null, property.map { .text($0) } ?? .null)
+      DELETE FROM ZDL_DELTA WHERE entity = ?1 AND key = ?2 AND (?3 IS NULL OR property = ?3)
+      AND transaction_number <= ?4
+      """, .integer(Int64(key.entity)), .integer(key.key), property.map { .text($0) } ?? .null,
+      .integer(number))
+  }
+
+  /// Lets go of what one transaction did to a property.
+  package func dropDelta(of key: ObjectKey, _ property: String, transaction: Int64) throws {
+    try connection.run(
+      """
+      DELETE FROM ZDL_DELTA WHERE entity = ? AND key = ? AND property = ?
+      AND transaction_number = ?
+      """, .integer(Int64(key.entity)), .integer(key.key), .text(property), .integer(transaction))
   }
 }

@@ -10,6 +10,8 @@ struct FormerValues {
   private(set) var cuts: [Value] = []
   /// What is added to counters.
   private(set) var deltas: [Value] = []
+  /// What texts and lists of elements become.
+  private(set) var left: [Value] = []
 
   init(
     _ row: [PropertyValue], _ slots: [PropertySlot], keys: PropertyMask,
@@ -22,13 +24,29 @@ struct FormerValues {
       } else if !former.isNull, values[slot.index].isNull {
         cuts.append((slot.name, former))
       }
-      if countsDeltas, slot.policy == .counter,
-        let delta = CounterDelta.difference(values[slot.index], former)
-      {
-        deltas.append((slot.name, delta))
+      guard countsDeltas else { continue }
+      switch slot.policy {
+      case .counter:
+        if let delta = CounterDelta.difference(values[slot.index], former) {
+          deltas.append((slot.name, delta))
+        }
+      case .text, .union: left.append((slot.name, Self.short(values[slot.index])))
+      default: break
       }
     }
   }
+
+  /// A value that is kept for each transaction; null for one too long for that.
+  private static func short(_ value: PropertyValue) -> PropertyValue {
+    switch value {
+    case .string(let text): text.utf8.count <= shortMax ? value : .null
+    case .data(let data): data.count <= shortMax ? value : .null
+    default: .null
+    }
+  }
+
+  /// Bytes.
+  private static let shortMax = 4096
 
   /// The slots of an update of which there may be something to keep.
   static func slots(

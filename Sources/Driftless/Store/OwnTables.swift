@@ -31,6 +31,10 @@ extension StoreDefinition {
     PRIMARY KEY (entity, key, property, transaction_number)) WITHOUT ROWID
     """,
     """
+    CREATE TABLE IF NOT EXISTS ZDL_FORMER (entity INTEGER NOT NULL, key INTEGER NOT NULL,
+    PRIMARY KEY (entity, key)) WITHOUT ROWID
+    """,
+    """
     CREATE TABLE IF NOT EXISTS ZDL_HISTORY_READER (name TEXT PRIMARY KEY,
     number INTEGER NOT NULL) WITHOUT ROWID
     """,
@@ -38,7 +42,7 @@ extension StoreDefinition {
 
   /// The setting with the version of these tables.
   private static let versionSetting = "tables"
-  private static let version: Int64 = 2
+  private static let version: Int64 = 3
 
   /// Whether the tables are those of an older version.
   static func hasOlderTables(_ connection: SQLiteConnection) throws -> Bool {

@@ -31,8 +31,15 @@ extension ReadTransaction {
   /// The object with an identity; its key's entity is concrete when the object has a row, else that of the root.
   ///
   /// Nil when the identity is unknown here. A deleted object keeps its key. An identity that went when two objects became
-  /// one is that of the one that they are now.
+  /// one is that of the one that they are now; that of a deleted object is that of one of another entity.
   package func key(of identity: UUID) throws -> ObjectKey? {
+    guard let key = try key(ofOwnOrAlias: identity) else { return nil }
+    if try concreteKey(root: key) != nil { return key }
+    return try successor(of: identity) ?? key
+  }
+
+  /// As above, but for an object of another entity.
+  func key(ofOwnOrAlias identity: UUID) throws -> ObjectKey? {
     let own = try key(ofOwn: identity)
     if let own, try concreteKey(root: own) != nil { return own }
     return try alias(identity) ?? own

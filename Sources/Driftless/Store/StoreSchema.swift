@@ -16,6 +16,7 @@ package final class StoreSchema: Sendable {
   private let uniqueColumnsByNumber: [Int32: [UniqueColumns]]
   private let keyMaskByNumber: [Int32: PropertyMask]
   private let ownedEndsByNumber: [Int32: PropertyMask]
+  private let kinByRoot: [Int32: [Int32]]
 
   /// - Parameters:
   ///   - entityNames: the entities that the store has; nil for all.
@@ -69,6 +70,9 @@ package final class StoreSchema: Sendable {
       PropertyMask(
         program.entity.layout.slots.filter { $0.relationship?.ownsOneToOne == true }.map(\.index))
     }
+    kinByRoot = Dictionary(
+      grouping: members.filter { !$0.isAbstract }.compactMap { numbers[$0.name] }.sorted()
+    ) { entities[$0].flatMap { numbers[$0.rootEntity.name] } ?? $0 }
     ownedEndsByNumber = ownedEnds.filter { !$0.value.isEmpty }
     keyMaskByNumber = programs.compactMapValues { program in
       var mask = PropertyMask(UniqueColumns.all(of: program).flatMap(\.slots))
@@ -120,6 +124,12 @@ package final class StoreSchema: Sendable {
   package func rootNumber(of number: Int32) -> Int32 {
     entity(numbered: number).map { entityNumber(of: $0.rootEntity) } ?? number
   }
+
+  /// The concrete entities of an entity's hierarchy.
+  func kin(of number: Int32) -> [Int32] { kinByRoot[rootNumber(of: number)] ?? [] }
+
+  /// Whether objects of an entity's hierarchy may be of several entities.
+  func isOfSeveral(_ number: Int32) -> Bool { kin(of: number).count > 1 }
 
   /// The tables, one a hierarchy, by name.
   var tables: [EntityTable] {

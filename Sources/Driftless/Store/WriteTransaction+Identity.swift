@@ -6,7 +6,7 @@ extension WriteTransaction {
   ///
   /// - Throws: `StoreError` when another object has it.
   package func assignIdentity(_ key: ObjectKey, _ identity: UUID) throws {
-    if let existing = try self.key(of: identity) {
+    if let existing = try self.key(ofOwnOrAlias: identity) {
       guard existing.key == key.key,
         schema.rootNumber(of: existing.entity) == schema.rootNumber(of: key.entity)
       else {
@@ -148,6 +148,11 @@ extension WriteTransaction {
     try connection.run(
       "UPDATE ZDL_IDENTITY SET identity = ? WHERE root_entity = ? AND first_key = ?",
       .blob(identity.networkBytes), .integer(Int64(root)), .integer(key.key))
+  }
+
+  /// Whether the zone gave an object a number.
+  func isNumbered(root: Int32, key: Int64) throws -> Bool {
+    try run(root: root, key: key).map { $0.number != .null } ?? false
   }
 
   private typealias Run = (firstKey: Int64, count: Int64, identity: UUID, number: SQLiteValue)

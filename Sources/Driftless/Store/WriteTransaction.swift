@@ -202,6 +202,7 @@ package final class WriteTransaction: ReadTransaction {
     let program = try program(key.entity)
     if let keyKeeper, !keyKeeper.isEmpty { try keyKeeper.forget(key, nil) }
     noteOwner(key, nil)
+    try noteFormerEntity(of: key)
     try whole {
       var row: Row?
       if keepsForSync || expectedVersion != nil || !program.tombstoneSlots.isEmpty {
@@ -338,6 +339,7 @@ package final class WriteTransaction: ReadTransaction {
         .integer(key.key), .text(cut.property), .blob(RowArchive.encode([cut.value])))
     }
     for delta in former.deltas { try addDelta(delta.value, of: key, delta.property) }
+    for left in former.left { try setDelta(left.value, of: key, left.property) }
   }
 
   /// Keeps what a many-to-many relationship held before the first local change.

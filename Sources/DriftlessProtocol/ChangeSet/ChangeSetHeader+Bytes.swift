@@ -1,5 +1,5 @@
 import Crypto
-import Foundation
+package import Foundation
 
 extension ChangeSetHeader {
   static let digestSize = 16
@@ -42,7 +42,7 @@ extension ChangeSetHeader {
   }
 
   /// The digest that a frame of these bytes has.
-  static func digest(of frame: Data) -> Data {
+  package static func digest(of frame: Data) -> Data {
     var hash = SHA256()
     hash.update(data: frame.prefix(digestStart))
     hash.update(data: frame.dropFirst(size))

@@ -73,15 +73,19 @@ struct JournalDraft {
 
   /// A conflict about an object as a whole.
   ///
-  /// - Parameter row: the object as it was, when it is deleted from now on.
+  /// - Parameters:
+  ///   - row: the object as it was, when it is deleted from now on.
+  ///   - remote: a value of the other side that is no property's here.
   mutating func addWhole(
     entity: SyncSchema.Entity, key: ObjectKey, outcome: JournalEntry.Outcome,
-    localTime: HybridTime, side: RemoteSide, row: [PropertyValue]? = nil, explanation: String
+    localTime: HybridTime, side: RemoteSide, row: [PropertyValue]? = nil,
+    remote: PropertyValue? = nil, explanation: String
   ) throws {
     let entry = JournalEntry(
       number: 0, object: try transaction.identity(of: key), entity: entity.name, property: nil,
-      policy: entity.description.deletePolicy.rawValue, base: nil, local: nil, remote: nil,
-      kept: nil, outcome: outcome, origin: side.origin, localTime: localTime,
+      policy: entity.description.deletePolicy.rawValue, base: nil, local: nil,
+      remote: try remote.map(text), kept: nil, outcome: outcome, origin: side.origin,
+      localTime: localTime,
       remoteTime: side.time, transaction: 0, sequence: side.sequence, explanation: explanation)
     entries.append((entry, Journal.Values(row: row)))
   }

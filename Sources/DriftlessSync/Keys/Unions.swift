@@ -41,6 +41,7 @@ struct Unions {
     try transaction.connection.perform(
       "DELETE FROM ZDL_BASE WHERE entity = ? AND key = ?",
       [.integer(Int64(lost.entity)), .integer(lost.key)])
+    try transaction.dropDeltas(of: lost)
     applier.setPending(lost) { $0 = PendingObject() }
   }
 

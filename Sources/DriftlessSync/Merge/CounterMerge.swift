@@ -3,9 +3,9 @@ import Foundation
 
 /// What each side added or took away adds up, and stops at the bounds of the attribute.
 ///
-/// What was counted here is the sum of the pending transactions where that is kept; else the local
-/// value less the base, which is the value before the first local change that the zone has not
-/// acknowledged.
+/// What was counted here is the local value less the base. The base is the zone's value with what
+/// it acknowledged of the transactions that are pending here, also where another copy of this
+/// replica sent them: what is left are the transactions that nobody sent.
 enum CounterMerge {
   static func settle(_ conflict: PropertyConflict) -> Verdict {
     guard counts(conflict), let counted = counted(conflict) else {
@@ -30,8 +30,9 @@ enum CounterMerge {
     }
     if !sum.isStopped, sum.value == conflict.remote, conflict.local == conflict.remote {
       // CONFLICT: what was counted here cancels out, and both sides have one value.
-      // RESOLUTION: it stands, and nothing is pending.
-      return Verdict(.same)
+      // RESOLUTION: it stands. Where it is known which transactions counted, it is sent all the same,
+      // since another copy may have sent one of them: their names say that the rest is counted too.
+      return Verdict(conflict.hasCounts ? .sameButLater : .same)
     }
     let note =
       sum.isStopped
@@ -53,7 +54,6 @@ enum CounterMerge {
   /// What was counted here and is pending; nil when it is not known, or the local value is no number.
   private static func counted(_ conflict: PropertyConflict) -> PropertyValue? {
     if conflict.local.isNull { return nil }
-    if let sum = conflict.localSum { return sum }
     return switch (conflict.base, conflict.local) {
     case (.integer(let base)?, .integer(let local)):
       .integer(CounterBounds.clamped(local.subtractingReportingOverflow(base), below: local < base))

@@ -10,10 +10,9 @@ struct PropertyConflict: Sendable {
   /// The value before the first local change, when a policy needed it kept.
   var base: PropertyValue?
   var local: PropertyValue
-  /// What the pending transactions counted, added up; nil where only base and local value are
-  /// known. It stands before both: what a transaction counted that another copy of this replica has
-  /// sent already is in the zone's value and in no pending one.
-  var localSum: PropertyValue?
+  /// Whether it is known which transactions counted here: another copy of this replica may know one
+  /// of them, and hears by its name that it is counted.
+  var hasCounts = false
   var remote: PropertyValue
   var localTime: HybridTime
   var remoteTime: HybridTime

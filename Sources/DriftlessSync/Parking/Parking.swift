@@ -14,13 +14,15 @@ enum Parking {
     case unknownNames = "unknown-names"
     /// The bytes cannot be read by this program.
     case unreadable
+    /// The bytes that the server has are not those that were pushed.
+    case damaged
     /// The bytes are read, but what they say cannot be done here.
     case notApplicable = "not-applicable"
     /// Parts are about objects that a parked entry makes.
     case needsParked = "needs-parked"
 
     /// Nothing of the entry was applied.
-    var isWhole: Bool { self == .unreadable || self == .notApplicable }
+    var isWhole: Bool { self == .unreadable || self == .damaged || self == .notApplicable }
   }
 
   /// What this program reads: an entry that an earlier one could not read is tried again.
@@ -116,6 +118,15 @@ enum Parking {
 
   static func forget(_ sequence: UInt64, on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_PARKED WHERE sequence = ?", [.unsigned(sequence)])
+  }
+
+  /// The server has the entry whole by now.
+  static func replace(
+    _ frame: Data, of sequence: UInt64, on connection: SQLiteConnection
+  ) throws {
+    try connection.perform(
+      "UPDATE ZDL_PARKED SET frame = ?, code = ? WHERE sequence = ?",
+      [.blob(frame), .text(Code.unreadable.rawValue), .unsigned(sequence)])
   }
 
   /// It was tried once more, in vain.

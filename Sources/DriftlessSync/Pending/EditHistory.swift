@@ -8,29 +8,30 @@ import DriftlessSQLite
 struct EditHistory {
   /// The edits by object, with their times in place of transactions (`EditStamp`).
   private var objects: [ObjectKey: PendingObject] = [:]
-  /// What was deleted, and when (`EditStamp`).
-  private(set) var deletes: [ObjectKey: Int64] = [:]
+  /// What was deleted, and when.
+  private(set) var deleted: [ObjectKey: HybridTime] = [:]
 
   /// Knows nothing: for rows that history does not name.
   init() {}
 
-  /// Reads the whole history that the store has, and what is pending.
-  init(_ transaction: ReadTransaction, schema: SyncSchema, pending: PendingSet) throws {
-    try read(transaction, schema) { _ in true }
-    for (key, object) in pending.objects {
-      let stamped = try object.stamped(through: .max, transaction)
-      for edit in stamped.edits {
-        objects[key, default: PendingObject()].set(edit.properties, by: edit.transaction)
-      }
-    }
+  /// Reads the whole history that the store has.
+  ///
+  /// - Parameter acknowledged: edits that were made here after this transaction are left out.
+  init(
+    _ transaction: ReadTransaction, schema: SyncSchema, acknowledged: Int64 = .max
+  ) throws {
+    try read(transaction, schema, acknowledged: acknowledged) { _ in true }
   }
 
   private mutating func read(
-    _ transaction: ReadTransaction, _ schema: SyncSchema, where isWanted: (ObjectKey) -> Bool
+    _ transaction: ReadTransaction, _ schema: SyncSchema, acknowledged: Int64 = .max,
+    where isWanted: (ObjectKey) -> Bool
   ) throws {
     var imports = try ImportedTimes(transaction)
     try transaction.forEachNumberedChange { header, number, type, key, mask in
-      guard isWanted(key), let entity = schema.entity(numbered: key.entity) else { return }
+      guard isWanted(key), let entity = schema.entity(numbered: key.entity),
+        type == .delete || header.kind == .imported || header.number <= acknowledged
+      else { return }
       let time =
         header.kind == .imported
         ? try imports.time(of: number) ?? header.hybridTime
@@ -43,13 +44,13 @@ struct EditHistory {
         object.wholeTransaction = stamp
         object.maker = header.name
         objects[key] = object
-        deletes[key] = nil
+        deleted[key] = nil
       case .update:
         let slots = PropertyMask((mask ?? PropertyMask()).indexes.filter(entity.all.contains))
         objects[key, default: PendingObject()].set(slots, by: stamp)
       case .delete:
         objects[key] = nil
-        deletes[key] = stamp
+        deleted[key] = time
       }
     }
   }
@@ -64,6 +65,11 @@ struct EditHistory {
     objects[key]?.transaction(of: slot).flatMap(EditStamp.time)
   }
 
+  /// The time (`EditStamp`) of the last edit of a property. What history does not know any more is older than all it does.
+  func stamp(of key: ObjectKey, _ slot: Int) -> Int64 {
+    objects[key]?.transaction(of: slot) ?? EditStamp.number(HybridTime(rawValue: 0))
+  }
+
   /// An object to be offered whole. What history does not know any more is older than all it does.
   func offer(_ key: ObjectKey, _ entity: SyncSchema.Entity) -> PendingObject {
     var object = objects[key] ?? PendingObject()
@@ -76,6 +82,7 @@ struct EditHistory {
       object.wholeTransaction =
         object.edits.first?.transaction ?? EditStamp.number(HybridTime(rawValue: 0))
     }
+    object.offers = object.edits
     return object
   }
 }

@@ -34,6 +34,7 @@ extension PendingObject {
     }
     object.wholeTransaction = whole == .none ? 0 : try stamp(wholeTransaction)
     for edit in edits { object.set(edit.properties, by: try stamp(edit.transaction)) }
+    object.offers = offers
     return object
   }
 }

@@ -47,6 +47,7 @@ enum PendingState {
     var wholeTransaction: Int64
     var maker: UInt64?
     var edits: [Edit]
+    var offers: [Edit]?
   }
 
   private struct Edit: Codable {
@@ -70,15 +71,16 @@ enum PendingState {
   static func encode(_ object: PendingObject, entity: SyncSchema.Entity) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
+    func named(_ edit: PendingObject.Edit) -> Edit {
+      Edit(
+        transaction: edit.transaction,
+        properties: entity.properties.filter { edit.properties.contains($0.slot) }.map(\.name))
+    }
     return try encoder.encode(
       Form(
         whole: object.whole, wholeTransaction: object.wholeTransaction,
-        maker: object.maker == 0 ? nil : object.maker,
-        edits: object.edits.map { edit in
-          Edit(
-            transaction: edit.transaction,
-            properties: entity.properties.filter { edit.properties.contains($0.slot) }.map(\.name))
-        }))
+        maker: object.maker == 0 ? nil : object.maker, edits: object.edits.map(named),
+        offers: object.offers.isEmpty ? nil : object.offers.map(named)))
   }
 
   static func decode(_ data: Data, entity: SyncSchema.Entity) throws -> PendingObject {
@@ -89,11 +91,12 @@ enum PendingState {
     object.whole = form.whole
     object.wholeTransaction = form.wholeTransaction
     object.maker = form.maker ?? 0
-    for edit in form.edits {
+    func edit(_ edit: Edit) -> PendingObject.Edit {
       let slots = edit.properties.compactMap { entity.property(named: $0)?.slot }
-      object.edits.append(
-        PendingObject.Edit(transaction: edit.transaction, properties: PropertyMask(slots)))
+      return PendingObject.Edit(transaction: edit.transaction, properties: PropertyMask(slots))
     }
+    object.edits = form.edits.map(edit)
+    object.offers = form.offers?.map(edit) ?? []
     return object
   }
 }

@@ -22,6 +22,9 @@ package struct PendingObject: Hashable, Sendable {
   package var maker: UInt64 = 0
   /// Disjoint sets of properties, by the transaction that set each last, oldest first.
   package var edits: [Edit] = []
+  /// What is offered to a zone that began anew (`Offers`), by the times of the edits. Beside an edit that the zone never
+  /// acknowledged it is what that edit was made on.
+  package var offers: [Edit] = []
 
   package init() {}
 
@@ -48,7 +51,7 @@ package struct PendingObject: Hashable, Sendable {
   /// keeps.
   package mutating func set(_ properties: PropertyMask, by transaction: Int64) {
     guard !properties.isEmpty else { return }
-    clear(properties)
+    clearEdits(properties)
     if let index = edits.firstIndex(where: { $0.transaction == transaction }) {
       edits[index].properties.formUnion(properties)
       return
@@ -59,6 +62,12 @@ package struct PendingObject: Hashable, Sendable {
 
   /// Marks properties as not pending any more.
   package mutating func clear(_ properties: PropertyMask) {
+    clearEdits(properties)
+    for index in offers.indices { offers[index].properties.subtract(properties) }
+    offers.removeAll { $0.properties.isEmpty }
+  }
+
+  private mutating func clearEdits(_ properties: PropertyMask) {
     for index in edits.indices { edits[index].properties.subtract(properties) }
     edits.removeAll { $0.properties.isEmpty }
   }
@@ -74,6 +83,7 @@ package struct PendingObject: Hashable, Sendable {
       edits[index].properties.formIntersection(omitted)
     }
     edits.removeAll { $0.properties.isEmpty }
+    offers.removeAll { $0.transaction <= transaction }
   }
 
   /// Takes in one local change of history, in order.
@@ -87,6 +97,7 @@ package struct PendingObject: Hashable, Sendable {
       whole = whole == .delete ? .revive : .insert
       wholeTransaction = transaction
       edits = [Edit(transaction: transaction, properties: all)]
+      offers = []
     case .update(let properties):
       guard whole != .delete else { return }
       set(PropertyMask(properties.indexes.filter(all.contains)), by: transaction)

@@ -32,14 +32,9 @@ package struct PendingSet: Sendable {
     }
   }
 
-  /// The last transaction up to which nothing is pending, at most `transaction`.
-  func settled(through transaction: Int64) -> Int64 {
-    let oldest = objects.values.lazy.flatMap(\.edits).map(\.transaction).filter { $0 > 0 }.min()
-    return min(transaction, (oldest ?? .max) - 1)
-  }
-
   /// What a push of history up to `transaction` carries.
   package func window(through transaction: Int64) -> [ObjectKey: PendingObject] {
+    if transaction < 0 { return offers(through: transaction) }
     guard objects.values.contains(where: { $0.lastTransaction > transaction }) else {
       return objects
     }
@@ -54,6 +49,31 @@ package struct PendingSet: Sendable {
       if !early.isEmpty { window[key] = early }
     }
     return window
+  }
+
+  /// What a push of what is offered up to a time carries: also what was edited since is told as it was offered.
+  private func offers(through stamp: Int64) -> [ObjectKey: PendingObject] {
+    var window: [ObjectKey: PendingObject] = [:]
+    for (key, object) in objects {
+      var early = object
+      early.edits.removeAll { $0.transaction > stamp }
+      early.offers.removeAll { $0.transaction > stamp }
+      if early.whole != .none, early.wholeTransaction > stamp { continue }
+      for offer in early.offers { early.set(offer.properties, by: offer.transaction) }
+      if !early.isEmpty { window[key] = early }
+    }
+    return window
+  }
+
+  /// Whether something that is offered was edited since, so that the offer goes before the edit.
+  var hasEditedOffers: Bool {
+    objects.values.contains { object in
+      object.offers.contains { offer in
+        object.edits.contains {
+          $0.transaction > 0 && offer.properties.intersects($0.properties)
+        }
+      }
+    }
   }
 
   /// The last transaction of the longest stretch of history that has at most `objectsMax` objects;

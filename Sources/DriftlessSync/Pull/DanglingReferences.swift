@@ -128,14 +128,24 @@ struct DanglingReferences {
     try sources(root, target, where: "AND state = \(State.news.rawValue)")
   }
 
-  /// Everything that refers to the object, which lives again; and forgets it.
-  func take(root: Int32, target: Int64) throws -> [Source] {
-    let sources = try sources(root, target, where: "")
-    guard !sources.isEmpty else { return [] }
-    try connection.perform(
-      "DELETE FROM ZDL_DANGLING WHERE target_root = ? AND target_key = ?",
-      [.integer(Int64(root)), .integer(target)])
-    return sources
+  /// Everything that refers to the object.
+  func all(root: Int32, target: Int64) throws -> [Source] { try sources(root, target, where: "") }
+
+  /// The objects, by root entity, that a property referred to and that were deleted since.
+  func targets(of source: Source) throws -> [ObjectKey] {
+    guard mayHaveAny else { return [] }
+    var targets: [ObjectKey] = []
+    try connection.forEachRow(
+      """
+      SELECT target_root, target_key FROM ZDL_DANGLING
+      WHERE entity = ? AND key = ? AND property = ? ORDER BY target_root, target_key
+      """,
+      [.integer(Int64(source.key.entity)), .integer(source.key.key), .text(source.property)]
+    ) {
+      targets.append(
+        ObjectKey(entity: Int32(truncatingIfNeeded: $0.int64(0)), key: $0.int64(1)))
+    }
+    return targets
   }
 
   private func sources(

@@ -107,7 +107,7 @@ struct DeleteFates {
     let local = applier.pending[key]
     switch candidate.side {
     case .zone:
-      guard let local, !local.isEmpty else { return }
+      guard let local, !local.isEmpty, !local.isOfferAlone else { return }
       try keep(Kept(key: key, reason: .edited, cause: local.lastTransaction))
     case .here:
       guard candidate.object.change == .revive || !candidate.object.values.isEmpty else { return }

@@ -12,12 +12,16 @@ struct FrameContext {
   var unknown: Set<ParkedName> = []
   /// Parts are about objects that a parked entry makes.
   var needsParked = false
+  /// The columns of the group that is applied, by name, that this model does not have.
+  private(set) var strangers: [(name: String, column: Column)] = []
   private let entities: [SyncSchema.Entity?]
   /// Transactions whose deletes meet something that is pending here: they are settled as a whole,
   /// when the pull has reached its head.
   var deferredTransactions: Set<Int> = []
   /// The deletes are too many: they are set aside.
   var isBraked = false
+  /// The names of the transactions that it tells or covers.
+  private let names: Set<UInt64>
 
   /// - Parameter firstNumber: the zone's number of the first object that the change set makes.
   init(_ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64, schema: SyncSchema) {
@@ -25,16 +29,15 @@ struct FrameContext {
     self.sequence = sequence
     self.firstNumber = firstNumber
     entities = changeSet.index.entities.map { schema.entity(named: $0.name) }
+    names = Set(changeSet.index.transactions.map(\.name)).union(changeSet.index.covered.map(\.name))
     table = ObjectTable(
       capacity: changeSet.index.knownNumbers.count + changeSet.index.newObjectCount)
   }
 
   var origin: UUID { changeSet.header.replica }
 
-  /// The names of the transactions that it tells or covers.
-  var names: Set<UInt64> {
-    Set(changeSet.index.transactions.map(\.name)).union(changeSet.index.covered.map(\.name))
-  }
+  /// Whether it tells or covers the transaction of a name; 0 is none.
+  func tells(_ name: UInt64) -> Bool { name != 0 && names.contains(name) }
 
   /// Who made the change set.
   var side: RemoteSide {
@@ -52,6 +55,21 @@ struct FrameContext {
     let times = group.transactionRuns.lazy.filter { transactions.indices.contains($0.transaction) }
       .map { transactions[$0.transaction].hybridTime }
     return HybridTime(rawValue: times.max() ?? 0)
+  }
+
+  /// When the newest change of an object was made that is no edit which the zone never acknowledged, but for one that was made
+  /// under an identity from outside.
+  func newestOffer(ofObject index: Int) -> HybridTime {
+    var newest = HybridTime(rawValue: 0)
+    for group in changeSet.index.groups {
+      for (row, object) in group.objects.enumerated()
+      where object == index
+        && (group.kind == .insert || isOffer(group, row: row))
+      {
+        newest = max(newest, time(group, row: row))
+      }
+    }
+    return newest
   }
 
   func entity(_ index: Int) -> SyncSchema.Entity? {
@@ -83,18 +101,21 @@ struct FrameContext {
   ) -> [PropertyReader] {
     let names = changeSet.index.entities[group.entity]
     var readers: [PropertyReader] = []
+    strangers = []
     for (index, column) in zip(group.properties, columns) {
       guard names.properties.indices.contains(index) else { continue }
       let name = names.properties[index]
       let full = "\(names.name).\(name)"
       guard let property = entity.property(named: name) else {
         unknown.insert(ParkedName(full))
+        strangers.append((name, column))
         continue
       }
       if let reader = PropertyReader(property: property, column: column) {
         readers.append(reader)
       } else {
         unknown.insert(ParkedName(full, ColumnKind(column.values)))
+        strangers.append((name, column))
       }
     }
     return readers

@@ -29,6 +29,8 @@ extension PageApplier {
     {
       (conflict.attribute, conflict.type) = (attribute, type)
     }
+    conflict.hasCounts =
+      try property.policy == .counter && !transaction.deltas(of: key, property.name).isEmpty
     let verdict =
       notHeld(conflict, property)
       ?? MergeTable.settle(conflict) { name, conflict in
@@ -55,7 +57,7 @@ extension PageApplier {
       try replaceBase(of: key, property, with: verdict.base ?? remote.value)
       written = nil
     case .combined(let value):
-      if value == remote.value {
+      if value == remote.value, !conflict.hasCounts {
         setPending(key) { $0.clear(mask) }
         try dropBase(of: key, property)
       } else {
@@ -113,6 +115,7 @@ extension PageApplier {
   private func dropBase(of key: ObjectKey, _ property: SyncSchema.Property) throws {
     guard property.needsBase else { return }
     try BaseValues.drop(key, property.name, on: transaction.connection)
+    if property.keepsDeltas { try transaction.dropDeltas(of: key, property.name) }
   }
 
   private func replaceBase(

@@ -64,6 +64,14 @@ extension PageApplier {
       guard let (key, isAlive) = try target(index, entity, in: &frame),
         try !isStruck(index, frame)
       else { continue }
+      if let own = pending[key], own.whole == .delete, own.wholeTransaction > 0,
+        try frame.tells(transaction.transactionName(own.wholeTransaction))
+      {
+        // The very delete that is pending here: another copy of this store sent it, or this one did before it was put back.
+        setPending(key) { $0 = PendingObject() }
+        try zone.remove(key)
+        continue
+      }
       let isDeferred =
         frame.transaction(group, row: row).map(frame.deferredTransactions.contains) ?? false
       if isDeferred || frame.isBraked || isHeld(key) {
@@ -94,7 +102,7 @@ extension PageApplier {
         try zone.set(.revived, of: key, frame.side(group, row: row))
         try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)
         // Dead and alive again between two pulls, with nothing pending: it always lived.
-        if pending[key] == nil { try zone.remove(key) }
+        if pending[key] == nil { try zone.removeMark(key) }
       } else if !isAlive {
         try insertAgain(entity, key, readers, row: row, index: index, &frame)
       } else {
@@ -112,6 +120,7 @@ extension PageApplier {
     try transaction.connection.perform(
       "DELETE FROM ZDL_BASE WHERE entity = ? AND key = ?",
       [.integer(Int64(key.entity)), .integer(key.key)])
+    try transaction.dropDeltas(of: key)
     try parkedValues.strike(key)
     try transaction.delete(key, expectedVersion: nil)
   }
@@ -188,6 +197,7 @@ extension PageApplier {
     try bringBackPairs(of: entity, key)
     report.inserted += 1
     try restoreReferences(to: key)
+    try restoreElements(of: key, entity)
     try restoreCutLinks(to: key, entity, deletion: deletion)
   }
 

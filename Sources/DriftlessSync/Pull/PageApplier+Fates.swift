@@ -94,6 +94,15 @@ extension PageApplier {
         ? "It refers to an object that was deleted here, and goes with it."
         : "It refers to an object that another replica deleted, and goes with it.")
     report.conflicts += 1
+    try deleteAgain(key, entity, values, taken.cause)
+  }
+
+  /// Deletes an object as if it were deleted here: the delete is pending where the zone knows the object.
+  ///
+  /// - Parameter cause: the transaction of the delete, or its time (`EditStamp`).
+  func deleteAgain(
+    _ key: ObjectKey, _ entity: SyncSchema.Entity, _ values: [PropertyValue], _ cause: Int64
+  ) throws {
     let isKnown = try directory.number(root: entity.rootNumber, key: key.key) != nil
     if isKnown {
       for property in entity.properties {
@@ -115,7 +124,7 @@ extension PageApplier {
         return
       }
       object.whole = .delete
-      object.wholeTransaction = taken.cause
+      object.wholeTransaction = cause
     }
   }
 }

@@ -96,7 +96,8 @@ extension PageApplier {
     }
     let source = DanglingReferences.Source(key: key, property: reader.property.name)
     if !isNew { try dangling.removeAll(of: source) }
-    return try value(ofReference: reader.reference(row), from: source, in: &frame)
+    return try value(
+      ofReference: reader.reference(row), from: source, reader.property, in: &frame)
   }
 
   /// An insert of an identity that is here already: two replicas imported one external key, or a
@@ -106,7 +107,7 @@ extension PageApplier {
     row: Int, index: Int, _ frame: inout FrameContext
   ) throws {
     guard let (key, isAlive) = try target(index, entity, in: &frame) else { return }
-    if !isAlive, try isDeletedHere(key, frame) {
+    if !isAlive, isDeletedHere(key) {
       // The delete goes out by the number that the object has now. What is older than it was known when it was made.
       let deleted = try transaction.editTime(pending[key]?.wholeTransaction ?? 0)
       guard frame.newestTime > deleted else { return frame.table.leaveOut(index) }
@@ -121,6 +122,9 @@ extension PageApplier {
       return
     }
     guard isHeld(key) else { return try applyRow(key, readers, row: row, &frame) }
+    if try isSameInsert(key, frame) {
+      return try applySameInsert(entity, key, readers, group, row: row, &frame)
+    }
     try zone.set(.inserted, of: key, frame.side(group, row: row))
     try applyHeld(entity, key, readers, group, row: row, isInsert: true, &frame)
   }
@@ -151,32 +155,69 @@ extension PageApplier {
     try restoreReferences(to: key)
   }
 
-  /// Points what referred to the object at it again, unless it has another value by now.
+  /// Points what referred to the object at it again, unless it has another value by now. What is deleted itself keeps its
+  /// reference for when it comes back.
   func restoreReferences(to target: ObjectKey) throws {
-    for source in try dangling.take(root: schema.root(of: target), target: target.key) {
+    let root = schema.root(of: target)
+    for source in try dangling.all(root: root, target: target.key) {
       guard let entity = schema.entity(numbered: source.key.entity),
-        let property = entity.property(named: source.property),
-        try transaction.concreteKey(root: source.key) != nil
+        let property = entity.property(named: source.property)
       else { continue }
-      let edited = pending[source.key]?.transaction(of: property.slot)
-      let isPending = edited != nil
-      if case .elements(let relationship) = property.kind {
-        try transaction.addPairs(relationship, source.key, [target])
-        if isPending {
-          let base = try BaseValues.keys(of: source.key, property.name, on: transaction.connection)
-          try BaseValues.replace(
-            source.key, property.name, with: (base ?? []) + [target], on: transaction.connection)
-        }
-      } else {
-        var values = try currentValues(of: source.key)
-        let isOurs = try edited.map { try transaction.editTime($0) } == source.edit
-        guard isOurs || !isPending, values[property.slot].isNull else { continue }
-        values[property.slot] = .reference(target)
-        try transaction.update(
-          source.key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
+      guard try transaction.concreteKey(root: source.key) != nil else {
+        try restoreReference(of: source.key, property, to: target)
+        continue
       }
+      try dangling.remove(source, root: root, target: target.key)
+      if case .elements(let relationship) = property.kind {
+        try restore(target, in: relationship, of: source.key, property)
+        continue
+      }
+      let edited = pending[source.key]?.transaction(of: property.slot)
+      var values = try currentValues(of: source.key)
+      let isOurs = try edited.map { try transaction.editTime($0) } == source.edit
+      guard isOurs || edited == nil, values[property.slot].isNull else { continue }
+      values[property.slot] = .reference(target)
+      try transaction.update(
+        source.key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
       report.updated += 1
     }
+  }
+
+  /// Fills the sets of an object that is back with what is back before it.
+  func restoreElements(of key: ObjectKey, _ entity: SyncSchema.Entity) throws {
+    for property in entity.properties {
+      guard case .elements(let relationship) = property.kind else { continue }
+      let source = DanglingReferences.Source(key: key, property: property.name)
+      for target in try dangling.targets(of: source) {
+        guard let living = try transaction.concreteKey(root: target) else { continue }
+        try dangling.remove(source, root: target.entity, target: target.key)
+        try restore(living, in: relationship, of: key, property)
+      }
+    }
+  }
+
+  private func restore(
+    _ element: ObjectKey, in relationship: RelationshipDescription, of key: ObjectKey,
+    _ property: SyncSchema.Property
+  ) throws {
+    try transaction.addPairs(relationship, key, [element])
+    report.updated += 1
+    guard pending[key]?.transaction(of: property.slot) != nil else { return }
+    let connection = transaction.connection
+    let base = try BaseValues.keys(of: key, property.name, on: connection) ?? []
+    try BaseValues.replace(key, property.name, with: base + [element], on: connection)
+  }
+
+  /// As an object that is deleted here referred to another: it may come back with what is kept of it. Its sets are filled
+  /// when it does.
+  private func restoreReference(
+    of key: ObjectKey, _ property: SyncSchema.Property, to target: ObjectKey
+  ) throws {
+    guard case .toOne = property.kind, var values = try transaction.grave(of: key),
+      values[property.slot].isNull
+    else { return }
+    values[property.slot] = .reference(target)
+    try transaction.bury(key, values)
   }
 
   func setPending(_ key: ObjectKey, _ change: (inout PendingObject) -> Void) {

@@ -51,6 +51,24 @@ extension PageApplier {
           + "deleted here: the delete wins.")
       report.conflicts += 1
     }
+    try journalStrangers(entity, key, object, row: grave, localTime: local)
+  }
+
+  /// Edits of properties that this model does not have, of an object whose delete stands here: they stay parked as they
+  /// came, and the journal names them.
+  private func journalStrangers(
+    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ object: ZoneStates.Object,
+    row: [PropertyValue]?, localTime: HybridTime
+  ) throws {
+    for (name, remote) in object.values.sorted(by: { $0.key < $1.key })
+    where entity.property(named: name) == nil {
+      try journal.addWhole(
+        entity: entity, key: key, outcome: .local, localTime: localTime, side: remote.side,
+        row: row, remote: remote.side.value,
+        explanation: "\(name), which this model does not have, was edited by another replica, the "
+          + "object was deleted here: the delete wins.")
+      report.conflicts += 1
+    }
   }
 
   /// A reference that is cut because its target is deleted.

@@ -15,6 +15,7 @@ extension PageApplier {
     if !zone.keys.isEmpty || pending.objects.values.contains(where: { $0.whole == .delete }) {
       try settleObjects(allowsMassDelete: allowsMassDelete)
     }
+    if remembered.haveCome { try repeatDeletes() }
     // With every delete decided. A ring may close where nothing of both sides is the same property.
     try uniqueness.run()
     try TreeSettlement(self).run()
@@ -67,6 +68,10 @@ extension PageApplier {
   /// What is only offered anew had been the zone's, and is no edit against a delete that came after it.
   func pendingSide(of key: ObjectKey, against mark: ZoneStates.Mark?) -> DeleteTable.Local {
     guard let object = pending[key] else { return .nothing }
+    // What is offered is no edit against a delete; what was edited on it and never acknowledged is.
+    if !object.offers.isEmpty, object.whole != .delete {
+      return object.isOfferAlone ? .nothing : .edit
+    }
     switch object.whole {
     case .none: return .edit
     case .delete: return .delete
@@ -84,18 +89,35 @@ extension PageApplier {
   func settleValues(
     _ entity: SyncSchema.Entity, _ key: ObjectKey, _ object: ZoneStates.Object
   ) throws {
-    if object.mark?.life == .inserted { try settleInsert(entity, key, object) }
+    // What is offered is no insert of another object: all that it says, it says with its time.
+    let isOffered = pending[key]?.offers.isEmpty == false
+    if object.mark?.life == .inserted {
+      if isOffered {
+        setPending(key) {
+          $0.whole = .none; $0.wholeTransaction = 0
+        }
+      } else {
+        try settleInsert(entity, key, object)
+      }
+    }
     if object.mark?.life == .revived, pending[key]?.whole == .revive {
       setPending(key) {
         $0.whole = .none; $0.wholeTransaction = 0
       }
     }
-    let isInsert = object.mark?.life == .inserted
+    let isInsert = object.mark?.life == .inserted && !isOffered
     var values = try currentValues(of: key)
     var written = PropertyMask()
     var outcomes: [Int: ReferenceOutcome] = [:]
     for property in entity.properties {
-      guard let remote = object.values[property.name] else { continue }
+      guard let remote = object.values[property.name] else {
+        if isOffered, object.mark?.life == .inserted, case .elements = property.kind {
+          // The zone has no elements: all that are here are to be sent.
+          try BaseValues.replace(
+            key, property.name, with: [ObjectKey](), on: transaction.connection)
+        }
+        continue
+      }
       let slot = property.slot
       switch property.kind {
       case .place(let relationship):
@@ -131,6 +153,19 @@ extension PageApplier {
     guard let localTransaction = pending[key]?.transaction(of: slot) else {
       values[slot] = try stored(remote, target, property, of: key)
       return .remote
+    }
+    if let zone = object.values[property.name], pending[key]?.offer(of: slot) != nil {
+      var zone = zone
+      zone.side.value = remote.value
+      if let value = try settleOffer(entity, property, of: key, local: values[slot], zone) {
+        guard pending[key]?.transaction(of: slot) == nil || value != values[slot] else {
+          return .local
+        }
+        remote.value = value
+        let isTheirs = pending[key]?.transaction(of: slot) == nil
+        values[slot] = try stored(remote, isTheirs ? target : nil, property, of: key)
+        return .remote
+      }
     }
     if object.values[property.name]?.isFromInsert == true, isInsert,
       remote.value.isNull || remote.value == entity.description.layout.slots[slot].defaultValue

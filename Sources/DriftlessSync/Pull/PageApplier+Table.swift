@@ -9,6 +9,9 @@ extension PageApplier {
   func makeTable(_ frame: inout FrameContext, firstNumber: UInt64) throws {
     var number = firstNumber
     for run in frame.changeSet.index.newObjects {
+      if !remembered.rows.isEmpty {
+        try remembered.meet(run, first: frame.table.entries.count, frame)
+      }
       try addNewObjects(run, firstNumber: number, to: &frame)
       number &+= UInt64(run.count)
     }
@@ -29,14 +32,18 @@ extension PageApplier {
       for _ in 0..<run.count { frame.table.append(nil) }
       return
     }
-    if case .range(let first, let count) = run.identities, try !mayExist(first, count) {
+    if case .range(let first, let count) = run.identities, !remembered.have(run.identities),
+      try !mayExist(first, count)
+    {
       try addRange(first, count, entity, firstNumber: firstNumber, to: &frame)
       return
     }
     for offset in 0..<run.count {
       let identity = run.identities[offset]
       let number = firstNumber &+ UInt64(offset)
-      if let key = try known(identity, entity, frame), try !isAnother(key, run, frame) {
+      if let key = try known(identity, entity) ?? remembered.key(of: identity),
+        try !isAnother(key, run, frame)
+      {
         try transaction.assignNumbers(
           root: entity.rootNumber, firstKey: key.key, count: 1, firstNumber: number)
         frame.table.append(ObjectTable.Entry(key: key, life: .unknown, existed: true))
@@ -61,12 +68,11 @@ extension PageApplier {
       object.wholeTransaction > 0,
       try directory.number(root: schema.root(of: key), key: key.key) == nil
     else { return false }
-    let names = frame.names
     let maker = try transaction.transactionName(object.wholeTransaction)
-    guard maker != 0, !names.contains(maker) else { return false }
+    guard maker != 0, !frame.tells(maker) else { return false }
     // Where a later save set all that the first had set, the object goes by that one.
     for edit in object.edits where edit.transaction > 0 {
-      if try names.contains(transaction.transactionName(edit.transaction)) { return false }
+      if try frame.tells(transaction.transactionName(edit.transaction)) { return false }
     }
     _ = try transaction.remint(key)
     directory.refresh()
@@ -76,12 +82,8 @@ extension PageApplier {
   /// The object here that an identity of the wire names; nil when it is new. An object of another
   /// entity that was made here under this identity is another object: the zone heard of this one
   /// first, so that one gets an identity that every replica derives alike.
-  private func known(
-    _ identity: UUID, _ entity: SyncSchema.Entity, _ frame: FrameContext
-  ) throws -> ObjectKey? {
-    guard let key = try transaction.key(ofOwn: identity) ?? keyOfDeleted(identity, frame) else {
-      return nil
-    }
+  private func known(_ identity: UUID, _ entity: SyncSchema.Entity) throws -> ObjectKey? {
+    guard let key = try transaction.key(ofOwn: identity) else { return nil }
     let isSame =
       try schema.root(of: key) == entity.rootNumber
       && (transaction.concreteKey(root: key).map { $0.entity == entity.number } ?? true)
@@ -181,11 +183,15 @@ extension PageApplier {
     return try !Parking.struck(number, after: frame.sequence, on: transaction.connection).isEmpty
   }
 
-  /// A reference of the wire as a value here. One to a deleted object is null, and remembered.
+  /// A reference of the wire as a value here. One to a deleted object is null, and remembered; one to an object of an
+  /// entity that the relationship does not hold, which no program of this model makes, is null.
   func value(
-    ofReference index: Int?, from source: DanglingReferences.Source, in frame: inout FrameContext
+    ofReference index: Int?, from source: DanglingReferences.Source,
+    _ property: SyncSchema.Property, in frame: inout FrameContext
   ) throws -> PropertyValue {
-    guard let index, let entry = try life(of: index, in: &frame) else { return .null }
+    guard let index, let entry = try life(of: index, in: &frame),
+      schema.admits(entry.key, isAlive: entry.life == .alive, in: property.relationship)
+    else { return .null }
     if entry.life == .alive { return .reference(entry.key) }
     try dangling.add(source, root: schema.root(of: entry.key), target: entry.key.key)
     return .null

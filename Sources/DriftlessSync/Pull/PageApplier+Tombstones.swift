@@ -44,67 +44,16 @@ extension PageApplier {
     return count
   }
 
-  /// Whether an insert makes the object that is deleted here, and not another one under its identity.
-  ///
-  /// What was made and deleted here was never sent. A copy of this store that has it sends it: it goes by the name of
-  /// the save that made it, and its delete is pending from now on.
-  func isDeletedHere(_ key: ObjectKey, _ frame: FrameContext) throws -> Bool {
-    if let object = pending[key] {
-      guard object.whole == .delete else { return false }
-      if object.isOfZone { return true }
-    } else {
-      guard try transaction.identity(of: key).isMinted else { return false }
-    }
-    guard let made = try madeAndDeleted()[key], made.maker != 0,
-      frame.names.contains(made.maker)
-    else { return false }
-    if pending[key] == nil {
-      setPending(key) { object in
-        object.whole = .delete
-        object.wholeTransaction = EditStamp.number(made.deleted)
-      }
-    }
-    return true
+  /// Whether an insert makes the object that the zone had and that is deleted here. What was made and deleted here is not
+  /// meant: that is remembered (`RememberedDeletes`).
+  func isDeletedHere(_ key: ObjectKey) -> Bool {
+    guard let object = pending[key] else { return false }
+    return object.whole == .delete && object.isOfZone
   }
-
-  /// The key of an object that was made under this identity and deleted here, and never sent.
-  func keyOfDeleted(_ identity: UUID, _ frame: FrameContext) throws -> ObjectKey? {
-    guard let root = try transaction.mintedKey(of: identity),
-      let key = try madeAndDeleted().keys.first(where: {
-        $0.key == root.key && schema.root(of: $0) == root.entity
-      })
-    else { return nil }
-    return try isDeletedHere(key, frame) ? key : nil
-  }
-
-  private func madeAndDeleted() throws -> [ObjectKey: MadeAndDeleted] {
-    if let known = ownDeletes { return known }
-    var makers: [ObjectKey: UInt64] = [:]
-    var known: [ObjectKey: MadeAndDeleted] = [:]
-    try transaction.forEachChange(after: 0) { header, type, key, _ in
-      guard header.kind != .imported else { return }
-      switch type {
-      case .insert: makers[key] = header.name
-      case .update: break
-      case .delete:
-        guard let maker = makers[key] else { return }
-        known[key] = MadeAndDeleted(maker: maker, deleted: header.hybridTime)
-      }
-    }
-    ownDeletes = known
-    return known
-  }
-}
-
-/// An object that was made and deleted here, as history knows it.
-struct MadeAndDeleted {
-  /// The name of the save that made it.
-  var maker: UInt64
-  var deleted: HybridTime
 }
 
 extension PendingObject {
   /// Of a delete: the zone had the object once. One that was made and deleted here has the edits of its making, which
   /// were never offered.
-  var isOfZone: Bool { edits.isEmpty || edits.contains { EditStamp.time($0.transaction) != nil } }
+  var isOfZone: Bool { edits.isEmpty || maker != 0 || !offers.isEmpty }
 }

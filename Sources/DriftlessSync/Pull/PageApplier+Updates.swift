@@ -73,14 +73,11 @@ extension PageApplier {
     let known = try zone.object(key)
     var free: [PropertyReader] = []
     for reader in readers {
-      if isAlive, object?.transaction(of: reader.property.slot) == nil {
+      if isAlive, object?.transaction(of: reader.property.slot) == nil,
+        known.values[reader.property.name] == nil
+      {
         free.append(reader)
         continue
-      }
-      if try isSameEdit(object, reader.property.slot, group, row: row, frame) {
-        // A copy of this store sent it: it is acknowledged, whoever did.
-        setPending(key) { $0.clear(PropertyMask([reader.property.slot])) }
-        try BaseValues.drop(key, reader.property.name, on: transaction.connection)
       }
       var value = ZoneStates.Value(side: frame.side(group, row: row), isFromInsert: isInsert)
       switch reader.property.kind {
@@ -92,44 +89,59 @@ extension PageApplier {
         if let index = reader.reference(row), let target = try life(of: index, in: &frame) {
           value.side.value = .reference(target.key)
         }
-      case .attribute, .place: value.side.value = reader.value(row)
+      case .place: value.side.value = reader.value(row)
+      case .attribute:
+        value.side.value = reader.value(row)
+        if object?.offer(of: reader.property.slot) != nil, reader.property.policy == .counter {
+          try noteCount(
+            &value, of: key, reader.property, after: known.values[reader.property.name],
+            isOffer: frame.isOffer(group, row: row))
+        }
       }
       try zone.set(value, of: key, reader.property.name)
+      try acknowledge(reader.property, of: key, frame)
+    }
+    if object?.whole == .delete {
+      // An edit all the same: it may win over the delete, and is named when it does not.
+      for (name, column) in frame.strangers {
+        var value = ZoneStates.Value(side: frame.side(group, row: row))
+        value.side.value = column.value(at: row)
+        try zone.set(value, of: key, name)
+      }
     }
     if isAlive { try applyRow(key, free, row: row, isWhole: isWhole, &frame) }
   }
 
-  /// Whether the row tells the very edit that is pending here.
-  private func isSameEdit(
-    _ object: PendingObject?, _ slot: Int, _ group: ChangeSetIndex.Group, row: Int,
-    _ frame: FrameContext
-  ) throws -> Bool {
-    let transactions = frame.changeSet.index.transactions
-    guard let object, object.whole == .none, let number = object.transaction(of: slot), number > 0,
-      let place = frame.transaction(group, row: row), transactions.indices.contains(place)
-    else { return false }
-    let name = transactions[place].name
-    return try name != 0 && name == transaction.transactionName(number)
-  }
-
-  /// The zone's set after a row of an element column.
+  /// The zone's set after a row of an element column, with the elements that are deleted here: they may be back when it is
+  /// settled.
   private func zoneElements(
     _ reader: PropertyReader, row: Int, of key: ObjectKey, had: [ObjectKey]?, isWhole: Bool,
     _ frame: inout FrameContext
   ) throws -> [ObjectKey] {
+    // What is deleted is remembered as well.
     let change = try elementChange(reader, row: row, of: key, isWhole: isWhole, &frame)
-    if isWhole { return change.adds }
+    let (added, removed) = reader.elements(row)
+    let adds = try rooted(added, &frame)
+    if isWhole { return adds }
     let base =
       try had ?? BaseValues.keys(of: key, reader.property.name, on: transaction.connection) ?? []
-    let removes = Set(change.removes)
-    let kept = base.filter { !removes.contains($0) }
-    if case .elements(let relationship) = reader.property.kind, relationship.isOrdered {
+    let removes = Set(try rooted(removed, &frame))
+    let kept = base.map(rooted).filter { !removes.contains($0) }
+    if change.relationship.isOrdered {
       // It says its whole sequence.
-      let adds = Set(change.adds)
-      return kept.filter { !adds.contains($0) } + change.adds
+      let all = Set(adds)
+      return kept.filter { !all.contains($0) } + adds
     }
     let known = Set(kept)
-    return kept + change.adds.filter { !known.contains($0) }
+    return kept + adds.filter { !known.contains($0) }
+  }
+
+  private func rooted(_ indexes: [Int], _ frame: inout FrameContext) throws -> [ObjectKey] {
+    try indexes.compactMap { try life(of: $0, in: &frame).map { rooted($0.key) } }
+  }
+
+  private func rooted(_ key: ObjectKey) -> ObjectKey {
+    ObjectKey(entity: schema.root(of: key), key: key.key)
   }
 
   /// Writes one row of a change set over what is here.

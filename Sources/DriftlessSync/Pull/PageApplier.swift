@@ -31,12 +31,12 @@ final class PageApplier {
   private var watched: Parking.Watched
   /// The entry that is applied was parked before: what was set after it stays.
   var isLate = false
+  /// What was deleted here and may come.
+  var remembered: RememberedDeletes
   var journal: JournalDraft
   var times: ImportTimes
   /// What waits for a unique key that another object holds.
   let keptKeys: KeptKeys
-  /// What was made and deleted here. Read from history when it is asked for.
-  var ownDeletes: [ObjectKey: MadeAndDeleted]?
   var report = PullReport()
   /// Deletes of a large part of the replica are meant.
   var allowsMassDelete = false
@@ -58,6 +58,7 @@ final class PageApplier {
     parked = entries.filter(\.code.isWhole)
     watched = Parking.Watched(entries)
     dangling = try DanglingReferences(transaction.connection)
+    remembered = try RememberedDeletes(transaction.connection)
     journal = JournalDraft(transaction)
     times = ImportTimes(transaction)
     keptKeys = try KeptKeys(transaction, schema: schema, replica: replica)

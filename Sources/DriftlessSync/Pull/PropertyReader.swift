@@ -68,36 +68,13 @@ struct PropertyReader {
   }
 
   /// The value of an attribute.
-  func value(_ row: Int) -> PropertyValue {
-    var value = PropertyValue.null
-    read(CollectionOfOne(row), into: &value, stride: 1)
-    return value
-  }
+  func value(_ row: Int) -> PropertyValue { column.value(at: row) }
 
   /// The values of an attribute in some rows, one every `stride` places.
   func read(
     _ rows: some Sequence<Int>, into first: UnsafeMutablePointer<PropertyValue>, stride: Int
   ) {
-    func fill(_ value: (Int) -> PropertyValue) {
-      var place = first
-      for row in rows {
-        place.pointee = column.isNull(at: row) ? .null : value(row)
-        place += stride
-      }
-    }
-    switch column.values {
-    case .integers(let values): fill { .integer(values[$0]) }
-    case .doubles(let values): fill { .double(values[$0]) }
-    case .dates(let values): fill { .date(Date(timeIntervalSinceReferenceDate: values[$0])) }
-    case .booleans(let values): fill { .bool(values[$0]) }
-    case .strings(let texts): fill { .string(texts.string(at: $0)) }
-    case .bytes(let blobs): fill { .data(blobs.data(at: $0)) }
-    case .decimals(let texts):
-      fill { Decimal(string: texts.string(at: $0)).map { .decimal($0) } ?? .null }
-    case .uris(let texts): fill { URL(string: texts.string(at: $0)).map { .uri($0) } ?? .null }
-    case .uuids(let values): fill { .uuid(values[$0]) }
-    case .references, .elements, .unknown: fill { _ in .null }
-    }
+    column.read(rows, into: first, stride: stride)
   }
 
   /// The object that a to-one relationship refers to, as an index in the object table.
@@ -112,5 +89,40 @@ struct PropertyReader {
   func elements(_ row: Int) -> (adds: [Int], removes: [Int]) {
     guard case .elements(let rows) = column.values else { return ([], []) }
     return (rows.added(at: row).map { Int($0) }, rows.removed(at: row).map { Int($0) })
+  }
+}
+
+extension Column {
+  /// The value of an attribute.
+  func value(at row: Int) -> PropertyValue {
+    var value = PropertyValue.null
+    read(CollectionOfOne(row), into: &value, stride: 1)
+    return value
+  }
+
+  /// The values of an attribute in some rows, one every `stride` places.
+  fileprivate func read(
+    _ rows: some Sequence<Int>, into first: UnsafeMutablePointer<PropertyValue>, stride: Int
+  ) {
+    func fill(_ value: (Int) -> PropertyValue) {
+      var place = first
+      for row in rows {
+        place.pointee = isNull(at: row) ? .null : value(row)
+        place += stride
+      }
+    }
+    switch self.values {
+    case .integers(let values): fill { .integer(values[$0]) }
+    case .doubles(let values): fill { .double(values[$0]) }
+    case .dates(let values): fill { .date(Date(timeIntervalSinceReferenceDate: values[$0])) }
+    case .booleans(let values): fill { .bool(values[$0]) }
+    case .strings(let texts): fill { .string(texts.string(at: $0)) }
+    case .bytes(let blobs): fill { .data(blobs.data(at: $0)) }
+    case .decimals(let texts):
+      fill { Decimal(string: texts.string(at: $0)).map { .decimal($0) } ?? .null }
+    case .uris(let texts): fill { URL(string: texts.string(at: $0)).map { .uri($0) } ?? .null }
+    case .uuids(let values): fill { .uuid(values[$0]) }
+    case .references, .elements, .unknown: fill { _ in .null }
+    }
   }
 }

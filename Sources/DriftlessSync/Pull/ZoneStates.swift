@@ -40,6 +40,9 @@ struct ZoneStates {
     var elements: [ObjectKey] = []
     /// An insert said it, so it may be nobody's edit.
     var isFromInsert = false
+    /// Of a counter: the time of the latest total that the zone was offered, and what was counted beside offers.
+    var offered: HybridTime?
+    var counted = PropertyValue.null
   }
 
   struct Object {
@@ -99,10 +102,16 @@ struct ZoneStates {
       var values = try RowArchive.decodeValues(row.data(2))
       if let first = values.first { side.value = first }
       values = Array(values.dropFirst())
-      object.values[name] = Value(
-        side: side,
-        elements: values.compactMap { if case .reference(let key) = $0 { key } else { nil } },
-        isFromInsert: row.int64(1) != 0)
+      var value = Value(side: side, isFromInsert: row.int64(1) & 1 != 0)
+      if row.int64(1) & 2 != 0, values.count == 2, case .integer(let time) = values[0] {
+        value.offered = HybridTime(rawValue: UInt64(bitPattern: time))
+        value.counted = values[1]
+      } else {
+        value.elements = values.compactMap {
+          if case .reference(let key) = $0 { key } else { nil }
+        }
+      }
+      object.values[name] = value
     }
     return object
   }
@@ -112,9 +121,15 @@ struct ZoneStates {
   }
 
   mutating func set(_ value: Value, of key: ObjectKey, _ property: String) throws {
-    try write(
-      key, property, kind: value.isFromInsert ? 1 : 0,
-      values: [value.side.value] + value.elements.map { .reference($0) }, value.side)
+    var kind: Int64 = value.isFromInsert ? 1 : 0
+    var values = [value.side.value]
+    if let offered = value.offered {
+      kind |= 2
+      values += [.integer(Int64(bitPattern: offered.rawValue)), value.counted]
+    } else {
+      values += value.elements.map { .reference($0) }
+    }
+    try write(key, property, kind: kind, values: values, value.side)
   }
 
   private mutating func write(
@@ -135,6 +150,14 @@ struct ZoneStates {
     try connection.perform(
       "DELETE FROM ZDL_ZONE WHERE entity = ? AND key = ?",
       [.integer(Int64(key.entity)), .integer(key.key)])
+  }
+
+  /// What the log did to the object as a whole is as if it had not been; what it says of properties stays.
+  mutating func removeMark(_ key: ObjectKey) throws {
+    try connection.perform(
+      "DELETE FROM ZDL_ZONE WHERE entity = ? AND key = ? AND property = ''",
+      [.integer(Int64(key.entity)), .integer(key.key)])
+    if try object(key).values.isEmpty { keys.remove(key) }
   }
 
   static let statement = """

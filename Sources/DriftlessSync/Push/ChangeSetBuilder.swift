@@ -8,7 +8,7 @@ import Foundation
 struct ChangeSetBuilder {
   struct Built {
     var frame: Data
-    var runs: [Outbox.Run]
+    var runs: [KeyRun]
     var objects: Int
     var properties: Int
     /// References that could not be sent.
@@ -22,7 +22,7 @@ struct ChangeSetBuilder {
   private var newPlaces: [ObjectKey: Int32] = [:]
   private var knownPlaces: [UInt64: Int32] = [:]
   private var index = ChangeSetIndex()
-  private var runs: [Outbox.Run] = []
+  private var runs: [KeyRun] = []
   private var entityPlaces: [String: Int] = [:]
 
   /// - Parameter zone: the zone's own UUID, which its keys are hashed with.
@@ -54,6 +54,7 @@ struct ChangeSetBuilder {
       try add(draft, entities: entities, transactions: transactions, columns: &columns)
     }
     try addMakers(of: reader.newKeys, selection.window, transactions)
+    try addCounted(drafts, through: selection.through)
     addClaims(reader.claims.claims)
     addReliances(reliances)
     try addTombstones(reader.tombstones)
@@ -73,7 +74,7 @@ struct ChangeSetBuilder {
         run.count += 1
         runs[runs.count - 1] = run
       } else {
-        runs.append(Outbox.Run(entity: key.entity, first: key.key, count: 1))
+        runs.append(KeyRun(entity: key.entity, first: key.key, count: 1))
       }
     }
   }
@@ -227,6 +228,30 @@ struct ChangeSetBuilder {
     for name in names.subtracting(told).sorted() where name != 0 {
       index.covered.append(.init(name: name, isPartial: true))
     }
+  }
+
+  /// Saves whose edits add up are named also where a later one set the property: a copy of this store that has one of them
+  /// counts it once.
+  private mutating func addCounted(_ drafts: [ChangeDraft], through: Int64) throws {
+    var told: Set<UInt64> = []
+    for transaction in index.transactions { told.insert(transaction.name) }
+    for covered in index.covered { told.insert(covered.name) }
+    var sent: [ObjectKey: [SyncSchema.Property]] = [:]
+    for draft in drafts where draft.kind != .delete {
+      let properties = draft.kind == .update ? draft.properties : draft.entity.properties
+      let adding = properties.filter(\.keepsDeltas)
+      guard !adding.isEmpty else { continue }
+      for key in draft.keys { sent[key, default: []] += adding }
+    }
+    guard !sent.isEmpty else { return }
+    var names: [UInt64] = []
+    try transaction.forEachNamedDelta(through: through) { key, property, name in
+      guard sent[key]?.contains(where: { $0.name == property }) == true,
+        told.insert(name).inserted
+      else { return }
+      names.append(name)
+    }
+    index.covered += names.sorted().map { .init(name: $0, isPartial: true) }
   }
 
   /// What the save drew. An edit that outlived its history goes by its time.

@@ -6,20 +6,13 @@ import Foundation
 /// The change set in flight: saved before it is sent, sent byte for byte until the zone has
 /// answered.
 struct Outbox: Sendable {
-  /// Keys that follow each other and are new to the zone, in the order of the change set's object
-  /// table.
-  struct Run: Hashable, Sendable {
-    var entity: Int32
-    var first: Int64
-    var count: Int64
-  }
-
   var pushNumber: UInt64
   /// History up to here is in it.
   var throughTransaction: Int64
   var objects: Int
   var properties: Int
-  var runs: [Run]
+  /// The objects that are new to the zone, in the order of the change set's object table.
+  var runs: [KeyRun]
   var frame: Data
 
   func isSame(as other: Outbox) -> Bool {
@@ -39,10 +32,13 @@ struct Outbox: Sendable {
       FROM ZDL_OUTBOX ORDER BY push_number LIMIT 1
       """
     ) { row in
+      guard let runs = [KeyRun](bytes: row.data(4)) else {
+        throw SyncError.damaged("the change set in flight")
+      }
       outbox = Outbox(
         pushNumber: UInt64(bitPattern: row.int64(0)), throughTransaction: row.int64(1),
         objects: Int(truncatingIfNeeded: row.int64(2)),
-        properties: Int(truncatingIfNeeded: row.int64(3)), runs: try decode(row.data(4)),
+        properties: Int(truncatingIfNeeded: row.int64(3)), runs: runs,
         frame: row.data(5))
     }
     return outbox
@@ -53,37 +49,12 @@ struct Outbox: Sendable {
       "INSERT OR REPLACE INTO ZDL_OUTBOX VALUES (?, ?, ?, ?, ?, ?)",
       [
         .unsigned(pushNumber), .integer(throughTransaction), .integer(Int64(objects)),
-        .integer(Int64(properties)), .blob(Self.encode(runs)), .blob(frame),
+        .integer(Int64(properties)), .blob(runs.bytes), .blob(frame),
       ])
   }
 
   static func clear(on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_OUTBOX")
     try connection.perform("DELETE FROM ZDL_OMITTED")
-  }
-
-  /// Each run as entity, first key, count: three little-endian 64-bit numbers.
-  private static func encode(_ runs: [Run]) -> Data {
-    var data = Data(capacity: runs.count * 24)
-    for run in runs {
-      for number in [Int64(run.entity), run.first, run.count] {
-        withUnsafeBytes(of: number.littleEndian) { data.append(contentsOf: $0) }
-      }
-    }
-    return data
-  }
-
-  private static func decode(_ data: Data) throws -> [Run] {
-    guard data.count % 24 == 0 else { throw SyncError.damaged("the change set in flight") }
-    let numbers = data.withUnsafeBytes { bytes in
-      stride(from: 0, to: bytes.count, by: 8).map {
-        Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: $0, as: Int64.self))
-      }
-    }
-    return stride(from: 0, to: numbers.count, by: 3).map {
-      Run(
-        entity: Int32(truncatingIfNeeded: numbers[$0]), first: numbers[$0 + 1],
-        count: numbers[$0 + 2])
-    }
   }
 }

@@ -33,6 +33,8 @@ struct PendingReader {
   /// pending.
   private(set) var unsent: [ObjectKey: PropertyMask] = [:]
   private let isPartial: Bool
+  /// Properties of the window that are offers.
+  private var offered: [ObjectKey: PropertyMask] = [:]
   /// New objects of the window, by root entity and key: known only when it is partial.
   private var arriving: Set<ObjectKey> = []
   /// The keys that the objects hold from now on.
@@ -60,6 +62,9 @@ struct PendingReader {
         arriving.insert(ObjectKey(entity: schema.root(of: key), key: key.key))
       }
     }
+    for (key, object) in window where !object.offers.isEmpty {
+      offered[key] = object.offers.reduce(into: PropertyMask()) { $0.formUnion($1.properties) }
+    }
     let sorted = window.sorted { ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key) }
     for (key, object) in sorted {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
@@ -80,7 +85,8 @@ struct PendingReader {
       case (.revive, true), (.insert, true): try appendWhole(.revive, key, object, entity)
       case (_, false)
       where EditStamp.time(object.wholeTransaction) != nil
-        && object.edits.contains { $0.transaction != object.wholeTransaction }:
+        && (object.edits.contains { $0.transaction != object.wholeTransaction }
+          || !object.offers.isEmpty && object.properties != entity.all):
         try appendByTime(key, object, entity)
       case (_, false): try appendWhole(.insert, key, object, entity)
       case (.none, true): try appendEdits(key, object, entity)
@@ -92,8 +98,16 @@ struct PendingReader {
     return order.flatMap { kind in
       // A revival says its nulls: deleted and made anew between two pushes, the object is alive
       // elsewhere, with the values that it had.
-      drafts.filter { $0.kind == kind }.map { kind == .insert ? $0.withoutEmptyColumns() : $0 }
+      // So does an offer: that nothing is there may be the later word.
+      drafts.filter { $0.kind == kind }.map {
+        kind == .insert && !isOffer($0) ? $0.withoutEmptyColumns() : $0
+      }
     }
+  }
+
+  /// Whether all that a group tells is offered, with the times of the edits.
+  private func isOffer(_ draft: ChangeDraft) -> Bool {
+    draft.keys.allSatisfy { offered[$0] != nil }
   }
 
   private mutating func appendDelete(
@@ -180,7 +194,7 @@ struct PendingReader {
   ) throws -> ChangeDraft.Cell {
     switch property.kind {
     case .place(let relationship): return .value(try placeValue(key, relationship))
-    case .attribute: return .value(values[property.slot])
+    case .attribute: return .value(try total(key, property, values, edit))
     case .toOne:
       let value = try reference(key, property, values, edit)
       if case .reference(let target) = value, try !hasPlace(target) {
@@ -237,6 +251,7 @@ struct PendingReader {
       return .value(try placeValue(key, relationship))
     }
     guard case .elements(let relationship) = property.kind else {
+      if case .attribute = property.kind { return .value(try total(key, property, values, edit)) }
       return .value(try reference(key, property, values, edit))
     }
     let current = try transaction.toManyKeys(of: key, relationship)
@@ -264,6 +279,19 @@ struct PendingReader {
     let source = DanglingReferences.Source(key: key, property: property.name)
     return try dangling.target(of: source, editedAt: try transaction.editTime(edit))
       .map { .reference($0) } ?? value
+  }
+
+  /// The value of an attribute as it is sent: of a counter that is offered without what was counted here since.
+  private func total(
+    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64?
+  ) throws -> PropertyValue {
+    let value = values[property.slot]
+    guard property.policy == .counter, let edit, EditStamp.time(edit) != nil,
+      offered[key]?.contains(property.slot) == true
+    else { return value }
+    return try transaction.deltas(of: key, property.name).reduce(value) {
+      CounterDelta.difference($0, $1.value) ?? $0
+    }
   }
 
   private func placeValue(

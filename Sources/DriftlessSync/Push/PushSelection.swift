@@ -27,7 +27,12 @@ struct PushSelection {
       isEmpty = true
       return
     }
+    for key in Array(sendable.objects.keys) where sendable[key]?.offers.isEmpty == false {
+      guard let entity = schema.entity(numbered: key.entity) else { continue }
+      sendable.update(key) { $0.withdrawEditedOffers(entity) }
+    }
     through = sendable.cut(objectsMax: portion.objectsMax)
+    if sendable.hasEditedOffers { through = min(through, -1) }
     window = sendable.window(through: through)
     if let refused = portion.refusedObjects, window.count >= refused {
       try restrict(to: portion.objectsMax, transaction, schema)
@@ -56,6 +61,15 @@ struct PushSelection {
   mutating func omit(_ references: [ObjectKey: PropertyMask]) {
     for (key, mask) in references {
       omitted.properties[key, default: PropertyMask()].formUnion(mask)
+    }
+  }
+}
+
+extension PendingObject {
+  /// A value that was edited since it was offered is sent as the edit alone, but for a total, on which the edit counts.
+  fileprivate mutating func withdrawEditedOffers(_ entity: SyncSchema.Entity) {
+    for property in entity.properties where property.policy != .counter {
+      if (transaction(of: property.slot) ?? 0) > 0 { withdrawOffer(of: property.slot) }
     }
   }
 }

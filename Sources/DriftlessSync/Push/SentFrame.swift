@@ -26,21 +26,32 @@ struct SentFrame {
     let connection = transaction.connection
     try Unions.confirm(pending, on: connection)
     guard try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_BASE)") != 0 else { return }
+    var kept = keptBases(pending)
     // Sets that an object left by a delete are needed until that delete is acknowledged.
-    if pending.objects.values.contains(where: { $0.whole == .delete }) {
-      return try rebase(keptBases(pending))
-    }
-    let kept = keptBases(pending)
-    guard !kept.isEmpty else {
+    let keepsSets = pending.objects.values.contains { $0.whole == .delete }
+    guard keepsSets || !kept.isEmpty else {
       return try connection.perform("DELETE FROM ZDL_BASE")
     }
     var stale: [(ObjectKey, String)] = []
     try connection.forEachRow("SELECT entity, key, property FROM ZDL_BASE") { row in
       let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
-      if kept[key]?.contains(row.string(2)) != true { stale.append((key, row.string(2))) }
+      let name = row.string(2)
+      if kept[key]?.contains(name) == true { return }
+      if keepsSets, isSet(name, of: key) {
+        kept[key, default: []].insert(name)
+      } else {
+        stale.append((key, name))
+      }
     }
     for (key, property) in stale { try BaseValues.drop(key, property, on: connection) }
-    try rebase(kept)
+    // Also of what is not pending any more: its next change is told from what the zone has now.
+    try rebase(kept, pending)
+  }
+
+  private func isSet(_ property: String, of key: ObjectKey) -> Bool {
+    guard case .elements? = schema.entity(numbered: key.entity)?.property(named: property)?.kind
+    else { return false }
+    return true
   }
 
   private func keptBases(_ pending: PendingSet) -> [ObjectKey: Set<String>] {
@@ -65,9 +76,13 @@ struct SentFrame {
   }
 
   /// Sets the base of each kept property that the change set sent to the value that it sent.
-  private mutating func rebase(_ kept: [ObjectKey: Set<String>]) throws {
+  ///
+  /// What was deleted here since then has bases too: it may come back.
+  private mutating func rebase(
+    _ kept: [ObjectKey: Set<String>], _ pending: PendingSet
+  ) throws {
     let changeSet = try ChangeSetDecoder().decode(outbox.frame)
-    let keys = try objectKeys(changeSet.index)
+    let keys = try objectKeys(changeSet.index, deleted: pending)
     var column = 0
     for group in changeSet.index.groups {
       let names = changeSet.index.entities[group.entity]
@@ -189,6 +204,25 @@ struct SentFrame {
     }
   }
 
+  /// The properties that the change set sets, by object.
+  mutating func properties() throws -> [ObjectKey: Set<String>] {
+    let (_, index) = try ChangeSetDecoder().decodeIndex(outbox.frame)
+    let keys = try objectKeys(index)
+    var properties: [ObjectKey: Set<String>] = [:]
+    for group in index.groups where group.kind != .delete {
+      let names = index.entities[group.entity]
+      // An insert and a revival say every property: those that they leave out are null.
+      let told =
+        group.kind == .update
+        ? group.properties.map { names.properties[$0] }
+        : schema.entity(named: names.name)?.properties.map(\.name) ?? []
+      for key in group.objects.compactMap({ keys[$0] }) {
+        properties[key, default: []].formUnion(told)
+      }
+    }
+    return properties
+  }
+
   /// The objects that the change set revived.
   mutating func revived() throws -> [ObjectKey] {
     let (_, index) = try ChangeSetDecoder().decodeIndex(outbox.frame)
@@ -200,8 +234,14 @@ struct SentFrame {
   }
 
   /// The objects of the change set's table with their concrete entities; nil for a known one that
-  /// has no row.
-  private mutating func objectKeys(_ index: ChangeSetIndex) throws -> [ObjectKey?] {
+  /// has no row, unless its delete is pending.
+  private mutating func objectKeys(
+    _ index: ChangeSetIndex, deleted pending: PendingSet = PendingSet()
+  ) throws -> [ObjectKey?] {
+    var deleted: [ObjectKey: ObjectKey] = [:]
+    for (key, object) in pending.objects where object.whole == .delete {
+      deleted[ObjectKey(entity: schema.root(of: key), key: key.key)] = key
+    }
     var keys: [ObjectKey?] = []
     for run in outbox.runs {
       for offset in 0..<max(0, run.count) {
@@ -210,7 +250,7 @@ struct SentFrame {
     }
     for number in index.knownNumbers {
       let root = try directory.key(ofNumber: number)
-      keys.append(try root.flatMap { try transaction.concreteKey(root: $0) })
+      keys.append(try root.flatMap { try transaction.concreteKey(root: $0) ?? deleted[$0] })
     }
     return keys
   }

@@ -28,14 +28,14 @@ enum OfferedDeletes {
     schema: SyncSchema
   ) throws {
     var directory = ObjectDirectory(transaction.connection)
-    for (key, stamp) in history.deletes where pending[key] == nil {
+    for (key, time) in history.deleted where pending[key] == nil {
       guard let entity = schema.entity(numbered: key.entity),
         try directory.number(root: entity.rootNumber, key: key.key) != nil,
         try transaction.concreteKey(root: key) == nil
       else { continue }
       var object = PendingObject()
       object.whole = .delete
-      object.wholeTransaction = stamp
+      object.wholeTransaction = EditStamp.number(time)
       try PendingState.save(
         object, of: key, entity: entity, through: pending.through, on: transaction.connection)
     }

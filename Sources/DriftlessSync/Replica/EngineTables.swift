@@ -20,10 +20,11 @@ import DriftlessSQLite
 /// | `ZDL_CHAIN` | places of the zone's log, with their chains: dense near the cursor, then thinner |
 /// | `ZDL_FRAME` | entries of the log that were applied or sent, for a server that loses them |
 /// | `ZDL_PARKED` | entries of the log that were not taken in, whole or in part, and why |
+/// | `ZDL_DELETED` | deletes that the zone never heard of, of objects that may come (`RememberedDeletes`) |
 /// | `ZDL_STRUCK` | what later entries set of what parked ones say |
 enum EngineTables {
   /// Grows with each table or column that is added.
-  private static let version: Int64 = 3
+  private static let version: Int64 = 4
   private static let versionSetting = "sync.tables"
 
   /// Makes the tables, or brings those of an earlier version up to date.
@@ -129,6 +130,6 @@ enum EngineTables {
       identity BLOB PRIMARY KEY, entity INTEGER NOT NULL, key INTEGER NOT NULL,
       former_key INTEGER NOT NULL, row BLOB, state BLOB) WITHOUT ROWID
     """,
-    Parking.entryStatement, Parking.struckStatement,
+    Parking.entryStatement, Parking.struckStatement, RememberedDeletes.statement,
   ]
 }

@@ -10,7 +10,4 @@ extension UUID {
     }
     return UUID(uuid: bytes)
   }
-
-  /// Whether a store made it (RFC 9562 version 8); any other came from outside.
-  var isMinted: Bool { uuid.6 & 0xf0 == 0x80 }
 }

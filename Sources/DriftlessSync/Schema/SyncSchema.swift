@@ -44,6 +44,12 @@ package struct SyncSchema: Sendable {
       }
     }
 
+    /// Whether its edits add up: what each transaction did to it is kept (`ZDL_DELTA`).
+    var keepsDeltas: Bool {
+      guard case .attribute = kind else { return false }
+      return policy == .counter || policy == .text || policy == .union
+    }
+
     /// Whether the value before the first local change is kept (`ZDL_BASE`).
     package var needsBase: Bool {
       switch kind {
@@ -178,6 +184,17 @@ package struct SyncSchema: Sendable {
 
   /// The number of the root entity of an object's entity, whose table holds it.
   package func root(of key: ObjectKey) -> Int32 { rootNumbers[key.entity] ?? key.entity }
+
+  /// Whether a relationship may hold an object. Of a deleted one only its hierarchy is known.
+  func admits(
+    _ key: ObjectKey, isAlive: Bool, in relationship: RelationshipDescription?
+  ) -> Bool {
+    guard let destination = relationship?.destinationEntity else { return true }
+    guard isAlive else {
+      return entity(named: destination.name).map { $0.rootNumber == root(of: key) } ?? true
+    }
+    return entity(numbered: key.entity)?.description.isKindOf(entity: destination) ?? false
+  }
 
   /// The to-one properties that may refer to objects of an entity, each once.
   package func referrers(of entity: Entity) -> [Referrer] { referrersByName[entity.name] ?? [] }

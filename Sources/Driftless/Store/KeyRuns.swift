@@ -1,0 +1,44 @@
+package import Foundation
+
+/// Keys of one entity that follow each other.
+package struct KeyRun: Hashable, Sendable {
+  package var entity: Int32
+  package var first: Int64
+  package var count: Int64
+
+  package init(entity: Int32, first: Int64, count: Int64) {
+    self.entity = entity
+    self.first = first
+    self.count = count
+  }
+
+  package func contains(_ key: Int64) -> Bool { key >= first && key &- first < count }
+}
+
+extension [KeyRun] {
+  /// Each run as entity, first key, count: three little-endian 64-bit numbers.
+  package var bytes: Data {
+    var data = Data(capacity: count * 24)
+    for run in self {
+      for number in [Int64(run.entity), run.first, run.count] {
+        Swift.withUnsafeBytes(of: number.littleEndian) { data.append(contentsOf: $0) }
+      }
+    }
+    return data
+  }
+
+  /// Nil for bytes that are no runs.
+  package init?(bytes data: Data) {
+    guard data.count % 24 == 0 else { return nil }
+    let numbers = data.withUnsafeBytes { bytes in
+      stride(from: 0, to: bytes.count, by: 8).map {
+        Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: $0, as: Int64.self))
+      }
+    }
+    self = stride(from: 0, to: numbers.count, by: 3).map {
+      KeyRun(
+        entity: Int32(truncatingIfNeeded: numbers[$0]), first: numbers[$0 + 1],
+        count: numbers[$0 + 2])
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import Driftless
+import DriftlessProtocol
+import Foundation
+
+/// What another copy of this store has sent already. Transactions are known again by their names, so what is pending here of
+/// one that a change set tells, or covers, is acknowledged, whoever sent it.
+extension PageApplier {
+  /// Whether the insert of an object that is pending here is the very one that a change set tells.
+  func isSameInsert(_ key: ObjectKey, _ frame: FrameContext) throws -> Bool {
+    guard let object = pending[key], object.whole == .insert, object.wholeTransaction > 0 else {
+      return false
+    }
+    return try frame.tells(transaction.transactionName(object.wholeTransaction))
+  }
+
+  /// Takes off the pending side what a row tells of a property that is pending here.
+  func acknowledge(
+    _ property: SyncSchema.Property, of key: ObjectKey, _ frame: FrameContext
+  ) throws {
+    guard let object = pending[key], object.whole == .none,
+      let last = object.transaction(of: property.slot)
+    else { return }
+    if last > 0, try frame.tells(transaction.transactionName(last)) {
+      setPending(key) { $0.clear(PropertyMask([property.slot])) }
+      try BaseValues.drop(key, property.name, on: transaction.connection)
+      return try transaction.dropDeltas(of: key, property.name)
+    }
+    guard property.keepsDeltas else { return }
+    var told: [(transaction: Int64, value: PropertyValue)] = []
+    var rest: [(transaction: Int64, value: PropertyValue)] = []
+    for delta in try transaction.deltas(of: key, property.name) {
+      if try frame.tells(transaction.transactionName(delta.transaction)) {
+        told.append(delta)
+      } else {
+        rest.append(delta)
+      }
+    }
+    guard let newest = told.last else { return }
+    if let base = try base(of: key, property, told: told, rest: rest, left: newest.value) {
+      try BaseValues.replace(key, property.name, with: base, on: transaction.connection)
+    }
+    for delta in told {
+      try transaction.dropDelta(of: key, property.name, transaction: delta.transaction)
+    }
+  }
+
+  /// The value on which the rest is pending, once a part of what is pending is acknowledged; nil where that is not known.
+  private func base(
+    of key: ObjectKey, _ property: SyncSchema.Property,
+    told: [(transaction: Int64, value: PropertyValue)],
+    rest: [(transaction: Int64, value: PropertyValue)], left: PropertyValue
+  ) throws -> PropertyValue? {
+    guard property.policy == .counter else { return left.isNull ? nil : left }
+    let local = try currentValues(of: key)[property.slot]
+    let former = Self.value(local, before: rest)
+    // What was pending before must be all that the transactions did: else something is not known by them.
+    if let base = try baseValue(of: key, property), let former,
+      Self.value(former, before: told) != base
+    {
+      return nil
+    }
+    return former
+  }
+
+  /// A counter's value before what some transactions added.
+  private static func value(
+    _ value: PropertyValue, before deltas: [(transaction: Int64, value: PropertyValue)]
+  ) -> PropertyValue? {
+    deltas.reduce(value) { value, delta in
+      value.flatMap { CounterDelta.difference($0, delta.value) }
+    }
+  }
+
+  /// The zone has the object whose insert is pending here from another copy of this store: what was done to it since the
+  /// copies parted is pending as edits of it.
+  func applySameInsert(
+    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ readers: [PropertyReader],
+    _ group: ChangeSetIndex.Group, row: Int, _ frame: inout FrameContext
+  ) throws {
+    setPending(key) {
+      $0.whole = .none
+      $0.wholeTransaction = 0
+    }
+    // What the insert does not name is null, and nobody's edit where it is null here.
+    let values = try currentValues(of: key)
+    let named = Set(readers.map(\.property.name))
+    for property in entity.properties where !named.contains(property.name) {
+      var value = ZoneStates.Value(side: frame.side(group, row: row))
+      switch property.kind {
+      case .place: continue
+      case .elements: value.elements = []
+      case .attribute, .toOne: if values[property.slot].isNull { break }
+      }
+      try zone.set(value, of: key, property.name)
+      try acknowledge(property, of: key, frame)
+    }
+    try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)
+  }
+}

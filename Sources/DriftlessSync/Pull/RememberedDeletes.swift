@@ -1,0 +1,190 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// Deletes that the zone never heard of, of objects that it may still hear of (`ZDL_DELETED`): of an object that was deleted
+/// here before it was sent, which a copy of this store may send; and of those that a zone which began anew may be offered by
+/// replicas that had not heard of the delete.
+///
+/// When such an object comes, the delete is carried out again and sent.
+struct RememberedDeletes {
+  struct Row {
+    var identity: UUID
+    /// What it was here.
+    var key: ObjectKey
+    /// The name of the transaction that made it here; 0 for one that a zone knew.
+    var maker: UInt64
+    var time: HybridTime
+    /// It came.
+    var hasCome: Bool
+  }
+
+  private let connection: SQLiteConnection
+  private(set) var rows: [Row] = []
+
+  init(_ connection: SQLiteConnection) throws {
+    self.connection = connection
+    var rows: [Row] = []
+    try connection.forEachRow(
+      "SELECT identity, maker, time, has_come, entity, key FROM ZDL_DELETED ORDER BY identity"
+    ) { row in
+      guard let identity = UUID(networkBytes: row.data(0)) else { return }
+      rows.append(
+        Row(
+          identity: identity,
+          key: ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(4)), key: row.int64(5)),
+          maker: UInt64(bitPattern: row.int64(1)),
+          time: HybridTime(rawValue: UInt64(bitPattern: row.int64(2))), hasCome: row.int64(3) != 0))
+    }
+    self.rows = rows
+  }
+
+  static func add(
+    _ identity: UUID, _ key: ObjectKey, maker: UInt64, time: HybridTime,
+    on connection: SQLiteConnection
+  ) throws {
+    try connection.perform(
+      "INSERT OR IGNORE INTO ZDL_DELETED VALUES (?, ?, ?, ?, ?, 0)",
+      [
+        .uuid(identity), .integer(Int64(key.entity)), .integer(key.key),
+        .integer(Int64(bitPattern: maker)), .integer(Int64(bitPattern: time.rawValue)),
+      ])
+  }
+
+  /// Notes the pending deletes of objects that the zone does not know.
+  static func noteUnsent(
+    _ pending: PendingSet, after acknowledged: Int64, _ transaction: WriteTransaction,
+    schema: SyncSchema
+  ) throws {
+    guard pending.objects.values.contains(where: { $0.whole == .delete }) else { return }
+    var directory = ObjectDirectory(transaction.connection)
+    var unsent: Set<ObjectKey> = []
+    for (key, object) in pending.objects where object.whole == .delete {
+      if try directory.number(root: schema.root(of: key), key: key.key) == nil {
+        unsent.insert(key)
+      }
+    }
+    guard !unsent.isEmpty else { return }
+    var makers: [ObjectKey: Int64] = [:]
+    try transaction.forEachChange(after: acknowledged) { header, type, key, _ in
+      if type == .insert, header.kind != .imported, unsent.contains(key) {
+        makers[key] = header.number
+      }
+    }
+    for (key, maker) in makers {
+      let name = try transaction.transactionName(maker)
+      guard name != 0, let object = pending[key] else { continue }
+      try add(
+        transaction.identity(of: key), key, maker: name,
+        time: transaction.editTime(object.wholeTransaction), on: transaction.connection)
+    }
+  }
+
+  /// Takes note of the new objects of a change set.
+  ///
+  /// - Parameter first: the place of the first one in the object table.
+  mutating func meet(
+    _ run: ChangeSetIndex.NewObjects, first: Int, _ frame: FrameContext
+  ) throws {
+    for index in rows.indices {
+      let row = rows[index]
+      guard let place = run.identities.place(of: row.identity) else { continue }
+      let isSame =
+        row.maker == 0
+        ? frame.newestOffer(ofObject: first + place) <= row.time
+        : !run.isGiven && frame.tells(row.maker)
+      rows[index].hasCome = isSame
+      if isSame {
+        try connection.perform(
+          "UPDATE ZDL_DELETED SET has_come = 1 WHERE identity = ?", [.uuid(row.identity)])
+      } else {
+        // Another object, or one that was edited since.
+        try forget(row.identity)
+      }
+    }
+    rows.removeAll { !$0.hasCome && run.identities.place(of: $0.identity) != nil }
+  }
+
+  /// What an object that came was here.
+  func key(of identity: UUID) -> ObjectKey? {
+    rows.first { $0.hasCome && $0.identity == identity }?.key
+  }
+
+  /// Whether one of these came.
+  func have(_ identities: ChangeSetIndex.Identities) -> Bool {
+    rows.contains { $0.hasCome && identities.place(of: $0.identity) != nil }
+  }
+
+  var haveCome: Bool { rows.contains { $0.hasCome } }
+
+  mutating func forget(_ identity: UUID) throws {
+    try connection.perform("DELETE FROM ZDL_DELETED WHERE identity = ?", [.uuid(identity)])
+  }
+
+  /// Lets go of those that are older than backups are.
+  static func trim(_ options: SyncOptions, now: Date, on connection: SQLiteConnection) throws {
+    let oldest = HybridTime(now.addingTimeInterval(-options.keptFrameSeconds))
+    try connection.perform(
+      "DELETE FROM ZDL_DELETED WHERE time < ?", [.integer(Int64(bitPattern: oldest.rawValue))])
+  }
+
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_DELETED(
+      identity BLOB PRIMARY KEY, entity INTEGER NOT NULL, key INTEGER NOT NULL,
+      maker INTEGER NOT NULL, time INTEGER NOT NULL, has_come INTEGER NOT NULL) WITHOUT ROWID
+    """
+}
+
+extension ChangeSetIndex.Identities {
+  /// The place of an identity among these; nil when it is none of them.
+  fileprivate func place(of identity: UUID) -> Int? {
+    switch self {
+    case .listed(let identities): return identities.firstIndex(of: identity)
+    case .range(let first, let count):
+      let (high, low) = identity.halves
+      let start = first.halves
+      guard high == start.high, low >= start.low, low - start.low < UInt64(max(0, count)) else {
+        return nil
+      }
+      return Int(low - start.low)
+    }
+  }
+}
+
+extension PageApplier {
+  /// Deletes again what was deleted here and came back.
+  func repeatDeletes() throws {
+    var deletes = remembered
+    for row in deletes.rows where row.hasCome {
+      try deletes.forget(row.identity)
+      guard let key = try transaction.key(of: row.identity),
+        try transaction.concreteKey(root: key) == key,
+        let entity = schema.entity(numbered: key.entity),
+        pending[key].map({ $0.whole == .none }) ?? true
+      else { continue }
+      // What refers to it, or may have edited it, keeps it.
+      let isKept = try entity.description.deletePolicy == .editWins || isReferredTo(key, entity)
+      let values = try currentValues(of: key)
+      try journal.addWhole(
+        entity: entity, key: key, outcome: isKept ? .remote : .local, localTime: row.time,
+        side: keptKeys.side, row: values,
+        explanation: isKept
+          ? "Deleted here before the zone heard of it; another replica had it still: it is back."
+          : "Deleted here before the zone heard of it; another replica had it still: the delete "
+            + "stands.")
+      report.conflicts += 1
+      if !isKept { try deleteAgain(key, entity, values, EditStamp.number(row.time)) }
+    }
+  }
+
+  private func isReferredTo(_ key: ObjectKey, _ entity: SyncSchema.Entity) throws -> Bool {
+    for referrer in schema.referrers(of: entity)
+    where try transaction.keys(referring: referrer.relationship, to: key)
+      .contains(where: { $0 != key })
+    { return true }
+    for holder in schema.holders(of: entity)
+    where try !transaction.sources(holding: key, in: holder.relationship).isEmpty { return true }
+    return false
+  }
+}

@@ -1,0 +1,140 @@
+import Driftless
+import DriftlessProtocol
+import Foundation
+
+/// What a replica offers to a zone that began anew: it is settled by the times of the edits alone, whatever their policies
+/// are, since the zone that was settled them once. What the zone never acknowledged is pending on it, by its policies.
+///
+/// Of a counter an offer is a total, and what is pending are differences. So the total goes first, in a change set of
+/// its own, and a change set says which of its values are offers by their transactions, whose names are their times. A
+/// replica with a later total lifts what the zone has to it, by one more offer; what was counted in the zone since then
+/// stays counted.
+extension PageApplier {
+  /// Settles a value of the zone against one that is offered here; nil where the rules for edits say more.
+  ///
+  /// - Returns: the value to write, which is the present one where it stands.
+  func settleOffer(
+    _ entity: SyncSchema.Entity, _ property: SyncSchema.Property, of key: ObjectKey,
+    local: PropertyValue, _ remote: ZoneStates.Value
+  ) throws -> PropertyValue? {
+    let slot = property.slot
+    guard let object = pending[key], let number = object.offer(of: slot),
+      let time = EditStamp.time(number)
+    else { return nil }
+    if property.policy == .counter, case .attribute = property.kind {
+      return try settleTotal(property, of: key, local: local, time, remote)
+    }
+    guard object.transaction(of: slot) == number else {
+      // An edit that the zone never acknowledged stands on the offer.
+      setPending(key) { $0.withdrawOffer(of: slot) }
+      return nil
+    }
+    let isLater = remote.side.isEarlier(than: time, of: replica)
+    if remote.side.value != local {
+      // CONFLICT: the zone was offered two values. RESOLUTION: the later one stands, the other goes to the journal.
+      var conflict = PropertyConflict(
+        policy: property.policy, base: nil, local: local, remote: remote.side.value,
+        localTime: time, remoteTime: remote.side.time, localReplica: replica,
+        remoteReplica: remote.side.origin)
+      conflict.isOfTwoCreations = true
+      try journal.add(
+        conflict, LastWriterWins.settle(conflict, since: "since the zone began anew"),
+        entity: entity, property: property, key: key, sequence: remote.side.sequence)
+      report.conflicts += 1
+      if isLater {
+        touched.insert(key)
+        return local
+      }
+    }
+    setPending(key) { $0.clear(PropertyMask([slot])) }
+    return remote.side.value
+  }
+
+  private func settleTotal(
+    _ property: SyncSchema.Property, of key: ObjectKey, local: PropertyValue, _ time: HybridTime,
+    _ remote: ZoneStates.Value
+  ) throws -> PropertyValue? {
+    let connection = transaction.connection
+    let slot = property.slot
+    let own = try transaction.deltas(of: key, property.name)
+    if let offered = remote.offered, offered < time,
+      let total = CounterDelta.sum(local, remote.counted)
+    {
+      // CONFLICT: the zone was offered an earlier total. RESOLUTION: this one stands, with what was counted there since.
+      touched.insert(key)
+      try BaseValues.replace(key, property.name, with: remote.side.value, on: connection)
+      return total
+    }
+    // CONFLICT: the zone was offered a later total, or has one that is no offer. RESOLUTION: that one stands, with what was
+    // counted here and never acknowledged.
+    let isPending = object(key, isEditedAfterOffer: slot)
+    let counted = own.reduce(PropertyValue.null) { CounterDelta.sum($0, $1.value) ?? $0 }
+    setPending(key) {
+      $0.withdrawOffer(of: slot)
+      if !isPending { $0.clear(PropertyMask([slot])) }
+    }
+    guard isPending else {
+      try BaseValues.drop(key, property.name, on: connection)
+      return remote.side.value
+    }
+    try BaseValues.replace(key, property.name, with: remote.side.value, on: connection)
+    return CounterDelta.sum(remote.side.value, counted) ?? remote.side.value
+  }
+
+  private func object(_ key: ObjectKey, isEditedAfterOffer slot: Int) -> Bool {
+    (pending[key]?.transaction(of: slot) ?? 0) > 0
+  }
+
+  /// What a row of the log says of a counter, with what it says of how the value came to be.
+  func noteCount(
+    _ value: inout ZoneStates.Value, of key: ObjectKey, _ property: SyncSchema.Property,
+    after before: ZoneStates.Value?, isOffer: Bool
+  ) throws {
+    value.counted = before?.counted ?? .null
+    value.offered = before?.offered
+    if isOffer {
+      value.offered = max(value.side.time, before?.offered ?? value.side.time)
+      return
+    }
+    let former = try before?.side.value ?? baseValue(of: key, property)
+    guard let former, let added = CounterDelta.difference(value.side.value, former) else { return }
+    value.counted = CounterDelta.sum(value.counted, added) ?? value.counted
+    // Offered before: it was lifted or taken when that was settled.
+    if before == nil { value.offered = HybridTime(rawValue: 0) }
+  }
+}
+
+extension PendingObject {
+  /// The time (`EditStamp`) of what is offered of a property; nil for one that is not.
+  func offer(of slot: Int) -> Int64? {
+    offers.first { $0.properties.contains(slot) }?.transaction
+  }
+
+  /// Whether nothing is pending but what is offered.
+  var isOfferAlone: Bool {
+    !offers.isEmpty && edits.allSatisfy { EditStamp.time($0.transaction) != nil }
+  }
+
+  /// A property is offered with the time of another edit.
+  mutating func setOffer(of slot: Int, by stamp: Int64) {
+    withdrawOffer(of: slot)
+    offers.append(Edit(transaction: stamp, properties: PropertyMask([slot])))
+  }
+
+  /// A property is offered no more; edits of it stay pending.
+  mutating func withdrawOffer(of slot: Int) {
+    for index in offers.indices { offers[index].properties.subtract(PropertyMask([slot])) }
+    offers.removeAll { $0.properties.isEmpty }
+  }
+}
+
+extension FrameContext {
+  /// Whether a row tells an offer: its transaction is named by its time.
+  func isOffer(_ group: ChangeSetIndex.Group, row: Int) -> Bool {
+    guard let place = transaction(group, row: row),
+      changeSet.index.transactions.indices.contains(place)
+    else { return false }
+    let transaction = changeSet.index.transactions[place]
+    return transaction.name == transaction.hybridTime
+  }
+}

@@ -1,0 +1,107 @@
+import Driftless
+import DriftlessSync
+import Foundation
+import Testing
+
+/// What was deleted comes back, and the pairs of many-to-many relationships with it.
+struct ComingBackTests {
+  /// Items are edited against deletes, have tags, and are friends of each other.
+  private func model() -> ManagedObjectModel {
+    let item = EntityDescription("Item")
+    item.deletePolicy = .editWins
+    item.properties = [
+      AttributeDescription("title", .string),
+      RelationshipDescription("tags", to: "Tag", inverse: "items", toMany: true),
+      RelationshipDescription("friends", to: "Item", inverse: "friends", toMany: true),
+    ]
+    let tag = EntityDescription("Tag")
+    tag.deletePolicy = .editWins
+    tag.properties = [
+      AttributeDescription("name", .string),
+      RelationshipDescription("items", to: "Item", inverse: "tags", toMany: true),
+    ]
+    return ManagedObjectModel(entities: [item, tag])
+  }
+
+  /// Sends what is pending, and does not hear that the zone took it.
+  private func pushUnheard(_ stage: Stage, _ number: Int) async {
+    let network = stage.hosts[number].network
+    network.interlude = { moment in
+      if case .afterServer = moment { throw SimulatedNetwork.Lost(description: "lost") }
+    }
+    defer { network.interlude = nil }
+    await #expect(throws: SimulatedNetwork.Lost.self) { try await stage.push(number) }
+  }
+
+  @Test("A set that was sent before its object was deleted is there when an edit brings that back")
+  func deletedAfterSending() async throws {
+    let stage = try await Stage(.memory, model: model())
+    let item = try stage.insert(0)
+    let tag = try stage.insert(0, "Tag")
+    try await stage.settle()
+    try stage.relate(0, item, "tags", to: [tag])
+    await pushUnheard(stage, 0)
+    try stage.delete(0, item)
+    try stage.set(1, item, ["title": .string("edited")])
+    try await stage.sync(1)
+    try await stage.settle()
+    #expect(Image.identities(in: stage.value(0, item, "tags")) == [tag])
+  }
+
+  @Test("An element that was sent before it was deleted is there when an edit brings it back")
+  func elementDeletedAfterSending() async throws {
+    let stage = try await Stage(.memory, model: model())
+    let item = try stage.insert(0)
+    let tag = try stage.insert(0, "Tag")
+    try await stage.settle()
+    try stage.relate(0, item, "tags", to: [tag])
+    await pushUnheard(stage, 0)
+    try stage.delete(0, tag)
+    try stage.set(1, tag, ["name": .string("edited")])
+    try await stage.sync(1)
+    try await stage.settle()
+    #expect(stage.hosts[0].image.things[tag] != nil)
+  }
+
+  @Test("An object that is deleted here and became its own friend elsewhere comes back with itself")
+  func ownFriend() async throws {
+    let stage = try await Stage(.memory, model: model())
+    let item = try stage.insert(0)
+    try await stage.settle()
+    try stage.delete(0, item)
+    try stage.relate(1, item, "friends", to: [item])
+    try await stage.sync(1)
+    try await stage.settle()
+    #expect(Image.identities(in: stage.value(0, item, "friends")) == [item])
+  }
+
+  @Test("Two that were deleted here and related elsewhere come back related")
+  func bothDeleted() async throws {
+    let stage = try await Stage(.memory, model: model())
+    let item = try stage.insert(0)
+    let tag = try stage.insert(0, "Tag")
+    try await stage.settle()
+    try stage.delete(0, item)
+    try stage.delete(0, tag)
+    try stage.relate(1, item, "tags", to: [tag])
+    try stage.set(1, tag, ["name": .string("edited")])
+    try await stage.sync(1)
+    try await stage.settle()
+    #expect(Image.identities(in: stage.value(0, item, "tags")) == [tag])
+  }
+
+  @Test("A pair that a delete cut is cut everywhere when its element comes back")
+  func cutByDelete() async throws {
+    let stage = try await Stage(.memory, model: model())
+    let item = try stage.insert(0)
+    let tags = [try stage.insert(0, "Tag"), try stage.insert(0, "Tag")]
+    try stage.relate(0, item, "tags", to: [tags[0]])
+    try await stage.settle()
+    try stage.delete(0, tags[0])
+    try stage.set(1, tags[0], ["name": .string("edited")])
+    try stage.relate(1, item, "tags", to: tags)
+    try await stage.sync(1)
+    try await stage.settle()
+    #expect(Image.identities(in: stage.value(0, item, "tags")) == [tags[1]])
+  }
+}
