@@ -15,6 +15,7 @@ actor StoreWorker {
   private var connection: Connection?
   private var isStopped = false
   private var running: Task<Void, Never>?
+  private var watching: Task<Void, Never>?
   /// Between two attempts to open the store or to read its token.
   private var isPausing = false
   private var syncState: SyncState?
@@ -25,6 +26,7 @@ actor StoreWorker {
 
   /// What it takes to sync: made at the first attempt, and again after a reload.
   private struct Connection {
+    var store: PersistentStore
     var engine: SyncEngine
     var curl: CurlTransport
   }
@@ -44,6 +46,7 @@ actor StoreWorker {
     running?.cancel()
     guard !isStopped else { return }
     running = Task { await self.keep() }
+    if watching == nil { watching = Task { [weak self] in await self?.watchFile() } }
   }
 
   /// Reads the token anew and syncs: after a reload.
@@ -56,6 +59,7 @@ actor StoreWorker {
   /// is sent again.
   func stop() async {
     isStopped = true
+    watching?.cancel()
     await rest()
     mark.remove(forStore: entry.path)
     nextAttempt = nil
@@ -85,14 +89,12 @@ actor StoreWorker {
         .tryAgain, code: "stopping", "The daemon is about to end.", suggestion: "try again")
     }
     do {
-      let engine = try connected().engine
-      let summary: SyncSummary? =
-        switch verb {
-        case .status: nil
-        case .sync: SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
-        case .push: SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
-        case .pull: SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
-        }
+      await reopenIfReplaced()
+      var summary = try await perform(verb, allowsMassDelete, by: try connected().engine)
+      // What was done in a file that is the store no more is no answer.
+      if await reopenIfReplaced() {
+        summary = try await perform(verb, allowsMassDelete, by: try connected().engine)
+      }
       if let summary {
         noteSuccess(summary.text)
         if isPausing { start() }
@@ -103,6 +105,35 @@ actor StoreWorker {
       note(failure.code, "\(failure.message) \(failure.suggestion)", message: failure.message)
       throw error
     }
+  }
+
+  private func perform(
+    _ verb: DaemonRequest.Verb, _ allowsMassDelete: Bool, by engine: SyncEngine
+  ) async throws -> SyncSummary? {
+    switch verb {
+    case .status: nil
+    case .sync: SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
+    case .push: SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
+    case .pull: SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
+    }
+  }
+
+  // MARK: The file
+
+  /// Looks now and then whether another file was put in the store's place.
+  private func watchFile() async {
+    while !Task.isCancelled, !isStopped {
+      await reopenIfReplaced()
+      do { try await Task.sleep(for: .seconds(1)) } catch { return }
+    }
+  }
+
+  /// A backup was put in the store's place, say: what is open is a file that nobody else has.
+  @discardableResult private func reopenIfReplaced() async -> Bool {
+    guard let connection, connection.store.isReplaced else { return false }
+    log.warning("another file was put in the store's place: it is opened anew")
+    await restart()
+    return true
   }
 
   // MARK: The loop
@@ -192,7 +223,7 @@ actor StoreWorker {
     let curl = try StoreAccess.transport(
       for: store, at: entry.path, tokenFile: entry.tokenFile)
     let connection = Connection(
-      engine: SyncEngine(store: store, transport: curl), curl: curl)
+      store: store, engine: SyncEngine(store: store, transport: curl), curl: curl)
     self.connection = connection
     return connection
   }

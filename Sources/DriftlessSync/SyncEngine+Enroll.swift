@@ -11,9 +11,25 @@ extension SyncEngine {
   /// new generation, or with another zone under the name, the store starts over: nothing here is
   /// deleted, and everything is offered to the zone.
   ///
+  /// - Parameters:
+  ///   - info: the zone's answer.
+  ///   - answered: when it came, by this host's clock: the first edits have the zone's time already.
+  ///     Nil for now.
   /// - Throws: `SyncError` when the store is enrolled with another zone, `StoreError`.
   public static func enroll(
-    store: PersistentStore, server: URL, zone: String, info: ZoneInfo
+    store: PersistentStore, server: URL, zone: String, info: ZoneInfo, answered: Date? = nil
+  ) throws {
+    let answered = answered ?? store.now
+    try makeReplica(store, server: server, zone: zone, info: info)
+    // A server that says no time leaves the clock as it is.
+    let time = Double(info.serverTimeMilliseconds) - answered.timeIntervalSince1970 * 1000
+    if info.serverTimeMilliseconds > 0, let offset = Int64(exactly: time.rounded()) {
+      try store.setClockOffset(milliseconds: offset)
+    }
+  }
+
+  private static func makeReplica(
+    _ store: PersistentStore, server: URL, zone: String, info: ZoneInfo
   ) throws {
     guard !store.isReadOnly else {
       throw SyncError(
@@ -88,6 +104,7 @@ extension SyncEngine {
   }
 
   /// Puts the cursor at the beginning of a log and forgets the former one: places, entries, numbers.
+  /// Values that the model cannot hold stay as long as their objects do.
   static func forgetLog(
     _ state: inout ReplicaState, _ generation: UUID, head: UInt64, _ transaction: WriteTransaction
   ) throws {
@@ -100,8 +117,7 @@ extension SyncEngine {
     state.head = head
     try Outbox.clear(on: connection)
     for table in [
-      "ZDL_PARKED", "ZDL_PARKED_VALUE", "ZDL_STRUCK", "ZDL_DANGLING", "ZDL_CHAIN", "ZDL_FRAME",
-      "ZDL_ZONE",
+      "ZDL_PARKED", "ZDL_STRUCK", "ZDL_DANGLING", "ZDL_CHAIN", "ZDL_FRAME", "ZDL_ZONE",
     ] {
       try connection.perform("DELETE FROM \(table)")
     }

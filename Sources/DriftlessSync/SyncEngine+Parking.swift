@@ -14,7 +14,7 @@ extension SyncEngine {
       let entries = try Parking.entries(on: connection).map { entry in
         ParkedEntry(
           sequence: entry.sequence, sender: entry.sender, code: entry.code.rawValue,
-          reason: entry.reason, names: entry.unknown.sorted(), since: entry.since,
+          reason: entry.reason, names: entry.unknown.map(\.name).sorted(), since: entry.since,
           bytes: entry.bytes)
       }
       let values = try ParkedValues.rows(on: connection).map { row in
@@ -68,7 +68,7 @@ extension SyncEngine {
       for row in try ParkedValues.rows(on: connection) where standIn(for: row) == nil {
         try applier.takeIn(row)
       }
-      if try Parking.whole(on: connection).isEmpty {
+      if try Parking.entries(on: connection).isEmpty {
         try connection.perform("DELETE FROM ZDL_STRUCK")
       }
       try noteUnsettled(applier)
@@ -95,18 +95,23 @@ extension SyncEngine {
       try applier.replay(
         changeSet, sequence: parked.sequence, firstNumber: parked.firstNumber, about: made)
     }
-    let known = parked.unknown.filter(isKnown)
+    let known = parked.unknown.filter { isKnown($0, of: parked) }
+    var unknown = parked.unknown.subtracting(known)
     if !known.isEmpty {
-      try applier.replay(
-        changeSet, sequence: parked.sequence, firstNumber: parked.firstNumber, only: known)
+      unknown.formUnion(
+        try applier.replay(
+          changeSet, sequence: parked.sequence, firstNumber: parked.firstNumber,
+          only: Set(known.map(\.name))))
     }
-    try Parking.forget(known, of: parked, on: connection)
+    let waits =
+      parked.code == .needsParked && applier.parked.contains { $0.sequence < parked.sequence }
+    try Parking.settle(parked, unknown, waits: waits, on: connection)
   }
 
   private func isDue(_ parked: Parking.Entry) -> Bool {
     if parked.code == .damaged { return false }
     if parked.code.isWhole { return parked.triedLevel < Parking.level }
-    return parked.unknown.contains(where: isKnown)
+    return parked.unknown.contains { isKnown($0, of: parked) }
   }
 
   /// What stands for a parked value; nil when the model holds it by now.
@@ -118,10 +123,17 @@ extension SyncEngine {
     return standIn
   }
 
-  /// Whether the model has an entity ("Entity") or a property ("Entity.property") of this name.
-  private func isKnown(_ name: String) -> Bool {
+  /// Whether the model has what an entry is parked for: an entity, or a property of the kind that
+  /// the log has.
+  private func isKnown(_ parked: ParkedName, of entry: Parking.Entry) -> Bool {
+    let name = parked.name
     guard let dot = name.firstIndex(of: ".") else { return schema.entity(named: name) != nil }
     let entity = schema.entity(named: String(name[..<dot]))
-    return entity?.property(named: String(name[name.index(after: dot)...])) != nil
+    guard let property = entity?.property(named: String(name[name.index(after: dot)...])) else {
+      return false
+    }
+    guard let kind = parked.kind else { return true }
+    // A newer program may know what it is.
+    return kind == .unknown ? entry.triedLevel < Parking.level : kind.fits(property.kind)
   }
 }

@@ -1,9 +1,10 @@
 import Driftless
 import Foundation
 import Logging
-import SyncDaemon
 import TestSupport
 import Testing
+
+@testable import SyncDaemon
 
 @Suite struct DaemonTests {
   /// A daemon over one store that is not enrolled: it answers, and says why it does not sync.
@@ -25,7 +26,8 @@ import Testing
   ) async throws -> DaemonReply? {
     let store = directory.file("asked.sqlite")
     try DaemonMark(pid: getpid(), socket: directory.file(socket).path).write(forStore: store)
-    return try await DaemonClient(store: store)?.ask(request)
+    // A busy test process may keep the daemon in it waiting for long.
+    return try await DaemonClient(store: store, answerSeconds: 300)?.ask(request)
   }
 
   @Test("The socket is for its owner only, answers, and goes with the daemon")
@@ -60,6 +62,28 @@ import Testing
       }
     }
     await daemon.stop()
+  }
+
+  @Test(
+    "A daemon that was stopped is named, with what to do, and nobody waits for it for ever",
+    arguments: [DaemonRequest.Verb.status, .sync])
+  func silent(_ verb: DaemonRequest.Verb) async throws {
+    let directory = try TemporaryDirectory()
+    let store = directory.file("shop.sqlite")
+    let socket = directory.file("s.sock").path
+    // As of a stopped process: the system takes connections, and nobody reads them.
+    let descriptor = try UnixSocket.listen(socket)
+    defer { close(descriptor) }
+    try DaemonMark(pid: getpid(), socket: socket).write(forStore: store)
+    let client = try #require(DaemonClient(store: store, answerSeconds: 1))
+    do {
+      _ = try await client.ask(DaemonRequest(verb, store: store.path))
+      Issue.record("nobody answered")
+    } catch {
+      #expect(error.code == "daemon-silent")
+      #expect(error.message.contains("process \(getpid())"))
+      #expect(error.suggestion.contains("kill -CONT"))
+    }
   }
 
   @Test("A second daemon at one socket is refused; a socket that was left behind is not in the way")

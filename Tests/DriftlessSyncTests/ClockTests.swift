@@ -14,6 +14,28 @@ struct ClockTests {
     zone = MemoryZone(clock: clock, clockToleranceMilliseconds: 86_400_000)
   }
 
+  @Test(
+    "The first edits after enrolling have the zone's time, not that of a host whose clock is wrong")
+  func enrolled() async throws {
+    let host = ManualClock()
+    let zone = MemoryZone(clock: clock)
+    clock.advance(milliseconds: 86_400_000)
+    let slow = try await TestReplica("slow", zone: zone, clock: host)
+    #expect(try slow.store.clockOffsetMilliseconds == 86_400_000)
+    let right = try await TestReplica("right", zone: zone, clock: clock)
+    let id = try right.insert("Item", ["title": .string("first")], identity: UUID())
+    try await right.sync()
+    clock.advance(milliseconds: 2_000)
+    host.advance(milliseconds: 2_000)
+    // An import of the same object before the first sync.
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: slow.store))
+    let item = try context.insert(entityNamed: "Item", identity: id)
+    try item.setValue("second", forKey: "title")
+    try context.save()
+    try await slow.sync()
+    #expect(try slow.value(id, "title") == .string("second"))
+  }
+
   @Test("F30 S23 Edits under a clock that is days ahead are sent, and pulls never wait for them")
   func ahead() async throws {
     let replica = try await TestReplica("fast", zone: zone, clock: clock)

@@ -63,6 +63,41 @@ import Testing
     #expect(daemon.stop() == 0)
   }
 
+  @Test(
+    "A backup that is put in the store's place while the daemon runs is what it keeps from then on")
+  func replacedStore() throws {
+    let world = try FaultWorld()
+    let first = try world.replica("first")
+    let second = try world.replica("second")
+    let daemon = try DaemonProcess(stores: [first.store], in: world.directory.url)
+    try first.importLines([FaultWorld.insertion("before")])
+    try eventually("the daemon has sent it") {
+      try self.daemon(of: first) != nil && first.pendingObjects == 0
+    }
+    let backup = world.directory.file("backup.sqlite")
+    let made = try Programs.run("syncctl", ["store", "backup", first.store.path, backup.path])
+    #expect(made.status == 0, "\(made.errors)")
+    let manager = FileManager.default
+    let folder = first.store.deletingLastPathComponent()
+    for name in try manager.contentsOfDirectory(atPath: folder.path)
+    where name.hasPrefix(first.store.lastPathComponent) && !name.hasSuffix("-driftless-token") {
+      try manager.removeItem(at: folder.appendingPathComponent(name))
+    }
+    try manager.copyItem(at: backup, to: first.store)
+    try first.importLines([FaultWorld.insertion("after")])
+    try eventually("what was saved in the new file was sent") {
+      try second.sync()
+      return try holds(second, ["before", "after"])
+    }
+    try eventually("the daemon keeps the new file, and syncctl tells of it") {
+      try self.daemon(of: first)?["pid"] as? Int32 == daemon.pid && first.pendingObjects == 0
+    }
+    try second.importLines([FaultWorld.insertion("news")])
+    try second.sync()
+    try eventually("and it hears of news") { try holds(first, ["news"]) }
+    #expect(daemon.stop() == 0)
+  }
+
   @Test("One daemon keeps stores of two zones apart, and holds none when it has ended")
   func zones() throws {
     let world = try FaultWorld()

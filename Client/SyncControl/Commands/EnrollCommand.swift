@@ -46,8 +46,10 @@ struct EnrollCommand: ControlCommand {
     let info = try await WaitNotice(output: output).during({ transport.awaited }) {
       try await transport.zoneInfo()
     }
+    let answered = Date()
     try TokenFile.write(token, to: TokenFile.url(forStore: target.url))
-    try SyncEngine.enroll(store: store, server: address, zone: zone, info: info)
+    try SyncEngine.enroll(
+      store: store, server: address, zone: zone, info: info, answered: answered)
     let status = try SyncEngine.status(of: store)
     try output.put(
       try StatusReport(of: store, at: target.url, daemon: nil),

@@ -12,17 +12,25 @@ struct StatusCommand: ControlCommand {
 
   func perform() async throws {
     let store = try target.open(reading: true)
-    let report = try StatusReport(
-      of: store, at: target.url, daemon: await Self.daemon(of: target.url))
+    let daemon = await WaitNotice(output: output).during({ "the daemon that keeps the store" }) {
+      await Self.daemon(of: target.url)
+    }
+    let report = try StatusReport(of: store, at: target.url, daemon: daemon)
     try output.put(report, lines: report.lines)
   }
 
-  /// The daemon that keeps the store, if one answers.
+  /// The daemon that keeps the store, if there is one.
   private static func daemon(of store: URL) async -> StatusReport.Daemon? {
-    guard let client = DaemonClient(store: store),
-      let reply = try? await client.ask(DaemonRequest(.status, store: store.path))
-    else { return nil }
-    return StatusReport.Daemon(
-      pid: reply.pid, socket: client.socket, state: reply.stores.first)
+    guard let client = DaemonClient(store: store) else { return nil }
+    do {
+      guard let reply = try await client.ask(DaemonRequest(.status, store: store.path)) else {
+        return nil
+      }
+      return StatusReport.Daemon(
+        pid: reply.pid, socket: client.socket, state: reply.stores.first)
+    } catch {
+      return error.code == "daemon-silent"
+        ? StatusReport.Daemon(pid: client.pid, socket: client.socket, isSilent: true) : nil
+    }
   }
 }

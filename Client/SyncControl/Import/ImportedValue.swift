@@ -13,7 +13,7 @@ enum ImportedValue {
       case .integer64: integer(json, in: Int64.min...Int64.max)
       case .boolean: bool(json)
       case .double: number(json).map { .double($0) }
-      case .float: number(json).map { .double(Double(Float($0))) }
+      case .float: float(json)
       case .decimal: decimal(json)
       case .string: text(json).map { .string($0) }
       case .date: date(json)
@@ -38,8 +38,9 @@ enum ImportedValue {
     case .integer32: "a whole number from -2147483648 to 2147483647"
     case .integer64: "a whole number of 64 bits"
     case .boolean: "true or false"
-    case .double, .float: "a number"
-    case .decimal: "a decimal number as text, of at most 38 digits"
+    case .double: "a number"
+    case .float: "a number up to \(Float.greatestFiniteMagnitude)"
+    case .decimal: "a decimal number as text, of at most 38 digits, zeros around them aside"
     case .string: "a text"
     case .date: "a date as text, such as \"2026-11-21T04:47:00.25Z\""
     case .binaryData, .transformable: "base64 text"
@@ -81,6 +82,14 @@ enum ImportedValue {
     }
   }
 
+  /// What is too large for a Float is refused: it would become infinite.
+  private static func float(_ json: JSONValue) -> PropertyValue? {
+    guard let number = number(json) else { return nil }
+    let value = Double(Float(number))
+    return value.isFinite || !number.isFinite ? .double(value) : nil
+  }
+
+  /// There is no decimal that is no number: a store keeps null in its place.
   private static func decimal(_ json: JSONValue) -> PropertyValue? {
     let text: String
     switch json {
@@ -88,20 +97,24 @@ enum ImportedValue {
     case .number(let value): text = value
     default: return nil
     }
-    if text == "NaN" { return .decimal(.nan) }
-    // Foundation reads "1.2x" as 1.2 and drops digits beyond 38: both are refused here.
-    guard isDecimal(text),
+    // Foundation reads "1.2x" as 1.2 and drops digits that do not fit: both are refused here.
+    guard let digits = decimalDigits(text),
       let value = Decimal(string: text, locale: posix), !value.isNaN
     else { return nil }
+    // Some numbers of 39 digits fit.
+    if digits.count > 38 {
+      guard digits.count == 39, decimalDigits(value.description)?.elementsEqual(digits) == true
+      else { return nil }
+    }
     return .decimal(value)
   }
 
   private static let posix = Locale(identifier: "en_US_POSIX")
 
-  /// `-?DIGITS`, then optionally `.DIGITS` and an exponent of 1 to 3 digits; at most 38 digits from
-  /// the first that is no zero. Read byte by byte: a regular expression took a tenth of a
-  /// millisecond a number.
-  private static func isDecimal(_ text: String) -> Bool {
+  /// The digits of `-?DIGITS`, then optionally `.DIGITS` and an exponent of 1 to 3 digits, from the
+  /// first to the last that is no zero; nil when the text is no such number. Read byte by byte: a
+  /// regular expression took a tenth of a millisecond a number.
+  private static func decimalDigits(_ text: String) -> [UInt8]? {
     var bytes = text.utf8[...]
     /// Takes digits away, and counts them.
     func digits() -> Int {
@@ -116,26 +129,25 @@ enum ImportedValue {
     }
     _ = take(UInt8(ascii: "-"))
     let number = bytes
-    var count = digits()
-    guard count > 0 else { return false }
+    guard digits() > 0 else { return nil }
     if take(UInt8(ascii: ".")) {
-      let fraction = digits()
-      guard fraction > 0 else { return false }
-      count += fraction
+      guard digits() > 0 else { return nil }
     }
-    let zeros = number.prefix { $0 == 0x30 || $0 == UInt8(ascii: ".") }.count { $0 == 0x30 }
-    guard count - zeros <= 38 else { return false }
+    let mantissa = number[..<bytes.startIndex]
     if take(UInt8(ascii: "e"), UInt8(ascii: "E")) {
       _ = take(UInt8(ascii: "+"), UInt8(ascii: "-"))
-      guard (1...3).contains(digits()) else { return false }
+      guard (1...3).contains(digits()) else { return nil }
     }
-    return bytes.isEmpty
+    guard bytes.isEmpty else { return nil }
+    let significant = mantissa.filter { $0 != UInt8(ascii: ".") }.drop { $0 == 0x30 }
+    guard let last = significant.lastIndex(where: { $0 != 0x30 }) else { return [] }
+    return Array(significant[...last])
   }
 
   private static func date(_ json: JSONValue) -> PropertyValue? {
     switch json {
     case .string(let text):
-      return ISODate.secondsSinceReferenceDate(text).map {
+      return (ISODate.secondsSinceReferenceDate(text) ?? number(json)).map {
         .date(Date(timeIntervalSinceReferenceDate: $0))
       }
     case .number:

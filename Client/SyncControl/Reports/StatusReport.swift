@@ -20,6 +20,8 @@ struct StatusReport: Encodable {
     var pid: Int32
     var socket: String
     var state: DaemonStoreState?
+    /// Whether it does not answer.
+    var isSilent = false
   }
 
   init(of store: PersistentStore, at url: URL, daemon: Daemon?) throws {
@@ -86,7 +88,10 @@ struct StatusReport: Encodable {
   private var lastError: String? { status.lastError ?? daemon?.state?.lastError }
 
   /// A daemon holds the sync lock all the time: whether it syncs now is its own word.
-  private var isSyncing: Bool { daemon?.state.map { $0.activity == .syncing } ?? status.syncing }
+  private var isSyncing: Bool {
+    if daemon?.isSilent == true { return false }
+    return daemon?.state.map { $0.activity == .syncing } ?? status.syncing
+  }
 
   /// Lines for a person.
   var lines: [String] {
@@ -151,6 +156,7 @@ struct StatusReport: Encodable {
   private var daemonText: String {
     guard let daemon else { return "none" }
     var text = "pid \(daemon.pid)"
+    if daemon.isSilent { text += ", does not answer: it was stopped, or hangs" }
     if let state = daemon.state { text += ", \(state.activity.rawValue)" }
     if let next = daemon.state?.nextAttempt { text += ", next attempt \(Moment.text(next))" }
     return text

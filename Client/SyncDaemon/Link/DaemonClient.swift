@@ -5,18 +5,24 @@ import Glibc
 package struct DaemonClient: Sendable {
   /// Where the daemon listens.
   package let socket: String
+  /// The process that says so.
+  package let pid: Int32
+  /// How long a daemon may take that has nothing to do but answer.
+  private let answerSeconds: Int
 
   /// The daemon that says it keeps `store`; nil when none does. It may be gone: `ask` tells.
-  package init?(store: URL) {
+  package init?(store: URL, answerSeconds: Int = 15) {
     guard let mark = DaemonMark.read(forStore: store) else { return nil }
     socket = mark.socket
+    pid = mark.pid
+    self.answerSeconds = answerSeconds
   }
 
   /// Asks and waits for the answer, on a thread of its own: a sync may take long, and the tasks of
   /// this process go on.
   ///
   /// - Returns: nil when no daemon answers at the socket.
-  /// - Throws: `Failure`, the daemon's own or about an answer that cannot be read.
+  /// - Throws: `Failure`, the daemon's own or about an answer that cannot be read, or does not come.
   package func ask(_ request: DaemonRequest) async throws(Failure) -> DaemonReply? {
     let result = await withCheckedContinuation { continuation in
       Thread {
@@ -32,22 +38,50 @@ package struct DaemonClient: Sendable {
   }
 
   private func exchange(_ request: DaemonRequest) throws(Failure) -> DaemonReply? {
-    guard let descriptor = UnixSocket.connect(socket) else { return nil }
+    let connected: Int32?
+    do {
+      connected = try UnixSocket.connect(socket, seconds: answerSeconds)
+    } catch {
+      throw silent(pid)
+    }
+    guard let descriptor = connected else { return nil }
     defer { close(descriptor) }
     guard UnixSocket.isPeerTrusted(descriptor) else {
       throw Failure(
         .notAllowed, code: "daemon-user", "The daemon at \(socket) belongs to another user.",
         suggestion: "run this as the user of the daemon")
     }
+    var isSilent = false
     guard let line = try? JSONEncoder().encode(request),
-      UnixSocket.writeLine(line, to: descriptor), let answer = UnixSocket.readLine(descriptor),
+      UnixSocket.writeLine(line, to: descriptor),
+      let answer = UnixSocket.readLine(
+        descriptor,
+        goesOn: {
+          isSilent = !isAlive(request)
+          return !isSilent
+        }),
       let reply = try? JSONDecoder().decode(DaemonReply.self, from: answer)
     else {
+      if isSilent { throw silent(UnixSocket.peerPID(descriptor) ?? pid) }
       throw Failure(
         .tryAgain, code: "daemon-silent", "The daemon at \(socket) ended before it answered.",
         suggestion: "try again")
     }
     if let failure = reply.failure { throw failure }
     return reply
+  }
+
+  /// Whether a daemon that has not answered yet is at work: it says how it does at once, while a sync
+  /// may take long.
+  private func isAlive(_ request: DaemonRequest) -> Bool {
+    guard request.verb != .status else { return false }
+    return (try? exchange(DaemonRequest(.status))) != nil
+  }
+
+  private func silent(_ pid: Int32) -> Failure {
+    Failure(
+      .tryAgain, code: "daemon-silent",
+      "The daemon at \(socket), process \(pid), keeps this store and does not answer.",
+      suggestion: "let process \(pid) go on if it was stopped (kill -CONT \(pid)), or end it")
   }
 }

@@ -28,19 +28,38 @@ enum UnixSocket {
   }
 
   /// Connects; nil when nobody listens.
-  static func connect(_ path: String) -> Int32? {
+  ///
+  /// - Parameter seconds: how long a call of the socket may last; nil: for ever.
+  /// - Throws: `Silence` when whoever listens lets connections wait that long.
+  static func connect(_ path: String, seconds: Int? = nil) throws(Silence) -> Int32? {
     let descriptor = make()
     guard descriptor >= 0 else { return nil }
-    if withAddress(path, { Glibc.connect(descriptor, $0, $1) == 0 }) == true { return descriptor }
+    if let seconds { setTimeout(descriptor, seconds: seconds) }
+    let error = withAddress(path) { Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
+    if error == 0 { return descriptor }
     close(descriptor)
+    if error == EAGAIN { throw Silence() }
     return nil
   }
 
+  /// Whoever listens does not take the connection.
+  struct Silence: Error {}
+
   /// Listens at `path`, for this user only.
   static func listen(_ path: String) throws(Failure) -> Int32 {
-    if let other = connect(path) {
-      defer { close(other) }
-      let pid = credentials(of: other).map { " (pid \($0.pid))" } ?? ""
+    let isTaken: Bool
+    var pid = ""
+    do {
+      let other = try connect(path, seconds: 10)
+      isTaken = other != nil
+      if let other {
+        if let peer = peerPID(other) { pid = " (pid \(peer))" }
+        close(other)
+      }
+    } catch {
+      isTaken = true
+    }
+    guard !isTaken else {
       throw Failure(
         .tryAgain, code: "daemon-running", "Another daemon listens at \(path)\(pid).",
         suggestion: "stop it, or name another socket in the configuration")
@@ -87,6 +106,9 @@ enum UnixSocket {
     return credentials
   }
 
+  /// The process at the other end.
+  static func peerPID(_ descriptor: Int32) -> Int32? { credentials(of: descriptor)?.pid }
+
   /// Whether the peer is this user or root.
   static func isPeerTrusted(_ descriptor: Int32) -> Bool {
     guard let credentials = credentials(of: descriptor) else { return false }
@@ -103,12 +125,16 @@ enum UnixSocket {
 
   /// Reads up to a line feed; nil when the peer goes away, is silent for too long or sends too
   /// much.
-  static func readLine(_ descriptor: Int32) -> Data? {
+  ///
+  /// - Parameter goesOn: whether to wait on, asked whenever the peer was silent for as long as
+  ///   `setTimeout` says.
+  static func readLine(_ descriptor: Int32, goesOn: () -> Bool = { false }) -> Data? {
     var line = Data()
     var buffer = [UInt8](repeating: 0, count: 4_096)
     while line.count < lineBytesMax {
       let count = recv(descriptor, &buffer, buffer.count, 0)
       if count < 0, errno == EINTR { continue }
+      if count < 0, errno == EAGAIN, goesOn() { continue }
       guard count > 0 else { return nil }
       line.append(contentsOf: buffer[..<count])
       if let end = line.firstIndex(of: 0x0A) { return Data(line[..<end]) }

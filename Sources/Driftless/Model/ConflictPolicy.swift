@@ -48,6 +48,14 @@ public enum ConflictPolicy: Hashable, Sendable {
     }
   }
 
+  /// Whether an edit is what it adds to the value before it, so that it says nothing without that.
+  package var addsToFormer: Bool {
+    switch self {
+    case .counter, .union, .text: true
+    case .lastWriterWins, .serverWins, .clientWins, .max, .min, .custom, .manual: false
+    }
+  }
+
   /// Reads the text form. Nil for any other text.
   public init?(text: String) {
     switch text {

@@ -32,6 +32,8 @@ public final class PersistentStore: Sendable {
   private let derivedChanges: DerivedChanges?
   private let storedMetadata: Mutex<StoreMetadata>
   let clock = Mutex(StoreClock())
+  /// The file that the connections have.
+  let openedFile: FileNumber?
 
   public var isReadOnly: Bool { options.isReadOnly }
   public var metadata: StoreMetadata { storedMetadata.withLock { $0 } }
@@ -125,6 +127,7 @@ public final class PersistentStore: Sendable {
       }
     }
     connections = StoreConnections(file: file, writer: connection, lock: lock)
+    openedFile = file.url.flatMap { FileNumber(of: $0.path) }
     news = StoreNews(url: file.url, store: opened.identifier)
     if options.postsRemoteChanges {
       news.watch { [weak self] in self?.newestTransaction }

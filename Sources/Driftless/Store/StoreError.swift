@@ -42,6 +42,8 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let constraint = Code("constraint")
     /// A zone object number that is to be an object's is another's.
     public static let numberTaken = Code("numberTaken")
+    /// An edit would add to a value of the zone that the model here cannot hold.
+    public static let valueNotHeld = Code("valueNotHeld")
     /// The history before this token is gone (Core Data's 134301).
     public static let historyTokenExpired = Code("historyTokenExpired")
     public static let invalidArgument = Code("invalidArgument")

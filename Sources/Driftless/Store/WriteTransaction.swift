@@ -56,6 +56,8 @@ package final class WriteTransaction: ReadTransaction {
   private let recorder: ChangeRecorder
   private var inserting: InsertPlan?
   private var updating: UpdatePlan?
+  /// Whether there may be values of the zone that the model cannot hold; nil until that is asked.
+  var mayLackValues: Bool?
 
   init(
     connection: SQLiteConnection, schema: StoreSchema, info: TransactionInfo
@@ -320,6 +322,7 @@ package final class WriteTransaction: ReadTransaction {
     guard let row = try vacatedRows[key] ?? row(key),
       expectedVersion == nil || row.version == expectedVersion
     else { throw Self.conflict(key) }
+    try checkHeld(key, slots)
     let isNew = newKeys[schema.rootNumber(of: key.entity)]?.contains(key.key) == true
     return FormerValues(
       row.values, slots, keys: keys, becoming: values,

@@ -7,7 +7,7 @@ import Foundation
 struct ParkedValues {
   private let connection: SQLiteConnection
   /// Whether there may be any: most stores never have one, and then nothing is asked.
-  private var mayHaveAny: Bool
+  private(set) var mayHaveAny: Bool
 
   init(_ connection: SQLiteConnection) throws {
     self.connection = connection
@@ -44,6 +44,17 @@ struct ParkedValues {
       [.integer(Int64(key.entity)), .integer(key.key)])
   }
 
+  /// The zone's value of a property; nil when the row has it.
+  func value(of key: ObjectKey, _ property: String) throws -> PropertyValue? {
+    guard mayHaveAny else { return nil }
+    var bytes: Data?
+    try connection.forEachRow(
+      "SELECT value FROM ZDL_PARKED_VALUE WHERE entity = ? AND key = ? AND property = ?",
+      [.integer(Int64(key.entity)), .integer(key.key), .text(property)]
+    ) { bytes = $0.data(0) }
+    return try bytes.flatMap { try RowArchive.decodeValues($0).first }
+  }
+
   struct Row {
     var key: ObjectKey
     var property: String
@@ -78,9 +89,13 @@ struct ParkedValues {
     return rows
   }
 
-  static func count(on connection: SQLiteConnection) throws -> Int {
+  /// How many there are of one entry, or of all.
+  static func count(of sequence: UInt64? = nil, on connection: SQLiteConnection) throws -> Int {
     guard try EngineTables.exist("ZDL_PARKED_VALUE", on: connection) else { return 0 }
-    return Int(truncatingIfNeeded: try connection.number("SELECT count(*) FROM ZDL_PARKED_VALUE"))
+    let asked: SQLiteValue = sequence.map { .unsigned($0) } ?? .null
+    return Int(
+      truncatingIfNeeded: try connection.number(
+        "SELECT count(*) FROM ZDL_PARKED_VALUE WHERE sequence = ? OR ? IS NULL", [asked, asked]))
   }
 
   static let statement = """

@@ -39,8 +39,7 @@ enum Parking {
     var since: Date
     /// The format level of the program that tried it last; -1: a person asks for another try.
     var triedLevel: Int64
-    /// Names of entities ("Entity") and properties ("Entity.property").
-    var unknown: Set<String>
+    var unknown: Set<ParkedName>
     var bytes: Int
 
     /// Whether it makes the object of this number, or may.
@@ -51,7 +50,7 @@ enum Parking {
   }
 
   static func park(
-    _ entry: PullPage.Entry, _ code: Code, _ unknown: Set<String> = [], reason: String,
+    _ entry: PullPage.Entry, _ code: Code, _ unknown: Set<ParkedName> = [], reason: String,
     on connection: SQLiteConnection
   ) throws {
     let header = try? ChangeSetDecoder().decodeHeader(entry.frame)
@@ -84,7 +83,7 @@ enum Parking {
           newObjects: row.isNull(2) ? nil : UInt64(bitPattern: row.int64(2)), code: code,
           reason: row.string(4), sender: row.isNull(5) ? nil : UUID(networkBytes: row.data(5)),
           since: Date(timeIntervalSince1970: row.double(6)), triedLevel: row.int64(7),
-          unknown: Set(row.string(8).split(separator: "\n").map(String.init)),
+          unknown: Set(row.string(8).split(separator: "\n").map { ParkedName(text: String($0)) }),
           bytes: Int(truncatingIfNeeded: row.int64(9))))
     }
     return entries
@@ -98,40 +97,23 @@ enum Parking {
     return frame
   }
 
-  /// Entries of which nothing was applied.
-  static func whole(on connection: SQLiteConnection) throws -> [Entry] {
-    guard
-      try connection.number(
-        "SELECT EXISTS (SELECT 1 FROM ZDL_PARKED WHERE code IN (?, ?, ?))",
-        [
-          .text(Code.unreadable.rawValue), .text(Code.damaged.rawValue),
-          .text(Code.notApplicable.rawValue),
-        ]) != 0
-    else { return [] }
-    return try entries(on: connection).filter(\.code.isWhole)
-  }
-
-  /// Names that are known by now are parked no more.
-  static func forget(
-    _ names: Set<String>, of entry: Entry, on connection: SQLiteConnection
-  ) throws {
-    let rest = entry.unknown.subtracting(names)
-    if rest.isEmpty {
-      try forget(entry.sequence, on: connection)
-    } else {
-      try connection.perform(
-        "UPDATE ZDL_PARKED SET unknown = ?, code = ? WHERE sequence = ?",
-        [.text(text(rest)), .text(Code.unknownNames.rawValue), .unsigned(entry.sequence)])
-    }
-  }
-
-  /// An entry that was parked whole is taken in, but for names that the model does not have.
+  /// An entry is taken in, but for these names, and for what waits for other parked entries.
   static func settle(
-    _ entry: Entry, _ unknown: Set<String>, on connection: SQLiteConnection
+    _ entry: Entry, _ unknown: Set<ParkedName>, waits: Bool = false,
+    on connection: SQLiteConnection
   ) throws {
-    var entry = entry
-    entry.unknown = unknown
-    try forget([], of: entry, on: connection)
+    guard !waits else {
+      return try connection.perform(
+        "UPDATE ZDL_PARKED SET unknown = ? WHERE sequence = ?",
+        [.text(text(unknown)), .unsigned(entry.sequence)])
+    }
+    guard !unknown.isEmpty else { return try forget(entry.sequence, on: connection) }
+    try connection.perform(
+      "UPDATE ZDL_PARKED SET unknown = ?, code = ?, reason = ?, tried_level = ? WHERE sequence = ?",
+      [
+        .text(text(unknown)), .text(Code.unknownNames.rawValue),
+        .text(ParkedName.reason(unknown)), .integer(level), .unsigned(entry.sequence),
+      ])
   }
 
   static func forget(_ sequence: UInt64, on connection: SQLiteConnection) throws {
@@ -156,14 +138,15 @@ enum Parking {
       [.text(reason), .integer(level), .unsigned(sequence)])
   }
 
-  /// Asks for another try at the next pull.
+  /// Asks for another try at the next pull, which tries single values unasked.
   ///
-  /// - Returns: how many entries that are.
+  /// - Returns: how many entries and values that are.
   static func ask(_ sequence: UInt64?, on connection: SQLiteConnection) throws -> Int {
     try connection.perform(
       "UPDATE ZDL_PARKED SET tried_level = -1 WHERE sequence = ? OR ? IS NULL",
       [sequence.map { .unsigned($0) } ?? .null, sequence.map { .unsigned($0) } ?? .null])
-    return Int(connection.changes)
+    let entries = Int(connection.changes)
+    return try entries + ParkedValues.count(of: sequence, on: connection)
   }
 
   static func count(on connection: SQLiteConnection) throws -> Int {
@@ -171,22 +154,50 @@ enum Parking {
     return try Int(truncatingIfNeeded: entries) + ParkedValues.count(on: connection)
   }
 
-  private static func text(_ names: Set<String>) -> String {
-    names.sorted().joined(separator: "\n")
+  private static func text(_ names: Set<ParkedName>) -> String {
+    names.map(\.text).sorted().joined(separator: "\n")
   }
 
   // MARK: Struck
 
-  /// Notes what an entry sets: it strikes that from whole entries before it.
+  /// What parked entries set, and later ones may set anew: everything, where one of them is parked
+  /// whole, else the names that they are parked for.
+  struct Watched {
+    private var isAll = false
+    private var names: Set<String> = []
+
+    init(_ entries: [Entry]) {
+      isAll = entries.contains { $0.code.isWhole }
+      for entry in entries { add(entry.unknown) }
+    }
+
+    var isEmpty: Bool { !isAll && names.isEmpty }
+
+    mutating func add(_ unknown: Set<ParkedName>) {
+      for name in unknown { names.insert(name.name) }
+    }
+
+    /// Those of a group's properties that are watched; the empty name stands for the object itself,
+    /// which is watched where all of its entity is.
+    func properties(of entity: ChangeSetIndex.Entity, _ group: ChangeSetIndex.Group) -> [String] {
+      let properties = group.properties.map { entity.properties[$0] }
+      if isAll || names.contains(entity.name) { return properties + [""] }
+      return properties.filter { names.contains("\(entity.name).\($0)") }
+    }
+  }
+
+  /// Notes what an entry sets: it strikes that from parked entries before it.
   static func strike(
-    _ index: ChangeSetIndex, sequence: UInt64, on connection: SQLiteConnection
+    _ watched: Watched, _ index: ChangeSetIndex, sequence: UInt64, on connection: SQLiteConnection
   ) throws {
+    guard !watched.isEmpty else { return }
     let newCount = index.newObjectCount
     for group in index.groups where group.kind != .insert {
-      let names = index.entities[group.entity].properties
+      let properties = watched.properties(of: index.entities[group.entity], group)
+      guard !properties.isEmpty else { continue }
       for object in group.objects where object >= newCount {
         let number = index.knownNumbers[object - newCount]
-        for property in group.properties.map({ names[$0] }) + [""] {
+        for property in properties {
           try connection.perform(
             "INSERT OR REPLACE INTO ZDL_STRUCK VALUES (?, ?, ?)",
             [.unsigned(number), .text(property), .unsigned(sequence)])

@@ -5,26 +5,42 @@ import Foundation
 /// zero. A function of the zone's state alone.
 struct StandIn {
   private let attribute: AttributeDescription
+  private let type: AttributeType
   let value: PropertyValue
+  /// Whether there are values of its type, or null, that the attribute does not hold.
+  let limitsValues: Bool
 
-  /// Nil when the attribute holds every value of its type.
+  /// Nil for a relationship.
   init?(_ slot: PropertySlot) {
-    guard case .attribute(let attribute, let type) = slot.kind, attribute.limitsValues else {
-      return nil
-    }
+    guard case .attribute(let attribute, let type) = slot.kind else { return nil }
     self.attribute = attribute
+    self.type = type
+    limitsValues = attribute.limitsValues
     let ownDefault = slot.defaultValue
     value = ownDefault.isNull && !slot.isOptional ? Self.zero(of: type) : ownDefault
   }
 
   /// Why the model cannot hold a value; nil when it can.
   func refusal(of value: PropertyValue) -> String? {
+    if !limitsValues, isOfType(value) { return nil }
     do throws(ValidationError) {
       try attribute.validate(value)
       return nil
     } catch {
       return "\(error)"
     }
+  }
+
+  /// Whether a value crosses the wire in a column of the attribute's type.
+  func crosses(_ value: PropertyValue) -> Bool {
+    if case .integer = value { return type == .integer16 || type == .integer32 || isOfType(value) }
+    return isOfType(value)
+  }
+
+  /// Whether a value is of the attribute's type; whether it lies within its bounds is another matter.
+  private func isOfType(_ value: PropertyValue) -> Bool {
+    if case .data = value, type == .objectID || type == .composite { return true }
+    return type.accepts(value)
   }
 
   private static func zero(of type: AttributeType) -> PropertyValue {

@@ -6,9 +6,10 @@ import Foundation
 struct FrameContext {
   let changeSet: ChangeSet
   let sequence: UInt64
+  private let firstNumber: UInt64
   var table: ObjectTable
-  /// Entities and properties ("Entity.property") that this model does not have.
-  var unknown: Set<String> = []
+  /// Entities and properties that this model does not have, or has as something else.
+  var unknown: Set<ParkedName> = []
   /// Parts are about objects that a parked entry makes.
   var needsParked = false
   /// The columns of the group that is applied, by name, that this model does not have.
@@ -22,9 +23,11 @@ struct FrameContext {
   /// The names of the transactions that it tells or covers.
   private let names: Set<UInt64>
 
-  init(_ changeSet: ChangeSet, sequence: UInt64, schema: SyncSchema) {
+  /// - Parameter firstNumber: the zone's number of the first object that the change set makes.
+  init(_ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64, schema: SyncSchema) {
     self.changeSet = changeSet
     self.sequence = sequence
+    self.firstNumber = firstNumber
     entities = changeSet.index.entities.map { schema.entity(named: $0.name) }
     names = Set(changeSet.index.transactions.map(\.name)).union(changeSet.index.covered.map(\.name))
     table = ObjectTable(
@@ -75,7 +78,7 @@ struct FrameContext {
 
   mutating func noteUnknownEntity(_ index: Int) {
     guard changeSet.index.entities.indices.contains(index) else { return }
-    unknown.insert(changeSet.index.entities[index].name)
+    unknown.insert(ParkedName(changeSet.index.entities[index].name))
   }
 
   /// The zone's number of an object that it knew before; nil for a new one.
@@ -83,6 +86,12 @@ struct FrameContext {
     let place = object - changeSet.index.newObjectCount
     let numbers = changeSet.index.knownNumbers
     return numbers.indices.contains(place) ? numbers[place] : nil
+  }
+
+  /// The zone's number of an object, which later entries name it by.
+  func laterNumber(of object: Int) -> UInt64? {
+    let isNew = object < changeSet.index.newObjectCount
+    return isNew ? firstNumber &+ UInt64(object) : number(of: object)
   }
 
   /// The columns of a group with the properties that they belong to; unknown ones are noted and
@@ -96,12 +105,16 @@ struct FrameContext {
     for (index, column) in zip(group.properties, columns) {
       guard names.properties.indices.contains(index) else { continue }
       let name = names.properties[index]
-      if let property = entity.property(named: name),
-        let reader = PropertyReader(property: property, column: column)
-      {
+      let full = "\(names.name).\(name)"
+      guard let property = entity.property(named: name) else {
+        unknown.insert(ParkedName(full))
+        strangers.append((name, column))
+        continue
+      }
+      if let reader = PropertyReader(property: property, column: column) {
         readers.append(reader)
       } else {
-        unknown.insert("\(names.name).\(name)")
+        unknown.insert(ParkedName(full, ColumnKind(column.values)))
         strangers.append((name, column))
       }
     }

@@ -50,13 +50,13 @@ final class InsertBatch {
     }
   }
 
-  /// Replaces the values of a property that its model limits.
+  /// Replaces the values of a column some of which the model may not hold.
   func replace(
-    _ property: SyncSchema.Property,
+    _ reader: PropertyReader,
     _ value: (ObjectKey, PropertyValue) throws -> PropertyValue
   ) rethrows {
-    guard property.standIn != nil else { return }
-    var place = values + property.slot
+    guard reader.isOfOtherType || reader.property.standIn?.limitsValues == true else { return }
+    var place = values + reader.property.slot
     try forEach { key, _ in
       place.pointee = try value(key, place.pointee)
       place += slotCount

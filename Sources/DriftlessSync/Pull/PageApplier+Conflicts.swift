@@ -31,9 +31,11 @@ extension PageApplier {
     }
     conflict.hasCounts =
       try property.policy == .counter && !transaction.deltas(of: key, property.name).isEmpty
-    let verdict = MergeTable.settle(conflict) { name, conflict in
-      customValue(name, conflict, entity, property, of: key)
-    }
+    let verdict =
+      notHeld(conflict, property)
+      ?? MergeTable.settle(conflict) { name, conflict in
+        customValue(name, conflict, entity, property, of: key)
+      }
     let mask = PropertyMask([property.slot])
     let written: PropertyValue?
     switch verdict.settlement {
@@ -68,6 +70,19 @@ extension PageApplier {
       conflict, verdict, entity: entity, property: property, key: key, sequence: remote.sequence)
     report.conflicts += 1
     return written
+  }
+
+  /// The verdict on an edit that adds to a value of the zone which the model here cannot hold.
+  private func notHeld(_ conflict: PropertyConflict, _ property: SyncSchema.Property) -> Verdict? {
+    guard property.policy.addsToFormer, !conflict.remote.isNull,
+      let refusal = property.standIn?.refusal(of: conflict.remote)
+    else { return nil }
+    // CONFLICT: what was added here, and a zone's value that is too large for the model, or of another type.
+    // RESOLUTION: the zone's value stands and is parked: no sum with it could be held here, and one
+    // that stops at the bounds of this model would take away from it for everybody.
+    return Verdict(
+      .remote, rule: "the zone's value",
+      note: "It does not fit this model (\(refusal)), so nothing could be added to it here.")
   }
 
   private func customValue(

@@ -38,7 +38,7 @@ extension PageApplier {
         }
       } else {
         batch.fill(from: reader)
-        try batch.replace(reader.property) { key, value in
+        try batch.replace(reader) { key, value in
           try held(value, reader.property, of: key, frame.side)
         }
       }
@@ -62,7 +62,7 @@ extension PageApplier {
   private func standIn(for batch: InsertBatch, _ readers: PropertyReader.Kinds) throws {
     let named = Set(readers.single.map(\.property.slot))
     for property in batch.syncEntity.properties {
-      guard let standIn = property.standIn, !named.contains(property.slot),
+      guard let standIn = property.standIn, standIn.limitsValues, !named.contains(property.slot),
         standIn.refusal(of: .null) != nil
       else { continue }
       batch.fill(property.slot) { _, _ in standIn.value }

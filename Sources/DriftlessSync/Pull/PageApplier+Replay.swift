@@ -11,14 +11,14 @@ extension PageApplier {
     return try apply(changeSet, sequence: entry.sequence, firstNumber: entry.firstNumber)
   }
 
-  /// Sets a parked value that the model holds by now, unless something of it is pending here.
+  /// Sets a parked value that the model holds by now. It stays parked while an edit of the property
+  /// is pending here: the zone has not said yet that it takes it.
   func takeIn(_ row: ParkedValues.Row) throws {
     guard let entity = schema.entity(numbered: row.key.entity),
       let property = entity.property(named: row.property)
     else { return }
-    if pending[row.key]?.transaction(of: property.slot) == nil,
-      var values = try transaction.row(row.key)?.values
-    {
+    guard pending[row.key]?.transaction(of: property.slot) == nil else { return }
+    if var values = try transaction.row(row.key)?.values {
       values[property.slot] = row.value
       try transaction.update(
         row.key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
@@ -33,7 +33,7 @@ extension PageApplier {
   {
     var frame = FrameContext(
       ChangeSet(header: header, index: index, columns: []), sequence: entry.sequence,
-      schema: schema)
+      firstNumber: entry.firstObjectNumber, schema: schema)
     try makeTable(&frame, firstNumber: entry.firstObjectNumber)
   }
 
@@ -41,7 +41,8 @@ extension PageApplier {
   func replay(
     _ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64, about made: [Parking.Entry]
   ) throws {
-    var frame = FrameContext(changeSet, sequence: sequence, schema: schema)
+    var frame = FrameContext(
+      changeSet, sequence: sequence, firstNumber: firstNumber, schema: schema)
     var number = firstNumber
     directory.refresh()
     for run in changeSet.index.newObjects {
@@ -59,14 +60,20 @@ extension PageApplier {
     try applyGroups(&frame)
   }
 
-  /// Applies those parts of a parked change set that the model did not know when it came.
+  /// Applies those parts of a parked change set that the model did not know when it came. What was
+  /// set since then stays.
   ///
   /// Objects of entities that were known then have their numbers; only those of entities that are
   /// new are made now.
+  ///
+  /// - Returns: what of these names is still not known here.
   func replay(
     _ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64, only names: Set<String>
-  ) throws {
-    var frame = FrameContext(changeSet, sequence: sequence, schema: schema)
+  ) throws -> Set<ParkedName> {
+    isLate = true
+    defer { isLate = false }
+    var frame = FrameContext(
+      changeSet, sequence: sequence, firstNumber: firstNumber, schema: schema)
     var number = firstNumber
     for run in changeSet.index.newObjects {
       if let entity = frame.entity(run.entity), names.contains(entity.name) {
@@ -94,6 +101,9 @@ extension PageApplier {
       if group.kind != .delete, !readers.isEmpty {
         try applyUpdates(group, entity, readers, &frame)
       }
+    }
+    return frame.unknown.filter { name in
+      names.contains(name.name) || names.contains { name.name.hasPrefix("\($0).") }
     }
   }
 

@@ -171,7 +171,7 @@ extension PageApplier {
   func current(
     _ readers: [PropertyReader], of index: Int, _ frame: FrameContext
   ) throws -> [PropertyReader] {
-    guard isLate, let number = frame.number(of: index) else { return readers }
+    guard isLate, let number = frame.laterNumber(of: index) else { return readers }
     let struck = try Parking.struck(
       number, after: frame.sequence, on: transaction.connection)
     return struck.isEmpty ? readers : readers.filter { !struck.contains($0.property.name) }

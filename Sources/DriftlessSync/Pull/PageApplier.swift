@@ -27,6 +27,8 @@ final class PageApplier {
   var parkedValues: ParkedValues
   /// Entries of which nothing was applied.
   var parked: [Parking.Entry]
+  /// What later entries are noted to set, since a parked one sets it as well.
+  private var watched: Parking.Watched
   /// The entry that is applied was parked before: what was set after it stays.
   var isLate = false
   /// What was deleted here and may come.
@@ -52,7 +54,9 @@ final class PageApplier {
     directory = ObjectDirectory(transaction.connection)
     zone = try ZoneStates(transaction.connection)
     parkedValues = try ParkedValues(transaction.connection)
-    parked = try Parking.whole(on: transaction.connection)
+    let entries = try Parking.entries(on: transaction.connection)
+    parked = entries.filter(\.code.isWhole)
+    watched = Parking.Watched(entries)
     dangling = try DanglingReferences(transaction.connection)
     remembered = try RememberedDeletes(transaction.connection)
     journal = JournalDraft(transaction)
@@ -65,23 +69,23 @@ final class PageApplier {
   func apply(_ changeSet: ChangeSet, _ entry: PullPage.Entry) throws {
     let frame = try apply(
       changeSet, sequence: entry.sequence, firstNumber: entry.firstObjectNumber)
-    if !parked.isEmpty {
-      try Parking.strike(
-        changeSet.index, sequence: entry.sequence, on: transaction.connection)
-    }
+    try Parking.strike(
+      watched, changeSet.index, sequence: entry.sequence, on: transaction.connection)
     guard frame.needsParked || !frame.unknown.isEmpty else { return }
+    watched.add(frame.unknown)
     try Parking.park(
       entry, frame.needsParked ? .needsParked : .unknownNames, frame.unknown,
       reason: frame.needsParked
         ? "Parts of it are about objects that a parked entry makes."
-        : "This model does not have: \(frame.unknown.sorted().joined(separator: ", ")).",
+        : ParkedName.reason(frame.unknown),
       on: transaction.connection)
   }
 
   func apply(
     _ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64
   ) throws -> FrameContext {
-    var frame = FrameContext(changeSet, sequence: sequence, schema: schema)
+    var frame = FrameContext(
+      changeSet, sequence: sequence, firstNumber: firstNumber, schema: schema)
     try makeTable(&frame, firstNumber: firstNumber)
     try applyGroups(&frame)
     report.changeSets += 1

@@ -5,12 +5,19 @@ import Foundation
 /// A column of a change set with the property of this model that it sets.
 struct PropertyReader {
   let property: SyncSchema.Property
+  /// Whether the column has values of another type than the attribute, each of which is set aside.
+  let isOfOtherType: Bool
   private let column: Column
 
-  /// Nil when the column's kind does not fit the property: the models differ, and the change is
-  /// kept for later.
+  /// Nil when the column cannot be about the property, a value for a relationship, say: the models
+  /// differ, and the change is kept for later.
   init?(property: SyncSchema.Property, column: Column) {
-    guard Self.fits(column.values, property.kind) else { return nil }
+    isOfOtherType = !Self.fits(column.values, property.kind)
+    if isOfOtherType {
+      guard case .attribute = property.kind, ColumnKind(column.values) == .values else {
+        return nil
+      }
+    }
     self.property = property
     self.column = column
   }

@@ -22,6 +22,7 @@ struct PendingReader {
   private var directory: ObjectDirectory
   private var rows: RowWalk
   private let dangling: DanglingReferences
+  private let parkedValues: ParkedValues
   private var drafts: [ChangeDraft] = []
   private var places: [Shape: Int] = [:]
   /// New objects, in the order of the object table.
@@ -50,6 +51,7 @@ struct PendingReader {
     directory = ObjectDirectory(transaction.connection)
     rows = RowWalk(transaction)
     dangling = try DanglingReferences(transaction.connection)
+    parkedValues = try ParkedValues(transaction.connection)
   }
 
   /// The groups of a window of pending objects: inserts, revivals, updates, deletes.
@@ -116,11 +118,28 @@ struct PendingReader {
     objects += 1
   }
 
+  /// What an object holds. Where it shows something else than the zone's value, which the model
+  /// cannot hold, and nobody here edited it, that is the zone's.
+  private mutating func values(
+    of key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
+  ) throws -> [PropertyValue]? {
+    guard var values = try rows.values(of: key) else { return nil }
+    guard parkedValues.mayHaveAny else { return values }
+    for property in entity.properties {
+      guard let standIn = property.standIn,
+        object.transaction(of: property.slot).map({ EditStamp.time($0) != nil }) ?? true,
+        let value = try parkedValues.value(of: key, property.name), standIn.crosses(value)
+      else { continue }
+      values[property.slot] = value
+    }
+    return values
+  }
+
   private mutating func appendWhole(
     _ kind: ChangeSetIndex.Group.Kind, _ key: ObjectKey, _ object: PendingObject,
     _ entity: SyncSchema.Entity
   ) throws {
-    guard let values = try rows.values(of: key) else { return }
+    guard let values = try values(of: key, object, entity) else { return }
     let place = place(kind, entity, entity.all)
     for (index, property) in entity.properties.enumerated() {
       let cell = try wholeCell(
@@ -140,7 +159,7 @@ struct PendingReader {
   private mutating func appendByTime(
     _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
   ) throws {
-    guard let values = try rows.values(of: key) else { return }
+    guard let values = try values(of: key, object, entity) else { return }
     var edits = object.edits
     if edits.first.map({ $0.transaction > object.wholeTransaction }) ?? true {
       edits.insert(
@@ -195,7 +214,7 @@ struct PendingReader {
   private mutating func appendEdits(
     _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
   ) throws {
-    guard let values = try rows.values(of: key) else { return }
+    guard let values = try values(of: key, object, entity) else { return }
     var isCounted = false
     for edit in object.edits {
       var mask = PropertyMask()

@@ -91,7 +91,8 @@ struct SentFrame {
         defer { column += 1 }
         guard let property = entity?.property(named: names.properties[index]),
           property.needsBase,
-          let reader = PropertyReader(property: property, column: changeSet.columns[column])
+          let reader = PropertyReader(property: property, column: changeSet.columns[column]),
+          !reader.isOfOtherType
         else { continue }
         for (row, object) in group.objects.enumerated() {
           guard let key = keys[object], kept[key]?.contains(property.name) == true else { continue }
@@ -172,19 +173,33 @@ struct SentFrame {
   /// What the change set sets is newer than what is parked.
   mutating func strikeParked(sequence: UInt64) throws {
     let connection = transaction.connection
-    let hasWhole = try !Parking.whole(on: connection).isEmpty
+    let watched = Parking.Watched(try Parking.entries(on: connection))
     let hasValues = try ParkedValues.count(on: connection) > 0
-    guard hasWhole || hasValues else { return }
-    let (_, index) = try ChangeSetDecoder().decodeIndex(outbox.frame)
-    if hasWhole { try Parking.strike(index, sequence: sequence, on: connection) }
+    guard !watched.isEmpty || hasValues else { return }
+    let changeSet = try ChangeSetDecoder().decode(outbox.frame)
+    let index = changeSet.index
+    try Parking.strike(watched, index, sequence: sequence, on: connection)
     guard hasValues else { return }
     let values = try ParkedValues(connection)
     let keys = try objectKeys(index)
-    for group in index.groups where group.kind != .insert {
-      let names = index.entities[group.entity].properties
-      for object in group.objects {
-        guard let key = keys[object] else { continue }
-        for property in group.properties { try values.strike(key, names[property]) }
+    var columns = changeSet.columns[...]
+    for group in index.groups {
+      let own = Array(columns.prefix(group.properties.count))
+      columns = columns.dropFirst(group.properties.count)
+      let names = index.entities[group.entity]
+      let entity = schema.entity(named: names.name)
+      for (property, column) in zip(group.properties, own) {
+        let name = names.properties[property]
+        let reader = entity?.property(named: name).flatMap {
+          PropertyReader(property: $0, column: column)
+        }
+        for (row, object) in group.objects.enumerated() {
+          guard let key = keys[object], let parked = try values.value(of: key, name) else {
+            continue
+          }
+          // Where it sent the parked value itself, that is the zone's still.
+          if reader?.value(row) != parked { try values.strike(key, name) }
+        }
       }
     }
   }

@@ -224,6 +224,7 @@ extension SyncEngine {
       try Self.forgetLog(&state, info.generation, head: info.head, transaction)
       for table in [
         "ZDL_PENDING", "ZDL_BASE", "ZDL_DELTA", "ZDL_DANGLING", "ZDL_QUARANTINE", "ZDL_GRAVE",
+        "ZDL_PARKED_VALUE",
       ] {
         try connection.perform("DELETE FROM \(table)")
       }

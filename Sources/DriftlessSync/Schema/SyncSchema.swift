@@ -21,7 +21,7 @@ package struct SyncSchema: Sendable {
     package var name: String
     package var kind: Kind
     package var policy: ConflictPolicy
-    /// What stands for a value that the model cannot hold; nil when it holds all.
+    /// What stands for a value that the model cannot hold; nil for a relationship.
     var standIn: StandIn?
     /// Whether one living object at a time may hold a value of it, or of it with others: it is part of a uniqueness
     /// constraint, or the owning end of a one-to-one relationship.

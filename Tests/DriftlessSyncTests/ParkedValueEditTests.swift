@@ -1,0 +1,87 @@
+import Driftless
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Testing
+
+/// Edits beside a value of the zone that the model here cannot hold.
+struct ParkedValueEditTests {
+  private func model(_ type: AttributeType, policy: String? = nil) -> ManagedObjectModel {
+    let thing = EntityDescription("Thing")
+    let size = AttributeDescription("size", type)
+    if let policy { size.userInfo = [ConflictPolicy.userInfoKey: policy] }
+    thing.properties = [size, AttributeDescription("note", .string)]
+    return ManagedObjectModel(entities: [thing])
+  }
+
+  private func pair(
+    _ first: ManagedObjectModel, _ second: ManagedObjectModel
+  ) async throws -> (TestReplica, TestReplica) {
+    let clock = ManualClock()
+    let zone = MemoryZone(clock: clock)
+    return (
+      try await TestReplica("first", zone: zone, clock: clock, model: first),
+      try await TestReplica("second", zone: zone, clock: clock, model: second)
+    )
+  }
+
+  @Test(
+    "An edit that adds to a value which the model cannot hold is refused, not lost for everybody")
+  func counterBeyondTheModel() async throws {
+    let (wide, narrow) = try await pair(
+      model(.integer64, policy: "counter"), model(.integer16, policy: "counter"))
+    let id = try wide.insert("Thing", ["size": .integer(100_000)])
+    try await wide.sync()
+    try await narrow.sync()
+    let refusal = try #require(throws: StoreError.self) {
+      try narrow.set(id, ["size": .integer(5)])
+    }
+    #expect(refusal.code == .valueNotHeld)
+    #expect(refusal.message.contains("Thing.size"))
+    // Everything else of the object is edited as ever.
+    try narrow.set(id, ["note": .string("n")])
+    try await narrow.sync()
+    try await wide.sync()
+    #expect(try wide.value(id, "size") == .integer(100_000))
+    #expect(try wide.value(id, "note") == .string("n"))
+  }
+
+  @Test("A count that was pending when the zone's went beyond the model is journaled, not cut down")
+  func pendingCountBeyondTheModel() async throws {
+    let (wide, narrow) = try await pair(
+      model(.integer64, policy: "counter"), model(.integer16, policy: "counter"))
+    let id = try wide.insert("Thing", ["size": .integer(10)])
+    try await wide.sync()
+    try await narrow.sync()
+    try narrow.set(id, ["size": .integer(15)])
+    try wide.set(id, ["size": .integer(100_000)])
+    try await wide.sync()
+    try await narrow.sync()
+    try await wide.sync()
+    #expect(try wide.value(id, "size") == .integer(100_000))
+    #expect(try narrow.conflicts.map(\.property) == ["size"])
+    #expect(try SyncEngine.parked(of: narrow.store).map(\.property) == ["size"])
+    #expect(try narrow.status.pending.objects == 0)
+  }
+
+  @Test("An object that an edit brings back has the zone's value, not what stands for it here")
+  func revivedWithParkedValue() async throws {
+    let first = model(.integer64)
+    let second = model(.integer16)
+    for model in [first, second] {
+      model.entitiesByName["Thing"]?.userInfo = [DeletePolicy.userInfoKey: "editWins"]
+    }
+    let (wide, narrow) = try await pair(first, second)
+    let id = try wide.insert("Thing", ["size": .integer(100_000)])
+    try await wide.sync()
+    try await narrow.sync()
+    try narrow.set(id, ["note": .string("kept")])
+    try wide.delete(id)
+    try await wide.sync()
+    try await narrow.sync()
+    try await wide.sync()
+    #expect(try wide.value(id, "size") == .integer(100_000))
+    #expect(try wide.value(id, "note") == .string("kept"))
+    #expect(try SyncEngine.parked(of: narrow.store).map(\.property) == ["size"])
+  }
+}
