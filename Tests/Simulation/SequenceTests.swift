@@ -126,6 +126,26 @@ struct SequenceTests {
     #expect(holders.count == 1)
   }
 
+  @Test(
+    "Sync-rules 5: a key that is let go of in a later part of what is pending is taken all the same"
+  )
+  func keyLetGoLater() async throws {
+    let stage = try await Stage(.memory, hosts: 2)
+    let holder = try stage.insert(0, "Item", ["email": .string("k")])
+    try await stage.settle()
+    // A push holds four objects: what takes the key would go before what lets go of it.
+    let item = try stage.insert(1, "Item", ["title": .string("takes it")])
+    try stage.save(1) { context in
+      for number in 0..<4 {
+        try context.insert(entityNamed: "Box").setValue("\(number)", forKey: "name")
+      }
+    }
+    try stage.delete(1, holder)
+    try stage.set(1, item, ["email": .string("k")])
+    try await stage.settle()
+    #expect(stage.value(0, item, "email") == "\"k\"")
+  }
+
   @Test("Sync-rules 5: an object that came and went between two pulls never was")
   func cameAndWent() async throws {
     let stage = try await Stage(.memory, hosts: 2)

@@ -31,7 +31,7 @@ struct PushSelection {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
       sendable.update(key) { $0.withdrawEditedOffers(entity) }
     }
-    through = sendable.cut(objectsMax: portion.objectsMax)
+    through = Self.closed(sendable.cut(objectsMax: portion.objectsMax), sendable, schema)
     if sendable.hasEditedOffers { through = min(through, -1) }
     window = sendable.window(through: through)
     if let refused = portion.refusedObjects, window.count >= refused {
@@ -39,7 +39,38 @@ struct PushSelection {
     }
   }
 
-  /// Takes a part of a transaction: new objects first, since the others may refer to them.
+  /// A new object is sent with the keys that it has now, wherever the window ends. What let go of them must come along, or
+  /// the zone would find them taken at every push: so the window goes on to the edit that took them.
+  private static func closed(_ cut: Int64, _ pending: PendingSet, _ schema: SyncSchema) -> Int64 {
+    guard cut < pending.through else { return cut }
+    var keyed: [Int32: PropertyMask] = [:]
+    for entity in schema.entities where entity.properties.contains(where: \.isKeyed) {
+      keyed[entity.number] = PropertyMask(entity.properties.filter(\.isKeyed).map(\.slot))
+    }
+    guard !keyed.isEmpty else { return cut }
+    var through = cut
+    var isClosed = false
+    while !isClosed {
+      isClosed = true
+      for (key, object) in pending.objects
+      where (object.whole == .insert || object.whole == .revive)
+        && object.wholeTransaction <= through && object.lastTransaction > through
+      {
+        guard let mask = keyed[key.entity] else { continue }
+        for edit in object.edits where edit.transaction > through {
+          var taken = edit.properties
+          taken.formIntersection(mask)
+          guard !taken.isEmpty else { continue }
+          through = edit.transaction
+          isClosed = false
+        }
+      }
+    }
+    return through
+  }
+
+  /// Takes a part of a transaction: deletes first, which let go of keys, then new objects, since the others may refer to
+  /// them.
   private mutating func restrict(
     to objectsMax: Int, _ transaction: ReadTransaction, _ schema: SyncSchema
   ) throws {
@@ -47,8 +78,12 @@ struct PushSelection {
     var directory = ObjectDirectory(transaction.connection)
     var ranked: [(rank: Int, key: ObjectKey)] = []
     for (key, object) in window {
+      guard object.whole != .delete else {
+        ranked.append((0, key))
+        continue
+      }
       let isNew = try directory.number(root: schema.root(of: key), key: key.key) == nil
-      ranked.append((isNew && object.whole != .delete ? 0 : 1, key))
+      ranked.append((isNew ? 1 : 2, key))
     }
     ranked.sort { ($0.rank, $0.key.entity, $0.key.key) < ($1.rank, $1.key.entity, $1.key.key) }
     for (_, key) in ranked.dropFirst(objectsMax) {
