@@ -38,8 +38,10 @@ struct ProgramRows {
     try FileManager.default.createDirectory(at: work, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: work) }
     let file = { (name: String) in work.appendingPathComponent(name).path }
-    try JSONEncoder().encode(PackageGraph.model()).write(
-      to: URL(fileURLWithPath: file("model.json")))
+    let model = URL(fileURLWithPath: file("graph.xcdatamodel"), isDirectory: true)
+    try FileManager.default.createDirectory(at: model, withIntermediateDirectories: true)
+    try ModelDocument.xml(of: PackageGraph.model()).write(
+      to: model.appendingPathComponent("contents"))
     try PackageGraph.write(objects, to: file("graph.jsonl"))
     let server = try ServerProgram(
       programs.appendingPathComponent("driftless-server"), folder: work)
@@ -59,7 +61,7 @@ struct ProgramRows {
     for store in ["a", "b"] {
       _ = try Program.run(
         programs.appendingPathComponent("syncctl"),
-        ["init", "--store", file("\(store).sqlite"), "--model", file("model.json")])
+        ["init", "--store", file("\(store).sqlite"), "--model", model.path])
     }
     let enrolment = ["--server", server.address, "--zone", "bench", "--token-file", file("token")]
     try step("import lines", ["import", "--store", file("a.sqlite"), file("graph.jsonl")])
