@@ -106,17 +106,18 @@ extension SyncEngine {
   }
 
   /// Moves the cursor over entries, which are kept for a server that loses them.
+  ///
+  /// - Parameter isKept: False for what is damaged: it is nothing to hand over.
   private func advance(
     _ state: inout ReplicaState, over entries: [PullPage.Entry], _ generation: UUID, head: UInt64,
-    on connection: SQLiteConnection
+    isKept: Bool = true, on connection: SQLiteConnection
   ) throws {
     guard let first = entries.first, let last = entries.last, state.generation == generation,
       state.cursor &+ 1 == first.sequence
     else { throw SyncError.brokenLog("The replica's cursor moved while a page was fetched.") }
     for entry in entries {
       try LogPlaces.note(entry, on: connection)
-      // What is damaged is nothing to hand over.
-      guard entry.isOwnHeaderOnly || ChangeSetHeader.isWhole(entry.frame) else { continue }
+      guard isKept else { continue }
       try KeptFrames.keep(entry, at: store.now, on: connection)
     }
     state.move(to: last.mark)
@@ -130,7 +131,8 @@ extension SyncEngine {
     let contents = try? ChangeSetDecoder().decodeIndex(entry.frame)
     try settling { applier, state -> Void in
       try advance(
-        &state, over: [entry], generation, head: head, on: applier.transaction.connection)
+        &state, over: [entry], generation, head: head, isKept: code != .damaged,
+        on: applier.transaction.connection)
       if let contents {
         try applier.noteObjects(contents.index, header: contents.header, entry)
       }
