@@ -42,6 +42,14 @@ struct PullEntryHeader {
       throw .damaged("The page ends within the header of a log entry")
     }
     covered = Array(data.prefix(Self.coveredSize))
+    // Before anything of it is believed, a length above all.
+    let frameHeader = Data(data.dropFirst(Self.size).prefix(ChangeSetHeader.size))
+    var sum = ByteReader(Array(data.dropFirst(Self.coveredSize).prefix(4)))
+    let stored = try sum.next(UInt32.self)
+    guard
+      frameHeader.count < ChangeSetHeader.size
+        || stored == Self.checksum(covered, frame: frameHeader)
+    else { throw .damaged("The checksum of a log entry does not fit") }
     var reader = ByteReader(Array(data.prefix(Self.size)))
     guard try reader.next(UInt32.self) == Self.magic else {
       throw .malformed("A log entry does not begin with its magic number")
