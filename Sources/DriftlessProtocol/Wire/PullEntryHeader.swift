@@ -42,15 +42,17 @@ struct PullEntryHeader {
       throw .damaged("The page ends within the header of a log entry")
     }
     covered = Array(data.prefix(Self.coveredSize))
+    checksum = data.dropFirst(Self.coveredSize).prefix(4).enumerated()
+      .reduce(0) { $0 | UInt32($1.element) << UInt32(8 * $1.offset) }
     // Before anything of it is believed, a length above all.
     let frameHeader = Data(data.dropFirst(Self.size).prefix(ChangeSetHeader.size))
-    var sum = ByteReader(Array(data.dropFirst(Self.coveredSize).prefix(4)))
-    let stored = try sum.next(UInt32.self)
-    guard
-      frameHeader.count < ChangeSetHeader.size
-        || stored == Self.checksum(covered, frame: frameHeader)
-    else { throw .damaged("The checksum of a log entry does not fit") }
-    var reader = ByteReader(Array(data.prefix(Self.size)))
+    guard frameHeader.count == ChangeSetHeader.size else {
+      throw .damaged("The page ends within a log entry")
+    }
+    guard checksum == Self.checksum(covered, frame: frameHeader) else {
+      throw .damaged("The checksum of a log entry does not fit")
+    }
+    var reader = ByteReader(covered)
     guard try reader.next(UInt32.self) == Self.magic else {
       throw .malformed("A log entry does not begin with its magic number")
     }
@@ -69,7 +71,6 @@ struct PullEntryHeader {
     }
     self.chain = chain
     let length = Int(try reader.next(UInt32.self))
-    checksum = try reader.next(UInt32.self)
     guard length <= limits.frameBytesMax else {
       throw .tooLarge("Log entry \(sequence) has \(length) bytes (frameBytesMax)")
     }
@@ -85,8 +86,6 @@ struct PullEntryHeader {
   var bytes: [UInt8] {
     covered + withUnsafeBytes(of: checksum.littleEndian) { Array($0) }
   }
-
-  func expectedChecksum(of frame: Data) -> UInt32 { Self.checksum(covered, frame: frame) }
 
   private static func checksum(_ covered: [UInt8], frame: Data) -> UInt32 {
     Zlib.crc32(of: covered + frame.prefix(ChangeSetHeader.size))

@@ -130,9 +130,6 @@ extension PullPage {
     ) throws(ProtocolError) {
       let header = try PullEntryHeader(rest, limits: limits)
       let frame = rest.dropFirst(PullEntryHeader.size).prefix(header.length)
-      guard header.checksum == header.expectedChecksum(of: frame) else {
-        throw .damaged("The checksum of log entry \(header.sequence) does not fit")
-      }
       self.init(
         sequence: header.sequence, firstObjectNumber: header.firstObjectNumber,
         chain: header.chain, isOwnHeaderOnly: header.isOwnHeaderOnly, frame: Data(frame))

@@ -57,21 +57,6 @@ struct FrameContext {
     return HybridTime(rawValue: times.max() ?? 0)
   }
 
-  /// When the newest change of an object was made that is no edit which the zone never acknowledged, but for one that was made
-  /// under an identity from outside.
-  func newestOffer(ofObject index: Int) -> HybridTime {
-    var newest = HybridTime(rawValue: 0)
-    for group in changeSet.index.groups {
-      for (row, object) in group.objects.enumerated()
-      where object == index
-        && (group.kind == .insert || isOffer(group, row: row))
-      {
-        newest = max(newest, time(group, row: row))
-      }
-    }
-    return newest
-  }
-
   func entity(_ index: Int) -> SyncSchema.Entity? {
     entities.indices.contains(index) ? entities[index] : nil
   }

@@ -10,7 +10,7 @@ extension PageApplier {
     var number = firstNumber
     for run in frame.changeSet.index.newObjects {
       if !remembered.rows.isEmpty {
-        try remembered.meet(run, first: frame.table.entries.count, frame)
+        try remembered.meet(run, frame)
       }
       try addNewObjects(run, firstNumber: number, to: &frame)
       number &+= UInt64(run.count)

@@ -3,17 +3,16 @@ import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// Deletes that the zone never heard of, of objects that it may still hear of (`ZDL_DELETED`): of an object that was deleted
-/// here before it was sent, which a copy of this store may send; and of those that a zone which began anew may be offered by
-/// replicas that had not heard of the delete.
+/// Deletes of objects that were made and deleted here before they were sent, which a copy of this store may send
+/// (`ZDL_DELETED`). When such an object comes, the delete is carried out again and sent.
 ///
-/// When such an object comes, the delete is carried out again and sent.
+/// Deletes of what a zone knew and lost are another matter: they are told as tombstones (`OfferedDeletes`).
 struct RememberedDeletes {
   struct Row {
     var identity: UUID
     /// What it was here.
     var key: ObjectKey
-    /// The name of the transaction that made it here; 0 for one that a zone knew.
+    /// The name of the transaction that made it here.
     var maker: UInt64
     var time: HybridTime
     /// It came.
@@ -40,7 +39,7 @@ struct RememberedDeletes {
     self.rows = rows
   }
 
-  static func add(
+  private static func add(
     _ identity: UUID, _ key: ObjectKey, maker: UInt64, time: HybridTime,
     on connection: SQLiteConnection
   ) throws {
@@ -82,24 +81,17 @@ struct RememberedDeletes {
   }
 
   /// Takes note of the new objects of a change set.
-  ///
-  /// - Parameter first: the place of the first one in the object table.
-  mutating func meet(
-    _ run: ChangeSetIndex.NewObjects, first: Int, _ frame: FrameContext
-  ) throws {
+  mutating func meet(_ run: ChangeSetIndex.NewObjects, _ frame: FrameContext) throws {
     for index in rows.indices {
       let row = rows[index]
-      guard let place = run.identities.place(of: row.identity) else { continue }
-      let isSame =
-        row.maker == 0
-        ? frame.newestOffer(ofObject: first + place) <= row.time
-        : !run.isGiven && frame.tells(row.maker)
+      guard run.identities.place(of: row.identity) != nil else { continue }
+      let isSame = !run.isGiven && frame.tells(row.maker)
       rows[index].hasCome = isSame
       if isSame {
         try connection.perform(
           "UPDATE ZDL_DELETED SET has_come = 1 WHERE identity = ?", [.uuid(row.identity)])
       } else {
-        // Another object, or one that was edited since.
+        // Another object.
         try forget(row.identity)
       }
     }
