@@ -5,6 +5,7 @@ import Foundation
 /// Carries out what `DeleteFates` decides.
 extension PageApplier {
   func settleDeletes(_ fates: inout DeleteFates) throws {
+    try fates.addReferredTo()
     guard !fates.candidates.isEmpty else { return }
     try fates.decide()
     for key in fates.keptInOrder {

@@ -23,7 +23,7 @@ extension PageApplier {
 
   private func settleObjects(allowsMassDelete: Bool) throws {
     let keys = zone.keys.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
-    var fates = try DeleteFates(self)
+    var fates = DeleteFates(self)
     for key in keys {
       guard let entity = schema.entity(numbered: key.entity) else {
         try zone.remove(key)

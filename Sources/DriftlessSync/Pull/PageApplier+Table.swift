@@ -49,6 +49,12 @@ extension PageApplier {
         frame.table.append(ObjectTable.Entry(key: key, life: .unknown, existed: true))
         continue
       }
+      if try transaction.mintedKey(of: identity) != nil {
+        // A copy of this store, or what it held before it was put back, made an object under an identity that the next one
+        // made here would get.
+        try transaction.renewMintPrefix()
+        directory.refresh()
+      }
       let key = try transaction.allocateKeys(entity.description, count: 1).lowerBound
       try transaction.assignIdentities(
         root: entity.rootNumber, firstKey: key, count: 1, firstIdentity: identity,

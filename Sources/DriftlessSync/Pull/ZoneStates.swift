@@ -43,6 +43,12 @@ struct ZoneStates {
     /// Of a counter: the time of the latest total that the zone was offered, and what was counted beside offers.
     var offered: HybridTime?
     var counted = PropertyValue.null
+
+    /// What it refers to.
+    var targets: [ObjectKey] {
+      guard case .reference(let target) = side.value else { return elements }
+      return elements + [target]
+    }
   }
 
   struct Object {
