@@ -278,9 +278,11 @@ struct DeleteFates {
     }
     for holder in applier.schema.holders(of: entity) {
       for source in try transaction.sources(holding: target, in: holder.relationship) {
-        let base = try BaseValues.keys(
+        let base = try BaseValues.set(
           of: source, holder.property.name, on: transaction.connection)
-        if base?.contains(target) != true { add(source, holder) }
+        if base?.elements.contains(target) != true || base?.asserted.contains(target) == true {
+          add(source, holder)
+        }
       }
     }
     return references

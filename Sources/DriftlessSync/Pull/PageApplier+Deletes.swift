@@ -164,10 +164,11 @@ extension PageApplier {
     let name = holder.property.name
     try transaction.removePairs(holder.relationship, source, [target])
     if pending[source]?.transaction(of: holder.property.slot) != nil {
-      var base = try BaseValues.keys(of: source, name, on: transaction.connection) ?? []
-      guard let place = base.firstIndex(of: target) else { return }
-      base.remove(at: place)
-      try BaseValues.replace(source, name, with: base, on: transaction.connection)
+      let base = try BaseValues.set(of: source, name, on: transaction.connection)
+      guard let base, base.elements.contains(target) else { return }
+      try BaseValues.replace(
+        source, name, with: base.elements.filter { $0 != target },
+        asserting: base.asserted.filter { $0 != target }, on: transaction.connection)
     }
     try dangling.add(
       DanglingReferences.Source(key: source, property: name), root: root, target: target.key)
@@ -244,11 +245,12 @@ extension PageApplier {
     }
     for holder in schema.holders(of: entity) {
       for (source, base) in try BaseValues.sets(named: holder.property.name, on: connection)
-      where base.contains(key) {
-        // A set that is pending here says for itself that the object left it.
+      where base.elements.contains(key) {
+        // A set that is pending here says for itself that the object left it, where it does not say that it came.
         guard let owner = schema.entity(numbered: source.entity),
           owner.description.isKindOf(entity: holder.owner),
-          pending[source]?.transaction(of: holder.property.slot) == nil,
+          pending[source]?.transaction(of: holder.property.slot) == nil
+            || base.asserted.contains(key),
           try transaction.concreteKey(root: source) != nil
         else { continue }
         try transaction.addPairs(holder.relationship, source, [key])

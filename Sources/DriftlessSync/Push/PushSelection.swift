@@ -196,9 +196,10 @@ struct HeldReferences {
       return nameless.contains(rooted(target))
     }
     let current = try transaction.toManyKeys(of: key, relationship)
-    let base = try BaseValues.keys(of: key, property.name, on: transaction.connection) ?? []
+    let set = try BaseValues.set(of: key, property.name, on: transaction.connection)
+    let base = set?.elements ?? []
     let adds = Set(current).subtracting(base)
-    return Set(base).isSubset(of: current) && !adds.isEmpty
+    return Set(base).isSubset(of: current) && !adds.isEmpty && set?.asserted.isEmpty != false
       && adds.allSatisfy { nameless.contains(rooted($0)) }
   }
 }
