@@ -51,6 +51,15 @@ package struct PendingSet: Sendable {
     return window
   }
 
+  /// Objects of which a push up to `transaction` says nothing, because they are deleted after it, though edits of them lie
+  /// before it: they stay pending, since the delete may lose against an edit of another replica.
+  func withheld(through transaction: Int64) -> [ObjectKey] {
+    objects.compactMap { key, object in
+      object.whole == .delete && object.wholeTransaction > transaction
+        && object.edits.contains { $0.transaction <= transaction } ? key : nil
+    }
+  }
+
   /// What a push of what is offered up to a time carries: also what was edited since is told as it was offered.
   private func offers(through stamp: Int64) -> [ObjectKey: PendingObject] {
     var window: [ObjectKey: PendingObject] = [:]

@@ -95,6 +95,17 @@ extension PageApplier {
         ? "It refers to an object that was deleted here, and goes with it."
         : "It refers to an object that another replica deleted, and goes with it.")
     report.conflicts += 1
+    for referrer in schema.referrers(of: entity) {
+      for source in try transaction.keys(referring: referrer.relationship, to: key)
+      where source != key && fates.taken[source] == nil {
+        try journalCut(
+          DeleteFates.Reference(
+            source: source, referrer: referrer, cause: taken.cause, rule: .nullify),
+          to: key, outcome: isOurs ? .local : .remote,
+          localTime: try transaction.editTime(pending[source]?.lastTransaction ?? taken.cause),
+          side: candidate?.object.newestSide ?? .unknown)
+      }
+    }
     try deleteAgain(key, entity, values, taken.cause)
   }
 

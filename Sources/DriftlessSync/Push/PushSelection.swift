@@ -36,6 +36,7 @@ struct PushSelection {
       inTheWay, from: sendable.cut(objectsMax: portion.objectsMax), sendable, schema)
     if sendable.hasEditedOffers { through = min(through, -1) }
     window = sendable.window(through: through)
+    omitted.objects.formUnion(sendable.withheld(through: through))
     if let refused = portion.refusedObjects, window.count >= refused {
       try restrict(to: portion.objectsMax, first: inTheWay, transaction, schema)
     }
