@@ -234,14 +234,20 @@ extension PageApplier {
       guard case .elements(let relationship) = property.kind,
         let base = try BaseValues.keys(of: key, property.name, on: connection)
       else { continue }
+      let isPending = pending[key]?.transaction(of: property.slot) != nil
       var alive: [ObjectKey] = []
-      for element in base where try transaction.concreteKey(root: element) != nil {
-        alive.append(element)
+      for element in base {
+        if try transaction.concreteKey(root: element) != nil {
+          alive.append(element)
+        } else if !isPending {
+          // Deleted here as well: it comes back into the set, should it come back.
+          try dangling.add(
+            DanglingReferences.Source(key: key, property: property.name),
+            root: schema.root(of: element), target: element.key)
+        }
       }
       try transaction.addPairs(relationship, key, alive)
-      if pending[key]?.transaction(of: property.slot) == nil {
-        try BaseValues.drop(key, property.name, on: connection)
-      }
+      if !isPending { try BaseValues.drop(key, property.name, on: connection) }
     }
     for holder in schema.holders(of: entity) {
       for (source, base) in try BaseValues.sets(named: holder.property.name, on: connection)
