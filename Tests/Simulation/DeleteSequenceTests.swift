@@ -20,6 +20,48 @@ struct DeleteSequenceTests {
     return (stage, item)
   }
 
+  @Test("What a delete and an edit part is weighed by references of what comes back as well")
+  func referenceOfWhatComesBack() async throws {
+    let model = Stage.model()
+    model.entitiesByName["Node"]?.deletePolicy = .editWins
+    let stage = try await Stage(.memory, hosts: 2, model: model)
+    let child = try stage.insert(0, "Node")
+    let parent = try stage.insert(0, "Node")
+    try await stage.settle()
+    try stage.delete(0, parent)
+    try stage.delete(0, child)
+    try stage.relate(1, child, "parent", parent)
+    try await stage.sync(1)
+    try await stage.settle()
+    #expect(stage.hosts[0].image.things[child] != nil)
+    #expect(stage.hosts[0].image.things[parent] == nil)
+    let cut = try stage.hosts.contains { host in
+      try host.conflicts.contains { $0.object == child && $0.property == "parent" }
+    }
+    #expect(cut, "nobody is told that the reference was cut")
+  }
+
+  @Test("What a cascade takes in a merge is named, with its edits and with what referred to it")
+  func takenByCascade() async throws {
+    let model = Stage.model()
+    model.entitiesByName["Box"]?.relationshipsByName["items"]?.deleteRule = .cascade
+    let stage = try await Stage(.memory, hosts: 2, model: model)
+    let box = try stage.insert(0, "Box")
+    let item = try stage.insert(0)
+    let badge = try stage.insert(0, "Badge")
+    try await stage.settle()
+    try stage.relate(1, item, "box", box)
+    try await stage.sync(1)
+    try stage.relate(0, badge, "owner", item)
+    try stage.set(0, item, ["title": .string("edited")])
+    try stage.delete(0, box)
+    try await stage.settle()
+    #expect(stage.hosts[1].image.things[item] == nil)
+    let entries = try stage.hosts.flatMap { try $0.conflicts }
+    #expect(entries.contains { $0.object == badge && $0.property == "owner" })
+    #expect(entries.contains { $0.object == item && $0.property == "title" })
+  }
+
   private func putBack(_ stage: Stage) async throws {
     try stage.server.restore(0)
     // Somebody who was never there before makes the logs part.
