@@ -179,6 +179,7 @@ extension PageApplier {
     guard var values = try transaction.grave(of: key) else {
       throw SyncError.damaged("the deleted object \(key.key) of \(entity.name)")
     }
+    entity.echoes.forEach { values[$0] = .null }
     for property in entity.properties {
       guard case .toOne = property.kind, case .reference(let target) = values[property.slot],
         try transaction.concreteKey(root: target) == nil

@@ -49,9 +49,7 @@ extension PageApplier {
         frame.table.append(ObjectTable.Entry(key: key, life: .unknown, existed: true))
         continue
       }
-      if try transaction.mintedKey(of: identity) != nil {
-        // A copy of this store, or what it held before it was put back, made an object under an identity that the next one
-        // made here would get.
+      if try transaction.willMint(identity) {
         try transaction.renewMintPrefix()
         directory.refresh()
       }
