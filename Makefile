@@ -25,7 +25,7 @@ sanitize: prepare
 crash: prepare
 	@Scripts/crash
 
-# What befalls replicas, by seeds, against the laws of sync: SEEDS=1000 of each scenario, SCENARIO=name for one of them.
+# What befalls replicas, by seeds, against the laws of sync: at least SEEDS=2000 of them, SCENARIO=name for one scenario.
 simulate: prepare
 	@Scripts/simulate $(SEEDS)
 
