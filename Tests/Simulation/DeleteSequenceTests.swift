@@ -1,6 +1,7 @@
 import Driftless
 import DriftlessProtocol
 import DriftlessSync
+import DriftlessTesting
 import Foundation
 import TestSupport
 import Testing
@@ -39,6 +40,42 @@ struct DeleteSequenceTests {
       try host.conflicts.contains { $0.object == child && $0.property == "parent" }
     }
     #expect(cut, "nobody is told that the reference was cut")
+  }
+
+  @Test(
+    "What a delete took along comes back with the object that it requires, as it was moved there")
+  func movedAndTaken() async throws {
+    let box = EntityDescription("Box")
+    box.properties = [
+      RelationshipDescription(
+        "items", to: "Item", inverse: "box", toMany: true, deleteRule: .cascade)
+    ]
+    let item = EntityDescription("Item")
+    item.deletePolicy = .editWins
+    item.properties = [
+      AttributeDescription("title", .string),
+      RelationshipDescription("box", to: "Box", inverse: "items", isOptional: false),
+    ]
+    let stage = try await Stage(
+      .memory, hosts: 2, model: ManagedObjectModel(entities: [box, item]))
+    let boxes = [
+      try stage.insert(0, "Box"), try stage.insert(0, "Box"), try stage.insert(0, "Box"),
+    ]
+    try stage.save(0) { context in
+      let object = try context.insert(entityNamed: "Item")
+      try object.setValue(try context.object(withIdentity: boxes[0]), forKey: "box")
+    }
+    let id = try #require(stage.hosts[0].image.things.first { $0.value.entity == "Item" }?.key)
+    try await stage.settle()
+    try stage.relate(0, id, "box", boxes[1])
+    try await stage.sync(0)
+    stage.clock.advance(milliseconds: 1000)
+    // Moved later to another one, and gone with that.
+    try stage.relate(1, id, "box", boxes[2])
+    try stage.delete(1, boxes[2])
+    try await stage.settle()
+    #expect(Image.identities(in: stage.value(0, id, "box")) == [boxes[2]])
+    #expect(stage.hosts[0].image.things[boxes[2]] != nil)
   }
 
   @Test("What a cascade takes in a merge is named, with its edits and with what referred to it")

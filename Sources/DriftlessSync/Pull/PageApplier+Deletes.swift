@@ -185,9 +185,11 @@ extension PageApplier {
         try transaction.concreteKey(root: target) == nil
       else { continue }
       values[property.slot] = .null
+      // An edit that was made before the delete is pending again, though it reads as null.
+      let edit = try pending[key]?.transaction(of: property.slot).map(transaction.editTime)
       try dangling.add(
         DanglingReferences.Source(key: key, property: property.name),
-        root: schema.root(of: target), target: target.key)
+        root: schema.root(of: target), target: target.key, edit: edit)
     }
     let deletion = pending[key]?.wholeTransaction
     setPending(key) { object in
