@@ -129,22 +129,3 @@ private protocol ManagedObjectSequence {
 extension RelatedObjects: ManagedObjectSequence {
   fileprivate var managedObjects: [ManagedObject] { array }
 }
-
-extension PropertyValue {
-  /// The value as its Swift type; nil for none.
-  public var plain: (any Sendable)? {
-    switch self {
-    case .null: nil
-    case .bool(let value): value
-    case .integer(let value): value
-    case .double(let value): value
-    case .decimal(let value): value
-    case .string(let value): value
-    case .date(let value): value
-    case .data(let value): value
-    case .uuid(let value): value
-    case .uri(let value): value
-    case .reference(let value): value
-    }
-  }
-}

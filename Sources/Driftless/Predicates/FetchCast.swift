@@ -25,11 +25,10 @@ public enum FetchCast: String, Hashable, Sendable, CaseIterable {
   }
 
   /// Whether values of the kind convert at all.
-  func takes(_ kind: SQLKind) -> Bool {
+  func takes(_ kind: ValueKind) -> Bool {
     switch (kind, self) {
     case (.number, .date), (.number, .number), (.number, .decimal), (.number, .string): true
     case (.decimal, .number), (.decimal, .decimal), (.decimal, .string): true
-    case (.decimalKey, .number), (.decimalKey, .decimal), (.decimalKey, .string): true
     case (.date, .date), (.date, .number): true
     case (.text, .date), (.data, .date), (.uuid, .date), (.reference, _): false
     case (.text, _): true
@@ -38,21 +37,9 @@ public enum FetchCast: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// The kind of what it gives.
-  var kind: SQLKind {
-    switch self {
-    case .date: .date
-    case .number: .number
-    case .decimal: .decimalKey
-    case .string, .url: .text
-    case .uuid: .uuid
-    case .data: .data
-    }
-  }
-
   /// The value as that type; null when the text spells none.
   func apply(to value: PropertyValue) throws(FetchError) -> PropertyValue {
-    guard let kind = value.sqlKind else { return .null }
+    guard let kind = value.kind else { return .null }
     guard takes(kind) else {
       throw FetchError(
         .typeMismatch, "CAST cannot make a \(rawValue) of \(kind.name)",

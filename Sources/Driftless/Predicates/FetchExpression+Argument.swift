@@ -40,8 +40,9 @@ extension PropertyValue {
     case let value as PropertyValue: self = value
     case let value as any ObjectKeyProviding: self = .reference(value.providedObjectKey)
     case let value as ObjectKey: self = .reference(value)
-    case let token as PersistentHistoryToken where token.numbers.count == 1:
-      self = token.numbers.first.map { .integer($0.value) } ?? .null
+    case let argument as any PredicateArgument:
+      guard let value = argument.predicateArgument else { return nil }
+      self = value
     case let value as any AttributeConvertible: self = value.propertyValue
     case is NSNull: self = .null
     case let value as NSString: self = .string(String(value))

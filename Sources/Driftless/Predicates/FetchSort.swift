@@ -47,10 +47,3 @@ public struct FetchSort: Hashable, Sendable {
     self.options = options
   }
 }
-
-/// A sort key that belongs to one class of objects, made by `Book.title.ascending`.
-public struct TypedSort<Root: ManagedObject>: Hashable, Sendable {
-  public let sort: FetchSort
-
-  init(_ sort: FetchSort) { self.sort = sort }
-}

@@ -115,7 +115,7 @@ extension PredicateEvaluator {
     switch found {
     case .scalar(let value):
       let value = value.isNotANumber ? .null : value
-      if value.isNull, object.predicateEntity?.leadsToMany(name, rest) == true { return .list([]) }
+      if value.isNull, object.predicateLeadsToMany(name, rest) { return .list([]) }
       return try resolve(rest, from: .value(value), Array(path))
     case .object(let destination): return try resolve(rest, from: destination)
     case .objects(let elements):
@@ -223,22 +223,6 @@ extension PropertyValue {
     case .double(let value): value.isNaN
     case .decimal(let value): value.isNaN
     default: false
-    }
-  }
-}
-
-extension EntityDescription {
-  /// Whether the key path `rest` behind the to-one relationship `name` has a to-many step.
-  fileprivate func leadsToMany(_ name: String, _ rest: ArraySlice<String>) -> Bool {
-    guard let index = layout.index(named: name) else { return false }
-    switch layout.slots[index].kind {
-    case .attribute: return false
-    case .toMany: return true
-    case .toOne(let relationship):
-      guard let next = rest.first, let destination = relationship.destinationEntity else {
-        return false
-      }
-      return destination.leadsToMany(next, rest.dropFirst())
     }
   }
 }

@@ -82,12 +82,7 @@ struct PredicateEvaluator {
     case .comparison(let comparison):
       return try truth(of: comparison)
     case .block(let block):
-      guard let object = source as? ManagedObject else {
-        throw FetchError(
-          .unsupported, "A block predicate is for managed objects",
-          suggestion: "Compare properties here.")
-      }
-      return block(object)
+      return try block(source)
     }
   }
 

@@ -3,9 +3,8 @@ package protocol PropertySource {
   /// The object's place in the store; nil for a source that is not a stored object.
   var predicateObjectKey: ObjectKey? { get }
 
-  /// What the model says of the object, where it has one: whether a key path that ends early at an
-  /// empty to-one relationship would have led to many values.
-  var predicateEntity: EntityDescription? { get }
+  /// Whether a key path that ends early, at the empty to-one relationship `name`, would have led to many values by `rest`.
+  func predicateLeadsToMany(_ name: String, _ rest: ArraySlice<String>) -> Bool
 
   /// The value of one property, not a key path; nil when there is no property of that name.
   /// A leaf of a composite attribute is asked for by its full name, `location.lat`.
@@ -16,7 +15,7 @@ package protocol PropertySource {
 }
 
 extension PropertySource {
-  package var predicateEntity: EntityDescription? { nil }
+  package func predicateLeadsToMany(_ name: String, _ rest: ArraySlice<String>) -> Bool { false }
 
   package func predicateFetch(_ fetch: SubFetch) throws(FetchError) -> [any PropertySource] {
     throw FetchError(
@@ -37,4 +36,10 @@ package enum PredicateValue {
 /// Anything that stands for a stored object in a predicate, such as an object or its ID.
 package protocol ObjectKeyProviding {
   var providedObjectKey: ObjectKey { get }
+}
+
+/// Anything else that a caller may pass for `%@` and that one value stands for.
+protocol PredicateArgument {
+  /// Nil when no single value does.
+  var predicateArgument: PropertyValue? { get }
 }

@@ -17,16 +17,3 @@ public enum AttributeType: Int, Sendable, CaseIterable, Codable {
   case objectID = 2000
   case composite = 2100
 }
-
-/// What happens to the destinations of a relationship when its source is deleted. The raw values are Core Data's.
-public enum DeleteRule: Int, Sendable, Codable {
-  case noAction = 0
-  case nullify = 1
-  case cascade = 2
-  case deny = 3
-}
-
-extension AttributeDescription {
-  /// The type under the name that Core Data gave it in 2021.
-  public typealias AttributeType = Driftless.AttributeType
-}

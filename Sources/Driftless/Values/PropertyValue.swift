@@ -86,3 +86,27 @@ extension PropertyValue: Hashable {
     }
   }
 }
+
+extension PropertyValue {
+  /// The value as its Swift type; nil for none.
+  public var plain: (any Sendable)? {
+    switch self {
+    case .null: nil
+    case .bool(let value): value
+    case .integer(let value): value
+    case .double(let value): value
+    case .decimal(let value): value
+    case .string(let value): value
+    case .date(let value): value
+    case .data(let value): value
+    case .uuid(let value): value
+    case .uri(let value): value
+    case .reference(let value): value
+    }
+  }
+}
+
+extension UUID {
+  /// The 16 bytes, as the store keeps them.
+  var bytes: Data { withUnsafeBytes(of: uuid) { Data($0) } }
+}

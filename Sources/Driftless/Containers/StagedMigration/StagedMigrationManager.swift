@@ -154,6 +154,8 @@ public final class StagedMigrationManager: Sendable {
   }
 }
 
+extension StagedMigrationManager: MigrationRoute {}
+
 extension StagedMigrationManager: Hashable {
   public static func == (left: StagedMigrationManager, right: StagedMigrationManager) -> Bool {
     left === right

@@ -136,3 +136,10 @@ public func >= <Left: ComparableKey, Right: ComparableKey>(
 ) -> TypedPredicate<Left.Root> where Left.Root == Right.Root, Left.Value == Right.Value {
   left.compare(.greaterOrEqual, right.expression)
 }
+
+/// A sort key that belongs to one class of objects, made by `Book.title.ascending`.
+public struct TypedSort<Root: ManagedObject>: Hashable, Sendable {
+  public let sort: FetchSort
+
+  init(_ sort: FetchSort) { self.sort = sort }
+}

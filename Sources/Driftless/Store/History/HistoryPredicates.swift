@@ -33,3 +33,10 @@ extension PersistentHistoryChange: PropertySource {
     }
   }
 }
+
+extension PersistentHistoryToken: PredicateArgument {
+  /// The number of the transaction, for a token of one store.
+  var predicateArgument: PropertyValue? {
+    numbers.count == 1 ? numbers.first.map { .integer($0.value) } : nil
+  }
+}

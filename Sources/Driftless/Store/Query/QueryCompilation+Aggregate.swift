@@ -113,7 +113,7 @@ extension QueryCompilation {
       )
     default:
       throw FetchError(
-        .typeMismatch, "\(whole) computes with \(kind.name)",
+        .typeMismatch, "\(whole) computes with \(kind.valueKind.name)",
         suggestion: "Use @\(operation.rawValue) on numeric attributes.")
     }
   }

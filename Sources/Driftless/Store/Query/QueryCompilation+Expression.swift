@@ -149,19 +149,20 @@ extension QueryCompilation {
     switch try operand(expression) {
     case .constant(let value): return .constant(try type.apply(to: value))
     case .computed(let value, let kind):
-      guard type.takes(kind) else {
+      guard type.takes(kind.valueKind) else {
         throw FetchError(
-          .typeMismatch, "CAST cannot make a \(type.rawValue) of \(kind.name): \(expression)",
+          .typeMismatch,
+          "CAST cannot make a \(type.rawValue) of \(kind.valueKind.name): \(expression)",
           suggestion: "Numbers become dates, decimals and texts; texts become any but dates.")
       }
-      if type.kind == kind { return .computed(value, kind) }
+      if type.sqlKind == kind { return .computed(value, kind) }
       // Both are kept as seconds.
-      if kind == .date || type == .date && kind == .number { return .computed(value, type.kind) }
+      if kind == .date || type == .date && kind == .number { return .computed(value, type.sqlKind) }
       if kind == .decimal, type == .decimal { return .computed(value, kind) }
       return .computed(
         .call(
           SQLFunction.cast, value, .value(.text(kind.castName)), .value(.text(type.rawValue))),
-        type.kind)
+        type.sqlKind)
     }
   }
 

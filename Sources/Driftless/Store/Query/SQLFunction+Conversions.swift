@@ -30,7 +30,7 @@ extension SQLFunction {
         let type = FetchCast(rawValue: type), let kind = SQLKind.castable[kind],
         let value = try? type.apply(to: PropertyValue(stored: operands[0], kind))
       else { return .null }
-      return value.sqlValue(as: type.kind) { _ in nil } ?? .null
+      return value.sqlValue(as: type.sqlKind) { _ in nil } ?? .null
     }
     try connection.createFunction(statistic, argc: 3, deterministic: true) { operands in
       guard case .text(let name) = operands[0], case .text(let list) = operands[1],

@@ -18,15 +18,29 @@ enum SQLKind: Equatable {
   /// A primary key in the table of that name.
   case reference(table: String)
 
-  var name: String {
+  init(_ kind: ValueKind) {
+    self =
+      switch kind {
+      case .number: .number
+      case .decimal: .decimal
+      case .date: .date
+      case .text: .text
+      case .data: .data
+      case .uuid: .uuid
+      case .reference: .reference(table: "")
+      }
+  }
+
+  /// What it is outside of the store.
+  var valueKind: ValueKind {
     switch self {
-    case .number: "a number"
-    case .decimal, .decimalKey: "a decimal number"
-    case .date: "a date"
-    case .text: "a text"
-    case .data: "binary data"
-    case .uuid: "a UUID"
-    case .reference: "an object"
+    case .number: .number
+    case .decimal, .decimalKey: .decimal
+    case .date: .date
+    case .text: .text
+    case .data: .data
+    case .uuid: .uuid
+    case .reference: .reference
     }
   }
 
@@ -47,18 +61,7 @@ enum SQLOperand {
 
 extension PropertyValue {
   /// The kind that the value has by itself; nil for null.
-  var sqlKind: SQLKind? {
-    switch self {
-    case .null: nil
-    case .bool, .integer, .double: .number
-    case .decimal: .decimal
-    case .string, .uri: .text
-    case .date: .date
-    case .data: .data
-    case .uuid: .uuid
-    case .reference: .reference(table: "")
-    }
-  }
+  var sqlKind: SQLKind? { kind.map(SQLKind.init) }
 
   /// The value as it is bound to compare with that kind; nil when the two do not compare.
   func sqlValue(as kind: SQLKind, table: (ObjectKey) -> String?) -> SQLiteValue? {
@@ -89,5 +92,19 @@ extension PropertyValue {
 
   private func key(of decimal: Decimal) -> SQLiteValue {
     DecimalKey.bytes(of: decimal).map(SQLiteValue.blob) ?? .null
+  }
+}
+
+extension FetchCast {
+  /// The kind of what SQL gives for it.
+  var sqlKind: SQLKind {
+    switch self {
+    case .date: .date
+    case .number: .number
+    case .decimal: .decimalKey
+    case .string, .url: .text
+    case .uuid: .uuid
+    case .data: .data
+    }
   }
 }

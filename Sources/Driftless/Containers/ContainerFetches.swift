@@ -1,11 +1,3 @@
-/// How far an asynchronous fetch has come.
-public struct FetchProgress: Sendable, Hashable {
-  /// Rows read so far.
-  public let completed: Int
-  /// Rows that there were when the fetch began.
-  public let total: Int
-}
-
 /// Fetches that do not hold their caller up. Cancelling the task stops the query inside the store, and the fetch throws
 /// a ``FetchError`` with the code `cancelled`.
 ///
@@ -39,7 +31,7 @@ extension PersistentContainer {
       return try plan.store.read { transaction in
         try interruption.during(transaction.connection) {
           let total = try progress.map { _ in try transaction.count(of: rows.query.counted) }
-          let report = Self.reporter(progress, total, interruption)
+          let report = interruption.reporter(progress, total)
           let fetched = try transaction.fetchedRows(rows, objectID: plan.objectID, each: report)
           progress?(FetchProgress(completed: fetched.count, total: total ?? fetched.count))
           return fetched
@@ -104,46 +96,5 @@ extension PersistentContainer {
     } onCancel: {
       interruption.cancel()
     }
-  }
-
-  fileprivate static func reporter(
-    _ progress: ProgressHandler?, _ total: Int?, _ interruption: FetchInterruption
-  ) -> (Int) throws -> Void {
-    { count in
-      guard count % 256 == 0 else { return }
-      try interruption.check()
-      if let total { progress?(FetchProgress(completed: count, total: max(count, total))) }
-    }
-  }
-}
-
-extension ManagedObjectContext {
-  func keys<Result>(
-    for request: FetchRequest<Result>, _ interruption: FetchInterruption,
-    _ progress: PersistentContainer.ProgressHandler?
-  ) throws -> [(plan: ObjectPlan, keys: [ObjectKey])] {
-    try queries(request, .keys).map { query in
-      let keys = try query.plan.store.read { transaction in
-        try interruption.during(transaction.connection) {
-          let total = try progress.map { _ in try transaction.count(of: query.query.counted) }
-          let report = PersistentContainer.reporter(progress, total, interruption)
-          var keys: [ObjectKey] = []
-          try transaction.forEachKey(of: query.query) { key in
-            keys.append(key)
-            try report(keys.count)
-          }
-          progress?(FetchProgress(completed: keys.count, total: total ?? keys.count))
-          return keys
-        }
-      }
-      return (query.plan, keys)
-    }
-  }
-}
-
-extension CompiledQuery {
-  /// How many rows it gives.
-  fileprivate var counted: CompiledQuery {
-    CompiledQuery(sql: "SELECT COUNT(*) FROM (\(sql))", bindings: bindings)
   }
 }

@@ -123,8 +123,3 @@ extension ComparisonResult {
     }
   }
 }
-
-extension UUID {
-  /// The 16 bytes, as the store keeps them.
-  var bytes: Data { withUnsafeBytes(of: uuid) { Data($0) } }
-}
