@@ -42,67 +42,21 @@ public enum ElementPlace: Hashable, Sendable {
   case index(Int)
 }
 
-/// The functions that work in memory and in the store alike.
-public enum FetchFunction: String, Hashable, Sendable, CaseIterable {
-  case add = "add:to:"
-  case subtract = "from:subtract:"
-  case multiply = "multiply:by:"
-  /// Between two integers it drops the remainder; by zero it gives null.
-  case divide = "divide:by:"
-  case modulus = "modulus:by:"
-  case negate = "negate:"
-  case absolute = "abs:"
-  case uppercase = "uppercase:"
-  case lowercase = "lowercase:"
-  /// Without case and diacritics.
-  case canonical = "canonical:"
-  /// Length of a text in UTF-16 units, as `NSString.length`.
-  case length = "length:"
-  case floor = "floor:"
-  case ceiling = "ceiling:"
-  /// Without the fraction.
-  case truncate = "trunc:"
-  case squareRoot = "sqrt:"
-  /// Of base 10.
-  case logarithm = "log:"
-  case naturalLogarithm = "ln:"
-  case exponential = "exp:"
-  case power = "raise:toPower:"
-  case bitwiseAnd = "bitwiseAnd:with:"
-  case bitwiseOr = "bitwiseOr:with:"
-  case bitwiseXor = "bitwiseXor:with:"
-  case leftShift = "leftshift:by:"
-  case rightShift = "rightshift:by:"
-  case onesComplement = "onesComplement:"
-  /// At least 0 and less than 1, for each object another one.
-  case random = "random"
-  /// A whole number, at least 0 and less than the operand.
-  case randomBelow = "random:"
-  /// The current time, when the predicate is evaluated or compiled.
-  case now = "now"
-
-  /// How many operands it takes.
-  var argumentCount: Int {
-    switch self {
-    case .add, .subtract, .multiply, .divide, .modulus, .power, .bitwiseAnd, .bitwiseOr,
-      .bitwiseXor, .leftShift, .rightShift:
-      2
-    case .negate, .absolute, .uppercase, .lowercase, .canonical, .length, .floor, .ceiling,
-      .truncate, .squareRoot, .logarithm, .naturalLogarithm, .exponential, .onesComplement,
-      .randomBelow:
-      1
-    case .now, .random: 0
+extension FetchExpression {
+  /// Reads one expression: a key path, a literal, a function call, arithmetic.
+  ///
+  /// ```swift
+  /// let total = try FetchExpression(format: "price * quantity")
+  /// let first = try FetchExpression(format: "%K.@min", "dates")
+  /// ```
+  /// - Parameter arguments: the values of `%@`, `%d` and `%K`, in their order.
+  /// - Throws: ``FetchError``, which points into the string.
+  public init(format: String, _ arguments: Any?...) throws(FetchError) {
+    var parser = try PredicateParser(format: format, arguments: arguments)
+    let expression = try parser.expression()
+    guard parser.current.kind == .end else {
+      throw parser.error("The expression ends before this", "Give one expression.")
     }
+    self = expression
   }
-}
-
-/// What `@…` in a key path computes over a collection.
-public enum CollectionOperator: String, Hashable, Sendable, CaseIterable {
-  case count, sum, avg, min, max
-  /// Of numbers: the one in the middle, or the mean of the two that are.
-  case median
-  /// Of numbers: the most frequent one, and the least of several.
-  case mode
-  /// Of numbers: how far they are from their mean, as a root mean square.
-  case stddev
 }

@@ -32,14 +32,3 @@ package enum PredicateValue {
   /// The objects of a to-many relationship.
   case objects([any PropertySource])
 }
-
-/// Anything that stands for a stored object in a predicate, such as an object or its ID.
-package protocol ObjectKeyProviding {
-  var providedObjectKey: ObjectKey { get }
-}
-
-/// Anything else that a caller may pass for `%@` and that one value stands for.
-protocol PredicateArgument {
-  /// Nil when no single value does.
-  var predicateArgument: PropertyValue? { get }
-}

@@ -1,5 +1,59 @@
 import Foundation
 
+/// The functions that work in memory and in the store alike.
+public enum FetchFunction: String, Hashable, Sendable, CaseIterable {
+  case add = "add:to:"
+  case subtract = "from:subtract:"
+  case multiply = "multiply:by:"
+  /// Between two integers it drops the remainder; by zero it gives null.
+  case divide = "divide:by:"
+  case modulus = "modulus:by:"
+  case negate = "negate:"
+  case absolute = "abs:"
+  case uppercase = "uppercase:"
+  case lowercase = "lowercase:"
+  /// Without case and diacritics.
+  case canonical = "canonical:"
+  /// Length of a text in UTF-16 units, as `NSString.length`.
+  case length = "length:"
+  case floor = "floor:"
+  case ceiling = "ceiling:"
+  /// Without the fraction.
+  case truncate = "trunc:"
+  case squareRoot = "sqrt:"
+  /// Of base 10.
+  case logarithm = "log:"
+  case naturalLogarithm = "ln:"
+  case exponential = "exp:"
+  case power = "raise:toPower:"
+  case bitwiseAnd = "bitwiseAnd:with:"
+  case bitwiseOr = "bitwiseOr:with:"
+  case bitwiseXor = "bitwiseXor:with:"
+  case leftShift = "leftshift:by:"
+  case rightShift = "rightshift:by:"
+  case onesComplement = "onesComplement:"
+  /// At least 0 and less than 1, for each object another one.
+  case random = "random"
+  /// A whole number, at least 0 and less than the operand.
+  case randomBelow = "random:"
+  /// The current time, when the predicate is evaluated or compiled.
+  case now = "now"
+
+  /// How many operands it takes.
+  var argumentCount: Int {
+    switch self {
+    case .add, .subtract, .multiply, .divide, .modulus, .power, .bitwiseAnd, .bitwiseOr,
+      .bitwiseXor, .leftShift, .rightShift:
+      2
+    case .negate, .absolute, .uppercase, .lowercase, .canonical, .length, .floor, .ceiling,
+      .truncate, .squareRoot, .logarithm, .naturalLogarithm, .exponential, .onesComplement,
+      .randomBelow:
+      1
+    case .now, .random: 0
+    }
+  }
+}
+
 extension FetchFunction {
   /// The result, computed as SQLite would; null when an operand is null.
   func apply(to operands: [PropertyValue], now: Date) throws(FetchError) -> PropertyValue {

@@ -1,5 +1,16 @@
 import Foundation
 
+/// Anything that stands for a stored object in a predicate, such as an object or its ID.
+package protocol ObjectKeyProviding {
+  var providedObjectKey: ObjectKey { get }
+}
+
+/// Anything else that a caller may pass for `%@` and that one value stands for.
+protocol PredicateArgument {
+  /// Nil when no single value does.
+  var predicateArgument: PropertyValue? { get }
+}
+
 extension FetchExpression {
   /// A constant, or a list, from a value that a caller passed for `%@` or a variable.
   init(argument: Any?) throws(FetchError) {

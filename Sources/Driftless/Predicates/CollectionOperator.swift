@@ -1,3 +1,14 @@
+/// What `@…` in a key path computes over a collection.
+public enum CollectionOperator: String, Hashable, Sendable, CaseIterable {
+  case count, sum, avg, min, max
+  /// Of numbers: the one in the middle, or the mean of the two that are.
+  case median
+  /// Of numbers: the most frequent one, and the least of several.
+  case mode
+  /// Of numbers: how far they are from their mean, as a root mean square.
+  case stddev
+}
+
 extension CollectionOperator {
   /// What a statistical operator gives, the same in memory and inside the store; nil for no numbers.
   func statistic(_ numbers: [Double]) -> Double? {
