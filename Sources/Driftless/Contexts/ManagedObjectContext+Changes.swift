@@ -32,18 +32,14 @@ extension ManagedObjectContext {
         .unknownEntity, "\(shape.entity.name) is abstract and has no objects",
         suggestion: "Insert an object of one of its subentities.")
     }
-    if let identity, keysByIdentity[identity] != nil {
+    if let identity, graph.keys.key(of: identity) != nil {
       throw ObjectError(
         .identityTaken, "A new object of the identity \(identity) exists",
         suggestion: "Find it with object(withIdentity:) and change it.")
     }
-    let object = shape.objectClass.init(birth(of: shape))
+    let object = shape.objectClass.init(graph.birth(of: shape))
     take(object, identity)
     return object
-  }
-
-  func birth(of shape: ObjectShape) -> ObjectBirth {
-    ObjectBirth(shape: shape, context: self, key: nextTemporaryKey(), state: .inserted)
   }
 
   /// Takes in an object that was just born here.
@@ -54,17 +50,15 @@ extension ManagedObjectContext {
 
   /// Takes in an object that awoke elsewhere.
   func takeIn(_ object: ManagedObject, identity: UUID?) {
-    if object.key < 0 {
-      temporaries.append(.passUnretained(object))
-    } else {
-      registries[object.shape.hierarchy].insert(object)
-    }
-    if retainsRegisteredObjects { retained.insert(object) }
-    if let identity { give(identity, to: object) }
-    list(object)
-    noteInEvent(object)
+    graph.keys.addNew(object)
+    graph.retained?.insert(object)
+    if let identity { graph.keys.give(identity, to: object.key) }
+    graph.ledger.list(object)
+    graph.ledger.noteInEvent(object)
     object.state.insert([.insertedInEvent, .dirty, .touched])
-    undoManager?.registerUndo(withTarget: object) { $0.context?.takeBack($0) }
+    undoManager?.registerUndo(withTarget: object) {
+      $0.managedObjectContext?.takeBack($0)
+    }
   }
 
   /// Deletes the object with the next save, and follows the delete rules of its relationships at
@@ -72,8 +66,8 @@ extension ManagedObjectContext {
   ///
   /// A relationship that denies it makes the save fail, unless its objects are deleted too.
   public func delete(_ object: ManagedObject) {
-    guard object.context === self else {
-      return deferError {
+    guard object.isIn(self) else {
+      return graph.deferError {
         throw ObjectError(
           .foreignObject, "\(object.description) is not of this context",
           suggestion: "Get it in this context: context.object(with: object.objectID).")
@@ -83,14 +77,14 @@ extension ManagedObjectContext {
     var doomed = [object]
     object.state.insert([.deleted, .touched])
     while let next = doomed.popLast() {
-      list(next)
+      graph.ledger.list(next)
       readForUndo(next)
       for cascaded in applyDeleteRules(of: next) where !cascaded.isDeleted {
         guard prepareForDeletion(cascaded) else { continue }
         cascaded.state.insert([.deleted, .touched])
         doomed.append(cascaded)
       }
-      noteInEvent(next)
+      graph.ledger.noteInEvent(next)
       next.state.insert(.deletedInEvent)
       // Registered after what it does to others, so that it is back before they refer to it again.
       registerBringingBack(next)
@@ -104,7 +98,7 @@ extension ManagedObjectContext {
     object.state.insert(.preparing)
     object.prepareForDeletion()
     object.state.remove(.preparing)
-    return object.context === self && !object.isDeleted
+    return object.isIn(self) && !object.isDeleted
   }
 
   /// Frees the other ends, and gives back the objects to delete along.
@@ -129,7 +123,7 @@ extension ManagedObjectContext {
 
   /// A new object is no more, as if it had never been.
   func vanish(_ object: ManagedObject) {
-    forget(object)
+    graph.keys.remove(object)
     let wasListed = object.state.contains(.listed)
     object.detach()
     if wasListed { object.state.insert(.listed) }
@@ -137,28 +131,25 @@ extension ManagedObjectContext {
 
   /// Gives up all unsaved changes: new objects go, deleted ones are back.
   public func rollback() {
-    let objects = changedObjects
-    let new = objects.filter { $0.context === self && $0.isInserted }
-    changedObjects = []
-    forgetWatchedObjects()
+    let objects = graph.ledger.unlistAll()
+    let new = objects.filter { $0.isIn(self) && $0.isInserted }
+    graph.ledger.forgetWatched()
     objects.walk { object in
-      object.state.remove(.listed)
       if object.isInserted {
-        forget(object)
+        graph.keys.remove(object)
         object.detach()
       } else if object.hasChanges {
         object.revert()
       }
     }
     // No object of these is left.
-    temporaryBase += Int64(temporaries.count)
-    temporaries = []
-    forgetDeferredError()
+    graph.keys.retireTemporaryKeys()
+    graph.forgetDeferredError()
     forgetEvent()
     undoManager?.removeAllActions()
-    let reverted = objects.selected { $0.context === self }
+    let reverted = objects.selected { $0.isIn(self) }
     for object in reverted { awaken(object, .rollback) }
-    let parts = attachedPlans.map { plan in
+    let parts = graph.plans.map { plan in
       ContextChanges.Part(
         plan: plan,
         updated: reverted.lazy.filter { $0.shape.planIndex == plan.index }.map(\.objectKey))
@@ -173,22 +164,17 @@ extension ManagedObjectContext {
     let objects = registeredObjects
     let ids = objects.map(\.objectID)
     for object in objects {
-      forget(object)
+      graph.keys.remove(object)
       object.detach()
     }
-    changedObjects = []
-    forgetWatchedObjects()
+    _ = graph.ledger.unlistAll()
+    graph.ledger.forgetWatched()
     prefetched = []
-    temporaryBase += Int64(temporaries.count)
-    temporaries = []
-    adopted = [:]
-    retained = []
-    identities = [:]
-    keysByIdentity = [:]
-    forgetDeferredError()
+    graph.keys.forgetUnsaved()
+    if retainsRegisteredObjects { graph.retained = [] }
+    graph.forgetDeferredError()
     forgetEvent()
     undoManager?.removeAllActions()
-    renamedKeys = [:]
     guard !ids.isEmpty else { return }
     NotificationCenter.default.post(
       name: .managedObjectContextObjectsDidChange, object: self,
@@ -198,9 +184,9 @@ extension ManagedObjectContext {
   /// Takes what the store has now: under the object's unsaved changes, or in place of them.
   /// - Throws: what kept the row from being read.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
-    guard object.context === self, !object.isInserted else { return }
+    guard object.isIn(self), !object.isInserted else { return }
     if try takeAnew(object, mergeChanges: mergeChanges) {
-      noteInEvent(object)
+      graph.ledger.noteInEvent(object)
       object.state.insert(.refreshedInEvent)
     }
   }

@@ -20,7 +20,7 @@ extension ManagedObjectContext {
   /// This context's object for one of a child.
   func object(above object: ManagedObject) -> ManagedObject? {
     updatePlans()
-    return self.object(
+    return graph.object(
       for: object.objectKey, in: object.shape.planIndex, adopting: type(of: object))
   }
 
@@ -36,9 +36,9 @@ extension ManagedObjectContext {
   /// The child's object for one of the parent.
   func object(under above: ManagedObject) -> ManagedObject? {
     updatePlans()
-    if let known = registered(above.objectKey, in: above.shape.planIndex) { return known }
-    guard plan(at: above.shape.planIndex) != nil else { return nil }
-    return register(above.shape, key: above.key, state: .fault, as: type(of: above))
+    if let known = graph.registered(above.objectKey, in: above.shape.planIndex) { return known }
+    guard graph.plan(at: above.shape.planIndex) != nil else { return nil }
+    return graph.register(above.shape, key: above.key, state: .fault, as: type(of: above))
   }
 
   /// What the request finds in the parent, whose unsaved changes are facts for the child.
@@ -76,25 +76,7 @@ extension ManagedObjectContext {
     updatePlans()
     func name(_ key: ObjectKey) -> ObjectKey { renamed[key.key]?.key ?? key }
     for object in registeredObjects { object.rename(name) }
-    for (old, object) in adopted {
-      guard let place = renamed[old] else { continue }
-      let object = object.takeUnretainedValue()
-      adopted[old] = nil
-      if givenTemporaryKeys.contains(old) { permanentKeys[old] = place }
-      if undoManager != nil {
-        noteRenamed(object.objectKey, place.key, in: place.plan)
-      }
-      object.key = place.key.key
-      if place.key.key > 0 {
-        registries[object.shape.hierarchy].insert(object)
-      } else {
-        adopted[place.key.key] = .passUnretained(object)
-      }
-    }
-    // What this context itself renamed before leads to the newest key.
-    for (old, place) in permanentKeys {
-      if let newest = renamed[place.key.key] { permanentKeys[old] = newest }
-    }
+    graph.keys.renameAdopted(renamed, isUndoable: undoManager != nil)
     tellChildren(renamed)
   }
 }

@@ -11,21 +11,11 @@ extension ManagedObjectContext {
     endEvent()
   }
 
-  /// Whether the event that goes on has changes.
-  var hasEvent: Bool { !eventObjects.isEmpty }
-
-  func noteInEvent(_ object: ManagedObject) {
-    guard !object.state.contains(.inEvent) else { return }
-    object.state.insert(.inEvent)
-    eventObjects.append(object)
-  }
-
   func endEvent() {
     settleReplayed()
     undoManager?.endEvent()
-    guard hasEvent else { return }
-    let objects = eventObjects
-    eventObjects = []
+    let objects = graph.ledger.takeEvent()
+    guard !objects.isEmpty else { return }
     var lists: [NotificationKey: [ManagedObject]] = [:]
     // An object that was inserted and deleted is in none of the lists, as if it had never been.
     for (key, isInserted, isDeleted, isRefreshed) in [
@@ -41,7 +31,7 @@ extension ManagedObjectContext {
       lists[key] = list
       if list.count == objects.count { break }
     }
-    objects.walk(Self.leaveEvent)
+    objects.walk(ChangeLedger.leaveEvent)
     postObjectsDidChange([
       .insertedObjects: lists[.insertedObjects] ?? [],
       .updatedObjects: lists[.updatedObjects] ?? [],
@@ -52,13 +42,7 @@ extension ManagedObjectContext {
 
   /// Forgets what changed in the event: it was given up.
   func forgetEvent() {
-    eventObjects.walk(Self.leaveEvent)
-    eventObjects = []
-    replayed = [:]
-  }
-
-  private static func leaveEvent(_ object: ManagedObject) {
-    object.state.subtract([.inEvent, .insertedInEvent, .deletedInEvent, .refreshedInEvent])
-    object.changedInEvent = PropertyMask()
+    graph.ledger.takeEvent().walk(ChangeLedger.leaveEvent)
+    _ = graph.ledger.takeReplayed()
   }
 }

@@ -1,10 +1,10 @@
 import Foundation
 
 /// What lies beneath a context: the values of faults, from the store or the parent context.
-extension ManagedObjectContext {
+extension ManagedObjectContext: ObjectSource {
   /// Reads the values of a fault for an accessor.
   func fulfil(_ object: ManagedObject) {
-    deferError {
+    graph.deferError {
       do {
         try read(object)
         if object.state.contains(.missing), !shouldDeleteInaccessibleFaults {
@@ -53,9 +53,9 @@ extension ManagedObjectContext {
   /// What the store, or the parent, holds of a to-many relationship; nil when it cannot be read.
   func storedKeys(of object: ManagedObject, _ relation: Relation) -> [ObjectKey]? {
     var keys: [ObjectKey]?
-    deferError {
+    graph.deferError {
       if let parent {
-        keys = try parent.throwingErrors {
+        keys = try parent.graph.throwingErrors {
           try parent.readable(object)?.destinationKeys(relation.slot) ?? []
         }
       } else {
@@ -68,10 +68,10 @@ extension ManagedObjectContext {
   }
 
   func identity(of object: ManagedObject) throws -> UUID {
-    if let identity = identities[object.key] { return identity }
+    if let identity = graph.keys.identity(of: object.key) { return identity }
     if object.isInserted {
       let identity = UUID()
-      give(identity, to: object)
+      graph.keys.give(identity, to: object.key)
       return identity
     }
     if let parent {
@@ -85,8 +85,24 @@ extension ManagedObjectContext {
     return try read(plan(of: object.shape)) { try $0.identity(of: object.objectKey) }
   }
 
-  func give(_ identity: UUID, to object: ManagedObject) {
-    identities[object.key] = identity
-    keysByIdentity[identity] = object.key
+  func objectOfParent(
+    for key: ObjectKey, in plan: Int, adopting type: ManagedObject.Type
+  ) -> ManagedObject? {
+    parent?.graph.object(for: key, in: plan, adopting: type).flatMap(object(under:))
+  }
+
+  func objects(foundBy fetch: SubFetch) throws(FetchError) -> [any PropertySource] {
+    var request = FetchRequest<ManagedObject>(
+      entityName: fetch.entityName, predicate: fetch.predicate, sort: fetch.sort,
+      limit: fetch.limit, offset: fetch.offset)
+    request.includesSubentities = fetch.includesSubentities
+    do {
+      return try self.fetch(request)
+    } catch let error as FetchError {
+      throw error
+    } catch {
+      throw FetchError(
+        .unsupported, "FETCH failed: \(error)", suggestion: "Fetch first, and compare with IN.")
+    }
   }
 }

@@ -64,7 +64,7 @@ extension ManagedObjectContext {
     try request.check(gives: .managedObjectID)
     processPendingChanges()
     if try needsOverlay(request) { return try overlaid(request).map(\.objectID) }
-    return try keys(for: request).compactMap { plan(at: $0.plan)?.objectID($0.key) }
+    return try keys(for: request).compactMap { graph.plan(at: $0.plan)?.objectID($0.key) }
   }
 
   /// The rows that the request asks for: properties, expressions, aggregates of groups. They tell what the store has.
@@ -135,7 +135,7 @@ extension ManagedObjectContext {
     if let parent { return try found(by: request, in: parent) }
     guard request.includesPropertyValues else {
       return try keys(for: request).compactMap { place in
-        object(for: place.key, in: place.plan, adopting: ManagedObject.self)
+        graph.object(for: place.key, in: place.plan, adopting: ManagedObject.self)
       }
     }
     let queries = try queries(request, .rows)
@@ -162,7 +162,7 @@ extension ManagedObjectContext {
   private func refresh(_ query: StoreQuery) throws {
     try read(query.plan) { transaction in
       try transaction.forEachRow(of: query.query) { row in
-        guard let object = registered(row.key, in: query.plan.index), !object.isFault,
+        guard let object = graph.registered(row.key, in: query.plan.index), !object.isFault,
           !object.isDeleted
         else { return }
         object.forgetStoredCollections()
@@ -193,8 +193,8 @@ extension ManagedObjectContext {
   }
 
   private func shape(at place: PlacedKey) -> ObjectShape? {
-    if place.key.key < 0 { return registered(temporary: place.key.key)?.shape }
-    return plan(at: place.plan)?.shape(numbered: place.key.entity)
+    if place.key.key < 0 { return graph.keys.object(temporary: place.key.key)?.shape }
+    return graph.plan(at: place.plan)?.shape(numbered: place.key.entity)
   }
 
   /// The request's query in each store that it asks.
@@ -290,7 +290,7 @@ extension ManagedObjectContext {
     guard request.includesSubentities ? object.shape.isKind(of: entity) : object.entity === entity
     else { return false }
     guard let stores = request.affectedStores else { return true }
-    return stores.contains { $0 === plan(at: object.shape.planIndex)?.store }
+    return stores.contains { $0 === graph.plan(at: object.shape.planIndex)?.store }
   }
 
   /// Saved objects without those that are deleted or no longer match, with those that now do; sorted, then cut.

@@ -50,7 +50,7 @@ extension ManagedObjectContext {
   ) {
     updatePlans()
     merge(
-      attachedPlans.map { plan in
+      graph.plans.map { plan in
         func keys(_ ids: [ManagedObjectID]) -> [ObjectKey] {
           ids.filter { $0.storeIdentifier == plan.store.identifier && !$0.isTemporaryID }.map(\.key)
         }
@@ -61,18 +61,16 @@ extension ManagedObjectContext {
 
   private func merge(_ parts: [ContextChanges.Part]) {
     // Parts of stores that this coordinator does not have are no business of this context.
-    var parts = parts.filter { plan(at: $0.plan.index) === $0.plan }
+    var parts = parts.filter { graph.plan(at: $0.plan.index) === $0.plan }
     guard !parts.isEmpty else { return }
     var refreshed: [ManagedObject] = []
     var deleted: [ManagedObject] = []
     for part in parts { merge(part, &refreshed, &deleted) }
     // A new or deleted object may belong to any to-many relationship that was read.
-    for registry in registries {
-      for object in registry.objects { object.forgetStoredCollections() }
-    }
+    for object in graph.keys.savedObjects { object.forgetStoredCollections() }
     for index in parts.indices {
       let plan = parts[index].plan.index
-      parts[index].updated.removeAll { registered($0, in: plan) == nil }
+      parts[index].updated.removeAll { graph.registered($0, in: plan) == nil }
     }
     let changes = ContextChanges(source: number, parts: parts)
     postObjectsDidChange([.refreshedObjects: refreshed, .deletedObjects: deleted], changes)
@@ -84,14 +82,16 @@ extension ManagedObjectContext {
     _ deleted: inout [ManagedObject]
   ) {
     for key in part.updated {
-      guard let object = registered(key, in: part.plan.index), !object.isInserted else { continue }
-      deferError { if try takeAnew(object, mergeChanges: true) { refreshed.append(object) } }
+      guard let object = graph.registered(key, in: part.plan.index), !object.isInserted else {
+        continue
+      }
+      graph.deferError { if try takeAnew(object, mergeChanges: true) { refreshed.append(object) } }
     }
     for key in part.deleted {
-      guard let object = registered(key, in: part.plan.index) else { continue }
+      guard let object = graph.registered(key, in: part.plan.index) else { continue }
       // Unsaved changes meet the delete at the save, where the merge policy decides.
       if object.isUpdated { continue }
-      registries[object.shape.hierarchy].remove(object)
+      graph.keys.remove(object)
       object.detach()
       object.state.insert(.deleted)
       deleted.append(object)

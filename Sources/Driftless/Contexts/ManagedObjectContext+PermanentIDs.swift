@@ -8,7 +8,7 @@ extension ManagedObjectContext {
   public func obtainPermanentIDs(for objects: [ManagedObject]) throws {
     var byPlan: [Int: [ManagedObject]] = [:]
     for object in objects {
-      guard object.context === self else {
+      guard object.isIn(self) else {
         throw ObjectError(
           .foreignObject, "\(object.description) is not of this context",
           suggestion: "Ask the object's own context.")
@@ -25,7 +25,7 @@ extension ManagedObjectContext {
           let key = ObjectKey(
             entity: object.shape.number,
             key: try transaction.allocateKeys(object.entity, count: 1).lowerBound)
-          if let identity = identities[object.key] {
+          if let identity = graph.keys.identity(of: object.key) {
             try transaction.assignIdentity(
               key, try transaction.identity(identity, forNew: object.entity))
           }
@@ -41,11 +41,11 @@ extension ManagedObjectContext {
     for (object, key) in zip(objects, keys) {
       let (old, place) = (object.objectKey, PlacedKey(plan: plan.index, key: key))
       renamed[old.key] = place
-      permanentKeys[old.key] = place
-      if undoManager != nil { noteRenamed(old, key, in: plan.index) }
-      forgetTemporary(old.key)
+      graph.keys.notePermanent(place, for: old.key)
+      if undoManager != nil { graph.keys.noteRenamed(old, key, in: plan.index) }
+      graph.keys.removeTemporary(old.key)
       object.key = key.key
-      registries[object.shape.hierarchy].insert(object)
+      graph.keys.add(object)
     }
     for object in registeredObjects { object.rename { renamed[$0.key]?.key ?? $0 } }
     tellChildren(renamed)

@@ -7,7 +7,7 @@ extension ManagedObjectContext {
     var objects: [ManagedObject] = []
     var current = query.shape
     var type = current.objectClass
-    let registry = registries[current.hierarchy]
+    let registry = graph.keys.registry(of: current)
     func read(_ transaction: ReadTransaction) throws {
       try transaction.forEachRow(of: query.query) { row in
         let key = row.key
@@ -22,7 +22,7 @@ extension ManagedObjectContext {
           guard known.isFault, !known.hasChanges else { return }
           object = known
         } else {
-          object = register(current, key: key.key, state: .fault, as: type)
+          object = graph.register(current, key: key.key, state: .fault, as: type)
           objects.append(object)
         }
         object.state.remove(.fault)

@@ -3,12 +3,12 @@ extension ManagedObjectContext {
   /// The coordinator's stores.
   func plans() throws(ObjectError) -> [ObjectPlan] {
     updatePlans()
-    guard !attachedPlans.isEmpty else {
+    guard !graph.plans.isEmpty else {
       throw ObjectError(
         .noStore, "The coordinator has no store",
         suggestion: "Call addPersistentStore or loadPersistentStores first.")
     }
-    return attachedPlans
+    return graph.plans
   }
 
   /// Takes over which stores the coordinator has now, and forgets the objects of those that it lost.
@@ -17,46 +17,33 @@ extension ManagedObjectContext {
     guard version != plansVersion else { return }
     plansVersion = version
     let plans = persistentStoreCoordinator.plans
-    for old in attachedPlans where !plans.contains(where: { $0 === old }) {
-      forgetObjects(of: old)
-      planByIndex[old.index] = nil
-    }
-    attachedPlans = plans
+    for old in graph.plans where !plans.contains(where: { $0 === old }) { forgetObjects(of: old) }
+    graph.attach(plans)
     shapesByType = [:]
     latest = nil
-    for plan in plans {
-      while planByIndex.count <= plan.index { planByIndex.append(nil) }
-      planByIndex[plan.index] = plan
-      while registries.count < plan.hierarchyEnd { registries.append(ObjectRegistry()) }
-    }
   }
 
   private func forgetObjects(of plan: ObjectPlan) {
     func isLost(_ object: ManagedObject) -> Bool { object.shape.planIndex == plan.index }
     for object in registeredObjects where isLost(object) {
-      forget(object)
+      graph.keys.remove(object)
       object.detach()
     }
-    changedObjects.removeAll(where: isLost)
-    eventObjects.removeAll(where: isLost)
+    graph.ledger.forget(where: isLost)
     prefetched.removeAll(where: isLost)
   }
 
   /// The store that the shape's objects are in.
   func plan(of shape: ObjectShape) throws(ObjectError) -> ObjectPlan {
-    if let plan = plan(at: shape.planIndex) { return plan }
+    if let plan = graph.plan(at: shape.planIndex) { return plan }
     throw ObjectError(
       .noStore, "The store of this \(shape.entity.name) was removed from the coordinator",
       suggestion: "Let go of the object, or add the store again and fetch.")
   }
 
-  func plan(at index: Int) -> ObjectPlan? {
-    index < planByIndex.count ? planByIndex[index] : nil
-  }
-
   func plan(identifier: String) -> ObjectPlan? {
     updatePlans()
-    return attachedPlans.first { $0.store.identifier == identifier }
+    return graph.plans.first { $0.store.identifier == identifier }
   }
 
   /// The entity in the first store that has it.
@@ -104,7 +91,7 @@ extension ManagedObjectContext {
   func shapes<Result>(for request: FetchRequest<Result>) throws(ObjectError) -> [ObjectShape] {
     _ = try shape(named: request.entityName)
     var shapes: [ObjectShape] = []
-    for plan in attachedPlans {
+    for plan in graph.plans {
       if let stores = request.affectedStores, !stores.contains(where: { $0 === plan.store }) {
         continue
       }
@@ -115,7 +102,7 @@ extension ManagedObjectContext {
 
   /// The predicate as it is in one of the stores, where objects of the others are nobody.
   func predicate<Result>(of request: FetchRequest<Result>, in plan: ObjectPlan) -> FetchPredicate? {
-    guard attachedPlans.count > 1 else { return request.predicate }
+    guard graph.plans.count > 1 else { return request.predicate }
     let tag = plan.store.tag
     return request.predicate?.mapExpressions { expression in
       guard case .constant(.reference(let key)) = expression, key.store != 0, key.store != tag
@@ -130,7 +117,7 @@ extension ManagedObjectContext {
   /// - Throws: ``ObjectError`` for an object that was saved or has relationships, or a store that is not the
   ///   coordinator's or has not its entity.
   public func assign(_ object: ManagedObject, to store: PersistentStore) throws(ObjectError) {
-    guard object.context === self, object.isInserted, object.key < 0 else {
+    guard object.isIn(self), object.isInserted, object.key < 0 else {
       throw ObjectError(
         .crossStore, "\(object.description) is not new in this context and stays in its store",
         suggestion: "Insert a new object, assign it, and copy the values.")
@@ -151,10 +138,4 @@ extension ManagedObjectContext {
     }
     object.shape = shape
   }
-}
-
-/// An object's key, and which of the coordinator's stores it is in.
-struct PlacedKey: Hashable {
-  let plan: Int
-  let key: ObjectKey
 }

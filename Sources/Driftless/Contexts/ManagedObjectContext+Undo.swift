@@ -3,7 +3,7 @@ import Foundation
 /// Taking changes back, and doing them again.
 ///
 /// Each change registers its opposite: of a property its old value, of a relationship one link at one end, of an insert
-/// the delete. Opposites refer to objects, or to keys that ``ManagedObjectContext/current(_:)`` brings up to date, so that
+/// the delete. Opposites refer to objects, or to keys that the identity map brings up to date, so that
 /// they work across saves.
 extension ManagedObjectContext {
   /// Takes the last event's changes back. Without an ``undoManager`` it does nothing.
@@ -21,31 +21,11 @@ extension ManagedObjectContext {
     processPendingChanges()
   }
 
-  /// The key that an object has now, which an opposite knew by an older one.
-  func current(_ key: ObjectKey, in plan: Int) -> ObjectKey {
-    var key = key
-    while let next = renamedKeys[PlacedKey(plan: plan, key: key)] { key = next }
-    return key
-  }
-
-  /// Notes that an object has another key. The new one may be an old one of its own: an object that comes back takes its
-  /// key at the save.
-  func noteRenamed(_ old: ObjectKey, _ new: ObjectKey, in plan: Int) {
-    renamedKeys[PlacedKey(plan: plan, key: old)] = new
-    renamedKeys[PlacedKey(plan: plan, key: new)] = nil
-  }
-
-  func noteReplayed(_ object: ManagedObject, _ event: SnapshotEvents) {
-    guard let undoManager, undoManager.isUndoing || undoManager.isRedoing else { return }
-    replayed[object, default: []].insert(event)
-  }
-
   /// Lets objects know that they were changed back, and forgets changes that left nothing changed.
   func settleReplayed() {
-    guard !replayed.isEmpty else { return }
-    let objects = replayed
-    replayed = [:]
-    for (object, events) in objects where object.context === self {
+    let objects = graph.ledger.takeReplayed()
+    guard !objects.isEmpty else { return }
+    for (object, events) in objects where object.isIn(self) {
       for state in object.collections { state?.settleOrder() }
       if object.isUpdated, object.changedSlots.isEmpty {
         object.dropCommitted()
@@ -68,10 +48,10 @@ extension ManagedObjectContext {
   func takeBack(_ object: ManagedObject) {
     guard !object.isDeleted else { return }
     readForUndo(object)
-    noteInEvent(object)
+    graph.ledger.noteInEvent(object)
     object.state.insert([.deleted, .touched, .deletedInEvent])
-    list(object)
-    noteReplayed(object, .undoInsertion)
+    graph.ledger.list(object)
+    graph.noteReplayed(object, .undoInsertion)
     registerBringingBack(object)
     if object.isInserted { vanish(object) }
   }
@@ -88,7 +68,7 @@ extension ManagedObjectContext {
   /// Before rows are deleted: what a refresh or a merge forgot since the delete.
   func readDeletedForUndo() {
     guard undoManager?.isUndoRegistrationEnabled == true else { return }
-    for object in changedObjects where object.isDeleted && object.context === self {
+    for object in changedObjects where object.isDeleted && object.isIn(self) {
       for slot in object.shape.toManySlots where object.collection(ifUsed: slot) != nil {
         _ = object.destinationKeys(slot)
       }
@@ -97,7 +77,7 @@ extension ManagedObjectContext {
 
   /// Registers the opposite of a delete, before a new object loses what only the context knows of it.
   func registerBringingBack(_ object: ManagedObject) {
-    let identity = identities[object.key]
+    let identity = graph.keys.identity(of: object.key)
     undoManager?.registerUndo(withTarget: object) { [weak self] in
       self?.bringBack($0, identity: identity)
     }
@@ -105,17 +85,17 @@ extension ManagedObjectContext {
 
   /// The opposite of a delete.
   func bringBack(_ object: ManagedObject, identity: UUID?) {
-    if object.context === self {
+    if object.isIn(self) {
       object.state.remove([.deleted, .deletedInEvent])
       object.state.insert([.dirty, .touched])
-      list(object)
+      graph.ledger.list(object)
     } else {
-      guard object.context == nil else { return }
-      deferError { try rejoin(object, identity: identity) }
+      guard object.graph == nil else { return }
+      graph.deferError { try rejoin(object, identity: identity) }
     }
-    noteInEvent(object)
+    graph.ledger.noteInEvent(object)
     if object.isInserted { object.state.insert(.insertedInEvent) }
-    noteReplayed(object, .undoDeletion)
+    graph.noteReplayed(object, .undoDeletion)
     undoManager?.registerUndo(withTarget: object) { [weak self] in self?.takeBack($0) }
   }
 
@@ -124,89 +104,20 @@ extension ManagedObjectContext {
     let (old, index) = (object.objectKey, object.shape.planIndex)
     let plan = try plan(of: object.shape)
     let identity = try old.key > 0 ? read(plan) { try $0.identity(of: old) } : given
-    if let place = vacantPlace(of: old.key) {
-      object.join(self, key: old.key)
-      temporaries[place] = .passUnretained(object)
+    if graph.keys.isVacant(old.key) {
+      object.join(graph, key: old.key)
+      graph.keys.fillVacancy(object)
     } else {
-      object.join(self, key: nextTemporaryKey())
-      temporaries.append(.passUnretained(object))
-      noteRenamed(old, object.objectKey, in: index)
+      object.join(graph, key: graph.keys.nextTemporaryKey)
+      graph.keys.addNew(object)
+      graph.keys.noteRenamed(old, object.objectKey, in: index)
       if old.key < 0, hasChildren {
         tellChildren([old.key: PlacedKey(plan: index, key: object.objectKey)])
       }
     }
-    if let identity { give(identity, to: object) }
+    if let identity { graph.keys.give(identity, to: object.key) }
     // What it refers to may have got other keys while it was away; it may refer to itself.
-    object.rename { current($0, in: index) }
-    list(object)
+    object.rename { graph.keys.newest($0, in: index) }
+    graph.ledger.list(object)
   }
-
-  /// Where an object with the temporary key stood, if nothing was saved since.
-  private func vacantPlace(of key: Int64) -> Int? {
-    let place = 0 &- key &- temporaryBase &- 1
-    guard key < 0, place >= 0, place < temporaries.count, temporaries[Int(place)] == nil else {
-      return nil
-    }
-    return Int(place)
-  }
-}
-
-/// Opposites of changes to properties.
-extension ManagedObject {
-  /// The opposite of a write.
-  final func restore(_ old: PropertyValue, at slot: Int) {
-    guard let context else { return }
-    var value = old
-    if case .reference(let key) = old {
-      value = .reference(context.current(key, in: shape.planIndex))
-    }
-    write(value, at: slot)
-    context.noteReplayed(self, .undoUpdate)
-  }
-
-  /// The opposite of ``link(_:at:)`` at a to-many end.
-  final func undoLink(_ object: ManagedObject, at slot: Int) {
-    unlink(object, at: slot)
-    context?.noteReplayed(self, .undoUpdate)
-  }
-
-  /// The opposite of ``unlink(_:at:)`` at a to-many end; in an ordered one it stood behind `other`.
-  final func undoUnlink(_ object: ManagedObject, after other: ManagedObject?, at slot: Int) {
-    link(object, at: slot)
-    if shape.relations[slot]?.isOrdered == true {
-      collection(slot, reading: true).place(object.objectKey, after: other?.key)
-    }
-    context?.noteReplayed(self, .undoUpdate)
-  }
-
-  /// The opposite of a move within an ordered relationship.
-  final func undoMove(_ object: ManagedObject, after other: ManagedObject?, at slot: Int) {
-    place(object, after: other, at: slot)
-    context?.noteReplayed(self, .undoUpdate)
-  }
-
-  /// Gives the objects of an ordered relationship the places that they had; those that came since go to the end.
-  final func rearrange(_ old: [ManagedObject], at slot: Int) {
-    let present = destinations(slot)
-    let known = Set(old.map { ObjectIdentifier($0) })
-    let there = Set(present.map { ObjectIdentifier($0) })
-    arrange(
-      old.filter { there.contains(ObjectIdentifier($0)) }
-        + present.filter { !known.contains(ObjectIdentifier($0)) }, at: slot)
-    context?.noteReplayed(self, .undoUpdate)
-  }
-}
-
-/// What changed an object other than its own setters; see ``ManagedObject/awake(fromSnapshotEvents:)``.
-public struct SnapshotEvents: OptionSet, Sendable {
-  public let rawValue: Int
-
-  public init(rawValue: Int) { self.rawValue = rawValue }
-
-  public static let undoInsertion = SnapshotEvents(rawValue: 1 << 1)
-  public static let undoDeletion = SnapshotEvents(rawValue: 1 << 2)
-  public static let undoUpdate = SnapshotEvents(rawValue: 1 << 3)
-  public static let rollback = SnapshotEvents(rawValue: 1 << 4)
-  public static let refresh = SnapshotEvents(rawValue: 1 << 5)
-  public static let mergePolicy = SnapshotEvents(rawValue: 1 << 6)
 }

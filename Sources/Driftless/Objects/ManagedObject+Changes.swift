@@ -41,7 +41,7 @@ extension ManagedObject {
     } else {
       keys = []
     }
-    return keys.compactMap { context?.objectID(for: $0, in: shape.planIndex) }
+    return keys.compactMap { graph?.objectID(for: $0, in: shape.planIndex) }
   }
 
   /// Whether the objects at the other end of a to-many relationship are still to be read.
@@ -58,12 +58,12 @@ extension ManagedObject {
   /// - Throws: what kept the store from being read.
   public final var identity: UUID {
     get throws {
-      guard let context else {
+      guard let source = graph?.source else {
         throw ObjectError(
           .foreignObject, "\(entity.name) object is in no context",
           suggestion: "Read the identity before the object is reset or deleted.")
       }
-      return try context.identity(of: self)
+      return try source.identity(of: self)
     }
   }
 }

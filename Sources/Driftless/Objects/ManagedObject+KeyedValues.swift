@@ -7,7 +7,7 @@ extension ManagedObject {
   /// A value that does not fit is not taken, and the next save throws an ``ObjectError``.
   public final subscript(name: String) -> Any? {
     get { try? value(forKey: name) }
-    set { context?.deferError { try setValue(newValue, forKey: name) } }
+    set { graph?.deferError { try setValue(newValue, forKey: name) } }
   }
 
   /// The value of a property: of an attribute as its Swift type, of a to-one relationship the

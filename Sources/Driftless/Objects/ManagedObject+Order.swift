@@ -3,13 +3,13 @@ extension ManagedObject {
   /// The object that stands before this one; nil for the first.
   final func neighbour(before object: ManagedObject, at slot: Int) -> ManagedObject? {
     collection(slot, reading: true).previous(of: object.key).flatMap {
-      context?.object(for: $0, in: shape.planIndex, adopting: ManagedObject.self)
+      graph?.object(for: $0, in: shape.planIndex, adopting: ManagedObject.self)
     }
   }
 
   /// Moves an object that is there behind another one, or to the beginning.
   final func place(_ object: ManagedObject, after other: ManagedObject?, at slot: Int) {
-    if let undo = context?.undoManager, undo.isUndoRegistrationEnabled {
+    if let undo = graph?.undoManager, undo.isUndoRegistrationEnabled {
       let old = neighbour(before: object, at: slot)
       undo.registerUndo(withTarget: self) { $0.undoMove(object, after: old, at: slot) }
     }
@@ -47,7 +47,7 @@ extension ManagedObject {
     let keys = collection(slot, reading: true).content
     var key = keys[index - 1]
     if keys[..<index].contains(where: { $0.key == object.key }) { key = keys[index] }
-    return context?.object(for: key, in: shape.planIndex, adopting: ManagedObject.self)
+    return graph?.object(for: key, in: shape.planIndex, adopting: ManagedObject.self)
   }
 }
 
@@ -80,7 +80,7 @@ extension RelatedObjects {
 
   private func object(of owner: ManagedObject, _ key: ObjectKey?) -> Element? {
     guard let key else { return nil }
-    return owner.context?.object(
+    return owner.graph?.object(
       for: key, in: owner.shape.planIndex, adopting: Element.self) as? Element
   }
 
@@ -105,7 +105,7 @@ extension RelatedObjects {
       storage = .list(others)
     case .view(let owner, let slot):
       guard let relation = owner.shape.relations[slot] else { return }
-      owner.context?.deferError { try owner.place(object, at: index, in: relation) }
+      owner.graph?.deferError { try owner.place(object, at: index, in: relation) }
     }
   }
 

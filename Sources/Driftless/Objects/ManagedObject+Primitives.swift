@@ -2,19 +2,6 @@ import Foundation
 
 /// For accessors that a subclass writes by hand, and for looking at an object closely.
 extension ManagedObject {
-  /// Makes a new object of the entity that the class stands for, in the context.
-  /// - Throws: ``ObjectError`` when that is not one entity of the model, or it is abstract.
-  public convenience init(context: ManagedObjectContext) throws(ObjectError) {
-    let shape = try context.shape(for: Self.self)
-    guard !shape.entity.isAbstract else {
-      throw ObjectError(
-        .unknownEntity, "\(shape.entity.name) is abstract and has no objects",
-        suggestion: "Make an object of one of its subentities.")
-    }
-    self.init(context.birth(of: shape))
-    context.take(self)
-  }
-
   /// 0 when all values are there.
   public final var faultingState: Int { isFault ? 1 : 0 }
 
@@ -36,7 +23,7 @@ extension ManagedObject {
   public final func setPrimitiveValue(_ value: Any?, forKey name: String) throws(ObjectError) {
     let slot = try primitiveSlot(name)
     var value = value
-    if let object = value as? ManagedObject, object.context === context,
+    if let object = value as? ManagedObject, object.graph === graph,
       object.shape.planIndex == shape.planIndex
     {
       value = PropertyValue.reference(object.objectKey)
@@ -51,11 +38,11 @@ extension ManagedObject {
 
   /// Whether the key may be that of an object at the other end.
   private final func refers(to key: ObjectKey, at slot: Int) -> Bool {
-    guard let context, let relation = shape.relations[slot] else { return false }
+    guard let graph, let relation = shape.relations[slot] else { return false }
     let shape =
       key.key < 0
-      ? context.registered(temporary: key.key)?.shape
-      : context.plan(at: shape.planIndex)?.shape(numbered: key.entity)
+      ? graph.keys.object(temporary: key.key)?.shape
+      : graph.plan(at: shape.planIndex)?.shape(numbered: key.entity)
     return shape?.isKind(of: relation.destination) == true
   }
 
@@ -117,7 +104,7 @@ extension ManagedObject {
 
   private final func objects(_ keys: [ObjectKey]) -> [ManagedObject] {
     keys.compactMap {
-      context?.object(for: $0, in: shape.planIndex, adopting: ManagedObject.self)
+      graph?.object(for: $0, in: shape.planIndex, adopting: ManagedObject.self)
     }
   }
 

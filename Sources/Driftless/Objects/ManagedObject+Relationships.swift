@@ -7,12 +7,12 @@ extension ManagedObject {
   final func destination<Destination: ManagedObject>(
     of relation: Relation, as type: Destination.Type
   ) -> Destination? {
-    guard case .reference(let key) = read(relation.slot), let context else { return nil }
-    guard let object = context.object(for: key, in: shape.planIndex, adopting: type) else {
+    guard case .reference(let key) = read(relation.slot), let graph else { return nil }
+    guard let object = graph.object(for: key, in: shape.planIndex, adopting: type) else {
       return nil
     }
     guard let typed = object as? Destination else {
-      context.deferError { throw object.classMismatch(type) }
+      graph.deferError { throw object.classMismatch(type) }
       return nil
     }
     return typed
@@ -49,15 +49,15 @@ extension ManagedObject {
   }
 
   final func destinations(_ slot: Int) -> [ManagedObject] {
-    guard let context else { return [] }
+    guard let graph else { return [] }
     return destinationKeys(slot).compactMap {
-      context.object(for: $0, in: shape.planIndex, adopting: ManagedObject.self)
+      graph.object(for: $0, in: shape.planIndex, adopting: ManagedObject.self)
     }
   }
 
   final func contains(_ object: ManagedObject, in slot: Int) -> Bool {
     if state.contains(.tracked) { noteAccess(slot) }
-    guard let relation = shape.relations[slot], object.context === context else { return false }
+    guard let relation = shape.relations[slot], object.graph === graph else { return false }
     if relation.inverseSlot >= 0, !relation.inverseIsToMany,
       object.shape.isKind(of: relation.destination)
     {
@@ -111,7 +111,7 @@ extension ManagedObject {
   final func arrange(_ objects: [ManagedObject], at slot: Int) {
     let keys = objects.map(\.objectKey)
     guard keys != destinationKeys(slot) else { return }
-    if let undo = context?.undoManager {
+    if let undo = graph?.undoManager {
       let old = destinations(slot)
       undo.registerUndo(withTarget: self) { $0.rearrange(old, at: slot) }
     }
@@ -125,7 +125,7 @@ extension ManagedObject {
   final func link(_ object: ManagedObject, at slot: Int) {
     guard let relation = shape.relations[slot] else { return }
     if relation.isToMany {
-      if let undo = context?.undoManager {
+      if let undo = graph?.undoManager {
         undo.registerUndo(withTarget: self) { $0.undoLink(object, at: slot) }
       }
       let state = collection(slot, reading: false)
@@ -151,7 +151,7 @@ extension ManagedObject {
   final func unlink(_ object: ManagedObject, at slot: Int) {
     guard let relation = shape.relations[slot] else { return }
     if relation.isToMany {
-      if let undo = context?.undoManager, undo.isUndoRegistrationEnabled {
+      if let undo = graph?.undoManager, undo.isUndoRegistrationEnabled {
         let other = relation.isOrdered ? neighbour(before: object, at: slot) : nil
         undo.registerUndo(withTarget: self) { $0.undoUnlink(object, after: other, at: slot) }
       }
@@ -173,8 +173,8 @@ extension ManagedObject {
     if collections.isEmpty { collections = Array(repeating: nil, count: shape.slotCount) }
     let state = collections[slot] ?? ToManyState(stored: isInserted ? [] : nil)
     collections[slot] = state
-    if reading, !state.isRead, let context, let relation = shape.relations[slot],
-      let keys = context.storedKeys(of: self, relation)
+    if reading, !state.isRead, let source = graph?.source, let relation = shape.relations[slot],
+      let keys = source.storedKeys(of: self, relation)
     {
       state.read(keys)
     }
@@ -184,7 +184,7 @@ extension ManagedObject {
   private final func check(
     _ object: ManagedObject, fits relation: Relation
   ) throws(ObjectError) {
-    guard object.context != nil, object.context === context else {
+    guard object.graph != nil, object.graph === graph else {
       throw ObjectError(
         .foreignObject,
         "\(entity.name).\(relation.name) cannot refer to an object of another context, or of none",

@@ -19,7 +19,7 @@ extension ManagedObject {
     }
     set {
       guard let relation = relation(key.property, isToMany: false) else { return }
-      context?.deferError { try setDestination(newValue, of: relation) }
+      graph?.deferError { try setDestination(newValue, of: relation) }
     }
   }
 
@@ -39,7 +39,7 @@ extension ManagedObject {
     set {
       guard let relation = relation(key.property, isToMany: true) else { return }
       if newValue.isView(of: self, slot: relation.slot) { return }
-      context?.deferError { try setDestinations(newValue.array, of: relation) }
+      graph?.deferError { try setDestinations(newValue.array, of: relation) }
     }
   }
 
@@ -47,7 +47,7 @@ extension ManagedObject {
   final func attributeValue(_ name: PropertyName) -> PropertyValue {
     let slot = shape.layout.index(of: name)
     guard slot >= 0 else {
-      context?.deferError { throw unknownProperty(name.name) }
+      graph?.deferError { throw unknownProperty(name.name) }
       return .null
     }
     return read(slot)
@@ -57,11 +57,11 @@ extension ManagedObject {
   final func setAttributeValue(_ value: PropertyValue, _ name: PropertyName) {
     let slot = shape.layout.index(of: name)
     guard slot >= 0 else {
-      context?.deferError { throw unknownProperty(name.name) }
+      graph?.deferError { throw unknownProperty(name.name) }
       return
     }
     guard shape.kinds[slot].accepts(value), shape.kinds[slot] != .toOne else {
-      context?.deferError { throw typeMismatch(value, slot) }
+      graph?.deferError { throw typeMismatch(value, slot) }
       return
     }
     write(value, at: slot)
@@ -70,7 +70,7 @@ extension ManagedObject {
   private final func relation(_ name: PropertyName, isToMany: Bool) -> Relation? {
     let slot = shape.layout.index(of: name)
     guard slot >= 0, let relation = shape.relations[slot], relation.isToMany == isToMany else {
-      context?.deferError { throw unknownProperty(name.name) }
+      graph?.deferError { throw unknownProperty(name.name) }
       return nil
     }
     return relation

@@ -28,12 +28,12 @@ extension ManagedObject {
 
   /// Notes a change of an attribute or to-one slot that is about to be written.
   final func willWrite(_ slot: Int) {
-    if committed == nil, !state.contains(.inserted), context != nil {
+    if committed == nil, !state.contains(.inserted), graph != nil {
       let copy = pool.take()
       copy.initialize(from: values, count: shape.slotCount)
       committed = copy
     }
-    if state.contains(.undoable), let undo = context?.undoManager {
+    if state.contains(.undoable), let undo = graph?.undoManager {
       let old = values[slot]
       undo.registerUndo(withTarget: self) { $0.restore(old, at: slot) }
     }
@@ -47,12 +47,12 @@ extension ManagedObject {
     if observers != nil { tellObservers(slot) }
     if !state.contains([.dirty, .touched, .inEvent]) {
       state.insert([.dirty, .touched])
-      context?.list(self)
-      context?.noteInEvent(self)
+      graph?.ledger.list(self)
+      graph?.ledger.noteInEvent(self)
     }
   }
 
-  final func fire() { context?.fulfil(self) }
+  final func fire() { graph?.source?.fulfil(self) }
 
   /// Takes the values of the row.
   final func take(_ row: [PropertyValue], version: Int64) {
@@ -98,7 +98,7 @@ extension ManagedObject {
   final func dropCommitted() {
     guard let committed else { return }
     committed.deinitialize(count: shape.slotCount)
-    if context != nil { pool.give(committed) }
+    if graph != nil { pool.give(committed) }
     self.committed = nil
   }
 
@@ -137,9 +137,9 @@ extension ManagedObject {
     didTurnIntoFault()
   }
 
-  /// Leaves the context for good.
+  /// Leaves the graph for good.
   final func detach() {
-    leaveContext()
+    leaveGraph()
     settle()
     state.remove(.listed)
   }

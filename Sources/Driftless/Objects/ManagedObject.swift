@@ -24,15 +24,15 @@ open class ManagedObject {
 
   /// Another one only when a new object is assigned to another store.
   @exclusivity(unchecked) package internal(set) final var shape: ObjectShape
-  /// Unmanaged, so that a look at it counts no reference. The object leaves the context before that goes.
-  @exclusivity(unchecked) private final var contextReference: Unmanaged<ManagedObjectContext>?
+  /// Unmanaged, so that a look at it counts no reference. The object leaves the graph before that goes.
+  @exclusivity(unchecked) private final var graphReference: Unmanaged<ObjectGraph>?
   @exclusivity(unchecked) var key: Int64
   @exclusivity(unchecked) var state: ObjectState
   /// One value a slot, to-many slots unused.
   private(set) var values: ValuePool.Room
   /// The values as last read or saved, once one of them is changed; nil for a new object.
   @exclusivity(unchecked) var committed: ValuePool.Room?
-  /// Where the values lie while there is a context, which owns it.
+  /// Where the values lie while there is a graph, which owns it.
   private let poolReference: Unmanaged<ValuePool>
   /// `Z_OPT` of the row that the values came from; 0 for a new object.
   @exclusivity(unchecked) var version: Int64
@@ -49,11 +49,11 @@ open class ManagedObject {
   /// Contexts make objects; see ``ManagedObjectContext/insert(_:)``.
   public required init(_ birth: borrowing ObjectBirth) {
     shape = birth.shape
-    contextReference = .passUnretained(birth.context)
+    graphReference = .passUnretained(birth.graph)
     key = birth.key
     version = 0
-    state = birth.state.union(birth.context.bornState)
-    poolReference = birth.context.pool(of: shape)
+    state = birth.state.union(birth.graph.bornState)
+    poolReference = birth.graph.pool(of: shape)
     values = poolReference._withUnsafeGuaranteedRef { $0.take() }
     if birth.state.contains(.inserted), !shape.defaults.isEmpty {
       shape.defaults.withUnsafeBufferPointer { defaults in
@@ -68,23 +68,23 @@ open class ManagedObject {
   deinit {
     dropCommitted()
     values.deinitialize(count: shape.slotCount)
-    guard let contextReference else { return values.deallocate() }
-    contextReference._withUnsafeGuaranteedRef { $0.forget(self) }
+    guard let graphReference else { return values.deallocate() }
+    graphReference._withUnsafeGuaranteedRef { $0.keys.remove(self) }
     poolReference._withUnsafeGuaranteedRef { $0.give(values) }
   }
 
-  /// Belongs to a context again, as a new object.
-  final func join(_ context: ManagedObjectContext, key: Int64) {
+  /// Belongs to a graph again, as a new object.
+  final func join(_ graph: ObjectGraph, key: Int64) {
     let room = pool.take()
     room.moveInitialize(from: values, count: shape.slotCount)
     values.deallocate()
     values = room
-    contextReference = .passUnretained(context)
+    graphReference = .passUnretained(graph)
     self.key = key
     version = 0
     state.formIntersection([.listed, .inEvent])
     state.insert([.inserted, .dirty, .touched])
-    state.formUnion(context.bornState)
+    state.formUnion(graph.bornState)
     for slot in shape.toManySlots {
       guard let members = collection(ifUsed: slot)?.content else { continue }
       collections[slot] = ToManyState(stored: [])
@@ -92,18 +92,18 @@ open class ManagedObject {
     }
   }
 
-  /// Belongs to no context any more: its values move out of the context's memory.
-  final func leaveContext() {
-    guard context != nil else { return }
-    context?.retained.remove(self)
-    // What it was known by outlives its place in the context.
+  /// Belongs to no graph any more: its values move out of the graph's memory.
+  final func leaveGraph() {
+    guard let graph else { return }
+    graph.retained?.remove(self)
+    // What it was known by outlives its place in the graph.
     if key > 0 { _ = objectID }
     dropCommitted()
     let own = ValuePool.Room.allocate(capacity: shape.slotCount)
     own.moveInitialize(from: values, count: shape.slotCount)
     pool.give(values)
     values = own
-    contextReference = nil
+    graphReference = nil
     tellObserversOfAll()
     observers = nil
   }
@@ -113,29 +113,29 @@ open class ManagedObject {
     for type in types { ObjectClasses.register(type) }
   }
 
-  final var context: ManagedObjectContext? { contextReference?.takeUnretainedValue() }
+  /// What it shares with the other objects of its context; nil once it is gone from there.
+  final var graph: ObjectGraph? { graphReference?.takeUnretainedValue() }
 
   @inline(__always)
-  final func isIn(_ context: ManagedObjectContext) -> Bool {
-    contextReference?.toOpaque() == Unmanaged.passUnretained(context).toOpaque()
+  final func isIn(_ graph: ObjectGraph) -> Bool {
+    graphReference?.toOpaque() == Unmanaged.passUnretained(graph).toOpaque()
   }
 
-  /// Only to be used while there is a context.
+  /// Only to be used while there is a graph.
   final var pool: ValuePool { poolReference.takeUnretainedValue() }
 
   // MARK: What it is
 
   public final var entity: EntityDescription { shape.entity }
-  /// nil once the object is gone from its context.
-  public final var managedObjectContext: ManagedObjectContext? { context }
 
   /// Temporary before the first save; another one after it.
   public final var objectID: ManagedObjectID {
     if let currentID, currentID.key.key == key { return currentID }
     let id = ManagedObjectID(
-      entity: entity, storeIdentifier: context?.storeIdentifier(of: shape) ?? "", key: objectKey)
+      entity: entity, storeIdentifier: graph?.plan(at: shape.planIndex)?.store.identifier ?? "",
+      key: objectKey)
     currentID = id
-    if key < 0 { context?.noteTemporaryIDGiven(key) }
+    if key < 0 { graph?.keys.noteGivenOut(key) }
     return id
   }
 
@@ -187,7 +187,7 @@ open class ManagedObject {
 /// What a context hands to the initialiser of an object.
 public struct ObjectBirth {
   let shape: ObjectShape
-  let context: ManagedObjectContext
+  let graph: ObjectGraph
   let key: Int64
   let state: ObjectState
 }
@@ -200,7 +200,7 @@ struct ObjectState: OptionSet {
   static let inserted = ObjectState(rawValue: 2)
   static let dirty = ObjectState(rawValue: 4)
   static let deleted = ObjectState(rawValue: 8)
-  /// It stands in the context's list of changed objects.
+  /// It stands in the ledger's list of changed objects.
   static let listed = ObjectState(rawValue: 16)
   /// Changes do not count: values are just being read.
   static let awakening = ObjectState(rawValue: 32)
@@ -216,11 +216,11 @@ struct ObjectState: OptionSet {
   static let deletedInEvent = ObjectState(rawValue: 1024)
   /// Reads of its properties are noted for observers.
   static let tracked = ObjectState(rawValue: 2048)
-  /// Its context has an undo manager: asking each object's flag costs no reference to the context.
+  /// Its context has an undo manager: asking each object's flag costs no reference to the graph.
   static let undoable = ObjectState(rawValue: 4096)
   /// Its `prepareForDeletion` is running.
   static let preparing = ObjectState(rawValue: 8192)
-  /// It stands in the context's list of watched objects.
+  /// It stands in the ledger's list of watched objects.
   static let watched = ObjectState(rawValue: 16384)
   /// It was read anew, or became a fault, since the last event ended.
   static let refreshedInEvent = ObjectState(rawValue: 32768)
@@ -234,7 +234,7 @@ extension ManagedObject: Hashable {
 extension ManagedObject: ObjectKeyProviding {
   package final var providedObjectKey: ObjectKey {
     var key = objectKey
-    key.store = context?.plan(at: shape.planIndex)?.store.tag ?? 0
+    key.store = graph?.plan(at: shape.planIndex)?.store.tag ?? 0
     return key
   }
 }

@@ -16,14 +16,18 @@ public import Observation
 /// relationship, an undo, a rollback, a merge or a refresh, or when the object leaves its context.
 extension ManagedObject: Observable {
   /// Names a slot to the registrar.
-  fileprivate final subscript(observed slot: Int) -> Int { slot }
+  private final subscript(observed slot: Int) -> Int { slot }
+
+  static func observationPath(_ slot: Int) -> KeyPath<ManagedObject, Int> {
+    \ManagedObject.[observed: slot]
+  }
 
   /// Notes that somebody who may be tracking looks at the slot.
   final func noteAccess(_ slot: Int) {
-    guard let context else { return }
+    guard let graph else { return }
     let observers = observers ?? ObjectObservers()
     self.observers = observers
-    observers.registrar.access(self, keyPath: context.observationPath(slot))
+    observers.registrar.access(self, keyPath: graph.observationPath(slot))
   }
 
   /// Tells trackers of a change of the slot.
@@ -53,20 +57,4 @@ extension ManagedObject: Observable {
 /// every access to its fields slower.
 final class ObjectObservers {
   let registrar = ObservationRegistrar()
-}
-
-extension ManagedObjectContext {
-  /// Whether objects take note of who reads them inside `withObservationTracking`; off at first, for it makes reading a
-  /// property some nanoseconds slower and an object that was read larger. A container's `viewContext` has it on.
-  public var tracksObservation: Bool {
-    get { bornState.contains(.tracked) }
-    set { mark(.tracked, newValue) }
-  }
-
-  func observationPath(_ slot: Int) -> KeyPath<ManagedObject, Int> {
-    while observationPaths.count <= slot {
-      observationPaths.append(\ManagedObject.[observed: observationPaths.count])
-    }
-    return observationPaths[slot]
-  }
 }

@@ -20,19 +20,7 @@ extension ManagedObject: PropertySource {
   package final func predicateFetch(
     _ fetch: SubFetch
   ) throws(FetchError) -> [any PropertySource] {
-    guard let context = managedObjectContext else { return [] }
-    var request = FetchRequest<ManagedObject>(
-      entityName: fetch.entityName, predicate: fetch.predicate, sort: fetch.sort,
-      limit: fetch.limit, offset: fetch.offset)
-    request.includesSubentities = fetch.includesSubentities
-    do {
-      return try context.fetch(request)
-    } catch let error as FetchError {
-      throw error
-    } catch {
-      throw FetchError(
-        .unsupported, "FETCH failed: \(error)", suggestion: "Fetch first, and compare with IN.")
-    }
+    try graph?.source?.objects(foundBy: fetch) ?? []
   }
 }
 

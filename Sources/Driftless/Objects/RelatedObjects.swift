@@ -27,9 +27,9 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
     switch storage {
     case .list(let objects): return objects
     case .view(let owner, let slot):
-      guard let context = owner.context else { return [] }
+      guard let graph = owner.graph else { return [] }
       return owner.destinationKeys(slot).compactMap {
-        context.object(for: $0, in: owner.shape.planIndex, adopting: Element.self) as? Element
+        graph.object(for: $0, in: owner.shape.planIndex, adopting: Element.self) as? Element
       }
     }
   }
@@ -59,7 +59,7 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
       if !objects.contains(where: { $0 === object }) { storage = .list(objects + [object]) }
     case .view(let owner, let slot):
       guard let relation = owner.shape.relations[slot] else { return }
-      owner.context?.deferError { try owner.addDestination(object, to: relation) }
+      owner.graph?.deferError { try owner.addDestination(object, to: relation) }
     }
   }
 
@@ -68,7 +68,7 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
     case .list(let objects): storage = .list(objects.filter { $0 !== object })
     case .view(let owner, let slot):
       guard let relation = owner.shape.relations[slot] else { return }
-      owner.context?.deferError { try owner.removeDestination(object, from: relation) }
+      owner.graph?.deferError { try owner.removeDestination(object, from: relation) }
     }
   }
 

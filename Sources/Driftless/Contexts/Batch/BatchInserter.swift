@@ -40,7 +40,7 @@ struct BatchInserter {
       while !isDone {
         let object = makeObject()
         isDone = try handler(object)
-        try scratch.throwDeferredError()
+        try scratch.graph.throwDeferredError()
         if !isDone { try take(object) }
       }
     }
@@ -68,10 +68,10 @@ struct BatchInserter {
     // Born as changed in the event already, so that no write notes it there.
     let object = shape.objectClass.init(
       ObjectBirth(
-        shape: shape, context: scratch, key: scratch.nextTemporaryKey(),
+        shape: shape, graph: scratch.graph, key: scratch.graph.keys.nextTemporaryKey,
         state: [.inserted, .dirty, .touched, .inEvent]))
-    scratch.temporaries.append(.passUnretained(object))
-    scratch.list(object)
+    scratch.graph.keys.addNew(object)
+    scratch.graph.ledger.list(object)
     return object
   }
 
@@ -106,8 +106,7 @@ struct BatchInserter {
     let hasOnlyNew = scratch.changedObjects.count == objects.count
     objects = []
     if hasOnlyNew { scratch.letGoOfNewObjects() } else { scratch.rollback() }
-    scratch.temporaryBase += Int64(scratch.temporaries.count)
-    scratch.temporaries = []
+    scratch.graph.keys.retireTemporaryKeys()
   }
 
   private mutating func writeUnique(_ object: ManagedObject) throws {
@@ -162,7 +161,7 @@ struct BatchInserter {
 extension ManagedObjectContext {
   /// Gives up new objects, where nothing else is changed. Those that nobody holds just end.
   fileprivate func letGoOfNewObjects() {
-    changedObjects = []
-    for case let object? in temporaries { object.takeUnretainedValue().detach() }
+    _ = graph.ledger.unlistAll()
+    for object in graph.keys.newObjects { object.detach() }
   }
 }

@@ -34,7 +34,7 @@ extension ManagedObjectContext {
   @discardableResult
   public func execute(_ request: BatchUpdateRequest) throws -> BatchResult {
     _ = try shape(named: request.entityName)
-    let updates = try attachedPlans.compactMap { plan in
+    let updates = try graph.plans.compactMap { plan in
       try plan.shape(named: request.entityName).map { try BatchUpdate(request, $0, plan) }
     }
     var tallies: [BatchTally] = []
@@ -199,9 +199,9 @@ extension ObjectShape {
     _ value: Any?, _ slot: Int, _ plan: ObjectPlan
   ) throws -> PropertyValue {
     let context = ManagedObjectContext(PersistentStoreCoordinator(store: plan.store))
-    let object = ManagedObject(
-      ObjectBirth(
-        shape: self, context: context, key: context.nextTemporaryKey(), state: .inserted))
-    return try object.propertyValue(value, for: slot)
+    // The object is not the context's: it must not stay behind.
+    return try withExtendedLifetime(context) {
+      try ManagedObject(context.graph.birth(of: self)).propertyValue(value, for: slot)
+    }
   }
 }

@@ -34,7 +34,7 @@ public struct BatchedObjects<Object: ManagedObject>: RandomAccessCollection {
       case .held(let object):
         guard object is Object else { throw object.classMismatch(Object.self) }
       case .saved(let key, let shape):
-        let known = context.registered(key, in: shape.planIndex)
+        let known = context.graph.registered(key, in: shape.planIndex)
         guard known.map({ $0 is Object }) ?? (shape.objectClass is Object.Type) else {
           throw fault(place).classMismatch(Object.self)
         }
@@ -50,7 +50,7 @@ public struct BatchedObjects<Object: ManagedObject>: RandomAccessCollection {
     places.compactMap { place in
       switch place {
       case .held(let object): object.objectID
-      case .saved(let key, let shape): context.objectID(for: key, in: shape.planIndex)
+      case .saved(let key, let shape): context.graph.objectID(for: key, in: shape.planIndex)
       }
     }
   }
@@ -61,7 +61,7 @@ public struct BatchedObjects<Object: ManagedObject>: RandomAccessCollection {
     do {
       return try object(at: position)
     } catch {
-      context.deferError { throw error }
+      context.graph.deferError { throw error }
       return cast(fault(places[position]))
     }
   }
@@ -85,8 +85,8 @@ public struct BatchedObjects<Object: ManagedObject>: RandomAccessCollection {
     switch place {
     case .held(let object): object
     case .saved(let key, let shape):
-      context.registered(key, in: shape.planIndex)
-        ?? context.register(shape, key: key.key, state: .fault, as: shape.objectClass)
+      context.graph.registered(key, in: shape.planIndex)
+        ?? context.graph.register(shape, key: key.key, state: .fault, as: shape.objectClass)
     }
   }
 

@@ -101,7 +101,7 @@ public final class FetchedResults<Object: ManagedObject> {
     let snapshot = FetchedResultsSnapshot(rows, sectionKeyPath)
     let found = snapshot.objectIDs.compactMap { id in
       context.place(of: id).flatMap {
-        context.object(for: $0.key, in: $0.plan, adopting: Object.self)
+        context.graph.object(for: $0.key, in: $0.plan, adopting: Object.self)
       }
     }
     try context.readFaults(found)

@@ -43,11 +43,9 @@ final class PropertyProbe {
     } catch {
       throw FetchError(.unknownKey, error.message, suggestion: error.suggestion)
     }
-    let object = type.init(
-      ObjectBirth(
-        shape: shape, context: context, key: context.nextTemporaryKey(), state: .inserted))
-    context.temporaries.append(.passUnretained(object))
-    context.list(object)
+    let object = type.init(context.graph.birth(of: shape))
+    context.graph.keys.addNew(object)
+    context.graph.ledger.list(object)
     objects[ObjectIdentifier(type)] = object
     return object
   }

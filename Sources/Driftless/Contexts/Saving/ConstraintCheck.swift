@@ -27,7 +27,7 @@ struct ConstraintCheck {
   }
 
   mutating func run() throws {
-    for object in context.changedObjects where object.context === context && object.hasChanges {
+    for object in context.changedObjects where object.isIn(context) && object.hasChanges {
       if !object.isDeleted, object.shape.planIndex == plan.index { collectClaims(of: object) }
     }
     for claim in order {
@@ -64,7 +64,7 @@ struct ConstraintCheck {
     var objects = objects
     var row: ReadTransaction.Row?
     if let key = try columns.row(with: claim.values, transaction) {
-      if let owner = context.registered(key, in: plan.index) {
+      if let owner = context.graph.registered(key, in: plan.index) {
         if owner.isDeleted || Self.hasLeft(owner, columns, claim.values) {
           leaving.append(Leaving(object: owner, columns: columns))
         } else {

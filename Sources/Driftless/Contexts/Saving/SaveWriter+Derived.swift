@@ -12,7 +12,9 @@ extension SaveWriter {
   func takeDerivedValues() {
     var slots: [Int32: [Int]] = [:]
     for (key, values) in derived {
-      guard let object = context.registered(key, in: plan.index), !object.isFault else { continue }
+      guard let object = context.graph.registered(key, in: plan.index), !object.isFault else {
+        continue
+      }
       let entity = object.shape.entity
       let own =
         slots[key.entity]

@@ -25,7 +25,7 @@ extension ManagedObjectContext {
         suggestion: "Change objects in willSave: the save that goes on writes that too.")
     }
     processPendingChanges()
-    try throwDeferredError()
+    try graph.throwDeferredError()
     guard hasChanges else { return forgetUnchanged() }
     let plans = try plans()
     isSaving = true
@@ -35,10 +35,23 @@ extension ManagedObjectContext {
     endEvent()
     if validates { try validate() }
     readDeletedForUndo()
-    try throwDeferredError()
+    try graph.throwDeferredError()
 
     let saved = try parent.map(save(to:)) ?? saveToStores(plans)
     postDidSave(saved)
+  }
+
+  /// Makes the next save see to it that no other save changed this object, though this context does not change it: what
+  /// it decided after a look at the object must still hold.
+  ///
+  /// A save that writes something then treats the object like one that both changed: by ``mergePolicy`` it fails with a
+  /// ``SaveConflictError``, or the object takes the store's values. A fault's values are read now. A child context does
+  /// not look; its parent may.
+  /// - Throws: what kept the fault from being read.
+  public func detectConflicts(for object: ManagedObject) throws {
+    guard object.isIn(self), !object.isInserted else { return }
+    if object.isFault { try read(object) }
+    graph.ledger.watch(object)
   }
 
   private func saveToStores(_ plans: [ObjectPlan]) throws -> SavedObjects {
@@ -131,7 +144,7 @@ extension ManagedObjectContext {
   ) {
     for slot in object.shape.toOneSlots where object.isInserted || object.changed.contains(slot) {
       guard case .reference(let key) = object.values[slot],
-        registered(key, in: object.shape.planIndex)?.isDeleted == true,
+        graph.registered(key, in: object.shape.planIndex)?.isDeleted == true,
         let relation = object.shape.relations[slot]
       else { continue }
       let error = ValidationError(
@@ -182,52 +195,37 @@ extension ManagedObjectContext {
 
   /// Nothing is unsaved any more.
   func forgetSavedChanges() {
-    forgetWatchedObjects()
+    graph.ledger.forgetWatched()
     forgetUnchanged()
-    givenTemporaryKeys = []
+    graph.keys.forgetGivenOut()
   }
 
   /// Lets go of objects that had changes, when none has any.
   func forgetUnchanged() {
     guard !changedObjects.isEmpty else { return }
-    let saved = changedObjects
-    changedObjects = []
-    temporaryBase += Int64(temporaries.count)
-    temporaries = []
-    identities = [:]
-    keysByIdentity = [:]
-    saved.walk { $0.state.subtract([.listed, .touched]) }
+    let saved = graph.ledger.unlistAll(clearing: .touched)
+    graph.keys.retireTemporaryKeys()
+    graph.keys.forgetIdentities()
+    withExtendedLifetime(saved) {}
   }
 
   /// Forgets what is saved, and keeps what is not.
   private func forgetChangesOfSomeStores() {
-    for object in changedObjects where object.context !== self || !object.hasChanges {
-      object.state.subtract([.listed, .touched])
-    }
-    changedObjects.removeAll { $0.context !== self || !$0.hasChanges }
-    for place in temporaries.indices {
-      if let object = temporaries[place]?.takeUnretainedValue(), object.key > 0 {
-        temporaries[place] = nil
-      }
-    }
-    for (key, identity) in identities where registered(temporary: key) == nil {
-      identities[key] = nil
-      keysByIdentity[identity] = nil
-    }
+    graph.ledger.unlist(clearing: .touched) { !$0.isIn(self) || !$0.hasChanges }
+    graph.keys.forgetSavedPlaces()
   }
 
   private func finish(_ writer: SaveWriter) {
     writer.inserted.walk { object in
       // An object that took its key along is no longer found by the temporary one.
       let key = writer.newKey(object.objectKey)
-      if givenTemporaryKeys.contains(object.key) {
-        permanentKeys[object.key] = PlacedKey(plan: writer.plan.index, key: key)
-      }
+      graph.keys.notePermanentIfGivenOut(
+        PlacedKey(plan: writer.plan.index, key: key), for: object.key)
       if undoManager != nil {
-        noteRenamed(object.objectKey, key, in: writer.plan.index)
+        graph.keys.noteRenamed(object.objectKey, key, in: writer.plan.index)
       }
       object.commit(key: key.key, version: 1) { writer.newKey($0) }
-      registries[object.shape.hierarchy].insert(object)
+      graph.keys.add(object)
     }
     var place = 0
     writer.updated.walk { object in
@@ -237,7 +235,7 @@ extension ManagedObjectContext {
     for resolution in writer.resolutions { apply(resolution) }
     writer.takeDerivedValues()
     for object in writer.deleted {
-      registries[object.shape.hierarchy].remove(object)
+      graph.keys.remove(object)
       object.detach()
     }
   }
@@ -249,7 +247,7 @@ extension ManagedObjectContext {
     object.forgetStoredCollections()
     object.settle()
     guard let values = resolution.values else {
-      registries[object.shape.hierarchy].remove(object)
+      graph.keys.remove(object)
       object.detach()
       object.state.insert(.deleted)
       return

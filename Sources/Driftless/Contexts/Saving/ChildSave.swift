@@ -22,14 +22,16 @@ struct ChildSave {
     try sort()
     for object in inserted {
       let above = parent.insert(fromChild: object)
-      if let identity = child.identities[object.key] { parent.give(identity, to: above) }
+      if let identity = child.graph.keys.identity(of: object.key) {
+        parent.graph.keys.give(identity, to: above.key)
+      }
       newObjects[object.key] = above
     }
     for object in inserted + updated { copyAttributes(of: object) }
     // Half of the changes must not stay behind for a second save to repeat: what cannot be copied is an error of the
     // parent's next save.
-    for object in inserted + updated { parent.deferError { try copyReferences(of: object) } }
-    for object in inserted + updated { parent.deferError { try copyCollections(of: object) } }
+    for object in inserted + updated { parent.graph.deferError { try copyReferences(of: object) } }
+    for object in inserted + updated { parent.graph.deferError { try copyCollections(of: object) } }
     for object in deleted { if let above = parent.object(above: object) { parent.delete(above) } }
     parent.processPendingChanges()
   }
@@ -47,7 +49,7 @@ struct ChildSave {
   /// Sorts the changes, and finds those of objects that the parent does not have any more.
   private mutating func sort() throws {
     var conflicts: [MergeConflict] = []
-    for object in child.changedObjects where object.context === child && object.hasChanges {
+    for object in child.changedObjects where object.isIn(child) && object.hasChanges {
       if object.isDeleted {
         if !object.isInserted { deleted.append(object) }
       } else if object.isInserted {
@@ -78,7 +80,7 @@ struct ChildSave {
 
   private func above(_ key: ObjectKey, of owner: ManagedObject) -> ManagedObject? {
     newObjects[key.key]
-      ?? parent.object(for: key, in: owner.shape.planIndex, adopting: ManagedObject.self)
+      ?? parent.graph.object(for: key, in: owner.shape.planIndex, adopting: ManagedObject.self)
   }
 
   private func copyAttributes(of object: ManagedObject) {
@@ -148,9 +150,9 @@ extension ManagedObjectContext {
   /// A new object that a child made; it awoke there.
   fileprivate func insert(fromChild object: ManagedObject) -> ManagedObject {
     updatePlans()
-    let key = object.key > 0 ? object.key : nextTemporaryKey()
+    let key = object.key > 0 ? object.key : graph.keys.nextTemporaryKey
     let own = type(of: object).init(
-      ObjectBirth(shape: object.shape, context: self, key: key, state: .inserted))
+      ObjectBirth(shape: object.shape, graph: graph, key: key, state: .inserted))
     takeIn(own, identity: nil)
     return own
   }
@@ -168,22 +170,20 @@ extension ManagedObjectContext {
     for object in save.inserted {
       let (old, key) = (object.key, save.newKey(object.objectKey))
       let place = PlacedKey(plan: object.shape.planIndex, key: key)
-      if givenTemporaryKeys.contains(old) { permanentKeys[old] = place }
-      if undoManager != nil {
-        noteRenamed(object.objectKey, key, in: place.plan)
-      }
+      graph.keys.notePermanentIfGivenOut(place, for: old)
+      if undoManager != nil { graph.keys.noteRenamed(object.objectKey, key, in: place.plan) }
       object.commit(key: key.key, version: 0, save.newKey)
-      if key.key < 0 { adopted[key.key] = .passUnretained(object) }
+      graph.keys.add(object)
     }
     for object in save.updated {
       object.commit(key: object.key, version: object.version, save.newKey)
     }
     for object in save.deleted + save.lost {
-      forget(object)
+      graph.keys.remove(object)
       object.detach()
       object.state.insert(.deleted)
     }
-    let parts = attachedPlans.map { plan in
+    let parts = graph.plans.map { plan in
       func keys(_ objects: [ManagedObject]) -> [ObjectKey] {
         objects.filter { $0.shape.planIndex == plan.index }.map(\.objectKey)
       }
@@ -191,10 +191,7 @@ extension ManagedObjectContext {
         plan: plan, inserted: keys(save.inserted), updated: keys(save.updated),
         deleted: keys(save.deleted + save.lost))
     }
-    let given = givenTemporaryKeys
     forgetSavedChanges()
-    // The parent's keys are temporary as well, and may have been given out by now.
-    givenTemporaryKeys = given.intersection(adopted.keys)
     tellChildren(renamed)
     isSaving = false
     for object in save.inserted + save.updated + save.deleted { object.didSave() }

@@ -37,7 +37,7 @@ struct SaveWriter {
   init(context: ManagedObjectContext, plan: ObjectPlan) {
     self.context = context
     self.plan = plan
-    newKeys = Array(repeating: nil, count: context.temporaries.count)
+    newKeys = Array(repeating: nil, count: context.graph.keys.newCount)
   }
 
   mutating func write(to transaction: WriteTransaction) throws {
@@ -72,8 +72,8 @@ struct SaveWriter {
   /// Gives all new objects their keys first, so that they can refer to each other.
   private mutating func nameInserted(_ transaction: WriteTransaction) throws {
     // A merge policy may have made further ones.
-    while newKeys.count < context.temporaries.count { newKeys.append(nil) }
-    if !context.identities.isEmpty {
+    while newKeys.count < context.graph.keys.newCount { newKeys.append(nil) }
+    if context.graph.keys.hasIdentities {
       for object in inserted { try reuseKey(of: object, transaction) }
     }
     var counts = [Int](repeating: 0, count: plan.numberCount)
@@ -101,7 +101,7 @@ struct SaveWriter {
   private mutating func reuseKey(
     of object: ManagedObject, _ transaction: WriteTransaction
   ) throws {
-    guard let given = context.identities[object.key] else { return }
+    guard let given = context.graph.keys.identity(of: object.key) else { return }
     let identity = try transaction.identity(given, forNew: object.entity)
     identities[object.key] = identity
     guard let key = try transaction.key(ofOwnOrAlias: identity), try transaction.row(key) == nil,
@@ -111,7 +111,7 @@ struct SaveWriter {
   }
 
   private func place(of temporaryKey: Int64) -> Int {
-    Int(-temporaryKey - context.temporaryBase - 1)
+    context.graph.keys.place(of: temporaryKey)
   }
 
   /// The permanent key for a temporary one; 0 when the object is no more.
@@ -151,7 +151,7 @@ struct SaveWriter {
   func collectNewKeys(_ keys: inout [Int64: PlacedKey]) {
     for (place, key) in newKeys.enumerated() {
       guard let key else { continue }
-      keys[-(context.temporaryBase + Int64(place) + 1)] = PlacedKey(plan: plan.index, key: key)
+      keys[context.graph.keys.temporaryKey(at: place)] = PlacedKey(plan: plan.index, key: key)
     }
   }
 
@@ -159,7 +159,8 @@ struct SaveWriter {
 
   /// Writes new objects, those of one entity that follow each other at once.
   private func insertRows(_ transaction: WriteTransaction) throws {
-    var rows = NewRows(naming: NewRows.Naming(newKeys: newKeys, base: context.temporaryBase))
+    var rows = NewRows(
+      naming: NewRows.Naming(newKeys: newKeys, base: context.graph.keys.temporaryBase))
     var shape: ObjectShape?
     rows.reserveCapacity(inserted.count)
     try inserted.walk { object in
@@ -171,7 +172,7 @@ struct SaveWriter {
       rows.append(newKey(object.objectKey).key, object.values)
     }
     if let shape, rows.count > 0 { try transaction.insert(shape.entity, rows) }
-    guard !context.identities.isEmpty else { return }
+    guard context.graph.keys.hasIdentities else { return }
     for object in inserted {
       if let identity = identities[object.key] {
         try transaction.assignIdentity(newKey(object.objectKey), identity)

@@ -110,7 +110,7 @@ struct ConstraintMerge {
 extension ManagedObject {
   /// Gives properties the values that were last read or saved, at both ends; all properties when nil.
   final func takeBackChanges(of names: [String]? = nil) {
-    context?.deferError {
+    graph?.deferError {
       for slot in changedSlots.indexes {
         if let names, !names.contains(shape.layout.slots[slot].name) { continue }
         try takeBackChange(at: slot)
@@ -124,7 +124,7 @@ extension ManagedObject {
       return
     }
     func object(_ key: ObjectKey) -> ManagedObject? {
-      context?.object(for: key, in: shape.planIndex, adopting: ManagedObject.self)
+      graph?.object(for: key, in: shape.planIndex, adopting: ManagedObject.self)
     }
     if relation.isToMany {
       guard let state = collection(ifUsed: slot) else { return }

@@ -25,7 +25,7 @@ extension SaveWriter {
         let merge = ConstraintMerge(context, conflict)
         settled += try merge.run { if $0.key < 0 { merged[$0.key] = $1 } }
       }
-      try context.throwDeferredError()
+      try context.graph.throwDeferredError()
     }
     var check = ConstraintCheck(context, plan, transaction)
     try check.run()
@@ -35,7 +35,7 @@ extension SaveWriter {
   /// The objects were checked before they were changed.
   private func validate(_ objects: [ManagedObject]) throws {
     var items: [ValidationFailure.Item] = []
-    for object in Set(objects) where object.context === context && object.hasChanges {
+    for object in Set(objects) where object.isIn(context) && object.hasChanges {
       object.validate(into: &items)
     }
     if !items.isEmpty { throw ValidationFailure(items: items) }

@@ -43,8 +43,8 @@ extension SaveWriter {
   private func watchedConflicts(
     _ transaction: WriteTransaction
   ) throws -> [(object: ManagedObject, conflict: MergeConflict)] {
-    try context.watchedObjects.compactMap { object in
-      guard object.context === context, object.shape.planIndex == plan.index, object.version > 0,
+    try context.graph.ledger.watched.compactMap { object in
+      guard object.isIn(context), object.shape.planIndex == plan.index, object.version > 0,
         !object.hasChanges
       else { return nil }
       let row = try transaction.row(object.objectKey)
@@ -56,7 +56,7 @@ extension SaveWriter {
   private mutating func decide(_ conflicts: inout [MergeConflict]) throws {
     let all = conflicts
     try context.mergePolicy.resolve(optimisticLockingConflicts: &conflicts, in: context)
-    try context.throwDeferredError()
+    try context.graph.throwDeferredError()
     for conflict in conflicts { decided[conflict.objectID] = conflict.resolution }
     let open = all.filter { decided[$0.objectID] ?? .error == .error }
     if !open.isEmpty { throw SaveConflictError(conflicts: open) }
