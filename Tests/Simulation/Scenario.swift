@@ -177,7 +177,7 @@ extension Scenario: CustomTestStringConvertible {
     (
       make("renewed zone") { $0.hasZoneRenewals = true },
       "seeds 31, 36, 57: elements and references of what was deleted diverge; seed 49: one stays"
-    ),
+    )
   ]
 }
 
