@@ -1,5 +1,5 @@
 # The commands a newcomer types. Each installs what is missing, builds, and runs.
-.PHONY: demo test bench example sanitize crash simulate prepare lint build
+.PHONY: demo test bench example sanitize crash simulate prepare lint build rooms
 
 # The host's package database on three replicas, through one server, with the network cut in between.
 demo: build
@@ -25,9 +25,13 @@ sanitize: prepare
 crash: prepare
 	@Scripts/crash
 
-# What befalls replicas, by seeds, against the laws of sync: SEEDS=1000 of each scenario, SCENARIO=name for one of them.
+# What befalls replicas, by seeds, against the laws of sync: at least SEEDS=2000 of them, SCENARIO=name for one scenario.
 simulate: prepare
 	@Scripts/simulate $(SEEDS)
+
+# Compiles each room of the library with those that it may know alone, and prints the picture of them.
+rooms: prepare
+	@Scripts/rooms
 
 build: prepare
 	@swift build

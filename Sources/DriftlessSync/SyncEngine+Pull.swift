@@ -48,7 +48,7 @@ extension SyncEngine {
           PullRequest(
             cursor: cursor, mark: state.mark, maxBytes: options.pullBytesMax,
             waitSeconds: page == nil ? waitSeconds : 0, replica: state.replica,
-            ownThrough: state.pushNumber))
+            ownThrough: state.mark?.sequence ?? 0))
         try learnClock()
         try check(answer, after: cursor.mark)
         try takeAnswers(in: answer)

@@ -135,7 +135,7 @@ extension SyncEngine {
       return .accepted(reply)
     } catch let error as ProtocolError where error.code == .clockAhead {
       // Moved back to the zone's clock, it is built anew.
-      return .stale
+      return .stale([], reason: error.message)
     } catch let error as ProtocolError {
       return Self.answer(error) { Self.isWhole(outbox) }
     } catch {
@@ -177,7 +177,7 @@ extension SyncEngine {
     _ error: ProtocolError, isOutboxWhole: () -> Bool
   ) -> Pusher.Answer {
     switch error.code {
-    case .stale: .stale
+    case .stale: .stale(error.objects, reason: error.message)
     case .forked: .forked
     case _ where isRefusal(error): .refused(refusal(error))
     // Another version of this program, or of the server, may agree about other bytes; another log

@@ -137,7 +137,7 @@ final class Library {
     }
     books = LibraryData.books.enumerated().map { index, row in
       let book = Sample(book(Int64(index + 1)), row.values)
-      book.predicateEntity = try? entity("Book")
+      book.entity = try? entity("Book")
       book.values["author"] = object(row.author)
       book.values["editor"] = object(row.editor)
       book.values["tags"] = .objects(row.tags.map { tags[$0] })

@@ -4,7 +4,8 @@ import Foundation
 /// An object for predicates to look at, without a store.
 final class Sample: PropertySource {
   let key: ObjectKey
-  var predicateEntity: EntityDescription?
+  /// Whose properties it has.
+  var entity: EntityDescription?
   var values: [String: PredicateValue]
   /// What FETCH finds.
   var fetch: ((SubFetch) throws -> [Sample])?
@@ -21,6 +22,10 @@ final class Sample: PropertySource {
   var predicateObjectKey: ObjectKey? { key }
 
   func predicateValue(forKey key: String) -> PredicateValue? { values[key] }
+
+  func predicateLeadsToMany(_ name: String, _ rest: ArraySlice<String>) -> Bool {
+    entity?.leadsToMany(name, rest) ?? false
+  }
 
   func predicateFetch(_ fetch: SubFetch) throws(FetchError) -> [any PropertySource] {
     do {

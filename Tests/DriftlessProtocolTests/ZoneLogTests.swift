@@ -160,7 +160,7 @@ import Testing
     }
     var request = PullRequest(
       cursor: .start(generation: Samples.generation), maxBytes: 1 << 20, waitSeconds: 0,
-      replica: ship, ownThrough: 1)
+      replica: ship, ownThrough: 2)
     var page = try zone.page(request, nowMilliseconds: 1)
     #expect(page.head == 4)
     #expect(page.entries.map(\.sequence) == [1, 2, 3, 4])

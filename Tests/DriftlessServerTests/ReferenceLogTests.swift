@@ -50,8 +50,8 @@ struct ReferenceLogTests {
       #expect(seen["stale", default: 0] > 10, "\(seen)")
       let request = PullRequest(
         cursor: .start(generation: zone.generation), maxBytes: 1 << 20, waitSeconds: 0,
-        replica: makers[0].replica, ownThrough: makers[0].number)
-      let own = "&replica=\(makers[0].replica)&own_through=\(makers[0].number)"
+        replica: makers[0].replica, ownThrough: reference.head / 2)
+      let own = "&replica=\(makers[0].replica)&own_through=\(reference.head / 2)"
       let page = try await server.pull(after: 0, own, token: token)
       #expect(
         try page == reference.page(request, nowMilliseconds: page.serverTimeMilliseconds))

@@ -53,7 +53,8 @@ struct StateMachineTests {
   func stale() {
     #expect(
       run([
-        .begin(hasOutbox: false), .built(isEmpty: false, objects: 3), .answered(.stale),
+        .begin(hasOutbox: false), .built(isEmpty: false, objects: 3),
+        .answered(.stale([], reason: "")),
         .discarded, .pulled,
       ]) == ["build 8", "send", "discard", "pull", "build 8"])
   }
@@ -62,7 +63,9 @@ struct StateMachineTests {
   func staleForEver() {
     var events: [Pusher.Event] = [.begin(hasOutbox: false)]
     for _ in 0..<3 {
-      events += [.built(isEmpty: false, objects: 1), .answered(.stale), .discarded, .pulled]
+      events += [
+        .built(isEmpty: false, objects: 1), .answered(.stale([], reason: "")), .discarded, .pulled,
+      ]
     }
     #expect(run(events, staleRetriesMax: 2).last == "fail damaged-state")
     #expect(run(events, staleRetriesMax: 2).contains("fail still-stale"))

@@ -1,6 +1,7 @@
 import Driftless
 import DriftlessProtocol
 import DriftlessSync
+import DriftlessTesting
 import Foundation
 import Testing
 
@@ -58,6 +59,70 @@ struct CloneSequenceTests {
       let titles = stage.hosts[number].image.things.values.compactMap { $0.values["title"] }
       #expect(titles.contains("\"after the restore\""), "\(titles)")
     }
+  }
+
+  @Test(
+    "Sync-rules 3: a store put back into its own file mints an identity again, for an object of another entity"
+  )
+  func mintedUnderAnotherEntity() async throws {
+    let model = Stage.model()
+    let special = EntityDescription("Special")
+    special.properties = [AttributeDescription("extra", .string)]
+    model.entitiesByName["Item"]?.subentities = [special]
+    let stage = try await Stage(
+      .memory, hosts: 2, model: ManagedObjectModel(entities: model.entities + [special]))
+    try await stage.settle()
+    let backup = try stage.backup(0)
+    let lost = try stage.insert(0, "Special", ["title": .string("after the backup")])
+    try await stage.sync(0)
+    try await stage.restore(0, backup)
+    #expect(try stage.insert(0, "Item", ["title": .string("after the restore")]) == lost)
+    try await stage.settle()
+    // What is made from here on has identities of its own.
+    for number in 0..<3 { try stage.insert(0, "Item", ["title": .string("later \(number)")]) }
+    try await stage.settle()
+    #expect(stage.hosts[1].image.things[lost]?.entity == "Special")
+    let titles = stage.hosts[1].image.things.values.compactMap { $0.values["title"] }
+    #expect(titles.contains("\"after the restore\""), "\(titles)")
+    #expect(titles.count == 5)
+  }
+
+  @Test(
+    "Sync-rules 3: a store put back before all that it sent mints no identity that the zone gave it back"
+  )
+  func mintedAgainLater() async throws {
+    let stage = try await Stage(.memory, hosts: 2)
+    try await stage.settle()
+    let backup = try stage.backup(0)
+    for number in 0..<3 { try stage.insert(0, "Item", ["title": .string("lost \(number)")]) }
+    try await stage.sync(0)
+    try await stage.restore(0, backup)
+    try await stage.sync(0)
+    for number in 0..<5 { try stage.insert(0, "Item", ["title": .string("new \(number)")]) }
+    try await stage.settle()
+    #expect(stage.hosts[1].image.things.count == 8)
+  }
+
+  @Test(
+    "Sync-rules 2: what a replica offered, lost with the server and another one gave back, it knows again"
+  )
+  func offeredAndGivenBack() async throws {
+    let stage = try await Stage(.memory)
+    try stage.server.backup()
+    let item = try stage.insert(1, "Item", ["title": .string("made")])
+    try await stage.sync(1)
+    try await stage.sync(2)
+    // Put back, the server has another entry in that place: the replica offers its object anew.
+    try stage.server.restore(0)
+    try stage.insert(0, "Box")
+    try await stage.sync(0)
+    try await stage.sync(1)
+    // Put back once more, two days later, it has the first entry from the replica that knew it.
+    stage.clock.advance(milliseconds: 2 * 86_400_000)
+    try stage.server.restore(0)
+    try await stage.sync(2)
+    try await stage.settle()
+    for number in 0..<3 { #expect(stage.value(number, item, "title") == "\"made\"") }
   }
 
   @Test(

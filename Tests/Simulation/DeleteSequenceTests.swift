@@ -1,6 +1,7 @@
 import Driftless
 import DriftlessProtocol
 import DriftlessSync
+import DriftlessTesting
 import Foundation
 import TestSupport
 import Testing
@@ -18,6 +19,84 @@ struct DeleteSequenceTests {
     let item = try stage.insert(0, "Item", ["title": .string("lost with the server")])
     try await stage.settle()
     return (stage, item)
+  }
+
+  @Test("What a delete and an edit part is weighed by references of what comes back as well")
+  func referenceOfWhatComesBack() async throws {
+    let model = Stage.model()
+    model.entitiesByName["Node"]?.deletePolicy = .editWins
+    let stage = try await Stage(.memory, hosts: 2, model: model)
+    let child = try stage.insert(0, "Node")
+    let parent = try stage.insert(0, "Node")
+    try await stage.settle()
+    try stage.delete(0, parent)
+    try stage.delete(0, child)
+    try stage.relate(1, child, "parent", parent)
+    try await stage.sync(1)
+    try await stage.settle()
+    #expect(stage.hosts[0].image.things[child] != nil)
+    #expect(stage.hosts[0].image.things[parent] == nil)
+    let cut = try stage.hosts.contains { host in
+      try host.conflicts.contains { $0.object == child && $0.property == "parent" }
+    }
+    #expect(cut, "nobody is told that the reference was cut")
+  }
+
+  @Test(
+    "What a delete took along comes back with the object that it requires, as it was moved there")
+  func movedAndTaken() async throws {
+    let box = EntityDescription("Box")
+    box.properties = [
+      RelationshipDescription(
+        "items", to: "Item", inverse: "box", toMany: true, deleteRule: .cascade)
+    ]
+    let item = EntityDescription("Item")
+    item.deletePolicy = .editWins
+    item.properties = [
+      AttributeDescription("title", .string),
+      RelationshipDescription("box", to: "Box", inverse: "items", isOptional: false),
+    ]
+    let stage = try await Stage(
+      .memory, hosts: 2, model: ManagedObjectModel(entities: [box, item]))
+    let boxes = [
+      try stage.insert(0, "Box"), try stage.insert(0, "Box"), try stage.insert(0, "Box"),
+    ]
+    try stage.save(0) { context in
+      let object = try context.insert(entityNamed: "Item")
+      try object.setValue(try context.object(withIdentity: boxes[0]), forKey: "box")
+    }
+    let id = try #require(stage.hosts[0].image.things.first { $0.value.entity == "Item" }?.key)
+    try await stage.settle()
+    try stage.relate(0, id, "box", boxes[1])
+    try await stage.sync(0)
+    stage.clock.advance(milliseconds: 1000)
+    // Moved later to another one, and gone with that.
+    try stage.relate(1, id, "box", boxes[2])
+    try stage.delete(1, boxes[2])
+    try await stage.settle()
+    #expect(Image.identities(in: stage.value(0, id, "box")) == [boxes[2]])
+    #expect(stage.hosts[0].image.things[boxes[2]] != nil)
+  }
+
+  @Test("What a cascade takes in a merge is named, with its edits and with what referred to it")
+  func takenByCascade() async throws {
+    let model = Stage.model()
+    model.entitiesByName["Box"]?.relationshipsByName["items"]?.deleteRule = .cascade
+    let stage = try await Stage(.memory, hosts: 2, model: model)
+    let box = try stage.insert(0, "Box")
+    let item = try stage.insert(0)
+    let badge = try stage.insert(0, "Badge")
+    try await stage.settle()
+    try stage.relate(1, item, "box", box)
+    try await stage.sync(1)
+    try stage.relate(0, badge, "owner", item)
+    try stage.set(0, item, ["title": .string("edited")])
+    try stage.delete(0, box)
+    try await stage.settle()
+    #expect(stage.hosts[1].image.things[item] == nil)
+    let entries = try stage.hosts.flatMap { try $0.conflicts }
+    #expect(entries.contains { $0.object == badge && $0.property == "owner" })
+    #expect(entries.contains { $0.object == item && $0.property == "title" })
   }
 
   private func putBack(_ stage: Stage) async throws {

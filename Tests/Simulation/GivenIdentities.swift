@@ -8,25 +8,23 @@ struct GivenIdentities {
   var zone: UUID?
   let entities: [String]
 
-  private func isGiven(_ id: UUID) -> Bool {
-    id.uuidString.hasPrefix("00000000-0000-5000-8000-")
-  }
+  static func isGiven(_ id: UUID) -> Bool { id.uuidString.hasPrefix("00000000-0000-5000-8000-") }
 
   /// What the ledger calls the object that is shown under an identity.
   func name(_ id: UUID, _ entity: String) -> UUID {
-    guard let zone, isGiven(id) else { return id }
+    guard let zone, Self.isGiven(id) else { return id }
     return DerivedIdentity.identity(id, of: entity, in: zone)
   }
 
   /// What the ledger calls the objects that an identity may stand for.
   func names(_ id: UUID) -> [UUID] {
-    zone == nil || !isGiven(id) ? [id] : entities.map { name(id, $0) }
+    zone == nil || !Self.isGiven(id) ? [id] : entities.map { name(id, $0) }
   }
 
   /// An image with the ledger's names.
   func named(_ image: Image) -> Image {
     guard zone != nil else { return image }
-    let given = image.things.filter { isGiven($0.key) }.map { id, thing in
+    let given = image.things.filter { Self.isGiven($0.key) }.map { id, thing in
       (id, name(id, thing.entity))
     }
     guard !given.isEmpty else { return image }
@@ -46,7 +44,7 @@ struct GivenIdentities {
     guard zone != nil, text.contains("00000000-0000-5000-8000-") else { return [text] }
     return entities.map { entity in
       Self.replacing(
-        Image.identities(in: text).filter(isGiven).map { ($0, name($0, entity)) }, in: text)
+        Image.identities(in: text).filter(Self.isGiven).map { ($0, name($0, entity)) }, in: text)
     }
   }
 

@@ -116,6 +116,15 @@ struct EditLaws {
     {
       return true
     }
+    // Of two that a copy of a store made under one identity, one has another by now.
+    if !GivenIdentities.isGiven(edit.place.object),
+      (ledger.lives[edit.place.object]?.inserts ?? 0) > 1,
+      image.things.values.contains(where: {
+        $0.values[edit.place.property] == edit.after
+      })
+    {
+      return true
+    }
     if !isAlive {
       // An object that became one with another: its values live there.
       if traits.isKeyed(entity),

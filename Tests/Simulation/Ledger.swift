@@ -69,9 +69,7 @@ struct Ledger {
     for id in gone {
       lives[id, default: Life(entity: before.things[id]?.entity ?? "")].deletes += 1
       lives[id]?.lastDelete = (host.number, transaction)
-      for (property, value) in before.things[id]?.values ?? [:] {
-        supersede(Place(object: id, property: property), value)
-      }
+      supersedeAll(of: id, before)
     }
     if !gone.isEmpty { try supersedeParked(of: gone, host) }
     for (id, thing) in after.things {
@@ -144,6 +142,13 @@ struct Ledger {
   private mutating func supersede(_ place: Place, _ shown: String) {
     for index in editsAt[place] ?? [] where edits[index].after == shown {
       edits[index].isSuperseded = true
+    }
+  }
+
+  /// A person saw an object, what is null of it as well, and deleted it.
+  private mutating func supersedeAll(of object: UUID, _ before: Image) {
+    for place in editsAt.keys where place.object == object {
+      supersede(place, before.value(object, place.property))
     }
   }
 

@@ -109,6 +109,8 @@ extension Simulation {
       tell("\(host.name) is told to come again")
     case let error as ProtocolError where host.network.hasFlipped:
       tell("\(host.name) gets other bytes than were sent: \(error.code.rawValue)")
+    case let error as SyncError where error.code == .damagedOnTheWay && host.network.hasFlipped:
+      tell("\(host.name) sent other bytes than arrived")
     case let error as SyncError where error.code == .stillStale:
       tell("\(host.name) gives up for now")
     default: fail("sync goes on", "\(host.name): \(brief(error))")

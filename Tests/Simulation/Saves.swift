@@ -107,9 +107,9 @@ struct Saves {
       } else {
         let target = relationship.isOptional && generator.chance(20) ? nil : pick(kin)
         let isTree = relationship.userInfo["driftless.tree"] != nil
-        if isTree, let target, closesRing(id, target, relationship.name, image) { continue }
-        try object.setValue(
-          try target.flatMap { try context.object(withIdentity: $0) }, forKey: relationship.name)
+        let other = try target.flatMap { try context.object(withIdentity: $0) }
+        if isTree, let other, try closesRing(object, other, relationship.name) { continue }
+        try object.setValue(other, forKey: relationship.name)
         told.append("sets \(names(id)).\(relationship.name) \(target.map(names) ?? "nil")")
       }
       return
@@ -144,12 +144,16 @@ struct Saves {
     told.append("sets \(names(id)).\(relationship.name) to \(members.count)")
   }
 
-  private func closesRing(_ id: UUID, _ target: UUID, _ property: String, _ image: Image) -> Bool {
-    var seen: Set<UUID> = [id]
-    var next: UUID? = target
+  /// As the context has it: an earlier change of the same save counts.
+  private func closesRing(
+    _ object: ManagedObject, _ target: ManagedObject, _ property: String
+  ) throws -> Bool {
+    var seen = [object]
+    var next: ManagedObject? = target
     while let one = next {
-      guard seen.insert(one).inserted else { return true }
-      next = Image.identities(in: image.value(one, property)).first
+      if seen.contains(where: { $0 === one }) { return true }
+      seen.append(one)
+      next = try one.value(forKey: property) as? ManagedObject
     }
     return false
   }

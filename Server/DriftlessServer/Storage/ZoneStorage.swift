@@ -93,7 +93,7 @@ package struct PageRequest: Sendable {
   package var mark: LogMark?
   package var bytesMax: Int
   package var entriesMax: Int
-  /// The asking replica: frames of its own, up to a push number, come back as headers only.
+  /// The asking replica: frames of its own, up to a sequence number, come back as headers only.
   package var own: (replica: UUID, through: UInt64)?
 
   package init(after: LogMark, mark: LogMark? = nil, bytesMax: Int, entriesMax: Int) {

@@ -12,8 +12,6 @@ struct DeferredCleanup {
     var fileColumns: [String] = []
   }
 
-  /// In the metadata as long as something is left.
-  static let metadataKey = "NSPersistentStoreDeferredLightweightMigrationOptionKey"
   private static let setting = "deferredCleanup"
 
   static func tasks(on connection: SQLiteConnection) throws -> [Task] {
@@ -67,7 +65,7 @@ struct DeferredCleanup {
 
 extension PersistentStore {
   /// Whether a migration left something to be cleaned up: see ``StoreOptions/defersMigrationCleanup``.
-  var hasDeferredCleanup: Bool { metadata.values[DeferredCleanup.metadataKey] != nil }
+  var hasDeferredCleanup: Bool { metadata.values[StoreMetadata.deferredCleanupKey] != nil }
 
   /// Takes one of the tables and columns away that a migration left for later.
   ///
@@ -79,7 +77,7 @@ extension PersistentStore {
     }.0
     if let url { ExternalDataFolder(store: url.path).remove(files) }
     if left == 0, hasDeferredCleanup {
-      try setMetadata(nil, forKey: DeferredCleanup.metadataKey)
+      try setMetadata(nil, forKey: StoreMetadata.deferredCleanupKey)
     }
     return left > 0
   }

@@ -200,7 +200,7 @@ struct MigrationFile {
     metadata.values.removeValue(forKey: StoreMetadata.ownVersionHashesKey)
     metadata.values.removeValue(forKey: "NSStoreModelVersionHashesDigest")
     metadata.values.removeValue(forKey: StoreMetadata.configurationKey)
-    metadata.values.removeValue(forKey: DeferredCleanup.metadataKey)
+    metadata.values.removeValue(forKey: StoreMetadata.deferredCleanupKey)
     let fresh = StoreMetadata(
       model: destination, configuration: try StoreConfiguration(configuration, of: destination))
     for (key, value) in fresh.values { metadata.values[key] = value }

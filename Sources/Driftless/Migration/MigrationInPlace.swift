@@ -36,7 +36,7 @@ struct MigrationInPlace {
     let keys = try MigrationKeys(
       plan: plan, old: source.schema, new: schema, connection: connection, former: "main")
     guard let changes = try TableChanges(keys) else { return false }
-    metadata.values[DeferredCleanup.metadataKey] = changes.leftovers.isEmpty ? nil : true
+    metadata.values[StoreMetadata.deferredCleanupKey] = changes.leftovers.isEmpty ? nil : true
 
     _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     try connection.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -19,7 +19,7 @@ extension MigrationManager {
     let (plan, entity, numbers) = (first.plan, first.key.entity, keys.map(\.key.key))
     for start in stride(from: 0, to: numbers.count, by: Self.sourcesMax) {
       let objects = numbers[start..<min(start + Self.sourcesMax, numbers.count)].compactMap {
-        sourceContext.object(
+        sourceContext.graph.object(
           for: ObjectKey(entity: entity, key: $0), in: plan, adopting: ManagedObject.self)
       }
       for object in objects { try body(object) }
@@ -27,8 +27,8 @@ extension MigrationManager {
   }
 
   func source(_ key: ObjectKey) -> ManagedObject? {
-    guard let plan = sourceContext.attachedPlans.first else { return nil }
-    return sourceContext.object(for: key, in: plan.index, adopting: ManagedObject.self)
+    guard let plan = sourceContext.graph.plans.first else { return nil }
+    return sourceContext.graph.object(for: key, in: plan.index, adopting: ManagedObject.self)
   }
 
   // MARK: Destination
@@ -38,7 +38,7 @@ extension MigrationManager {
     switch place {
     case .unsaved(let object): return object
     case .saved(let key):
-      guard let id = destinationContext.attachedPlans.first?.objectID(key) else { return nil }
+      guard let id = destinationContext.graph.plans.first?.objectID(key) else { return nil }
       return try? destinationContext.existingObject(with: id)
     }
   }
@@ -77,7 +77,7 @@ extension MigrationManager {
     guard isSavedInParts else { return try destinationContext.save() }
     try savePart()
     for entity in destinationModel.entities where !entity.isAbstract {
-      guard destinationContext.attachedPlans.first?.shape(named: entity.name) != nil else {
+      guard destinationContext.graph.plans.first?.shape(named: entity.name) != nil else {
         continue
       }
       try validateAll(entity.name)

@@ -124,7 +124,7 @@ public final class MigrationManager {
       }
     }
     if isFirst, let identity = try successor?(source, destination) {
-      destinationContext.give(identity, to: destination)
+      destinationContext.graph.keys.give(identity, to: destination.key)
     }
     associations.add(mapping: mapping.name, source: key, destination: destination)
   }

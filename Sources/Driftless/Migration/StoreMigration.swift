@@ -218,21 +218,4 @@ extension PersistentStore {
       ).run()
     }
   }
-
-  /// Migrates as the options say.
-  static func migrate(
-    at url: URL, to model: ManagedObjectModel, _ configuration: String?, options: StoreOptions
-  ) throws {
-    let store = try open(url: url, options: StoreOptions(isReadOnly: true, createsFile: false))
-    let current = store.model
-    store.close()
-    let mapping = options.mappingModels.first { $0.isFor(current, model) }
-    let staged = try options.stagedMigration?.steps(from: store, to: model)
-    try StoreMigration(
-      url: url, configuration: configuration,
-      steps: staged ?? [StoreMigration.Step(destination: model, mapping: mapping)],
-      defersCleanup: staged == nil && options.defersMigrationCleanup,
-      busyTimeoutMilliseconds: options.busyTimeoutMilliseconds, progress: { _ in }
-    ).run()
-  }
 }

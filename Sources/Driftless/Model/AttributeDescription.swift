@@ -197,3 +197,8 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
     super.freeze()
   }
 }
+
+extension AttributeDescription {
+  /// The type under the name that Core Data gave it in 2021.
+  public typealias AttributeType = Driftless.AttributeType
+}

@@ -31,4 +31,18 @@ extension EntityDescription {
   package var selfAndDescendants: [EntityDescription] {
     [self] + subentities.flatMap(\.selfAndDescendants)
   }
+
+  /// Whether the key path `rest` behind the to-one relationship `name` has a to-many step.
+  package func leadsToMany(_ name: String, _ rest: ArraySlice<String>) -> Bool {
+    guard let index = layout.index(named: name) else { return false }
+    switch layout.slots[index].kind {
+    case .attribute: return false
+    case .toMany: return true
+    case .toOne(let relationship):
+      guard let next = rest.first, let destination = relationship.destinationEntity else {
+        return false
+      }
+      return destination.leadsToMany(next, rest.dropFirst())
+    }
+  }
 }

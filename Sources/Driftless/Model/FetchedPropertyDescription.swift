@@ -9,20 +9,6 @@ public final class FetchedPropertyDescription: PropertyDescription,
     sort: [FetchSort]()
   )
 
-  /// What is fetched; nil while no entity is named, and for a predicate that does not parse.
-  public var fetchRequest: FetchRequest<ManagedObject>? {
-    get { fetchEntityName.isEmpty ? nil : try? template.fetchRequest() }
-    set {
-      guard let newValue else {
-        (fetchEntityName, fetchPredicate) = ("", nil)
-        (requestAttributes, fetchSort) = ([:], [])
-        return
-      }
-      let template = FetchRequestTemplate(name: "", request: newValue)
-      (fetchEntityName, fetchPredicate) = (template.entityName, template.predicate)
-      (requestAttributes, fetchSort) = (template.options, template.sort)
-    }
-  }
   /// The name of the entity whose objects are fetched.
   public var fetchEntityName: String {
     get { values.entity }
@@ -42,11 +28,5 @@ public final class FetchedPropertyDescription: PropertyDescription,
   public var fetchSort: [FetchSort] {
     get { values.sort }
     set { if mayChange() { values.sort = newValue } }
-  }
-
-  private var template: FetchRequestTemplate {
-    FetchRequestTemplate(
-      name: name, entityName: fetchEntityName, predicate: fetchPredicate,
-      options: requestAttributes, sort: fetchSort)
   }
 }

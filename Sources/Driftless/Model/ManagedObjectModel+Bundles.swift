@@ -17,22 +17,8 @@ extension ManagedObjectModel {
     return models.isEmpty ? nil : try ManagedObjectModel(byMerging: models)
   }
 
-  /// The model that a store with this metadata was written with, out of every version of every
-  /// model that the bundles hold; nil when none fits.
-  ///
-  /// - Parameter bundles: nil for the main bundle.
-  /// - Throws: ``ModelError`` when a model cannot be read.
-  public static func mergedModel(
-    from bundles: [Bundle]?, forStoreMetadata metadata: [String: Any]
-  ) throws(ModelError) -> ManagedObjectModel? {
-    var models: [ManagedObjectModel] = []
-    for url in modelURLs(in: bundles) {
-      for version in try versions(at: url) { models.append(try version.model()) }
-    }
-    return try ManagedObjectModel(byMerging: models, forStoreMetadata: metadata)
-  }
-
-  private static func modelURLs(in bundles: [Bundle]?) -> [URL] {
+  /// The files of the models that the bundles hold; nil for the main bundle.
+  static func modelURLs(in bundles: [Bundle]?) -> [URL] {
     var found: [URL] = []
     for bundle in bundles ?? [.main] {
       guard let folder = bundle.resourceURL else { continue }

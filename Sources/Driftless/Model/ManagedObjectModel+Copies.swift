@@ -53,36 +53,6 @@ extension ManagedObjectModel {
     }
   }
 
-  /// Those of several models, as one, that a store with this metadata was written with; nil when
-  /// they do not account for each of the store's entities.
-  ///
-  /// A model takes part when it has entities of the store and each of them with the store's hash;
-  /// of two that describe the same entities the first does. Versions of one model may therefore be
-  /// given together.
-  /// - Throws: ``ModelError`` when models that take part describe a further entity differently.
-  public convenience init?(
-    byMerging models: [ManagedObjectModel], forStoreMetadata metadata: [String: Any]
-  ) throws(ModelError) {
-    let stored = metadata[StoreMetadata.versionHashesKey] as? [String: Data] ?? [:]
-    var missing = Set(stored.keys)
-    var chosen: [ManagedObjectModel] = []
-    // The model that accounts for most entities first: then few are merged, or one.
-    for model in models.sorted(by: { $0.common(stored).count > $1.common(stored).count }) {
-      let common = model.common(stored)
-      guard !common.isDisjoint(with: missing),
-        model.incompatibleEntities(metadata, among: common).allSatisfy({ !common.contains($0) })
-      else { continue }
-      chosen.append(model)
-      missing.subtract(common)
-    }
-    guard !stored.isEmpty, missing.isEmpty else { return nil }
-    try self.init(byMerging: chosen)
-  }
-
-  private func common(_ stored: [String: Data]) -> Set<String> {
-    Set(entities.map(\.name)).intersection(stored.keys)
-  }
-
   private static func different(_ kind: String, _ name: String) -> ModelError {
     ModelError(
       .duplicateName, element: name, "the models describe two different \(kind) of this name",

@@ -23,19 +23,41 @@ struct LockHolder {
   /// Each line is: number, kind, strength, access, process, device and inode, first and last byte.
   private static func find(_ path: String, _ isMeant: ([Substring]) -> Bool) -> LockHolder? {
     var status = stat()
-    guard stat(path, &status) == 0,
-      let locks = try? String(contentsOfFile: "/proc/locks", encoding: .utf8)
-    else { return nil }
-    for line in locks.split(separator: "\n") {
+    guard stat(path, &status) == 0 else { return nil }
+    // The list comes a page at a time, and what is taken or let go of meanwhile moves the rest: a line may be missed.
+    for _ in 0..<3 {
+      if let holder = find(inode: status.st_ino, isMeant) { return holder }
+    }
+    return nil
+  }
+
+  private static func find(inode: UInt, _ isMeant: ([Substring]) -> Bool) -> LockHolder? {
+    for line in locks().split(separator: "\n") {
       let fields = line.split(separator: " ")
       // An arrow marks those who wait.
       guard !fields.contains("->"), isMeant(fields),
-        let place = fields.firstIndex(where: { $0.hasSuffix(":\(status.st_ino)") }), place > 0,
+        let place = fields.firstIndex(where: { $0.hasSuffix(":\(inode)") }), place > 0,
         let process = Int32(fields[place - 1]), process > 0
       else { continue }
       return LockHolder(process)
     }
     return nil
+  }
+
+  /// The system's list of locks to its end: its size is not known before, and each read gives a part.
+  private static func locks() -> String {
+    let file = open("/proc/locks", O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return "" }
+    defer { close(file) }
+    var bytes: [UInt8] = []
+    var part = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+      let count = read(file, &part, part.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { break }
+      bytes += part.prefix(count)
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   private init(_ process: Int32) {

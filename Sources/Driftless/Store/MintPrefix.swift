@@ -18,6 +18,13 @@ extension WriteTransaction {
     try setSetting("mintPrefix", .blob(Data(prefix)))
   }
 
+  /// Whether an object that is made here from now on would get this identity: a copy of this store made one under it, or
+  /// this one before it was put back.
+  package func willMint(_ identity: UUID) throws -> Bool {
+    guard let key = try mintedKey(of: identity) else { return false }
+    return try key.key > lastKey(root: key.entity)
+  }
+
   /// Gives an object that the zone does not know another identity than the one it was made with: another object of the zone
   /// has that one.
   ///
@@ -49,11 +56,37 @@ extension WriteTransaction {
     }
     if next <= last { gaps.append(next...last) }
     for gap in gaps {
-      try assignIdentities(
-        root: root, firstKey: gap.lowerBound, count: Int64(gap.count),
-        firstIdentity: identity(of: ObjectKey(entity: root, key: gap.lowerBound)),
-        firstNumber: nil)
+      // What was deleted here before it was sent, and came from a copy, has its identity there.
+      for free in try untaken(gap, root: root) {
+        try assignIdentities(
+          root: root, firstKey: free.lowerBound, count: Int64(free.count),
+          firstIdentity: identity(of: ObjectKey(entity: root, key: free.lowerBound)),
+          firstNumber: nil)
+      }
     }
+  }
+
+  /// The keys of a gap whose minted identities no other key has.
+  private func untaken(_ gap: ClosedRange<Int64>, root: Int32) throws -> [ClosedRange<Int64>] {
+    let prefix = try mintPrefix()
+    func minted(_ key: Int64) -> Data {
+      MintedIdentity.identity(prefix: prefix, root: root, key: key).networkBytes
+    }
+    let taken = try connection.prepareUncached(
+      "SELECT identity, count FROM ZDL_IDENTITY WHERE identity BETWEEN ? AND ? ORDER BY identity")
+    taken.bind(minted(1), at: 1)
+    taken.bind(minted(gap.upperBound), at: 2)
+    var free: [ClosedRange<Int64>] = []
+    var next = gap.lowerBound
+    while try taken.step() {
+      guard let identity = UUID(networkBytes: taken.data(0)),
+        let first = try mintedKey(of: identity)?.key
+      else { continue }
+      if next < first { free.append(next...(first - 1)) }
+      next = max(next, first.addingReportingOverflow(taken.int64(1)).partialValue)
+    }
+    if next <= gap.upperBound { free.append(next...gap.upperBound) }
+    return free
   }
 
   /// Whether identities that begin like this are written down.

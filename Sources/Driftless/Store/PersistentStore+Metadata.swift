@@ -3,11 +3,13 @@ import Foundation
 
 extension StoreMetadata {
   static let identifierKey = "NSStoreUUID"
+  /// There as long as a migration has left something to be cleaned up.
+  static let deferredCleanupKey = "NSPersistentStoreDeferredLightweightMigrationOptionKey"
 
   /// The keys that a store keeps for itself.
   private static func isOwn(_ key: String) -> Bool {
     key.hasPrefix("NSStore") || key.hasPrefix("Driftless") || key.hasPrefix("_NS")
-      || key == frameworkVersionKey || key == DeferredCleanup.metadataKey
+      || key == frameworkVersionKey || key == deferredCleanupKey
   }
 
   /// With what is kept beside the property list.

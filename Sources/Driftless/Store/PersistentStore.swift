@@ -53,11 +53,12 @@ public final class PersistentStore: Sendable {
     do {
       return try openAsIs(url: url, model: model, configuration, options: options)
     } catch let error as StoreError where error.code == .incompatibleModel {
-      let migrates = options.migratesAutomatically || options.stagedMigration != nil
-      guard let url, let model, migrates, !options.isReadOnly else { throw error }
+      guard let url, let model, let migration = options.migration?.migrating, migration.isWanted,
+        !options.isReadOnly
+      else { throw error }
       // What belongs to other entities would be lost: that is for the application to ask for.
       guard try migratesByItself(url, to: configuration) else { throw error }
-      try migrate(at: url, to: model, configuration, options: options)
+      try migration.migrate(at: url, to: model, configuration, options: options)
       return try openAsIs(url: url, model: model, configuration, options: options)
     }
   }

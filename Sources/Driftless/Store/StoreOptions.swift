@@ -19,31 +19,19 @@ public struct StoreOptions: Hashable, Sendable {
   /// Whether `.persistentStoreRemoteChange` is posted for what other processes commit, even while nobody reads
   /// `changes()`.
   public var postsRemoteChanges: Bool
-  /// Whether a store of another model is brought to the one that it is opened with, by a model of
-  /// ``mappingModels`` or by what follows from the two models
-  /// (Core Data's `NSMigratePersistentStoresAutomaticallyOption` with `NSInferMappingModelAutomaticallyOption`).
-  public var migratesAutomatically: Bool
-  /// For migration: the first that is for the two models says what becomes of the objects.
-  public var mappingModels: [MappingModel]
-  /// Brings a store of another model to the one that it is opened with, stage by stage.
-  public var stagedMigration: StagedMigrationManager?
-  /// Whether a migration without a mapping model or stages leaves what nobody reads any more in the file, where that makes it
-  /// cheap: columns and tables that went stay until
-  /// ``PersistentStoreCoordinator/finishDeferredLightweightMigration()``, and the rest is changed in the file itself, without
-  /// another beside it (Core Data's `NSPersistentStoreDeferredLightweightMigrationOptionKey`, which stands in the metadata as
-  /// long as something is left). A change that needs new rows is done at once, as without the option.
-  public var defersMigrationCleanup: Bool
   /// Whether the file is read as one that nobody changes: no lock is taken, and nothing is made beside it. For a file on a
   /// medium that cannot be written, or one that must stay as it is; wrong for a file that somebody may write meanwhile.
   public var isImmutable: Bool
 
+  /// What brings a store of another model to the one that it is opened with; nil where none was asked for.
+  var migration: StoreMigrator?
+
+  /// Options without a migration: a store of another model is refused.
   public init(
     isReadOnly: Bool = false, durability: Durability = .full,
     busyTimeoutMilliseconds: Int32 = 10_000, createsFile: Bool = true,
     ignoresVersioning: Bool = false, postsRemoteChanges: Bool = false,
-    isImmutable: Bool = false, migratesAutomatically: Bool = false,
-    mappingModels: [MappingModel] = [], stagedMigration: StagedMigrationManager? = nil,
-    defersMigrationCleanup: Bool = false
+    isImmutable: Bool = false
   ) {
     self.isReadOnly = isReadOnly || isImmutable
     self.durability = durability
@@ -52,10 +40,6 @@ public struct StoreOptions: Hashable, Sendable {
     self.ignoresVersioning = ignoresVersioning
     self.postsRemoteChanges = postsRemoteChanges
     self.isImmutable = isImmutable
-    self.migratesAutomatically = migratesAutomatically
-    self.mappingModels = mappingModels
-    self.stagedMigration = stagedMigration
-    self.defersMigrationCleanup = defersMigrationCleanup
   }
 }
 

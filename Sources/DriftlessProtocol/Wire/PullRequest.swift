@@ -15,7 +15,8 @@ public struct PullRequest: Hashable, Sendable {
   public var waitSeconds: Int
   /// Who asks.
   public var replica: UUID
-  /// Change sets of this replica up to this push number come back as headers only.
+  /// Change sets of this replica up to this entry of the log come back as headers only. What it has not acknowledged comes
+  /// whole, also where it has such a push number: a store that was put back may have sent it before.
   public var ownThrough: UInt64
 
   public init(

@@ -136,7 +136,7 @@ public struct ZoneLog: Sendable {
     var bytes = 0
     for place in Int(request.cursor.sequence)..<entries.count {
       let entry = entries[place]
-      let isOwn = entry.replica == request.replica && entry.pushNumber <= request.ownThrough
+      let isOwn = entry.replica == request.replica && place < request.ownThrough
       let frame = isOwn ? entry.frame.prefix(ChangeSetHeader.size) : entry.frame
       bytes += PullEntryHeader.size + frame.count
       guard page.entries.isEmpty || bytes <= request.maxBytes else { break }

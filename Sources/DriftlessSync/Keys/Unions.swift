@@ -256,6 +256,7 @@ struct Unions {
     let sets = try elements(of: stayed, entity)
     for (identity, key, row, object) in lost {
       var row = row
+      entity.echoes.forEach { row[$0] = .null }
       // What was set since, of the one that they were.
       for property in entity.properties where !property.isCollective {
         if key == first.key, now.transaction(of: property.slot) != nil {

@@ -12,25 +12,59 @@ enum BaseValues {
     return try RowArchive.decodeValues(bytes).first
   }
 
+  /// A many-to-many relationship as the zone has it.
+  struct ElementSet {
+    var elements: [ObjectKey]
+    /// Elements that the pending edit adds or removes although the zone did the same, earlier: what the zone did may be
+    /// taken back by an edit that is older than this one. Whether it adds or removes, the row says.
+    var asserted: [ObjectKey] = []
+
+    fileprivate init(elements: [ObjectKey], asserted: [ObjectKey]) {
+      self.elements = elements
+      self.asserted = asserted
+    }
+
+    /// The elements, and after a null the asserted ones.
+    fileprivate init(_ bytes: Data) throws {
+      let parts = try RowArchive.decodeValues(bytes).split(
+        separator: .null, maxSplits: 1, omittingEmptySubsequences: false)
+      func keys(_ part: Int) -> [ObjectKey] {
+        guard parts.indices.contains(part) else { return [] }
+        return parts[part].compactMap { if case .reference(let key) = $0 { key } else { nil } }
+      }
+      self.init(elements: keys(0), asserted: keys(1))
+    }
+
+    fileprivate var bytes: Data {
+      guard !asserted.isEmpty else { return RowArchive.encode(elements) }
+      func references(_ keys: [ObjectKey]) -> [PropertyValue] { keys.map { .reference($0) } }
+      return RowArchive.encode(references(elements) + [.null] + references(asserted))
+    }
+  }
+
+  static func set(
+    of key: ObjectKey, _ property: String, on connection: SQLiteConnection
+  ) throws -> ElementSet? {
+    try bytes(of: key, property, on: connection).map { try ElementSet($0) }
+  }
+
   static func keys(
     of key: ObjectKey, _ property: String, on connection: SQLiteConnection
   ) throws -> [ObjectKey]? {
-    guard let bytes = try bytes(of: key, property, on: connection) else { return nil }
-    return try RowArchive.decodeKeys(bytes)
+    try set(of: key, property, on: connection)?.elements
   }
 
   /// Every kept set of a relationship of this name, with the object whose it is.
   static func sets(
     named property: String, on connection: SQLiteConnection
-  ) throws -> [(ObjectKey, [ObjectKey])] {
-    var sets: [(ObjectKey, [ObjectKey])] = []
+  ) throws -> [(ObjectKey, ElementSet)] {
+    var sets: [(ObjectKey, ElementSet)] = []
     try connection.forEachRow(
       "SELECT entity, key, value FROM ZDL_BASE WHERE property = ?", [.text(property)]
     ) { row in
       let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
       // A property of this name in another entity may hold one value.
-      guard let keys = try? RowArchive.decodeKeys(row.data(2)) else { return }
-      sets.append((key, keys))
+      sets.append((key, try ElementSet(row.data(2))))
     }
     return sets
   }
@@ -58,9 +92,11 @@ enum BaseValues {
   }
 
   static func replace(
-    _ key: ObjectKey, _ property: String, with keys: [ObjectKey], on connection: SQLiteConnection
+    _ key: ObjectKey, _ property: String, with keys: [ObjectKey],
+    asserting asserted: [ObjectKey] = [], on connection: SQLiteConnection
   ) throws {
-    try replace(key, property, with: RowArchive.encode(keys), on: connection)
+    try replace(
+      key, property, with: ElementSet(elements: keys, asserted: asserted).bytes, on: connection)
   }
 
   static func drop(

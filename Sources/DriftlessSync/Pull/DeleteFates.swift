@@ -59,15 +59,7 @@ struct DeleteFates {
   private(set) var keptInOrder: [ObjectKey] = []
   private(set) var taken: [ObjectKey: Taken] = [:]
 
-  init(_ applier: PageApplier) throws {
-    self.applier = applier
-    for (key, object) in applier.pending.objects where object.whole == .delete {
-      guard try applier.dangling.hasNews(root: applier.schema.root(of: key), target: key.key) else {
-        continue
-      }
-      candidates[key] = Candidate(side: .here, object: ZoneStates.Object())
-    }
-  }
+  init(_ applier: PageApplier) { self.applier = applier }
 
   mutating func add(_ key: ObjectKey, _ object: ZoneStates.Object, _ side: Side) {
     candidates[key] = Candidate(side: side, object: object)
@@ -76,6 +68,27 @@ struct DeleteFates {
   /// The candidates in a set order.
   var keys: [ObjectKey] {
     candidates.keys.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
+  }
+
+  /// Adds what was deleted here and the zone refers to: with the values of what lives settled, its references are known.
+  mutating func addReferredTo() throws {
+    let named = Set(candidates.values.lazy.filter { $0.side == .here }.flatMap(targets))
+    for (key, object) in applier.pending.objects
+    where object.whole == .delete && candidates[key] == nil {
+      let root = rooted(key)
+      if try named.contains(root) || applier.dangling.hasNews(root: root.entity, target: key.key) {
+        candidates[key] = Candidate(side: .here, object: ZoneStates.Object())
+      }
+    }
+  }
+
+  private func rooted(_ key: ObjectKey) -> ObjectKey {
+    ObjectKey(entity: applier.schema.root(of: key), key: key.key)
+  }
+
+  /// What the zone has an object refer to.
+  private func targets(of candidate: Candidate) -> [ObjectKey] {
+    candidate.object.values.values.flatMap { $0.targets.map(rooted) }
   }
 
   mutating func decide() throws {
@@ -268,9 +281,11 @@ struct DeleteFates {
     }
     for holder in applier.schema.holders(of: entity) {
       for source in try transaction.sources(holding: target, in: holder.relationship) {
-        let base = try BaseValues.keys(
+        let base = try BaseValues.set(
           of: source, holder.property.name, on: transaction.connection)
-        if base?.contains(target) != true { add(source, holder) }
+        if base?.elements.contains(target) != true || base?.asserted.contains(target) == true {
+          add(source, holder)
+        }
       }
     }
     return references
@@ -282,7 +297,7 @@ struct DeleteFates {
     let sources = try applier.dangling.sources(
       root: applier.schema.root(of: target), target: target.key)
     let cause = applier.pending[target]?.wholeTransaction ?? 0
-    return try sources.compactMap { source in
+    let found: [Reference] = try sources.compactMap { source in
       guard taken[source.key] == nil, try applier.transaction.concreteKey(root: source.key) != nil,
         candidates[source.key]?.side != .zone || kept[source.key] != nil,
         let owner = applier.schema.entity(numbered: source.key.entity),
@@ -295,6 +310,31 @@ struct DeleteFates {
           property: property, relationship: relationship, owner: owner.description),
         cause: cause, rule: ReferenceRule(relationship))
     }
+    return try found + returningReferences(to: target, cause)
+  }
+
+  /// The references of what was deleted here as well, and comes back with the zone's values.
+  private func returningReferences(to target: ObjectKey, _ cause: Int64) throws -> [Reference] {
+    var references: [Reference] = []
+    for source in keptInOrder where taken[source] == nil {
+      guard let candidate = candidates[source], candidate.side == .here,
+        let owner = applier.schema.entity(numbered: source.entity),
+        try applier.transaction.concreteKey(root: source) == nil
+      else { continue }
+      for property in owner.properties {
+        guard let relationship = property.relationship,
+          candidate.object.values[property.name]?.targets.map(rooted).contains(rooted(target))
+            == true
+        else { continue }
+        references.append(
+          Reference(
+            source: source,
+            referrer: SyncSchema.Referrer(
+              property: property, relationship: relationship, owner: owner.description),
+            cause: cause, rule: ReferenceRule(relationship)))
+      }
+    }
+    return references
   }
 
   // MARK: Taking

@@ -164,10 +164,11 @@ extension PageApplier {
     let name = holder.property.name
     try transaction.removePairs(holder.relationship, source, [target])
     if pending[source]?.transaction(of: holder.property.slot) != nil {
-      var base = try BaseValues.keys(of: source, name, on: transaction.connection) ?? []
-      guard let place = base.firstIndex(of: target) else { return }
-      base.remove(at: place)
-      try BaseValues.replace(source, name, with: base, on: transaction.connection)
+      let base = try BaseValues.set(of: source, name, on: transaction.connection)
+      guard let base, base.elements.contains(target) else { return }
+      try BaseValues.replace(
+        source, name, with: base.elements.filter { $0 != target },
+        asserting: base.asserted.filter { $0 != target }, on: transaction.connection)
     }
     try dangling.add(
       DanglingReferences.Source(key: source, property: name), root: root, target: target.key)
@@ -178,14 +179,17 @@ extension PageApplier {
     guard var values = try transaction.grave(of: key) else {
       throw SyncError.damaged("the deleted object \(key.key) of \(entity.name)")
     }
+    entity.echoes.forEach { values[$0] = .null }
     for property in entity.properties {
       guard case .toOne = property.kind, case .reference(let target) = values[property.slot],
         try transaction.concreteKey(root: target) == nil
       else { continue }
       values[property.slot] = .null
+      // An edit that was made before the delete is pending again, though it reads as null.
+      let edit = try pending[key]?.transaction(of: property.slot).map(transaction.editTime)
       try dangling.add(
         DanglingReferences.Source(key: key, property: property.name),
-        root: schema.root(of: target), target: target.key)
+        root: schema.root(of: target), target: target.key, edit: edit)
     }
     let deletion = pending[key]?.wholeTransaction
     setPending(key) { object in
@@ -233,22 +237,29 @@ extension PageApplier {
       guard case .elements(let relationship) = property.kind,
         let base = try BaseValues.keys(of: key, property.name, on: connection)
       else { continue }
+      let isPending = pending[key]?.transaction(of: property.slot) != nil
       var alive: [ObjectKey] = []
-      for element in base where try transaction.concreteKey(root: element) != nil {
-        alive.append(element)
+      for element in base {
+        if try transaction.concreteKey(root: element) != nil {
+          alive.append(element)
+        } else if !isPending {
+          // Deleted here as well: it comes back into the set, should it come back.
+          try dangling.add(
+            DanglingReferences.Source(key: key, property: property.name),
+            root: schema.root(of: element), target: element.key)
+        }
       }
       try transaction.addPairs(relationship, key, alive)
-      if pending[key]?.transaction(of: property.slot) == nil {
-        try BaseValues.drop(key, property.name, on: connection)
-      }
+      if !isPending { try BaseValues.drop(key, property.name, on: connection) }
     }
     for holder in schema.holders(of: entity) {
       for (source, base) in try BaseValues.sets(named: holder.property.name, on: connection)
-      where base.contains(key) {
-        // A set that is pending here says for itself that the object left it.
+      where base.elements.contains(key) {
+        // A set that is pending here says for itself that the object left it, where it does not say that it came.
         guard let owner = schema.entity(numbered: source.entity),
           owner.description.isKindOf(entity: holder.owner),
-          pending[source]?.transaction(of: holder.property.slot) == nil,
+          pending[source]?.transaction(of: holder.property.slot) == nil
+            || base.asserted.contains(key),
           try transaction.concreteKey(root: source) != nil
         else { continue }
         try transaction.addPairs(holder.relationship, source, [key])

@@ -92,10 +92,11 @@ extension PageApplier {
     let theirs = Set(sequence)
     let isLater = remote.side.isEarlier(
       than: try transaction.editTime(localTransaction), of: replica)
-    let base = Set(try BaseValues.keys(of: key, property.name, on: connection) ?? [])
+    let former = try BaseValues.set(of: key, property.name, on: connection)
+    let base = Set(former?.elements ?? [])
+    let zone = theirs.union(try deletedHere(base.subtracting(current), in: remote))
     let merge = SetMerge(
-      base: base, local: current,
-      remote: theirs.union(try deletedHere(base.subtracting(current), in: remote)),
+      base: base, local: current, asserted: Set(former?.asserted ?? []), remote: zone,
       isLocalLater: isLater)
     let added =
       relationship.isOrdered
@@ -114,7 +115,8 @@ extension PageApplier {
     if merge.isPending || isOrderPending {
       touched.insert(key)
       try BaseValues.replace(
-        key, property.name, with: merge.newBase.sorted { $0.key < $1.key }, on: connection)
+        key, property.name, with: zone.sorted { $0.key < $1.key },
+        asserting: merge.asserted.sorted { $0.key < $1.key }, on: connection)
     } else {
       setPending(key) { $0.clear(PropertyMask([property.slot])) }
       try BaseValues.drop(key, property.name, on: connection)

@@ -5,6 +5,7 @@ import Foundation
 /// Carries out what `DeleteFates` decides.
 extension PageApplier {
   func settleDeletes(_ fates: inout DeleteFates) throws {
+    try fates.addReferredTo()
     guard !fates.candidates.isEmpty else { return }
     try fates.decide()
     for key in fates.keptInOrder {
@@ -97,6 +98,20 @@ extension PageApplier {
         ? "It refers to an object that was deleted here, and goes with it."
         : "It refers to an object that another replica deleted, and goes with it.")
     report.conflicts += 1
+    try journalLostEdits(
+      entity, key, candidate?.object.newestSide ?? .unknown,
+      because: "and the object goes with one that was deleted.")
+    for referrer in schema.referrers(of: entity) {
+      for source in try transaction.keys(referring: referrer.relationship, to: key)
+      where source != key && fates.taken[source] == nil {
+        try journalCut(
+          DeleteFates.Reference(
+            source: source, referrer: referrer, cause: taken.cause, rule: .nullify),
+          to: key, outcome: isOurs ? .local : .remote,
+          localTime: try transaction.editTime(pending[source]?.lastTransaction ?? taken.cause),
+          side: candidate?.object.newestSide ?? .unknown)
+      }
+    }
     try deleteAgain(key, entity, values, taken.cause)
   }
 

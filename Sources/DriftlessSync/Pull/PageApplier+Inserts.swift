@@ -202,8 +202,10 @@ extension PageApplier {
     report.updated += 1
     guard pending[key]?.transaction(of: property.slot) != nil else { return }
     let connection = transaction.connection
-    let base = try BaseValues.keys(of: key, property.name, on: connection) ?? []
-    try BaseValues.replace(key, property.name, with: base + [element], on: connection)
+    let base = try BaseValues.set(of: key, property.name, on: connection)
+    try BaseValues.replace(
+      key, property.name, with: (base?.elements ?? []) + [element],
+      asserting: base?.asserted ?? [], on: connection)
   }
 
   /// As an object that is deleted here referred to another: it may come back with what is kept of it. Its sets are filled

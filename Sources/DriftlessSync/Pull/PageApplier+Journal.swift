@@ -3,9 +3,10 @@ import DriftlessProtocol
 import Foundation
 
 extension PageApplier {
-  /// The edits of an object that a remote delete takes: each value goes to the journal.
+  /// The edits of an object that a delete takes: each value goes to the journal.
   func journalLostEdits(
-    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ side: RemoteSide
+    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ side: RemoteSide,
+    because reason: String = "the object was deleted by another replica: the delete wins."
   ) throws {
     guard let object = pending[key] else { return }
     let values = try currentValues(of: key)
@@ -26,8 +27,7 @@ extension PageApplier {
         try journal.addDeleteConflict(
           entity: entity, property: property, key: key, local: local, remote: nil,
           elements: elements, outcome: .remote, localTime: time, side: side, row: values,
-          explanation: "\(property.name) was edited here, the object was deleted by another "
-            + "replica: the delete wins.")
+          explanation: "\(property.name) was edited here, \(reason)")
         report.conflicts += 1
       }
     }

@@ -23,7 +23,7 @@ extension PageApplier {
 
   private func settleObjects(allowsMassDelete: Bool) throws {
     let keys = zone.keys.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
-    var fates = try DeleteFates(self)
+    var fates = DeleteFates(self)
     for key in keys {
       guard let entity = schema.entity(numbered: key.entity) else {
         try zone.remove(key)
@@ -231,14 +231,27 @@ extension PageApplier {
       return try settle(property, relationship, of: key, remote)
     }
     let current = try transaction.toManyKeys(of: key, relationship)
+    let source = DanglingReferences.Source(key: key, property: property.name)
+    for former in try dangling.targets(of: source)
+    where !remote.elements.contains(where: { isOne($0, former) }) {
+      try dangling.remove(source, root: former.entity, target: former.key)
+    }
     var theirs: [ObjectKey] = []
     for element in remote.elements {
-      if let living = try transaction.concreteKey(root: element) { theirs.append(living) }
+      if let living = try transaction.concreteKey(root: element) {
+        theirs.append(living)
+      } else {
+        try dangling.add(source, root: schema.root(of: element), target: element.key)
+      }
     }
     try apply(
       ElementChange(
         relationship: relationship, adds: theirs.filter { !current.contains($0) },
         removes: current.filter { !theirs.contains($0) }), to: key)
+  }
+
+  private func isOne(_ a: ObjectKey, _ b: ObjectKey) -> Bool {
+    a.key == b.key && schema.root(of: a) == schema.root(of: b)
   }
 
   /// Two replicas made one object: what either does not name, or left as its model begins it, is no

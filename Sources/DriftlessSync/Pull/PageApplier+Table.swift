@@ -49,6 +49,10 @@ extension PageApplier {
         frame.table.append(ObjectTable.Entry(key: key, life: .unknown, existed: true))
         continue
       }
+      if try transaction.willMint(identity) {
+        try transaction.renewMintPrefix()
+        directory.refresh()
+      }
       let key = try transaction.allocateKeys(entity.description, count: 1).lowerBound
       try transaction.assignIdentities(
         root: entity.rootNumber, firstKey: key, count: 1, firstIdentity: identity,
@@ -81,7 +85,7 @@ extension PageApplier {
 
   /// The object here that an identity of the wire names; nil when it is new. An object of another
   /// entity that was made here under this identity is another object: the zone heard of this one
-  /// first, so that one gets an identity that every replica derives alike.
+  /// first, so that one gets an identity that every replica derives alike, or a new one where it was made by this store.
   private func known(_ identity: UUID, _ entity: SyncSchema.Entity) throws -> ObjectKey? {
     guard let key = try transaction.key(ofOwn: identity) else { return nil }
     let isSame =
@@ -91,13 +95,17 @@ extension PageApplier {
     guard let other = schema.entity(numbered: key.entity) ?? schema.entity(rooted: key.entity),
       try directory.number(root: schema.root(of: key), key: key.key) == nil
     else { return key }
+    defer { directory.refresh() }
+    guard !identity.isMinted else {
+      _ = try transaction.remint(key)
+      return nil
+    }
     try transaction.connection.perform(
       "UPDATE ZDL_IDENTITY SET identity = ? WHERE root_entity = ? AND first_key = ? AND count = 1",
       [
         .uuid(DerivedIdentity.identity(identity, of: other.name, in: zoneID)),
         .integer(Int64(schema.root(of: key))), .integer(key.key),
       ])
-    directory.refresh()
     return nil
   }
 

@@ -56,6 +56,12 @@ struct ZoneStates {
       static let offered = Kind(rawValue: 2)
       static let known = Kind(rawValue: 4)
     }
+
+    /// What it refers to.
+    var targets: [ObjectKey] {
+      guard case .reference(let target) = side.value else { return elements }
+      return elements + [target]
+    }
   }
 
   struct Object {

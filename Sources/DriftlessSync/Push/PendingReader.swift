@@ -258,8 +258,10 @@ struct PendingReader {
       return .value(try reference(key, property, values, edit))
     }
     let current = try elements(key, property, relationship, edit)
-    let base = try BaseValues.keys(of: key, property.name, on: transaction.connection) ?? []
-    let old = Set(base)
+    let set = try BaseValues.set(of: key, property.name, on: transaction.connection)
+    let base = set?.elements ?? []
+    let asserted = set?.asserted ?? []
+    let old = Set(base).subtracting(asserted)
     let new = Set(current)
     for element in new.subtracting(old) where try !hasPlace(element) {
       unsent[key, default: PropertyMask()].insert(property.slot)
@@ -269,7 +271,8 @@ struct PendingReader {
     return .elements(
       ChangeDraft.Elements(
         adds: relationship.isOrdered ? current : current.filter { !old.contains($0) },
-        removes: base.filter { !new.contains($0) }))
+        removes: base.filter { !new.contains($0) }
+          + asserted.filter { !new.contains($0) && !base.contains($0) }))
   }
 
   /// The elements of a set as they are sent: of one that is offered without what was changed here since.

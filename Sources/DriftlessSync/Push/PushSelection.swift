@@ -31,45 +31,29 @@ struct PushSelection {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
       sendable.update(key) { $0.withdrawEditedOffers(entity) }
     }
-    through = Self.closed(sendable.cut(objectsMax: portion.objectsMax), sendable, schema)
+    let inTheWay = try Self.keys(of: portion.inTheWay, transaction)
+    through = Self.reaching(
+      inTheWay, from: sendable.cut(objectsMax: portion.objectsMax), sendable, schema)
     if sendable.hasEditedOffers { through = min(through, -1) }
     if EditStamp.time(through) != nil {
       through = try Self.reaching(through, sendable, transaction, schema)
     }
     window = sendable.window(through: through)
     if let refused = portion.refusedObjects, window.count >= refused {
-      try restrict(to: portion.objectsMax, transaction, schema)
+      try restrict(to: portion.objectsMax, first: inTheWay, transaction, schema)
     }
   }
 
-  /// A new object is sent with the keys that it has now, wherever the window ends. What let go of them must come along, or
-  /// the zone would find them taken at every push: so the window goes on to the edit that took them.
-  private static func closed(_ cut: Int64, _ pending: PendingSet, _ schema: SyncSchema) -> Int64 {
-    guard cut < pending.through else { return cut }
-    var keyed: [Int32: PropertyMask] = [:]
-    for entity in schema.entities where entity.properties.contains(where: \.isKeyed) {
-      keyed[entity.number] = PropertyMask(entity.properties.filter(\.isKeyed).map(\.slot))
+  /// Root entities and keys of objects that the zone named.
+  private static func keys(
+    of numbers: Set<UInt64>, _ transaction: ReadTransaction
+  ) throws -> Set<ObjectKey> {
+    var directory = ObjectDirectory(transaction.connection)
+    var keys: Set<ObjectKey> = []
+    for number in numbers.sorted() {
+      if let key = try directory.key(ofNumber: number) { keys.insert(key) }
     }
-    guard !keyed.isEmpty else { return cut }
-    var through = cut
-    var isClosed = false
-    while !isClosed {
-      isClosed = true
-      for (key, object) in pending.objects
-      where (object.whole == .insert || object.whole == .revive)
-        && object.wholeTransaction <= through && object.lastTransaction > through
-      {
-        guard let mask = keyed[key.entity] else { continue }
-        for edit in object.edits where edit.transaction > through {
-          var taken = edit.properties
-          taken.formIntersection(mask)
-          guard !taken.isEmpty else { continue }
-          through = edit.transaction
-          isClosed = false
-        }
-      }
-    }
-    return through
+    return keys
   }
 
   /// What is offered goes by the times of its edits, and a new object by the last one of its making, so what refers to it
@@ -122,20 +106,35 @@ struct PushSelection {
     return targets
   }
 
-  /// Takes a part of a transaction: deletes first, which let go of keys, then new objects, since the others may refer to
-  /// them.
+  /// What the zone named as being in the way holds a key that the window claims, or one that such an object needs in
+  /// turn. Where an edit or a delete of it is pending beyond the window, the window goes on to that: all that is pending
+  /// fits together, and a part of it need not.
+  private static func reaching(
+    _ inTheWay: Set<ObjectKey>, from cut: Int64, _ pending: PendingSet, _ schema: SyncSchema
+  ) -> Int64 {
+    guard cut < pending.through, !inTheWay.isEmpty else { return cut }
+    return pending.objects.reduce(cut) { cut, entry in
+      inTheWay.contains(ObjectKey(entity: schema.root(of: entry.key), key: entry.key.key))
+        ? max(cut, entry.value.lastTransaction) : cut
+    }
+  }
+
+  /// Takes a part of a transaction: deletes first, which let go of keys, and what is in the way of others; then new
+  /// objects, since the others may refer to them.
   private mutating func restrict(
-    to objectsMax: Int, _ transaction: ReadTransaction, _ schema: SyncSchema
+    to objectsMax: Int, first inTheWay: Set<ObjectKey>, _ transaction: ReadTransaction,
+    _ schema: SyncSchema
   ) throws {
     guard window.count > objectsMax else { return }
     var directory = ObjectDirectory(transaction.connection)
     var ranked: [(rank: Int, key: ObjectKey)] = []
     for (key, object) in window {
-      guard object.whole != .delete else {
+      let root = ObjectKey(entity: schema.root(of: key), key: key.key)
+      guard object.whole != .delete, !inTheWay.contains(root) else {
         ranked.append((0, key))
         continue
       }
-      let isNew = try directory.number(root: schema.root(of: key), key: key.key) == nil
+      let isNew = try directory.number(root: root.entity, key: root.key) == nil
       ranked.append((isNew ? 1 : 2, key))
     }
     ranked.sort { ($0.rank, $0.key.entity, $0.key.key) < ($1.rank, $1.key.entity, $1.key.key) }
@@ -251,9 +250,10 @@ struct HeldReferences {
       return nameless.contains(rooted(target))
     }
     let current = try transaction.toManyKeys(of: key, relationship)
-    let base = try BaseValues.keys(of: key, property.name, on: transaction.connection) ?? []
+    let set = try BaseValues.set(of: key, property.name, on: transaction.connection)
+    let base = set?.elements ?? []
     let adds = Set(current).subtracting(base)
-    return Set(base).isSubset(of: current) && !adds.isEmpty
+    return Set(base).isSubset(of: current) && !adds.isEmpty && set?.asserted.isEmpty != false
       && adds.allSatisfy { nameless.contains(rooted($0)) }
   }
 }

@@ -11,7 +11,9 @@ package struct Pusher: Sendable {
   package enum Answer: Sendable {
     case accepted(PushReply)
     /// Something that the change set touches is newer at the zone: pull first.
-    case stale
+    ///
+    /// - Parameters: the zone's numbers of the objects, and what it said.
+    case stale([UInt64], reason: String)
     /// The zone knows other change sets of this replica than the replica does: the store was
     /// restored or copied.
     case forked
@@ -61,6 +63,8 @@ package struct Pusher: Sendable {
     /// So many objects were refused: a transaction that has as many is cut too, so that what is
     /// refused is found and the rest proceeds.
     package var refusedObjects: Int?
+    /// The zone's numbers of objects that it named when it said *stale*: what is pending of them comes along.
+    package var inTheWay: Set<UInt64> = []
   }
 
   private enum State {
@@ -129,13 +133,15 @@ package struct Pusher: Sendable {
       portion = Portion(objectsMax: min(objectsMax, portion.objectsMax.doubledClamped))
       state = .acknowledging
       return .acknowledge(reply)
-    case .stale:
+    case .stale(let objects, let reason):
       staleAnswers += 1
+      portion.inTheWay.formUnion(objects)
       guard staleAnswers <= staleRetriesMax else {
         return fail(
           SyncError(
             .stillStale,
-            "Other replicas wrote to the same properties during \(staleAnswers) pushes.",
+            "Other replicas wrote to the same properties during \(staleAnswers) pushes. The server's "
+              + "last answer: \(reason)",
             suggestion: "Nothing is lost: sync again in a moment."))
       }
       state = .discarding(.pull)
@@ -181,7 +187,8 @@ package struct Pusher: Sendable {
     }
     if objectsInFlight > 1 {
       portion = Portion(
-        objectsMax: max(1, objectsInFlight / 2), refusedObjects: objectsInFlight)
+        objectsMax: max(1, objectsInFlight / 2), refusedObjects: objectsInFlight,
+        inTheWay: portion.inTheWay)
     }
     return next(&self)
   }

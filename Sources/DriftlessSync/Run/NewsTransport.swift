@@ -76,9 +76,7 @@ final class NewsTransport: SyncTransport {
       }
     }
     // From here on the zone has this push: a long poll need not bring it back whole.
-    if let header = try? ChangeSetDecoder().decodeHeader(frame) {
-      state.withLock { $0.last?.ownThrough = header.pushNumber }
-    }
+    state.withLock { $0.last?.ownThrough = reply.sequence }
     return reply
   }
 

@@ -72,6 +72,8 @@ package struct SyncSchema: Sendable {
     package let all: PropertyMask
     /// References of a tree to the parent: they never close a ring.
     package let trees: [Property]
+    /// Ends of one-to-one relationships that do not cross: they follow from the other end.
+    package let echoes: PropertyMask
     /// To-many relationships whose order crosses as places.
     package let ordered: [RelationshipDescription]
     private let indexes: [String: Int]
@@ -103,6 +105,11 @@ package struct SyncSchema: Sendable {
       var all = PropertyMask()
       for property in properties { all.insert(property.slot) }
       self.all = all
+      var echoes = PropertyMask()
+      for (slot, place) in description.layout.slots.enumerated() where !all.contains(slot) {
+        if let relationship = place.relationship, !relationship.isToMany { echoes.insert(slot) }
+      }
+      self.echoes = echoes
       indexes = Dictionary(
         properties.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
       bySlot = Dictionary(

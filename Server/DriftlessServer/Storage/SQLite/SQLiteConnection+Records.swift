@@ -92,12 +92,12 @@ extension SQLiteConnection {
     let statement = try prepare(
       """
       SELECT position, first_object, size, header, chain,
-        CASE WHEN replica = ?1 AND number <= ?2 THEN NULL ELSE body END
+        CASE WHEN replica = ?1 AND position <= ?2 THEN NULL ELSE body END
       FROM log WHERE position > ?3 AND position < ?4 ORDER BY position LIMIT ?5
       """)
     defer { statement.reset() }
     statement.bind(own ?? -1, at: 1)
-    statement.bind(Int64(clamping: request.own?.through ?? 0), at: 2)
+    statement.bind(LogPosition.of(zone: zone.id, number: request.own?.through ?? 0), at: 2)
     statement.bind(LogPosition.of(zone: zone.id, number: request.after.sequence), at: 3)
     statement.bind(LogPosition.of(zone: zone.id + 1, number: 0), at: 4)
     statement.bind(Int64(request.entriesMax), at: 5)

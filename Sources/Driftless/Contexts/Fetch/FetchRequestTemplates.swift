@@ -1,0 +1,108 @@
+// Fetch requests that a model keeps, as requests.
+
+extension FetchRequestTemplate {
+  /// A template of a request, with its entity, predicate, sort, limits, result type and switches.
+  public init<Result>(name: String, request: FetchRequest<Result>) {
+    self.init(
+      name: name, entityName: request.entityName, predicate: request.predicate?.description,
+      sort: request.sort)
+    for (key, count) in [
+      ("fetchLimit", request.limit), ("fetchOffset", request.offset),
+      ("fetchBatchSize", request.fetchBatchSize),
+    ] where count > 0 {
+      options[key] = "\(count)"
+    }
+    if request.resultType != .managedObject {
+      options["resultType"] = "\(request.resultType.rawValue)"
+    }
+    if request.returnsDistinctResults { options["returnDistinctResults"] = "YES" }
+    for (key, isOn) in [
+      ("includeSubentities", request.includesSubentities),
+      ("includePropertyValues", request.includesPropertyValues),
+      ("returnObjectsAsFaults", request.returnsObjectsAsFaults),
+      ("includesPendingChanges", request.includesPendingChanges),
+    ] where !isOn {
+      options[key] = "NO"
+    }
+  }
+
+  /// The request as the template has it, its variables in place.
+  /// - Throws: ``FetchError`` for a predicate that does not parse.
+  public func fetchRequest() throws(FetchError) -> FetchRequest<ManagedObject> {
+    var request = FetchRequest<ManagedObject>(entityName: entityName)
+    if let predicate, !predicate.isEmpty {
+      request.predicate = try FetchPredicate(format: predicate)
+    }
+    request.sort = sort
+    func count(_ key: String) -> Int { max(0, options[key].flatMap { Int($0) } ?? 0) }
+    request.limit = count("fetchLimit")
+    request.offset = count("fetchOffset")
+    request.fetchBatchSize = count("fetchBatchSize")
+    request.resultType = FetchRequest.ResultType(rawValue: count("resultType")) ?? .managedObject
+    request.returnsDistinctResults = options["returnDistinctResults"] == "YES"
+    // The editor writes a switch only when it is on: absent, it has its default, which is on.
+    request.includesSubentities = options["includeSubentities"] != "NO"
+    request.includesPropertyValues = options["includePropertyValues"] != "NO"
+    request.returnsObjectsAsFaults = options["returnObjectsAsFaults"] != "NO"
+    request.includesPendingChanges = options["includesPendingChanges"] != "NO"
+    return request
+  }
+}
+
+extension FetchedPropertyDescription {
+  /// What is fetched; nil while no entity is named, and for a predicate that does not parse.
+  public var fetchRequest: FetchRequest<ManagedObject>? {
+    get { fetchEntityName.isEmpty ? nil : try? template.fetchRequest() }
+    set {
+      guard let newValue else {
+        (fetchEntityName, fetchPredicate) = ("", nil)
+        (requestAttributes, fetchSort) = ([:], [])
+        return
+      }
+      let template = FetchRequestTemplate(name: "", request: newValue)
+      (fetchEntityName, fetchPredicate) = (template.entityName, template.predicate)
+      (requestAttributes, fetchSort) = (template.options, template.sort)
+    }
+  }
+
+  private var template: FetchRequestTemplate {
+    FetchRequestTemplate(
+      name: name, entityName: fetchEntityName, predicate: fetchPredicate,
+      options: requestAttributes, sort: fetchSort)
+  }
+}
+
+extension ManagedObjectModel {
+  /// The fetch request that the model keeps under a name; nil when there is none.
+  public func fetchRequestTemplate(forName name: String) -> FetchRequestTemplate? {
+    fetchRequestTemplatesByName[name]
+  }
+
+  /// Keeps a fetch request under a name; nil removes it.
+  public func setFetchRequestTemplate(_ template: FetchRequestTemplate?, forName name: String) {
+    fetchRequestTemplatesByName[name] = template
+  }
+
+  /// Keeps a fetch request under a name, its `$VARIABLES` in place; nil removes what is there.
+  public func setFetchRequestTemplate<Result>(
+    _ request: FetchRequest<Result>?, forName name: String
+  ) {
+    fetchRequestTemplatesByName[name] = request.map {
+      FetchRequestTemplate(name: name, request: $0)
+    }
+  }
+
+  /// A fetch request made from a template, with each `$NAME` in its predicate replaced.
+  ///
+  /// - Parameter variables: a value for each variable; nil stands for "has no value".
+  /// - Returns: nil when the model keeps no template of the name.
+  /// - Throws: ``FetchError`` for a predicate that does not parse, and for a variable without a value.
+  public func fetchRequestFromTemplate(
+    withName name: String, substitutionVariables variables: [String: Any?] = [:]
+  ) throws(FetchError) -> FetchRequest<ManagedObject>? {
+    guard let template = fetchRequestTemplatesByName[name] else { return nil }
+    var request = try template.fetchRequest()
+    request.predicate = try request.predicate?.withSubstitutionVariables(variables)
+    return request
+  }
+}

@@ -1,0 +1,163 @@
+import Foundation
+
+/// The objects of a fetch in sections, kept up to date as the context saves and merges.
+///
+/// ```swift
+/// let results = try FetchedResults(request, context: context, sectionKeyPath: "author.name")
+/// try results.performFetch()
+/// for await update in results.updates() { show(update) }
+/// ```
+///
+/// It belongs to its context and is used where the context is. Results are of what is saved: unsaved changes count once
+/// they are. Updates tell of what the context saved, merged, rolled
+/// back or refreshed; the saves of other contexts are merged when ``ManagedObjectContext/processPendingChanges()`` runs
+/// in a context that merges by itself. ``PersistentContainer/fetchedResults(_:sectionKeyPath:)`` follows the store alone.
+public final class FetchedResults<Object: ManagedObject> {
+  public let fetchRequest: FetchRequest<Object>
+  public let context: ManagedObjectContext
+  public let sectionKeyPath: String?
+  /// What the latest fetch found, in its order; empty before ``performFetch()``.
+  public private(set) var fetchedObjects: [Object] = []
+  public private(set) var snapshot = FetchedResultsSnapshot([])
+  /// What kept the latest update from being made, which leaves the results as they were.
+  public private(set) var updateError: (any Error)?
+
+  private var observers: [any NSObjectProtocol] = []
+  private var continuations: [UUID: AsyncStream<FetchedResultsUpdate>.Continuation] = [:]
+  private var isUpdating = false
+
+  /// - Throws: ``FetchError`` when the request has no sort key, or its first one is not the section's.
+  public init(
+    _ request: FetchRequest<Object>, context: ManagedObjectContext, sectionKeyPath: String? = nil
+  ) throws(FetchError) {
+    try request.checkSections(sectionKeyPath)
+    fetchRequest = request
+    self.context = context
+    self.sectionKeyPath = sectionKeyPath
+  }
+
+  deinit {
+    for observer in observers { NotificationCenter.default.removeObserver(observer) }
+    for continuation in continuations.values { continuation.finish() }
+  }
+
+  /// Fetches, and follows the context from now on.
+  public func performFetch() throws {
+    (fetchedObjects, snapshot) = try fetchSnapshot()
+    updateError = nil
+    guard observers.isEmpty else { return }
+    observe(.managedObjectContextDidSave)
+    observe(.managedObjectContextObjectsDidChange)
+  }
+
+  /// The updates from now on. The stream ends with these results.
+  public func updates() -> AsyncStream<FetchedResultsUpdate> {
+    let (stream, continuation) = AsyncStream.makeStream(of: FetchedResultsUpdate.self)
+    continuations[UUID()] = continuation
+    return stream
+  }
+
+  /// The object at a place of the snapshot; nil for a place that there is not.
+  public func object(at place: FetchedResultsPlace) -> Object? {
+    guard snapshot.sections.indices.contains(place.section),
+      snapshot.sections[place.section].objectIDs.indices.contains(place.row)
+    else { return nil }
+    let before = snapshot.sections[..<place.section].reduce(0) { $0 + $1.objectIDs.count }
+    return fetchedObjects[before + place.row]
+  }
+
+  private func observe(_ name: Notification.Name) {
+    // A context posts where it is used, which is where these results are.
+    nonisolated(unsafe) weak let results = self
+    observers.append(
+      NotificationCenter.default.addObserver(forName: name, object: context, queue: nil) {
+        // Without these it is the end of an event, of changes that are not saved.
+        guard let changes = $0.userInfo?["changes"] as? ContextChanges else { return }
+        results?.contextDidChange(changes)
+      })
+  }
+
+  private func contextDidChange(_ changes: ContextChanges) {
+    guard !isUpdating else { return }
+    isUpdating = true
+    defer { isUpdating = false }
+    do {
+      let (objects, latest) = try fetchSnapshot()
+      let update = latest.update(from: snapshot, changed: Set(changes.updatedObjectIDs))
+      (fetchedObjects, snapshot) = (objects, latest)
+      updateError = nil
+      if update.isEmpty { return }
+      for (id, continuation) in continuations {
+        // Whoever listened has gone.
+        if case .terminated = continuation.yield(update) { continuations[id] = nil }
+      }
+    } catch {
+      updateError = error
+    }
+  }
+
+  private func fetchSnapshot() throws -> ([Object], FetchedResultsSnapshot) {
+    let rows = try context.fetchRows(fetchRequest.snapshotRows(sectionKeyPath))
+    let snapshot = FetchedResultsSnapshot(rows, sectionKeyPath)
+    let found = snapshot.objectIDs.compactMap { id in
+      context.place(of: id).flatMap {
+        context.graph.object(for: $0.key, in: $0.plan, adopting: Object.self)
+      }
+    }
+    try context.readFaults(found)
+    let objects = try found.map { object in
+      guard let object = object as? Object else { throw object.classMismatch(Object.self) }
+      return object
+    }
+    return (objects, snapshot)
+  }
+}
+
+extension FetchRequest {
+  /// What a snapshot is made of.
+  func snapshotRows(_ sectionKeyPath: String?) -> FetchRequest<FetchedRow> {
+    var rows = FetchRequest<FetchedRow>(
+      entityName: entityName, predicate: predicate, sort: sort, limit: limit, offset: offset)
+    rows.includesSubentities = includesSubentities
+    rows.affectedStores = affectedStores
+    rows.propertiesToFetch =
+      ["SELF", .version] + (sectionKeyPath.map { [FetchedProperty($0)] } ?? [])
+    return rows
+  }
+
+  func checkSections(_ keyPath: String?) throws(FetchError) {
+    guard let first = sort.first else {
+      throw FetchError(
+        .invalidRequest, "Fetched results need an order", suggestion: "Set the request's sort.")
+    }
+    if let keyPath, first.keyPath != FetchSort(keyPath).keyPath {
+      throw FetchError(
+        .invalidRequest, "Sections are by \(keyPath), but the first sort key is another one",
+        suggestion: "Sort by \(keyPath) first.")
+    }
+  }
+}
+
+extension FetchedResultsSnapshot {
+  init(_ rows: [FetchedRow], _ sectionKeyPath: String?) {
+    self.init(
+      rows.compactMap { row in
+        guard let id = row.objectID("SELF") else { return nil }
+        let section = sectionKeyPath.flatMap { row[$0] }?.sectionName ?? ""
+        let version = row[FetchedProperty.version.name, as: Int64.self] ?? 0
+        return (id: id, section: section, version: version)
+      })
+  }
+}
+
+extension PropertyValue {
+  /// As a section is named after it.
+  fileprivate var sectionName: String {
+    switch self {
+    case .null: ""
+    case .string(let text): text
+    case .reference(let key): "\(key.key)"
+    default: plain.map { "\($0)" } ?? ""
+    }
+  }
+}

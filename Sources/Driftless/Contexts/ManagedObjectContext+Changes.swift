@@ -1,0 +1,212 @@
+public import Foundation
+
+/// Making and deleting objects, and giving changes up.
+extension ManagedObjectContext {
+  /// Makes a new object of the entity that the class stands for.
+  /// - Throws: ``ObjectError`` when that is not one entity of the model, or it is abstract.
+  public func insert<Object: ManagedObject>(
+    _ type: Object.Type, identity: UUID? = nil
+  ) throws(ObjectError) -> Object {
+    let object = try insert(try shape(for: type), identity)
+    guard let typed = object as? Object else { throw object.classMismatch(type) }
+    return typed
+  }
+
+  /// Makes a new object.
+  /// - Parameter identity: the UUID that all replicas know the object by, for an object that was
+  ///   known before it came here; minted when nil.
+  /// - Throws: ``ObjectError`` for an unknown or abstract entity, or an identity that this context
+  ///   gave to another new object. One that the store has makes the save fail.
+  @discardableResult
+  public func insert(
+    entityNamed name: String, identity: UUID? = nil
+  ) throws(ObjectError) -> ManagedObject {
+    try insert(try shape(named: name), identity)
+  }
+
+  private func insert(
+    _ shape: ObjectShape, _ identity: UUID?
+  ) throws(ObjectError) -> ManagedObject {
+    guard !shape.isAbstract else {
+      throw ObjectError(
+        .unknownEntity, "\(shape.entity.name) is abstract and has no objects",
+        suggestion: "Insert an object of one of its subentities.")
+    }
+    if let identity, graph.keys.key(of: identity) != nil {
+      throw ObjectError(
+        .identityTaken, "A new object of the identity \(identity) exists",
+        suggestion: "Find it with object(withIdentity:) and change it.")
+    }
+    let object = shape.objectClass.init(graph.birth(of: shape))
+    take(object, identity)
+    return object
+  }
+
+  /// Takes in an object that was just born here.
+  func take(_ object: ManagedObject, _ identity: UUID? = nil) {
+    takeIn(object, identity: identity)
+    object.awakeFromInsert()
+  }
+
+  /// Takes in an object that awoke elsewhere.
+  func takeIn(_ object: ManagedObject, identity: UUID?) {
+    graph.keys.addNew(object)
+    graph.retained?.insert(object)
+    if let identity { graph.keys.give(identity, to: object.key) }
+    graph.ledger.list(object)
+    graph.ledger.noteInEvent(object)
+    object.state.insert([.insertedInEvent, .dirty, .touched])
+    undoManager?.registerUndo(withTarget: object) {
+      $0.managedObjectContext?.takeBack($0)
+    }
+  }
+
+  /// Deletes the object with the next save, and follows the delete rules of its relationships at
+  /// once. A new object just goes.
+  ///
+  /// A relationship that denies it makes the save fail, unless its objects are deleted too.
+  public func delete(_ object: ManagedObject) {
+    guard object.isIn(self) else {
+      return graph.deferError {
+        throw ObjectError(
+          .foreignObject, "\(object.description) is not of this context",
+          suggestion: "Get it in this context: context.object(with: object.objectID).")
+      }
+    }
+    guard prepareForDeletion(object) else { return }
+    var doomed = [object]
+    object.state.insert([.deleted, .touched])
+    while let next = doomed.popLast() {
+      graph.ledger.list(next)
+      readForUndo(next)
+      for cascaded in applyDeleteRules(of: next) where !cascaded.isDeleted {
+        guard prepareForDeletion(cascaded) else { continue }
+        cascaded.state.insert([.deleted, .touched])
+        doomed.append(cascaded)
+      }
+      graph.ledger.noteInEvent(next)
+      next.state.insert(.deletedInEvent)
+      // Registered after what it does to others, so that it is back before they refer to it again.
+      registerBringingBack(next)
+      if next.isInserted { vanish(next) }
+    }
+  }
+
+  /// False when nothing is left to do: the object is deleted already, or its own method does so right now.
+  private func prepareForDeletion(_ object: ManagedObject) -> Bool {
+    guard !object.state.contains(.preparing) else { return false }
+    object.state.insert(.preparing)
+    object.prepareForDeletion()
+    object.state.remove(.preparing)
+    return object.isIn(self) && !object.isDeleted
+  }
+
+  /// Frees the other ends, and gives back the objects to delete along.
+  private func applyDeleteRules(of object: ManagedObject) -> [ManagedObject] {
+    var cascaded: [ManagedObject] = []
+    for case let relation? in object.shape.relations {
+      let rule = relation.description.deleteRule
+      guard rule == .cascade || rule == .nullify else { continue }
+      let destinations =
+        relation.isToMany
+        ? object.destinations(relation.slot)
+        : [object.destination(of: relation, as: ManagedObject.self)].compactMap { $0 }
+      for destination in destinations where destination !== object {
+        if relation.inverseSlot >= 0, !destination.isDeleted {
+          destination.unlink(object, at: relation.inverseSlot)
+        }
+        if rule == .cascade { cascaded.append(destination) }
+      }
+    }
+    return cascaded
+  }
+
+  /// A new object is no more, as if it had never been.
+  func vanish(_ object: ManagedObject) {
+    graph.keys.remove(object)
+    let wasListed = object.state.contains(.listed)
+    object.detach()
+    if wasListed { object.state.insert(.listed) }
+  }
+
+  /// Gives up all unsaved changes: new objects go, deleted ones are back.
+  public func rollback() {
+    let objects = graph.ledger.unlistAll()
+    let new = objects.filter { $0.isIn(self) && $0.isInserted }
+    graph.ledger.forgetWatched()
+    objects.walk { object in
+      if object.isInserted {
+        graph.keys.remove(object)
+        object.detach()
+      } else if object.hasChanges {
+        object.revert()
+      }
+    }
+    // No object of these is left.
+    graph.keys.retireTemporaryKeys()
+    graph.forgetDeferredError()
+    forgetEvent()
+    undoManager?.removeAllActions()
+    let reverted = objects.selected { $0.isIn(self) }
+    for object in reverted { awaken(object, .rollback) }
+    let parts = graph.plans.map { plan in
+      ContextChanges.Part(
+        plan: plan,
+        updated: reverted.lazy.filter { $0.shape.planIndex == plan.index }.map(\.objectKey))
+    }
+    postObjectsDidChange(
+      [.refreshedObjects: reverted, .deletedObjects: new],
+      ContextChanges(source: number, parts: parts))
+  }
+
+  /// Forgets all objects and changes. Objects that someone holds belong to no context any more.
+  public func reset() {
+    let objects = registeredObjects
+    let ids = objects.map(\.objectID)
+    for object in objects {
+      graph.keys.remove(object)
+      object.detach()
+    }
+    _ = graph.ledger.unlistAll()
+    graph.ledger.forgetWatched()
+    prefetched = []
+    graph.keys.forgetUnsaved()
+    if retainsRegisteredObjects { graph.retained = [] }
+    graph.forgetDeferredError()
+    forgetEvent()
+    undoManager?.removeAllActions()
+    guard !ids.isEmpty else { return }
+    NotificationCenter.default.post(
+      name: .managedObjectContextObjectsDidChange, object: self,
+      userInfo: [NotificationKey.invalidatedAllObjects.rawValue: ids])
+  }
+
+  /// Takes what the store has now: under the object's unsaved changes, or in place of them.
+  /// - Throws: what kept the row from being read.
+  public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
+    guard object.isIn(self), !object.isInserted else { return }
+    if try takeAnew(object, mergeChanges: mergeChanges) {
+      graph.ledger.noteInEvent(object)
+      object.state.insert(.refreshedInEvent)
+    }
+  }
+
+  /// Takes what the store has now for all objects, keeping unsaved changes.
+  public func refreshAllObjects() throws {
+    for object in registeredObjects { try refresh(object, mergeChanges: true) }
+  }
+
+  /// Whether the object was not a fault already.
+  @discardableResult
+  func takeAnew(_ object: ManagedObject, mergeChanges: Bool) throws -> Bool {
+    guard mergeChanges, object.hasChanges else {
+      guard !object.isFault || object.hasChanges else { return false }
+      object.turnIntoFault()
+      return true
+    }
+    object.forgetStoredCollections()
+    if object.isFault { return false }
+    if try takeValuesBeneath(object) { awaken(object, .refresh) }
+    return true
+  }
+}

@@ -1,0 +1,94 @@
+/// Parents and children: what a child sees of its parent, and what it learns when the parent saves.
+///
+/// Both are used in one isolation, so a child asks its parent directly. An object that the parent has not saved is known
+/// to the child by the parent's temporary key; when the parent saves, it tells its children the permanent ones.
+extension ManagedObjectContext {
+  /// A context without keeping it.
+  struct WeakContext {
+    weak var context: ManagedObjectContext?
+  }
+
+  func adopt(_ child: ManagedObjectContext) {
+    children.removeAll { $0.context == nil }
+    children.append(WeakContext(context: child))
+  }
+
+  var hasChildren: Bool { children.contains { $0.context != nil } }
+
+  // MARK: Asked by a child
+
+  /// This context's object for one of a child.
+  func object(above object: ManagedObject) -> ManagedObject? {
+    updatePlans()
+    return graph.object(
+      for: object.objectKey, in: object.shape.planIndex, adopting: type(of: object))
+  }
+
+  /// This context's object, with its values, for one of a child; nil when it is deleted or was never there.
+  func readable(_ object: ManagedObject) throws -> ManagedObject? {
+    guard let above = self.object(above: object), !above.isDeleted else { return nil }
+    if above.isFault { try read(above) }
+    return above.state.contains(.missing) ? nil : above
+  }
+
+  // MARK: Asking the parent
+
+  /// The child's object for one of the parent.
+  func object(under above: ManagedObject) -> ManagedObject? {
+    updatePlans()
+    if let known = graph.registered(above.objectKey, in: above.shape.planIndex) { return known }
+    guard graph.plan(at: above.shape.planIndex) != nil else { return nil }
+    return graph.register(above.shape, key: above.key, state: .fault, as: type(of: above))
+  }
+
+  /// What the request finds in the parent, whose unsaved changes are facts for the child.
+  func found<Result>(
+    by request: FetchRequest<Result>, in parent: ManagedObjectContext
+  ) throws -> [ManagedObject] {
+    var asked = request
+    asked.relationshipKeyPathsForPrefetching = []
+    let objects = try parent.objects(for: asked).compactMap { above -> ManagedObject? in
+      guard let object = object(under: above) else { return nil }
+      if request.includesPropertyValues, !above.isFault, object.isFault {
+        object.takeBeneathChanges(above.values, version: above.version)
+        object.state.remove(.fault)
+        object.state.insert(.awakening)
+      } else if request.shouldRefreshRefetchedObjects, !object.isFault {
+        object.forgetStoredCollections()
+        object.takeBeneathChanges(above.values, version: above.version)
+      }
+      return object
+    }
+    for object in objects where object.state.contains(.awakening) { awaken(object) }
+    return objects
+  }
+
+  // MARK: Told by the parent
+
+  /// Tells children under which keys objects were saved that they know by temporary ones.
+  func tellChildren(_ renamed: [Int64: PlacedKey]) {
+    guard !renamed.isEmpty else { return }
+    for child in children { child.context?.rename(renamed) }
+  }
+
+  /// Takes over keys, wherever the old ones stand.
+  private func rename(_ renamed: [Int64: PlacedKey]) {
+    updatePlans()
+    func name(_ key: ObjectKey) -> ObjectKey { renamed[key.key]?.key ?? key }
+    for object in registeredObjects { object.rename(name) }
+    graph.keys.renameAdopted(renamed, isUndoable: undoManager != nil)
+    tellChildren(renamed)
+  }
+}
+
+extension ManagedObject {
+  /// Other objects have other keys.
+  final func rename(_ name: (ObjectKey) -> ObjectKey) {
+    guard !isFault else { return }
+    for slot in shape.toOneSlots {
+      if case .reference(let key) = values[slot] { setReference(name(key), at: slot) }
+      if case .reference(let key)? = committed?[slot] { committed?[slot] = .reference(name(key)) }
+    }
+    for state in collections { state?.rename(name) }
+  }
+}

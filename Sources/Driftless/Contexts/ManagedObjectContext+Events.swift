@@ -1,0 +1,48 @@
+/// Events: what changed between two calls of ``processPendingChanges()``, told to observers and undone together.
+extension ManagedObjectContext {
+  /// Ends an event: takes over the saves of other contexts that wait, when
+  /// ``automaticallyMergesChangesFromParent`` is on, closes the undo group, and posts
+  /// `.managedObjectContextObjectsDidChange` when something changed here.
+  ///
+  /// A save and a fetch do it by themselves, and so does the end of a container's `perform`.
+  public func processPendingChanges() {
+    updatePlans()
+    mergeAll(inbox.takeAll())
+    endEvent()
+  }
+
+  func endEvent() {
+    settleReplayed()
+    undoManager?.endEvent()
+    let objects = graph.ledger.takeEvent()
+    guard !objects.isEmpty else { return }
+    var lists: [NotificationKey: [ManagedObject]] = [:]
+    // An object that was inserted and deleted is in none of the lists, as if it had never been.
+    for (key, isInserted, isDeleted, isRefreshed) in [
+      (NotificationKey.insertedObjects, true, false, false), (.updatedObjects, false, false, false),
+      (.deletedObjects, false, true, false), (.refreshedObjects, false, false, true),
+    ] {
+      let list = objects.selected {
+        $0.state.contains(.insertedInEvent) == isInserted
+          && $0.state.contains(.deletedInEvent) == isDeleted
+          && (isInserted || isDeleted
+            || ($0.state.contains(.refreshedInEvent) && $0.changedInEvent.isEmpty) == isRefreshed)
+      }
+      lists[key] = list
+      if list.count == objects.count { break }
+    }
+    objects.walk(ChangeLedger.leaveEvent)
+    postObjectsDidChange([
+      .insertedObjects: lists[.insertedObjects] ?? [],
+      .updatedObjects: lists[.updatedObjects] ?? [],
+      .deletedObjects: lists[.deletedObjects] ?? [],
+      .refreshedObjects: lists[.refreshedObjects] ?? [],
+    ])
+  }
+
+  /// Forgets what changed in the event: it was given up.
+  func forgetEvent() {
+    graph.ledger.takeEvent().walk(ChangeLedger.leaveEvent)
+    _ = graph.ledger.takeReplayed()
+  }
+}

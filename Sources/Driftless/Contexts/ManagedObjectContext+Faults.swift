@@ -1,0 +1,108 @@
+import Foundation
+
+/// What lies beneath a context: the values of faults, from the store or the parent context.
+extension ManagedObjectContext: ObjectSource {
+  /// Reads the values of a fault for an accessor.
+  func fulfil(_ object: ManagedObject) {
+    graph.deferError {
+      do {
+        try read(object)
+        if object.state.contains(.missing), !shouldDeleteInaccessibleFaults {
+          throw ObjectError(
+            .missingObject, "its row is gone", suggestion: "It was deleted; fetch again.")
+        }
+      } catch {
+        throw ObjectError(
+          .unreadable, "\(object.description) could not be read: \(error)",
+          suggestion: "Correct what keeps the store from being read, refresh, and try again.")
+      }
+    }
+  }
+
+  /// Reads the values of a fault; an object without a row reads as empty.
+  func read(_ object: ManagedObject) throws {
+    guard try takeValuesBeneath(object) else {
+      object.state.remove(.fault)
+      object.state.insert(.missing)
+      return
+    }
+    object.state.remove(.fault)
+    awaken(object)
+  }
+
+  /// Takes the values that the store, or the parent, has now under the object's unsaved changes. False when there are
+  /// none.
+  func takeValuesBeneath(_ object: ManagedObject) throws -> Bool {
+    if let parent {
+      guard let above = try parent.readable(object) else { return false }
+      object.takeBeneathChanges(above.values, version: above.version)
+      return true
+    }
+    let plan = try plan(of: object.shape)
+    guard let row = try read(plan, { try $0.row(object.objectKey) }) else { return false }
+    object.takeBeneathChanges(row.values, version: row.version)
+    return true
+  }
+
+  func awaken(_ object: ManagedObject) {
+    object.state.insert(.awakening)
+    object.awakeFromFetch()
+    object.state.remove(.awakening)
+  }
+
+  /// What the store, or the parent, holds of a to-many relationship; nil when it cannot be read.
+  func storedKeys(of object: ManagedObject, _ relation: Relation) -> [ObjectKey]? {
+    var keys: [ObjectKey]?
+    graph.deferError {
+      if let parent {
+        keys = try parent.graph.throwingErrors {
+          try parent.readable(object)?.destinationKeys(relation.slot) ?? []
+        }
+      } else {
+        keys = try read(plan(of: object.shape)) {
+          try $0.toManyKeys(of: object.objectKey, relation.description)
+        }
+      }
+    }
+    return keys
+  }
+
+  func identity(of object: ManagedObject) throws -> UUID {
+    if let identity = graph.keys.identity(of: object.key) { return identity }
+    if object.isInserted {
+      let identity = UUID()
+      graph.keys.give(identity, to: object.key)
+      return identity
+    }
+    if let parent {
+      guard let above = try parent.readable(object) else {
+        throw ObjectError(
+          .missingObject, "\(object.description) is gone from the parent context",
+          suggestion: "It was deleted there; fetch again.")
+      }
+      return try parent.identity(of: above)
+    }
+    return try read(plan(of: object.shape)) { try $0.identity(of: object.objectKey) }
+  }
+
+  func objectOfParent(
+    for key: ObjectKey, in plan: Int, adopting type: ManagedObject.Type
+  ) -> ManagedObject? {
+    parent?.graph.object(for: key, in: plan, adopting: type).flatMap(object(under:))
+  }
+
+  func objects(foundBy fetch: SubFetch) throws(FetchError) -> [any PropertySource] {
+    var request = FetchRequest<ManagedObject>(
+      entityName: fetch.entityName, predicate: fetch.predicate, sort: fetch.sort,
+      limit: fetch.limit, offset: fetch.offset)
+    request.includesSubentities = fetch.includesSubentities
+    do {
+      return try self.fetch(request)
+    } catch let error as FetchError {
+      throw error
+    } catch {
+      throw FetchError(
+        .unsupported, "FETCH failed: \(error)", suggestion: "Fetch first, and compare with IN.")
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import Foundation
+
+/// Taking over what others saved.
+extension ManagedObjectContext {
+  /// Takes over another context's save: changed objects are read again under unsaved changes,
+  /// deleted ones go.
+  public func mergeChanges(fromContextDidSave changes: ContextChanges) {
+    updatePlans()
+    guard changes.source != number else { return }
+    merge(changes.parts)
+  }
+
+  /// Takes over what several saves changed, as one.
+  func mergeAll(_ saves: [ContextChanges]) {
+    let parts = saves.lazy.filter { $0.source != self.number }.flatMap(\.parts)
+    var merged: [ContextChanges.Part] = []
+    for part in parts {
+      if let index = merged.firstIndex(where: { $0.plan === part.plan }) {
+        merged[index].inserted += part.inserted
+        merged[index].updated += part.updated
+        merged[index].deleted += part.deleted
+      } else {
+        merged.append(part)
+      }
+    }
+    if !merged.isEmpty { merge(merged) }
+  }
+
+  /// Takes over what transactions of the history say, of this and other processes.
+  public func mergeChanges(fromHistory transactions: [PersistentHistoryTransaction]) throws {
+    var parts = try plans().map { ContextChanges.Part(plan: $0) }
+    for transaction in transactions {
+      guard
+        let part = parts.firstIndex(where: { $0.plan.store.identifier == transaction.storeID })
+      else { continue }
+      for change in transaction.changes ?? [] {
+        switch change.changeType {
+        case .insert: parts[part].inserted.append(change.changedObjectKey)
+        case .update: parts[part].updated.append(change.changedObjectKey)
+        case .delete: parts[part].deleted.append(change.changedObjectKey)
+        }
+      }
+    }
+    merge(parts)
+  }
+
+  /// Takes over changes of objects that are known by their IDs; those of other stores are passed over.
+  func merge(
+    inserted: [ManagedObjectID], updated: [ManagedObjectID], deleted: [ManagedObjectID]
+  ) {
+    updatePlans()
+    merge(
+      graph.plans.map { plan in
+        func keys(_ ids: [ManagedObjectID]) -> [ObjectKey] {
+          ids.filter { $0.storeIdentifier == plan.store.identifier && !$0.isTemporaryID }.map(\.key)
+        }
+        return ContextChanges.Part(
+          plan: plan, inserted: keys(inserted), updated: keys(updated), deleted: keys(deleted))
+      })
+  }
+
+  private func merge(_ parts: [ContextChanges.Part]) {
+    // Parts of stores that this coordinator does not have are no business of this context.
+    var parts = parts.filter { graph.plan(at: $0.plan.index) === $0.plan }
+    guard !parts.isEmpty else { return }
+    var refreshed: [ManagedObject] = []
+    var deleted: [ManagedObject] = []
+    for part in parts { merge(part, &refreshed, &deleted) }
+    // A new or deleted object may belong to any to-many relationship that was read.
+    for object in graph.keys.savedObjects { object.forgetStoredCollections() }
+    for index in parts.indices {
+      let plan = parts[index].plan.index
+      parts[index].updated.removeAll { graph.registered($0, in: plan) == nil }
+    }
+    let changes = ContextChanges(source: number, parts: parts)
+    postObjectsDidChange([.refreshedObjects: refreshed, .deletedObjects: deleted], changes)
+    postDidMerge(changes)
+  }
+
+  private func merge(
+    _ part: ContextChanges.Part, _ refreshed: inout [ManagedObject],
+    _ deleted: inout [ManagedObject]
+  ) {
+    for key in part.updated {
+      guard let object = graph.registered(key, in: part.plan.index), !object.isInserted else {
+        continue
+      }
+      graph.deferError { if try takeAnew(object, mergeChanges: true) { refreshed.append(object) } }
+    }
+    for key in part.deleted {
+      guard let object = graph.registered(key, in: part.plan.index) else { continue }
+      // Unsaved changes meet the delete at the save, where the merge policy decides.
+      if object.isUpdated { continue }
+      graph.keys.remove(object)
+      object.detach()
+      object.state.insert(.deleted)
+      deleted.append(object)
+    }
+  }
+}

@@ -1,0 +1,51 @@
+/// Reading many objects at once.
+extension ManagedObjectContext {
+  /// The objects of the rows. New ones and faults take the row's values; values that are in place
+  /// stay.
+  func readObjects(_ query: StoreQuery) throws -> [ManagedObject] {
+    let plan = query.plan
+    var objects: [ManagedObject] = []
+    var current = query.shape
+    var type = current.objectClass
+    let registry = graph.keys.registry(of: current)
+    func read(_ transaction: ReadTransaction) throws {
+      try transaction.forEachRow(of: query.query) { row in
+        let key = row.key
+        if key.entity != current.number {
+          guard let next = plan.shape(numbered: key.entity) else { return }
+          current = next
+          type = next.objectClass
+        }
+        let object: ManagedObject
+        if let known = registry.object(key.key) {
+          objects.append(known)
+          guard known.isFault, !known.hasChanges else { return }
+          object = known
+        } else {
+          object = graph.register(current, key: key.key, state: .fault, as: type)
+          objects.append(object)
+        }
+        object.state.remove(.fault)
+        object.state.insert(.awakening)
+        try row.decode(into: object.values)
+        object.version = row.version
+      }
+    }
+    do {
+      try self.read(plan, read)
+    } catch {
+      // An object that was not read whole is a fault again.
+      for object in objects where object.state.contains(.awakening) {
+        object.state.remove(.awakening)
+        object.turnIntoFault()
+      }
+      throw error
+    }
+    objects.walk { object in
+      guard object.state.contains(.awakening) else { return }
+      object.awakeFromFetch()
+      object.state.remove(.awakening)
+    }
+    return objects
+  }
+}

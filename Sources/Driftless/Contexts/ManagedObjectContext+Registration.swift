@@ -1,0 +1,62 @@
+public import Foundation
+
+/// One object a key: finding objects and making faults.
+extension ManagedObjectContext {
+  /// The object of the ID if the context has it; never reads from the store.
+  public func registeredObject(for id: ManagedObjectID) -> ManagedObject? {
+    place(of: id).flatMap { graph.registered($0.key, in: $0.plan) }
+  }
+
+  /// The object of the ID, as a fault when the context does not have it; the store may not have its
+  /// row. nil for an ID of another store, or a temporary one of another context.
+  public func object(with id: ManagedObjectID) -> ManagedObject? {
+    place(of: id).flatMap { graph.object(for: $0.key, in: $0.plan, adopting: ManagedObject.self) }
+  }
+
+  /// The object of the ID, with its values.
+  /// - Throws: ``ObjectError`` when the store has no such row, or what kept it from being read.
+  public func existingObject(with id: ManagedObjectID) throws -> ManagedObject {
+    if let object = object(with: id) {
+      if object.isFault {
+        try read(object)
+      }
+      if !object.state.contains(.missing) { return object }
+    }
+    throw ObjectError(
+      .missingObject, "\(id) is not in the store",
+      suggestion: "It was deleted or never saved; fetch again.")
+  }
+
+  /// The object that replicas know by this UUID, new ones of this context included; nil when
+  /// there is none.
+  public func object(withIdentity identity: UUID) throws -> ManagedObject? {
+    if let key = graph.keys.key(of: identity) { return graph.keys.object(temporary: key) }
+    if let parent {
+      guard let above = try parent.object(withIdentity: identity) else { return nil }
+      let object = object(under: above)
+      return object?.isDeleted == true ? nil : object
+    }
+    for plan in try plans() {
+      guard let key = try read(plan, { try $0.key(of: identity) }) else { continue }
+      guard
+        try graph.registered(key, in: plan.index) != nil || read(plan, { try $0.row(key) != nil })
+      else { continue }
+      let object = graph.object(for: key, in: plan.index, adopting: ManagedObject.self)
+      return object?.isDeleted == true ? nil : object
+    }
+    return nil
+  }
+
+  /// All objects that the context knows and someone holds.
+  public var registeredObjects: Set<ManagedObject> {
+    Set(graph.keys.objects)
+  }
+
+  /// Where the object of the ID is; nil for one of a store that is not attached.
+  func place(of id: ManagedObjectID) -> PlacedKey? {
+    if id.isTemporaryID {
+      return graph.keys.permanentKey(for: id.key.key) ?? PlacedKey(plan: -1, key: id.key)
+    }
+    return plan(identifier: id.storeIdentifier).map { PlacedKey(plan: $0.index, key: id.key) }
+  }
+}

@@ -1,0 +1,141 @@
+/// Stores: which the context works on, and where the objects of an entity are.
+extension ManagedObjectContext {
+  /// The coordinator's stores.
+  func plans() throws(ObjectError) -> [ObjectPlan] {
+    updatePlans()
+    guard !graph.plans.isEmpty else {
+      throw ObjectError(
+        .noStore, "The coordinator has no store",
+        suggestion: "Call addPersistentStore or loadPersistentStores first.")
+    }
+    return graph.plans
+  }
+
+  /// Takes over which stores the coordinator has now, and forgets the objects of those that it lost.
+  func updatePlans() {
+    let version = persistentStoreCoordinator.storesVersion
+    guard version != plansVersion else { return }
+    plansVersion = version
+    let plans = persistentStoreCoordinator.plans
+    for old in graph.plans where !plans.contains(where: { $0 === old }) { forgetObjects(of: old) }
+    graph.attach(plans)
+    shapesByType = [:]
+    latest = nil
+  }
+
+  private func forgetObjects(of plan: ObjectPlan) {
+    func isLost(_ object: ManagedObject) -> Bool { object.shape.planIndex == plan.index }
+    for object in registeredObjects where isLost(object) {
+      graph.keys.remove(object)
+      object.detach()
+    }
+    graph.ledger.forget(where: isLost)
+    prefetched.removeAll(where: isLost)
+  }
+
+  /// The store that the shape's objects are in.
+  func plan(of shape: ObjectShape) throws(ObjectError) -> ObjectPlan {
+    if let plan = graph.plan(at: shape.planIndex) { return plan }
+    throw ObjectError(
+      .noStore, "The store of this \(shape.entity.name) was removed from the coordinator",
+      suggestion: "Let go of the object, or add the store again and fetch.")
+  }
+
+  func plan(identifier: String) -> ObjectPlan? {
+    updatePlans()
+    return graph.plans.first { $0.store.identifier == identifier }
+  }
+
+  /// The entity in the first store that has it.
+  func shape(named name: String) throws(ObjectError) -> ObjectShape {
+    let plans = try plans()
+    for plan in plans { if let shape = plan.shape(named: name) { return shape } }
+    let model = persistentStoreCoordinator.managedObjectModel
+    if model.entitiesByName[name] != nil {
+      throw ObjectError(
+        .unknownEntity, "No store of the coordinator has the entity \(name)",
+        suggestion: "Add a store whose configuration has it.")
+    }
+    throw ObjectError(
+      .unknownEntity, "The store's model has no entity \(name)",
+      suggestion: "Use one of: \(model.entities.map(\.name).sorted().joined(separator: ", ")).")
+  }
+
+  /// The shape of the one entity that a class stands for; of a hierarchy whose entities share the class, the topmost.
+  func shape(for type: ManagedObject.Type) throws(ObjectError) -> ObjectShape {
+    updatePlans()
+    if let latest, latest.type == type { return latest.shape }
+    if let shape = shapesByType[ObjectIdentifier(type)] {
+      latest = (type, shape)
+      return shape
+    }
+    var seen: Set<String> = []
+    let shapes = try plans().flatMap(\.shapes).filter { seen.insert($0.entity.name).inserted }
+    var all = shapes.filter { ObjectClasses.represents(type, $0.entity) }
+    let exact = all.filter { ObjectClasses.isWholeName(of: type, $0.entity) }
+    if !exact.isEmpty { all = exact }
+    let candidates = all.filter { [all] shape in
+      !all.contains { $0 !== shape && shape.isKind(of: $0.entity) }
+    }
+    guard let shape = candidates.first, candidates.count == 1 else {
+      throw ObjectError(
+        .unknownEntity, "The class \(type) stands for \(candidates.count) entities of the model",
+        suggestion: "Name the class in one entity, or use the entity's name in place of the class.")
+    }
+    shape.adopt(type)
+    shapesByType[ObjectIdentifier(type)] = shape
+    return shape
+  }
+
+  /// The request's entity in each of the stores that it asks.
+  func shapes<Result>(for request: FetchRequest<Result>) throws(ObjectError) -> [ObjectShape] {
+    _ = try shape(named: request.entityName)
+    var shapes: [ObjectShape] = []
+    for plan in graph.plans {
+      if let stores = request.affectedStores, !stores.contains(where: { $0 === plan.store }) {
+        continue
+      }
+      if let shape = plan.shape(named: request.entityName) { shapes.append(shape) }
+    }
+    return shapes
+  }
+
+  /// The predicate as it is in one of the stores, where objects of the others are nobody.
+  func predicate<Result>(of request: FetchRequest<Result>, in plan: ObjectPlan) -> FetchPredicate? {
+    guard graph.plans.count > 1 else { return request.predicate }
+    let tag = plan.store.tag
+    return request.predicate?.mapExpressions { expression in
+      guard case .constant(.reference(let key)) = expression, key.store != 0, key.store != tag
+      else { return expression }
+      return .constant(.reference(ObjectKey(entity: 0, key: 0)))
+    }
+  }
+
+  /// Says in which store a new object is to be saved. Without it that is the first store that has its entity.
+  ///
+  /// Do it before the object is related to others.
+  /// - Throws: ``ObjectError`` for an object that was saved or has relationships, or a store that is not the
+  ///   coordinator's or has not its entity.
+  public func assign(_ object: ManagedObject, to store: PersistentStore) throws(ObjectError) {
+    guard object.isIn(self), object.isInserted, object.key < 0 else {
+      throw ObjectError(
+        .crossStore, "\(object.description) is not new in this context and stays in its store",
+        suggestion: "Insert a new object, assign it, and copy the values.")
+    }
+    guard let shape = plan(identifier: store.identifier)?.shape(named: object.entity.name) else {
+      throw ObjectError(
+        .crossStore, "The store \(store.identifier) has no objects of \(object.entity.name)",
+        suggestion: "Add the store to the coordinator with a configuration that has the entity.")
+    }
+    guard shape !== object.shape else { return }
+    let isRelated =
+      object.shape.toOneSlots.contains { !object.values[$0].isNull }
+      || object.collections.contains { $0?.content.isEmpty == false }
+    guard !isRelated else {
+      throw ObjectError(
+        .crossStore, "\(object.description) is related to objects of its store",
+        suggestion: "Assign an object before its relationships are set.")
+    }
+    object.shape = shape
+  }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import Synchronization
+
+/// A scratch pad on the stores of a coordinator, or on another context: objects are made, read, changed and deleted here, and saved together.
+///
+/// ```swift
+/// let context = container.newContext()
+/// let book = try context.insert(Book.self)
+/// book.title = "Baudolino"
+/// try context.save()
+/// ```
+///
+/// A context and its objects stay in one isolation: they are not Sendable. IDs go anywhere. An
+/// object stands at most once in a context. The context holds on to objects with unsaved changes;
+/// the others live as long as the caller holds them, and the caller holds the context.
+public final class ManagedObjectContext {
+  public let persistentStoreCoordinator: PersistentStoreCoordinator
+  /// The context that this one reads from and saves to; nil for one on the coordinator's stores.
+  public let parent: ManagedObjectContext?
+  var children: [WeakContext] = []
+  /// Recorded with each save, beside the author.
+  public var name: String?
+  /// Who makes the changes; recorded with each save.
+  public var transactionAuthor: String?
+  /// What a save does about objects that another one changed.
+  public var mergePolicy = MergePolicy.error
+  public var userInfo: [String: Any] = [:]
+  /// Takes changes back and does them again; nil, as at first, registers none. See ``undo()``.
+  public var undoManager: UndoManager? {
+    get { graph.undoManager }
+    set { graph.undoManager = newValue }
+  }
+
+  /// Whether objects take note of who reads them inside `withObservationTracking`; off at first, for it makes reading a
+  /// property some nanoseconds slower and an object that was read larger. A container's `viewContext` has it on.
+  public var tracksObservation: Bool {
+    get { graph.bornState.contains(.tracked) }
+    set { graph.mark(.tracked, newValue) }
+  }
+
+  /// Whether other contexts' saves are taken over: at the next fetch, save or
+  /// ``processPendingChanges()``.
+  public var automaticallyMergesChangesFromParent: Bool {
+    get { inbox.isOpen }
+    set { inbox.isOpen = newValue }
+  }
+
+  /// Whether the context holds on to every object that it knows, changed or not, until it is reset.
+  public var retainsRegisteredObjects: Bool {
+    get { graph.retained != nil }
+    set { graph.retained = newValue ? registeredObjects : nil }
+  }
+
+  /// Whether an object whose row is gone reads as empty. Otherwise reading it is an error, which the next save throws
+  /// as it throws those of other accessors.
+  public var shouldDeleteInaccessibleFaults = true
+
+  /// Tells this context from others of the process.
+  let number: Int64
+  let inbox: ContextInbox
+  /// The objects, with their keys and changes.
+  let graph: ObjectGraph
+  /// Which of the coordinator's changes of stores were taken over.
+  var plansVersion = -1
+  @exclusivity(unchecked) var shapesByType: [ObjectIdentifier: ObjectShape] = [:]
+  /// The class that was asked for last, with its shape.
+  @exclusivity(unchecked) var latest: (type: ManagedObject.Type, shape: ObjectShape)?
+  /// What the latest fetch that prefetched read along, which nobody else may hold.
+  var prefetched: [ManagedObject] = []
+  /// The state of the stores that is read; nil for the newest.
+  var queryGeneration: QueryGenerationToken?
+  /// Whether a save goes on, until it has written.
+  var isSaving = false
+  /// Whether a save holds the stores' write locks.
+  var isWriting = false
+
+  private static let contextCount = Mutex<Int64>(0)
+
+  /// A context on the coordinator's stores.
+  public convenience init(_ coordinator: PersistentStoreCoordinator) {
+    self.init(coordinator, parent: nil)
+  }
+
+  /// A context on another one, in the same isolation: it sees the parent's unsaved changes, and its save makes changes
+  /// of the parent, which only the parent's save brings into the store.
+  ///
+  /// ```swift
+  /// let edit = ManagedObjectContext(parent: context)
+  /// let book = try edit.existingObject(with: id)
+  /// book.setValue("Draft", forKey: "title")
+  /// if isConfirmed { try edit.save() }  // otherwise nothing happened
+  /// ```
+  public convenience init(parent: ManagedObjectContext) {
+    self.init(parent.persistentStoreCoordinator, parent: parent)
+    parent.adopt(self)
+  }
+
+  private init(_ coordinator: PersistentStoreCoordinator, parent: ManagedObjectContext?) {
+    persistentStoreCoordinator = coordinator
+    self.parent = parent
+    number = Self.contextCount.withLock { count in
+      count += 1
+      return count
+    }
+    graph = ObjectGraph(number: number)
+    inbox = ContextInbox(owner: number)
+    coordinator.register(inbox)
+    graph.source = self
+  }
+
+  deinit {
+    prefetched = []
+    graph.end()
+  }
+
+  // MARK: Changes
+
+  public var hasChanges: Bool { changedObjects.contains { $0.hasChanges } }
+
+  public var insertedObjects: Set<ManagedObject> {
+    Set(changedObjects.selected { $0.isInserted && !$0.isDeleted })
+  }
+  public var updatedObjects: Set<ManagedObject> { Set(changedObjects.selected { $0.isUpdated }) }
+  public var deletedObjects: Set<ManagedObject> { Set(changedObjects.selected { $0.isDeleted }) }
+
+  /// Objects with unsaved changes, in the order of their first; some may have lost theirs since.
+  var changedObjects: [ManagedObject] { graph.ledger.changed }
+}

@@ -1,0 +1,79 @@
+/// One state of a coordinator's stores, to read from while others write.
+///
+/// ```swift
+/// try context.setQueryGenerationFrom(.current)
+/// let books = try context.fetch(Book.self)  // from now on the context reads this state
+/// // … others save; faults and further fetches still show the state of that fetch …
+/// try context.setQueryGenerationFrom(.current)
+/// try context.refreshAllObjects()
+/// ```
+///
+/// The state is kept as long as a token of it is: the store's log cannot be cut meanwhile and grows with every write, so
+/// let go of it (`setQueryGenerationFrom(nil)`) when the reading is done. A token is of use in one process, as long as
+/// the store is open. Stores in memory have no states: they are always read as they are, and so is a store that was
+/// added later.
+public final class QueryGenerationToken: Sendable, Hashable {
+  /// The state at the next read of the context that it is given to.
+  public static let current = QueryGenerationToken([:])
+
+  /// By the store's identifier.
+  private let snapshots: [String: StoreSnapshot]
+
+  private init(_ snapshots: [String: StoreSnapshot]) { self.snapshots = snapshots }
+
+  /// The state of these stores now.
+  convenience init(of stores: [PersistentStore]) throws {
+    var snapshots: [String: StoreSnapshot] = [:]
+    for store in stores { snapshots[store.identifier] = try store.snapshot() }
+    self.init(snapshots)
+  }
+
+  func snapshot(of store: PersistentStore) -> StoreSnapshot? { snapshots[store.identifier] }
+
+  public static func == (left: QueryGenerationToken, right: QueryGenerationToken) -> Bool {
+    left === right
+  }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension ManagedObjectContext {
+  /// The state of the stores that the context reads; nil for always the newest. A save of the context moves it to the
+  /// state right after the save.
+  public var queryGenerationToken: QueryGenerationToken? { queryGeneration }
+
+  /// Pins the context to a state of the stores: `.current` for the one at its next read, another context's token for the
+  /// one that that context reads, nil for always the newest, as at first.
+  ///
+  /// Objects that have their values keep them until they are refreshed (``refreshAllObjects()``). Merging other
+  /// contexts' saves refreshes objects too, from the pinned state: it shows nothing new while the context is pinned.
+  /// Batch requests do not move the state.
+  /// - Throws: ``ObjectError`` for a child context, which reads what its parent does.
+  public func setQueryGenerationFrom(_ token: QueryGenerationToken?) throws(ObjectError) {
+    guard parent == nil else {
+      throw ObjectError(
+        .storeRefused, "A child context has no generation of its own",
+        suggestion: "Set it in the parent, and refresh the child's objects.")
+    }
+    queryGeneration = token
+  }
+
+  /// Reads a store: its pinned state, or the newest.
+  func read<T>(_ plan: ObjectPlan, _ body: (ReadTransaction) throws -> T) throws -> T {
+    // A save decides by what the store has, which nobody else can change meanwhile.
+    guard queryGeneration != nil, !isWriting else { return try plan.store.read(body) }
+    if queryGeneration == .current {
+      queryGeneration = try QueryGenerationToken(of: graph.plans.map(\.store))
+    }
+    guard let snapshot = queryGeneration?.snapshot(of: plan.store) else {
+      return try plan.store.read(body)
+    }
+    return try snapshot.read(body)
+  }
+
+  /// After a save a pinned context reads what it wrote.
+  func moveGeneration() {
+    guard queryGeneration != nil else { return }
+    queryGeneration = (try? QueryGenerationToken(of: graph.plans.map(\.store))) ?? .current
+  }
+}

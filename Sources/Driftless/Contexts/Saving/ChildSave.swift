@@ -1,0 +1,202 @@
+/// A child's save: its changes become changes of the parent.
+///
+/// The parent's objects are changed as an application would change them, both ends of a relationship at once, so that
+/// the parent's own unsaved changes stay consistent with what comes.
+struct ChildSave {
+  let child: ManagedObjectContext
+  let parent: ManagedObjectContext
+  private(set) var inserted: [ManagedObject] = []
+  private(set) var updated: [ManagedObject] = []
+  private(set) var deleted: [ManagedObject] = []
+  /// Objects that the parent has lost, whose changes go with them.
+  private(set) var lost: [ManagedObject] = []
+  /// The parent's new objects by the child's temporary key; held until the parent lists them.
+  private var newObjects: [Int64: ManagedObject] = [:]
+
+  init(_ child: ManagedObjectContext, to parent: ManagedObjectContext) {
+    self.child = child
+    self.parent = parent
+  }
+
+  mutating func run() throws {
+    try sort()
+    for object in inserted {
+      let above = parent.insert(fromChild: object)
+      if let identity = child.graph.keys.identity(of: object.key) {
+        parent.graph.keys.give(identity, to: above.key)
+      }
+      newObjects[object.key] = above
+    }
+    for object in inserted + updated { copyAttributes(of: object) }
+    // Half of the changes must not stay behind for a second save to repeat: what cannot be copied is an error of the
+    // parent's next save.
+    for object in inserted + updated { parent.graph.deferError { try copyReferences(of: object) } }
+    for object in inserted + updated { parent.graph.deferError { try copyCollections(of: object) } }
+    for object in deleted { if let above = parent.object(above: object) { parent.delete(above) } }
+    parent.processPendingChanges()
+  }
+
+  /// The temporary key that the parent gave a new object, or the key that it has.
+  func newKey(_ key: ObjectKey) -> ObjectKey { newObjects[key.key]?.objectKey ?? key }
+
+  func collectNewKeys(_ keys: inout [Int64: PlacedKey]) {
+    for (old, object) in newObjects {
+      guard old < 0 else { continue }
+      keys[old] = PlacedKey(plan: object.shape.planIndex, key: object.objectKey)
+    }
+  }
+
+  /// Sorts the changes, and finds those of objects that the parent does not have any more.
+  private mutating func sort() throws {
+    var conflicts: [MergeConflict] = []
+    for object in child.changedObjects where object.isIn(child) && object.hasChanges {
+      if object.isDeleted {
+        if !object.isInserted { deleted.append(object) }
+      } else if object.isInserted {
+        inserted.append(object)
+      } else if try parent.readable(object) != nil {
+        updated.append(object)
+      } else if child.mergePolicy.mergeType == .error {
+        conflicts.append(
+          MergeConflict(
+            objectID: object.objectID,
+            changedProperties: object.changedSlots.indexes.map {
+              object.shape.layout.slots[$0].name
+            },
+            isDeletion: false, oldVersionNumber: object.version, newVersionNumber: 0,
+            objectSnapshot: object.committedValues, persistedSnapshot: nil))
+      } else {
+        // CONFLICT: changed here, deleted in the parent. RESOLUTION: the delete stands; what an application wants back
+        // it brings back in the parent, which has the whole object.
+        lost.append(object)
+      }
+    }
+    if !conflicts.isEmpty { throw SaveConflictError(conflicts: conflicts) }
+  }
+
+  private func above(_ object: ManagedObject) -> ManagedObject? {
+    newObjects[object.key] ?? parent.object(above: object)
+  }
+
+  private func above(_ key: ObjectKey, of owner: ManagedObject) -> ManagedObject? {
+    newObjects[key.key]
+      ?? parent.graph.object(for: key, in: owner.shape.planIndex, adopting: ManagedObject.self)
+  }
+
+  private func copyAttributes(of object: ManagedObject) {
+    guard let above = above(object) else { return }
+    for slot in object.slotsToCopy where object.shape.relations[slot] == nil {
+      above.write(object.values[slot], at: slot)
+    }
+  }
+
+  private func copyReferences(of object: ManagedObject) throws {
+    guard let above = above(object) else { return }
+    for slot in object.slotsToCopy {
+      guard let relation = object.shape.relations[slot], !relation.isToMany else { continue }
+      var destination: ManagedObject?
+      if case .reference(let key) = object.values[slot] {
+        destination = self.above(key, of: object)
+      }
+      // CONFLICT: it refers to what the parent deleted. RESOLUTION: the delete stands.
+      if destination?.isDeleted == true { destination = nil }
+      try above.setDestination(destination, of: relation)
+    }
+  }
+
+  private func copyCollections(of object: ManagedObject) throws {
+    guard let above = above(object) else { return }
+    for slot in object.shape.toManySlots {
+      guard let state = object.collection(ifUsed: slot), state.hasChanges,
+        let relation = object.shape.relations[slot]
+      else { continue }
+      for key in state.removed.values {
+        if let member = self.above(key, of: object) {
+          try above.removeDestination(member, from: relation)
+        }
+      }
+      for key in state.added {
+        if let member = self.above(key, of: object), !member.isDeleted {
+          try above.addDestination(member, to: relation)
+        }
+      }
+      if relation.isOrdered { arrange(state, of: object, above, slot) }
+    }
+  }
+
+  /// Puts the parent's members in the child's order; those that the child does not know go to the end.
+  private func arrange(
+    _ state: ToManyState, of object: ManagedObject, _ above: ManagedObject, _ slot: Int
+  ) {
+    guard let order = state.arranged else { return }
+    let present = above.destinations(slot)
+    let there = Set(present.map { ObjectIdentifier($0) })
+    let wanted = order.compactMap { self.above($0, of: object) }
+      .filter { there.contains(ObjectIdentifier($0)) }
+    let known = Set(wanted.map { ObjectIdentifier($0) })
+    above.arrange(wanted + present.filter { !known.contains(ObjectIdentifier($0)) }, at: slot)
+  }
+}
+
+extension ManagedObject {
+  /// Attributes and to-one relationships that a child's save copies: all of a new object, transient ones with them.
+  fileprivate final var slotsToCopy: [Int] {
+    if isInserted { return (0..<shape.slotCount).filter { shape.kinds[$0] != .toMany } }
+    return changed.indexes.filter { shape.kinds[$0] != .toMany }
+  }
+}
+
+extension ManagedObjectContext {
+  /// A new object that a child made; it awoke there.
+  fileprivate func insert(fromChild object: ManagedObject) -> ManagedObject {
+    updatePlans()
+    let key = object.key > 0 ? object.key : graph.keys.nextTemporaryKey
+    let own = type(of: object).init(
+      ObjectBirth(shape: object.shape, graph: graph, key: key, state: .inserted))
+    takeIn(own, identity: nil)
+    return own
+  }
+
+  /// Saves into the parent.
+  func save(to parent: ManagedObjectContext) throws -> SavedObjects {
+    var save = ChildSave(self, to: parent)
+    try save.run()
+    return finish(save)
+  }
+
+  private func finish(_ save: ChildSave) -> SavedObjects {
+    var renamed: [Int64: PlacedKey] = [:]
+    save.collectNewKeys(&renamed)
+    for object in save.inserted {
+      let (old, key) = (object.key, save.newKey(object.objectKey))
+      let place = PlacedKey(plan: object.shape.planIndex, key: key)
+      graph.keys.notePermanentIfGivenOut(place, for: old)
+      if undoManager != nil { graph.keys.noteRenamed(object.objectKey, key, in: place.plan) }
+      object.commit(key: key.key, version: 0, save.newKey)
+      graph.keys.add(object)
+    }
+    for object in save.updated {
+      object.commit(key: object.key, version: object.version, save.newKey)
+    }
+    for object in save.deleted + save.lost {
+      graph.keys.remove(object)
+      object.detach()
+      object.state.insert(.deleted)
+    }
+    let parts = graph.plans.map { plan in
+      func keys(_ objects: [ManagedObject]) -> [ObjectKey] {
+        objects.filter { $0.shape.planIndex == plan.index }.map(\.objectKey)
+      }
+      return ContextChanges.Part(
+        plan: plan, inserted: keys(save.inserted), updated: keys(save.updated),
+        deleted: keys(save.deleted + save.lost))
+    }
+    forgetSavedChanges()
+    tellChildren(renamed)
+    isSaving = false
+    for object in save.inserted + save.updated + save.deleted { object.didSave() }
+    return SavedObjects(
+      changes: ContextChanges(source: number, parts: parts), inserted: save.inserted,
+      updated: save.updated, deleted: save.deleted + save.lost)
+  }
+}

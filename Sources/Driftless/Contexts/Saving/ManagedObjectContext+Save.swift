@@ -1,0 +1,290 @@
+import Foundation
+
+/// Saving: callbacks, validation, one transaction of rows and history, and what follows from it.
+extension ManagedObjectContext {
+  /// How often `willSave` methods may change objects anew before the save gives up.
+  private static let willSaveRounds = 1000
+
+  /// Saves all changes in one transaction with its entry in the history; those of a child context go to its parent.
+  ///
+  /// Changes of several stores are written in a transaction each, and none is committed before all are written: only a
+  /// store that cannot commit then, for want of space say, stays behind the others.
+  ///
+  /// When it throws, nothing is saved and the context keeps its changes.
+  /// - Throws: ``ValidationFailure`` with all that is wrong, ``SaveConflictError`` when another
+  ///   save changed the same objects and ``ConstraintConflictError`` when a uniqueness constraint
+  ///   would be broken, unless ``mergePolicy`` resolves it, ``ObjectError`` for what accessors could
+  ///   not do, or what the store met.
+  public func save() throws { try save(validates: true) }
+
+  /// - Parameter validates: False while a migration has not finished its objects.
+  func save(validates: Bool) throws {
+    guard !isSaving else {
+      throw ObjectError(
+        .nestedSave, "The context is being saved",
+        suggestion: "Change objects in willSave: the save that goes on writes that too.")
+    }
+    processPendingChanges()
+    try graph.throwDeferredError()
+    guard hasChanges else { return forgetUnchanged() }
+    let plans = try plans()
+    isSaving = true
+    defer { isSaving = false }
+    NotificationCenter.default.post(name: .managedObjectContextWillSave, object: self)
+    try runWillSave()
+    endEvent()
+    if validates { try validate() }
+    readDeletedForUndo()
+    try graph.throwDeferredError()
+
+    let saved = try parent.map(save(to:)) ?? saveToStores(plans)
+    postDidSave(saved)
+  }
+
+  /// Makes the next save see to it that no other save changed this object, though this context does not change it: what
+  /// it decided after a look at the object must still hold.
+  ///
+  /// A save that writes something then treats the object like one that both changed: by ``mergePolicy`` it fails with a
+  /// ``SaveConflictError``, or the object takes the store's values. A fault's values are read now. A child context does
+  /// not look; its parent may.
+  /// - Throws: what kept the fault from being read.
+  public func detectConflicts(for object: ManagedObject) throws {
+    guard object.isIn(self), !object.isInserted else { return }
+    if object.isFault { try read(object) }
+    graph.ledger.watch(object)
+  }
+
+  private func saveToStores(_ plans: [ObjectPlan]) throws -> SavedObjects {
+    let info = TransactionInfo(
+      author: transactionAuthor, contextName: name, kind: .local, hybridTime: nil)
+    var writers: [SaveWriter] = []
+    var committed: [SaveWriter] = []
+    isWriting = true
+    defer { isWriting = false }
+    do {
+      try write(
+        to: plansWithChanges(plans)[...], info,
+        didCommit: { plan in committed += writers.filter { $0.plan === plan } },
+        { plan, transaction in
+          var writer = SaveWriter(context: self, plan: plan)
+          try writer.write(to: transaction)
+          writers.append(writer)
+        })
+    } catch {
+      // A store that could not commit stays behind; what the others have is saved.
+      if !committed.isEmpty {
+        persistentStoreCoordinator.publish(finishSave(committed, isPartial: true).changes)
+      }
+      throw error
+    }
+    let saved = finishSave(committed)
+    moveGeneration()
+    persistentStoreCoordinator.publish(saved.changes)
+    return saved
+  }
+
+  private func plansWithChanges(_ plans: [ObjectPlan]) -> [ObjectPlan] {
+    guard plans.count > 1 else { return plans }
+    let changed = Set(changedObjects.lazy.filter(\.hasChanges).map(\.shape.planIndex))
+    return plans.filter { changed.contains($0.index) }
+  }
+
+  /// Writes to several stores; all of it is written before the first store commits.
+  func write(
+    to plans: ArraySlice<ObjectPlan>, _ info: TransactionInfo,
+    didCommit: (ObjectPlan) -> Void = { _ in },
+    _ body: (ObjectPlan, WriteTransaction) throws -> Void
+  ) throws {
+    guard let plan = plans.first else { return }
+    _ = try plan.store.write(info) { transaction in
+      try body(plan, transaction)
+      try write(to: plans.dropFirst(), info, didCommit: didCommit, body)
+    }
+    didCommit(plan)
+  }
+
+  private func runWillSave() throws {
+    for round in 0..<Self.willSaveRounds {
+      var isStable = true
+      var count = 0
+      // The list grows while methods change further objects.
+      while count < changedObjects.count {
+        let objects = changedObjects
+        objects.walk(from: count) { object in
+          guard round == 0 || object.state.contains(.touched), object.isIn(self),
+            object.hasChanges
+          else { return }
+          isStable = false
+          object.state.remove(.touched)
+          object.willSave()
+        }
+        count = objects.count
+      }
+      if isStable { return }
+    }
+    throw ObjectError(
+      .unstableSave, "willSave keeps changing objects after \(Self.willSaveRounds) rounds",
+      suggestion: "Let willSave set a value only when it differs.")
+  }
+
+  private func validate() throws {
+    var items: [ValidationFailure.Item] = []
+    let hasDeleted = changedObjects.contains { $0.isDeleted }
+    changedObjects.walk { object in
+      guard object.isIn(self), object.hasChanges else { return }
+      object.validate(into: &items)
+      if hasDeleted, !object.isDeleted { checkReferences(of: object, into: &items) }
+    }
+    if !items.isEmpty { throw ValidationFailure(items: items) }
+  }
+
+  /// An object must not be set to refer to one that this save deletes.
+  private func checkReferences(
+    of object: ManagedObject, into items: inout [ValidationFailure.Item]
+  ) {
+    for slot in object.shape.toOneSlots where object.isInserted || object.changed.contains(slot) {
+      guard case .reference(let key) = object.values[slot],
+        graph.registered(key, in: object.shape.planIndex)?.isDeleted == true,
+        let relation = object.shape.relations[slot]
+      else { continue }
+      let error = ValidationError(
+        code: ValidationError.managedObjectValidation, property: relation.description,
+        message: "refers to an object that is deleted")
+      items.append(ValidationFailure.Item(objectID: object.objectID, error: error))
+    }
+  }
+
+  /// Makes the objects what the stores now have, and lets go of them.
+  /// - Parameter isPartial: Whether changes of other stores are left, which could not be saved.
+  private func finishSave(_ writers: [SaveWriter], isPartial: Bool = false) -> SavedObjects {
+    var parts: [ContextChanges.Part] = []
+    var renamed: [Int64: PlacedKey] = [:]
+    let tellsChildren = hasChildren
+    for writer in writers {
+      finish(writer)
+      parts.append(
+        ContextChanges.Part(
+          plan: writer.plan, inserted: writer.inserted.objectKeys,
+          updated: writer.updated.objectKeys
+            + writer.resolutions.map(\.object.objectKey) + writer.derivedOnly,
+          deleted: writer.deleted.objectKeys))
+      if tellsChildren { writer.collectNewKeys(&renamed) }
+    }
+    if isPartial { forgetChangesOfSomeStores() } else { forgetSavedChanges() }
+    if tellsChildren { tellChildren(renamed) }
+    isSaving = false
+    for writer in writers {
+      writer.inserted.walk { $0.didSave() }
+      writer.updated.walk { $0.didSave() }
+      for resolution in writer.resolutions {
+        if resolution.values != nil { awaken(resolution.object, .mergePolicy) }
+        resolution.object.didSave()
+      }
+      writer.deleted.walk { $0.didSave() }
+    }
+    return SavedObjects(
+      changes: ContextChanges(source: number, parts: parts),
+      inserted: writers.map(\.inserted).joinedLists,
+      updated: writers.map { writer in
+        writer.updated + writer.resolutions.filter { $0.values != nil }.map(\.object)
+      }.joinedLists,
+      deleted: writers.map { writer in
+        writer.deleted + writer.resolutions.filter { $0.values == nil }.map(\.object)
+      }.joinedLists)
+  }
+
+  /// Nothing is unsaved any more.
+  func forgetSavedChanges() {
+    graph.ledger.forgetWatched()
+    forgetUnchanged()
+    graph.keys.forgetGivenOut()
+  }
+
+  /// Lets go of objects that had changes, when none has any.
+  func forgetUnchanged() {
+    guard !changedObjects.isEmpty else { return }
+    let saved = graph.ledger.unlistAll(clearing: .touched)
+    graph.keys.retireTemporaryKeys()
+    graph.keys.forgetIdentities()
+    withExtendedLifetime(saved) {}
+  }
+
+  /// Forgets what is saved, and keeps what is not.
+  private func forgetChangesOfSomeStores() {
+    graph.ledger.unlist(clearing: .touched) { !$0.isIn(self) || !$0.hasChanges }
+    graph.keys.forgetSavedPlaces()
+  }
+
+  private func finish(_ writer: SaveWriter) {
+    writer.inserted.walk { object in
+      // An object that took its key along is no longer found by the temporary one.
+      let key = writer.newKey(object.objectKey)
+      graph.keys.notePermanentIfGivenOut(
+        PlacedKey(plan: writer.plan.index, key: key), for: object.key)
+      if undoManager != nil {
+        graph.keys.noteRenamed(object.objectKey, key, in: writer.plan.index)
+      }
+      object.commit(key: key.key, version: 1) { writer.newKey($0) }
+      graph.keys.add(object)
+    }
+    var place = 0
+    writer.updated.walk { object in
+      object.commit(key: object.key, version: writer.versions[place]) { writer.newKey($0) }
+      place += 1
+    }
+    for resolution in writer.resolutions { apply(resolution) }
+    writer.takeDerivedValues()
+    for object in writer.deleted {
+      graph.keys.remove(object)
+      object.detach()
+    }
+  }
+
+  private func apply(_ resolution: SaveWriter.Resolution) {
+    let object = resolution.object
+    object.dropCommitted()
+    for state in object.collections { state?.discardChanges() }
+    object.forgetStoredCollections()
+    object.settle()
+    guard let values = resolution.values else {
+      graph.keys.remove(object)
+      object.detach()
+      object.state.insert(.deleted)
+      return
+    }
+    object.take(values, version: resolution.version)
+  }
+}
+
+extension ManagedObject {
+  /// Adds what keeps the object from being saved.
+  ///
+  /// - Parameter isNew: Whether nothing of it is known to be right, though it was saved.
+  final func validate(asNew isNew: Bool = false, into items: inout [ValidationFailure.Item]) {
+    do {
+      if isDeleted {
+        try validateForDelete()
+      } else if isNew || isInserted {
+        try validateForInsert()
+      } else {
+        try validateForUpdate()
+      }
+    } catch {
+      let errors = (error as? ValidationErrors)?.errors ?? [error]
+      items += errors.map { ValidationFailure.Item(objectID: objectID, error: $0) }
+    }
+  }
+
+  /// Present values are the stored ones from now on.
+  final func commit(key: Int64, version: Int64, _ newKey: (ObjectKey) -> ObjectKey) {
+    self.key = key
+    self.version = version
+    dropCommitted()
+    for slot in shape.toOneSlots {
+      guard case .reference(let reference) = values[slot], reference.key < 0 else { continue }
+      setReference(newKey(reference), at: slot)
+    }
+    for state in collections { state?.commit(newKey) }
+    settle()
+  }
+}

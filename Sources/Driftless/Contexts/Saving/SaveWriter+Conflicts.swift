@@ -1,0 +1,154 @@
+/// What becomes of an object that another save changed, by the context's merge policy.
+extension SaveWriter {
+  /// Asks the policy about all objects whose rows have other versions, and writes what it decides about changed ones.
+  mutating func resolveUpdates(
+    _ doomed: [ManagedObject], _ transaction: WriteTransaction
+  ) throws {
+    var conflicts: [MergeConflict] = []
+    for (object, mask) in stale {
+      let row = try transaction.row(object.objectKey)
+      conflicts.append(conflict(object, mask.indexes, row, isDeletion: false))
+    }
+    let watched = try watchedConflicts(transaction)
+    conflicts += watched.map(\.conflict)
+    guard !conflicts.isEmpty else { return }
+    // The policy is to see all at once, so deletes are looked at before their time.
+    for object in doomed where object.version > 0 {
+      guard let row = try transaction.row(object.objectKey), row.version != object.version else {
+        continue
+      }
+      conflicts.append(conflict(object, [], row, isDeletion: true))
+    }
+    try decide(&conflicts)
+    for (object, _) in stale { try resolveUpdate(of: object, transaction) }
+    for (object, _) in watched {
+      let row = try transaction.row(object.objectKey)
+      resolutions.append(
+        .init(object: object, values: row?.values, version: row?.version ?? 0, isTheirs: true))
+    }
+  }
+
+  /// Asks the policy about deleted objects whose rows have other versions, and does what it decides.
+  mutating func resolveDeletes(_ transaction: WriteTransaction) throws {
+    var conflicts: [MergeConflict] = []
+    for object in staleDeletes where decided[object.objectID] == nil {
+      guard let row = try transaction.row(object.objectKey) else { continue }
+      conflicts.append(conflict(object, [], row, isDeletion: true))
+    }
+    if !conflicts.isEmpty { try decide(&conflicts) }
+    for object in staleDeletes { try resolveDelete(of: object, transaction) }
+  }
+
+  /// Objects that the context watches and does not change, and that another save changed.
+  private func watchedConflicts(
+    _ transaction: WriteTransaction
+  ) throws -> [(object: ManagedObject, conflict: MergeConflict)] {
+    try context.graph.ledger.watched.compactMap { object in
+      guard object.isIn(context), object.shape.planIndex == plan.index, object.version > 0,
+        !object.hasChanges
+      else { return nil }
+      let row = try transaction.row(object.objectKey)
+      guard row?.version != object.version else { return nil }
+      return (object, conflict(object, [], row, isDeletion: false))
+    }
+  }
+
+  private mutating func decide(_ conflicts: inout [MergeConflict]) throws {
+    let all = conflicts
+    try context.mergePolicy.resolve(optimisticLockingConflicts: &conflicts, in: context)
+    try context.graph.throwDeferredError()
+    for conflict in conflicts { decided[conflict.objectID] = conflict.resolution }
+    let open = all.filter { decided[$0.objectID] ?? .error == .error }
+    if !open.isEmpty { throw SaveConflictError(conflicts: open) }
+  }
+
+  /// The row has another version than the object's values came from, or is gone.
+  private mutating func resolveUpdate(
+    of object: ManagedObject, _ transaction: WriteTransaction
+  ) throws {
+    let row = try transaction.row(object.objectKey)
+    var mask = PropertyMask()
+    object.changedSlots.forEach { if object.shape.kinds[$0] != .toMany { mask.insert($0) } }
+    let mine = storedValues(object)
+    var write = mask
+    var merged = mine
+    switch decided[object.objectID] ?? .error {
+    // CONFLICT: both saves changed the object.
+    // RESOLUTION: none; the save failed before it came here.
+    case .error: return
+    // CONFLICT: both saves changed the object. RESOLUTION: what they changed, or deleted, stays;
+    // what only this context changed is written.
+    case .mergeByPropertyStoreTrump:
+      guard let row else {
+        return resolutions.append(.init(object: object, values: nil, version: 0, isTheirs: true))
+      }
+      merged = row.values
+      mask.forEach { slot in
+        if object.committed?[slot] == row.values[slot] {
+          merged[slot] = mine[slot]
+        } else {
+          write.remove(slot)
+        }
+      }
+    // CONFLICT: both saves changed the object. RESOLUTION: what this context changed is written,
+    // the rest is theirs; an object that they deleted is inserted again.
+    case .mergeByPropertyObjectTrump:
+      if let row {
+        merged = row.values
+        mask.forEach { merged[$0] = mine[$0] }
+      }
+    // CONFLICT: both saves changed the object. RESOLUTION: it becomes what it is here, all of it.
+    case .overwrite:
+      if let row {
+        for slot in object.shape.layout.slots
+        where !slot.isToMany && !slot.isTransient && row.values[slot.index] != mine[slot.index] {
+          write.insert(slot.index)
+        }
+      }
+    // CONFLICT: both saves changed the object. RESOLUTION: it becomes what it is in the store.
+    case .rollback:
+      return resolutions.append(
+        .init(
+          object: object, values: row?.values, version: row?.version ?? 0, isTheirs: true))
+    }
+    var version = row?.version ?? 0
+    if row == nil {
+      try transaction.insert(object.shape.entity, object.key, values: merged)
+      version = 1
+    } else if !write.isEmpty {
+      try transaction.update(
+        object.objectKey, write, values: merged, expectedVersion: version)
+      version += 1
+    }
+    resolutions.append(.init(object: object, values: merged, version: version))
+  }
+
+  /// The row of an object that is to be deleted has another version, or is gone.
+  private mutating func resolveDelete(
+    of object: ManagedObject, _ transaction: WriteTransaction
+  ) throws {
+    // Deleted there too: nothing is left to do.
+    guard let row = try transaction.row(object.objectKey) else { return deleted.append(object) }
+    switch decided[object.objectID] ?? .error {
+    // CONFLICT: deleted here, changed there. RESOLUTION: none; the save failed before it came here.
+    case .error: return
+    // CONFLICT: deleted here, changed there. RESOLUTION: the changed object stays.
+    case .mergeByPropertyStoreTrump, .rollback:
+      resolutions.append(.init(object: object, values: row.values, version: row.version))
+    // CONFLICT: deleted here, changed there. RESOLUTION: it is deleted.
+    case .mergeByPropertyObjectTrump, .overwrite:
+      try remove(object, expectedVersion: nil, transaction)
+    }
+  }
+
+  private func conflict(
+    _ object: ManagedObject, _ slots: [Int], _ row: ReadTransaction.Row?, isDeletion: Bool
+  ) -> MergeConflict {
+    let layout = object.shape.layout.slots
+    return MergeConflict(
+      objectID: object.objectID, changedProperties: slots.map { layout[$0].name },
+      isDeletion: isDeletion, oldVersionNumber: object.version,
+      newVersionNumber: row?.version ?? 0, objectSnapshot: object.committedValues,
+      persistedSnapshot: row.map { object.shape.snapshot($0.values) })
+  }
+}

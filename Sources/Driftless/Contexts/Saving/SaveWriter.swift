@@ -1,0 +1,287 @@
+import Foundation
+
+/// Writes a context's changes of one store into a transaction. Objects stay as they are until it has committed.
+struct SaveWriter {
+  /// What an object becomes after a conflict: nil for deleted.
+  struct Resolution {
+    let object: ManagedObject
+    let values: [PropertyValue]?
+    let version: Int64
+    /// Whether nothing of this context's changes is left.
+    var isTheirs = false
+  }
+
+  let context: ManagedObjectContext
+  let plan: ObjectPlan
+  private(set) var inserted: [ManagedObject] = []
+  private(set) var updated: [ManagedObject] = []
+  /// What the rows of `updated` have now.
+  private(set) var versions: [Int64] = []
+  var deleted: [ManagedObject] = []
+  /// Rows whose derived attributes this save changed.
+  var derived: [(key: ObjectKey, values: [PropertyValue])] = []
+  var resolutions: [Resolution] = []
+  /// Changed objects whose rows have other versions, until the merge policy has decided.
+  var stale: [(object: ManagedObject, mask: PropertyMask)] = []
+  /// Deleted ones of the same kind.
+  var staleDeletes: [ManagedObject] = []
+  /// What the merge policy decided.
+  var decided: [ManagedObjectID: MergePolicyType] = [:]
+  /// What new objects became that gave way to another under a uniqueness constraint, by temporary key.
+  var merged: [Int64: ManagedObject] = [:]
+  /// Permanent keys by the place in the temporary one; 0 for objects that are no more.
+  private var newKeys: [ObjectKey?]
+  /// The identities of new objects that were given one, by temporary key.
+  private var identities: [Int64: UUID] = [:]
+
+  init(context: ManagedObjectContext, plan: ObjectPlan) {
+    self.context = context
+    self.plan = plan
+    newKeys = Array(repeating: nil, count: context.graph.keys.newCount)
+  }
+
+  mutating func write(to transaction: WriteTransaction) throws {
+    try settleConstraints(transaction)
+    let pending = context.changedObjects.selected { object in
+      object.isIn(context) && object.hasChanges && object.shape.planIndex == plan.index
+    }
+    inserted = pending.selected { $0.isInserted && !$0.isDeleted }
+    let others = inserted.count < pending.count ? pending : []
+    let changed = others.selected { $0.isUpdated }
+    let doomed = others.selected { $0.isDeleted && !$0.isInserted }
+    let linked = pending.selected { !$0.isDeleted && !$0.collections.isEmpty }
+    try nameInserted(transaction)
+    try insertRows(transaction)
+    try changed.walk { try update($0, transaction) }
+    try resolveUpdates(doomed, transaction)
+    // Pairs and places come when all rows are there.
+    let dropped = Set(resolutions.lazy.filter { $0.isTheirs }.map { ObjectIdentifier($0.object) })
+    for object in linked where !dropped.contains(ObjectIdentifier(object)) {
+      try writePairs(of: object, transaction)
+    }
+    let gone = Set(deleted.lazy.map { ObjectIdentifier($0) })
+    for object in doomed where !gone.contains(ObjectIdentifier(object)) {
+      try delete(object, transaction)
+    }
+    try resolveDeletes(transaction)
+    try readDerivedValues(transaction)
+  }
+
+  // MARK: Keys
+
+  /// Gives all new objects their keys first, so that they can refer to each other.
+  private mutating func nameInserted(_ transaction: WriteTransaction) throws {
+    // A merge policy may have made further ones.
+    while newKeys.count < context.graph.keys.newCount { newKeys.append(nil) }
+    if context.graph.keys.hasIdentities {
+      for object in inserted { try reuseKey(of: object, transaction) }
+    }
+    var counts = [Int](repeating: 0, count: plan.numberCount)
+    inserted.walk { object in
+      guard object.key < 0, newKeys[place(of: object.key)] == nil else { return }
+      counts[Int(object.shape.number)] += 1
+    }
+    var next = [Int64](repeating: 0, count: plan.numberCount)
+    for (number, count) in counts.enumerated() where count > 0 {
+      guard let shape = plan.shape(numbered: Int32(number)) else { continue }
+      next[number] = try transaction.allocateKeys(shape.entity, count: count).lowerBound
+    }
+    inserted.walk { object in
+      guard object.key < 0 else { return }
+      let place = place(of: object.key)
+      guard newKeys[place] == nil else { return }
+      let number = object.shape.number
+      newKeys[place] = ObjectKey(entity: number, key: next[Int(number)])
+      next[Int(number)] += 1
+    }
+    for (key, object) in merged { newKeys[place(of: key)] = newKey(object.objectKey) }
+  }
+
+  /// An object that comes back under the identity of a deleted one takes its key: to the zone it is the same object.
+  private mutating func reuseKey(
+    of object: ManagedObject, _ transaction: WriteTransaction
+  ) throws {
+    guard let given = context.graph.keys.identity(of: object.key) else { return }
+    let identity = try transaction.identity(given, forNew: object.entity)
+    identities[object.key] = identity
+    guard let key = try transaction.key(ofOwnOrAlias: identity), try transaction.row(key) == nil,
+      plan.shape(numbered: key.entity)?.hierarchy == object.shape.hierarchy
+    else { return }
+    newKeys[place(of: object.key)] = ObjectKey(entity: object.shape.number, key: key.key)
+  }
+
+  private func place(of temporaryKey: Int64) -> Int {
+    context.graph.keys.place(of: temporaryKey)
+  }
+
+  /// The permanent key for a temporary one; 0 when the object is no more.
+  func newKey(of key: Int64) -> ObjectKey {
+    let place = place(of: key)
+    guard newKeys.indices.contains(place) else { return ObjectKey(entity: 0, key: 0) }
+    return newKeys[place] ?? ObjectKey(entity: 0, key: 0)
+  }
+
+  /// The permanent key, which a new object may have already.
+  func newKey(_ key: ObjectKey) -> ObjectKey { key.key < 0 ? newKey(of: key.key) : key }
+
+  /// The reference with its permanent key, or null when the object is no more.
+  func renamed(_ value: PropertyValue) -> PropertyValue {
+    guard case .reference(let key) = value, key.key < 0 else { return value }
+    let permanent = newKey(of: key.key)
+    return permanent.key > 0 ? .reference(permanent) : .null
+  }
+
+  /// The object's values as they are to be stored.
+  func withStoredValues(
+    _ object: ManagedObject, _ body: (UnsafeBufferPointer<PropertyValue>) throws -> Void
+  ) rethrows {
+    let refersToNew = object.shape.toOneSlots.contains { slot in
+      if case .reference(let key) = object.values[slot] { return key.key < 0 }
+      return false
+    }
+    if refersToNew { return try storedValues(object).withUnsafeBufferPointer(body) }
+    try body(UnsafeBufferPointer(start: object.values, count: object.shape.slotCount))
+  }
+
+  func storedValues(_ object: ManagedObject) -> [PropertyValue] {
+    (0..<object.shape.slotCount).map { renamed(object.values[$0]) }
+  }
+
+  /// Adds the keys that new objects got, by their temporary ones.
+  func collectNewKeys(_ keys: inout [Int64: PlacedKey]) {
+    for (place, key) in newKeys.enumerated() {
+      guard let key else { continue }
+      keys[context.graph.keys.temporaryKey(at: place)] = PlacedKey(plan: plan.index, key: key)
+    }
+  }
+
+  // MARK: Rows
+
+  /// Writes new objects, those of one entity that follow each other at once.
+  private func insertRows(_ transaction: WriteTransaction) throws {
+    var rows = NewRows(
+      naming: NewRows.Naming(newKeys: newKeys, base: context.graph.keys.temporaryBase))
+    var shape: ObjectShape?
+    rows.reserveCapacity(inserted.count)
+    try inserted.walk { object in
+      if object.shape !== shape {
+        if let shape, rows.count > 0 { try transaction.insert(shape.entity, rows) }
+        rows.removeAll()
+        shape = object.shape
+      }
+      rows.append(newKey(object.objectKey).key, object.values)
+    }
+    if let shape, rows.count > 0 { try transaction.insert(shape.entity, rows) }
+    guard context.graph.keys.hasIdentities else { return }
+    for object in inserted {
+      if let identity = identities[object.key] {
+        try transaction.assignIdentity(newKey(object.objectKey), identity)
+      }
+    }
+  }
+
+  private mutating func update(_ object: ManagedObject, _ transaction: WriteTransaction) throws {
+    var mask = PropertyMask()
+    var pairSlots = PropertyMask()
+    object.changedSlots.forEach { slot in
+      guard object.shape.kinds[slot] == .toMany, let relation = object.shape.relations[slot] else {
+        return mask.insert(slot)
+      }
+      if relation.isManyToMany, relation.isRecorded || relation.isOrdered { pairSlots.insert(slot) }
+    }
+    if !mask.isEmpty {
+      var whole = mask
+      whole.formUnion(pairSlots)
+      let isCurrent = try matchingVersion {
+        try withStoredValues(object) {
+          try transaction.update(
+            object.objectKey, whole, values: $0, expectedVersion: object.version)
+        }
+      }
+      guard isCurrent else { return stale.append((object, mask)) }
+      updated.append(object)
+      versions.append(object.version + 1)
+    } else {
+      if !pairSlots.isEmpty { try transaction.recordUpdate(object.objectKey, pairSlots) }
+      updated.append(object)
+      versions.append(object.version)
+    }
+  }
+
+  mutating func delete(_ object: ManagedObject, _ transaction: WriteTransaction) throws {
+    // A fault was not read, so there is nothing that another save could contradict.
+    let version = object.version > 0 ? object.version : nil
+    let isCurrent = try matchingVersion {
+      try remove(object, expectedVersion: version, transaction)
+    }
+    if !isCurrent { staleDeletes.append(object) }
+  }
+
+  mutating func remove(
+    _ object: ManagedObject, expectedVersion: Int64?, _ transaction: WriteTransaction
+  ) throws {
+    let key = object.objectKey
+    var isChecked = expectedVersion == nil
+    for case let relation? in object.shape.relations where relation.isManyToMany {
+      let pairs = try transaction.toManyKeys(of: key, relation.description)
+      guard !pairs.isEmpty else { continue }
+      // An object that stays keeps its pairs.
+      if !isChecked, let expectedVersion { try transaction.require(expectedVersion, of: key) }
+      isChecked = true
+      try transaction.removePairs(relation.description, key, pairs)
+    }
+    try transaction.delete(key, expectedVersion: expectedVersion)
+    deleted.append(object)
+  }
+
+  /// False when the row has another version, or is gone.
+  private func matchingVersion(_ body: () throws -> Void) throws -> Bool {
+    do {
+      try body()
+      return true
+    } catch let error as StoreError where error.code == .conflict {
+      return false
+    }
+  }
+
+  // MARK: Relationships
+
+  /// Writes the pairs of many-to-many relationships and the places of ordered ones.
+  func writePairs(of object: ManagedObject, _ transaction: WriteTransaction) throws {
+    guard !object.collections.isEmpty else { return }
+    for slot in object.shape.toManySlots {
+      guard let state = object.collections[slot], state.hasChanges,
+        let relation = object.shape.relations[slot]
+      else { continue }
+      let source = newKey(object.objectKey)
+      if relation.isManyToMany, relation.isRecorded {
+        let removed = state.removed.values.map(newKey).filter { $0.key > 0 }
+        let added = state.added.map(newKey).filter { $0.key > 0 }
+        if !removed.isEmpty {
+          try transaction.removePairs(relation.description, source, removed)
+        }
+        if !added.isEmpty { try transaction.addPairs(relation.description, source, added) }
+      }
+      if relation.isOrdered { try writeOrder(of: state, relation, source, transaction) }
+    }
+  }
+
+  private func writeOrder(
+    of state: ToManyState, _ relation: Relation, _ source: ObjectKey,
+    _ transaction: WriteTransaction
+  ) throws {
+    // A join table's new pairs have their places already, at the end.
+    if relation.isManyToMany, state.arranged == nil { return }
+    let order: [ObjectKey]
+    let added = state.added.map(newKey)
+    if let arranged = state.arranged {
+      order = arranged.map(newKey)
+    } else {
+      let stored = try transaction.toManyKeys(of: source, relation.description)
+      order = stored.filter { !added.contains($0) } + added
+    }
+    try transaction.setOrder(
+      relation.description, source, order.filter { $0.key > 0 },
+      added: relation.isManyToMany ? [] : Set(added.lazy.map(\.key)))
+  }
+}

@@ -1,0 +1,81 @@
+import Foundation
+
+/// What options say of migration.
+struct MigrationChoice: StoreMigrating {
+  var isAutomatic = false
+  /// The first that is for the two models says what becomes of the objects.
+  var mappingModels: [MappingModel] = []
+  var defersCleanup = false
+  /// Comes before a single step.
+  var route: (any MigrationRoute)?
+
+  var isWanted: Bool { isAutomatic || route != nil }
+
+  func migrate(
+    at url: URL, to model: ManagedObjectModel, _ configuration: String?, options: StoreOptions
+  ) throws {
+    let store = try PersistentStore.open(
+      url: url, options: StoreOptions(isReadOnly: true, createsFile: false))
+    let current = store.model
+    store.close()
+    let mapping = mappingModels.first { $0.isFor(current, model) }
+    let steps = try route?.steps(from: store, to: model)
+    try StoreMigration(
+      url: url, configuration: configuration,
+      steps: steps ?? [StoreMigration.Step(destination: model, mapping: mapping)],
+      defersCleanup: steps == nil && defersCleanup,
+      busyTimeoutMilliseconds: options.busyTimeoutMilliseconds, progress: { _ in }
+    ).run()
+  }
+
+  static func == (left: Self, right: Self) -> Bool {
+    left.isAutomatic == right.isAutomatic && left.mappingModels == right.mappingModels
+      && left.defersCleanup == right.defersCleanup && left.route === right.route
+  }
+
+  func hash(into hasher: inout Hasher) {
+    hasher.combine(isAutomatic)
+    hasher.combine(mappingModels)
+    hasher.combine(defersCleanup)
+    hasher.combine(route.map { ObjectIdentifier($0) })
+  }
+}
+
+/// An application's own way from a store's model to another one, in several steps.
+protocol MigrationRoute: AnyObject, Sendable {
+  /// The steps that a store still has before it.
+  func steps(
+    from store: PersistentStore, to destination: ManagedObjectModel
+  ) throws -> [StoreMigration.Step]
+}
+
+extension StoreOptions {
+  var migrationChoice: MigrationChoice {
+    get { migration?.migrating as? MigrationChoice ?? MigrationChoice() }
+    set { migration = newValue == MigrationChoice() ? nil : StoreMigrator(migrating: newValue) }
+  }
+
+  /// Whether a store of another model is brought to the one that it is opened with, by a model of
+  /// ``mappingModels`` or by what follows from the two models
+  /// (Core Data's `NSMigratePersistentStoresAutomaticallyOption` with `NSInferMappingModelAutomaticallyOption`).
+  public var migratesAutomatically: Bool {
+    get { migrationChoice.isAutomatic }
+    set { migrationChoice.isAutomatic = newValue }
+  }
+
+  /// For migration: the first that is for the two models says what becomes of the objects.
+  public var mappingModels: [MappingModel] {
+    get { migrationChoice.mappingModels }
+    set { migrationChoice.mappingModels = newValue }
+  }
+
+  /// Whether a migration without a mapping model or stages leaves what nobody reads any more in the file, where that makes it
+  /// cheap: columns and tables that went stay until
+  /// ``PersistentStoreCoordinator/finishDeferredLightweightMigration()``, and the rest is changed in the file itself, without
+  /// another beside it (Core Data's `NSPersistentStoreDeferredLightweightMigrationOptionKey`, which stands in the metadata as
+  /// long as something is left). A change that needs new rows is done at once, as without the option.
+  public var defersMigrationCleanup: Bool {
+    get { migrationChoice.defersCleanup }
+    set { migrationChoice.defersCleanup = newValue }
+  }
+}

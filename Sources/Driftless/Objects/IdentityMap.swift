@@ -1,0 +1,220 @@
+import Foundation
+
+/// An object's key, and which of the coordinator's stores it is in.
+struct PlacedKey: Hashable {
+  let plan: Int
+  let key: ObjectKey
+}
+
+/// Which object of a graph has which key: the one place that knows.
+///
+/// The key of a new object is temporary, which is a negative number, until the object is saved or asks for its permanent
+/// one. A child context knows objects that its parent has not saved by the temporary keys that the parent gave them. Keys
+/// that objects had before are remembered as long as somebody may come with them: an ID that was given out, a change that
+/// can be undone.
+///
+/// Objects are not held: they take themselves out when they go.
+struct IdentityMap {
+  /// Saved objects, one registry a hierarchy of entities and store.
+  private var registries: [ObjectRegistry] = []
+  /// New objects by the place in their temporary key.
+  private var new: ContiguousArray<Unmanaged<ManagedObject>?> = []
+  /// What to add to a place for the temporary key, which no other graph has.
+  private(set) var temporaryBase: Int64
+  /// Objects that the parent context has not saved, by the temporary key that it gave them.
+  private var adopted: [Int64: Unmanaged<ManagedObject>] = [:]
+  /// Temporary keys that somebody outside may know.
+  private var givenOut: Set<Int64> = []
+  /// The keys of objects whose temporary one was given out, by that one.
+  private var permanentKeys: [Int64: PlacedKey] = [:]
+  /// Keys that objects have now, by those that changes to be undone knew them by.
+  private var newerKeys: [PlacedKey: ObjectKey] = [:]
+  /// Identities given to new objects, by temporary key, and back.
+  private var identities: [Int64: UUID] = [:]
+  private var keysByIdentity: [UUID: Int64] = [:]
+
+  /// - Parameter number: Of the graph, in its process: 2^40 new objects a graph, 2^22 graphs a process.
+  init(number: Int64) { temporaryBase = (number & 0x3F_FFFF) << 40 }
+
+  // MARK: Finding
+
+  /// The saved objects of a hierarchy by key.
+  func registry(of shape: ObjectShape) -> ObjectRegistry { registries[shape.hierarchy] }
+
+  func object(temporary key: Int64) -> ManagedObject? {
+    let place = place(of: key)
+    guard new.indices.contains(place) else { return adopted[key]?.takeUnretainedValue() }
+    return new[place]?.takeUnretainedValue()
+  }
+
+  var savedObjects: [ManagedObject] { registries.flatMap(\.objects) }
+
+  /// New ones, in the order of their keys.
+  var newObjects: [ManagedObject] { new.compactMap { $0?.takeUnretainedValue() } }
+
+  /// All, held.
+  var objects: [ManagedObject] {
+    savedObjects + newObjects + adopted.values.map { $0.takeUnretainedValue() }
+  }
+
+  // MARK: Coming and going
+
+  /// Makes room for the objects of further hierarchies.
+  mutating func addRegistries(upTo end: Int) {
+    while registries.count < end { registries.append(ObjectRegistry()) }
+  }
+
+  /// What the next new object is to have.
+  var nextTemporaryKey: Int64 { -(temporaryBase + Int64(new.count) + 1) }
+
+  /// Takes in an object that is new here.
+  mutating func addNew(_ object: ManagedObject) {
+    if object.key < 0 {
+      new.append(.passUnretained(object))
+    } else {
+      registries[object.shape.hierarchy].insert(object)
+    }
+  }
+
+  /// Takes in an object that the store or the parent has.
+  mutating func add(_ object: ManagedObject) {
+    if object.key > 0 {
+      registries[object.shape.hierarchy].insert(object)
+    } else {
+      adopted[object.key] = .passUnretained(object)
+    }
+  }
+
+  /// Whether a new object stood under the key, and nothing was saved since.
+  func isVacant(_ key: Int64) -> Bool {
+    let place = place(of: key)
+    return key < 0 && new.indices.contains(place) && new[place] == nil
+  }
+
+  /// Takes a new object in again under the key that it had.
+  mutating func fillVacancy(_ object: ManagedObject) {
+    new[place(of: object.key)] = .passUnretained(object)
+  }
+
+  mutating func remove(_ object: ManagedObject) {
+    if object.key > 0 {
+      registries[object.shape.hierarchy].remove(object)
+    } else {
+      removeTemporary(object.key)
+    }
+  }
+
+  /// No object has the temporary key any more.
+  mutating func removeTemporary(_ key: Int64) {
+    let place = place(of: key)
+    if new.indices.contains(place) { new[place] = nil } else { adopted[key] = nil }
+    if let identity = identities.removeValue(forKey: key) { keysByIdentity[identity] = nil }
+  }
+
+  // MARK: Places of new objects
+
+  /// How many places there are.
+  var newCount: Int { new.count }
+
+  func place(of temporaryKey: Int64) -> Int { Int(0 &- temporaryKey &- temporaryBase &- 1) }
+
+  func temporaryKey(at place: Int) -> Int64 { -(temporaryBase + Int64(place) + 1) }
+
+  /// No new object is left: keys go on where they are.
+  mutating func retireTemporaryKeys() {
+    temporaryBase += Int64(new.count)
+    new = []
+  }
+
+  /// Those that are saved are not new any more; others are.
+  mutating func forgetSavedPlaces() {
+    for place in new.indices where (new[place]?.takeUnretainedValue().key ?? 0) > 0 {
+      new[place] = nil
+    }
+    for (key, identity) in identities where object(temporary: key) == nil {
+      identities[key] = nil
+      keysByIdentity[identity] = nil
+    }
+  }
+
+  /// After a reset: nothing is known of unsaved objects, nor of what they were called.
+  mutating func forgetUnsaved() {
+    retireTemporaryKeys()
+    adopted = [:]
+    forgetIdentities()
+    newerKeys = [:]
+  }
+
+  // MARK: Keys that changed
+
+  mutating func noteGivenOut(_ temporaryKey: Int64) { givenOut.insert(temporaryKey) }
+
+  /// What is saved is known by its permanent key; the parent's keys are temporary as well, and may have been given out.
+  mutating func forgetGivenOut() {
+    givenOut = adopted.isEmpty ? [] : givenOut.filter { adopted[$0] != nil }
+  }
+
+  /// The key that an object has now, whose temporary one was given out.
+  func permanentKey(for temporaryKey: Int64) -> PlacedKey? { permanentKeys[temporaryKey] }
+
+  /// Notes which key an object has in place of a temporary one that somebody may know.
+  mutating func notePermanent(_ place: PlacedKey, for temporaryKey: Int64) {
+    permanentKeys[temporaryKey] = place
+  }
+
+  /// Notes it if the temporary key was given out.
+  mutating func notePermanentIfGivenOut(_ place: PlacedKey, for temporaryKey: Int64) {
+    if givenOut.contains(temporaryKey) { permanentKeys[temporaryKey] = place }
+  }
+
+  /// Notes that an object has another key. The new one may be an old one of its own: an object that comes back takes its
+  /// key at the save.
+  mutating func noteRenamed(_ old: ObjectKey, _ new: ObjectKey, in plan: Int) {
+    newerKeys[PlacedKey(plan: plan, key: old)] = new
+    newerKeys[PlacedKey(plan: plan, key: new)] = nil
+  }
+
+  /// The key that an object has now, which an undoable change knew by an older one.
+  func newest(_ key: ObjectKey, in plan: Int) -> ObjectKey {
+    var key = key
+    while let next = newerKeys[PlacedKey(plan: plan, key: key)] { key = next }
+    return key
+  }
+
+  /// The parent's objects have other keys.
+  ///
+  /// - Parameter isUndoable: Whether changes may be undone that knew them by the old ones.
+  mutating func renameAdopted(_ renamed: [Int64: PlacedKey], isUndoable: Bool) {
+    for (old, reference) in adopted {
+      guard let place = renamed[old] else { continue }
+      let object = reference.takeUnretainedValue()
+      adopted[old] = nil
+      notePermanentIfGivenOut(place, for: old)
+      if isUndoable { noteRenamed(object.objectKey, place.key, in: place.plan) }
+      object.key = place.key.key
+      add(object)
+    }
+    // What was renamed here before leads to the newest key.
+    for (old, place) in permanentKeys {
+      if let newest = renamed[place.key.key] { permanentKeys[old] = newest }
+    }
+  }
+
+  // MARK: Identities of new objects
+
+  var hasIdentities: Bool { !identities.isEmpty }
+
+  func identity(of temporaryKey: Int64) -> UUID? { identities[temporaryKey] }
+
+  func key(of identity: UUID) -> Int64? { keysByIdentity[identity] }
+
+  mutating func give(_ identity: UUID, to key: Int64) {
+    identities[key] = identity
+    keysByIdentity[identity] = key
+  }
+
+  mutating func forgetIdentities() {
+    identities = [:]
+    keysByIdentity = [:]
+  }
+}

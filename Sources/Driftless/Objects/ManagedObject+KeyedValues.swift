@@ -1,0 +1,131 @@
+import Foundation
+
+/// Values by name.
+extension ManagedObject {
+  /// The value of a property by name: nil when it has none or when there is no such property.
+  ///
+  /// A value that does not fit is not taken, and the next save throws an ``ObjectError``.
+  public final subscript(name: String) -> Any? {
+    get { try? value(forKey: name) }
+    set { graph?.deferError { try setValue(newValue, forKey: name) } }
+  }
+
+  /// The value of a property: of an attribute as its Swift type, of a to-one relationship the
+  /// object, of a to-many relationship an array, of a composite attribute a dictionary.
+  /// - Throws: ``ObjectError`` when the entity has no such property.
+  public final func value(forKey name: String) throws(ObjectError) -> Any? {
+    guard let slot = shape.layout.index(named: name) else {
+      let leaves = leaves(of: name)
+      guard !leaves.isEmpty else { throw unknownProperty(name) }
+      return leaves.compactMapValues { read($0).plain }
+    }
+    guard let relation = shape.relations[slot] else { return plainValue(of: slot) }
+    return relation.isToMany
+      ? destinations(slot) : destination(of: relation, as: ManagedObject.self)
+  }
+
+  /// Sets a property; nil and `NSNull` take the value away.
+  ///
+  /// A transformable attribute with a registered ``ValueTransformer`` takes what that transforms.
+  /// Attributes take values of their Swift type, numbers of another type that fit exactly,
+  /// Foundation's classes for them (`NSNumber`, `NSString`, …) and ``PropertyValue``; to-one relationships an object; to-many ones an array, a set or a view;
+  /// composite attributes a dictionary.
+  /// - Throws: ``ObjectError`` when there is no such property or the value does not fit.
+  public final func setValue(_ value: Any?, forKey name: String) throws(ObjectError) {
+    guard let slot = shape.layout.index(named: name) else {
+      return try setComposite(value, name)
+    }
+    guard let relation = shape.relations[slot] else {
+      write(try propertyValue(value, for: slot), at: slot)
+      return
+    }
+    if !relation.isToMany {
+      let plain = Self.unwrapped(value)
+      guard plain == nil || plain is ManagedObject else { throw typeMismatch(plain ?? "", slot) }
+      return try setDestination(plain as? ManagedObject, of: relation)
+    }
+    guard let objects = Self.objects(in: value) else { throw typeMismatch(value ?? "nil", slot) }
+    try setDestinations(objects, of: relation)
+  }
+
+  /// The value in the slot, converted from what a caller passed.
+  final func propertyValue(_ value: Any?, for slot: Int) throws(ObjectError) -> PropertyValue {
+    guard let plain = Self.unwrapped(value) else { return .null }
+    let kind = shape.kinds[slot]
+    let converted =
+      if !(plain is PropertyValue), let transformer = transformer(of: slot) {
+        transformer.data(of: plain).map { PropertyValue.data($0) }
+      } else {
+        kind.value(of: plain)
+      }
+    guard let converted, kind.accepts(converted) else { throw typeMismatch(plain, slot) }
+    return converted
+  }
+
+  /// The value as its Swift type: of a transformable attribute what its transformer makes of it.
+  private final func plainValue(of slot: Int) -> Any? {
+    let value = read(slot)
+    guard case .data(let data) = value, let transformer = transformer(of: slot) else {
+      return value.plain
+    }
+    return transformer.value(of: data)
+  }
+
+  private final func transformer(of slot: Int) -> ValueTransformer? {
+    guard case .attribute(let attribute, .transformable) = shape.layout.slots[slot].kind else {
+      return nil
+    }
+    return attribute.valueTransformer
+  }
+
+  /// The slots of a composite attribute by the leaf's name within it.
+  private final func leaves(of name: String) -> [String: Int] {
+    var leaves: [String: Int] = [:]
+    for slot in shape.layout.slots where slot.name.hasPrefix(name + ".") {
+      leaves[String(slot.name.dropFirst(name.count + 1))] = slot.index
+    }
+    return leaves
+  }
+
+  private final func setComposite(_ value: Any?, _ name: String) throws(ObjectError) {
+    let leaves = leaves(of: name)
+    guard !leaves.isEmpty else { throw unknownProperty(name) }
+    let plain = Self.unwrapped(value)
+    guard plain == nil || plain is [String: Any] else {
+      throw ObjectError(
+        .typeMismatch, "\(entity.name).\(name) is composite and takes a dictionary",
+        suggestion: "Pass a dictionary of its elements, or set \(name).element.")
+    }
+    let elements = plain as? [String: Any] ?? [:]
+    if let unknown = elements.keys.first(where: { leaves[$0] == nil }) {
+      throw unknownProperty("\(name).\(unknown)")
+    }
+    for (leaf, slot) in leaves { write(try propertyValue(elements[leaf], for: slot), at: slot) }
+  }
+
+  private static func unwrapped(_ value: Any?) -> Any? {
+    guard let value, !(value is NSNull) else { return nil }
+    let mirror = Mirror(reflecting: value)
+    guard mirror.displayStyle == .optional else { return value }
+    return unwrapped(mirror.children.first?.value)
+  }
+
+  private static func objects(in value: Any?) -> [ManagedObject]? {
+    switch unwrapped(value) {
+    case nil: []
+    case let objects as [ManagedObject]: objects
+    case let objects as Set<ManagedObject>: Array(objects)
+    case let view as any ManagedObjectSequence: view.managedObjects
+    default: nil
+    }
+  }
+}
+
+/// A view of related objects, whatever their class.
+private protocol ManagedObjectSequence {
+  var managedObjects: [ManagedObject] { get }
+}
+
+extension RelatedObjects: ManagedObjectSequence {
+  fileprivate var managedObjects: [ManagedObject] { array }
+}

@@ -1,0 +1,122 @@
+import Foundation
+
+/// For accessors that a subclass writes by hand, and for looking at an object closely.
+extension ManagedObject {
+  /// 0 when all values are there.
+  public final var faultingState: Int { isFault ? 1 : 0 }
+
+  // MARK: Primitive values
+
+  /// The value as it lies in the object: of a to-one relationship the object at the other end.
+  ///
+  /// Reads the object's row when it is a fault.
+  /// - Throws: ``ObjectError`` when the entity has no such attribute or to-one relationship.
+  public final func primitiveValue(forKey name: String) throws(ObjectError) -> Any? {
+    let value = read(try primitiveSlot(name))
+    if case .reference(let key) = value { return objects([key]).first }
+    return value.plain
+  }
+
+  /// Sets a value without noting a change: no other end follows, nothing can be undone, and an update does not write it.
+  /// An insert writes all values, these too.
+  /// - Throws: ``ObjectError`` when there is no such attribute, or the value does not fit.
+  public final func setPrimitiveValue(_ value: Any?, forKey name: String) throws(ObjectError) {
+    let slot = try primitiveSlot(name)
+    var value = value
+    if let object = value as? ManagedObject, object.graph === graph,
+      object.shape.planIndex == shape.planIndex
+    {
+      value = PropertyValue.reference(object.objectKey)
+    }
+    let converted = try propertyValue(value, for: slot)
+    if case .reference(let key) = converted, !refers(to: key, at: slot) {
+      throw typeMismatch(converted, slot)
+    }
+    if isFault { fire() }
+    values[slot] = converted
+  }
+
+  /// Whether the key may be that of an object at the other end.
+  private final func refers(to key: ObjectKey, at slot: Int) -> Bool {
+    guard let graph, let relation = shape.relations[slot] else { return false }
+    let shape =
+      key.key < 0
+      ? graph.keys.object(temporary: key.key)?.shape
+      : graph.plan(at: shape.planIndex)?.shape(numbered: key.entity)
+    return shape?.isKind(of: relation.destination) == true
+  }
+
+  private final func primitiveSlot(_ name: String) throws(ObjectError) -> Int {
+    guard let slot = shape.layout.index(named: name), shape.kinds[slot] != .toMany else {
+      throw unknownProperty(name)
+    }
+    return slot
+  }
+
+  /// Call it before a hand-written accessor reads primitive values: it reads the row of a fault.
+  public final func willAccessValue(forKey name: String?) { if isFault { fire() } }
+
+  /// Call it after a hand-written accessor read primitive values.
+  public final func didAccessValue(forKey name: String?) {}
+
+  /// Call it before a hand-written accessor sets a primitive value: the change counts, and can be undone.
+  public final func willChangeValue(forKey name: String) {
+    guard let slot = try? primitiveSlot(name) else { return }
+    if isFault { fire() }
+    willWrite(slot)
+  }
+
+  /// Call it after a hand-written accessor set a primitive value.
+  public final func didChangeValue(forKey name: String) {}
+
+  // MARK: What changed
+
+  /// The properties that changed since the last event ended (``ManagedObjectContext/processPendingChanges()``), with
+  /// their present values. Relationships give objects.
+  public final func changedValuesForCurrentEvent() -> [String: Any?] {
+    var result: [String: Any?] = [:]
+    for slot in changedInEvent.indexes where !shape.isTransient[slot] {
+      let name = shape.layout.slots[slot].name
+      result.updateValue(self[name], forKey: name)
+    }
+    return result
+  }
+
+  /// Some of the values as last read or saved; all attributes and to-one relationships when `names` is nil. No value
+  /// gives nil, a to-one relationship its object, a to-many one that is named an array.
+  public final func committedValues(forKeys names: [String]?) -> [String: Any?] {
+    let committed = committedValues
+    var result: [String: Any?] = [:]
+    for name in names ?? Array(committed.keys) {
+      guard let slot = shape.layout.index(named: name) else { continue }
+      let value: Any?
+      if shape.kinds[slot] == .toMany {
+        value = objects(collection(slot, reading: true).stored ?? [])
+      } else if case .reference(let key)? = committed[name] {
+        value = objects([key]).first
+      } else {
+        value = committed[name]?.plain
+      }
+      result.updateValue(value, forKey: name)
+    }
+    return result
+  }
+
+  private final func objects(_ keys: [ObjectKey]) -> [ManagedObject] {
+    keys.compactMap {
+      graph?.object(for: $0, in: shape.planIndex, adopting: ManagedObject.self)
+    }
+  }
+
+  // MARK: Validation
+
+  /// Checks a value against the model's rules for one attribute, without setting it.
+  /// - Throws: ``ObjectError`` when there is no such attribute or the value does not fit it, ``ValidationError`` for a
+  ///   rule that it breaks.
+  public final func validateValue(_ value: Any?, forKey name: String) throws {
+    let slot = try primitiveSlot(name)
+    let converted = try propertyValue(value, for: slot)
+    guard case .attribute(let attribute, _) = shape.layout.slots[slot].kind else { return }
+    try attribute.validate(converted)
+  }
+}

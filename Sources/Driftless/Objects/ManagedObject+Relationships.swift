@@ -1,0 +1,214 @@
+import Foundation
+
+/// Relationships, kept the same at both ends.
+extension ManagedObject {
+  // MARK: To one
+
+  final func destination<Destination: ManagedObject>(
+    of relation: Relation, as type: Destination.Type
+  ) -> Destination? {
+    guard case .reference(let key) = read(relation.slot), let graph else { return nil }
+    guard let object = graph.object(for: key, in: shape.planIndex, adopting: type) else {
+      return nil
+    }
+    guard let typed = object as? Destination else {
+      graph.deferError { throw object.classMismatch(type) }
+      return nil
+    }
+    return typed
+  }
+
+  final func setDestination(_ object: ManagedObject?, of relation: Relation) throws(ObjectError) {
+    if let object { try check(object, fits: relation) }
+    let old = destination(of: relation, as: ManagedObject.self)
+    guard old !== object else {
+      // A reference to an object that is gone reads as nothing, but still stands in the slot.
+      if object == nil { write(.null, at: relation.slot) }
+      return
+    }
+    write(object.map { .reference($0.objectKey) } ?? .null, at: relation.slot)
+    guard relation.inverseSlot >= 0 else { return }
+    old?.unlink(self, at: relation.inverseSlot)
+    object?.link(self, at: relation.inverseSlot)
+  }
+
+  // MARK: To many
+
+  /// The keys of the present objects.
+  final func destinationKeys(_ slot: Int) -> [ObjectKey] {
+    if state.contains(.tracked) { noteAccess(slot) }
+    return collection(slot, reading: true).content
+  }
+
+  final func destinationCount(_ slot: Int) -> Int { destinations(of: slot).count }
+
+  /// The read state of a to-many slot, for its count and its ends.
+  final func destinations(of slot: Int) -> ToManyState {
+    if state.contains(.tracked) { noteAccess(slot) }
+    return collection(slot, reading: true)
+  }
+
+  final func destinations(_ slot: Int) -> [ManagedObject] {
+    guard let graph else { return [] }
+    return destinationKeys(slot).compactMap {
+      graph.object(for: $0, in: shape.planIndex, adopting: ManagedObject.self)
+    }
+  }
+
+  final func contains(_ object: ManagedObject, in slot: Int) -> Bool {
+    if state.contains(.tracked) { noteAccess(slot) }
+    guard let relation = shape.relations[slot], object.graph === graph else { return false }
+    if relation.inverseSlot >= 0, !relation.inverseIsToMany,
+      object.shape.isKind(of: relation.destination)
+    {
+      if case .reference(let key) = object.read(relation.inverseSlot) { return key.key == self.key }
+      return false
+    }
+    return collection(slot, reading: true).contains(object.key)
+  }
+
+  final func addDestination(_ object: ManagedObject, to relation: Relation) throws(ObjectError) {
+    try check(object, fits: relation)
+    guard !contains(object, in: relation.slot) else { return }
+    if relation.inverseSlot >= 0, !relation.inverseIsToMany,
+      let inverse = object.shape.relations[relation.inverseSlot]
+    {
+      try object.setDestination(self, of: inverse)
+      return
+    }
+    link(object, at: relation.slot)
+    if relation.inverseSlot >= 0 { object.link(self, at: relation.inverseSlot) }
+  }
+
+  final func removeDestination(
+    _ object: ManagedObject, from relation: Relation
+  ) throws(ObjectError) {
+    guard contains(object, in: relation.slot) else { return }
+    if relation.inverseSlot >= 0, !relation.inverseIsToMany,
+      let inverse = object.shape.relations[relation.inverseSlot]
+    {
+      try object.setDestination(nil, of: inverse)
+      return
+    }
+    unlink(object, at: relation.slot)
+    if relation.inverseSlot >= 0 { object.unlink(self, at: relation.inverseSlot) }
+  }
+
+  final func setDestinations(
+    _ objects: [ManagedObject], of relation: Relation
+  ) throws(ObjectError) {
+    for object in objects { try check(object, fits: relation) }
+    var seen: Set<ObjectIdentifier> = []
+    let wanted = objects.filter { seen.insert(ObjectIdentifier($0)).inserted }
+    for object in destinations(relation.slot) where !seen.contains(ObjectIdentifier(object)) {
+      try removeDestination(object, from: relation)
+    }
+    for object in wanted { try addDestination(object, to: relation) }
+    if relation.isOrdered { arrange(wanted, at: relation.slot) }
+  }
+
+  /// Gives the objects of an ordered relationship, which must be the present ones, their places.
+  final func arrange(_ objects: [ManagedObject], at slot: Int) {
+    let keys = objects.map(\.objectKey)
+    guard keys != destinationKeys(slot) else { return }
+    if let undo = graph?.undoManager {
+      let old = destinations(slot)
+      undo.registerUndo(withTarget: self) { $0.rearrange(old, at: slot) }
+    }
+    collection(slot, reading: true).arrange(keys)
+    noteChange(slot)
+  }
+
+  // MARK: One end
+
+  /// Takes the other object in at this end only.
+  final func link(_ object: ManagedObject, at slot: Int) {
+    guard let relation = shape.relations[slot] else { return }
+    if relation.isToMany {
+      if let undo = graph?.undoManager {
+        undo.registerUndo(withTarget: self) { $0.undoLink(object, at: slot) }
+      }
+      let state = collection(slot, reading: false)
+      if relation.isOrdered, state.removed[object.key] != nil {
+        // Its old place is gone with it: it comes back at the end.
+        collection(slot, reading: true).placeLast(object.objectKey)
+      } else {
+        state.add(object.objectKey)
+      }
+      noteChange(slot)
+      return
+    }
+    // One to one: who held that place loses it.
+    if let old = destination(of: relation, as: ManagedObject.self), old !== object,
+      relation.inverseSlot >= 0
+    {
+      old.unlink(self, at: relation.inverseSlot)
+    }
+    write(.reference(object.objectKey), at: slot)
+  }
+
+  /// Lets the other object go at this end only.
+  final func unlink(_ object: ManagedObject, at slot: Int) {
+    guard let relation = shape.relations[slot] else { return }
+    if relation.isToMany {
+      if let undo = graph?.undoManager, undo.isUndoRegistrationEnabled {
+        let other = relation.isOrdered ? neighbour(before: object, at: slot) : nil
+        undo.registerUndo(withTarget: self) { $0.undoUnlink(object, after: other, at: slot) }
+      }
+      collection(slot, reading: false).remove(object.objectKey)
+      noteChange(slot)
+    } else if case .reference(let key) = read(slot), key.key == object.key {
+      write(.null, at: slot)
+    }
+  }
+
+  // MARK: Storage
+
+  final func collection(ifUsed slot: Int) -> ToManyState? {
+    collections.isEmpty ? nil : collections[slot]
+  }
+
+  /// The state of a to-many slot, with what the store holds when asked for.
+  final func collection(_ slot: Int, reading: Bool) -> ToManyState {
+    if collections.isEmpty { collections = Array(repeating: nil, count: shape.slotCount) }
+    let state = collections[slot] ?? ToManyState(stored: isInserted ? [] : nil)
+    collections[slot] = state
+    if reading, !state.isRead, let source = graph?.source, let relation = shape.relations[slot],
+      let keys = source.storedKeys(of: self, relation)
+    {
+      state.read(keys)
+    }
+    return state
+  }
+
+  private final func check(
+    _ object: ManagedObject, fits relation: Relation
+  ) throws(ObjectError) {
+    guard object.graph != nil, object.graph === graph else {
+      throw ObjectError(
+        .foreignObject,
+        "\(entity.name).\(relation.name) cannot refer to an object of another context, or of none",
+        suggestion: "Get the object in this context: context.object(with: other.objectID).")
+    }
+    guard object.shape.planIndex == shape.planIndex else {
+      throw ObjectError(
+        .crossStore,
+        "\(entity.name).\(relation.name) cannot refer to an object of another store",
+        suggestion: "Assign new objects to one store, or keep the other's ID in an attribute.")
+    }
+    guard object.shape.isKind(of: relation.destination) else {
+      throw ObjectError(
+        .typeMismatch,
+        "\(entity.name).\(relation.name) holds \(relation.destination.name), "
+          + "not \(object.entity.name)",
+        suggestion: "Set an object of the relationship's destination entity.")
+    }
+  }
+
+  final func classMismatch(_ type: ManagedObject.Type) -> ObjectError {
+    ObjectError(
+      .classMismatch, "\(entity.name) objects are \(Swift.type(of: self)), not \(type)",
+      suggestion:
+        "Name the class in the entity and call ManagedObject.register(\(type).self) first.")
+  }
+}

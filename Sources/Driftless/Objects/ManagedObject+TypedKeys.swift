@@ -1,0 +1,92 @@
+import Foundation
+
+extension ManagedObject {
+  /// Reads or writes an attribute.
+  ///
+  /// A value that the attribute's type cannot hold is not taken, and the next save throws an
+  /// ``ObjectError``.
+  @inlinable
+  public final subscript<Root, Value>(key: Attribute<Root, Value>) -> Value {
+    get { Value(propertyValue: attributeValue(key.property)) ?? key.fallback }
+    set { setAttributeValue(newValue.propertyValue, key.property) }
+  }
+
+  /// Reads or writes the object at the other end; the inverse relationship follows.
+  public final subscript<Root, Destination>(key: ToOne<Root, Destination>) -> Destination? {
+    get {
+      guard let relation = relation(key.property, isToMany: false) else { return nil }
+      return destination(of: relation, as: Destination.self)
+    }
+    set {
+      guard let relation = relation(key.property, isToMany: false) else { return }
+      graph?.deferError { try setDestination(newValue, of: relation) }
+    }
+  }
+
+  /// The objects at the other end: a live view that can be changed, or replaced as a whole.
+  ///
+  /// ```swift
+  /// author[Author.books].insert(book)
+  /// author[Author.books] = [book, other]
+  /// ```
+  public final subscript<Root, Destination>(
+    key: ToMany<Root, Destination>
+  ) -> RelatedObjects<Destination> {
+    get {
+      guard let relation = relation(key.property, isToMany: true) else { return [] }
+      return RelatedObjects(owner: self, slot: relation.slot)
+    }
+    set {
+      guard let relation = relation(key.property, isToMany: true) else { return }
+      if newValue.isView(of: self, slot: relation.slot) { return }
+      graph?.deferError { try setDestinations(newValue.array, of: relation) }
+    }
+  }
+
+  @usableFromInline
+  final func attributeValue(_ name: PropertyName) -> PropertyValue {
+    let slot = shape.layout.index(of: name)
+    guard slot >= 0 else {
+      graph?.deferError { throw unknownProperty(name.name) }
+      return .null
+    }
+    return read(slot)
+  }
+
+  @usableFromInline
+  final func setAttributeValue(_ value: PropertyValue, _ name: PropertyName) {
+    let slot = shape.layout.index(of: name)
+    guard slot >= 0 else {
+      graph?.deferError { throw unknownProperty(name.name) }
+      return
+    }
+    guard shape.kinds[slot].accepts(value), shape.kinds[slot] != .toOne else {
+      graph?.deferError { throw typeMismatch(value, slot) }
+      return
+    }
+    write(value, at: slot)
+  }
+
+  private final func relation(_ name: PropertyName, isToMany: Bool) -> Relation? {
+    let slot = shape.layout.index(of: name)
+    guard slot >= 0, let relation = shape.relations[slot], relation.isToMany == isToMany else {
+      graph?.deferError { throw unknownProperty(name.name) }
+      return nil
+    }
+    return relation
+  }
+
+  final func unknownProperty(_ name: String) -> ObjectError {
+    ObjectError(
+      .unknownProperty, "\(entity.name) has no property \(name) of that kind",
+      suggestion: "Check the name and kind against the model.")
+  }
+
+  final func typeMismatch(_ value: Any, _ slot: Int) -> ObjectError {
+    ObjectError(
+      .typeMismatch,
+      "\(entity.name).\(shape.layout.slots[slot].name) is \(shape.kinds[slot]) "
+        + "and cannot hold \(value)",
+      suggestion: "Set a value of the attribute's type and range.")
+  }
+}

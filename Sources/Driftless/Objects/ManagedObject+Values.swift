@@ -1,0 +1,146 @@
+import Foundation
+
+/// Slots: how values are read, written and kept apart from what was committed.
+extension ManagedObject {
+  /// The value of an attribute or to-one slot; reads the row first when the object is a fault.
+  final func read(_ slot: Int) -> PropertyValue {
+    if !state.isDisjoint(with: [.fault, .tracked]) { prepareToRead(slot) }
+    return values[slot]
+  }
+
+  private final func prepareToRead(_ slot: Int) {
+    if state.contains(.fault) { fire() }
+    if state.contains(.tracked) { noteAccess(slot) }
+  }
+
+  /// Sets an attribute or to-one slot and notes the change, unless the value is the same.
+  final func write(_ value: PropertyValue, at slot: Int) {
+    if state.contains(.fault) { fire() }
+    if values[slot] == value { return }
+    if !state.contains(.awakening) { willWrite(slot) }
+    values[slot] = value
+  }
+
+  /// Gives the object that a slot refers to its newest key; none when it is no more.
+  final func setReference(_ key: ObjectKey, at slot: Int) {
+    values[slot] = key.key == 0 ? .null : .reference(key)
+  }
+
+  /// Notes a change of an attribute or to-one slot that is about to be written.
+  final func willWrite(_ slot: Int) {
+    if committed == nil, !state.contains(.inserted), graph != nil {
+      let copy = pool.take()
+      copy.initialize(from: values, count: shape.slotCount)
+      committed = copy
+    }
+    if state.contains(.undoable), let undo = graph?.undoManager {
+      let old = values[slot]
+      undo.registerUndo(withTarget: self) { $0.restore(old, at: slot) }
+    }
+    noteChange(slot)
+  }
+
+  /// Notes a change of any slot.
+  final func noteChange(_ slot: Int) {
+    changed.insert(slot)
+    changedInEvent.insert(slot)
+    if observers != nil { tellObservers(slot) }
+    if !state.contains([.dirty, .touched, .inEvent]) {
+      state.insert([.dirty, .touched])
+      graph?.ledger.list(self)
+      graph?.ledger.noteInEvent(self)
+    }
+  }
+
+  final func fire() { graph?.source?.fulfil(self) }
+
+  /// Takes the values of the row.
+  final func take(_ row: [PropertyValue], version: Int64) {
+    for slot in 0..<min(row.count, shape.slotCount) {
+      if observers != nil, values[slot] != row[slot] { tellObservers(slot) }
+      values[slot] = row[slot]
+    }
+    self.version = version
+    state.remove(.fault)
+  }
+
+  /// Takes the values of the row under the unsaved changes.
+  final func takeBeneathChanges(_ row: UnsafePointer<PropertyValue>, version: Int64) {
+    for slot in 0..<shape.slotCount {
+      committed?[slot] = row[slot]
+      if committed == nil || !changed.contains(slot) {
+        // The values of a fault are no change: its observers were told when they went.
+        if observers != nil, !state.contains(.fault), values[slot] != row[slot] {
+          tellObservers(slot)
+        }
+        values[slot] = row[slot]
+      }
+    }
+    self.version = version
+  }
+
+  /// The slots whose present value differs from the committed one.
+  final var changedSlots: PropertyMask {
+    var mask = PropertyMask()
+    changed.forEach { slot in
+      if shape.isTransient[slot] { return }
+      if let state = collection(ifUsed: slot) {
+        if state.hasChanges { mask.insert(slot) }
+      } else if shape.kinds[slot] != .toMany,
+        committed.map({ $0[slot] != values[slot] }) ?? true
+      {
+        mask.insert(slot)
+      }
+    }
+    return mask
+  }
+
+  final func dropCommitted() {
+    guard let committed else { return }
+    committed.deinitialize(count: shape.slotCount)
+    if graph != nil { pool.give(committed) }
+    self.committed = nil
+  }
+
+  /// Puts the committed values back.
+  final func revert() {
+    if observers != nil { changed.forEach { tellObservers($0) } }
+    if let committed {
+      for slot in 0..<shape.slotCount { values[slot] = committed[slot] }
+    }
+    dropCommitted()
+    for state in collections { state?.discardChanges() }
+    settle()
+  }
+
+  /// No change is left.
+  final func settle() {
+    changed = PropertyMask()
+    state.subtract([.dirty, .inserted, .deleted])
+  }
+
+  /// Drops all values; they are read again at next access.
+  final func turnIntoFault() {
+    guard !state.contains(.fault) else {
+      // It may have got other ends of relationships all the same.
+      collections = []
+      return settle()
+    }
+    willTurnIntoFault()
+    tellObserversOfAll()
+    dropCommitted()
+    for slot in 0..<shape.slotCount { values[slot] = .null }
+    collections = []
+    settle()
+    state.remove(.missing)
+    state.insert(.fault)
+    didTurnIntoFault()
+  }
+
+  /// Leaves the graph for good.
+  final func detach() {
+    leaveGraph()
+    settle()
+    state.remove(.listed)
+  }
+}

@@ -1,0 +1,253 @@
+import Foundation
+
+/// One object of the graph, in one context: its values by property, what changed since the last
+/// save, and its relationships.
+///
+/// Subclass it once an entity, with a typed key and an accessor a property:
+///
+/// ```swift
+/// final class Book: ManagedObject {
+///   static let title = Attribute<Book, String>("title")
+///   static let author = ToOne<Book, Author>("author")
+///   var title: String { get { self[Book.title] } set { self[Book.title] = newValue } }
+///   var author: Author? { get { self[Book.author] } set { self[Book.author] = newValue } }
+/// }
+/// ```
+///
+/// An object belongs to its context and is used where the context is. A *fault* has no values yet;
+/// they are read at first access. Errors that an accessor meets (the store cannot be read, a value
+/// does not fit) are thrown by the context's next save.
+open class ManagedObject {
+  // Every access to an object passes through the fields below, and none of their accesses runs code of others: the
+  // runtime's check for overlapping accesses is a tenth of a save. The first ones are all that most walks over many
+  // objects look at, and lie close together.
+
+  /// Another one only when a new object is assigned to another store.
+  @exclusivity(unchecked) package internal(set) final var shape: ObjectShape
+  /// Unmanaged, so that a look at it counts no reference. The object leaves the graph before that goes.
+  @exclusivity(unchecked) private final var graphReference: Unmanaged<ObjectGraph>?
+  @exclusivity(unchecked) var key: Int64
+  @exclusivity(unchecked) var state: ObjectState
+  /// One value a slot, to-many slots unused.
+  private(set) var values: ValuePool.Room
+  /// The values as last read or saved, once one of them is changed; nil for a new object.
+  @exclusivity(unchecked) var committed: ValuePool.Room?
+  /// Where the values lie while there is a graph, which owns it.
+  private let poolReference: Unmanaged<ValuePool>
+  /// `Z_OPT` of the row that the values came from; 0 for a new object.
+  @exclusivity(unchecked) var version: Int64
+  /// Slots written since the last save or read.
+  @exclusivity(unchecked) var changed = PropertyMask()
+  /// Slots written since the last event ended.
+  @exclusivity(unchecked) var changedInEvent = PropertyMask()
+  /// By slot, empty before a to-many relationship is used.
+  @exclusivity(unchecked) var collections: [ToManyState?] = []
+  private var currentID: ManagedObjectID?
+  /// Who tracks its properties, once one of them was read while the context tracks observation.
+  @exclusivity(unchecked) var observers: ObjectObservers?
+
+  /// Contexts make objects; see ``ManagedObjectContext/insert(_:)``.
+  public required init(_ birth: borrowing ObjectBirth) {
+    shape = birth.shape
+    graphReference = .passUnretained(birth.graph)
+    key = birth.key
+    version = 0
+    state = birth.state.union(birth.graph.bornState)
+    poolReference = birth.graph.pool(of: shape)
+    values = poolReference._withUnsafeGuaranteedRef { $0.take() }
+    if birth.state.contains(.inserted), !shape.defaults.isEmpty {
+      shape.defaults.withUnsafeBufferPointer { defaults in
+        guard let first = defaults.baseAddress else { return }
+        values.initialize(from: first, count: defaults.count)
+      }
+    } else {
+      values.initialize(repeating: .null, count: shape.slotCount)
+    }
+  }
+
+  deinit {
+    dropCommitted()
+    values.deinitialize(count: shape.slotCount)
+    guard let graphReference else { return values.deallocate() }
+    graphReference._withUnsafeGuaranteedRef { $0.keys.remove(self) }
+    poolReference._withUnsafeGuaranteedRef { $0.give(values) }
+  }
+
+  /// Belongs to a graph again, as a new object.
+  final func join(_ graph: ObjectGraph, key: Int64) {
+    let room = pool.take()
+    room.moveInitialize(from: values, count: shape.slotCount)
+    values.deallocate()
+    values = room
+    graphReference = .passUnretained(graph)
+    self.key = key
+    version = 0
+    state.formIntersection([.listed, .inEvent])
+    state.insert([.inserted, .dirty, .touched])
+    state.formUnion(graph.bornState)
+    for slot in shape.toManySlots {
+      guard let members = collection(ifUsed: slot)?.content else { continue }
+      collections[slot] = ToManyState(stored: [])
+      for member in members { collections[slot]?.add(member) }
+    }
+  }
+
+  /// Belongs to no graph any more: its values move out of the graph's memory.
+  final func leaveGraph() {
+    guard let graph else { return }
+    graph.retained?.remove(self)
+    // What it was known by outlives its place in the graph.
+    if key > 0 { _ = objectID }
+    dropCommitted()
+    let own = ValuePool.Room.allocate(capacity: shape.slotCount)
+    own.moveInitialize(from: values, count: shape.slotCount)
+    pool.give(values)
+    values = own
+    graphReference = nil
+    tellObserversOfAll()
+    observers = nil
+  }
+
+  /// Makes objects of the class that the entity names instances of it. Call once, at start.
+  public static func register(_ types: ManagedObject.Type...) {
+    for type in types { ObjectClasses.register(type) }
+  }
+
+  /// What it shares with the other objects of its context; nil once it is gone from there.
+  final var graph: ObjectGraph? { graphReference?.takeUnretainedValue() }
+
+  @inline(__always)
+  final func isIn(_ graph: ObjectGraph) -> Bool {
+    graphReference?.toOpaque() == Unmanaged.passUnretained(graph).toOpaque()
+  }
+
+  /// Only to be used while there is a graph.
+  final var pool: ValuePool { poolReference.takeUnretainedValue() }
+
+  // MARK: What it is
+
+  public final var entity: EntityDescription { shape.entity }
+
+  /// Temporary before the first save; another one after it.
+  public final var objectID: ManagedObjectID {
+    if let currentID, currentID.key.key == key { return currentID }
+    let id = ManagedObjectID(
+      entity: entity, storeIdentifier: graph?.plan(at: shape.planIndex)?.store.identifier ?? "",
+      key: objectKey)
+    currentID = id
+    if key < 0 { graph?.keys.noteGivenOut(key) }
+    return id
+  }
+
+  package final var objectKey: ObjectKey { ObjectKey(entity: shape.number, key: key) }
+
+  // MARK: State
+
+  /// Whether it is new and unsaved.
+  public final var isInserted: Bool { state.contains(.inserted) }
+  /// Whether it was saved before and has unsaved changes.
+  public final var isUpdated: Bool {
+    state.contains(.dirty) && state.isDisjoint(with: [.inserted, .deleted])
+  }
+  /// Whether the next save deletes it.
+  public final var isDeleted: Bool { state.contains(.deleted) }
+  /// Whether its values are still to be read.
+  public final var isFault: Bool { state.contains(.fault) }
+  public final var hasChanges: Bool {
+    !state.isDisjoint(with: [.dirty, .inserted, .deleted])
+  }
+
+  // MARK: Life cycle, to override
+
+  /// Once, after the object was made and its defaults are in place. Changes count.
+  open func awakeFromInsert() {}
+  /// After its values were read. Changes to attributes do not count as changes.
+  open func awakeFromFetch() {}
+  /// Before a save writes it. Changes count, and bring another call for what they touch.
+  open func willSave() {}
+  /// After it was saved.
+  open func didSave() {}
+  /// When it is about to be deleted, before others are told.
+  open func prepareForDeletion() {}
+  /// After an undo, a redo or a rollback changed it. Changes to attributes do not count as changes.
+  open func awake(fromSnapshotEvents flags: SnapshotEvents) {}
+  /// Before its values are dropped.
+  open func willTurnIntoFault() {}
+  /// After its values were dropped.
+  open func didTurnIntoFault() {}
+
+  /// Throws what keeps the new object from being saved. Call super first.
+  open func validateForInsert() throws { try validateProperties() }
+  /// Throws what keeps the changed object from being saved. Call super first.
+  open func validateForUpdate() throws { try validateProperties() }
+  /// Throws what keeps the object from being deleted. Call super first.
+  open func validateForDelete() throws { try validateDeletion() }
+}
+
+/// What a context hands to the initialiser of an object.
+public struct ObjectBirth {
+  let shape: ObjectShape
+  let graph: ObjectGraph
+  let key: Int64
+  let state: ObjectState
+}
+
+/// Flags of an object in its context.
+struct ObjectState: OptionSet {
+  let rawValue: UInt16
+
+  static let fault = ObjectState(rawValue: 1)
+  static let inserted = ObjectState(rawValue: 2)
+  static let dirty = ObjectState(rawValue: 4)
+  static let deleted = ObjectState(rawValue: 8)
+  /// It stands in the ledger's list of changed objects.
+  static let listed = ObjectState(rawValue: 16)
+  /// Changes do not count: values are just being read.
+  static let awakening = ObjectState(rawValue: 32)
+  /// Its row is gone: reads give nothing.
+  static let missing = ObjectState(rawValue: 64)
+  /// It changed since its last `willSave`.
+  static let touched = ObjectState(rawValue: 128)
+  /// It changed since the last event ended.
+  static let inEvent = ObjectState(rawValue: 256)
+  /// It was inserted since the last event ended.
+  static let insertedInEvent = ObjectState(rawValue: 512)
+  /// It was deleted since the last event ended.
+  static let deletedInEvent = ObjectState(rawValue: 1024)
+  /// Reads of its properties are noted for observers.
+  static let tracked = ObjectState(rawValue: 2048)
+  /// Its context has an undo manager: asking each object's flag costs no reference to the graph.
+  static let undoable = ObjectState(rawValue: 4096)
+  /// Its `prepareForDeletion` is running.
+  static let preparing = ObjectState(rawValue: 8192)
+  /// It stands in the ledger's list of watched objects.
+  static let watched = ObjectState(rawValue: 16384)
+  /// It was read anew, or became a fault, since the last event ended.
+  static let refreshedInEvent = ObjectState(rawValue: 32768)
+}
+
+extension ManagedObject: Hashable {
+  public static func == (left: ManagedObject, right: ManagedObject) -> Bool { left === right }
+  public final func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension ManagedObject: ObjectKeyProviding {
+  package final var providedObjectKey: ObjectKey {
+    var key = objectKey
+    key.store = graph?.plan(at: shape.planIndex)?.store.tag ?? 0
+    return key
+  }
+}
+
+extension ManagedObject: CustomStringConvertible {
+  /// Never reads from the store.
+  public final var description: String {
+    let name = "\(entity.name) \(key < 0 ? "t" : "p")\(key.magnitude)"
+    guard !isFault else { return "<\(name): fault>" }
+    let texts = shape.layout.slots.compactMap { slot -> String? in
+      guard shape.kinds[slot.index] != .toMany, !values[slot.index].isNull else { return nil }
+      return "\(slot.name): \(values[slot.index])"
+    }
+    return "<\(name): \(texts.joined(separator: ", "))>"
+  }
+}

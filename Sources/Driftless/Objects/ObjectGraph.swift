@@ -1,0 +1,180 @@
+import Foundation
+
+/// What an object's graph asks of who keeps it: to read what lies beneath, in the store or the parent context.
+protocol ObjectSource: AnyObject {
+  /// Reads the values of a fault for an accessor.
+  func fulfil(_ object: ManagedObject)
+
+  /// What the store, or the parent, holds of a to-many relationship; nil when it cannot be read.
+  func storedKeys(of object: ManagedObject, _ relation: Relation) -> [ObjectKey]?
+
+  /// The UUID that replicas know the object by.
+  func identity(of object: ManagedObject) throws -> UUID
+
+  /// The object of a temporary key that only the parent knows; nil when there is none.
+  func objectOfParent(
+    for key: ObjectKey, in plan: Int, adopting type: ManagedObject.Type
+  ) -> ManagedObject?
+
+  /// The objects that a fetch inside of a predicate finds.
+  func objects(foundBy fetch: SubFetch) throws(FetchError) -> [any PropertySource]
+}
+
+/// The objects of one context, and what they share: their keys, their changes, the memory of their values.
+///
+/// A managed object knows its graph alone. The context keeps the graph, and the graph asks it, as its ``ObjectSource``,
+/// for what has to be read.
+final class ObjectGraph {
+  @exclusivity(unchecked) var keys: IdentityMap
+  @exclusivity(unchecked) var ledger = ChangeLedger()
+  /// The context, which keeps the graph and outlives its objects here: it is asked even while it ends.
+  unowned(unsafe) var source: (any ObjectSource)?
+  /// Registers how to take changes back.
+  @exclusivity(unchecked) var undoManager: UndoManager? {
+    didSet { mark(.undoable, undoManager != nil) }
+  }
+  /// All objects, while the context holds on to them; else nil.
+  var retained: Set<ManagedObject>?
+  /// What new objects are born with, whatever else they are.
+  @exclusivity(unchecked) private(set) var bornState: ObjectState = []
+  /// The coordinator's stores, in their order, and by their index.
+  @exclusivity(unchecked) private(set) var plans: [ObjectPlan] = []
+  @exclusivity(unchecked) private var planByIndex: [ObjectPlan?] = []
+  /// Memory of values by shape.
+  @exclusivity(unchecked) private var pools: [ValuePool?] = []
+  /// Names of slots for observers, by slot.
+  private var observationPaths: [KeyPath<ManagedObject, Int>] = []
+  /// The first error that an accessor met and could not throw.
+  private var deferredError: (any Error)?
+
+  /// - Parameter number: Tells the graph from others of the process.
+  init(number: Int64) { keys = IdentityMap(number: number) }
+
+  /// Lets go of all objects. Those that somebody else holds take their values along.
+  func end() {
+    ledger.letGo()
+    retained = nil
+    // Held until all have left: observers are told, and may let go of some.
+    let objects = keys.objects
+    for object in objects { object.leaveGraph() }
+  }
+
+  // MARK: Stores
+
+  func plan(at index: Int) -> ObjectPlan? {
+    index < planByIndex.count ? planByIndex[index] : nil
+  }
+
+  /// Works on these stores from now on.
+  func attach(_ attached: [ObjectPlan]) {
+    for old in plans where !attached.contains(where: { $0 === old }) {
+      planByIndex[old.index] = nil
+    }
+    plans = attached
+    for plan in attached {
+      while planByIndex.count <= plan.index { planByIndex.append(nil) }
+      planByIndex[plan.index] = plan
+      keys.addRegistries(upTo: plan.hierarchyEnd)
+    }
+  }
+
+  // MARK: Objects
+
+  func birth(of shape: ObjectShape) -> ObjectBirth {
+    ObjectBirth(shape: shape, graph: self, key: keys.nextTemporaryKey, state: .inserted)
+  }
+
+  /// The object of the key if it is here.
+  func registered(_ key: ObjectKey, in plan: Int) -> ManagedObject? {
+    if key.key < 0 { return keys.object(temporary: key.key) }
+    guard let shape = self.plan(at: plan)?.shape(numbered: key.entity) else { return nil }
+    return keys.registry(of: shape).object(key.key)
+  }
+
+  /// The object of the key, made as a fault of at least this class when it is not here.
+  func object(
+    for key: ObjectKey, in plan: Int, adopting type: ManagedObject.Type
+  ) -> ManagedObject? {
+    if key.key < 0 {
+      return keys.object(temporary: key.key)
+        ?? source?.objectOfParent(for: key, in: plan, adopting: type)
+    }
+    guard let shape = self.plan(at: plan)?.shape(numbered: key.entity) else { return nil }
+    if let object = keys.registry(of: shape).object(key.key) { return object }
+    shape.adopt(type)
+    return register(shape, key: key.key, state: .fault, as: shape.objectClass)
+  }
+
+  /// Makes the object of a key that no object here has.
+  func register(
+    _ shape: ObjectShape, key: Int64, state: ObjectState, as type: ManagedObject.Type
+  ) -> ManagedObject {
+    let object = type.init(ObjectBirth(shape: shape, graph: self, key: key, state: state))
+    keys.add(object)
+    retained?.insert(object)
+    return object
+  }
+
+  func objectID(for key: ObjectKey, in plan: Int) -> ManagedObjectID? {
+    registered(key, in: plan)?.objectID ?? self.plan(at: plan)?.objectID(key)
+  }
+
+  /// Where the values of objects of the shape lie: the graph holds it.
+  func pool(of shape: ObjectShape) -> Unmanaged<ValuePool> {
+    let number = shape.ordinal
+    if number < pools.count, let pool = pools[number] { return .passUnretained(pool) }
+    while pools.count <= number { pools.append(nil) }
+    let pool = ValuePool(size: shape.slotCount)
+    pools[number] = pool
+    return .passUnretained(pool)
+  }
+
+  /// Gives all objects, and those to come, a flag, or takes it from them.
+  func mark(_ flag: ObjectState, _ isOn: Bool) {
+    guard isOn != bornState.contains(flag) else { return }
+    bornState.formSymmetricDifference(flag)
+    for object in keys.objects {
+      if isOn { object.state.insert(flag) } else { object.state.remove(flag) }
+    }
+  }
+
+  func observationPath(_ slot: Int) -> KeyPath<ManagedObject, Int> {
+    while observationPaths.count <= slot {
+      observationPaths.append(ManagedObject.observationPath(observationPaths.count))
+    }
+    return observationPaths[slot]
+  }
+
+  // MARK: Changes
+
+  /// Notes what an undo or a redo did to an object.
+  func noteReplayed(_ object: ManagedObject, _ event: SnapshotEvents) {
+    guard let undoManager, undoManager.isUndoing || undoManager.isRedoing else { return }
+    ledger.noteReplayed(object, event)
+  }
+
+  // MARK: Errors of accessors
+
+  /// Does what an accessor asks for and keeps its error for the next save.
+  func deferError(_ body: () throws -> Void) {
+    do { try body() } catch { if deferredError == nil { deferredError = error } }
+  }
+
+  func throwDeferredError() throws {
+    guard let error = deferredError else { return }
+    deferredError = nil
+    throw error
+  }
+
+  func forgetDeferredError() { deferredError = nil }
+
+  /// Throws the error that accessors meet in `body`; one that waits for the next save goes on waiting.
+  func throwingErrors<Result>(of body: () throws -> Result) throws -> Result {
+    let waiting = deferredError
+    deferredError = nil
+    defer { deferredError = waiting }
+    let result = try body()
+    if let deferredError { throw deferredError }
+    return result
+  }
+}

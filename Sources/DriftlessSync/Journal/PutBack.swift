@@ -1,0 +1,213 @@
+import Driftless
+import Foundation
+
+/// Puts back what lost a conflict, as an edit made here and now, with all that hangs on it: the other ends of one-to-one
+/// relationships follow, and what the model requires is there.
+struct PutBack {
+  private let entry: JournalEntry
+  private let entity: SyncSchema.Entity
+  private let transaction: WriteTransaction
+
+  init(_ entry: JournalEntry, _ entity: SyncSchema.Entity, _ transaction: WriteTransaction) {
+    self.entry = entry
+    self.entity = entity
+    self.transaction = transaction
+  }
+
+  private var name: String { "object \(entry.object.uuidString.lowercased())" }
+
+  /// The object that an entry is about. What goes by its identity by now may be another one, of another entity.
+  static func key(
+    of entry: JournalEntry, _ entity: SyncSchema.Entity, _ transaction: ReadTransaction
+  ) throws -> ObjectKey? {
+    guard let key = try transaction.key(of: entry.object) else { return nil }
+    guard let living = try transaction.concreteKey(root: key), living.entity != entity.number,
+      let state = try ReplicaState.load(from: transaction.connection)
+    else { return key }
+    let derived = DerivedIdentity.identity(entry.object, of: entity.name, in: state.zoneID)
+    if let key = try transaction.key(ofOwn: derived) { return key }
+    throw SyncError(
+      .cannotUndo,
+      "Object \(entry.object.uuidString.lowercased()) is another one by now, of another entity.",
+      suggestion: "Set the value by hand where it belongs now.")
+  }
+
+  // MARK: Values
+
+  /// Sets a value of an object, which comes back first when it is deleted.
+  ///
+  /// - Parameter row: the object as it was deleted, where that is known.
+  func set(
+    _ value: PropertyValue, _ property: SyncSchema.Property, row: [PropertyValue]?
+  ) throws {
+    if case .reference(let target) = value, try transaction.concreteKey(root: target) == nil {
+      throw SyncError(
+        .cannotUndo, "The object that \(property.name) referred to is deleted.",
+        suggestion: "Bring that one back first.")
+    }
+    guard let key = try Self.key(of: entry, entity, transaction) else {
+      throw SyncError.damaged(name)
+    }
+    guard let values = try transaction.row(key)?.values else {
+      guard var row else {
+        throw SyncError(
+          .cannotUndo, "The \(name) is deleted.",
+          suggestion: "Make it anew, under the same identity if others shall know it again.")
+      }
+      try checkShape(row)
+      if !property.isCollective { row[property.slot] = value }
+      return try insert(key.key, row)
+    }
+    switch property.kind {
+    case .place(let relationship):
+      guard case .integer(let place) = value else { return }
+      try transaction.setPlace(place, of: key, in: relationship)
+      try transaction.recordUpdate(key, PropertyMask([property.slot]))
+    case .toOne(let relationship):
+      try point(key, property, relationship, from: values, to: value)
+    case .attribute, .elements:
+      try write(value, property.slot, of: key)
+    }
+  }
+
+  private func point(
+    _ key: ObjectKey, _ property: SyncSchema.Property, _ relationship: RelationshipDescription,
+    from values: [PropertyValue], to value: PropertyValue
+  ) throws {
+    guard values[property.slot] != value else { return }
+    if value.isNull, !relationship.isOptional {
+      throw SyncError(
+        .cannotUndo, "\(entity.name).\(property.name) is required, and was nothing on that side.",
+        suggestion: "Set it by hand.")
+    }
+    guard case .reference(let target) = value else {
+      try letGo(of: values[property.slot], relationship)
+      return try write(value, property.slot, of: key)
+    }
+    if relationship.isTree, try isAbove(key, target, property.name) {
+      throw SyncError(
+        .cannotUndo, "The \(name) would be its own \(property.name), over others.",
+        suggestion: "Move what stands between first.")
+    }
+    try letGo(of: values[property.slot], relationship)
+    if let inverse = relationship.inverseRelationship, !inverse.isToMany,
+      let living = try transaction.concreteKey(root: target)
+    {
+      for owner in try transaction.keys(referring: relationship, to: living) where owner != key {
+        guard relationship.isOptional else {
+          throw SyncError(
+            .cannotUndo,
+            "Its \(property.name) has another \(entity.name) by now, which must have one.",
+            suggestion: "Give that one another \(property.name) first.")
+        }
+        try set(relationship, of: owner, .null)
+      }
+      try set(inverse, of: living, .reference(key))
+    }
+    try write(value, property.slot, of: key)
+  }
+
+  /// The other end of a one-to-one relationship is free.
+  private func letGo(of value: PropertyValue, _ relationship: RelationshipDescription) throws {
+    guard let inverse = relationship.inverseRelationship, !inverse.isToMany,
+      case .reference(let former) = value, let living = try transaction.concreteKey(root: former)
+    else { return }
+    try set(inverse, of: living, .null)
+  }
+
+  private func isAbove(_ key: ObjectKey, _ target: ObjectKey, _ property: String) throws -> Bool {
+    var seen: Set<ObjectKey> = []
+    var next = try transaction.concreteKey(root: target)
+    while let one = next, seen.insert(one).inserted {
+      if one == key { return true }
+      guard
+        let slot = transaction.schema.entity(numbered: one.entity)?.layout.index(named: property),
+        case .reference(let above)? = try transaction.row(one)?.values[slot]
+      else { return false }
+      next = try transaction.concreteKey(root: above)
+    }
+    return false
+  }
+
+  private func set(
+    _ relationship: RelationshipDescription, of key: ObjectKey, _ value: PropertyValue
+  ) throws {
+    guard
+      let slot = transaction.schema.entity(numbered: key.entity)?.layout.index(
+        named: relationship.name)
+    else { return }
+    try write(value, slot, of: key)
+  }
+
+  private func write(_ value: PropertyValue, _ slot: Int, of key: ObjectKey) throws {
+    guard var values = try transaction.row(key)?.values, values[slot] != value else { return }
+    values[slot] = value
+    try transaction.update(key, PropertyMask([slot]), values: values, expectedVersion: nil)
+  }
+
+  // MARK: Objects
+
+  /// Makes an object again that a delete took along, with its attributes and to-one relationships.
+  func bringBack(_ row: [PropertyValue]) throws {
+    try checkShape(row)
+    if let known = try Self.key(of: entry, entity, transaction) {
+      guard try transaction.concreteKey(root: known) == nil else {
+        throw SyncError(
+          .cannotUndo, "The \(name) is back already.", suggestion: "Nothing needs to be done.")
+      }
+      return try insert(known.key, row)
+    }
+    // The zone never knew it, so it left no trace: it is new under its identity.
+    let key = try transaction.allocateKeys(entity.description, count: 1).lowerBound
+    try transaction.assignIdentity(ObjectKey(entity: entity.number, key: key), entry.object)
+    try insert(key, row)
+  }
+
+  private func checkShape(_ row: [PropertyValue]) throws {
+    guard row.count == entity.description.layout.slots.count else {
+      throw SyncError.damaged(name)
+    }
+  }
+
+  /// A reference to what is deleted by now is null, and so is one to what has another partner by now.
+  private func insert(_ key: Int64, _ row: [PropertyValue]) throws {
+    var values = row
+    var partners: [(RelationshipDescription, ObjectKey)] = []
+    for (slot, layout) in entity.description.layout.slots.enumerated() {
+      guard let relationship = layout.relationship, !relationship.isToMany,
+        case .reference(let target) = values[slot]
+      else { continue }
+      let living = try transaction.concreteKey(root: target)
+      if let living, try isFree(living, relationship) {
+        if let inverse = relationship.inverseRelationship, !inverse.isToMany {
+          partners.append((inverse, living))
+        }
+        continue
+      }
+      guard relationship.isOptional else {
+        throw SyncError(
+          .cannotUndo,
+          "\(entity.name).\(relationship.name) is required, and what the \(name) referred to "
+            + (living == nil ? "is deleted." : "has another one by now."),
+          suggestion: living == nil ? "Bring that one back first." : "Make it anew by hand.")
+      }
+      values[slot] = .null
+    }
+    try transaction.insert(entity.description, key, values: values)
+    for (inverse, partner) in partners {
+      try set(inverse, of: partner, .reference(ObjectKey(entity: entity.number, key: key)))
+    }
+  }
+
+  /// Whether an object takes one more reference: it is no end of a one-to-one relationship, or nobody is its partner.
+  private func isFree(
+    _ target: ObjectKey, _ relationship: RelationshipDescription
+  ) throws -> Bool {
+    guard let inverse = relationship.inverseRelationship, !inverse.isToMany else { return true }
+    guard
+      let slot = transaction.schema.entity(numbered: target.entity)?.layout.index(
+        named: inverse.name), let value = try transaction.row(target)?.values[slot]
+    else { return false }
+    return try value.isNull && transaction.keys(referring: relationship, to: target).isEmpty
+  }
+}

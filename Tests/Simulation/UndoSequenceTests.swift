@@ -1,0 +1,102 @@
+import Driftless
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Testing
+
+/// What a person puts back fits the rest of the store, or is refused with the reason.
+struct UndoSequenceTests {
+  @Test("A partner that is put back is known at both ends, and its delete takes it")
+  func partner() async throws {
+    let stage = try await Stage(.memory, hosts: 2)
+    let items = [try stage.insert(0), try stage.insert(0), try stage.insert(0)]
+    let badges = [try stage.insert(0, "Badge"), try stage.insert(0, "Badge")]
+    try await stage.settle()
+    try stage.relate(0, badges[0], "owner", items[0])
+    stage.clock.advance(milliseconds: 1000)
+    try stage.relate(1, badges[0], "owner", items[1])
+    try await stage.settle()
+    let holder = try #require(
+      try stage.hosts.firstIndex { host in try host.conflicts.contains { $0.property == "owner" } })
+    let entry = try #require(
+      try stage.hosts[holder].conflicts.last { $0.property == "owner" })
+    #expect(Image.identities(in: stage.value(holder, badges[0], "owner")) == [items[1]])
+    // By now another badge has the item that the undo is to give back.
+    try stage.relate(holder, badges[1], "owner", items[0])
+    try SyncEngine.undo(conflict: entry.number, of: stage.hosts[holder].store)
+    try stage.hosts[holder].look()
+    #expect(Image.identities(in: stage.value(holder, badges[0], "owner")) == [items[0]])
+    #expect(Image.identities(in: stage.value(holder, badges[1], "owner")) == [])
+    let context = ManagedObjectContext(stage.hosts[holder].coordinator)
+    let (first, second) = (
+      try #require(try context.object(withIdentity: items[0])),
+      try #require(try context.object(withIdentity: items[1]))
+    )
+    let badge = try #require(try context.object(withIdentity: badges[0]))
+    #expect(try first.value(forKey: "badge") as? ManagedObject === badge)
+    #expect(try second.value(forKey: "badge") == nil)
+    try await stage.settle()
+    try stage.delete(holder, items[0])
+    try await stage.settle()
+    for number in 0..<2 {
+      #expect(Image.identities(in: stage.value(number, badges[0], "owner")) == [])
+    }
+  }
+
+  @Test("What requires a deleted object is not put back without it, and the error names both")
+  func required() async throws {
+    let box = EntityDescription("Box")
+    box.properties = [
+      AttributeDescription("name", .string),
+      RelationshipDescription(
+        "items", to: "Item", inverse: "box", toMany: true, deleteRule: .cascade),
+    ]
+    let item = EntityDescription("Item")
+    item.properties = [
+      AttributeDescription("title", .string),
+      RelationshipDescription("box", to: "Box", inverse: "items", isOptional: false),
+    ]
+    let stage = try await Stage(
+      .memory, hosts: 2, model: ManagedObjectModel(entities: [box, item]))
+    let home = try stage.insert(0, "Box")
+    try stage.save(0) { context in
+      let object = try context.insert(entityNamed: "Item")
+      try object.setValue(try context.object(withIdentity: home), forKey: "box")
+    }
+    let id = try #require(stage.hosts[0].image.things.first { $0.value.entity == "Item" }?.key)
+    try await stage.settle()
+    try stage.set(1, id, ["title": .string("edited")])
+    try stage.delete(0, home)
+    try await stage.sync(0)
+    try await stage.settle()
+    let entries = try stage.hosts[1].conflicts.filter { $0.object == id }
+    let entry = try #require(entries.last)
+    let error = #expect(throws: SyncError.self) {
+      try SyncEngine.undo(conflict: entry.number, of: stage.hosts[1].store)
+    }
+    #expect(error?.code == .cannotUndo)
+    #expect(error?.message.contains("Item.box") == true, "\(error as Any)")
+    try await stage.settle()
+  }
+
+  @Test("A parent that is put back closes no ring")
+  func ring() async throws {
+    let stage = try await Stage(.memory, hosts: 2)
+    let nodes = [
+      try stage.insert(0, "Node"), try stage.insert(0, "Node"), try stage.insert(0, "Node"),
+    ]
+    try await stage.settle()
+    try stage.relate(0, nodes[0], "parent", nodes[1])
+    stage.clock.advance(milliseconds: 1000)
+    try stage.relate(1, nodes[0], "parent", nodes[2])
+    try await stage.settle()
+    let holder = try #require(try stage.hosts.first { try !$0.conflicts.isEmpty })
+    let entry = try #require(try holder.conflicts.last)
+    try stage.relate(holder.number, nodes[1], "parent", nodes[0])
+    let error = #expect(throws: SyncError.self) {
+      try SyncEngine.undo(conflict: entry.number, of: holder.store)
+    }
+    #expect(error?.code == .cannotUndo)
+    try await stage.settle()
+  }
+}
