@@ -88,18 +88,22 @@ extension SyncEngine {
   ) throws -> Int {
     let pending = try PendingLoader.load(
       transaction, schema: schema, acknowledged: state.acknowledged)
-    let history = try EditHistory(transaction, schema: schema)
-    let acknowledged = try EditHistory(
-      transaction, schema: schema, acknowledged: state.acknowledged)
-    let lost = try LostEdits(after: 0, transaction, schema: schema)
+    var history = try EditHistory(transaction, schema: schema, acknowledged: state.acknowledged)
+    let log = try LostEdits(after: 0, transaction, schema: schema)
+    history.follow(log)
     if offersDeletes {
-      try OfferedDeletes.keep(of: pending, from: 0, transaction, schema: schema)
-      try OfferedDeletes.offer(history, beside: pending, transaction, schema: schema)
+      try OfferedDeletes.keep(of: pending, from: 0, transaction, schema: schema) {
+        let known = history.offer($0, $2)
+        var kept = $1.offered(as: known, $2)
+        // They say that the zone had the object.
+        kept.offers = known.offers
+        return kept
+      }
+      try OfferedDeletes.offer(history, of: log, beside: pending, transaction, schema: schema)
     }
     try forgetLog(&state, generation, head: head, transaction)
     return try offerRows(
-      transaction, schema: schema, through: pending.through, history, pending, on: acknowledged,
-      makers: lost.objects.mapValues(\.maker)
+      transaction, schema: schema, through: pending.through, history, pending
     ) { _ in true }
   }
 
@@ -137,9 +141,7 @@ extension SyncEngine {
 
   private static func offerRows(
     _ transaction: WriteTransaction, schema: SyncSchema, through number: Int64,
-    _ history: EditHistory, _ pending: PendingSet, on acknowledged: EditHistory = EditHistory(),
-    makers: [ObjectKey: UInt64] = [:],
-    where isOffered: (ObjectKey) -> Bool
+    _ history: EditHistory, _ pending: PendingSet, where isOffered: (ObjectKey) -> Bool
   ) throws -> Int {
     var count = 0
     for entity in schema.entities {
@@ -148,43 +150,15 @@ extension SyncEngine {
         if isOffered(key) { keys.append(key) }
       }
       for key in keys {
-        var object = history.offer(key, entity)
-        if let maker = makers[key], maker != 0 { object.maker = maker }
-        if let own = pending[key] {
-          object = own.offered(as: object, entity) { acknowledged.stamp(of: key, $0) }
-        }
+        let known = history.offer(key, entity)
+        let object = pending[key]?.offered(as: known, entity) ?? known
+        try OfferedSets.begin(object, after: pending[key], of: key, entity, transaction)
         try PendingState.save(
           object, of: key, entity: entity, through: number, on: transaction.connection)
       }
       count += keys.count
     }
     return count
-  }
-}
-
-extension PendingObject {
-  /// What was never acknowledged, on what the zone had of the object. A total that was counted on is offered beside it, and the
-  /// time of a set, by which it is known which elements the zone should have.
-  ///
-  /// - Parameter total: the time of the last edit of a counter or a set that the zone acknowledged.
-  fileprivate func offered(
-    as history: PendingObject, _ entity: SyncSchema.Entity, total: (Int) -> Int64
-  ) -> PendingObject {
-    if whole == .insert, wholeTransaction > 0 { return self }
-    var object = history
-    for edit in edits {
-      object.set(edit.properties, by: edit.transaction)
-      for property in entity.properties where edit.properties.contains(property.slot) {
-        var isSet = false
-        if case .elements = property.kind { isSet = true }
-        if property.policy == .counter || isSet {
-          object.setOffer(of: property.slot, by: total(property.slot))
-        } else {
-          object.withdrawOffer(of: property.slot)
-        }
-      }
-    }
-    return object
   }
 }
 

@@ -159,8 +159,9 @@ extension SyncEngine {
       }
       try RememberedDeletes.noteUnsent(
         pending, after: state.acknowledged, transaction, schema: schema)
+      let kept = omitted.keys.union(pending.heldBack(by: through))
       pending.acknowledge(through: through, omitting: omitted)
-      for key in omitted.keys {
+      for key in kept {
         guard let object = pending[key] else { continue }
         pending.objects[key] = try object.stamped(through: through, transaction)
       }
@@ -183,7 +184,7 @@ extension SyncEngine {
       state.acknowledged = max(state.acknowledged, through)
       try dropDeltas(pending, sent: sent?.outbox, transaction)
       try acknowledgeStates(
-        acknowledged: state.acknowledged, omitted.keys, pending, transaction)
+        acknowledged: state.acknowledged, kept, pending, transaction)
       try state.save(in: transaction)
       return pending.isEmpty
     }
@@ -250,11 +251,11 @@ extension SyncEngine {
   /// Brings `ZDL_PENDING` in line: what is left of the states that imports wrote, and what the
   /// change set left out.
   private func acknowledgeStates(
-    acknowledged: Int64, _ omitted: Set<ObjectKey>, _ pending: PendingSet,
+    acknowledged: Int64, _ kept: Set<ObjectKey>, _ pending: PendingSet,
     _ transaction: WriteTransaction
   ) throws {
     let connection = transaction.connection
-    var rest = omitted.filter { pending[$0] != nil }
+    var rest = kept.filter { pending[$0] != nil }
     var done: [ObjectKey] = []
     try connection.forEachRow("SELECT entity, key, transaction_number FROM ZDL_PENDING") { row in
       let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))

@@ -170,6 +170,27 @@ struct DeleteSequenceTests {
     for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
   }
 
+  @Test("What was edited before a delete is sent when an edit keeps the object after a push")
+  func deletedAfterAPart() async throws {
+    let model = Stage.model()
+    model.entitiesByName["Item"]?.deletePolicy = .editWins
+    let stage = try await Stage(.memory, hosts: 2, model: model)
+    let item = try stage.insert(0, "Item", ["title": .string("everybody's")])
+    try await stage.settle()
+    try stage.set(0, item, ["done": .bool(true)])
+    try await stage.sync(0)
+    try stage.set(1, item, ["title": .string("edited")])
+    // As many as one change set takes: the delete goes with the next one.
+    try stage.save(1) { context in
+      for _ in 0..<4 { _ = try context.insert(entityNamed: "Box", identity: nil) }
+    }
+    try stage.delete(1, item)
+    try await stage.push(1)
+    try await stage.settle()
+    #expect(stage.value(0, item, "title") == "\"edited\"")
+    #expect(stage.value(1, item, "done") == "true")
+  }
+
   @Test(
     "F46 A delete that was sent before a store was put back does not take what was made again since"
   )

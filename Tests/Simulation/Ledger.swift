@@ -189,6 +189,15 @@ struct Ledger {
     }
   }
 
+  /// The zone begins anew with what hosts show. What a host set of an object that it shows no more went with the log: should
+  /// an edit that was never sent bring the object back, it is as the one who edited it knew it.
+  mutating func forget(host: Int, showing objects: Set<UUID>) {
+    for index in edits.indices
+    where edits[index].host == host && !objects.contains(edits[index].place.object) {
+      edits[index].isExcused = true
+    }
+  }
+
   /// Reads a host's journal. What it named stays named, also when the host is put back.
   mutating func read(_ journal: [JournalEntry], host: String, _ given: GivenIdentities) {
     for entry in journal {

@@ -195,6 +195,10 @@ final class Simulation: @unchecked Sendable {
     case .renewZone:
       clock.advance(milliseconds: 90_000_000)
       tell("the zone gets a new generation")
+      for host in hosts {
+        try host.look()
+        ledger.forget(host: host.number, showing: Set(given.named(host.image).things.keys))
+      }
       try server.renew()
     case .rogue: try await rogue(step)
     case .settle: try await settle(step)

@@ -6,7 +6,7 @@ import DriftlessSQLite
 /// It is asked when a zone lost what it had: everything is offered again, with the time of the edit,
 /// so that an old value does not win over a newer one.
 struct EditHistory {
-  /// The edits by object, with their times in place of transactions (`EditStamp`).
+  /// The edits by object, with their times in place of transactions (`EditStamp`); what was deleted keeps those that it had.
   private var objects: [ObjectKey: PendingObject] = [:]
   /// What was deleted, and when.
   private(set) var deleted: [ObjectKey: HybridTime] = [:]
@@ -49,7 +49,6 @@ struct EditHistory {
         let slots = PropertyMask((mask ?? PropertyMask()).indexes.filter(entity.all.contains))
         objects[key, default: PendingObject()].set(slots, by: stamp)
       case .delete:
-        objects[key] = nil
         deleted[key] = time
       }
     }
@@ -60,14 +59,24 @@ struct EditHistory {
     try read(transaction, schema) { $0 == object }
   }
 
+  /// Takes over what the zone's log says: its order is the same for everybody, which local history is not.
+  mutating func follow(_ log: LostEdits) {
+    for (key, said) in log.objects {
+      if said.whole == .delete {
+        deleted[key] = EditStamp.time(said.wholeTransaction)
+        continue
+      }
+      var object = objects[key] ?? PendingObject()
+      if said.whole != .none { object.wholeTransaction = said.wholeTransaction }
+      if said.maker != 0 { object.maker = said.maker }
+      for edit in said.edits { object.set(edit.properties, by: edit.transaction) }
+      objects[key] = object
+    }
+  }
+
   /// When a property was last edited; nil when history does not know.
   func time(of key: ObjectKey, _ slot: Int) -> HybridTime? {
     objects[key]?.transaction(of: slot).flatMap(EditStamp.time)
-  }
-
-  /// The time (`EditStamp`) of the last edit of a property. What history does not know any more is older than all it does.
-  func stamp(of key: ObjectKey, _ slot: Int) -> Int64 {
-    objects[key]?.transaction(of: slot) ?? EditStamp.number(HybridTime(rawValue: 0))
   }
 
   /// An object to be offered whole. What history does not know any more is older than all it does.

@@ -26,6 +26,9 @@ package struct PendingObject: Hashable, Sendable {
   /// acknowledged it is what that edit was made on.
   package var offers: [Edit] = []
 
+  /// Of a window of what is offered: what was edited since.
+  var editedOffers = PropertyMask()
+
   package init() {}
 
   package var isEmpty: Bool { whole == .none && edits.isEmpty }
@@ -77,13 +80,20 @@ package struct PendingObject: Hashable, Sendable {
   package mutating func acknowledge(
     through transaction: Int64, keeping omitted: PropertyMask = PropertyMask()
   ) {
-    if whole != .none, wholeTransaction <= transaction { whole = .none }
-    if whole == .none { wholeTransaction = 0 }
+    // What was edited before a delete was not sent: an edit of another replica may bring the object back, and then it is.
+    guard !isOfLater(than: transaction) else { return }
+    whole = .none
+    wholeTransaction = 0
     for index in edits.indices where edits[index].transaction <= transaction {
       edits[index].properties.formIntersection(omitted)
     }
     edits.removeAll { $0.properties.isEmpty }
     offers.removeAll { $0.transaction <= transaction }
+  }
+
+  /// Whether a push up to a transaction leaves the object out: what is pending of it as a whole comes after that.
+  func isOfLater(than transaction: Int64) -> Bool {
+    whole != .none && wholeTransaction > transaction
   }
 
   /// Takes in one local change of history, in order.

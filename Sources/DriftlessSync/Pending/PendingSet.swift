@@ -32,6 +32,14 @@ package struct PendingSet: Sendable {
     }
   }
 
+  /// Objects that a push up to a transaction leaves out, with edits of before that.
+  func heldBack(by transaction: Int64) -> [ObjectKey] {
+    objects.compactMap { key, object in
+      object.isOfLater(than: transaction)
+        && object.edits.contains { $0.transaction <= transaction } ? key : nil
+    }
+  }
+
   /// What a push of history up to `transaction` carries.
   package func window(through transaction: Int64) -> [ObjectKey: PendingObject] {
     if transaction < 0 { return offers(through: transaction) }
@@ -42,22 +50,11 @@ package struct PendingSet: Sendable {
     for (key, object) in objects {
       var early = object
       early.edits.removeAll { $0.transaction > transaction }
-      if early.whole != .none, early.wholeTransaction > transaction {
-        // The whole object belongs to a later push, and its properties with it.
-        continue
-      }
+      // The whole object belongs to a later push, and its properties with it.
+      if early.isOfLater(than: transaction) { continue }
       if !early.isEmpty { window[key] = early }
     }
     return window
-  }
-
-  /// Objects of which a push up to `transaction` says nothing, because they are deleted after it, though edits of them lie
-  /// before it: they stay pending, since the delete may lose against an edit of another replica.
-  func withheld(through transaction: Int64) -> [ObjectKey] {
-    objects.compactMap { key, object in
-      object.whole == .delete && object.wholeTransaction > transaction
-        && object.edits.contains { $0.transaction <= transaction } ? key : nil
-    }
   }
 
   /// What a push of what is offered up to a time carries: also what was edited since is told as it was offered.
@@ -67,8 +64,15 @@ package struct PendingSet: Sendable {
       var early = object
       early.edits.removeAll { $0.transaction > stamp }
       early.offers.removeAll { $0.transaction > stamp }
-      if early.whole != .none, early.wholeTransaction > stamp { continue }
-      for offer in early.offers { early.set(offer.properties, by: offer.transaction) }
+      if early.isOfLater(than: stamp) { continue }
+      for offer in early.offers {
+        early.set(offer.properties, by: offer.transaction)
+        for edit in object.edits where edit.transaction > 0 {
+          var edited = edit.properties
+          edited.formIntersection(offer.properties)
+          early.editedOffers.formUnion(edited)
+        }
+      }
       if !early.isEmpty { window[key] = early }
     }
     return window
@@ -77,7 +81,8 @@ package struct PendingSet: Sendable {
   /// Whether something that is offered was edited since, so that the offer goes before the edit.
   var hasEditedOffers: Bool {
     objects.values.contains { object in
-      object.offers.contains { offer in
+      guard object.whole != .delete else { return false }
+      return object.offers.contains { offer in
         object.edits.contains {
           $0.transaction > 0 && offer.properties.intersects($0.properties)
         }

@@ -123,7 +123,10 @@ struct DeleteFates {
       guard let local, !local.isEmpty, !local.isOfferAlone else { return }
       try keep(Kept(key: key, reason: .edited, cause: local.lastTransaction))
     case .here:
-      guard candidate.object.change == .revive || !candidate.object.values.isEmpty else { return }
+      guard
+        candidate.object.change == .revive
+          || candidate.object.values.values.contains(where: { !$0.isKnown })
+      else { return }
       try keep(Kept(key: key, reason: .edited, cause: local?.wholeTransaction ?? 0))
     }
     try keepCascade(of: key, entity)

@@ -82,21 +82,9 @@ extension PageApplier {
   ) throws {
     guard let localTransaction = pending[key]?.transaction(of: property.slot) else { return }
     let connection = transaction.connection
-    if let number = pending[key]?.offer(of: property.slot) {
-      guard number == localTransaction else {
-        setPending(key) { $0.withdrawOffer(of: property.slot) }
-        if let time = EditStamp.time(number), remote.side.isEarlier(than: time, of: replica) {
-          // CONFLICT: the zone was offered an earlier set than the one that was edited here.
-          // RESOLUTION: the later one stands, with the edits.
-          touched.insert(key)
-          return try BaseValues.replace(
-            key, property.name,
-            with: remote.elements.compactMap { try transaction.concreteKey(root: $0) },
-            on: connection)
-        }
-        return try settle(property, relationship, of: key, remote)
-      }
-      return try settleOffer(property, relationship, of: key, remote, EditStamp.time(number))
+    if let offer = pending[key]?.offer(of: property.slot) {
+      return try settleOffer(
+        property, relationship, of: key, remote, offer: offer, edit: localTransaction)
     }
     let ours = try transaction.toManyKeys(of: key, relationship)
     let current = Set(ours)
@@ -137,7 +125,7 @@ extension PageApplier {
 
   /// Elements that left a set with a delete that is pending here, and that the zone has in it: should one come back, its
   /// removal is still to be pushed.
-  private func deletedHere(
+  func deletedHere(
     _ removed: Set<ObjectKey>, in remote: ZoneStates.Value
   ) throws -> Set<ObjectKey> {
     let theirs = Set(remote.elements.map { ObjectKey(entity: schema.root(of: $0), key: $0.key) })
@@ -145,26 +133,5 @@ extension PageApplier {
       try pending[element]?.whole == .delete && transaction.concreteKey(root: element) == nil
         && theirs.contains(ObjectKey(entity: schema.root(of: element), key: element.key))
     }
-  }
-
-  /// Of two sets that a zone which began anew is offered, the later one stands whole.
-  private func settleOffer(
-    _ property: SyncSchema.Property, _ relationship: RelationshipDescription, of key: ObjectKey,
-    _ remote: ZoneStates.Value, _ time: HybridTime?
-  ) throws {
-    let ours = try transaction.toManyKeys(of: key, relationship)
-    let theirs = try remote.elements.compactMap { try transaction.concreteKey(root: $0) }
-    if let time, remote.side.isEarlier(than: time, of: replica), Set(ours) != Set(theirs) {
-      touched.insert(key)
-      return try BaseValues.replace(
-        key, property.name, with: theirs, on: transaction.connection)
-    }
-    setPending(key) { $0.clear(PropertyMask([property.slot])) }
-    try BaseValues.drop(key, property.name, on: transaction.connection)
-    try apply(
-      ElementChange(
-        relationship: relationship, adds: theirs.filter { !ours.contains($0) },
-        removes: ours.filter { !theirs.contains($0) }), to: key)
-    if relationship.isOrdered { try transaction.setOrder(relationship, key, theirs) }
   }
 }

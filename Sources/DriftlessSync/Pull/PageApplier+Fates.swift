@@ -19,7 +19,10 @@ extension PageApplier {
       try take(taken, fates)
     }
     for key in gone {
-      if fates.candidates[key]?.side == .zone, let entity = schema.entity(numbered: key.entity) {
+      if let candidate = fates.candidates[key], candidate.side == .zone,
+        let entity = schema.entity(numbered: key.entity)
+      {
+        if let deleted = candidate.object.mark?.side.time { try times.note(deleted) }
         try deleteHere(entity, key)
         report.deleted += 1
       }

@@ -108,9 +108,7 @@ extension PageApplier {
   ) throws {
     guard let (key, isAlive) = try target(index, entity, in: &frame) else { return }
     if !isAlive, isDeletedHere(key) {
-      // The delete goes out by the number that the object has now. What is older than it was known when it was made.
-      let deleted = try transaction.editTime(pending[key]?.wholeTransaction ?? 0)
-      guard frame.newestTime > deleted else { return frame.table.leaveOut(index) }
+      // The delete goes out by the number that the object has now.
       try zone.set(.inserted, of: key, frame.side(group, row: row))
       return try applyHeld(entity, key, readers, group, row: row, isInsert: true, &frame)
     }

@@ -40,7 +40,7 @@ extension PageApplier {
     let grave = try transaction.grave(of: key)
     let local = try transaction.editTime(pending[key]?.wholeTransaction ?? 0)
     for property in entity.properties {
-      guard let remote = object.values[property.name] else { continue }
+      guard let remote = object.values[property.name], !remote.isKnown else { continue }
       var elements: [ObjectKey]?
       if case .elements = property.kind { elements = remote.elements }
       try journal.addDeleteConflict(
@@ -61,7 +61,7 @@ extension PageApplier {
     row: [PropertyValue]?, localTime: HybridTime
   ) throws {
     for (name, remote) in object.values.sorted(by: { $0.key < $1.key })
-    where entity.property(named: name) == nil {
+    where entity.property(named: name) == nil && !remote.isKnown {
       try journal.addWhole(
         entity: entity, key: key, outcome: .local, localTime: localTime, side: remote.side,
         row: row, remote: remote.side.value,

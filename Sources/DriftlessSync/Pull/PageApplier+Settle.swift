@@ -134,6 +134,9 @@ extension PageApplier {
       }
     }
     guard !written.isEmpty else { return }
+    let sides = entity.properties.filter { written.contains($0.slot) }
+      .compactMap { object.values[$0.name]?.side.time }
+    if let newest = sides.max() { try times.note(newest) }
     try transaction.update(key, written, values: values, expectedVersion: nil)
     report.updated += 1
   }

@@ -71,6 +71,10 @@ extension PageApplier {
     let object = pending[key]
     let isAlive = try transaction.concreteKey(root: key) == key
     let known = try zone.object(key)
+    let isOffer = frame.isOffer(group, row: row)
+    let side = frame.side(group, row: row)
+    // What was offered or made may have been known to who deleted the object here.
+    let mayBeKnown = object?.whole == .delete && (isOffer || isInsert)
     var free: [PropertyReader] = []
     for reader in readers {
       if isAlive, object?.transaction(of: reader.property.slot) == nil,
@@ -79,12 +83,19 @@ extension PageApplier {
         free.append(reader)
         continue
       }
-      var value = ZoneStates.Value(side: frame.side(group, row: row), isFromInsert: isInsert)
+      let before = known.values[reader.property.name]
+      var value = ZoneStates.Value(side: side, isFromInsert: isInsert)
+      if mayBeKnown, before?.isKnown ?? true {
+        let last = object?.transaction(of: reader.property.slot) ?? object?.wholeTransaction
+        value.isKnown = try side.time <= transaction.editTime(last ?? 0)
+      }
       switch reader.property.kind {
       case .elements:
         value.elements = try zoneElements(
-          reader, row: row, of: key, had: known.values[reader.property.name]?.elements,
-          isWhole: isInsert || isWhole, &frame)
+          reader, row: row, of: key, had: before?.elements, isWhole: isInsert || isWhole, &frame)
+        if object?.offer(of: reader.property.slot) != nil {
+          try noteSet(&value, of: key, reader.property, after: before, isOffer: isOffer)
+        }
       case .toOne:
         if let index = reader.reference(row), let target = try life(of: index, in: &frame) {
           value.side.value = .reference(target.key)
@@ -93,9 +104,7 @@ extension PageApplier {
       case .attribute:
         value.side.value = reader.value(row)
         if object?.offer(of: reader.property.slot) != nil, reader.property.policy == .counter {
-          try noteCount(
-            &value, of: key, reader.property, after: known.values[reader.property.name],
-            isOffer: frame.isOffer(group, row: row))
+          try noteCount(&value, of: key, reader.property, after: before, isOffer: isOffer)
         }
       }
       try zone.set(value, of: key, reader.property.name)
@@ -104,7 +113,8 @@ extension PageApplier {
     if object?.whole == .delete {
       // An edit all the same: it may win over the delete, and is named when it does not.
       for (name, column) in frame.strangers {
-        var value = ZoneStates.Value(side: frame.side(group, row: row))
+        var value = ZoneStates.Value(side: side)
+        value.isKnown = mayBeKnown
         value.side.value = column.value(at: row)
         try zone.set(value, of: key, name)
       }

@@ -40,9 +40,22 @@ struct ZoneStates {
     var elements: [ObjectKey] = []
     /// An insert said it, so it may be nobody's edit.
     var isFromInsert = false
-    /// Of a counter: the time of the latest total that the zone was offered, and what was counted beside offers.
+    /// It was said before the delete that is pending here, and is no edit against it.
+    var isKnown = false
+    /// Of a counter or a set that is offered here: the time of the latest one that the zone was offered.
     var offered: HybridTime?
+    /// Of a counter: what was counted beside offers.
     var counted = PropertyValue.null
+    /// Of a set: what it would be without what was changed beside offers.
+    var offeredElements: [ObjectKey] = []
+
+    /// What of it is in the row of it.
+    fileprivate struct Kind: OptionSet {
+      let rawValue: Int64
+      static let fromInsert = Kind(rawValue: 1)
+      static let offered = Kind(rawValue: 2)
+      static let known = Kind(rawValue: 4)
+    }
 
     /// What it refers to.
     var targets: [ObjectKey] {
@@ -108,15 +121,23 @@ struct ZoneStates {
       var values = try RowArchive.decodeValues(row.data(2))
       if let first = values.first { side.value = first }
       values = Array(values.dropFirst())
-      var value = Value(side: side, isFromInsert: row.int64(1) & 1 != 0)
-      if row.int64(1) & 2 != 0, values.count == 2, case .integer(let time) = values[0] {
+      let kind = Value.Kind(rawValue: row.int64(1))
+      var value = Value(side: side, isFromInsert: kind.contains(.fromInsert))
+      value.isKnown = kind.contains(.known)
+      var count = values.count
+      if kind.contains(.offered), values.count > 2, case .integer(let time) = values[0],
+        case .integer(let elements) = values[2]
+      {
         value.offered = HybridTime(rawValue: UInt64(bitPattern: time))
         value.counted = values[1]
-      } else {
-        value.elements = values.compactMap {
-          if case .reference(let key) = $0 { key } else { nil }
-        }
+        count = max(0, Int(clamping: elements))
+        values = Array(values.dropFirst(3))
       }
+      let keys: [ObjectKey] = values.compactMap {
+        if case .reference(let key) = $0 { key } else { nil }
+      }
+      value.elements = Array(keys.prefix(count))
+      value.offeredElements = Array(keys.dropFirst(count))
       object.values[name] = value
     }
     return object
@@ -127,15 +148,18 @@ struct ZoneStates {
   }
 
   mutating func set(_ value: Value, of key: ObjectKey, _ property: String) throws {
-    var kind: Int64 = value.isFromInsert ? 1 : 0
+    var kind: Value.Kind = value.isFromInsert ? .fromInsert : []
+    if value.isKnown { kind.insert(.known) }
     var values = [value.side.value]
     if let offered = value.offered {
-      kind |= 2
-      values += [.integer(Int64(bitPattern: offered.rawValue)), value.counted]
-    } else {
-      values += value.elements.map { .reference($0) }
+      kind.insert(.offered)
+      values += [
+        .integer(Int64(bitPattern: offered.rawValue)), value.counted,
+        .integer(Int64(value.elements.count)),
+      ]
     }
-    try write(key, property, kind: kind, values: values, value.side)
+    values += (value.elements + value.offeredElements).map { .reference($0) }
+    try write(key, property, kind: kind.rawValue, values: values, value.side)
   }
 
   private mutating func write(

@@ -35,6 +35,8 @@ struct PendingReader {
   private let isPartial: Bool
   /// Properties of the window that are offers.
   private var offered: [ObjectKey: PropertyMask] = [:]
+  /// Those that were edited since.
+  private var edited: [ObjectKey: PropertyMask] = [:]
   /// New objects of the window, by root entity and key: known only when it is partial.
   private var arriving: Set<ObjectKey> = []
   /// The keys that the objects hold from now on.
@@ -64,6 +66,7 @@ struct PendingReader {
     }
     for (key, object) in window where !object.offers.isEmpty {
       offered[key] = object.offers.reduce(into: PropertyMask()) { $0.formUnion($1.properties) }
+      edited[key] = object.editedOffers
     }
     let sorted = window.sorted { ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key) }
     for (key, object) in sorted {
@@ -203,7 +206,7 @@ struct PendingReader {
       }
       return .value(value)
     case .elements(let relationship):
-      let elements = try transaction.toManyKeys(of: key, relationship)
+      let elements = try elements(key, property, relationship, edit)
       for element in elements where try !hasPlace(element) {
         unsent[key, default: PropertyMask()].insert(property.slot)
       }
@@ -254,7 +257,7 @@ struct PendingReader {
       if case .attribute = property.kind { return .value(try total(key, property, values, edit)) }
       return .value(try reference(key, property, values, edit))
     }
-    let current = try transaction.toManyKeys(of: key, relationship)
+    let current = try elements(key, property, relationship, edit)
     let set = try BaseValues.set(of: key, property.name, on: transaction.connection)
     let base = set?.elements ?? []
     let asserted = set?.asserted ?? []
@@ -270,6 +273,18 @@ struct PendingReader {
         adds: relationship.isOrdered ? current : current.filter { !old.contains($0) },
         removes: base.filter { !new.contains($0) }
           + asserted.filter { !new.contains($0) && !base.contains($0) }))
+  }
+
+  /// The elements of a set as they are sent: of one that is offered without what was changed here since.
+  private func elements(
+    _ key: ObjectKey, _ property: SyncSchema.Property, _ relationship: RelationshipDescription,
+    _ edit: Int64?
+  ) throws -> [ObjectKey] {
+    guard let edit, EditStamp.time(edit) != nil, edited[key]?.contains(property.slot) == true,
+      let elements = try OfferedSets.elements(
+        of: key, property.name, on: transaction.connection)
+    else { return try transaction.toManyKeys(of: key, relationship) }
+    return try elements.compactMap { try transaction.concreteKey(root: $0) }
   }
 
   /// A value as it is sent: a reference to what another replica deleted is sent as it was made, so

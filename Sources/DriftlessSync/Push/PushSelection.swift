@@ -35,8 +35,10 @@ struct PushSelection {
     through = Self.reaching(
       inTheWay, from: sendable.cut(objectsMax: portion.objectsMax), sendable, schema)
     if sendable.hasEditedOffers { through = min(through, -1) }
+    if EditStamp.time(through) != nil {
+      through = try Self.reaching(through, sendable, transaction, schema)
+    }
     window = sendable.window(through: through)
-    omitted.objects.formUnion(sendable.withheld(through: through))
     if let refused = portion.refusedObjects, window.count >= refused {
       try restrict(to: portion.objectsMax, first: inTheWay, transaction, schema)
     }
@@ -52,6 +54,56 @@ struct PushSelection {
       if let key = try directory.key(ofNumber: number) { keys.insert(key) }
     }
     return keys
+  }
+
+  /// What is offered goes by the times of its edits, and a new object by the last one of its making, so what refers to it
+  /// may be the earlier one: the window goes on to what it refers to.
+  private static func reaching(
+    _ cut: Int64, _ pending: PendingSet, _ transaction: ReadTransaction, _ schema: SyncSchema
+  ) throws -> Int64 {
+    var through = cut
+    var seen: Set<ObjectKey> = []
+    var isClosed = false
+    while !isClosed {
+      isClosed = true
+      for (key, object) in pending.window(through: through)
+      where object.whole != .delete && seen.insert(key).inserted {
+        for target in try targets(of: key, object, transaction, schema) {
+          guard let target = pending[target], target.whole == .insert,
+            target.wholeTransaction > through, EditStamp.time(target.wholeTransaction) != nil
+          else { continue }
+          through = target.wholeTransaction
+          isClosed = false
+        }
+      }
+    }
+    return through
+  }
+
+  /// What the pending relationships of an object refer to.
+  private static func targets(
+    of key: ObjectKey, _ object: PendingObject, _ transaction: ReadTransaction,
+    _ schema: SyncSchema
+  ) throws -> [ObjectKey] {
+    let properties = schema.entity(numbered: key.entity)?.properties ?? []
+    var targets: [ObjectKey] = []
+    var row: [PropertyValue]?
+    for property in properties where object.transaction(of: property.slot) != nil {
+      switch property.kind {
+      case .attribute, .place: continue
+      case .elements(let relationship):
+        targets += try transaction.toManyKeys(of: key, relationship)
+        targets +=
+          try OfferedSets.elements(of: key, property.name, on: transaction.connection) ?? []
+      case .toOne:
+        row = try row ?? transaction.row(key)?.values
+        guard case .reference(let target)? = row?[property.slot],
+          let living = try transaction.concreteKey(root: target)
+        else { continue }
+        targets.append(living)
+      }
+    }
+    return targets
   }
 
   /// What the zone named as being in the way holds a key that the window claims, or one that such an object needs in
@@ -101,9 +153,10 @@ struct PushSelection {
 }
 
 extension PendingObject {
-  /// A value that was edited since it was offered is sent as the edit alone, but for a total, on which the edit counts.
+  /// A value that was edited since it was offered is sent as the edit alone, but for a total or a set, on which the edit
+  /// builds.
   fileprivate mutating func withdrawEditedOffers(_ entity: SyncSchema.Entity) {
-    for property in entity.properties where property.policy != .counter {
+    for property in entity.properties where !property.isOfferedBelowEdits {
       if (transaction(of: property.slot) ?? 0) > 0 { withdrawOffer(of: property.slot) }
     }
   }

@@ -58,6 +58,8 @@ struct SentFrame {
     var kept: [ObjectKey: Set<String>] = [:]
     for (key, object) in pending.objects {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
+      let offers = OfferedSets.names(of: object, entity)
+      if !offers.isEmpty { kept[key, default: []].formUnion(offers) }
       for property in entity.properties {
         switch property.kind {
         // What a delete took with it, and the links that one cut.

@@ -31,6 +31,7 @@ struct LostEdits {
 
   private mutating func read(_ changeSet: ChangeSet, firstNumber: UInt64) throws {
     let index = changeSet.index
+    try noteTombstones(index)
     var keys: [ObjectKey?] = []
     for place in 0..<UInt64(index.newObjectCount) {
       keys.append(try directory.key(ofNumber: firstNumber &+ place))
@@ -45,15 +46,16 @@ struct LostEdits {
       let properties = group.properties.map { entity.property(named: names.properties[$0]) }
       var row = 0
       for run in group.transactionRuns {
-        let maker = index.transactions[run.transaction].name
-        let stamp = EditStamp.number(
-          HybridTime(rawValue: index.transactions[run.transaction].hybridTime))
+        let time = index.transactions[run.transaction].hybridTime
+        let name = index.transactions[run.transaction].name
+        let stamp = EditStamp.number(HybridTime(rawValue: time))
         for _ in 0..<run.count {
           defer { row += 1 }
           guard let root = keys[group.objects[row]] else { continue }
           let key = ObjectKey(entity: entity.number, key: root.key)
           note(group.kind, of: key, entity, properties, by: stamp)
-          if group.kind == .insert { objects[key]?.maker = maker }
+          // An offer is named by its time, not by who made the object.
+          if group.kind == .insert, name != time { objects[key]?.maker = name }
           guard group.kind == .update else { continue }
           for (property, column) in zip(properties, columns) {
             guard let property, case .elements = property.kind,
@@ -79,7 +81,11 @@ struct LostEdits {
       object.set(entity.all, by: stamp)
       elements[key] = nil
     case .update:
-      object.set(PropertyMask(properties.compactMap { $0?.slot }), by: stamp)
+      for case let property? in properties {
+        // A later word of the log is the later one, also where an edit was made before the one that it was settled with.
+        let former = object.transaction(of: property.slot)
+        object.set(PropertyMask([property.slot]), by: former.map { max(stamp, $0 &+ 1) } ?? stamp)
+      }
     case .delete:
       object = PendingObject()
       object.whole = .delete
@@ -87,6 +93,21 @@ struct LostEdits {
       elements[key] = nil
     }
     objects[key] = object
+  }
+
+  /// Deletes of what the zone did not know when it heard of them.
+  private mutating func noteTombstones(_ index: ChangeSetIndex) throws {
+    for tombstone in index.tombstones {
+      guard index.entities.indices.contains(tombstone.entity),
+        let entity = schema.entity(named: index.entities[tombstone.entity].name),
+        let root = try transaction.key(ofOwn: tombstone.identity),
+        schema.root(of: root) == entity.rootNumber,
+        try directory.number(root: entity.rootNumber, key: root.key) == nil
+      else { continue }
+      note(
+        .delete, of: ObjectKey(entity: entity.number, key: root.key), entity, [],
+        by: EditStamp.number(HybridTime(rawValue: tombstone.hybridTime)))
+    }
   }
 
   /// The object as sets name it; nil for one that is deleted, which no set has.
@@ -111,6 +132,22 @@ struct LostEdits {
 }
 
 extension LostEdits {
+  /// What was lost of an object below what is pending of it.
+  func edits(below pending: PendingObject, of key: ObjectKey) -> PendingObject {
+    var object = pending
+    guard let lost = objects[key], lost.maker != 0 else {
+      object.edits = []
+      return object
+    }
+    object.maker = lost.maker
+    for edit in lost.edits {
+      var properties = edit.properties
+      properties.subtract(pending.properties)
+      object.set(properties, by: edit.transaction)
+    }
+    return object
+  }
+
   /// Makes what was lost pending beside what is pending here already: the edits that the zone never
   /// acknowledged stay as they are.
   ///

@@ -6,31 +6,36 @@ import Foundation
 /// tombstones, or the next replica to come would bring the objects back.
 enum OfferedDeletes {
   /// Marks pending deletes of objects that the zone knew by numbers from `number` on. Called while the numbers are known.
+  ///
+  /// - Parameter offered: what the zone had of an object with what is pending of it: should an edit keep the object, that
+  ///   is to be sent with it.
   static func keep(
     of pending: PendingSet, from number: UInt64, _ transaction: WriteTransaction,
-    schema: SyncSchema
+    schema: SyncSchema, _ offered: (ObjectKey, PendingObject, SyncSchema.Entity) -> PendingObject
   ) throws {
     var directory = ObjectDirectory(transaction.connection)
-    for (key, object) in pending.objects where object.whole == .delete && !object.isOfZone {
+    for (key, object) in pending.objects where object.whole == .delete {
       guard let entity = schema.entity(numbered: key.entity),
         let own = try directory.number(root: entity.rootNumber, key: key.key), own >= number
       else { continue }
-      var object = object
-      object.edits = []
+      var kept = offered(key, object, entity)
+      kept.whole = .delete
+      kept.wholeTransaction = object.wholeTransaction
       try PendingState.save(
-        object, of: key, entity: entity, through: pending.through, on: transaction.connection)
+        kept, of: key, entity: entity, through: pending.through, on: transaction.connection)
     }
   }
 
-  /// Offers the deletes that history knows, of objects that the zone knew.
+  /// Offers the deletes that history knows, of objects that the zone knew, or was told to be deleted.
   static func offer(
-    _ history: EditHistory, beside pending: PendingSet, _ transaction: WriteTransaction,
-    schema: SyncSchema
+    _ history: EditHistory, of log: LostEdits, beside pending: PendingSet,
+    _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
     var directory = ObjectDirectory(transaction.connection)
     for (key, time) in history.deleted where pending[key] == nil {
       guard let entity = schema.entity(numbered: key.entity),
-        try directory.number(root: entity.rootNumber, key: key.key) != nil,
+        try log.objects[key]?.whole == .delete
+          || directory.number(root: entity.rootNumber, key: key.key) != nil,
         try transaction.concreteKey(root: key) == nil
       else { continue }
       var object = PendingObject()

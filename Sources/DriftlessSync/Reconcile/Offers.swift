@@ -105,6 +105,30 @@ extension PageApplier {
 }
 
 extension PendingObject {
+  /// What was never acknowledged, on what the zone had of the object. Where an edit changes what was there, a total or a
+  /// set, that is offered beside it. What was to be offered to a generation of the zone that is over is offered still.
+  func offered(as known: PendingObject, _ entity: SyncSchema.Entity) -> PendingObject {
+    if whole == .insert, wholeTransaction > 0 { return self }
+    var object = known
+    if whole == .insert {
+      object.wholeTransaction = wholeTransaction
+      if maker != 0 { object.maker = maker }
+    }
+    for property in entity.properties {
+      let slot = property.slot
+      guard let edit = transaction(of: slot) else { continue }
+      object.set(PropertyMask([slot]), by: edit)
+      if offer(of: slot) == edit || edit > 0 && property.isOfferedBelowEdits,
+        let former = offer(of: slot) ?? known.transaction(of: slot)
+      {
+        object.setOffer(of: slot, by: former)
+      } else {
+        object.withdrawOffer(of: slot)
+      }
+    }
+    return object
+  }
+
   /// The time (`EditStamp`) of what is offered of a property; nil for one that is not.
   func offer(of slot: Int) -> Int64? {
     offers.first { $0.properties.contains(slot) }?.transaction
@@ -136,5 +160,16 @@ extension FrameContext {
     else { return false }
     let transaction = changeSet.index.transactions[place]
     return transaction.name == transaction.hybridTime
+  }
+}
+
+extension SyncSchema.Property {
+  /// Whether an edit of it says what it adds to what was there, or takes away.
+  var isOfferedBelowEdits: Bool {
+    switch kind {
+    case .attribute: policy == .counter
+    case .elements: true
+    case .toOne, .place: false
+    }
   }
 }

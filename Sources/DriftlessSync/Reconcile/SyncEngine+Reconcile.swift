@@ -160,7 +160,9 @@ extension SyncEngine {
       transaction, schema: schema, acknowledged: state.acknowledged)
     let lost = try LostEdits(after: place.sequence, transaction, schema: schema)
     let count = try lost.offer(beside: pending)
-    try OfferedDeletes.keep(of: pending, from: next, transaction, schema: schema)
+    try OfferedDeletes.keep(of: pending, from: next, transaction, schema: schema) {
+      key, object, _ in lost.edits(below: object, of: key)
+    }
     try transaction.forgetNumbers(from: next)
     for table in ["ZDL_PARKED", "ZDL_ZONE"] {
       try connection.perform(
