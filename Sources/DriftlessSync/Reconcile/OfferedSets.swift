@@ -119,20 +119,22 @@ extension PageApplier {
     }
     let isLifted = Set(offered) != Set(theirs)
     var (settled, base, isPending) = (offered, theirs, isLifted)
+    var asserted: [ObjectKey] = []
     var isLater = false
     if isEdited {
       isLater = remote.side.isEarlier(than: try transaction.editTime(edit), of: replica)
       let removed = Set(own).subtracting(local)
+      let zone = Set(offered).union(try deletedHere(removed, in: remote))
       let merge = SetMerge(
-        base: Set(own), local: Set(local),
-        remote: Set(offered).union(try deletedHere(removed, in: remote)), isLocalLater: isLater)
+        base: Set(own), local: Set(local), remote: zone, isLocalLater: isLater)
       settled =
         isLater
         ? Self.sequence(merge.merged, like: local, offered)
         : Self.sequence(merge.merged, like: offered, local)
       if !isLifted {
         setPending(key) { $0.withdrawOffer(of: property.slot) }
-        base = merge.newBase.sorted { $0.key < $1.key }
+        base = zone.sorted { $0.key < $1.key }
+        asserted = merge.asserted.sorted { $0.key < $1.key }
         isPending = merge.isPending || relationship.isOrdered && isLater && settled != theirs
       }
     }
@@ -151,7 +153,8 @@ extension PageApplier {
       return try BaseValues.drop(key, property.name, on: connection)
     }
     touched.insert(key)
-    try BaseValues.replace(key, property.name, with: base, on: connection)
+    try BaseValues.replace(
+      key, property.name, with: base, asserting: asserted, on: connection)
   }
 
   private func living(_ elements: [ObjectKey]) throws -> [ObjectKey] {
