@@ -2,8 +2,7 @@ import CLimits
 import Foundation
 
 /// The data of every row: objects of six attributes, the same in each run.
-// Sendable unchecked: its memory is never written after the initialiser.
-struct Items: @unchecked Sendable {
+struct Items: @unchecked Sendable {  // its memory is never written after the initialiser
   struct Item: Codable {
     var key: Int64
     var flag: Bool

@@ -211,7 +211,7 @@ private final class ServerProgram {
       program, ["serve", "--data", data, "--listen", "127.0.0.1:0"], output: output)
     var address: String?
     for _ in 0..<1000 where address == nil {
-      usleep(10_000)
+      usleep(10_000)  // no row is timed while the server starts
       address = (try? String(contentsOfFile: output, encoding: .utf8))?.split(separator: "\n")
         .first { $0.hasPrefix("listening on ") }.map { String($0.dropFirst("listening on ".count)) }
     }

@@ -16,8 +16,7 @@ import Dispatch
 /// The context lives as long as this does: unsaved changes of one piece of work are there for the next. Objects cannot
 /// leave, for they are not Sendable; values and IDs can. It takes over what other contexts save at its next fetch or
 /// save, when `automaticallyMergesChangesFromParent` is on in it.
-// Sendable unchecked: the context is used on the serial queue alone, which is what keeps pieces of work apart.
-public final class BackgroundContext: @unchecked Sendable {
+public final class BackgroundContext: @unchecked Sendable {  // used on its queue alone
   public let persistentStoreCoordinator: PersistentStoreCoordinator
   private let context: ManagedObjectContext
   private let queue: DispatchQueue

@@ -1,6 +1,5 @@
 /// One column of an index: a property, or an expression of properties.
-// Sendable unchecked: frozen, with its index, before it is shared.
-public final class FetchIndexElementDescription: @unchecked Sendable {
+public final class FetchIndexElementDescription: @unchecked Sendable {  // frozen with its index
   /// How the index is built. An index is of one kind.
   public enum CollationType: Int, Hashable, Sendable { case binary = 0, rTree = 1 }
 

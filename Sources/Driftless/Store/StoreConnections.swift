@@ -3,8 +3,7 @@ import Foundation
 import Synchronization
 
 /// The connections of a store: one that writes, and a pool of those that read.
-// Sendable unchecked: the writer and its state are used under `writing`, the pool under its mutex.
-final class StoreConnections: @unchecked Sendable {
+final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mutex
   private let file: StoreFile
   private let lock: FileLock?
   private let writing = NSRecursiveLock()
@@ -12,8 +11,7 @@ final class StoreConnections: @unchecked Sendable {
   private var isWriting = false
   private let readers = Mutex(Readers())
 
-  // Sendable unchecked: a connection leaves the pool with the one thread that uses it.
-  private struct Readers: @unchecked Sendable {
+  private struct Readers: @unchecked Sendable {  // a connection leaves the pool with its one user
     var idle: [SQLiteConnection] = []
     var snapshots: [WeakSnapshot] = []
     var isClosed = false

@@ -1,8 +1,7 @@
 public import Foundation
 
 /// What a store says of itself in `Z_METADATA`: Core Data's keys, and an application's own.
-// Sendable unchecked: holds property-list values only, which nobody changes.
-public struct StoreMetadata: @unchecked Sendable {
+public struct StoreMetadata: @unchecked Sendable {  // property-list values that nobody changes
   public static let typeKey = "NSStoreType"
   public static let versionHashesKey = "NSStoreModelVersionHashes"
   public static let versionIdentifiersKey = "NSStoreModelVersionIdentifiers"

@@ -5,8 +5,7 @@ import Foundation
 ///
 /// It is a connection with an open read transaction: the store's log keeps what the state needs, and grows until it is
 /// let go.
-// Sendable unchecked: the connection is used under the lock.
-final class StoreSnapshot: @unchecked Sendable {
+final class StoreSnapshot: @unchecked Sendable {  // the connection is used under the lock
   private let lock = NSRecursiveLock()
   private var connection: SQLiteConnection?
   private let schema: StoreSchema

@@ -82,9 +82,7 @@ struct DeleteFates {
     }
   }
 
-  private func rooted(_ key: ObjectKey) -> ObjectKey {
-    ObjectKey(entity: applier.schema.root(of: key), key: key.key)
-  }
+  private func rooted(_ key: ObjectKey) -> ObjectKey { applier.schema.rooted(key) }
 
   /// What the zone has an object refer to.
   private func targets(of candidate: Candidate) -> [ObjectKey] {

@@ -98,9 +98,12 @@ extension PageApplier {
         ? "It refers to an object that was deleted here, and goes with it."
         : "It refers to an object that another replica deleted, and goes with it.")
     report.conflicts += 1
-    try journalLostEdits(
-      entity, key, candidate?.object.newestSide ?? .unknown,
-      because: "and the object goes with one that was deleted.")
+    // Of a new object the entry above says all.
+    if pending[key]?.whole == PendingObject.Whole.none {
+      try journalLostEdits(
+        entity, key, candidate?.object.newestSide ?? .unknown,
+        because: "and the object goes with one that was deleted.")
+    }
     for referrer in schema.referrers(of: entity) {
       for source in try transaction.keys(referring: referrer.relationship, to: key)
       where source != key && fates.taken[source] == nil {

@@ -233,7 +233,7 @@ extension PageApplier {
     let current = try transaction.toManyKeys(of: key, relationship)
     let source = DanglingReferences.Source(key: key, property: property.name)
     for former in try dangling.targets(of: source)
-    where !remote.elements.contains(where: { isOne($0, former) }) {
+    where !remote.elements.map(rooted).contains(rooted(former)) {
       try dangling.remove(source, root: former.entity, target: former.key)
     }
     var theirs: [ObjectKey] = []
@@ -248,10 +248,6 @@ extension PageApplier {
       ElementChange(
         relationship: relationship, adds: theirs.filter { !current.contains($0) },
         removes: current.filter { !theirs.contains($0) }), to: key)
-  }
-
-  private func isOne(_ a: ObjectKey, _ b: ObjectKey) -> Bool {
-    a.key == b.key && schema.root(of: a) == schema.root(of: b)
   }
 
   /// Two replicas made one object: what either does not name, or left as its model begins it, is no

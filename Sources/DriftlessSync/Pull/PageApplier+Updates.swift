@@ -150,9 +150,7 @@ extension PageApplier {
     try indexes.compactMap { try life(of: $0, in: &frame).map { rooted($0.key) } }
   }
 
-  private func rooted(_ key: ObjectKey) -> ObjectKey {
-    ObjectKey(entity: schema.root(of: key), key: key.key)
-  }
+  func rooted(_ key: ObjectKey) -> ObjectKey { schema.rooted(key) }
 
   /// Writes one row of a change set over what is here.
   func applyRow(

@@ -110,9 +110,7 @@ struct ChangeSetBuilder {
     }
   }
 
-  private func rooted(_ key: ObjectKey) -> ObjectKey {
-    ObjectKey(entity: schema.root(of: key), key: key.key)
-  }
+  private func rooted(_ key: ObjectKey) -> ObjectKey { schema.rooted(key) }
 
   private mutating func number(of key: ObjectKey) throws -> UInt64? {
     try directory.number(root: schema.root(of: key), key: key.key)

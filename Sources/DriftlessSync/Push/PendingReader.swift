@@ -61,7 +61,7 @@ struct PendingReader {
     defer { rows.finish() }
     if isPartial {
       for (key, object) in window where object.whole == .insert || object.whole == .revive {
-        arriving.insert(ObjectKey(entity: schema.root(of: key), key: key.key))
+        arriving.insert(schema.rooted(key))
       }
     }
     for (key, object) in window where !object.offers.isEmpty {

@@ -114,7 +114,7 @@ struct PushSelection {
   ) -> Int64 {
     guard cut < pending.through, !inTheWay.isEmpty else { return cut }
     return pending.objects.reduce(cut) { cut, entry in
-      inTheWay.contains(ObjectKey(entity: schema.root(of: entry.key), key: entry.key.key))
+      inTheWay.contains(schema.rooted(entry.key))
         ? max(cut, entry.value.lastTransaction) : cut
     }
   }
@@ -129,7 +129,7 @@ struct PushSelection {
     var directory = ObjectDirectory(transaction.connection)
     var ranked: [(rank: Int, key: ObjectKey)] = []
     for (key, object) in window {
-      let root = ObjectKey(entity: schema.root(of: key), key: key.key)
+      let root = schema.rooted(key)
       guard object.whole != .delete, !inTheWay.contains(root) else {
         ranked.append((0, key))
         continue
@@ -202,9 +202,7 @@ struct HeldReferences {
     }
   }
 
-  private func rooted(_ key: ObjectKey) -> ObjectKey {
-    ObjectKey(entity: schema.root(of: key), key: key.key)
-  }
+  private func rooted(_ key: ObjectKey) -> ObjectKey { schema.rooted(key) }
 
   /// A new object that must have one of them waits whole. True when there was another such.
   private mutating func holdThoseThatNeedThem() throws -> Bool {

@@ -242,7 +242,7 @@ struct SentFrame {
   ) throws -> [ObjectKey?] {
     var deleted: [ObjectKey: ObjectKey] = [:]
     for (key, object) in pending.objects where object.whole == .delete {
-      deleted[ObjectKey(entity: schema.root(of: key), key: key.key)] = key
+      deleted[schema.rooted(key)] = key
     }
     var keys: [ObjectKey?] = []
     for run in outbox.runs {

@@ -192,6 +192,9 @@ package struct SyncSchema: Sendable {
   /// The number of the root entity of an object's entity, whose table holds it.
   package func root(of key: ObjectKey) -> Int32 { rootNumbers[key.entity] ?? key.entity }
 
+  /// The key under the root entity: what one object has in common, whichever of its entities names it.
+  func rooted(_ key: ObjectKey) -> ObjectKey { ObjectKey(entity: root(of: key), key: key.key) }
+
   /// Whether a relationship may hold an object. Of a deleted one only its hierarchy is known.
   func admits(
     _ key: ObjectKey, isAlive: Bool, in relationship: RelationshipDescription?

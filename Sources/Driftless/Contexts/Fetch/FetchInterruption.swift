@@ -3,8 +3,7 @@ import Synchronization
 
 /// Stops a fetch from another thread: the statement that runs ends with an error.
 final class FetchInterruption: Sendable {
-  // Sendable unchecked: under the mutex, and only `interrupt` is called on it, which SQLite allows from any thread.
-  private struct State: @unchecked Sendable {
+  private struct State: @unchecked Sendable {  // under the mutex; any thread may interrupt SQLite
     var isCancelled = false
     var connection: SQLiteConnection?
   }

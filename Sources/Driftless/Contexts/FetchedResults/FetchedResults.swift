@@ -67,8 +67,7 @@ public final class FetchedResults<Object: ManagedObject> {
   }
 
   private func observe(_ name: Notification.Name) {
-    // A context posts where it is used, which is where these results are.
-    nonisolated(unsafe) weak let results = self
+    nonisolated(unsafe) weak let results = self  // a context posts where it and these are used
     observers.append(
       NotificationCenter.default.addObserver(forName: name, object: context, queue: nil) {
         // Without these it is the end of an event, of changes that are not saved.
