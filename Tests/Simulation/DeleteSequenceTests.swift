@@ -108,6 +108,27 @@ struct DeleteSequenceTests {
   }
 
   @Test(
+    "An edit that a server lost is named when whoever deleted the object had not known it",
+    arguments: [false, true])
+  func offeredAgainstADelete(isKnown: Bool) async throws {
+    let stage = try await Stage(.memory)
+    let item = try stage.insert(0)
+    try await stage.settle()
+    try stage.server.backup()
+    try stage.set(0, item, ["title": .string("lost, and offered")])
+    try await stage.sync(0)
+    if isKnown { try await stage.sync(1) }
+    try await putBack(stage)
+    stage.clock.advance(milliseconds: 1000)
+    try stage.delete(1, item)
+    try await stage.sync(0)
+    try await stage.settle()
+    for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
+    let entries = try stage.hosts.flatMap { try $0.conflicts }
+    #expect(entries.contains { $0.object == item && $0.property == "title" } != isKnown)
+  }
+
+  @Test(
     "What was deleted, unsent, when its insert was lost stays deleted, whoever comes back first",
     arguments: [Scenario.Server.sqlite, .memory], [[0, 1], [1, 0]])
   func deletedUnsent(kind: Scenario.Server, order: [Int]) async throws {

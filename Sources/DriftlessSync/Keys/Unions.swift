@@ -52,7 +52,7 @@ struct Unions {
     _ stayed: ObjectKey, _ entity: SyncSchema.Entity, by object: PendingObject,
     _ values: [PropertyValue], _ places: [Int: Int64], _ side: RemoteSide
   ) throws {
-    let times = try EditHistory(transaction, schema: schema, only: stayed)
+    let times = try EditHistory(transaction, schema: schema, of: [stayed])
     let current = try applier.currentValues(of: stayed)
     var written = current
     var mask = PropertyMask()

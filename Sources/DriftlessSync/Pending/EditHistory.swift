@@ -54,9 +54,9 @@ struct EditHistory {
     }
   }
 
-  /// Reads when the properties of one object were edited.
-  init(_ transaction: ReadTransaction, schema: SyncSchema, only object: ObjectKey) throws {
-    try read(transaction, schema) { $0 == object }
+  /// Reads when the properties of some objects were edited.
+  init(_ transaction: ReadTransaction, schema: SyncSchema, of objects: Set<ObjectKey>) throws {
+    try read(transaction, schema) { objects.contains($0) }
   }
 
   /// Takes over what the zone's log says: its order is the same for everybody, which local history is not.

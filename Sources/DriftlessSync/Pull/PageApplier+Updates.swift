@@ -85,9 +85,8 @@ extension PageApplier {
       }
       let before = known.values[reader.property.name]
       var value = ZoneStates.Value(side: side, isFromInsert: isInsert)
-      if mayBeKnown, before?.isKnown ?? true {
-        let last = object?.transaction(of: reader.property.slot) ?? object?.wholeTransaction
-        value.isKnown = try side.time <= transaction.editTime(last ?? 0)
+      if mayBeKnown, let object, before?.isKnown ?? true {
+        value.isKnown = try side.time <= lastKnown(reader.property, of: key, object)
       }
       switch reader.property.kind {
       case .elements:
@@ -114,12 +113,22 @@ extension PageApplier {
       // An edit all the same: it may win over the delete, and is named when it does not.
       for (name, column) in frame.strangers {
         var value = ZoneStates.Value(side: side)
-        value.isKnown = mayBeKnown
+        value.isKnown = try mayBeKnown && side.time <= transaction.editTime(object?.wholeTransaction ?? 0)
         value.side.value = column.value(at: row)
         try zone.set(value, of: key, name)
       }
     }
     if isAlive { try applyRow(key, free, row: row, isWhole: isWhole, &frame) }
+  }
+
+  /// Up to when whoever deleted an object here knew the edits of a property: up to the last one that history has. Where
+  /// history does not go that far back, up to the delete.
+  private func lastKnown(
+    _ property: SyncSchema.Property, of key: ObjectKey, _ object: PendingObject
+  ) throws -> HybridTime {
+    if let edited = try editsOfDeleted().time(of: key, property.slot) { return edited }
+    return try transaction.editTime(
+      object.transaction(of: property.slot) ?? object.wholeTransaction)
   }
 
   /// The zone's set after a row of an element column, with the elements that are deleted here: they may be back when it is

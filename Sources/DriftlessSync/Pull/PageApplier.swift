@@ -41,6 +41,8 @@ final class PageApplier {
   /// Deletes of a large part of the replica are meant.
   var allowsMassDelete = false
 
+  private var historyOfDeleted: EditHistory?
+
   init(
     transaction: WriteTransaction, schema: SyncSchema, replica: UUID, zoneID: UUID,
     pending: PendingSet, options: SyncOptions
@@ -63,6 +65,15 @@ final class PageApplier {
     times = ImportTimes(transaction)
     keptKeys = try KeptKeys(transaction, schema: schema, replica: replica)
     transaction.keyKeeper = keptKeys
+  }
+
+  /// When what is deleted here was edited, as far as history knows; read when something asks.
+  func editsOfDeleted() throws -> EditHistory {
+    if let historyOfDeleted { return historyOfDeleted }
+    let deleted = Set(pending.objects.lazy.filter { $0.value.whole == .delete }.map(\.key))
+    let history = try EditHistory(transaction, schema: schema, of: deleted)
+    historyOfDeleted = history
+    return history
   }
 
   /// Applies one change set. What it cannot take in of it is parked.
