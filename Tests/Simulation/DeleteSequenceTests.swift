@@ -153,6 +153,21 @@ struct DeleteSequenceTests {
     for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
   }
 
+  @Test("What a server lost twice and was deleted before it was offered again stays deleted")
+  func deletedWhileItIsOffered() async throws {
+    let (stage, item) = try await parted(.memory)
+    try await putBack(stage)
+    try await stage.settle()
+    stage.clock.advance(milliseconds: 2 * 86_400_000)
+    // Who made the item is in no log any more: the one that is lost now has it as it was offered.
+    try await putBack(stage)
+    _ = try await stage.hosts[1].engine.pull()
+    try stage.delete(1, item)
+    for number in [0, 1] { try await stage.sync(number) }
+    try await stage.settle()
+    for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
+  }
+
   @Test("An edit that was never sent keeps an object against a tombstone, where edits win")
   func editedAgainstATombstone() async throws {
     let model = Stage.model()

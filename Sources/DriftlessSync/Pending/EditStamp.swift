@@ -28,6 +28,7 @@ extension PendingObject {
     var object = PendingObject()
     object.whole = whole
     object.maker = maker
+    object.wasInZone = wasInZone
     func stamp(_ number: Int64) throws -> Int64 {
       guard number > 0, number <= transaction else { return number }
       return EditStamp.number(try times.hybridTime(of: number))

@@ -46,6 +46,7 @@ enum PendingState {
     var whole: PendingObject.Whole
     var wholeTransaction: Int64
     var maker: UInt64?
+    var wasInZone: Bool?
     var edits: [Edit]
     var offers: [Edit]?
   }
@@ -79,7 +80,8 @@ enum PendingState {
     return try encoder.encode(
       Form(
         whole: object.whole, wholeTransaction: object.wholeTransaction,
-        maker: object.maker == 0 ? nil : object.maker, edits: object.edits.map(named),
+        maker: object.maker == 0 ? nil : object.maker,
+        wasInZone: object.wasInZone ? true : nil, edits: object.edits.map(named),
         offers: object.offers.isEmpty ? nil : object.offers.map(named)))
   }
 
@@ -91,6 +93,7 @@ enum PendingState {
     object.whole = form.whole
     object.wholeTransaction = form.wholeTransaction
     object.maker = form.maker ?? 0
+    object.wasInZone = form.wasInZone ?? false
     func edit(_ edit: Edit) -> PendingObject.Edit {
       let slots = edit.properties.compactMap { entity.property(named: $0)?.slot }
       return PendingObject.Edit(transaction: edit.transaction, properties: PropertyMask(slots))

@@ -20,6 +20,8 @@ package struct PendingObject: Hashable, Sendable {
   package var wholeTransaction: Int64 = 0
   /// Of an object that is offered anew: the name of the save that made it; 0 where that is not known.
   package var maker: UInt64 = 0
+  /// The zone had the object, under a number that went with what the zone lost.
+  package var wasInZone = false
   /// Disjoint sets of properties, by the transaction that set each last, oldest first.
   package var edits: [Edit] = []
   /// What is offered to a zone that began anew (`Offers`), by the times of the edits. Beside an edit that the zone never
@@ -104,6 +106,7 @@ package struct PendingObject: Hashable, Sendable {
     case .insert:
       // An insert over a pending delete is the same key brought back: the whole object is offered
       // again.
+      wasInZone = wasInZone && whole == .delete
       whole = whole == .delete ? .revive : .insert
       wholeTransaction = transaction
       edits = [Edit(transaction: transaction, properties: all)]

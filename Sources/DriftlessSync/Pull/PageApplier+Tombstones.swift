@@ -55,5 +55,5 @@ extension PageApplier {
 extension PendingObject {
   /// Of a delete: the zone had the object once. One that was made and deleted here has the edits of its making, which
   /// were never offered.
-  var isOfZone: Bool { edits.isEmpty || maker != 0 || !offers.isEmpty }
+  var isOfZone: Bool { edits.isEmpty || wasInZone || !offers.isEmpty }
 }

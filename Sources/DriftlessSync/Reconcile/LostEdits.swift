@@ -135,7 +135,7 @@ extension LostEdits {
   /// What was lost of an object below what is pending of it.
   func edits(below pending: PendingObject, of key: ObjectKey) -> PendingObject {
     var object = pending
-    guard let lost = objects[key], lost.maker != 0 else {
+    guard let lost = objects[key], lost.whole == .insert else {
       object.edits = []
       return object
     }
@@ -168,6 +168,7 @@ extension LostEdits {
           object.whole = lost.whole
           object.wholeTransaction = lost.wholeTransaction
           object.maker = lost.maker
+          object.wasInZone = true
         }
         let kept = before.properties
         for edit in lost.edits {

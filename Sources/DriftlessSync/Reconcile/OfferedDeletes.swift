@@ -21,6 +21,7 @@ enum OfferedDeletes {
       var kept = offered(key, object, entity)
       kept.whole = .delete
       kept.wholeTransaction = object.wholeTransaction
+      kept.wasInZone = true
       try PendingState.save(
         kept, of: key, entity: entity, through: pending.through, on: transaction.connection)
     }
