@@ -170,7 +170,7 @@ extension SyncEngine {
       pending, after: state.acknowledged, transaction, schema: schema)
     return try PageApplier(
       transaction: transaction, schema: schema, replica: state.replica, zoneID: state.zoneID,
-      pending: pending, options: options)
+      pending: pending, acknowledged: state.acknowledged, options: options)
   }
 
   /// Writes what the merge left: pending states and the journal.

@@ -175,7 +175,7 @@ extension SyncEngine {
         if !revived.isEmpty {
           let applier = try PageApplier(
             transaction: transaction, schema: schema, replica: state.replica,
-            zoneID: state.zoneID, pending: pending,
+            zoneID: state.zoneID, pending: pending, acknowledged: state.acknowledged,
             options: options)
           for key in revived { try applier.restoreReferences(to: key) }
         }

@@ -73,6 +73,23 @@ struct RenewedZoneSequenceTests {
     #expect(stage.hosts[1].image.things[other] == nil)
   }
 
+  @Test("An edit that whoever deletes the object never saw is named, also beside a later edit of theirs")
+  func editedLaterAndDeleted() async throws {
+    let stage = try await Stage(.memory, hosts: 2)
+    let item = try stage.insert(0, "Item", ["title": .string("old")])
+    try await stage.settle()
+    try stage.set(0, item, ["title": .string("never seen there")])
+    try await stage.sync(0)
+    stage.clock.advance(milliseconds: 1000)
+    try stage.set(1, item, ["title": .string("later, unsent")])
+    try stage.delete(1, item)
+    try renew(stage)
+    try await stage.settle()
+    #expect(stage.hosts[0].image.things[item] == nil)
+    let entries = try stage.hosts.flatMap { try $0.conflicts }
+    #expect(entries.contains { $0.object == item && $0.property == "title" })
+  }
+
   @Test("What was told to be deleted stays so when the zone begins anew before others heard of it")
   func deletedBeforeTwoRenewals() async throws {
     let stage = try await Stage(.memory)

@@ -18,14 +18,14 @@ struct EditHistory {
   ///
   /// - Parameter acknowledged: edits that were made here after this transaction are left out.
   init(
-    _ transaction: ReadTransaction, schema: SyncSchema, acknowledged: Int64 = .max
+    _ transaction: ReadTransaction, schema: SyncSchema, acknowledged: Int64
   ) throws {
     try read(transaction, schema, acknowledged: acknowledged) { _ in true }
   }
 
   private mutating func read(
     _ transaction: ReadTransaction, _ schema: SyncSchema, acknowledged: Int64 = .max,
-    where isWanted: (ObjectKey) -> Bool
+    leavingOut unsent: [ObjectKey: PendingObject] = [:], where isWanted: (ObjectKey) -> Bool
   ) throws {
     var imports = try ImportedTimes(transaction)
     try transaction.forEachNumberedChange { header, number, type, key, mask in
@@ -46,7 +46,10 @@ struct EditHistory {
         objects[key] = object
         deleted[key] = nil
       case .update:
-        let slots = PropertyMask((mask ?? PropertyMask()).indexes.filter(entity.all.contains))
+        var slots = PropertyMask((mask ?? PropertyMask()).indexes.filter(entity.all.contains))
+        for edit in unsent[key]?.edits ?? [] where edit.transaction == header.number {
+          slots.subtract(edit.properties)
+        }
         objects[key, default: PendingObject()].set(slots, by: stamp)
       case .delete:
         deleted[key] = time
@@ -57,6 +60,18 @@ struct EditHistory {
   /// Reads when the properties of some objects were edited.
   init(_ transaction: ReadTransaction, schema: SyncSchema, of objects: Set<ObjectKey>) throws {
     try read(transaction, schema) { objects.contains($0) }
+  }
+
+  /// Reads which edits of what is deleted here, and pending, were known here: those that came, and those made here that
+  /// the zone has acknowledged.
+  init(
+    _ transaction: ReadTransaction, schema: SyncSchema, knownOfDeleted pending: PendingSet,
+    acknowledged: Int64
+  ) throws {
+    let deleted = pending.objects.filter { $0.value.whole == .delete }
+    try read(transaction, schema, acknowledged: acknowledged, leavingOut: deleted) {
+      deleted[$0] != nil
+    }
   }
 
   /// Takes over what the zone's log says: its order is the same for everybody, which local history is not.

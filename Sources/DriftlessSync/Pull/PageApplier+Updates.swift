@@ -126,9 +126,8 @@ extension PageApplier {
   private func lastKnown(
     _ property: SyncSchema.Property, of key: ObjectKey, _ object: PendingObject
   ) throws -> HybridTime {
-    if let edited = try editsOfDeleted().time(of: key, property.slot) { return edited }
-    return try transaction.editTime(
-      object.transaction(of: property.slot) ?? object.wholeTransaction)
+    if let edited = try knownEdits().time(of: key, property.slot) { return edited }
+    return try transaction.editTime(object.wholeTransaction)
   }
 
   /// The zone's set after a row of an element column, with the elements that are deleted here: they may be back when it is

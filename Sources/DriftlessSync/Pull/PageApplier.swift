@@ -41,17 +41,20 @@ final class PageApplier {
   /// Deletes of a large part of the replica are meant.
   var allowsMassDelete = false
 
-  private var historyOfDeleted: EditHistory?
+  /// The last transaction of this store that the zone has acknowledged.
+  private let acknowledged: Int64
+  private var editsOfDeleted: EditHistory?
 
   init(
     transaction: WriteTransaction, schema: SyncSchema, replica: UUID, zoneID: UUID,
-    pending: PendingSet, options: SyncOptions
+    pending: PendingSet, acknowledged: Int64, options: SyncOptions
   ) throws {
     self.transaction = transaction
     self.schema = schema
     self.replica = replica
     self.zoneID = zoneID
     self.pending = pending
+    self.acknowledged = acknowledged
     self.options = options
     directory = ObjectDirectory(transaction.connection)
     zone = try ZoneStates(transaction.connection)
@@ -67,12 +70,12 @@ final class PageApplier {
     transaction.keyKeeper = keptKeys
   }
 
-  /// When what is deleted here was edited, as far as history knows; read when something asks.
-  func editsOfDeleted() throws -> EditHistory {
-    if let historyOfDeleted { return historyOfDeleted }
-    let deleted = Set(pending.objects.lazy.filter { $0.value.whole == .delete }.map(\.key))
-    let history = try EditHistory(transaction, schema: schema, of: deleted)
-    historyOfDeleted = history
+  /// When what is deleted here was edited, as far as was known here; read when something asks.
+  func knownEdits() throws -> EditHistory {
+    if let editsOfDeleted { return editsOfDeleted }
+    let history = try EditHistory(
+      transaction, schema: schema, knownOfDeleted: pending, acknowledged: acknowledged)
+    editsOfDeleted = history
     return history
   }
 
