@@ -73,7 +73,7 @@ struct RenewedZoneSequenceTests {
     #expect(stage.hosts[1].image.things[other] == nil)
   }
 
-  @Test("An edit that whoever deletes the object never saw is named, also beside a later edit of theirs")
+  @Test("An edit that whoever deletes the object never saw is named, also beside a later one of his")
   func editedLaterAndDeleted() async throws {
     let stage = try await Stage(.memory, hosts: 2)
     let item = try stage.insert(0, "Item", ["title": .string("old")])

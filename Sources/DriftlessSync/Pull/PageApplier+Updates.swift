@@ -113,7 +113,8 @@ extension PageApplier {
       // An edit all the same: it may win over the delete, and is named when it does not.
       for (name, column) in frame.strangers {
         var value = ZoneStates.Value(side: side)
-        value.isKnown = try mayBeKnown && side.time <= transaction.editTime(object?.wholeTransaction ?? 0)
+        let deleted = try transaction.editTime(object?.wholeTransaction ?? 0)
+        value.isKnown = mayBeKnown && side.time <= deleted
         value.side.value = column.value(at: row)
         try zone.set(value, of: key, name)
       }
