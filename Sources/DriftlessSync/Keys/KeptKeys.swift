@@ -111,7 +111,8 @@ final class KeptKeys: KeyKeeper {
   private func write(_ key: ObjectKey, _ slot: Int) throws -> Bool {
     guard let kept = values[key]?[slot] else { return false }
     guard var row = try transaction.row(key)?.values else {
-      try drop(key, slot)
+      // What is deleted here, and may come back, comes back with it.
+      if try transaction.grave(of: key) == nil { try drop(key, slot) }
       return false
     }
     row[slot] = kept.value
@@ -121,10 +122,17 @@ final class KeptKeys: KeyKeeper {
     return true
   }
 
+  /// An object's values with those that wait for their keys.
+  func claimed(_ key: ObjectKey, _ values: [PropertyValue]) -> [PropertyValue] {
+    var claimed = values
+    for (slot, kept) in self.values[key] ?? [:] { claimed[slot] = kept.value }
+    return claimed
+  }
+
   /// Who holds the keys that the kept values of an object are part of.
   func holders(of key: ObjectKey) throws -> [KeyHolder] {
-    guard let kept = values[key], var row = try transaction.row(key)?.values else { return [] }
-    for (slot, value) in kept { row[slot] = value.value }
-    return try transaction.keyHolders(of: key, row, touching: PropertyMask(kept.keys))
+    guard let kept = values[key], let row = try transaction.row(key)?.values else { return [] }
+    return try transaction.keyHolders(
+      of: key, claimed(key, row), touching: PropertyMask(kept.keys))
   }
 }

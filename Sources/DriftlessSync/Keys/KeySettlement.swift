@@ -83,10 +83,10 @@ struct KeySettlement {
     for clash in clashes where clash.waiting.entity == clash.holder.entity && !clash.isPartner {
       let side = side(of: clash)
       switch (standing(clash.waiting, clash.slots), standing(clash.holder, clash.slots)) {
-      case (.zone, .made):
+      case (.zone, .made) where try isNew(clash.holder):
         try unions.unite(clash.holder, into: clash.waiting, side)
         return true
-      case (.made, .zone):
+      case (.made, .zone) where try isNew(clash.waiting):
         try unions.unite(clash.waiting, into: clash.holder, side)
         return true
       default: continue
@@ -103,6 +103,11 @@ struct KeySettlement {
       }
     }
     return false
+  }
+
+  /// Whether the zone never had an object. One that it has had stays one of its own: others refer to it.
+  private func isNew(_ key: ObjectKey) throws -> Bool {
+    try applier.directory.number(root: applier.schema.root(of: key), key: key.key) == nil
   }
 
   private func clashes() throws -> [Clash] {
@@ -132,13 +137,6 @@ struct KeySettlement {
     return clash.slots.lazy.compactMap { kept[$0]?.side }.first ?? applier.keptKeys.side
   }
 
-  /// An object's values as it claims them.
-  private func claimed(_ key: ObjectKey) throws -> [PropertyValue] {
-    var values = try applier.currentValues(of: key)
-    for (slot, kept) in applier.keptKeys.values[key] ?? [:] { values[slot] = kept.value }
-    return values
-  }
-
   // MARK: Reverts
 
   /// Takes the pending edits of a key back to what the zone has; each value that goes is in the journal.
@@ -148,7 +146,6 @@ struct KeySettlement {
     guard let entity = applier.schema.entity(numbered: key.entity),
       let object = applier.pending[key]
     else { return }
-    let claimed = try claimed(key)
     var values = try applier.currentValues(of: key)
     var mask = PropertyMask()
     for slot in clash.slots {
@@ -156,7 +153,7 @@ struct KeySettlement {
       else { continue }
       let base = try living(
         BaseValues.value(of: key, property.name, on: transaction.connection) ?? .null)
-      try journalLoss(entity, property, key, claimed[slot], base, number, clash, reason: reason)
+      try journalLoss(entity, property, key, values[slot], base, number, clash, reason: reason)
       try BaseValues.drop(key, property.name, on: transaction.connection)
       values[slot] = base
       mask.insert(slot)
@@ -174,19 +171,19 @@ struct KeySettlement {
 
   // MARK: Keys that nothing can be made of
 
-  /// A pending object goes on without a value: objects of different entities never become one.
+  /// A pending object goes on without a value: objects of different entities never become one, nor does one that the
+  /// zone has had.
   private func giveUp(_ key: ObjectKey, _ clash: Clash) throws {
     guard let entity = applier.schema.entity(numbered: key.entity),
       let object = applier.pending[key]
     else { return }
     let waiting = applier.keptKeys.values[clash.waiting] ?? [:]
-    let claimed = try claimed(key)
     var values = try applier.currentValues(of: key)
     var mask = PropertyMask()
     for slot in clash.slots where clash.isPartner || waiting[slot] != nil {
       guard let property = entity.property(at: slot) else { continue }
       let number = object.transaction(of: slot) ?? object.wholeTransaction
-      try journalLoss(entity, property, key, claimed[slot], .null, number, clash, isRevert: false)
+      try journalLoss(entity, property, key, values[slot], .null, number, clash, isRevert: false)
       values[slot] = .null
       mask.insert(slot)
     }

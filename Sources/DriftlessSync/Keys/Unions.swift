@@ -20,8 +20,7 @@ struct Unions {
   func unite(_ lost: ObjectKey, into stayed: ObjectKey, _ side: RemoteSide) throws {
     guard let entity = schema.entity(numbered: lost.entity), let object = applier.pending[lost]
     else { return }
-    var values = try applier.currentValues(of: lost)
-    for (slot, kept) in applier.keptKeys.values[lost] ?? [:] { values[slot] = kept.value }
+    let values = try applier.currentValues(of: lost)
     let identity = try transaction.identity(of: lost)
     let sets = try elements(of: lost, entity)
     let places = try places(of: lost, entity)

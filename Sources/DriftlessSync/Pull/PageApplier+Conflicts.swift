@@ -104,7 +104,7 @@ extension PageApplier {
     guard let row = try transaction.row(key) else {
       throw SyncError.damaged("object \(key.key) of entity number \(key.entity)")
     }
-    return row.values
+    return keptKeys.claimed(key, row.values)
   }
 
   func baseValue(of key: ObjectKey, _ property: SyncSchema.Property) throws -> PropertyValue? {

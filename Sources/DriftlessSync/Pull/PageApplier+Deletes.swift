@@ -176,9 +176,12 @@ extension PageApplier {
 
   /// Brings back an object that was deleted here: an edit of another replica wins.
   func bringBack(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws {
-    guard var values = try transaction.grave(of: key) else {
+    guard let buried = try transaction.grave(of: key) else {
       throw SyncError.damaged("the deleted object \(key.key) of \(entity.name)")
     }
+    // What waited for its key when the object was deleted, waits again or is written.
+    var values = keptKeys.claimed(key, buried)
+    try keptKeys.forget(key, nil)
     entity.echoes.forEach { values[$0] = .null }
     for property in entity.properties {
       guard case .toOne = property.kind, case .reference(let target) = values[property.slot],

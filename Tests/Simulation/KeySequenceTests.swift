@@ -1,0 +1,79 @@
+import Driftless
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import TestSupport
+import Testing
+
+/// Unique keys of objects that are deleted, made again and come back while their keys wait.
+struct KeySequenceTests {
+  private func stage() async throws -> Stage {
+    let model = Stage.model()
+    model.entitiesByName["Item"]?.deletePolicy = .editWins
+    return try await Stage(.memory, hosts: 2, model: model)
+  }
+
+  @Test("A key that was edited before a delete, and taken by another object since, waits for nobody")
+  func editedDeletedAndTaken() async throws {
+    let stage = try await stage()
+    let item = try stage.insert(0, "Item", ["email": .string("first")])
+    try await stage.settle()
+    try stage.set(1, item, ["email": .string("taken")])
+    try stage.delete(1, item)
+    let other = try stage.insert(1, "Item", ["email": .string("taken")])
+    stage.clock.advance(milliseconds: 1000)
+    try stage.set(0, item, ["email": .null, "title": .string("edited")])
+    try await stage.sync(0)
+    try await stage.settle()
+    #expect(stage.value(1, item, "title") == "\"edited\"")
+    #expect(stage.value(0, other, "email") == "\"taken\"")
+  }
+
+  @Test("What is deleted while its key waits comes back with the key")
+  func deletedWhileItsKeyWaits() async throws {
+    let stage = try await stage()
+    try stage.insert(0, "Item", ["email": .string("same")])
+    let item = try stage.insert(1, "Item", ["email": .string("same")])
+    try await stage.sync(1)
+    for number in 0..<40 {
+      try stage.insert(1, "Box", ["name": .string("\(number) of more than a page")])
+      try await stage.push(1)
+    }
+    // A pull that ends before what it brought is settled.
+    let host = stage.hosts[0]
+    host.network.interlude = { [item] _ in
+      try host.look()
+      if host.image.things[item] != nil { throw SimulatedNetwork.Lost(description: "cut") }
+    }
+    await #expect(throws: (any Error).self) { try await stage.sync(0) }
+    host.network.interlude = nil
+    try host.look()
+    #expect(stage.value(0, item, "email") == "null")
+    try stage.delete(0, item)
+    try stage.set(1, item, ["title": .string("edited")])
+    try await stage.sync(1)
+    try await stage.settle()
+    #expect(stage.value(0, item, "email") == "\"same\"")
+  }
+
+  @Test("What the zone has had, and was deleted and made again here, becomes one with no other")
+  func madeAgain() async throws {
+    let stage = try await stage()
+    let item = UUID()
+    try stage.insert(0, "Item", ["email": .string("same")], identity: item)
+    let box = try stage.insert(0, "Box")
+    try stage.relate(0, item, "box", box)
+    try await stage.settle()
+    try stage.set(1, item, ["email": .string("moved on")])
+    let other = try stage.insert(1, "Item", ["email": .string("same")])
+    stage.clock.advance(milliseconds: 1000)
+    try stage.delete(0, item)
+    try stage.insert(0, "Item", ["email": .string("same")], identity: item)
+    try await stage.sync(1)
+    try await stage.settle()
+    for host in stage.hosts {
+      #expect(host.image.things[item] != nil, "\(host.name)")
+      #expect(host.image.value(other, "email") == "\"same\"", "\(host.name)")
+    }
+  }
+}
