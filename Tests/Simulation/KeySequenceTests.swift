@@ -13,7 +13,7 @@ struct KeySequenceTests {
     return try await Stage(.memory, hosts: 2, model: model)
   }
 
-  @Test("A key that was edited before a delete, and taken by another object since, waits for nobody")
+  @Test("A key that was edited before a delete, and is taken since, waits for nobody")
   func editedDeletedAndTaken() async throws {
     let stage = try await stage()
     let item = try stage.insert(0, "Item", ["email": .string("first")])

@@ -73,7 +73,7 @@ struct RenewedZoneSequenceTests {
     #expect(stage.hosts[1].image.things[other] == nil)
   }
 
-  @Test("An edit that whoever deletes the object never saw is named, also beside a later one of his")
+  @Test("An edit that whoever deletes an object never saw is named, also beside a later one")
   func editedLaterAndDeleted() async throws {
     let stage = try await Stage(.memory, hosts: 2)
     let item = try stage.insert(0, "Item", ["title": .string("old")])
