@@ -1,5 +1,6 @@
 import Driftless
 import DriftlessSync
+import DriftlessTesting
 import Foundation
 import Testing
 
@@ -88,6 +89,25 @@ struct ComingBackTests {
     try await stage.sync(1)
     try await stage.settle()
     #expect(Image.identities(in: stage.value(0, item, "tags")) == [tag])
+  }
+
+  @Test("A reference that was taken off before a delete cut it is not put back with the object")
+  func takenOffBefore() async throws {
+    let model = Stage.model()
+    model.entitiesByName["Box"]?.deletePolicy = .editWins
+    let stage = try await Stage(.memory, hosts: 2, model: model)
+    let box = try stage.insert(0, "Box")
+    let item = try stage.insert(0)
+    try stage.relate(0, item, "box", box)
+    try await stage.settle()
+    try stage.relate(0, item, "box", nil)
+    try stage.set(0, box, ["name": .string("edited")])
+    stage.clock.advance(milliseconds: 1000)
+    try stage.delete(1, box)
+    try await stage.sync(0)
+    try await stage.settle()
+    #expect(stage.hosts[1].image.things[box] != nil)
+    #expect(Image.identities(in: stage.value(1, item, "box")) == [])
   }
 
   @Test("A pair that a delete cut is cut everywhere when its element comes back")

@@ -206,6 +206,34 @@ struct DeleteSequenceTests {
     for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
   }
 
+  @Test("A reference that whoever deleted both its ends never saw is named")
+  func unseenReference() async throws {
+    let stage = try await Stage(.memory, hosts: 2)
+    let box = try stage.insert(0, "Box")
+    try await stage.settle()
+    try stage.delete(1, box)
+    let item = try stage.insert(0)
+    try stage.relate(0, item, "box", box)
+    try await stage.sync(0)
+    for number in 0..<40 {
+      try stage.insert(0, "Box", ["name": .string("\(number) of more than a page")])
+      try await stage.push(0)
+    }
+    // A pull that ends before what it brought is settled.
+    let host = stage.hosts[1]
+    host.network.interlude = { _ in
+      try host.look()
+      if host.image.things[item] != nil { throw SimulatedNetwork.Lost(description: "cut") }
+    }
+    await #expect(throws: (any Error).self) { try await stage.sync(1) }
+    host.network.interlude = nil
+    try host.look()
+    try stage.delete(1, item)
+    try await stage.settle()
+    let entries = try stage.hosts.flatMap { try $0.conflicts }
+    #expect(entries.contains { $0.object == item && $0.property == "box" })
+  }
+
   @Test("What was edited before a delete is sent when an edit keeps the object after a push")
   func deletedAfterAPart() async throws {
     let model = Stage.model()

@@ -37,6 +37,27 @@ struct SetSequenceTests {
     return (stage, item, tag)
   }
 
+  @Test("What left a set with its delete does not come back into it alone")
+  func removedByDelete() async throws {
+    let model = Stage.model()
+    model.entitiesByName["Tag"]?.deletePolicy = .editWins
+    let stage = try await Stage(.memory, hosts: 2, model: model)
+    let item = try stage.insert(0)
+    let tag = try stage.insert(0, "Tag")
+    try await stage.settle()
+    // Two put it in: the one who comes later says it again.
+    try stage.relate(0, item, "tags", to: [tag])
+    try stage.relate(1, item, "tags", to: [tag])
+    try await stage.sync(0)
+    _ = try await stage.hosts[1].engine.pull()
+    try await stage.push(1)
+    try stage.delete(0, tag)
+    try await stage.sync(0)
+    try stage.set(1, tag, ["name": .string("edited")])
+    try await stage.settle()
+    #expect(stage.value(0, item, "tags") == stage.value(1, item, "tags"))
+  }
+
   @Test("An element that both added, and one of them removed then, is gone everywhere")
   func addedTwiceThenRemoved() async throws {
     let (stage, item, _) = try await addedOnBothSides()

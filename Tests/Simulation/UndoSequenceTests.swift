@@ -43,13 +43,13 @@ struct UndoSequenceTests {
     }
   }
 
-  @Test("What requires a deleted object is not put back without it, and the error names both")
-  func required() async throws {
+  /// Two hosts with a box, and an item that must have one.
+  private func required(_ rule: DeleteRule) async throws -> (Stage, home: UUID, item: UUID) {
     let box = EntityDescription("Box")
     box.properties = [
       AttributeDescription("name", .string),
       RelationshipDescription(
-        "items", to: "Item", inverse: "box", toMany: true, deleteRule: .cascade),
+        "items", to: "Item", inverse: "box", toMany: true, deleteRule: rule),
     ]
     let item = EntityDescription("Item")
     item.properties = [
@@ -65,12 +65,40 @@ struct UndoSequenceTests {
     }
     let id = try #require(stage.hosts[0].image.things.first { $0.value.entity == "Item" }?.key)
     try await stage.settle()
+    return (stage, home, id)
+  }
+
+  @Test("What requires a deleted object is not put back without it, and the error names both")
+  func requiredIsDeleted() async throws {
+    let (stage, home, id) = try await required(.cascade)
     try stage.set(1, id, ["title": .string("edited")])
     try stage.delete(0, home)
     try await stage.sync(0)
     try await stage.settle()
     let entries = try stage.hosts[1].conflicts.filter { $0.object == id }
     let entry = try #require(entries.last)
+    let error = #expect(throws: SyncError.self) {
+      try SyncEngine.undo(conflict: entry.number, of: stage.hosts[1].store)
+    }
+    #expect(error?.code == .cannotUndo)
+    #expect(error?.message.contains("Item.box") == true, "\(error as Any)")
+    try await stage.settle()
+  }
+
+  @Test("What had lost what it requires when it was deleted is not put back without it")
+  func requiredAndCut() async throws {
+    let (stage, _, id) = try await required(.nullify)
+    let other = try stage.insert(0, "Box")
+    try await stage.settle()
+    // Moved into a box that is deleted elsewhere, and deleted: who edited it has it without a box by then.
+    try stage.relate(0, id, "box", other)
+    try await stage.sync(0)
+    try stage.delete(0, id)
+    try stage.delete(1, other)
+    try stage.set(1, id, ["title": .string("edited")])
+    try await stage.sync(0)
+    try await stage.settle()
+    let entry = try #require(try stage.hosts[1].conflicts.last { $0.object == id })
     let error = #expect(throws: SyncError.self) {
       try SyncEngine.undo(conflict: entry.number, of: stage.hosts[1].store)
     }

@@ -174,9 +174,16 @@ struct PutBack {
     var values = row
     var partners: [(RelationshipDescription, ObjectKey)] = []
     for (slot, layout) in entity.description.layout.slots.enumerated() {
-      guard let relationship = layout.relationship, !relationship.isToMany,
-        case .reference(let target) = values[slot]
-      else { continue }
+      guard let relationship = layout.relationship, !relationship.isToMany else { continue }
+      guard case .reference(let target) = values[slot] else {
+        guard relationship.isOptional else {
+          throw SyncError(
+            .cannotUndo,
+            "\(entity.name).\(relationship.name) is required, and the \(name) had none when it "
+              + "was deleted.", suggestion: "Make it anew by hand.")
+        }
+        continue
+      }
       let living = try transaction.concreteKey(root: target)
       if let living, try isFree(living, relationship) {
         if let inverse = relationship.inverseRelationship, !inverse.isToMany {

@@ -292,13 +292,30 @@ struct DeleteFates {
   private func zoneReferences(
     to target: ObjectKey, _ entity: SyncSchema.Entity
   ) throws -> [Reference] {
-    let sources = try applier.dangling.sources(
-      root: applier.schema.root(of: target), target: target.key)
+    let found = try news(of: target).filter { reference in
+      guard taken[reference.source] == nil,
+        try applier.transaction.concreteKey(root: reference.source) != nil
+      else { return false }
+      return candidates[reference.source]?.side != .zone || kept[reference.source] != nil
+    }
     let cause = applier.pending[target]?.wholeTransaction ?? 0
-    let found: [Reference] = try sources.compactMap { source in
-      guard taken[source.key] == nil, try applier.transaction.concreteKey(root: source.key) != nil,
-        candidates[source.key]?.side != .zone || kept[source.key] != nil,
-        let owner = applier.schema.entity(numbered: source.key.entity),
+    return try found + returningReferences(to: target, cause)
+  }
+
+  /// The references of the zone to an object that is deleted here, of what is deleted here as well: they decide nothing,
+  /// and whoever deleted both never saw them.
+  func unseenReferences(to target: ObjectKey) throws -> [Reference] {
+    try news(of: target).filter {
+      applier.pending[$0.source]?.whole == .delete && kept[$0.source] == nil
+    }
+  }
+
+  private func news(of target: ObjectKey) throws -> [Reference] {
+    let cause = applier.pending[target]?.wholeTransaction ?? 0
+    return try applier.dangling.sources(
+      root: applier.schema.root(of: target), target: target.key
+    ).compactMap { source in
+      guard let owner = applier.schema.entity(numbered: source.key.entity),
         let property = owner.property(named: source.property),
         let relationship = property.relationship
       else { return nil }
@@ -308,7 +325,6 @@ struct DeleteFates {
           property: property, relationship: relationship, owner: owner.description),
         cause: cause, rule: ReferenceRule(relationship))
     }
-    return try found + returningReferences(to: target, cause)
   }
 
   /// The references of what was deleted here as well, and comes back with the zone's values.

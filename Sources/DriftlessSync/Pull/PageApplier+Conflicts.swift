@@ -118,10 +118,14 @@ extension PageApplier {
     if property.keepsDeltas { try transaction.dropDeltas(of: key, property.name) }
   }
 
-  private func replaceBase(
+  /// What is pending of a property is on this value of the zone from now on.
+  func replaceBase(
     of key: ObjectKey, _ property: SyncSchema.Property, with value: PropertyValue
   ) throws {
-    guard property.needsBase else { return }
-    try BaseValues.replace(key, property.name, with: value, on: transaction.connection)
+    // What a reference was that a delete cut is kept as well: the zone may have said since that it is another one.
+    let connection = transaction.connection
+    guard try property.needsBase || BaseValues.value(of: key, property.name, on: connection) != nil
+    else { return }
+    try BaseValues.replace(key, property.name, with: value, on: connection)
   }
 }

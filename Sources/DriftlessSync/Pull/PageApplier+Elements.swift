@@ -105,6 +105,11 @@ extension PageApplier {
     let removed = current.subtracting(merge.merged).sorted { $0.key < $1.key }
     try apply(
       ElementChange(relationship: relationship, adds: added, removes: removed), to: key)
+    // What is deleted here, and leaves the set with that, is no more to come back into it.
+    let source = DanglingReferences.Source(key: key, property: property.name)
+    for element in zone.subtracting(merge.merged).subtracting(theirs) {
+      try dangling.remove(source, root: schema.root(of: element), target: element.key)
+    }
     // CONFLICT: the zone's order is another one. RESOLUTION: the later change's stands.
     let isOrderPending = relationship.isOrdered && isLater && ours != sequence
     if relationship.isOrdered, !isLater {

@@ -71,7 +71,8 @@ extension PageApplier {
     case .here:
       try journalKeptDelete(entity, key, candidate.object)
       let deleted = try transaction.editTime(pending[key]?.wholeTransaction ?? 0)
-      for reference in try fates.references(to: key) where fates.taken[reference.source] == nil {
+      let references = try fates.references(to: key) + fates.unseenReferences(to: key)
+      for reference in references where fates.taken[reference.source] == nil {
         try journalCut(
           reference, to: key, outcome: .local, localTime: deleted,
           side: candidate.object.newestSide ?? .unknown)

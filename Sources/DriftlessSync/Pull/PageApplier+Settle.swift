@@ -180,6 +180,7 @@ extension PageApplier {
       object.values[PlaceName.of(property.name)] != nil
     {
       // The same list on both sides: the places beside the references are what may differ.
+      try replaceBase(of: key, property, with: remote.value)
       return .same(localTransaction: localTransaction)
     }
     let source = DanglingReferences.Source(key: key, property: property.name)
