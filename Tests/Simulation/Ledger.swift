@@ -211,7 +211,9 @@ struct Ledger {
         entry.explanation.split { !($0.isHexDigit || $0 == "-") }.compactMap {
           UUID(uuidString: String($0))
         }.flatMap(given.names))
-      let property = entry.property ?? ""
+      // A property that the host's model does not have is named in the words as well.
+      let property =
+        entry.property ?? (entry.remote == nil ? "" : String(entry.explanation.prefix { $0 != "," }))
       let texts = [entry.local, entry.remote, entry.base, entry.kept].compactMap { $0 }
         .flatMap { given.named($0) }
       journaled[Place(object: object, property: property), default: []].formUnion(texts)
