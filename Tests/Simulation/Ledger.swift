@@ -212,8 +212,8 @@ struct Ledger {
           UUID(uuidString: String($0))
         }.flatMap(given.names))
       // A property that the host's model does not have is named in the words as well.
-      let property =
-        entry.property ?? (entry.remote == nil ? "" : String(entry.explanation.prefix { $0 != "," }))
+      let named = entry.remote == nil ? "" : String(entry.explanation.prefix { $0 != "," })
+      let property = entry.property ?? named
       let texts = [entry.local, entry.remote, entry.base, entry.kept].compactMap { $0 }
         .flatMap { given.named($0) }
       journaled[Place(object: object, property: property), default: []].formUnion(texts)
