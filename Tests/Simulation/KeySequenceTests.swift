@@ -29,6 +29,40 @@ struct KeySequenceTests {
     #expect(stage.value(0, other, "email") == "\"taken\"")
   }
 
+  @Test("What takes a key that a refused edit gave up waits with that, and the rest goes on")
+  func givenUpInQuarantine() async throws {
+    let stage = try await stage()
+    let item = try stage.insert(0, "Item", ["email": .string("first")])
+    let second = try stage.insert(0, "Item", ["email": .string("second")])
+    let owner = try stage.insert(0)
+    let badges = [try stage.insert(0, "Badge"), try stage.insert(0, "Badge")]
+    try stage.relate(0, badges[0], "owner", owner)
+    try await stage.settle()
+    stage.hosts[0].network.refused = "refused"
+    try stage.set(0, item, ["email": .string("moved"), "title": .string("refused")])
+    // One takes it over, and another one takes over what that had.
+    try stage.set(0, second, ["email": .string("first"), "title": .string("goes on")])
+    let third = try stage.insert(0, "Item", ["email": .string("second")])
+    try stage.relate(0, badges[0], "owner", nil)
+    try stage.set(0, badges[0], ["name": .string("refused")])
+    try stage.relate(0, badges[1], "owner", owner)
+    let box = try stage.insert(0, "Box")
+    try await stage.sync(0)
+    try await stage.sync(1)
+    #expect(try stage.hosts[0].status.quarantined == 2)
+    #expect(try stage.hosts[0].status.lastError == nil)
+    #expect(stage.hosts[1].image.things[box] != nil)
+    #expect(stage.value(1, second, "title") == "\"goes on\"")
+    #expect(stage.value(1, item, "email") == "\"first\"")
+    #expect(stage.hosts[1].image.things[third] == nil)
+    stage.hosts[0].network.refused = nil
+    try SyncEngine.retryQuarantined(of: stage.hosts[0].store)
+    try await stage.settle()
+    #expect(stage.value(1, second, "email") == "\"first\"")
+    #expect(stage.value(1, third, "email") == "\"second\"")
+    #expect(Image.identities(in: stage.value(1, badges[1], "owner")) == [owner])
+  }
+
   @Test("What is deleted while its key waits comes back with the key")
   func deletedWhileItsKeyWaits() async throws {
     let stage = try await stage()

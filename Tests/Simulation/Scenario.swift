@@ -143,6 +143,11 @@ extension Scenario: CustomTestStringConvertible {
     make("clocks") { $0.clockSteps = 1_600_000_000_000 },
     make("flipped bits") { $0.flippedBits = 4 },
     make("refusals") { $0.hasRefusals = true },
+    make("refused keys") {
+      $0.hasRefusals = true
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+    },
     make("rogue") { $0.hasRogue = true },
     make("keys") { $0.hasUniqueKeys = true },
     make("own inverse") { $0.hasOwnInverse = true },

@@ -162,7 +162,8 @@ extension PendingObject {
   }
 }
 
-/// What has to wait because it refers to a new object in quarantine: the zone has no name for that.
+/// What has to wait because it refers to a new object in quarantine, which the zone has no name for, or has a key that one
+/// in quarantine holds in the zone.
 struct HeldReferences {
   private var held: Set<ObjectKey>
   private let pending: PendingSet
@@ -171,7 +172,7 @@ struct HeldReferences {
   private var directory: ObjectDirectory
   /// Held objects that the zone does not know, by root entity and key.
   private var nameless: Set<ObjectKey> = []
-  /// Edits that say nothing but such a reference.
+  /// Edits that say nothing but such a reference, or have such a key.
   private(set) var waiting: [ObjectKey: PropertyMask] = [:]
 
   init(
@@ -186,6 +187,9 @@ struct HeldReferences {
   }
 
   mutating func omitted() throws -> OmittedParts {
+    let keys = try HeldKeys(of: held, pending, transaction, schema: schema)
+    held.formUnion(keys.objects)
+    waiting = keys.properties
     for key in held { try noteNameless(key) }
     if !nameless.isEmpty {
       while try holdThoseThatNeedThem() {}
