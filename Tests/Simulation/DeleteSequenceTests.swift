@@ -206,6 +206,32 @@ struct DeleteSequenceTests {
     for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
   }
 
+  @Test("What was edited after its delete, and lost with it, is not made again where deletes win")
+  func editedAfterTheLostDelete() async throws {
+    let stage = try await Stage(.memory)
+    try stage.server.backup()
+    let item = try stage.insert(0, "Item", ["title": .string("everybody's")])
+    try await stage.sync(0)
+    try await stage.sync(2)
+    try stage.delete(0, item)
+    try await stage.sync(0)
+    try stage.server.backup()
+    // The server forgets the item: who still has it offers it again, edited after the delete.
+    stage.clock.advance(milliseconds: 2 * 86_400_000)
+    try stage.server.restore(0)
+    try stage.set(2, item, ["title": .string("edited later")])
+    try stage.insert(1, "Box")
+    try await stage.push(1)
+    try await stage.sync(2)
+    // And remembers the delete.
+    stage.clock.advance(milliseconds: 2 * 86_400_000)
+    try stage.server.restore(1)
+    try await stage.settle()
+    for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
+    let entries = try stage.hosts.flatMap { try $0.conflicts }
+    #expect(entries.contains { $0.object == item && $0.property == "title" })
+  }
+
   @Test("A reference that whoever deleted both its ends never saw is named")
   func unseenReference() async throws {
     let stage = try await Stage(.memory, hosts: 2)

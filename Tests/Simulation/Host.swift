@@ -1,9 +1,10 @@
 import Driftless
 import DriftlessProtocol
-import DriftlessSync
 import DriftlessTesting
 import Foundation
 import Synchronization
+
+@testable import DriftlessSync
 
 /// A host with one replica: its file, its engine, its clock.
 // Sendable by use: one task of a simulation has it.
@@ -23,8 +24,8 @@ final class Host: @unchecked Sendable {
   /// The newest transaction when the image was read.
   private var looked: Int64 = -1
   var backups: [[String: Data]] = []
-  /// The newest transaction and the objects of each backup.
-  var backedUp: [(transaction: Int64, objects: Set<UUID>)] = []
+  /// The newest transaction and the objects of each backup, and those of them that the zone had not been told of.
+  var backedUp: [(transaction: Int64, objects: Set<UUID>, unsent: Set<UUID>)] = []
 
   init(
     number: Int, name: String, file: URL, model: ManagedObjectModel, version: Int,
@@ -126,6 +127,19 @@ final class Host: @unchecked Sendable {
 
   var newestTransaction: Int64 {
     get throws { try store.read { try $0.maximumTransactionNumber() } }
+  }
+  /// Objects that were made here, and that the zone has not heard of.
+  var unsent: Set<UUID> {
+    get throws {
+      try store.read { transaction in
+        guard let state = try ReplicaState.load(from: transaction.connection) else { return [] }
+        let pending = try PendingLoader.load(
+          transaction, schema: SyncSchema(store.schema), acknowledged: state.acknowledged)
+        return Set(
+          try pending.objects.filter { $0.value.whole == .insert }
+            .map { try transaction.identity(of: $0.key) })
+      }
+    }
   }
   var status: SyncStatus { get throws { try SyncEngine.status(of: store) } }
   var conflicts: [JournalEntry] { get throws { try SyncEngine.conflicts(of: store) } }

@@ -181,12 +181,16 @@ struct Ledger {
         }
       }
     }
-    for id in objects { lives[id]?.isExcused = true }
+    excuse(lives: objects)
     for (id, life) in lives {
       if let last = life.lastDelete, last.host == host, last.transaction > transaction {
         lives[id]?.isExcused = true
       }
     }
+  }
+
+  mutating func excuse(lives objects: Set<UUID>) {
+    for id in objects { lives[id]?.isExcused = true }
   }
 
   /// The zone begins anew with what hosts show. What a host set of an object that it shows no more went with the log: should

@@ -12,11 +12,14 @@ extension Simulation {
     let number = Int(step.dice % UInt64(host.backups.count))
     try readJournals()
     tell("\(host.name) is put back to copy \(number)")
-    let (transaction, objects) = host.backedUp[number]
+    let (transaction, objects, unsent) = host.backedUp[number]
     if try host.status.pending.objects > 0 {
       ledger.excuse(
         host: host.number, after: transaction,
         objects: Set(host.image.things.keys).symmetricDifference(objects))
+    } else {
+      // What was made before the copy and deleted after it, unsent both times, is nothing that the zone ever heard of.
+      ledger.excuse(lives: unsent.subtracting(host.image.things.keys))
     }
     let manners: [FileImage.Manner] = [.whole, .databaseAlone, .newFiles]
     try await host.reopen(

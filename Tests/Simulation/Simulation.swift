@@ -177,7 +177,8 @@ final class Simulation: @unchecked Sendable {
     case .backup:
       tell("\(host.name) is backed up")
       host.backups.append(try FileImage.take(host.file))
-      host.backedUp.append((try host.newestTransaction, Set(host.image.things.keys)))
+      host.backedUp.append(
+        (try host.newestTransaction, Set(host.image.things.keys), try host.unsent))
     case .restore: try await restore(host, step)
     case .clone: if hosts.count < Self.hostsMax { try clone(host) }
     case .clock: setClock(host, step)

@@ -77,11 +77,11 @@ extension PageApplier {
     case .delete: return .delete
     case .revive: return .remade
     case .insert:
-      guard let mark, mark.isDead, EditStamp.time(object.wholeTransaction) != nil else {
-        return .remade
-      }
-      guard let offered = EditStamp.time(object.lastTransaction) else { return .edit }
-      return offered > mark.side.time ? .remade : .nothing
+      guard let mark, mark.isDead, let made = EditStamp.time(object.wholeTransaction),
+        made <= mark.side.time
+      else { return .remade }
+      guard let edited = EditStamp.time(object.lastTransaction) else { return .edit }
+      return edited > mark.side.time ? .edit : .nothing
     }
   }
 
