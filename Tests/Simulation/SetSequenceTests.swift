@@ -37,6 +37,68 @@ struct SetSequenceTests {
     return (stage, item, tag)
   }
 
+  @Test("What is made again comes back into a set that is edited here and there")
+  func madeAgainIntoAnEditedSet() async throws {
+    let stage = try await Stage(.memory)
+    let item = try stage.insert(0)
+    let tag = UUID()
+    try stage.insert(0, "Tag", identity: tag)
+    let other = try stage.insert(0, "Tag")
+    try await stage.settle()
+    // Deleted by somebody who does not know that it is in the set.
+    try stage.relate(0, item, "tags", to: [tag])
+    try await stage.sync(0)
+    try stage.delete(2, tag)
+    try await stage.settle()
+    try stage.relate(1, item, "tags", to: [other])
+    stage.clock.advance(milliseconds: 1000)
+    try stage.relate(0, item, "tags", to: [other])
+    try await stage.sync(1)
+    try stage.insert(1, "Tag", identity: tag)
+    try await stage.sync(1)
+    try await stage.settle()
+    #expect(stage.value(0, item, "tags") == stage.value(1, item, "tags"))
+  }
+
+  @Test("History says of both ends of a pair that they changed, whatever changed it")
+  func historyOfPairs() async throws {
+    let stage = try await Stage(.memory, hosts: 2)
+    let tag = UUID()
+    try stage.insert(0, "Tag", identity: tag)
+    let item = try stage.insert(0)
+    let kept = try stage.insert(0, "Tag")
+    try await stage.settle()
+    let reader = ManagedObjectContext(stage.hosts[1].coordinator)
+    let object = try #require(try reader.object(withIdentity: item))
+    let other = try #require(try reader.object(withIdentity: kept))
+    var token: PersistentHistoryToken?
+    /// How many a context shows that follows history.
+    func count(_ object: ManagedObject, _ name: String) throws -> Int? {
+      let transactions = try stage.hosts[1].store.fetchHistory(.fetchHistory(after: token))
+      token = transactions.last?.token ?? token
+      try reader.mergeChanges(fromHistory: transactions)
+      return try (object.value(forKey: name) as? any Collection)?.count
+    }
+    // Deleted by somebody who does not know that it is in a set, and made again.
+    try stage.relate(1, item, "tags", to: [tag])
+    #expect(try count(object, "tags") == 1)
+    #expect(try count(other, "items") == 0)
+    try stage.delete(0, tag)
+    try await stage.sync(1)
+    try await stage.settle()
+    #expect(try count(object, "tags") == 0)
+    try stage.insert(0, "Tag", identity: tag)
+    try await stage.settle()
+    #expect(try count(object, "tags") == 1)
+    // Named by a new object.
+    try stage.save(0) { context in
+      let item = try context.insert(entityNamed: "Item")
+      try item.setValue([try #require(try context.object(withIdentity: kept))], forKey: "tags")
+    }
+    try await stage.settle()
+    #expect(try count(other, "items") == 1)
+  }
+
   @Test("What left a set with its delete does not come back into it alone")
   func removedByDelete() async throws {
     let model = Stage.model()

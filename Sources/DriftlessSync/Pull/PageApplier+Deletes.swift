@@ -163,6 +163,7 @@ extension PageApplier {
   ) throws {
     let name = holder.property.name
     try transaction.removePairs(holder.relationship, source, [target])
+    try record(holder.relationship, of: source)
     if pending[source]?.transaction(of: holder.property.slot) != nil {
       let base = try BaseValues.set(of: source, name, on: transaction.connection)
       guard let base, base.elements.contains(target) else { return }
@@ -252,7 +253,8 @@ extension PageApplier {
             root: schema.root(of: element), target: element.key)
         }
       }
-      try transaction.addPairs(relationship, key, alive)
+      try changePairs(
+        ElementChange(relationship: relationship, adds: alive, removes: []), of: key)
       if !isPending { try BaseValues.drop(key, property.name, on: connection) }
     }
     for holder in schema.holders(of: entity) {
@@ -265,7 +267,8 @@ extension PageApplier {
             || base.asserted.contains(key),
           try transaction.concreteKey(root: source) != nil
         else { continue }
-        try transaction.addPairs(holder.relationship, source, [key])
+        try changePairs(
+          ElementChange(relationship: holder.relationship, adds: [key], removes: []), of: source)
       }
     }
   }

@@ -39,23 +39,24 @@ extension PageApplier {
   /// Applies a change of elements that are not pending here.
   func apply(_ change: ElementChange, to key: ObjectKey) throws {
     guard !change.adds.isEmpty || !change.removes.isEmpty else { return }
-    try transaction.removePairs(change.relationship, key, change.removes)
-    try transaction.addPairs(change.relationship, key, change.adds)
-    try recordPairs(change, of: key)
+    try changePairs(change, of: key)
     guard let entity = schema.entity(numbered: key.entity),
       let property = entity.property(named: change.relationship.name)
     else { return }
     try rebase(change, property, of: key)
   }
 
-  /// History names both ends of a pair: contexts refresh by it.
-  private func recordPairs(_ change: ElementChange, of key: ObjectKey) throws {
+  /// Writes pairs. History names both ends of each: contexts refresh by it.
+  func changePairs(_ change: ElementChange, of key: ObjectKey) throws {
+    guard !change.adds.isEmpty || !change.removes.isEmpty else { return }
+    try transaction.removePairs(change.relationship, key, change.removes)
+    try transaction.addPairs(change.relationship, key, change.adds)
     try record(change.relationship, of: key)
     guard let inverse = change.relationship.inverseRelationship else { return }
     for element in change.adds + change.removes { try record(inverse, of: element) }
   }
 
-  private func record(_ relationship: RelationshipDescription, of key: ObjectKey) throws {
+  func record(_ relationship: RelationshipDescription, of key: ObjectKey) throws {
     guard let layout = transaction.schema.entity(numbered: key.entity)?.layout,
       let slot = layout.index(named: relationship.name)
     else { return }

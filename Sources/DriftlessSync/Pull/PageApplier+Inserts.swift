@@ -50,9 +50,15 @@ extension PageApplier {
       try batch.forEach { key, row in try applyPlaces(readers.places, row: row, of: key) }
     }
     for reader in readers.elements {
+      var elements: Set<ObjectKey> = []
       try batch.forEach { key, row in
         let change = try elementChange(reader, row: row, of: key, &frame)
         try transaction.addPairs(change.relationship, key, change.adds)
+        elements.formUnion(change.adds)
+      }
+      guard let inverse = reader.property.relationship?.inverseRelationship else { continue }
+      for element in elements.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) {
+        try record(inverse, of: element)
       }
     }
     batch.removeAll()
@@ -148,7 +154,7 @@ extension PageApplier {
     report.inserted += 1
     for reader in elements {
       let change = try elementChange(reader, row: row, of: key, isWhole: true, &frame)
-      try transaction.addPairs(change.relationship, key, change.adds)
+      try changePairs(change, of: key)
     }
     try restoreReferences(to: key)
   }
@@ -198,9 +204,16 @@ extension PageApplier {
     _ element: ObjectKey, in relationship: RelationshipDescription, of key: ObjectKey,
     _ property: SyncSchema.Property
   ) throws {
-    try transaction.addPairs(relationship, key, [element])
+    try changePairs(
+      ElementChange(relationship: relationship, adds: [element], removes: []), of: key)
     report.updated += 1
     guard pending[key]?.transaction(of: property.slot) != nil else { return }
+    if var value = try zone.object(key).values[property.name],
+      !value.elements.map(rooted).contains(rooted(element))
+    {
+      value.elements.append(element)
+      try zone.set(value, of: key, property.name)
+    }
     let connection = transaction.connection
     let base = try BaseValues.set(of: key, property.name, on: connection)
     try BaseValues.replace(
