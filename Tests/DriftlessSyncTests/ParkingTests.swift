@@ -157,7 +157,17 @@ struct ParkingTests {
     try odd.set(
       note, ["place": .reference(try #require(try odd.store.read { try $0.key(of: room) }))])
     try await odd.sync()
-    try replica.insert("Shelf", ["name": .string("a shelf")])
+    let shelf = try replica.insert("Shelf", ["name": .string("a shelf")])
+    try await replica.sync()
+    #expect(try replica.value(note, "place") == .null)
+    // Nor is one beside an edit that is pending here.
+    try replica.set(
+      note, ["place": .reference(try #require(try replica.store.read { try $0.key(of: shelf) }))])
+    clock.advance(milliseconds: 1000)
+    let other = try odd.insert("Room", ["name": .string("another")])
+    try odd.set(
+      note, ["place": .reference(try #require(try odd.store.read { try $0.key(of: other) }))])
+    try await odd.sync()
     try await replica.sync()
     #expect(try replica.value(note, "place") == .null)
     #expect(try replica.store.check().isSound)

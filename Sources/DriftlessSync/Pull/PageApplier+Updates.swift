@@ -96,7 +96,10 @@ extension PageApplier {
           try noteSet(&value, of: key, reader.property, after: before, isOffer: isOffer)
         }
       case .toOne:
-        if let index = reader.reference(row), let target = try life(of: index, in: &frame) {
+        if let index = reader.reference(row), let target = try life(of: index, in: &frame),
+          schema.admits(
+            target.key, isAlive: target.life == .alive, in: reader.property.relationship)
+        {
           value.side.value = .reference(target.key)
         }
       case .place: value.side.value = reader.value(row)
@@ -140,7 +143,7 @@ extension PageApplier {
     // What is deleted is remembered as well.
     let change = try elementChange(reader, row: row, of: key, isWhole: isWhole, &frame)
     let (added, removed) = reader.elements(row)
-    let adds = try rooted(added, &frame)
+    let adds = try rooted(admitted(added, change.relationship, &frame), &frame)
     if isWhole { return adds }
     let base =
       try had ?? BaseValues.keys(of: key, reader.property.name, on: transaction.connection) ?? []
@@ -153,6 +156,15 @@ extension PageApplier {
     }
     let known = Set(kept)
     return kept + adds.filter { !known.contains($0) }
+  }
+
+  private func admitted(
+    _ indexes: [Int], _ relationship: RelationshipDescription, _ frame: inout FrameContext
+  ) throws -> [Int] {
+    try indexes.filter { index in
+      guard let entry = try life(of: index, in: &frame) else { return false }
+      return schema.admits(entry.key, isAlive: entry.life == .alive, in: relationship)
+    }
   }
 
   private func rooted(_ indexes: [Int], _ frame: inout FrameContext) throws -> [ObjectKey] {
