@@ -99,6 +99,35 @@ struct SetSequenceTests {
     #expect(try count(other, "items") == 1)
   }
 
+  @Test("What comes back into an ordered relationship comes back where it was")
+  func placeOfWhatComesBack() async throws {
+    let model = Stage.model()
+    for name in ["Tag", "Item"] { model.entitiesByName[name]?.deletePolicy = .editWins }
+    let stage = try await Stage(.memory, hosts: 2, model: model)
+    let item = try stage.insert(0)
+    let tags = [
+      try stage.insert(0, "Tag"), try stage.insert(0, "Tag"), try stage.insert(0, "Tag"),
+    ]
+    try await stage.settle()
+    // Deleted there, put first here.
+    try stage.relate(0, item, "tags", to: tags)
+    try stage.set(0, tags[0], ["name": .string("edited")])
+    try stage.delete(1, tags[0])
+    try await stage.sync(0)
+    try await stage.settle()
+    for number in 0..<2 {
+      #expect(Image.identities(in: stage.value(number, item, "tags")) == tags)
+    }
+    // The whole object deleted there, and put in another order here.
+    try stage.relate(0, item, "tags", to: tags.reversed())
+    try stage.delete(1, item)
+    try await stage.sync(0)
+    try await stage.settle()
+    for number in 0..<2 {
+      #expect(Image.identities(in: stage.value(number, item, "tags")) == tags.reversed())
+    }
+  }
+
   @Test("What left a set with its delete does not come back into it alone")
   func removedByDelete() async throws {
     let model = Stage.model()

@@ -45,12 +45,45 @@ struct DanglingReferences {
   ) throws {
     mayHaveAny = true
     try connection.perform(
-      "INSERT OR \(edit == nil ? "IGNORE" : "REPLACE") INTO ZDL_DANGLING VALUES (?, ?, ?, ?, ?, ?)",
+      """
+      INSERT OR \(edit == nil ? "IGNORE" : "REPLACE") INTO ZDL_DANGLING
+        (target_root, target_key, entity, key, property, state) VALUES (?, ?, ?, ?, ?, ?)
+      """,
       [
         .integer(Int64(root)), .integer(target), .integer(Int64(source.key.entity)),
         .integer(source.key.key), .text(source.property),
         edit.map { .unsigned($0.rawValue) } ?? .integer(State.news.rawValue),
       ])
+  }
+
+  /// Notes where a deleted element is in an ordered relationship, counted with those that are deleted.
+  func note(place: Int, of element: ObjectKey, in source: Source) throws {
+    try connection.perform(
+      """
+      UPDATE ZDL_DANGLING SET place = ?
+      WHERE target_root = ? AND target_key = ? AND entity = ? AND key = ? AND property = ?
+      """,
+      [
+        .integer(Int64(place)), .integer(Int64(element.entity)), .integer(element.key),
+        .integer(Int64(source.key.entity)), .integer(source.key.key), .text(source.property),
+      ])
+  }
+
+  /// The places of the deleted elements of an ordered relationship, ascending.
+  func places(in source: Source) throws -> [(place: Int, element: ObjectKey)] {
+    guard mayHaveAny else { return [] }
+    var places: [(place: Int, element: ObjectKey)] = []
+    try connection.forEachRow(
+      """
+      SELECT place, target_root, target_key FROM ZDL_DANGLING
+      WHERE entity = ? AND key = ? AND property = ? AND place IS NOT NULL ORDER BY place
+      """,
+      [.integer(Int64(source.key.entity)), .integer(source.key.key), .text(source.property)]
+    ) {
+      let element = ObjectKey(entity: Int32(truncatingIfNeeded: $0.int64(1)), key: $0.int64(2))
+      places.append((Int(clamping: $0.int64(0)), element))
+    }
+    return places
   }
 
   /// Forgets what a property referred to: it has a new value.

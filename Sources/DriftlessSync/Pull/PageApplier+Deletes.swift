@@ -146,7 +146,7 @@ extension PageApplier {
     }
     for holder in schema.holders(of: entity) {
       for source in try transaction.sources(holding: target, in: holder.relationship) {
-        try cutElement(target, root: root, from: source, holder)
+        try cutElement(target, from: source, holder)
       }
     }
     for property in entity.properties {
@@ -159,20 +159,25 @@ extension PageApplier {
   /// Takes a deleted object out of a set. When the log has it in the set, it comes back with the
   /// object.
   private func cutElement(
-    _ target: ObjectKey, root: Int32, from source: ObjectKey, _ holder: SyncSchema.Referrer
+    _ target: ObjectKey, from source: ObjectKey, _ holder: SyncSchema.Referrer
   ) throws {
     let name = holder.property.name
-    try transaction.removePairs(holder.relationship, source, [target])
-    try record(holder.relationship, of: source)
+    var isOfLog = true
     if pending[source]?.transaction(of: holder.property.slot) != nil {
       let base = try BaseValues.set(of: source, name, on: transaction.connection)
-      guard let base, base.elements.contains(target) else { return }
-      try BaseValues.replace(
-        source, name, with: base.elements.filter { $0 != target },
-        asserting: base.asserted.filter { $0 != target }, on: transaction.connection)
+      isOfLog = base?.elements.contains(target) == true
+      if let base, isOfLog {
+        try BaseValues.replace(
+          source, name, with: base.elements.filter { $0 != target },
+          asserting: base.asserted.filter { $0 != target }, on: transaction.connection)
+      }
     }
-    try dangling.add(
-      DanglingReferences.Source(key: source, property: name), root: root, target: target.key)
+    if isOfLog {
+      try cut(
+        target, from: DanglingReferences.Source(key: source, property: name), holder.relationship)
+    }
+    try transaction.removePairs(holder.relationship, source, [target])
+    try record(holder.relationship, of: source)
   }
 
   /// Brings back an object that was deleted here: an edit of another replica wins.

@@ -33,7 +33,39 @@ extension PageApplier {
       let value = try value(ofReference: index, from: source, reader.property, in: &frame)
       if case .reference(let element) = value { change.adds.append(element) }
     }
+    guard relationship.isOrdered, change.adds.count < adds.count else { return change }
+    for (place, index) in adds.enumerated() {
+      guard let entry = try life(of: index, in: &frame), entry.life == .dead else { continue }
+      try dangling.note(place: place, of: rooted(entry.key), in: source)
+    }
     return change
+  }
+
+  /// Takes a deleted object out of a set, which remembers where it was.
+  func cut(
+    _ element: ObjectKey, from source: DanglingReferences.Source,
+    _ relationship: RelationshipDescription
+  ) throws {
+    let elements = try transaction.toManyKeys(of: source.key, relationship)
+    try dangling.add(source, root: schema.root(of: element), target: element.key)
+    guard relationship.isOrdered, var place = elements.firstIndex(of: element) else { return }
+    for other in try dangling.places(in: source) where other.place <= place { place += 1 }
+    try dangling.note(place: place, of: rooted(element), in: source)
+  }
+
+  /// Puts an object that is back into a set, where it was.
+  func putBack(
+    _ element: ObjectKey, into key: ObjectKey, _ relationship: RelationshipDescription,
+    _ places: [(place: Int, element: ObjectKey)]
+  ) throws {
+    try changePairs(
+      ElementChange(relationship: relationship, adds: [element], removes: []), of: key)
+    guard relationship.isOrdered,
+      let before = places.firstIndex(where: { $0.element == rooted(element) })
+    else { return }
+    var elements = try transaction.toManyKeys(of: key, relationship).filter { $0 != element }
+    elements.insert(element, at: max(0, min(elements.count, places[before].place - before)))
+    try transaction.setOrder(relationship, key, elements)
   }
 
   /// Applies a change of elements that are not pending here.

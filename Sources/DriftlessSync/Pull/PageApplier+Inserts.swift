@@ -171,11 +171,11 @@ extension PageApplier {
         try restoreReference(of: source.key, property, to: target)
         continue
       }
-      try dangling.remove(source, root: root, target: target.key)
       if case .elements(let relationship) = property.kind {
-        try restore(target, in: relationship, of: source.key, property)
+        try restore(target, in: relationship, of: source, property)
         continue
       }
+      try dangling.remove(source, root: root, target: target.key)
       let edited = pending[source.key]?.transaction(of: property.slot)
       var values = try currentValues(of: source.key)
       let isOurs = try edited.map { try transaction.editTime($0) } == source.edit
@@ -194,18 +194,20 @@ extension PageApplier {
       let source = DanglingReferences.Source(key: key, property: property.name)
       for target in try dangling.targets(of: source) {
         guard let living = try transaction.concreteKey(root: target) else { continue }
-        try dangling.remove(source, root: target.entity, target: target.key)
-        try restore(living, in: relationship, of: key, property)
+        try restore(living, in: relationship, of: source, property)
       }
     }
   }
 
   private func restore(
-    _ element: ObjectKey, in relationship: RelationshipDescription, of key: ObjectKey,
-    _ property: SyncSchema.Property
+    _ element: ObjectKey, in relationship: RelationshipDescription,
+    of source: DanglingReferences.Source, _ property: SyncSchema.Property
   ) throws {
-    try changePairs(
-      ElementChange(relationship: relationship, adds: [element], removes: []), of: key)
+    let key = source.key
+    try putBack(
+      element, into: key, relationship,
+      relationship.isOrdered ? try dangling.places(in: source) : [])
+    try dangling.remove(source, root: schema.root(of: element), target: element.key)
     report.updated += 1
     guard pending[key]?.transaction(of: property.slot) != nil else { return }
     if var value = try zone.object(key).values[property.name],

@@ -238,17 +238,21 @@ extension PageApplier {
       try dangling.remove(source, root: former.entity, target: former.key)
     }
     var theirs: [ObjectKey] = []
-    for element in remote.elements {
+    for (place, element) in remote.elements.enumerated() {
       if let living = try transaction.concreteKey(root: element) {
         theirs.append(living)
       } else {
         try dangling.add(source, root: schema.root(of: element), target: element.key)
+        if relationship.isOrdered {
+          try dangling.note(place: place, of: rooted(element), in: source)
+        }
       }
     }
     try apply(
       ElementChange(
         relationship: relationship, adds: theirs.filter { !current.contains($0) },
         removes: current.filter { !theirs.contains($0) }), to: key)
+    if relationship.isOrdered { try transaction.setOrder(relationship, key, theirs) }
   }
 
   /// Two replicas made one object: what either does not name, or left as its model begins it, is no

@@ -24,7 +24,7 @@ import DriftlessSQLite
 /// | `ZDL_STRUCK` | what later entries set of what parked ones say |
 enum EngineTables {
   /// Grows with each table or column that is added.
-  private static let version: Int64 = 4
+  private static let version: Int64 = 5
   private static let versionSetting = "sync.tables"
 
   /// Makes the tables, or brings those of an earlier version up to date.
@@ -37,6 +37,11 @@ enum EngineTables {
       try connection.execute("DROP TABLE ZDL_QUARANTINE")
     }
     for statement in statements { try connection.execute(statement) }
+    if try connection.number(
+      "SELECT count(*) FROM pragma_table_info('ZDL_DANGLING') WHERE name = 'place'") == 0
+    {
+      try connection.execute("ALTER TABLE ZDL_DANGLING ADD COLUMN place INTEGER")
+    }
     if try connection.number(
       "SELECT count(*) FROM pragma_table_info('ZDL_JOURNAL') WHERE name = 'decision'") == 0
     {
@@ -79,7 +84,7 @@ enum EngineTables {
     """
     CREATE TABLE IF NOT EXISTS ZDL_DANGLING(
       target_root INTEGER NOT NULL, target_key INTEGER NOT NULL, entity INTEGER NOT NULL,
-      key INTEGER NOT NULL, property TEXT NOT NULL, state INTEGER NOT NULL,
+      key INTEGER NOT NULL, property TEXT NOT NULL, state INTEGER NOT NULL, place INTEGER,
       PRIMARY KEY (target_root, target_key, entity, key, property)) WITHOUT ROWID
     """,
     ZoneStates.statement, ParkedValues.statement,
