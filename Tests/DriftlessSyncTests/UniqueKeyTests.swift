@@ -274,6 +274,11 @@ struct UniqueKeyTests {
   func revival() async throws {
     let world = try await world(3, model: staffModel(deletePolicy: .editWins))
     let old = try world[0].insert("Person", ["email": .string("a"), "name": .string("Al")])
+    let note = try world[0].insert("Note", ["text": .string("hello")])
+    try world[0].save { context in
+      try context.object(withIdentity: note)?.setValue(
+        try context.object(withIdentity: old), forKey: "person")
+    }
     try await world.settle()
     try world[0].delete(old)
     let new = try world[0].insert("Person", ["email": .string("a")])

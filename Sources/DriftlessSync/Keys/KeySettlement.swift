@@ -105,9 +105,10 @@ struct KeySettlement {
     return false
   }
 
-  /// Whether the zone never had an object. One that it has had stays one of its own: others refer to it.
+  /// Whether the zone does not have an object. One that it has stays one of its own: others refer to it.
   private func isNew(_ key: ObjectKey) throws -> Bool {
-    try applier.directory.number(root: applier.schema.root(of: key), key: key.key) == nil
+    if applier.pending[key]?.isDeadInZone == true { return true }
+    return try applier.directory.number(root: applier.schema.root(of: key), key: key.key) == nil
   }
 
   private func clashes() throws -> [Clash] {
@@ -172,7 +173,7 @@ struct KeySettlement {
   // MARK: Keys that nothing can be made of
 
   /// A pending object goes on without a value: objects of different entities never become one, nor does one that the
-  /// zone has had.
+  /// zone has.
   private func giveUp(_ key: ObjectKey, _ clash: Clash) throws {
     guard let entity = applier.schema.entity(numbered: key.entity),
       let object = applier.pending[key]

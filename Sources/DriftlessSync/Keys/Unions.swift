@@ -24,7 +24,7 @@ struct Unions {
     let identity = try transaction.identity(of: lost)
     let sets = try elements(of: lost, entity)
     let places = try places(of: lost, entity)
-    let sources = try referrers(of: lost, entity)
+    let sources = try referrersOnceUnited(of: lost, entity, object)
     try journal(identity, lost, stayed, entity, object, values, side)
     try remember(identity, lost, stayed, entity, object, values)
     try remove(lost)
@@ -172,6 +172,29 @@ struct Unions {
       found.append((holder, try transaction.sources(holding: key, in: holder.relationship)))
     }
     return found.filter { !$0.1.isEmpty }
+  }
+
+  /// What refers to an object that becomes one with another. Of one that the zone had, and deleted, references that are
+  /// not pending are cut there: they are here as well.
+  private func referrersOnceUnited(
+    of lost: ObjectKey, _ entity: SyncSchema.Entity, _ object: PendingObject
+  ) throws -> [(SyncSchema.Referrer, [ObjectKey])] {
+    let all = try referrers(of: lost, entity)
+    guard object.isDeadInZone else { return all }
+    let pending = all.map { referrer, sources in
+      (
+        referrer,
+        sources.filter { applier.pending[$0]?.transaction(of: referrer.property.slot) != nil }
+      )
+    }
+    try applier.cutReferences(to: lost, entity)
+    for (referrer, sources) in pending where !referrer.relationship.isToMany {
+      for source in sources {
+        try applier.dangling.removeAll(
+          of: DanglingReferences.Source(key: source, property: referrer.property.name))
+      }
+    }
+    return pending
   }
 
   /// Points what refers to one object at another. Whatever refers to an object that the zone does not know is pending.

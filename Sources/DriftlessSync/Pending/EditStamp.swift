@@ -29,6 +29,7 @@ extension PendingObject {
     object.whole = whole
     object.maker = maker
     object.wasInZone = wasInZone
+    object.isDeadInZone = isDeadInZone
     func stamp(_ number: Int64) throws -> Int64 {
       guard number > 0, number <= transaction else { return number }
       return EditStamp.number(try times.hybridTime(of: number))

@@ -47,6 +47,7 @@ enum PendingState {
     var wholeTransaction: Int64
     var maker: UInt64?
     var wasInZone: Bool?
+    var isDeadInZone: Bool?
     var edits: [Edit]
     var offers: [Edit]?
   }
@@ -81,7 +82,8 @@ enum PendingState {
       Form(
         whole: object.whole, wholeTransaction: object.wholeTransaction,
         maker: object.maker == 0 ? nil : object.maker,
-        wasInZone: object.wasInZone ? true : nil, edits: object.edits.map(named),
+        wasInZone: object.wasInZone ? true : nil,
+        isDeadInZone: object.isDeadInZone ? true : nil, edits: object.edits.map(named),
         offers: object.offers.isEmpty ? nil : object.offers.map(named)))
   }
 
@@ -94,6 +96,7 @@ enum PendingState {
     object.wholeTransaction = form.wholeTransaction
     object.maker = form.maker ?? 0
     object.wasInZone = form.wasInZone ?? false
+    object.isDeadInZone = form.isDeadInZone ?? false
     func edit(_ edit: Edit) -> PendingObject.Edit {
       let slots = edit.properties.compactMap { entity.property(named: $0)?.slot }
       return PendingObject.Edit(transaction: edit.transaction, properties: PropertyMask(slots))

@@ -22,6 +22,8 @@ package struct PendingObject: Hashable, Sendable {
   package var maker: UInt64 = 0
   /// The zone had the object, under a number that went with what the zone lost.
   package var wasInZone = false
+  /// Of a revival: the zone has the object deleted. One that was only deleted and made again here is alive there.
+  package var isDeadInZone = false
   /// Disjoint sets of properties, by the transaction that set each last, oldest first.
   package var edits: [Edit] = []
   /// What is offered to a zone that began anew (`Offers`), by the times of the edits. Beside an edit that the zone never
@@ -86,6 +88,7 @@ package struct PendingObject: Hashable, Sendable {
     guard !isOfLater(than: transaction) else { return }
     whole = .none
     wholeTransaction = 0
+    isDeadInZone = false
     for index in edits.indices where edits[index].transaction <= transaction {
       edits[index].properties.formIntersection(omitted)
     }

@@ -47,7 +47,11 @@ extension PageApplier {
         switch pending[key]?.whole {
         case .insert:
           // Another replica's object of this identity came and went: this one takes its number, where it has one.
-          if object.mark?.isBuried != true { setPending(key) { $0.whole = .revive } }
+          if object.mark?.isBuried != true {
+            setPending(key) {
+              $0.whole = .revive; $0.isDeadInZone = true
+            }
+          }
           try zone.remove(key)
         case .revive: try revive(entity, key, object, because: Self.editWins)
         default: fates.add(key, object, .zone)
@@ -102,7 +106,7 @@ extension PageApplier {
     }
     if object.mark?.life == .revived, pending[key]?.whole == .revive {
       setPending(key) {
-        $0.whole = .none; $0.wholeTransaction = 0
+        $0.whole = .none; $0.wholeTransaction = 0; $0.isDeadInZone = false
       }
     }
     let isInsert = object.mark?.life == .inserted && !isOffered
@@ -303,7 +307,7 @@ extension PageApplier {
     }
     try settleValues(entity, key, object)
     setPending(key) {
-      $0.whole = .revive; $0.wholeTransaction = last
+      $0.whole = .revive; $0.wholeTransaction = last; $0.isDeadInZone = !mark.isBuried
     }
     try zone.remove(key)
     try journal.addWhole(
