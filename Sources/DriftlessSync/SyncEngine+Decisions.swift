@@ -54,6 +54,13 @@ extension SyncEngine {
     if entry.property == nil, side == entry.loser, let row = values.row,
       let entity = schema.entity(named: entry.entity)
     {
+      guard entry.outcome != .combined else {
+        throw SyncError(
+          .cannotUndo,
+          "In conflict \(number) two objects with one unique key became one, "
+            + "\(entry.object.uuidString.lowercased()).",
+          suggestion: "Make the other one anew, with another key.")
+      }
       return try store.write(TransactionInfo(author: author, kind: .local)) { transaction in
         try PutBack(entry, entity, transaction).bringBack(row)
         try Journal.decide(number, side, on: transaction.connection)

@@ -270,6 +270,24 @@ struct UniqueKeyTests {
     try await joinLate(&world)
   }
 
+  @Test("That two became one is not undone, and the error says what to do")
+  func undoOfAUnion() async throws {
+    let world = try await world()
+    let first = try world[0].insert("Person", ["email": .string("a")])
+    try await world[0].sync()
+    _ = try world[1].insert("Person", ["email": .string("a"), "name": .string("Bo")])
+    try await world.settle()
+    let entry = try #require(
+      try SyncEngine.conflicts(of: world[1].store).first {
+        $0.object == first && $0.outcome == .combined && $0.property == nil
+      })
+    let error = #expect(throws: SyncError.self) {
+      try SyncEngine.undo(conflict: entry.number, of: world[1].store)
+    }
+    #expect(error?.code == .cannotUndo)
+    #expect(error?.message.contains("became one") == true, "\(error as Any)")
+  }
+
   @Test("S20 A revival whose value is taken becomes edits of the one that took it")
   func revival() async throws {
     let world = try await world(3, model: staffModel(deletePolicy: .editWins))

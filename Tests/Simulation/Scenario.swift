@@ -182,7 +182,7 @@ extension Scenario: CustomTestStringConvertible {
     (
       make("renewed zone") { $0.hasZoneRenewals = true },
       "seed 296: an element of who slept through a generation; seed 342: of who was never answered; "
-        + "seeds 237, 377: an edit goes without a word"
+        + "seed 237: an object is two after two generations that its maker was never answered in"
     )
   ]
 }
