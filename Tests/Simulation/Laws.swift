@@ -140,7 +140,9 @@ struct EditLaws {
     if edit.after == Image.null, ledger.journaled[edit.place] != nil { return true }
     if let target = Image.identities(in: edit.after).first, image.things[target] == nil,
       traits.isKeyed(ledger.lives[target]?.entity ?? ""),
+      // It became one with another, to which the reference follows, or which was deleted since.
       image.value(edit.place.object, edit.place.property) != Image.null
+        || ledger.journaledObjects.contains(target)
     {
       return true
     }
