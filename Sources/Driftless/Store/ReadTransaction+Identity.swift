@@ -87,7 +87,8 @@ extension ReadTransaction {
   /// The root entity and the key that an identity follows from, when it has this store's prefix; whether such an object
   /// ever was, it does not say.
   package func mintedKey(of identity: UUID) throws -> ObjectKey? {
-    guard let (root, key) = MintedIdentity.parts(of: identity, prefix: try mintPrefix()),
+    guard identity.uuid.6 & 0xf0 == 0x80,
+      let (root, key) = MintedIdentity.parts(of: identity, prefix: try mintPrefix()),
       schema.entity(numbered: root) != nil
     else { return nil }
     return ObjectKey(entity: root, key: key)

@@ -4,9 +4,12 @@ package import Foundation
 extension WriteTransaction {
   /// Gives an object that is being inserted an identity from outside.
   ///
+  /// - Parameter isUnknown: Whether it was looked for already, and no object has it.
   /// - Throws: `StoreError` when another object has it.
-  package func assignIdentity(_ key: ObjectKey, _ identity: UUID) throws {
-    if let existing = try self.key(ofOwnOrAlias: identity) {
+  package func assignIdentity(
+    _ key: ObjectKey, _ identity: UUID, isUnknown: Bool = false
+  ) throws {
+    if !isUnknown, let existing = try self.key(ofOwnOrAlias: identity) {
       guard existing.key == key.key,
         schema.rootNumber(of: existing.entity) == schema.rootNumber(of: key.entity)
       else {

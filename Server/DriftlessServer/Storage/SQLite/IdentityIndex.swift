@@ -19,24 +19,37 @@ struct IdentityIndex {
     )
     let inside = try connection.prepare(
       "SELECT number FROM identity WHERE zone = ? AND first > ? AND first <= ? LIMIT 1")
-    var number = firstNumber
+    var numbers: [UInt64] = []
+    numbers.reserveCapacity(runs.count)
+    var next = firstNumber
     for run in runs {
+      numbers.append(next)
+      next += run.count
+    }
+    // In the order of the table: identities from outside come in none, and each would be on another page.
+    let order = runs.indices.sorted { runs[$0].first < runs[$1].first }
+    var clashes: [(place: Int, number: UInt64)] = []
+    for place in order {
+      let run = runs[place]
       let first = run.first.bytes
       let last = try last(of: run)
       let clash =
         try self.number(before, first)
         ?? (run.count > 1 ? try self.number(inside, after: first, through: last) : nil)
       if let clash {
-        stale.add(clash, "the zone has an object with an identity of this push (\(run.first)…)")
+        clashes.append((place, clash))
         continue
       }
       insert.bind(zone, at: 1)
       insert.bind(first, at: 2)
       insert.bind(Int64(clamping: run.count), at: 3)
-      insert.bind(Int64(clamping: number), at: 4)
+      insert.bind(Int64(clamping: numbers[place]), at: 4)
       try insert.run()
       insert.reset()
-      number += run.count
+    }
+    for (place, number) in clashes.sorted(by: { $0.place < $1.place }) {
+      stale.add(
+        number, "the zone has an object with an identity of this push (\(runs[place].first)…)")
     }
   }
 
@@ -91,7 +104,7 @@ struct IdentityIndex {
     before.bind(identity, at: 2)
     guard try before.step() else { return nil }
     let first = before.data(0)
-    guard first.count == 16, first.prefix(8) == identity.prefix(8) else { return nil }
+    guard first.count == 16, Self.head(first) == Self.head(identity) else { return nil }
     let place = Self.tail(identity) - Self.tail(first)
     guard place < UInt64(clamping: before.int64(1)) else { return nil }
     return UInt64(clamping: before.int64(2)) + place
@@ -119,8 +132,15 @@ struct IdentityIndex {
     return first.prefix(8) + withUnsafeBytes(of: tail.bigEndian) { Data($0) }
   }
 
-  /// The last eight bytes as a big-endian number.
+  /// The first eight bytes of 16 as a big-endian number.
+  private static func head(_ identity: Data) -> UInt64 {
+    identity.withUnsafeBytes { UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)) }
+  }
+
+  /// The last eight bytes of 16 as a big-endian number.
   private static func tail(_ identity: Data) -> UInt64 {
-    identity.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    identity.withUnsafeBytes {
+      UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+    }
   }
 }
