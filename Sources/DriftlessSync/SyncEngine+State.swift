@@ -98,7 +98,7 @@ extension SyncEngine {
   func hasOutbox() throws -> Bool {
     try store.read { transaction in
       _ = try Self.state(on: transaction.connection, of: store)
-      return try Outbox.load(from: transaction.connection) != nil
+      return try Outbox.exists(on: transaction.connection)
     }
   }
 

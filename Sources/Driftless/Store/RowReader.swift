@@ -65,7 +65,7 @@ extension RowProgram.Step {
         Date(timeIntervalSinceReferenceDate: ExactDouble.value(in: statement, column, type)))
     case .data: return .data(statement.data(column))
     case .externalData: return ExternalValue.read(statement, column)
-    case .uuid: return UUID(networkBytes: statement.data(column)).map(PropertyValue.uuid) ?? .null
+    case .uuid: return statement.uuid(column).map(PropertyValue.uuid) ?? .null
     case .uri: return URL(string: statement.string(column)).map(PropertyValue.uri) ?? .null
     case .decimal: return DecimalStorage.value(in: statement, column)
     case .reference:

@@ -29,11 +29,17 @@ extension WriteTransaction {
     root: Int32, firstKey: Int64, count: Int64, firstIdentity: UUID, firstNumber: UInt64?
   ) throws {
     if let firstNumber { try checkNumbers(firstNumber, count) }
-    try connection.run(
-      "INSERT INTO ZDL_IDENTITY VALUES (?, ?, ?, ?, ?)", .integer(Int64(root)),
-      .integer(firstKey), .integer(count),
-      firstNumber.map { .integer(Int64(bitPattern: $0)) } ?? .null,
-      .blob(firstIdentity.networkBytes))
+    let statement = try connection.prepare("INSERT INTO ZDL_IDENTITY VALUES (?, ?, ?, ?, ?)")
+    statement.bind(Int64(root), at: 1)
+    statement.bind(firstKey, at: 2)
+    statement.bind(count, at: 3)
+    if let firstNumber {
+      statement.bind(Int64(bitPattern: firstNumber), at: 4)
+    } else {
+      statement.bindNull(at: 4)
+    }
+    statement.bind(firstIdentity, at: 5)
+    try statement.run()
   }
 
   /// One zone object number is one object.
@@ -71,12 +77,40 @@ extension WriteTransaction {
   package func assignNumbers(
     root: Int32, firstKey: Int64, count: Int64, firstNumber: UInt64
   ) throws {
+    if try assignNumbersAtOnce(root, firstKey, count, firstNumber) { return }
     var key = firstKey
     let end = firstKey + count
     while key < end {
       let number = firstNumber &+ UInt64(key - firstKey)
       key += try assignNumber(root: root, key: key, most: end - key, number: number)
     }
+  }
+
+  /// Where whole runs make up the keys and none has a number, as after an import of identities from outside, one statement
+  /// numbers them all. False where it is otherwise.
+  private func assignNumbersAtOnce(
+    _ root: Int32, _ firstKey: Int64, _ count: Int64, _ firstNumber: UInt64
+  ) throws -> Bool {
+    let runs = try connection.prepare(
+      """
+      SELECT sum(count), min(first_key), max(first_key + count), count(number) FROM ZDL_IDENTITY
+      WHERE root_entity = ?1 AND first_key >= ?2 AND first_key < ?2 + ?3
+      """)
+    defer { runs.reset() }
+    runs.bind(Int64(root), at: 1)
+    runs.bind(firstKey, at: 2)
+    runs.bind(count, at: 3)
+    guard count > 0, try runs.step(), runs.int64(0) == count, runs.int64(1) == firstKey,
+      runs.int64(2) == firstKey &+ count, runs.int64(3) == 0
+    else { return false }
+    try checkNumbers(firstNumber, count)
+    try connection.run(
+      """
+      UPDATE ZDL_IDENTITY SET number = first_key - ?2 + ?4
+      WHERE root_entity = ?1 AND first_key >= ?2 AND first_key < ?2 + ?3
+      """, .integer(Int64(root)), .integer(firstKey), .integer(count),
+      .integer(Int64(bitPattern: firstNumber)))
+    return true
   }
 
   /// Numbers as many keys from `key` on as one run holds, and returns how many.
@@ -171,7 +205,7 @@ extension WriteTransaction {
     statement.bind(Int64(root), at: 1)
     statement.bind(key, at: 2)
     guard try statement.step(), key &- statement.int64(0) < statement.int64(1),
-      let identity = UUID(networkBytes: statement.data(2))
+      let identity = statement.uuid(2)
     else { return nil }
     return (statement.int64(0), statement.int64(1), identity, statement.value(3))
   }

@@ -57,6 +57,7 @@ package final class WriteTransaction: ReadTransaction {
   private let recorder: ChangeRecorder
   private var inserting: InsertPlan?
   private var updating: UpdatePlan?
+  var pairPlan: PairPlan?
   /// Whether there may be values of the zone that the model cannot hold; nil until that is asked.
   var mayLackValues: Bool?
 
