@@ -143,16 +143,14 @@ package final class SQLiteConnection {
     return try statement.step() ? statement.value(0) : nil
   }
 
-  /// Runs `body` with a small page cache: a walk through much of the file reads most pages once, and would fill a large
-  /// one with them.
-  package func withSmallCache<T>(_ body: () throws -> T) throws -> T {
+  /// Runs `body` with another page cache than the usual one: work that passes over much of the file fills a large one with
+  /// pages that it needs once.
+  package func withCache<T>(kibibytes: Int, _ body: () throws -> T) throws -> T {
     guard case .integer(let usual)? = try scalar("PRAGMA cache_size") else { return try body() }
-    try execute("PRAGMA cache_size = -\(Self.smallCacheKibibytes)")
+    try execute("PRAGMA cache_size = -\(kibibytes)")
     defer { try? execute("PRAGMA cache_size = \(usual)") }
     return try body()
   }
-
-  private static let smallCacheKibibytes = 8192
 
   package var lastInsertRowID: Int64 { sqlite3_last_insert_rowid(handle) }
   package var changes: Int { Int(sqlite3_changes64(handle)) }

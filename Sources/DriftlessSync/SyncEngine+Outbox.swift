@@ -68,7 +68,7 @@ extension SyncEngine {
     try restamp()
     while true {
       let (selection, outbox, error) = try store.read { transaction in
-        try transaction.connection.withSmallCache {
+        try transaction.connection.withCache(kibibytes: SyncTuning.walkCacheKibibytes) {
           try build(portion, allowsMassDelete, transaction)
         }
       }

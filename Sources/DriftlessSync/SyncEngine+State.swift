@@ -124,7 +124,11 @@ extension SyncEngine {
     let info = TransactionInfo(
       author: SyncEngine.importAuthor, contextName: options.importContextName, kind: .imported,
       hybridTime: isAhead ? newest : nil)
-    return try store.write(info, body).0
+    return try store.write(info) { transaction in
+      try transaction.connection.withCache(kibibytes: SyncTuning.writeCacheKibibytes) {
+        try body(transaction)
+      }
+    }.0
   }
 
   /// The author of imports in history.

@@ -1,3 +1,4 @@
+import DriftlessSQLite
 import Foundation
 
 /// A transaction that saves and reads of one thread are part of (`PersistentStore.writeWhole`).
@@ -31,7 +32,11 @@ extension PersistentStore {
     _ info: TransactionInfo, _ body: (WriteTransaction) throws -> T
   ) throws -> T {
     try write(info) { transaction in
-      try JoinedWrite.$current.withValue(JoinedWrite(self, transaction)) { try body(transaction) }
+      try transaction.connection.withCache(kibibytes: StoreTuning.wholeCacheKibibytes) {
+        try JoinedWrite.$current.withValue(JoinedWrite(self, transaction)) {
+          try body(transaction)
+        }
+      }
     }.0
   }
 }

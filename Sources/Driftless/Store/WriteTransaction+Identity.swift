@@ -25,10 +25,13 @@ extension WriteTransaction {
   }
 
   /// Gives `count` keys that follow each other identities, and zone object numbers, that follow each other.
+  ///
+  /// - Parameter areFree: Whether `areFree` said of the numbers that no object has them.
   package func assignIdentities(
-    root: Int32, firstKey: Int64, count: Int64, firstIdentity: UUID, firstNumber: UInt64?
+    root: Int32, firstKey: Int64, count: Int64, firstIdentity: UUID, firstNumber: UInt64?,
+    areFree: Bool = false
   ) throws {
-    if let firstNumber { try checkNumbers(firstNumber, count) }
+    if let firstNumber, !areFree { try checkNumbers(firstNumber, count) }
     let statement = try connection.prepare("INSERT INTO ZDL_IDENTITY VALUES (?, ?, ?, ?, ?)")
     statement.bind(Int64(root), at: 1)
     statement.bind(firstKey, at: 2)
@@ -40,6 +43,16 @@ extension WriteTransaction {
     }
     statement.bind(firstIdentity, at: 5)
     try statement.run()
+  }
+
+  /// Whether no object has one of so many zone object numbers.
+  package func areFree(_ first: UInt64, _ count: Int) throws -> Bool {
+    do {
+      try checkNumbers(first, Int64(count))
+    } catch let error as StoreError where error.code == .numberTaken {
+      return false
+    }
+    return true
   }
 
   /// One zone object number is one object.

@@ -11,6 +11,42 @@ extension WriteTransaction {
     try changePairs(relationship, source, destinations, adds: true)
   }
 
+  /// A pair of a many-to-many relationship, by keys.
+  package struct Pair {
+    let source: Int64
+    let destination: Int64
+
+    package init(_ source: ObjectKey, _ destination: ObjectKey) {
+      self.source = source.key
+      self.destination = destination.key
+    }
+  }
+
+  /// Whether pairs of the relationship are rows and nothing more, which `addPairs` writes many of at once.
+  package func canAddPairsAtOnce(_ relationship: RelationshipDescription) -> Bool {
+    guard !keepsForSync, let join = schema.joinTable(for: relationship) else { return false }
+    return !join.isSymmetric && join.destinationOrderColumn == nil
+  }
+
+  /// Adds pairs of many sources. Pairs that exist stay.
+  package func addPairs(_ relationship: RelationshipDescription, _ pairs: [Pair]) throws {
+    guard let join = schema.joinTable(for: relationship), !pairs.isEmpty else { return }
+    let statement = try connection.prepare(
+      """
+      INSERT OR IGNORE INTO "\(join.name)" ("\(join.sourceColumn)", "\(join.destinationColumn)")
+      SELECT c0, c1 FROM driftless_rows
+      """)
+    try pairs.withUnsafeBytes { pairs in
+      guard let start = pairs.baseAddress else { return }
+      let count = pairs.count / MemoryLayout<Pair>.stride
+      let rows = RowsInMemory(count: count, source: start) { source, row, column, context in
+        let pair = source.assumingMemoryBound(to: Pair.self)[row]
+        SQLiteResult(context).set(column == 0 ? pair.source : pair.destination)
+      }
+      try connection.run(statement, reading: rows)
+    }
+  }
+
   package func removePairs(
     _ relationship: RelationshipDescription, _ source: ObjectKey, _ destinations: [ObjectKey]
   ) throws {

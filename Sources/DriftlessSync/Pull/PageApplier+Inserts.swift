@@ -50,10 +50,18 @@ extension PageApplier {
       try batch.forEach { key, row in try applyPlaces(readers.places, row: row, of: key) }
     }
     for reader in readers.elements {
+      guard case .elements(let relationship) = reader.property.kind else { continue }
+      let isAtOnce = transaction.canAddPairsAtOnce(relationship)
+      var pairs: [WriteTransaction.Pair] = []
       try batch.forEach { key, row in
         let change = try elementChange(reader, row: row, of: key, &frame)
-        try transaction.addPairs(change.relationship, key, change.adds)
+        if isAtOnce {
+          for element in change.adds { pairs.append(WriteTransaction.Pair(key, element)) }
+        } else {
+          try transaction.addPairs(relationship, key, change.adds)
+        }
       }
+      try transaction.addPairs(relationship, pairs)
     }
     batch.removeAll()
   }
