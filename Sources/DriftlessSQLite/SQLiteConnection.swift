@@ -143,6 +143,15 @@ package final class SQLiteConnection {
     return try statement.step() ? statement.value(0) : nil
   }
 
+  /// Runs `body` with another page cache than the usual one: work that passes over much of the file fills a large one with
+  /// pages that it needs once.
+  package func withCache<T>(kibibytes: Int, _ body: () throws -> T) throws -> T {
+    guard case .integer(let usual)? = try scalar("PRAGMA cache_size") else { return try body() }
+    try execute("PRAGMA cache_size = -\(kibibytes)")
+    defer { try? execute("PRAGMA cache_size = \(usual)") }
+    return try body()
+  }
+
   package var lastInsertRowID: Int64 { sqlite3_last_insert_rowid(handle) }
   package var changes: Int { Int(sqlite3_changes64(handle)) }
   package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }

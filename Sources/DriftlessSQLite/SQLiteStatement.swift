@@ -56,6 +56,10 @@ package final class SQLiteStatement {
     value.withUnsafeBytes { bind($0, at: index) }
   }
 
+  package func bind(_ value: UUID, at index: Int32) {
+    withUnsafeBytes(of: value.uuid) { bind($0, at: index) }
+  }
+
   package func bind(_ bytes: UnsafeRawBufferPointer, at index: Int32) {
     if bytes.isEmpty {
       sqlite3_bind_zeroblob(handle, index, 0)
@@ -173,6 +177,13 @@ package final class SQLiteStatement {
   }
 
   package func data(_ column: Int32) -> Data { withBytes(column) { Data($0) } }
+
+  /// The column's 16 bytes as a UUID; nil for another count.
+  package func uuid(_ column: Int32) -> UUID? {
+    withBytes(column) {
+      $0.count == 16 ? UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) : nil
+    }
+  }
 
   package func value(_ column: Int32) -> SQLiteValue {
     switch type(column) {

@@ -28,7 +28,8 @@ extension SyncEngine {
   /// Stops a push that deletes too much at the zone.
   func brake(_ pending: PendingSet, _ transaction: ReadTransaction) throws {
     let limit = min(options.massDelete.floor, options.massDelete.count)
-    let keys = pending.objects.lazy.filter { $0.value.whole == .delete }.map(\.key)
+    guard pending.objects.containsState(where: { $0.whole == .delete }) else { return }
+    let keys = pending.objects.filter { $0.value.whole == .delete }.map(\.key)
     guard keys.count > limit else { return }
     var directory = ObjectDirectory(transaction.connection)
     var deleted: [String: Int] = [:]

@@ -27,9 +27,16 @@ extension SyncEngine {
     /// Nothing is left that could be sent.
     case nothing
     /// A change set with these objects is in the outbox.
-    case outbox([ObjectKey])
+    case outbox(WindowObjects)
     /// These objects make no change set.
-    case unbuildable([ObjectKey], SyncError)
+    case unbuildable(WindowObjects, SyncError)
+  }
+
+  /// The objects that a change set is about.
+  struct WindowObjects {
+    var count: Int
+    /// The object, when it is one.
+    var single: ObjectKey?
   }
 
   /// Takes note of the zone's clock, as answers said it.
@@ -60,10 +67,14 @@ extension SyncEngine {
   ) throws -> BuiltOutbox {
     try restamp()
     while true {
-      let (selection, outbox, error) = try store.read {
-        try build(portion, allowsMassDelete, $0)
+      let (selection, outbox, error) = try store.read { transaction in
+        try transaction.connection.withCache(kibibytes: SyncTuning.walkCacheKibibytes) {
+          try build(portion, allowsMassDelete, transaction)
+        }
       }
-      let objects = Array(selection.window.keys)
+      let window = selection.window
+      let objects = WindowObjects(
+        count: window.count, single: window.count == 1 ? window.keys.first { _ in true } : nil)
       if let error { return .unbuildable(objects, error) }
       if let outbox {
         try bookkeep { transaction in
@@ -135,7 +146,7 @@ extension SyncEngine {
       var state = try Self.state(on: transaction.connection, of: store)
       var pending = try pendingSet(transaction, state: state)
       if let (outbox, reply) = sent {
-        guard try Outbox.load(from: transaction.connection)?.isSame(as: outbox) == true else {
+        guard try outbox.isStored(on: transaction.connection) else {
           throw SyncError(
             .superseded, "The store was enrolled or put back while its change set was under way.",
             suggestion: "Sync again.")

@@ -74,10 +74,10 @@ extension SyncEngine {
         switch try buildOutbox(portion, allowsMassDelete) {
         case .nothing: action = pusher.handle(.built(isEmpty: true, objects: 0))
         case .outbox(let objects):
-          single = objects.count == 1 ? objects.first : nil
+          single = objects.single
           action = pusher.handle(.built(isEmpty: false, objects: objects.count))
         case .unbuildable(let objects, let error):
-          single = objects.count == 1 ? objects.first : nil
+          single = objects.single
           action = pusher.handle(.unbuildable(error, objects: objects.count))
         }
       case .sendOutbox:

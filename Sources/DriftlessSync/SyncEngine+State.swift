@@ -98,7 +98,7 @@ extension SyncEngine {
   func hasOutbox() throws -> Bool {
     try store.read { transaction in
       _ = try Self.state(on: transaction.connection, of: store)
-      return try Outbox.load(from: transaction.connection) != nil
+      return try Outbox.exists(on: transaction.connection)
     }
   }
 
@@ -124,7 +124,11 @@ extension SyncEngine {
     let info = TransactionInfo(
       author: SyncEngine.importAuthor, contextName: options.importContextName, kind: .imported,
       hybridTime: isAhead ? newest : nil)
-    return try store.write(info, body).0
+    return try store.write(info) { transaction in
+      try transaction.connection.withCache(kibibytes: SyncTuning.writeCacheKibibytes) {
+        try body(transaction)
+      }
+    }.0
   }
 
   /// The author of imports in history.

@@ -6,6 +6,10 @@ enum SyncTuning {
   /// Bytes. Small entries of a page are applied in one transaction, a larger one by itself: the
   /// memory that it takes inflated is that of one entry.
   static let applyBytesMax = 256 << 10
+  /// KiB of SQLite's page cache while a push walks over what is pending, most pages of which it needs once.
+  static let walkCacheKibibytes = 8_192
+  /// KiB of it while a page is applied: the index of half a million identities stays in it.
+  static let writeCacheKibibytes = 24_576
   /// Objects. Keeps a frame of six-property objects near 4 MB, far below the usual body limit of 16
   /// MB.
   static let pushObjectsMax = 100_000

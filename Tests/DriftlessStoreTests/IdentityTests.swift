@@ -67,6 +67,40 @@ struct IdentityTests {
     #expect(try store.read { try $0.key(ofNumber: 99) } == nil)
   }
 
+  @Test("Runs from outside are numbered where they make up the keys, and only there")
+  func runsFromOutside() throws {
+    func numbered(
+      _ runs: [(first: Int64, count: Int64)], _ first: Int64, _ count: Int64
+    ) throws -> [UInt64?] {
+      let store = try PersistentStore.open(url: nil, model: Shop.model())
+      let keys = try (0..<6).map { _ in try store.insert("Item") }
+      _ = try store.write(TransactionInfo()) { transaction in
+        for (first, count) in runs {
+          try transaction.assignIdentities(
+            root: 1, firstKey: first, count: count, firstIdentity: UUID(), firstNumber: nil)
+        }
+      }
+      let identities = try store.read { transaction in try keys.map(transaction.identity(of:)) }
+      _ = try store.write(TransactionInfo()) {
+        try $0.assignNumbers(root: 1, firstKey: first, count: count, firstNumber: 100)
+      }
+      return try store.read { transaction in
+        #expect(try keys.map(transaction.identity(of:)) == identities)
+        var numbers = [UInt64?](repeating: nil, count: 6)
+        for number in 100..<106 as Range<UInt64> {
+          guard let key = try transaction.key(ofNumber: number) else { continue }
+          numbers[Int(key.key) - 1] = number
+        }
+        return numbers
+      }
+    }
+    #expect(try numbered([(2, 1), (3, 1), (4, 2)], 2, 4) == [nil, 100, 101, 102, 103, nil])
+    // As many keys in runs, but one has no run, and the last run goes on.
+    #expect(try numbered([(1, 2), (4, 3)], 1, 5) == [100, 101, 102, 103, 104, nil])
+    // The first run began before.
+    #expect(try numbered([(1, 2), (3, 2)], 2, 3) == [nil, 100, 101, 102, nil, nil])
+  }
+
   @Test("While a store syncs, a delete keeps the row and a counter keeps its base")
   func graveAndBase() throws {
     let store = try PersistentStore.open(url: nil, model: Shop.model())

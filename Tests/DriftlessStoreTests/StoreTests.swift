@@ -39,6 +39,27 @@ struct StoreTests {
     #expect(try file.scalar("PRAGMA integrity_check") == .text("ok"))
   }
 
+  @Test("A decimal is what it was, whatever its digits; a number where a double holds it")
+  func decimals() throws {
+    let store = try PersistentStore.open(url: nil, model: Shop.model())
+    var texts = ["0", "-0.000000000000001", "1e40", "9007199254740993", "0.30000000000000004"]
+    for digits in 1...20 {
+      let number = String("98765432109876543219".prefix(digits))
+      texts += [number, "-0.\(number)", "\(number.prefix(digits / 2))0.\(number)"]
+    }
+    for text in texts {
+      let value = try #require(Decimal(string: text))
+      let key = try store.insert("Item", ["price": .decimal(value)])
+      let stored = try store.read {
+        try $0.connection.scalar(
+          "SELECT typeof(ZPRICE) FROM ZITEM WHERE Z_PK = ?", .integer(key.key))
+      }
+      #expect(try store.values(key)?["price"] == .decimal(value), "\(text)")
+      let isDouble = Double("\(value)").flatMap { Decimal(string: "\($0)") } == value
+      #expect((stored == .text("blob")) != isDouble, "\(text)")
+    }
+  }
+
   @Test("F77 Values of every type come back bit for bit")
   func valuesRoundTrip() throws {
     let store = try PersistentStore.open(url: nil, model: Shop.model())

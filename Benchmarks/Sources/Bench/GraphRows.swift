@@ -216,7 +216,8 @@ final class Series: ManagedObject {
     let box = EntityDescription("Box")
     box.managedObjectClassName = "Box"
     box.properties = [
-      RelationshipDescription("volumes", to: "Volume", inverse: "box", toMany: true, isOrdered: true)
+      RelationshipDescription(
+        "volumes", to: "Volume", inverse: "box", toMany: true, isOrdered: true)
     ]
     let model = ManagedObjectModel(entities: [series, volume, topic, box])
     try model.freeze()

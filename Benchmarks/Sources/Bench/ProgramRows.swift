@@ -157,8 +157,16 @@ private enum Program {
     var peakBytes: Int
   }
 
-  static func run(_ program: URL, _ arguments: [String], output: String = "/dev/null") throws -> Use
-  {
+  /// Where a program's output goes.
+  enum Output {
+    case file(String)
+    /// The end of a pipe that is written to.
+    case pipe(Int32)
+  }
+
+  static func run(
+    _ program: URL, _ arguments: [String], output: Output = .file("/dev/null")
+  ) throws -> Use {
     let process = try start(program, arguments, output: output)
     var status: Int32 = 0
     var usage = rusage()
@@ -173,12 +181,15 @@ private enum Program {
     return Use(processorSeconds: seconds(usage), peakBytes: Int(usage.ru_maxrss) * 1024)
   }
 
-  static func start(_ program: URL, _ arguments: [String], output: String) throws -> pid_t {
+  static func start(_ program: URL, _ arguments: [String], output: Output) throws -> pid_t {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_addopen(
-      &actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+    switch output {
+    case .file(let path):
+      posix_spawn_file_actions_addopen(&actions, 1, path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+    case .pipe(let end): posix_spawn_file_actions_adddup2(&actions, end, 1)
+    }
     var words = ([program.path] + arguments).map { strdup($0) } + [nil]
     defer { for word in words { free(word) } }
     var process: pid_t = 0
@@ -199,27 +210,46 @@ private enum Program {
 private final class ServerProgram {
   let address: String
   private let process: pid_t
+  /// What the server says; held open so that it can go on to.
+  private let output: Int32
 
   init(_ program: URL, folder: URL) throws {
     let data = folder.appendingPathComponent("server").path
-    let output = folder.appendingPathComponent("server.out").path
     let token = folder.appendingPathComponent("token").path
     _ = try Program.run(program, ["zone", "create", "bench", "--data", data])
     _ = try Program.run(
-      program, ["token", "create", "--zone", "bench", "--data", data], output: token)
+      program, ["token", "create", "--zone", "bench", "--data", data], output: .file(token))
+    var ends: [Int32] = [0, 0]
+    guard pipe(&ends) == 0 else { throw BenchError(description: "pipe: \(errno)") }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    output = ends[0]
     process = try Program.start(
-      program, ["serve", "--data", data, "--listen", "127.0.0.1:0"], output: output)
-    var address: String?
-    for _ in 0..<1000 where address == nil {
-      usleep(10_000)  // no row is timed while the server starts
-      address = (try? String(contentsOfFile: output, encoding: .utf8))?.split(separator: "\n")
-        .first { $0.hasPrefix("listening on ") }.map { String($0.dropFirst("listening on ".count)) }
-    }
-    guard let address else {
+      program, ["serve", "--data", data, "--listen", "127.0.0.1:0"], output: .pipe(ends[1]))
+    // The pipe ends here when the server ends, so that the wait for its address does.
+    close(ends[1])
+    guard let address = Self.address(in: output) else {
       kill(process, SIGKILL)
       throw BenchError(description: "the server does not say its address")
     }
     self.address = address
+  }
+
+  /// Reads up to the line that says where the server listens; nil when there is no such line.
+  private static func address(in output: Int32) -> String? {
+    let start = "listening on "
+    var line = ""
+    var byte: UInt8 = 0
+    while true {
+      let count = read(output, &byte, 1)
+      if count < 0, errno == EINTR { continue }
+      guard count == 1 else { return nil }
+      guard byte == UInt8(ascii: "\n") else {
+        line.unicodeScalars.append(Unicode.Scalar(byte))
+        continue
+      }
+      if line.hasPrefix(start) { return String(line.dropFirst(start.count)) }
+      line = ""
+    }
   }
 
   func processorSeconds() throws -> Double {
@@ -241,5 +271,6 @@ private final class ServerProgram {
     kill(process, SIGTERM)
     var status: Int32 = 0
     waitpid(process, &status, 0)
+    close(output)
   }
 }

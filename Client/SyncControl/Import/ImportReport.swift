@@ -5,9 +5,10 @@ package struct ImportReport: Hashable, Sendable, Codable {
   package var updated = 0
   package var deleted = 0
 
-  package init() {}
+  package init(transactions: Int = 0) { self.transactions = transactions }
 
   mutating func add(_ other: ImportReport) {
+    transactions += other.transactions
     inserted += other.inserted
     updated += other.updated
     deleted += other.deleted

@@ -16,11 +16,14 @@ package struct Importer {
   private let store: PersistentStore
   private let author: String?
   private let source: String
+  private let batchLines: Int
 
   /// - Parameters:
   ///   - author: The author of transactions whose `save` names none.
   ///   - source: The file's name, for messages.
-  package init(store: PersistentStore, author: String?, source: String) {
+  ///   - batchLines: How many lines of a larger transaction are in memory at once.
+  package init(store: PersistentStore, author: String?, source: String, batchLines: Int? = nil) {
+    self.batchLines = batchLines ?? ImportBatches.linesMax
     self.store = store
     self.author = author
     self.source = source
@@ -45,18 +48,21 @@ package struct Importer {
   private func run(_ bytes: UnsafeBufferPointer<UInt8>) throws -> ImportReport {
     let shapes = ImportShapes(store.schema.model)
     let coordinator = PersistentStoreCoordinator(store: store)
+    let batches = ImportBatches(store: store, coordinator: coordinator, shapes: shapes)
     var report = ImportReport()
     var reader = LineReader(bytes)
+    // Where the transaction begins that the lines are of.
+    var start = reader
+    var isInOnePiece = false
     var lines: [ImportLine] = []
     var awaited: [AwaitedReference] = []
     while true {
       let line = try reader.next()
       switch line?.operation {
       case .save, nil:
-        guard !lines.isEmpty || line == nil else { continue }
-        var author = author
-        if case .save(let name?) = line?.operation { author = name }
         if !lines.isEmpty {
+          var author = author
+          if case .save(let name?) = line?.operation { author = name }
           let context = ManagedObjectContext(coordinator)
           context.transactionAuthor = author
           context.name = "import"
@@ -70,8 +76,20 @@ package struct Importer {
           lines.removeAll(keepingCapacity: true)
         }
         if line == nil { return report }
+        start = reader
+        isInOnePiece = false
       default:
         if let line { lines.append(line) }
+        guard lines.count == batchLines, !isInOnePiece, awaited.isEmpty else { continue }
+        do {
+          report.add(try batches.importTransaction(&lines, &reader, author: author))
+          start = reader
+        } catch {
+          // Whatever it is, one piece meets it again, and can say where.
+          reader = start
+          lines = []
+          isInOnePiece = true
+        }
       }
     }
   }

@@ -39,7 +39,8 @@ extension ManagedObjectContext {
     for plan in try plans() {
       guard let key = try read(plan, { try $0.key(of: identity) }) else { continue }
       guard
-        try graph.registered(key, in: plan.index) != nil || read(plan, { try $0.row(key) != nil })
+        try graph.registered(key, in: plan.index) != nil
+          || read(plan, { try $0.concreteKey(root: key) != nil })
       else { continue }
       let object = graph.object(for: key, in: plan.index, adopting: ManagedObject.self)
       return object?.isDeleted == true ? nil : object

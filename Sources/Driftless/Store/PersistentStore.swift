@@ -192,6 +192,7 @@ public final class PersistentStore: Sendable {
 
   /// Runs `body` on one snapshot of the store.
   package func read<T>(_ body: (ReadTransaction) throws -> T) throws -> T {
+    if let joined = JoinedWrite.transaction(of: self) { return try body(joined) }
     do {
       return try connections.withReader { connection in
         let transaction = ReadTransaction(connection: connection, schema: schema)
@@ -216,6 +217,10 @@ public final class PersistentStore: Sendable {
       throw StoreError(
         .readOnly, "\(file.name) was opened for reading only.",
         suggestion: "Open it without the read-only option.")
+    }
+    if let joined = JoinedWrite.transaction(of: self) {
+      derivedChanges?.forget()
+      return (try body(joined), committed: nil)
     }
     do {
       let outcome = try connections.withWriter { connection in

@@ -20,7 +20,7 @@ extension ReadTransaction {
     if try statement.step() {
       let distance = key.key &- statement.int64(0)
       if distance >= 0, distance < statement.int64(1),
-        let first = UUID(networkBytes: statement.data(2))
+        let first = statement.uuid(2)
       {
         return first.advanced(by: UInt64(distance))
       }
@@ -53,7 +53,7 @@ extension ReadTransaction {
     guard exists != nil else { return nil }
     let statement = try connection.prepare("SELECT entity, key FROM ZDL_ALIAS WHERE identity = ?")
     defer { statement.reset() }
-    statement.bind(identity.networkBytes, at: 1)
+    statement.bind(identity, at: 1)
     guard try statement.step() else { return nil }
     return try concreteKey(
       root: ObjectKey(
@@ -62,20 +62,22 @@ extension ReadTransaction {
 
   /// The object that was made with an identity, whatever it became one with.
   package func key(ofOwn identity: UUID) throws -> ObjectKey? {
+    // What the index has: most identities that are asked for are in no run.
     let statement = try connection.prepare(
       """
-      SELECT root_entity, first_key, count, identity FROM ZDL_IDENTITY
+      SELECT root_entity, first_key, identity FROM ZDL_IDENTITY
       WHERE identity <= ? ORDER BY identity DESC LIMIT 1
       """)
     defer { statement.reset() }
-    statement.bind(identity.networkBytes, at: 1)
-    if try statement.step(), let first = UUID(networkBytes: statement.data(3)) {
+    statement.bind(identity, at: 1)
+    if try statement.step(), let start = statement.uuid(2)?.halves {
       let (high, low) = identity.halves
-      let start = first.halves
-      if high == start.high, low - start.low < UInt64(max(0, statement.int64(2))) {
+      let root = statement.int64(0)
+      let firstKey = statement.int64(1)
+      if high == start.high, low - start.low < UInt64(max(0, try count(ofRun: firstKey, root))) {
         let root = ObjectKey(
-          entity: Int32(truncatingIfNeeded: statement.int64(0)),
-          key: statement.int64(1) &+ Int64(truncatingIfNeeded: low - start.low))
+          entity: Int32(truncatingIfNeeded: root),
+          key: firstKey &+ Int64(truncatingIfNeeded: low - start.low))
         return try concreteKey(root: root) ?? root
       }
     }
@@ -84,10 +86,20 @@ extension ReadTransaction {
     return try self.identity(of: minted) == identity ? concreteKey(root: minted) : nil
   }
 
+  private func count(ofRun firstKey: Int64, _ root: Int64) throws -> Int64 {
+    let statement = try connection.prepare(
+      "SELECT count FROM ZDL_IDENTITY WHERE root_entity = ? AND first_key = ?")
+    defer { statement.reset() }
+    statement.bind(root, at: 1)
+    statement.bind(firstKey, at: 2)
+    return try statement.step() ? statement.int64(0) : 0
+  }
+
   /// The root entity and the key that an identity follows from, when it has this store's prefix; whether such an object
   /// ever was, it does not say.
   package func mintedKey(of identity: UUID) throws -> ObjectKey? {
-    guard let (root, key) = MintedIdentity.parts(of: identity, prefix: try mintPrefix()),
+    guard identity.uuid.6 & 0xf0 == 0x80,
+      let (root, key) = MintedIdentity.parts(of: identity, prefix: try mintPrefix()),
       schema.entity(numbered: root) != nil
     else { return nil }
     return ObjectKey(entity: root, key: key)
@@ -130,22 +142,19 @@ extension ReadTransaction {
 /// Identities that a store makes: RFC 9562 version 8.
 enum MintedIdentity {
   static func identity(prefix: [UInt8], root: Int32, key: Int64) -> UUID {
-    var bytes = prefix
-    bytes.append(0x80 | UInt8(truncatingIfNeeded: (root >> 8) & 0x0f))
-    bytes.append(UInt8(truncatingIfNeeded: root))
-    let low = 1 << 63 | (UInt64(bitPattern: key) & (1 << 62 - 1))
-    for shift in stride(from: 56, through: 0, by: -8) {
-      bytes.append(UInt8(truncatingIfNeeded: low >> UInt64(shift)))
-    }
-    return UUID(networkBytes: Data(bytes)) ?? UUID()
+    UUID(
+      high: number(prefix) << 16 | 0x8000 | UInt64(UInt32(bitPattern: root) & 0xfff),
+      low: 1 << 63 | UInt64(bitPattern: key) & (1 << 62 - 1))
   }
 
   static func parts(of identity: UUID, prefix: [UInt8]) -> (root: Int32, key: Int64)? {
-    let bytes = [UInt8](identity.networkBytes)
-    guard Array(bytes[..<6]) == prefix, bytes[6] & 0xf0 == 0x80, bytes[8] & 0xc0 == 0x80 else {
-      return nil
-    }
-    let root = Int32(bytes[6] & 0x0f) << 8 | Int32(bytes[7])
-    return (root, Int64(identity.halves.low & (1 << 62 - 1)))
+    let (high, low) = identity.halves
+    guard high >> 16 == number(prefix), high >> 12 & 0xf == 8, low >> 62 == 2 else { return nil }
+    return (Int32(high & 0xfff), Int64(low & (1 << 62 - 1)))
+  }
+
+  /// Six bytes.
+  private static func number(_ prefix: [UInt8]) -> UInt64 {
+    prefix.reduce(0) { $0 << 8 | UInt64($1) }
   }
 }

@@ -146,29 +146,31 @@ extension UUID {
   /// The UUID of 16 bytes in network order; nil for another count.
   package init?(networkBytes bytes: Data) {
     guard bytes.count == 16 else { return nil }
-    var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-    withUnsafeMutableBytes(of: &value) { _ = bytes.copyBytes(to: $0) }
-    self.init(uuid: value)
+    self.init(uuid: bytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) })
   }
 
   package var networkBytes: Data { withUnsafeBytes(of: uuid) { Data($0) } }
 
   /// The identity `distance` after this one: the low eight bytes count, big endian.
   package func advanced(by distance: UInt64) -> UUID {
-    var bytes = [UInt8](networkBytes)
-    var low = bytes[8...].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } &+ distance
-    for index in stride(from: 15, through: 8, by: -1) {
-      bytes[index] = UInt8(truncatingIfNeeded: low)
-      low >>= 8
-    }
-    return UUID(networkBytes: Data(bytes)) ?? self
+    let (high, low) = halves
+    return UUID(high: high, low: low &+ distance)
   }
 
   /// The eight high bytes and the eight low bytes as numbers.
   package var halves: (high: UInt64, low: UInt64) {
-    let bytes = [UInt8](networkBytes)
-    return (
-      bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) }, bytes[8...].reduce(0) { $0 << 8 | UInt64($1) }
-    )
+    withUnsafeBytes(of: uuid) { bytes in
+      (
+        UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+        UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+      )
+    }
+  }
+
+  init(high: UInt64, low: UInt64) {
+    self.init(
+      uuid: withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) {
+        $0.loadUnaligned(as: uuid_t.self)
+      })
   }
 }

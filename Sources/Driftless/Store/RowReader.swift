@@ -65,7 +65,7 @@ extension RowProgram.Step {
         Date(timeIntervalSinceReferenceDate: ExactDouble.value(in: statement, column, type)))
     case .data: return .data(statement.data(column))
     case .externalData: return ExternalValue.read(statement, column)
-    case .uuid: return UUID(networkBytes: statement.data(column)).map(PropertyValue.uuid) ?? .null
+    case .uuid: return statement.uuid(column).map(PropertyValue.uuid) ?? .null
     case .uri: return URL(string: statement.string(column)).map(PropertyValue.uri) ?? .null
     case .decimal: return DecimalStorage.value(in: statement, column)
     case .reference:
@@ -130,10 +130,24 @@ enum DecimalStorage {
 
   static func write(_ value: Decimal, to destination: some SQLiteDestination) {
     var text = "\(value)"
-    if let number = Double(text), Decimal(string: "\(number)") == value {
+    if let number = Double(text), isShort(text) || Decimal(string: "\(number)") == value {
       destination.set(number)
     } else {
       text.withUTF8 { destination.setBytes(UnsafeRawBufferPointer($0)) }
     }
+  }
+
+  /// Whether a number has so few digits that it is the same one again after it was a double: reading it anew to see that
+  /// costs as much as all the rest.
+  private static func isShort(_ text: String) -> Bool {
+    var digits = 0
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"): digits += 1
+      case UInt8(ascii: "."), UInt8(ascii: "-"): continue
+      default: return false
+      }
+    }
+    return digits <= 15
   }
 }

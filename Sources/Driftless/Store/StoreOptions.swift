@@ -64,4 +64,6 @@ enum StoreTuning {
   static let idleReaders = 4
   /// SQLite's page cache of one connection, in KiB.
   static let cacheKibibytes = 65_536
+  /// KiB of it while many saves are one transaction: the index of half a million identities stays in it.
+  static let wholeCacheKibibytes = 24_576
 }

@@ -4,9 +4,12 @@ package import Foundation
 extension WriteTransaction {
   /// Gives an object that is being inserted an identity from outside.
   ///
+  /// - Parameter isUnknown: Whether it was looked for already, and no object has it.
   /// - Throws: `StoreError` when another object has it.
-  package func assignIdentity(_ key: ObjectKey, _ identity: UUID) throws {
-    if let existing = try self.key(ofOwnOrAlias: identity) {
+  package func assignIdentity(
+    _ key: ObjectKey, _ identity: UUID, isUnknown: Bool = false
+  ) throws {
+    if !isUnknown, let existing = try self.key(ofOwnOrAlias: identity) {
       guard existing.key == key.key,
         schema.rootNumber(of: existing.entity) == schema.rootNumber(of: key.entity)
       else {
@@ -22,15 +25,34 @@ extension WriteTransaction {
   }
 
   /// Gives `count` keys that follow each other identities, and zone object numbers, that follow each other.
+  ///
+  /// - Parameter areFree: Whether `areFree` said of the numbers that no object has them.
   package func assignIdentities(
-    root: Int32, firstKey: Int64, count: Int64, firstIdentity: UUID, firstNumber: UInt64?
+    root: Int32, firstKey: Int64, count: Int64, firstIdentity: UUID, firstNumber: UInt64?,
+    areFree: Bool = false
   ) throws {
-    if let firstNumber { try checkNumbers(firstNumber, count) }
-    try connection.run(
-      "INSERT INTO ZDL_IDENTITY VALUES (?, ?, ?, ?, ?)", .integer(Int64(root)),
-      .integer(firstKey), .integer(count),
-      firstNumber.map { .integer(Int64(bitPattern: $0)) } ?? .null,
-      .blob(firstIdentity.networkBytes))
+    if let firstNumber, !areFree { try checkNumbers(firstNumber, count) }
+    let statement = try connection.prepare("INSERT INTO ZDL_IDENTITY VALUES (?, ?, ?, ?, ?)")
+    statement.bind(Int64(root), at: 1)
+    statement.bind(firstKey, at: 2)
+    statement.bind(count, at: 3)
+    if let firstNumber {
+      statement.bind(Int64(bitPattern: firstNumber), at: 4)
+    } else {
+      statement.bindNull(at: 4)
+    }
+    statement.bind(firstIdentity, at: 5)
+    try statement.run()
+  }
+
+  /// Whether no object has one of so many zone object numbers.
+  package func areFree(_ first: UInt64, _ count: Int) throws -> Bool {
+    do {
+      try checkNumbers(first, Int64(count))
+    } catch let error as StoreError where error.code == .numberTaken {
+      return false
+    }
+    return true
   }
 
   /// One zone object number is one object.
@@ -68,12 +90,40 @@ extension WriteTransaction {
   package func assignNumbers(
     root: Int32, firstKey: Int64, count: Int64, firstNumber: UInt64
   ) throws {
+    if try assignNumbersAtOnce(root, firstKey, count, firstNumber) { return }
     var key = firstKey
     let end = firstKey + count
     while key < end {
       let number = firstNumber &+ UInt64(key - firstKey)
       key += try assignNumber(root: root, key: key, most: end - key, number: number)
     }
+  }
+
+  /// Where whole runs make up the keys and none has a number, as after an import of identities from outside, one statement
+  /// numbers them all. False where it is otherwise.
+  private func assignNumbersAtOnce(
+    _ root: Int32, _ firstKey: Int64, _ count: Int64, _ firstNumber: UInt64
+  ) throws -> Bool {
+    let runs = try connection.prepare(
+      """
+      SELECT sum(count), min(first_key), max(first_key + count), count(number) FROM ZDL_IDENTITY
+      WHERE root_entity = ?1 AND first_key >= ?2 AND first_key < ?2 + ?3
+      """)
+    defer { runs.reset() }
+    runs.bind(Int64(root), at: 1)
+    runs.bind(firstKey, at: 2)
+    runs.bind(count, at: 3)
+    guard count > 0, try runs.step(), runs.int64(0) == count, runs.int64(1) == firstKey,
+      runs.int64(2) == firstKey &+ count, runs.int64(3) == 0
+    else { return false }
+    try checkNumbers(firstNumber, count)
+    try connection.run(
+      """
+      UPDATE ZDL_IDENTITY SET number = first_key - ?2 + ?4
+      WHERE root_entity = ?1 AND first_key >= ?2 AND first_key < ?2 + ?3
+      """, .integer(Int64(root)), .integer(firstKey), .integer(count),
+      .integer(Int64(bitPattern: firstNumber)))
+    return true
   }
 
   /// Numbers as many keys from `key` on as one run holds, and returns how many.
@@ -168,7 +218,7 @@ extension WriteTransaction {
     statement.bind(Int64(root), at: 1)
     statement.bind(key, at: 2)
     guard try statement.step(), key &- statement.int64(0) < statement.int64(1),
-      let identity = UUID(networkBytes: statement.data(2))
+      let identity = statement.uuid(2)
     else { return nil }
     return (statement.int64(0), statement.int64(1), identity, statement.value(3))
   }

@@ -11,6 +11,42 @@ extension WriteTransaction {
     try changePairs(relationship, source, destinations, adds: true)
   }
 
+  /// A pair of a many-to-many relationship, by keys.
+  package struct Pair {
+    let source: Int64
+    let destination: Int64
+
+    package init(_ source: ObjectKey, _ destination: ObjectKey) {
+      self.source = source.key
+      self.destination = destination.key
+    }
+  }
+
+  /// Whether pairs of the relationship are rows and nothing more, which `addPairs` writes many of at once.
+  package func canAddPairsAtOnce(_ relationship: RelationshipDescription) -> Bool {
+    guard !keepsForSync, let join = schema.joinTable(for: relationship) else { return false }
+    return !join.isSymmetric && join.destinationOrderColumn == nil
+  }
+
+  /// Adds pairs of many sources. Pairs that exist stay.
+  package func addPairs(_ relationship: RelationshipDescription, _ pairs: [Pair]) throws {
+    guard let join = schema.joinTable(for: relationship), !pairs.isEmpty else { return }
+    let statement = try connection.prepare(
+      """
+      INSERT OR IGNORE INTO "\(join.name)" ("\(join.sourceColumn)", "\(join.destinationColumn)")
+      SELECT c0, c1 FROM driftless_rows
+      """)
+    try pairs.withUnsafeBytes { pairs in
+      guard let start = pairs.baseAddress else { return }
+      let count = pairs.count / MemoryLayout<Pair>.stride
+      let rows = RowsInMemory(count: count, source: start) { source, row, column, context in
+        let pair = source.assumingMemoryBound(to: Pair.self)[row]
+        SQLiteResult(context).set(column == 0 ? pair.source : pair.destination)
+      }
+      try connection.run(statement, reading: rows)
+    }
+  }
+
   package func removePairs(
     _ relationship: RelationshipDescription, _ source: ObjectKey, _ destinations: [ObjectKey]
   ) throws {
@@ -21,40 +57,61 @@ extension WriteTransaction {
     _ relationship: RelationshipDescription, _ source: ObjectKey, _ destinations: [ObjectKey],
     adds: Bool
   ) throws {
-    guard let join = schema.joinTable(for: relationship) else {
-      throw StoreError(
-        .invalidArgument, "\(relationship.name) is not a many-to-many relationship.",
-        suggestion: "Set the to-one side instead.")
-    }
+    let plan = try pairPlan(relationship, adds: adds)
     guard !destinations.isEmpty else { return }
     try keepBase(of: source, relationship)
     if let inverse = relationship.inverseRelationship {
       for destination in destinations { try keepBase(of: destination, inverse) }
     }
-    let statement = try connection.prepare(
-      adds
-        ? """
-        INSERT OR IGNORE INTO "\(join.name)" ("\(join.sourceColumn)", "\(join.destinationColumn)")
-        VALUES (?, ?)
-        """
-        : """
-        DELETE FROM "\(join.name)" WHERE "\(join.sourceColumn)" = ?
-        AND "\(join.destinationColumn)" = ?
-        """)
+    let statement = plan.statement
     for destination in destinations {
       statement.bind(source.key, at: 1)
       statement.bind(destination.key, at: 2)
       try statement.run()
-      if join.isSymmetric {
+      if plan.join.isSymmetric {
         statement.bind(destination.key, at: 1)
         statement.bind(source.key, at: 2)
         try statement.run()
       }
     }
-    if adds, join.destinationOrderColumn != nil {
+    if adds, plan.join.destinationOrderColumn != nil {
       try setOrder(
         relationship, source,
         toManyKeys(of: source, relationship).filter { !destinations.contains($0) } + destinations)
     }
   }
+
+  /// How pairs of the relationship are written; kept while it is the same one.
+  private func pairPlan(_ relationship: RelationshipDescription, adds: Bool) throws -> PairPlan {
+    if let pairPlan, pairPlan.relationship === relationship, pairPlan.adds == adds {
+      return pairPlan
+    }
+    guard let join = schema.joinTable(for: relationship) else {
+      throw StoreError(
+        .invalidArgument, "\(relationship.name) is not a many-to-many relationship.",
+        suggestion: "Set the to-one side instead.")
+    }
+    let plan = PairPlan(
+      relationship: relationship, adds: adds, join: join,
+      statement: try connection.prepare(
+        adds
+          ? """
+          INSERT OR IGNORE INTO "\(join.name)" ("\(join.sourceColumn)", "\(join.destinationColumn)")
+          VALUES (?, ?)
+          """
+          : """
+          DELETE FROM "\(join.name)" WHERE "\(join.sourceColumn)" = ?
+          AND "\(join.destinationColumn)" = ?
+          """))
+    pairPlan = plan
+    return plan
+  }
+}
+
+/// How pairs of a many-to-many relationship are written.
+struct PairPlan {
+  let relationship: RelationshipDescription
+  let adds: Bool
+  let join: JoinTable
+  let statement: SQLiteStatement
 }

@@ -38,7 +38,8 @@ package enum TransactionKind: Int64, Sendable {
 
 /// Writes of one SQLite transaction: the rows and their history, both or neither.
 package final class WriteTransaction: ReadTransaction {
-  package let info: TransactionInfo
+  /// Its author may be known only at the end.
+  package var info: TransactionInfo
   package let number: Int64
   /// Whether values that sync may need again are kept.
   package let keepsForSync: Bool
@@ -56,6 +57,7 @@ package final class WriteTransaction: ReadTransaction {
   private let recorder: ChangeRecorder
   private var inserting: InsertPlan?
   private var updating: UpdatePlan?
+  var pairPlan: PairPlan?
   /// Whether there may be values of the zone that the model cannot hold; nil until that is asked.
   var mayLackValues: Bool?
 

@@ -43,8 +43,9 @@ public struct ChangeSetDecoder: Sendable {
   /// - Throws: `ProtocolError`.
   public func decode(_ frame: Data) throws(ProtocolError) -> ChangeSet {
     let (header, index) = try decodeIndex(frame)
-    let values = try values(of: frame, header)
-    let columns = try ValuesCodec.decode(values, index: index, limits: limits)
+    var columns: [Column] = []
+    columns.reserveCapacity(index.columnCount)
+    try forEachColumn(of: frame, header, index) { columns.append($0) }
     return ChangeSet(header: header, index: index, columns: columns)
   }
 
@@ -56,14 +57,23 @@ public struct ChangeSetDecoder: Sendable {
     _ frame: Data
   ) throws(ProtocolError) -> (header: ChangeSetHeader, index: ChangeSetIndex) {
     let (header, index) = try decodeIndex(frame)
-    try ValuesCodec.check(try values(of: frame, header), index: index, limits: limits)
+    try forEachColumn(of: frame, header, index) { _ in }
     return (header, index)
   }
 
-  private func values(
-    of frame: Data, _ header: ChangeSetHeader
-  ) throws(ProtocolError) -> [UInt8] {
-    try section(of: frame, at: header.headerSize + header.indexSize.stored, header.valuesSize)
+  private func forEachColumn(
+    of frame: Data, _ header: ChangeSetHeader, _ index: ChangeSetIndex, _ body: (Column) -> Void
+  ) throws(ProtocolError) {
+    let size = header.valuesSize
+    let stored = frame.dropFirst(header.headerSize + header.indexSize.stored).prefix(size.stored)
+    do {
+      try stored.withUnsafeBytes { bytes in
+        var section = SectionReader(bytes, size)
+        try ValuesCodec.forEachColumn(&section, index: index, limits: limits, body)
+      }
+    } catch {
+      throw error as? ProtocolError ?? .damaged("A section does not inflate")
+    }
   }
 
   private func checkedHeader(of frame: Data) throws(ProtocolError) -> ChangeSetHeader {

@@ -18,35 +18,48 @@ public struct ChangeSetEncoder: Sendable {
   /// - Throws: `ProtocolError`: `.malformed` when the change set breaks a law of `ChangeSet`,
   ///   `.tooLarge` when it passes a limit.
   public func encode(_ changeSet: ChangeSet) throws(ProtocolError) -> Data {
-    try ChangeSetRules(limits: limits).check(changeSet)
-    let index = try IndexCodec.encode(changeSet.index)
-    let values = try ValuesCodec.encode(changeSet.columns)
-    return try frame(changeSet, index: index, values: values)
+    var columns = changeSet.columns
+    return try encode(changeSet.header, changeSet.index, &columns)
   }
 
-  private func frame(
-    _ changeSet: ChangeSet, index: [UInt8], values: [UInt8]
+  /// As above, and lets go of each column when it is written: all of them and their bytes would be twice the memory.
+  package func encode(
+    _ header: ChangeSetHeader, _ changes: ChangeSetIndex, _ columns: inout [Column]
   ) throws(ProtocolError) -> Data {
-    let storedIndex = compressed(index)
-    let storedValues = compressed(values)
-    var header = changeSet.header
+    try ChangeSetRules(limits: limits).check(
+      ChangeSet(header: header, index: changes, columns: columns))
+    var header = header
     header.headerSize = ChangeSetHeader.size
-    header.objectCount = changeSet.index.objectCount
-    header.newObjectCount = changeSet.index.newObjectCount
-    header.indexSize = .init(
-      stored: (storedIndex ?? index).count, raw: index.count, isCompressed: storedIndex != nil)
-    header.valuesSize = .init(
-      stored: (storedValues ?? values).count, raw: values.count,
-      isCompressed: storedValues != nil)
+    header.objectCount = changes.objectCount
+    header.newObjectCount = changes.newObjectCount
+    let index = try section { writer throws(ProtocolError) in
+      let bytes = try IndexCodec.encode(changes)
+      bytes.withUnsafeBytes { writer.append($0) }
+    }
+    let values = try section { writer throws(ProtocolError) in
+      for place in columns.indices {
+        try ValuesCodec.write(columns[place], to: &writer)
+        columns[place] = Column(.integers([]))
+      }
+    }
+    header.indexSize = index.size
+    header.valuesSize = values.size
     try header.check(limits)
 
     var frame = Data(capacity: header.frameSize)
     frame.append(contentsOf: header.encodedFields)
     frame.append(contentsOf: repeatElement(0, count: ChangeSetHeader.digestSize))
-    frame.append(contentsOf: storedIndex ?? index)
-    frame.append(contentsOf: storedValues ?? values)
+    for piece in index.pieces + values.pieces { frame.append(contentsOf: piece) }
     Self.seal(&frame)
     return frame
+  }
+
+  private func section(
+    _ write: (inout SectionWriter) throws(ProtocolError) -> Void
+  ) throws(ProtocolError) -> SectionWriter.Section {
+    var writer = SectionWriter(level: compressionLevel)
+    try write(&writer)
+    return try writer.finish(limits)
   }
 
   /// Writes the digest of the frame's bytes into it.
@@ -57,14 +70,5 @@ public struct ChangeSetEncoder: Sendable {
     frame.replaceSubrange(
       frame.startIndex + ChangeSetHeader.digestStart..<frame.startIndex + ChangeSetHeader.size,
       with: digest)
-  }
-
-  /// Nil: the section is shorter plain, or compresses so well that a reader would take it for a
-  /// bomb.
-  private func compressed(_ section: [UInt8]) -> [UInt8]? {
-    guard compressionLevel != 0, let stream = Zlib.deflate(section, level: compressionLevel),
-      limits.allows(inflating: stream.count, to: section.count)
-    else { return nil }
-    return stream
   }
 }

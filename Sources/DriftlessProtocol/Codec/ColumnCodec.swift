@@ -9,9 +9,9 @@ enum ColumnCodec {
     case doubles, dates, booleans, strings, bytes, decimals, uris, uuids, references, elements
   }
 
-  static func encode(_ column: Column) throws(ProtocolError) -> WireColumn {
-    var wire = WireColumn()
-    if let nulls = column.nulls { wire.nulls = Data(nulls.bytes) }
+  static func encode(_ column: Column) throws(ProtocolError) -> ColumnMessage {
+    var wire = ColumnMessage()
+    if let nulls = column.nulls { wire.nulls = nulls.bytes }
     switch column.values {
     case .integers(let numbers): write(numbers, .integers, column.nulls, to: &wire)
     case .doubles(let values):
@@ -27,13 +27,13 @@ enum ColumnCodec {
     case .uris(let rows): write(rows, .uris, to: &wire)
     case .uuids(let values):
       wire.kind = Kind.uuids.rawValue
-      wire.content = Data.of(values)
+      wire.content = .data(Data.of(values))
     case .references(let indexes):
       write(indexes.map { Int64($0) + 1 }, .references, column.nulls, to: &wire)
     case .elements(let rows): write(rows, to: &wire)
     case .unknown(let unknown):
       do {
-        return try WireColumn(serializedBytes: unknown.message)
+        wire.whole = try WireColumn(serializedBytes: unknown.message).serializedBytes()
       } catch {
         throw .malformed("A column of unknown kind is not in the format of columns")
       }
@@ -43,7 +43,7 @@ enum ColumnCodec {
 
   /// The shorter of zigzag and deltas.
   private static func write(
-    _ numbers: [Int64], _ kind: Kind, _ nulls: RowBitmap?, to wire: inout WireColumn
+    _ numbers: [Int64], _ kind: Kind, _ nulls: RowBitmap?, to wire: inout ColumnMessage
   ) {
     wire.kind = kind.rawValue
     let filled = nulls.map { repeatingAtNulls(numbers, $0) } ?? numbers
@@ -55,7 +55,7 @@ enum ColumnCodec {
     }
   }
 
-  private static func write(dates: [Double], _ nulls: RowBitmap?, to wire: inout WireColumn) {
+  private static func write(dates: [Double], _ nulls: RowBitmap?, to wire: inout ColumnMessage) {
     wire.kind = Kind.dates.rawValue
     for ticks in DateTicks.allCases {
       guard let numbers = ticks.numbers(of: dates, nulls: nulls) else { continue }
@@ -66,7 +66,7 @@ enum ColumnCodec {
     wire.numbers = DateTicks.bits(of: dates)
   }
 
-  private static func write(_ rows: ByteRows, _ kind: Kind, to wire: inout WireColumn) {
+  private static func write(_ rows: ByteRows, _ kind: Kind, to wire: inout ColumnMessage) {
     wire.kind = kind.rawValue
     let ends = rows.ends
     wire.numbers = ends.withUnsafeBufferPointer { ends in
@@ -74,15 +74,15 @@ enum ColumnCodec {
         UInt64(truncatingIfNeeded: ends[$0] &- ($0 == 0 ? 0 : ends[$0 &- 1]))
       }
     }
-    wire.content = Data(rows.content)
+    wire.content = .bytes(rows.content)
   }
 
-  private static func write(_ rows: ElementRows, to wire: inout WireColumn) {
+  private static func write(_ rows: ElementRows, to wire: inout ColumnMessage) {
     wire.kind = Kind.elements.rawValue
     wire.numbers = Packing.varints(count: rows.count * 2) {
       UInt64($0 % 2 == 0 ? rows.added(at: $0 / 2).count : rows.removed(at: $0 / 2).count)
     }
-    wire.content = Packing.deltas(rows.elements.map(Int64.init))
+    wire.content = .data(Packing.deltas(rows.elements.map(Int64.init)))
   }
 
   /// A null row takes the number before it, so that deltas stay small.

@@ -2,19 +2,6 @@ import CZlib
 
 /// zlib streams in memory, bounded.
 enum Zlib {
-  /// - Returns: The zlib stream of `bytes`; nil when it would not be shorter than they are.
-  static func deflate(_ bytes: [UInt8], level: Int32) -> [UInt8]? {
-    guard bytes.count > 0, bytes.count < Int32.max else { return nil }
-    let capacity = bytes.count
-    var length = uLongf(capacity)
-    var status = Z_OK
-    let output = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
-      status = compress2(buffer.baseAddress, &length, bytes, uLong(bytes.count), level)
-      count = status == Z_OK ? Int(length) : 0
-    }
-    return status == Z_OK && output.count < bytes.count ? output : nil
-  }
-
   /// Inflates a stream that must give exactly `size` bytes and be used up.
   static func inflate(
     _ input: UnsafeRawBufferPointer, size: Int

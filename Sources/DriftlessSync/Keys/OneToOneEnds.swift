@@ -104,8 +104,8 @@ struct OneToOneEnds {
   /// Whether a pending end may meet another owner.
   static func mayClash(_ pending: PendingSet, _ schema: StoreSchema) -> Bool {
     guard schema.hasOneToOne else { return false }
-    return pending.objects.contains { key, object in
-      schema.ownedEnds(numbered: key.entity).indexes.contains { object.transaction(of: $0) != nil }
+    return pending.objects.containsState { entity, object in
+      schema.ownedEnds(numbered: entity).indexes.contains { object.transaction(of: $0) != nil }
     }
   }
 

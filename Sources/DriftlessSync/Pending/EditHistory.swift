@@ -68,7 +68,9 @@ struct EditHistory {
     _ transaction: ReadTransaction, schema: SyncSchema, knownOfDeleted pending: PendingSet,
     acknowledged: Int64
   ) throws {
-    let deleted = pending.objects.filter { $0.value.whole == .delete }
+    let deleted = Dictionary(
+      uniqueKeysWithValues: pending.objects.lazy.filter { $0.value.whole == .delete }
+        .map { ($0.key, $0.value) })
     try read(transaction, schema, acknowledged: acknowledged, leavingOut: deleted) {
       deleted[$0] != nil
     }

@@ -8,6 +8,14 @@ enum PendingLoader {
   static func load(
     _ transaction: ReadTransaction, schema: SyncSchema, acknowledged: Int64
   ) throws -> PendingSet {
+    try transaction.connection.withCache(kibibytes: SyncTuning.walkCacheKibibytes) {
+      try read(transaction, schema: schema, acknowledged: acknowledged)
+    }
+  }
+
+  private static func read(
+    _ transaction: ReadTransaction, schema: SyncSchema, acknowledged: Int64
+  ) throws -> PendingSet {
     var pending = PendingSet(through: acknowledged)
     var overrides: [ObjectKey: Int64] = [:]
     try transaction.connection.forEachRow(

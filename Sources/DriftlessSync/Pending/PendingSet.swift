@@ -6,7 +6,7 @@ package import Driftless
 /// object that an import touched while it was pending, the state that the import left
 /// (`ZDL_PENDING`) plus local history after that.
 package struct PendingSet: Sendable {
-  package var objects: [ObjectKey: PendingObject] = [:]
+  package var objects = PendingObjects()
   /// History is taken in up to here.
   package var through: Int64
 
@@ -26,8 +26,8 @@ package struct PendingSet: Sendable {
   }
 
   mutating func acknowledge(through transaction: Int64, omitting omitted: OmittedParts) {
-    for key in Array(objects.keys) where !omitted.objects.contains(key) {
-      let kept = omitted.properties[key] ?? PropertyMask()
+    objects.changeStates(except: omitted.keys) { $1.acknowledge(through: transaction) }
+    for (key, kept) in omitted.properties where !omitted.objects.contains(key) {
       update(key) { $0.acknowledge(through: transaction, keeping: kept) }
     }
   }
@@ -41,46 +41,43 @@ package struct PendingSet: Sendable {
   }
 
   /// What a push of history up to `transaction` carries.
-  package func window(through transaction: Int64) -> [ObjectKey: PendingObject] {
+  package func window(through transaction: Int64) -> PendingObjects {
     if transaction < 0 { return offers(through: transaction) }
-    guard objects.values.contains(where: { $0.lastTransaction > transaction }) else {
+    guard objects.containsState(where: { $0.lastTransaction > transaction }) else {
       return objects
     }
-    var window: [ObjectKey: PendingObject] = [:]
-    for (key, object) in objects {
-      var early = object
-      early.edits.removeAll { $0.transaction > transaction }
+    var window = objects
+    window.changeStates { _, object in
+      object.edits.removeAll { $0.transaction > transaction }
       // The whole object belongs to a later push, and its properties with it.
-      if early.isOfLater(than: transaction) { continue }
-      if !early.isEmpty { window[key] = early }
+      if object.isOfLater(than: transaction) { object = PendingObject() }
     }
     return window
   }
 
   /// What a push of what is offered up to a time carries: also what was edited since is told as it was offered.
-  private func offers(through stamp: Int64) -> [ObjectKey: PendingObject] {
-    var window: [ObjectKey: PendingObject] = [:]
-    for (key, object) in objects {
-      var early = object
-      early.edits.removeAll { $0.transaction > stamp }
-      early.offers.removeAll { $0.transaction > stamp }
-      if early.isOfLater(than: stamp) { continue }
-      for offer in early.offers {
-        early.set(offer.properties, by: offer.transaction)
-        for edit in object.edits where edit.transaction > 0 {
+  private func offers(through stamp: Int64) -> PendingObjects {
+    var window = objects
+    window.changeStates { _, object in
+      let edits = object.edits
+      object.edits.removeAll { $0.transaction > stamp }
+      object.offers.removeAll { $0.transaction > stamp }
+      if object.isOfLater(than: stamp) { object = PendingObject() }
+      for offer in object.offers {
+        object.set(offer.properties, by: offer.transaction)
+        for edit in edits where edit.transaction > 0 {
           var edited = edit.properties
           edited.formIntersection(offer.properties)
-          early.editedOffers.formUnion(edited)
+          object.editedOffers.formUnion(edited)
         }
       }
-      if !early.isEmpty { window[key] = early }
     }
     return window
   }
 
   /// Whether something that is offered was edited since, so that the offer goes before the edit.
   var hasEditedOffers: Bool {
-    objects.values.contains { object in
+    objects.containsState { object in
       guard object.whole != .delete else { return false }
       return object.offers.contains { offer in
         object.edits.contains {
@@ -95,9 +92,9 @@ package struct PendingSet: Sendable {
   package func cut(objectsMax: Int) -> Int64 {
     guard objects.count > objectsMax else { return through }
     var counts: [Int64: Int] = [:]
-    for object in objects.values {
+    objects.forEachState { _, object, count in
       let first = object.whole == .none ? object.edits.first?.transaction : object.wholeTransaction
-      counts[first ?? 0, default: 0] += 1
+      counts[first ?? 0, default: 0] += count
     }
     var total = 0
     var last: Int64 = 0

@@ -50,13 +50,21 @@ extension PageApplier {
       try batch.forEach { key, row in try applyPlaces(readers.places, row: row, of: key) }
     }
     for reader in readers.elements {
+      guard case .elements(let relationship) = reader.property.kind else { continue }
+      let isAtOnce = transaction.canAddPairsAtOnce(relationship)
+      var pairs: [WriteTransaction.Pair] = []
       var elements: Set<ObjectKey> = []
       try batch.forEach { key, row in
         let change = try elementChange(reader, row: row, of: key, &frame)
-        try transaction.addPairs(change.relationship, key, change.adds)
         elements.formUnion(change.adds)
+        if isAtOnce {
+          for element in change.adds { pairs.append(WriteTransaction.Pair(key, element)) }
+        } else {
+          try transaction.addPairs(relationship, key, change.adds)
+        }
       }
-      guard let inverse = reader.property.relationship?.inverseRelationship else { continue }
+      try transaction.addPairs(relationship, pairs)
+      guard let inverse = relationship.inverseRelationship else { continue }
       for element in elements.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) {
         try record(inverse, of: element)
       }

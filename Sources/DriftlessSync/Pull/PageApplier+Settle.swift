@@ -12,7 +12,7 @@ extension PageApplier {
   /// - Parameter allowsMassDelete: deletes that the brake set aside are meant.
   func settle(allowsMassDelete: Bool) throws {
     let uniqueness = try KeySettlement(self)
-    if !zone.keys.isEmpty || pending.objects.values.contains(where: { $0.whole == .delete }) {
+    if !zone.keys.isEmpty || pending.objects.containsState(where: { $0.whole == .delete }) {
       try settleObjects(allowsMassDelete: allowsMassDelete)
     }
     if remembered.haveCome { try repeatDeletes() }

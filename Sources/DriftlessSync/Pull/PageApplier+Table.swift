@@ -38,6 +38,7 @@ extension PageApplier {
       try addRange(first, count, entity, firstNumber: firstNumber, to: &frame)
       return
     }
+    let areFree = try run.count > 0 && transaction.areFree(firstNumber, run.count)
     for offset in 0..<run.count {
       let identity = run.identities[offset]
       let number = firstNumber &+ UInt64(offset)
@@ -56,7 +57,7 @@ extension PageApplier {
       let key = try transaction.allocateKeys(entity.description, count: 1).lowerBound
       try transaction.assignIdentities(
         root: entity.rootNumber, firstKey: key, count: 1, firstIdentity: identity,
-        firstNumber: number)
+        firstNumber: number, areFree: areFree)
       frame.table.append(
         ObjectTable.Entry(
           key: ObjectKey(entity: entity.number, key: key), life: .alive, existed: false))

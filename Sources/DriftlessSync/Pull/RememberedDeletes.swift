@@ -56,7 +56,7 @@ struct RememberedDeletes {
     _ pending: PendingSet, after acknowledged: Int64, _ transaction: WriteTransaction,
     schema: SyncSchema
   ) throws {
-    guard pending.objects.values.contains(where: { $0.whole == .delete }) else { return }
+    guard pending.objects.containsState(where: { $0.whole == .delete }) else { return }
     var directory = ObjectDirectory(transaction.connection)
     var unsent: Set<ObjectKey> = []
     for (key, object) in pending.objects where object.whole == .delete {

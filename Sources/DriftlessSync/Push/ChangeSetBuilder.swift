@@ -19,10 +19,9 @@ struct ChangeSetBuilder {
   private let schema: SyncSchema
   private let zone: UUID
   private var directory: ObjectDirectory
-  private var newPlaces: [ObjectKey: Int32] = [:]
+  private var newPlaces = NewPlaces()
   private var knownPlaces: [UInt64: Int32] = [:]
   private var index = ChangeSetIndex()
-  private var runs: [KeyRun] = []
   private var entityPlaces: [String: Int] = [:]
 
   /// - Parameter zone: the zone's own UUID, which its keys are hashed with.
@@ -30,7 +29,7 @@ struct ChangeSetBuilder {
     self.transaction = transaction
     self.schema = schema
     self.zone = zone
-    directory = ObjectDirectory(transaction.connection)
+    directory = ObjectDirectory(transaction.connection, readsAhead: true)
   }
 
   /// Nil when the window holds nothing that the zone needs to hear: what was made in it was deleted
@@ -40,68 +39,50 @@ struct ChangeSetBuilder {
   ) throws -> Built? {
     var reader = try PendingReader(
       transaction, schema: schema, zone: zone, isPartial: !selection.omitted.isEmpty)
-    let drafts = try reader.read(selection.window)
+    var drafts = try reader.read(selection.window)
     guard drafts.contains(where: { !$0.keys.isEmpty }) || !reader.tombstones.isEmpty else {
       return nil
     }
-    try placeNewObjects(reader.newKeys)
+    // New objects come first, by entity and key, so that minted identities are ranges.
+    newPlaces = NewPlaces(reader.newKeys) { schema.root(of: $0) }
     let reliances = try TreeReliances(drafts, transaction)
     try placeKnownObjects(drafts, reliances)
     let entities = placeEntities(drafts)
     let transactions = try placeTransactions(drafts)
-    var columns: [Column] = []
-    for draft in drafts where !draft.keys.isEmpty {
-      try add(draft, entities: entities, transactions: transactions, columns: &columns)
-    }
     try addMakers(of: reader.newKeys, selection.window, transactions)
     try addCounted(drafts, through: selection.through)
+    var columns: [Column] = []
+    for place in drafts.indices where !drafts[place].keys.isEmpty {
+      let draft = drafts[place]
+      // What is in a column is not held twice.
+      drafts[place].columns = []
+      try add(draft, entities: entities, transactions: transactions, columns: &columns)
+    }
     addClaims(reader.claims.claims)
     addReliances(reliances)
     try addTombstones(reader.tombstones)
-    let changeSet = ChangeSet(header: header, index: index, columns: columns)
+    let frame = try ChangeSetEncoder().encode(header, index, &columns)
     return Built(
-      frame: try ChangeSetEncoder().encode(changeSet), runs: runs, objects: reader.objects,
+      frame: frame, runs: newPlaces.keyRuns, objects: reader.objects,
       properties: reader.properties, unsent: reader.unsent)
   }
 
   // MARK: Objects
 
-  /// New objects come first, by entity and key, so that minted identities are ranges.
-  private mutating func placeNewObjects(_ keys: [ObjectKey]) throws {
-    for key in keys {
-      newPlaces[rooted(key)] = Int32(newPlaces.count)
-      if var run = runs.last, run.entity == key.entity, run.first &+ run.count == key.key {
-        run.count += 1
-        runs[runs.count - 1] = run
-      } else {
-        runs.append(KeyRun(entity: key.entity, first: key.key, count: 1))
-      }
-    }
-  }
-
-  /// Then what the zone knows, by number: what is changed, and what is referred to.
+  /// After the new objects comes what the zone knows, by number: what is changed, and what is referred to.
   private mutating func placeKnownObjects(
     _ drafts: [ChangeDraft], _ reliances: TreeReliances
   ) throws {
     var numbers: Set<UInt64> = []
     func note(_ key: ObjectKey) throws {
-      guard newPlaces[rooted(key)] == nil, let number = try number(of: key) else { return }
+      guard newPlaces.place(root: schema.root(of: key), key: key.key) == nil,
+        let number = try number(of: key)
+      else { return }
       numbers.insert(number)
     }
     for draft in drafts {
       if draft.kind != .insert { for key in draft.keys { try note(key) } }
-      for (property, column) in zip(draft.properties, draft.columns) {
-        if case .attribute = property.kind { continue }
-        for cell in column {
-          switch cell {
-          case .value(.reference(let key)): try note(key)
-          case .value: continue
-          case .elements(let elements):
-            for key in elements.adds { try note(key) }
-            for key in elements.removes { try note(key) }
-          }
-        }
-      }
+      for column in draft.columns { for key in column.targets { try note(key) } }
     }
     for reliance in reliances.all { for key in reliance.objects { try note(key) } }
     index.knownNumbers = numbers.sorted()
@@ -110,8 +91,6 @@ struct ChangeSetBuilder {
     }
   }
 
-  private func rooted(_ key: ObjectKey) -> ObjectKey { schema.rooted(key) }
-
   private mutating func number(of key: ObjectKey) throws -> UInt64? {
     try directory.number(root: schema.root(of: key), key: key.key)
   }
@@ -119,7 +98,7 @@ struct ChangeSetBuilder {
   /// The index of an object in the object table. An object that is in a later window, or in none,
   /// has no place.
   private mutating func place(of key: ObjectKey) -> Int32? {
-    if let place = newPlaces[rooted(key)] { return place }
+    if let place = newPlaces.place(root: schema.root(of: key), key: key.key) { return place }
     // The number was found before, when the object was placed.
     guard let number = try? number(of: key) else { return nil }
     return knownPlaces[number]
@@ -210,7 +189,7 @@ struct ChangeSetBuilder {
   /// The saves that made new objects are named also where a later one set all that they had set: a copy of this store
   /// that has such an object knows it by that name.
   private mutating func addMakers(
-    of keys: [ObjectKey], _ window: [ObjectKey: PendingObject], _ transactions: [Int64: Int]
+    of keys: [ObjectKey], _ window: PendingObjects, _ transactions: [Int64: Int]
   ) throws {
     var makers: Set<Int64> = []
     var names: Set<UInt64> = []
@@ -236,7 +215,8 @@ struct ChangeSetBuilder {
     for covered in index.covered { told.insert(covered.name) }
     var sent: [ObjectKey: [SyncSchema.Property]] = [:]
     for draft in drafts where draft.kind != .delete {
-      let properties = draft.kind == .update ? draft.properties : draft.entity.properties
+      let properties =
+        draft.kind == .update ? draft.columns.map(\.property) : draft.entity.properties
       let adding = properties.filter(\.keepsDeltas)
       guard !adding.isEmpty else { continue }
       for key in draft.keys { sent[key, default: []] += adding }
@@ -271,13 +251,11 @@ struct ChangeSetBuilder {
     index.groups.append(
       ChangeSetIndex.Group(
         kind: draft.kind, entity: entity,
-        properties: draft.properties.compactMap { names.firstIndex(of: $0.name) },
+        properties: draft.columns.compactMap { names.firstIndex(of: $0.property.name) },
         objects: ObjectIndexes(places.sorted().map { Int32(clamping: $0) }),
         transactionRuns: Self.runs(draft.transactions.map { transactions[$0] ?? 0 })))
     if draft.kind == .insert { try addNewObjects(draft, entity: entity) }
-    for (property, cells) in zip(draft.properties, draft.columns) {
-      columns.append(ColumnWriter.column(property, cells) { place(of: $0) })
-    }
+    for column in draft.columns { columns.append(column.column { place(of: $0) }) }
   }
 
   private static func runs(_ transactions: [Int]) -> [ChangeSetIndex.Group.TransactionRun] {
@@ -313,9 +291,10 @@ struct ChangeSetBuilder {
     }
     var last: (key: Int64, identity: UUID)?
     for key in draft.keys {
-      _ = try directory.number(root: draft.entity.rootNumber, key: key.key)
       let identity: UUID
-      if let last, directory.isMinted(root: draft.entity.rootNumber, last.key, key.key) {
+      if let given = try directory.identity(root: draft.entity.rootNumber, key: key.key) {
+        identity = given
+      } else if let last, directory.isMinted(root: draft.entity.rootNumber, last.key, key.key) {
         identity = last.identity.offset(by: UInt64(key.key &- last.key))
       } else {
         identity = try transaction.identity(of: key)

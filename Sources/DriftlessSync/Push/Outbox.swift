@@ -15,8 +15,22 @@ struct Outbox: Sendable {
   var runs: [KeyRun]
   var frame: Data
 
-  func isSame(as other: Outbox) -> Bool {
-    pushNumber == other.pushNumber && frame == other.frame
+  /// Whether it is still what the store has in flight.
+  func isStored(on connection: SQLiteConnection) throws -> Bool {
+    // The digest stands in the header, and is of all that follows: the frame need not be read again.
+    try connection.number(
+      """
+      SELECT EXISTS (SELECT 1 FROM ZDL_OUTBOX WHERE push_number = ? AND length(frame) = ?
+      AND substr(frame, 1, ?) = ?)
+      """,
+      [
+        .unsigned(pushNumber), .integer(Int64(frame.count)), .integer(Int64(ChangeSetHeader.size)),
+        .blob(frame.prefix(ChangeSetHeader.size)),
+      ]) != 0
+  }
+
+  static func exists(on connection: SQLiteConnection) throws -> Bool {
+    try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_OUTBOX)") != 0
   }
 
   /// An answer says which frame it is about.

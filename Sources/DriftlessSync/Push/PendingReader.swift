@@ -21,10 +21,13 @@ struct PendingReader {
   private let schema: SyncSchema
   private var directory: ObjectDirectory
   private var rows: RowWalk
+  private var elementWalks: [ObjectIdentifier: ElementWalk] = [:]
   private let dangling: DanglingReferences
   private let parkedValues: ParkedValues
   private var drafts: [ChangeDraft] = []
   private var places: [Shape: Int] = [:]
+  /// The shape of the last object and its place: most objects have that of the one before.
+  private var last: (shape: Shape, place: Int)?
   /// New objects, in the order of the object table.
   private(set) var newKeys: [ObjectKey] = []
   /// Deletes of objects that the zone had, and lost.
@@ -50,51 +53,32 @@ struct PendingReader {
     self.transaction = transaction
     self.schema = schema
     self.isPartial = isPartial
-    directory = ObjectDirectory(transaction.connection)
+    directory = ObjectDirectory(transaction.connection, readsAhead: true)
     rows = RowWalk(transaction)
     dangling = try DanglingReferences(transaction.connection)
     parkedValues = try ParkedValues(transaction.connection)
   }
 
   /// The groups of a window of pending objects: inserts, revivals, updates, deletes.
-  mutating func read(_ window: [ObjectKey: PendingObject]) throws -> [ChangeDraft] {
-    defer { rows.finish() }
+  mutating func read(_ window: PendingObjects) throws -> [ChangeDraft] {
+    defer {
+      rows.finish()
+      for walk in elementWalks.values { walk.finish() }
+    }
     if isPartial {
       for (key, object) in window where object.whole == .insert || object.whole == .revive {
         arriving.insert(schema.rooted(key))
       }
     }
-    for (key, object) in window where !object.offers.isEmpty {
-      offered[key] = object.offers.reduce(into: PropertyMask()) { $0.formUnion($1.properties) }
-      edited[key] = object.editedOffers
-    }
-    let sorted = window.sorted { ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key) }
-    for (key, object) in sorted {
-      guard let entity = schema.entity(numbered: key.entity) else { continue }
-      let isKnown = try directory.number(root: entity.rootNumber, key: key.key) != nil
-      switch (object.whole, isKnown) {
-      case (.delete, false):
-        // Made and deleted before the zone heard of it: nothing to say.
-        guard object.isOfZone, try transaction.concreteKey(root: key) == nil else { continue }
-        tombstones.append(
-          Tombstone(key: key, entity: entity, transaction: object.wholeTransaction))
-        objects += 1
-      case (.delete, true):
-        // Made again as an object of another entity of its hierarchy, it is not deleted.
-        let isAgain = try transaction.concreteKey(root: key) != nil
-        if !isAgain { appendDelete(key, object, entity) }
-      // A pending insert of an object with a number: the zone had it and deleted it, and it is here
-      // again.
-      case (.revive, true), (.insert, true): try appendWhole(.revive, key, object, entity)
-      case (_, false)
-      where EditStamp.time(object.wholeTransaction) != nil
-        && (object.edits.contains { $0.transaction != object.wholeTransaction }
-          || !object.offers.isEmpty && object.properties != entity.all):
-        try appendByTime(key, object, entity)
-      case (_, false): try appendWhole(.insert, key, object, entity)
-      case (.none, true): try appendEdits(key, object, entity)
+    if window.containsState(where: { !$0.offers.isEmpty }) {
+      for (key, object) in window where !object.offers.isEmpty {
+        offered[key] = object.offers.reduce(into: PropertyMask()) { $0.formUnion($1.properties) }
+        edited[key] = object.editedOffers
       }
     }
+    try window.forEachInOrder { try append($0, $1) }
+    let drafts = drafts
+    self.drafts = []
     // The object table goes group by group.
     newKeys = drafts.filter { $0.kind == .insert }.flatMap(\.keys)
     let order: [ChangeSetIndex.Group.Kind] = [.insert, .revive, .update, .delete]
@@ -108,6 +92,33 @@ struct PendingReader {
     }
   }
 
+  private mutating func append(_ key: ObjectKey, _ object: PendingObject) throws {
+    guard let entity = schema.entity(numbered: key.entity) else { return }
+    let isKnown = try directory.number(root: entity.rootNumber, key: key.key) != nil
+    switch (object.whole, isKnown) {
+    case (.delete, false):
+      // Made and deleted before the zone heard of it: nothing to say.
+      guard object.isOfZone, try transaction.concreteKey(root: key) == nil else { return }
+      tombstones.append(
+        Tombstone(key: key, entity: entity, transaction: object.wholeTransaction))
+      objects += 1
+    case (.delete, true):
+      // Made again as an object of another entity of its hierarchy, it is not deleted.
+      let isAgain = try transaction.concreteKey(root: key) != nil
+      if !isAgain { appendDelete(key, object, entity) }
+    // A pending insert of an object with a number: the zone had it and deleted it, and it is here
+    // again.
+    case (.revive, true), (.insert, true): try appendWhole(.revive, key, object, entity)
+    case (_, false)
+    where EditStamp.time(object.wholeTransaction) != nil
+      && (object.edits.contains { $0.transaction != object.wholeTransaction }
+        || !object.offers.isEmpty && object.properties != entity.all):
+      try appendByTime(key, object, entity)
+    case (_, false): try appendWhole(.insert, key, object, entity)
+    case (.none, true): try appendEdits(key, object, entity)
+    }
+  }
+
   /// Whether all that a group tells is offered, with the times of the edits.
   private func isOffer(_ draft: ChangeDraft) -> Bool {
     draft.keys.allSatisfy { offered[$0] != nil }
@@ -117,7 +128,7 @@ struct PendingReader {
     _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
   ) {
     let place = place(.delete, entity, PropertyMask())
-    drafts[place].append(key, transaction: object.wholeTransaction, cells: [])
+    drafts[place].append(key, transaction: object.wholeTransaction)
     objects += 1
   }
 
@@ -150,8 +161,7 @@ struct PendingReader {
       if !cell.isEmpty { properties += 1 }
       drafts[place].columns[index].append(cell)
     }
-    drafts[place].keys.append(key)
-    drafts[place].transactions.append(object.lastTransaction)
+    drafts[place].append(key, transaction: object.lastTransaction)
     try claims.add(key, entity, sent(values, of: key), setting: nil)
     objects += 1
   }
@@ -170,12 +180,13 @@ struct PendingReader {
     }
     for (index, edit) in edits.enumerated() {
       let place = place(index == 0 ? .insert : .update, entity, edit.properties)
-      var cells: [ChangeDraft.Cell] = []
-      for property in drafts[place].properties {
-        cells.append(try wholeCell(key, property, values, edit.transaction))
+      for column in drafts[place].columns.indices {
+        let cell = try wholeCell(
+          key, drafts[place].columns[column].property, values, edit.transaction)
+        if !cell.isEmpty { properties += 1 }
+        drafts[place].columns[column].append(cell)
       }
-      properties += cells.count { !$0.isEmpty }
-      drafts[place].append(key, transaction: edit.transaction, cells: cells)
+      drafts[place].append(key, transaction: edit.transaction)
     }
     try claims.add(key, entity, sent(values, of: key), setting: nil)
     objects += 1
@@ -194,7 +205,7 @@ struct PendingReader {
   /// - Parameter edit: the transaction that set it.
   private mutating func wholeCell(
     _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64?
-  ) throws -> ChangeDraft.Cell {
+  ) throws -> ColumnDraft.Cell {
     switch property.kind {
     case .place(let relationship): return .value(try placeValue(key, relationship))
     case .attribute: return .value(try total(key, property, values, edit))
@@ -207,10 +218,12 @@ struct PendingReader {
       return .value(value)
     case .elements(let relationship):
       let elements = try elements(key, property, relationship, edit)
-      for element in elements where try !hasPlace(element) {
-        unsent[key, default: PropertyMask()].insert(property.slot)
+      if isPartial {
+        for element in elements where try !hasPlace(element) {
+          unsent[key, default: PropertyMask()].insert(property.slot)
+        }
       }
-      return .elements(ChangeDraft.Elements(adds: elements, removes: []))
+      return .elements(adds: elements, removes: [])
     }
   }
 
@@ -226,12 +239,12 @@ struct PendingReader {
       }
       guard !mask.isEmpty else { continue }
       let place = place(.update, entity, mask)
-      var cells: [ChangeDraft.Cell] = []
-      for property in drafts[place].properties {
-        cells.append(try cell(key, property, values, edit.transaction))
+      for column in drafts[place].columns.indices {
+        let cell = try cell(key, drafts[place].columns[column].property, values, edit.transaction)
+        drafts[place].columns[column].append(cell)
+        properties += 1
       }
-      properties += cells.count
-      drafts[place].append(key, transaction: edit.transaction, cells: cells)
+      drafts[place].append(key, transaction: edit.transaction)
       isCounted = true
     }
     if isCounted {
@@ -249,7 +262,7 @@ struct PendingReader {
 
   private mutating func cell(
     _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64
-  ) throws -> ChangeDraft.Cell {
+  ) throws -> ColumnDraft.Cell {
     if case .place(let relationship) = property.kind {
       return .value(try placeValue(key, relationship))
     }
@@ -269,21 +282,20 @@ struct PendingReader {
     // An ordered relationship says its whole sequence: the zone's check lets nobody else's change of
     // it lie in between.
     return .elements(
-      ChangeDraft.Elements(
-        adds: relationship.isOrdered ? current : current.filter { !old.contains($0) },
-        removes: base.filter { !new.contains($0) }
-          + asserted.filter { !new.contains($0) && !base.contains($0) }))
+      adds: relationship.isOrdered ? current : current.filter { !old.contains($0) },
+      removes: base.filter { !new.contains($0) }
+        + asserted.filter { !new.contains($0) && !base.contains($0) })
   }
 
   /// The elements of a set as they are sent: of one that is offered without what was changed here since.
-  private func elements(
+  private mutating func elements(
     _ key: ObjectKey, _ property: SyncSchema.Property, _ relationship: RelationshipDescription,
     _ edit: Int64?
   ) throws -> [ObjectKey] {
     guard let edit, EditStamp.time(edit) != nil, edited[key]?.contains(property.slot) == true,
       let elements = try OfferedSets.elements(
         of: key, property.name, on: transaction.connection)
-    else { return try transaction.toManyKeys(of: key, relationship) }
+    else { return try elements(of: key, relationship) }
     return try elements.compactMap { try transaction.concreteKey(root: $0) }
   }
 
@@ -312,6 +324,16 @@ struct PendingReader {
     }
   }
 
+  private mutating func elements(
+    of key: ObjectKey, _ relationship: RelationshipDescription
+  ) throws -> [ObjectKey] {
+    let identifier = ObjectIdentifier(relationship)
+    if elementWalks[identifier] == nil {
+      elementWalks[identifier] = try ElementWalk(transaction, relationship)
+    }
+    return try elementWalks[identifier]?.elements(of: key) ?? []
+  }
+
   private func placeValue(
     _ key: ObjectKey, _ relationship: RelationshipDescription
   ) throws -> PropertyValue {
@@ -322,10 +344,13 @@ struct PendingReader {
     _ kind: ChangeSetIndex.Group.Kind, _ entity: SyncSchema.Entity, _ mask: PropertyMask
   ) -> Int {
     let shape = Shape(kind: kind, entity: entity.number, properties: mask)
-    if let place = places[shape] { return place }
-    let properties = entity.properties.filter { mask.contains($0.slot) }
-    drafts.append(ChangeDraft(kind, entity, properties))
-    places[shape] = drafts.count - 1
-    return drafts.count - 1
+    if let last, last.shape == shape { return last.place }
+    let place = places[shape] ?? drafts.count
+    if place == drafts.count {
+      drafts.append(ChangeDraft(kind, entity, entity.properties.filter { mask.contains($0.slot) }))
+      places[shape] = place
+    }
+    last = (shape, place)
+    return place
   }
 }

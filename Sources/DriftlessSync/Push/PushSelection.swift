@@ -7,7 +7,7 @@ struct PushSelection {
   private(set) var isEmpty = false
   /// History up to here is covered.
   private(set) var through: Int64 = 0
-  private(set) var window: [ObjectKey: PendingObject] = [:]
+  private(set) var window = PendingObjects()
   private(set) var omitted = OmittedParts()
 
   /// - Parameter held: the objects in quarantine.
@@ -27,9 +27,11 @@ struct PushSelection {
       isEmpty = true
       return
     }
-    for key in Array(sendable.objects.keys) where sendable[key]?.offers.isEmpty == false {
-      guard let entity = schema.entity(numbered: key.entity) else { continue }
-      sendable.update(key) { $0.withdrawEditedOffers(entity) }
+    if sendable.objects.containsState(where: { !$0.offers.isEmpty }) {
+      sendable.objects.changeStates { number, object in
+        guard !object.offers.isEmpty, let entity = schema.entity(numbered: number) else { return }
+        object.withdrawEditedOffers(entity)
+      }
     }
     let inTheWay = try Self.keys(of: portion.inTheWay, transaction)
     through = Self.reaching(

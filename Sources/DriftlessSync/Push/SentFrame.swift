@@ -28,7 +28,7 @@ struct SentFrame {
     guard try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_BASE)") != 0 else { return }
     var kept = keptBases(pending)
     // Sets that an object left by a delete are needed until that delete is acknowledged.
-    let keepsSets = pending.objects.values.contains { $0.whole == .delete }
+    let keepsSets = pending.objects.containsState { $0.whole == .delete }
     guard keepsSets || !kept.isEmpty else {
       return try connection.perform("DELETE FROM ZDL_BASE")
     }

@@ -16,11 +16,11 @@ struct TreeReliances {
     self.transaction = transaction
     var found: [[String]: Set<ObjectKey>] = [:]
     for draft in drafts {
-      for (property, column) in zip(draft.properties, draft.columns) {
-        guard case .toOne(let relationship) = property.kind, relationship.isTree else { continue }
-        for case .value(.reference(let parent)) in column {
-          try addAncestors(parent, relationship, to: &found)
+      for column in draft.columns {
+        guard case .toOne(let relationship) = column.property.kind, relationship.isTree else {
+          continue
         }
+        for parent in column.targets { try addAncestors(parent, relationship, to: &found) }
       }
     }
     all = found.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map {

@@ -19,24 +19,37 @@ struct IdentityIndex {
     )
     let inside = try connection.prepare(
       "SELECT number FROM identity WHERE zone = ? AND first > ? AND first <= ? LIMIT 1")
-    var number = firstNumber
+    var numbers: [UInt64] = []
+    numbers.reserveCapacity(runs.count)
+    var next = firstNumber
     for run in runs {
-      let first = run.first.bytes
+      numbers.append(next)
+      next += run.count
+    }
+    // In the order of the table: identities from outside come in none, and each would be on another page.
+    let starts = runs.map(\.first.halves)
+    let order = runs.indices.sorted { starts[$0] < starts[$1] }
+    var clashes: [(place: Int, number: UInt64)] = []
+    for place in order {
+      let run = runs[place]
       let last = try last(of: run)
       let clash =
-        try self.number(before, first)
-        ?? (run.count > 1 ? try self.number(inside, after: first, through: last) : nil)
+        try self.number(before, run.first)
+        ?? (run.count > 1 ? try self.number(inside, after: run.first, through: last) : nil)
       if let clash {
-        stale.add(clash, "the zone has an object with an identity of this push (\(run.first)…)")
+        clashes.append((place, clash))
         continue
       }
       insert.bind(zone, at: 1)
-      insert.bind(first, at: 2)
+      insert.bind(run.first, at: 2)
       insert.bind(Int64(clamping: run.count), at: 3)
-      insert.bind(Int64(clamping: number), at: 4)
+      insert.bind(Int64(clamping: numbers[place]), at: 4)
       try insert.run()
       insert.reset()
-      number += run.count
+    }
+    for (place, number) in clashes.sorted(by: { $0.place < $1.place }) {
+      stale.add(
+        number, "the zone has an object with an identity of this push (\(runs[place].first)…)")
     }
   }
 
@@ -47,7 +60,7 @@ struct IdentityIndex {
       "SELECT first, count, number FROM identity WHERE zone = ? AND first <= ? ORDER BY first DESC LIMIT 1"
     )
     for identity in tombstones {
-      guard let number = try number(before, identity.bytes) else { continue }
+      guard let number = try number(before, identity) else { continue }
       stale.add(number, "the zone has an object of identity \(identity), so it has a number")
     }
   }
@@ -69,11 +82,16 @@ struct IdentityIndex {
   func checkTombstones(
     of runs: [Push.IdentityRun], after cursor: UInt64, own: OwnFrames, stale: inout StaleObjects
   ) throws {
+    // Most zones have none, and a first push has many runs.
+    let any = try connection.prepare("SELECT 1 FROM tombstone WHERE zone = ? LIMIT 1")
+    defer { any.reset() }
+    any.bind(zone, at: 1)
+    guard try any.step() else { return }
     let inside = try connection.prepare(
       "SELECT sequence FROM tombstone WHERE zone = ? AND identity BETWEEN ? AND ? AND sequence > ?")
     for run in runs where run.count > 0 {
       inside.bind(zone, at: 1)
-      inside.bind(run.first.bytes, at: 2)
+      inside.bind(run.first, at: 2)
       inside.bind(try last(of: run), at: 3)
       inside.bind(Int64(clamping: cursor), at: 4)
       while try inside.step() {
@@ -85,21 +103,20 @@ struct IdentityIndex {
   }
 
   /// The number of an identity, when the run that starts at or before it reaches it.
-  private func number(_ before: SQLiteStatement, _ identity: Data) throws -> UInt64? {
+  private func number(_ before: SQLiteStatement, _ identity: UUID) throws -> UInt64? {
     defer { before.reset() }
     before.bind(zone, at: 1)
     before.bind(identity, at: 2)
     guard try before.step() else { return nil }
-    let first = before.data(0)
-    guard first.count == 16, first.prefix(8) == identity.prefix(8) else { return nil }
-    let place = Self.tail(identity) - Self.tail(first)
+    guard let first = before.uuid(0)?.halves, first.high == identity.halves.high else { return nil }
+    let place = identity.halves.low - first.low
     guard place < UInt64(clamping: before.int64(1)) else { return nil }
     return UInt64(clamping: before.int64(2)) + place
   }
 
   /// The number of the first identity of a run in a range.
   private func number(
-    _ inside: SQLiteStatement, after: Data, through: Data
+    _ inside: SQLiteStatement, after: UUID, through: UUID
   ) throws -> UInt64? {
     defer { inside.reset() }
     inside.bind(zone, at: 1)
@@ -108,19 +125,33 @@ struct IdentityIndex {
     return try inside.step() ? UInt64(clamping: inside.int64(0)) : nil
   }
 
-  private func last(of run: Push.IdentityRun) throws -> Data {
-    let first = run.first.bytes
-    let (tail, overflow) = Self.tail(first).addingReportingOverflow(run.count &- 1)
+  private func last(of run: Push.IdentityRun) throws -> UUID {
+    let (high, low) = run.first.halves
+    let (last, overflow) = low.addingReportingOverflow(run.count &- 1)
     guard run.count > 0, !overflow else {
       throw ServerError(
         .malformed, "a range of identities runs over its end",
         suggestion: "Update the client.")
     }
-    return first.prefix(8) + withUnsafeBytes(of: tail.bigEndian) { Data($0) }
+    return UUID(high: high, low: last)
+  }
+}
+
+extension UUID {
+  /// The first and the last eight bytes as big-endian numbers: in order where the bytes are.
+  fileprivate var halves: (high: UInt64, low: UInt64) {
+    withUnsafeBytes(of: uuid) { bytes in
+      (
+        UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+        UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+      )
+    }
   }
 
-  /// The last eight bytes as a big-endian number.
-  private static func tail(_ identity: Data) -> UInt64 {
-    identity.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
+  fileprivate init(high: UInt64, low: UInt64) {
+    self.init(
+      uuid: withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) {
+        $0.loadUnaligned(as: uuid_t.self)
+      })
   }
 }

@@ -33,6 +33,8 @@ struct SaveWriter {
   private var newKeys: [ObjectKey?]
   /// The identities of new objects that were given one, by temporary key.
   private var identities: [Int64: UUID] = [:]
+  /// Those of them that no object of the store ever had.
+  private var unknown: Set<Int64> = []
 
   init(context: ManagedObjectContext, plan: ObjectPlan) {
     self.context = context
@@ -104,7 +106,12 @@ struct SaveWriter {
     guard let given = context.graph.keys.identity(of: object.key) else { return }
     let identity = try transaction.identity(given, forNew: object.entity)
     identities[object.key] = identity
-    guard let key = try transaction.key(ofOwnOrAlias: identity), try transaction.row(key) == nil,
+    guard let key = try transaction.key(ofOwnOrAlias: identity) else {
+      // One that a key of this store leads to may be another new object's a moment later.
+      if try transaction.mintedKey(of: identity) == nil { unknown.insert(object.key) }
+      return
+    }
+    guard try transaction.row(key) == nil,
       plan.shape(numbered: key.entity)?.hierarchy == object.shape.hierarchy
     else { return }
     newKeys[place(of: object.key)] = ObjectKey(entity: object.shape.number, key: key.key)
@@ -175,7 +182,8 @@ struct SaveWriter {
     guard context.graph.keys.hasIdentities else { return }
     for object in inserted {
       if let identity = identities[object.key] {
-        try transaction.assignIdentity(newKey(object.objectKey), identity)
+        try transaction.assignIdentity(
+          newKey(object.objectKey), identity, isUnknown: unknown.contains(object.key))
       }
     }
   }

@@ -1,0 +1,42 @@
+import DriftlessSQLite
+import Foundation
+
+/// A transaction that saves and reads of one thread are part of (`PersistentStore.writeWhole`).
+// Sendable unchecked: only the thread that began it uses it.
+final class JoinedWrite: @unchecked Sendable {
+  @TaskLocal static var current: JoinedWrite?
+
+  private let store: PersistentStore
+  private let thread = pthread_self()
+  private let transaction: WriteTransaction
+
+  init(_ store: PersistentStore, _ transaction: WriteTransaction) {
+    self.store = store
+    self.transaction = transaction
+  }
+
+  /// The transaction of a store that this thread is in.
+  static func transaction(of store: PersistentStore) -> WriteTransaction? {
+    guard let current, current.store === store, pthread_equal(current.thread, pthread_self()) != 0
+    else { return nil }
+    return current.transaction
+  }
+}
+
+extension PersistentStore {
+  /// Runs `body` as one transaction with one entry in the history: the saves that it makes on its thread are parts of it,
+  /// and its reads see them. When it throws, nothing was done.
+  ///
+  /// Contexts that it saved must not be used after a failure: they hold what was taken back.
+  package func writeWhole<T>(
+    _ info: TransactionInfo, _ body: (WriteTransaction) throws -> T
+  ) throws -> T {
+    try write(info) { transaction in
+      try transaction.connection.withCache(kibibytes: StoreTuning.wholeCacheKibibytes) {
+        try JoinedWrite.$current.withValue(JoinedWrite(self, transaction)) {
+          try body(transaction)
+        }
+      }
+    }.0
+  }
+}

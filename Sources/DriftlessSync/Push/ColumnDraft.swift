@@ -1,0 +1,168 @@
+import Driftless
+import DriftlessProtocol
+import Foundation
+
+/// A column of a change set while it is built: values as the wire has them, objects still by their keys.
+struct ColumnDraft {
+  enum Cell {
+    case value(PropertyValue)
+    /// Elements that a many-to-many relationship gained and lost.
+    case elements(adds: [ObjectKey], removes: [ObjectKey])
+
+    var isEmpty: Bool {
+      switch self {
+      case .value(let value): value.isNull
+      case .elements(let adds, let removes): adds.isEmpty && removes.isEmpty
+      }
+    }
+  }
+
+  let property: SyncSchema.Property
+  /// Whether no cell says anything.
+  private(set) var isEmpty = true
+  private var count = 0
+  private var nulls = RowBitmap()
+  // What the property's kind uses is filled.
+  private var integers: [Int64] = []
+  private var doubles: [Double] = []
+  private var booleans: [Bool] = []
+  private var uuids: [UUID] = []
+  private var rows = ByteRows()
+  /// References, a cell each, or elements, those that a cell adds before those that it removes.
+  private var keys: [ObjectKey] = []
+  private var elementCounts: [(adds: Int32, removes: Int32)] = []
+
+  init(_ property: SyncSchema.Property) { self.property = property }
+
+  mutating func append(_ cell: Cell) {
+    if !cell.isEmpty { isEmpty = false }
+    switch cell {
+    case .value(let value): append(value)
+    case .elements(let adds, let removes):
+      keys += adds
+      keys += removes
+      elementCounts.append((Int32(clamping: adds.count), Int32(clamping: removes.count)))
+    }
+    count += 1
+  }
+
+  private mutating func append(_ value: PropertyValue) {
+    switch property.kind {
+    case .attribute(let type): append(value, type)
+    case .place: append(value, .integer64)
+    case .toOne:
+      if case .reference(let key) = value { keys.append(key) } else { keys.append(Self.nothing) }
+      // The column says by itself which rows refer to nothing.
+      return
+    case .elements: elementCounts.append((0, 0))
+    }
+    if value.isNull { nulls.insert(count) }
+  }
+
+  private mutating func append(_ value: PropertyValue, _ type: AttributeType) {
+    switch type {
+    case .integer16, .integer32, .integer64:
+      if case .integer(let value) = value { integers.append(value) } else { integers.append(0) }
+    case .double, .float:
+      if case .double(let value) = value { doubles.append(value) } else { doubles.append(0) }
+    case .date:
+      if case .date(let value) = value {
+        doubles.append(value.timeIntervalSinceReferenceDate)
+      } else {
+        doubles.append(0)
+      }
+    case .boolean:
+      if case .bool(let value) = value { booleans.append(value) } else { booleans.append(false) }
+    case .uuid:
+      if case .uuid(let value) = value { uuids.append(value) } else { uuids.append(Self.noUUID) }
+    case .decimal, .uri, .string, .binaryData, .transformable, .objectID, .undefined, .composite:
+      switch value {
+      case .string(let text): rows.append(text)
+      case .data(let data): rows.append(data)
+      case .decimal(let number): rows.append(number.description)
+      case .uri(let uri): rows.append(uri.absoluteString)
+      default: rows.appendEmpty()
+      }
+    }
+  }
+
+  /// Every object that a cell names.
+  var targets: some Sequence<ObjectKey> { keys.lazy.filter { $0 != Self.nothing } }
+
+  /// - Parameter place: the index of an object in the object table; nil when it is in no change set
+  ///   yet.
+  func column(place: (ObjectKey) -> Int32?) -> Column {
+    switch property.kind {
+    case .attribute(let type): Column(values(type), nulls: nulls)
+    case .place: Column(.integers(integers), nulls: nulls)
+    case .toOne:
+      Column(
+        .references(
+          keys.map { $0 == Self.nothing ? Column.noReference : place($0) ?? Column.noReference }))
+    case .elements: Column(.elements(elements(place)))
+    }
+  }
+
+  private func values(_ type: AttributeType) -> Column.Values {
+    switch type {
+    case .integer16, .integer32, .integer64: .integers(integers)
+    case .double, .float: .doubles(doubles)
+    case .date: .dates(doubles)
+    case .boolean: .booleans(booleans)
+    case .uuid: .uuids(uuids)
+    case .decimal: .decimals(rows)
+    case .uri: .uris(rows)
+    case .string: .strings(rows)
+    case .binaryData, .transformable, .objectID, .undefined, .composite: .bytes(rows)
+    }
+  }
+
+  private func elements(_ place: (ObjectKey) -> Int32?) -> ElementRows {
+    var rows = ElementRows()
+    var start = 0
+    for (adds, removes) in elementCounts {
+      let middle = start + Int(adds)
+      let end = middle + Int(removes)
+      rows.append(
+        added: keys[start..<middle].compactMap(place),
+        removed: keys[middle..<end].compactMap(place))
+      start = end
+    }
+    return rows
+  }
+
+  /// The column with its cells in another order.
+  ///
+  /// - Parameter order: the place that each cell has now.
+  func reordered(_ order: [Int]) -> ColumnDraft {
+    var column = ColumnDraft(property)
+    column.isEmpty = isEmpty
+    column.count = count
+    func permuted<Value>(_ values: [Value]) -> [Value] {
+      values.isEmpty ? [] : order.map { values[$0] }
+    }
+    column.integers = permuted(integers)
+    column.doubles = permuted(doubles)
+    column.booleans = permuted(booleans)
+    column.uuids = permuted(uuids)
+    for (row, place) in order.enumerated() {
+      if nulls.contains(place) { column.nulls.insert(row) }
+      if rows.count > 0 { rows.withBytes(at: place) { column.rows.append($0) } }
+    }
+    guard case .elements = property.kind else {
+      column.keys = permuted(keys)
+      return column
+    }
+    column.elementCounts = permuted(elementCounts)
+    var starts = [0]
+    for (adds, removes) in elementCounts {
+      starts.append(starts[starts.count - 1] + Int(adds) + Int(removes))
+    }
+    for place in order { column.keys += keys[starts[place]..<starts[place + 1]] }
+    return column
+  }
+
+  /// In place of a reference's key: no entity has this number.
+  private static let nothing = ObjectKey(entity: -1, key: 0)
+  private static let noUUID = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+}

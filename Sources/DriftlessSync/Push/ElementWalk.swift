@@ -1,0 +1,66 @@
+import Driftless
+import DriftlessSQLite
+
+/// Reads what a many-to-many relationship holds, object by object. Objects that come in ascending order are read in one
+/// walk along the relationship's table.
+struct ElementWalk {
+  private let transaction: ReadTransaction
+  private let relationship: RelationshipDescription
+  private let statement: SQLiteStatement?
+  /// The object whose element the walk stands on; nil at the end.
+  private var source: Int64?
+  /// The last object that was asked for; nil before the first.
+  private var last: Int64?
+
+  init(_ transaction: ReadTransaction, _ relationship: RelationshipDescription) throws {
+    self.transaction = transaction
+    self.relationship = relationship
+    guard let destination = relationship.destinationEntity,
+      let join = transaction.schema.joinTable(for: relationship)
+    else {
+      statement = nil
+      return
+    }
+    let table = transaction.schema.table(for: destination)
+    let order = join.destinationOrderColumn.map { "j.\"\($0)\", " } ?? ""
+    // The relationship's table leads the join, so that its objects come in their order.
+    statement = try transaction.connection.prepareUncached(
+      """
+      SELECT j."\(join.sourceColumn)", t.Z_PK, t.Z_ENT
+      FROM "\(join.name)" j CROSS JOIN "\(table.name)" t ON t.Z_PK = j."\(join.destinationColumn)"
+      WHERE j."\(join.sourceColumn)" >= ?
+      ORDER BY j."\(join.sourceColumn)", \(order)t.Z_PK
+      """)
+  }
+
+  /// The objects that the relationship of an object holds, in their order if it is ordered.
+  mutating func elements(of key: ObjectKey) throws -> [ObjectKey] {
+    guard let statement else { return try transaction.toManyKeys(of: key, relationship) }
+    // Where the walk stands beyond the object, it has none.
+    if last.map({ $0 >= key.key }) ?? true || source.map({ $0 < key.key }) ?? false {
+      statement.reset()
+      statement.bind(key.key, at: 1)
+      try advance()
+    }
+    last = key.key
+    var elements: [ObjectKey] = []
+    while source == key.key {
+      elements.append(
+        ObjectKey(
+          entity: Int32(truncatingIfNeeded: statement.int64(2)), key: statement.int64(1)))
+      try advance()
+    }
+    return elements
+  }
+
+  /// Ends the walk: a statement that is left open would hold on to its snapshot.
+  func finish() { statement?.reset() }
+
+  private mutating func advance() throws {
+    guard let statement, try statement.step() else {
+      source = nil
+      return
+    }
+    source = statement.int64(0)
+  }
+}
