@@ -46,7 +46,7 @@ struct ZoneNumberTests {
         try transaction.connection.run(
           "INSERT INTO ZDL_IDENTITY VALUES (1, ?, ?, ?, ?)", .integer(Int64(key)),
           .integer(Int64(count)), .integer(Int64(number)),
-          .blob(identity.advanced(by: UInt64(shift)).networkBytes))
+          .blob(identity.following(by: UInt64(shift)).networkBytes))
       }
     }
     let messages = try store.check().findings.map(\.message)

@@ -6,24 +6,6 @@ import Testing
 
 /// What was deleted comes back, and the pairs of many-to-many relationships with it.
 struct ComingBackTests {
-  /// Items are edited against deletes, have tags, and are friends of each other.
-  private func model() -> ManagedObjectModel {
-    let item = EntityDescription("Item")
-    item.deletePolicy = .editWins
-    item.properties = [
-      AttributeDescription("title", .string),
-      RelationshipDescription("tags", to: "Tag", inverse: "items", toMany: true),
-      RelationshipDescription("friends", to: "Item", inverse: "friends", toMany: true),
-    ]
-    let tag = EntityDescription("Tag")
-    tag.deletePolicy = .editWins
-    tag.properties = [
-      AttributeDescription("name", .string),
-      RelationshipDescription("items", to: "Item", inverse: "tags", toMany: true),
-    ]
-    return ManagedObjectModel(entities: [item, tag])
-  }
-
   /// Sends what is pending, and does not hear that the zone took it.
   private func pushUnheard(_ stage: Stage, _ number: Int) async {
     let network = stage.hosts[number].network
@@ -36,7 +18,7 @@ struct ComingBackTests {
 
   @Test("A set that was sent before its object was deleted is there when an edit brings that back")
   func deletedAfterSending() async throws {
-    let stage = try await Stage(.memory, model: model())
+    let stage = try await Stage(.memory, model: Stage.tagged())
     let item = try stage.insert(0)
     let tag = try stage.insert(0, "Tag")
     try await stage.settle()
@@ -51,7 +33,7 @@ struct ComingBackTests {
 
   @Test("An element that was sent before it was deleted is there when an edit brings it back")
   func elementDeletedAfterSending() async throws {
-    let stage = try await Stage(.memory, model: model())
+    let stage = try await Stage(.memory, model: Stage.tagged())
     let item = try stage.insert(0)
     let tag = try stage.insert(0, "Tag")
     try await stage.settle()
@@ -66,7 +48,7 @@ struct ComingBackTests {
 
   @Test("An object that is deleted here and became its own friend elsewhere comes back with itself")
   func ownFriend() async throws {
-    let stage = try await Stage(.memory, model: model())
+    let stage = try await Stage(.memory, model: Stage.tagged())
     let item = try stage.insert(0)
     try await stage.settle()
     try stage.delete(0, item)
@@ -78,7 +60,7 @@ struct ComingBackTests {
 
   @Test("Two that were deleted here and related elsewhere come back related")
   func bothDeleted() async throws {
-    let stage = try await Stage(.memory, model: model())
+    let stage = try await Stage(.memory, model: Stage.tagged())
     let item = try stage.insert(0)
     let tag = try stage.insert(0, "Tag")
     try await stage.settle()
@@ -112,7 +94,7 @@ struct ComingBackTests {
 
   @Test("A pair that a delete cut is cut everywhere when its element comes back")
   func cutByDelete() async throws {
-    let stage = try await Stage(.memory, model: model())
+    let stage = try await Stage(.memory, model: Stage.tagged())
     let item = try stage.insert(0)
     let tags = [try stage.insert(0, "Tag"), try stage.insert(0, "Tag")]
     try stage.relate(0, item, "tags", to: [tags[0]])

@@ -6,25 +6,9 @@ import Testing
 
 /// Both sides did one thing to a set, and then one of them did another.
 struct SetSequenceTests {
-  private func model() -> ManagedObjectModel {
-    let item = EntityDescription("Item")
-    item.deletePolicy = .editWins
-    item.properties = [
-      AttributeDescription("title", .string),
-      RelationshipDescription("tags", to: "Tag", inverse: "items", toMany: true),
-    ]
-    let tag = EntityDescription("Tag")
-    tag.deletePolicy = .editWins
-    tag.properties = [
-      AttributeDescription("name", .string),
-      RelationshipDescription("items", to: "Item", inverse: "tags", toMany: true),
-    ]
-    return ManagedObjectModel(entities: [item, tag])
-  }
-
   /// Two hosts added one pair, the second later, and it has heard of the first's.
   private func addedOnBothSides() async throws -> (Stage, item: UUID, tag: UUID) {
-    let stage = try await Stage(.memory, model: model())
+    let stage = try await Stage(.memory, model: Stage.tagged())
     let item = try stage.insert(0)
     let tag = try stage.insert(0, "Tag")
     try await stage.settle()
@@ -183,7 +167,7 @@ struct SetSequenceTests {
     "An object and an element of its set, both deleted, are together again when edits bring both back"
   )
   func bothDeletedApart() async throws {
-    let stage = try await Stage(.memory, model: model())
+    let stage = try await Stage(.memory, model: Stage.tagged())
     let item = try stage.insert(0)
     let tag = try stage.insert(0, "Tag")
     try stage.relate(0, item, "tags", to: [tag])

@@ -67,6 +67,24 @@ final class Stage {
     return ManagedObjectModel(entities: [item, box, badge, node, tag])
   }
 
+  /// Another model: items are edited against deletes, have tags, and are friends of each other.
+  static func tagged() -> ManagedObjectModel {
+    let item = EntityDescription("Item")
+    item.deletePolicy = .editWins
+    item.properties = [
+      AttributeDescription("title", .string),
+      RelationshipDescription("tags", to: "Tag", inverse: "items", toMany: true),
+      RelationshipDescription("friends", to: "Item", inverse: "friends", toMany: true),
+    ]
+    let tag = EntityDescription("Tag")
+    tag.deletePolicy = .editWins
+    tag.properties = [
+      AttributeDescription("name", .string),
+      RelationshipDescription("items", to: "Item", inverse: "tags", toMany: true),
+    ]
+    return ManagedObjectModel(entities: [item, tag])
+  }
+
   @discardableResult
   func addHost() async throws -> Host {
     let number = hosts.count

@@ -174,6 +174,6 @@ struct MigrationIdentities {
       .integer(Int64(keys.new.entityNumber(of: stretch.way.destination))),
       .integer(first + stretch.way.offset), .integer(count),
       run.number.map { .integer($0 &+ skipped) } ?? .null,
-      .blob(run.identity.advanced(by: UInt64(skipped)).networkBytes))
+      .blob(run.identity.following(by: UInt64(skipped)).networkBytes))
   }
 }

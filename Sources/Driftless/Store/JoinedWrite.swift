@@ -2,8 +2,7 @@ import DriftlessSQLite
 import Foundation
 
 /// A transaction that saves and reads of one thread are part of (`PersistentStore.writeWhole`).
-// Sendable unchecked: only the thread that began it uses it.
-final class JoinedWrite: @unchecked Sendable {
+final class JoinedWrite: @unchecked Sendable {  // used on the thread that began it alone
   @TaskLocal static var current: JoinedWrite?
 
   private let store: PersistentStore

@@ -22,7 +22,7 @@ extension ReadTransaction {
       if distance >= 0, distance < statement.int64(1),
         let first = statement.uuid(2)
       {
-        return first.advanced(by: UInt64(distance))
+        return first.following(by: UInt64(distance))
       }
     }
     return MintedIdentity.identity(prefix: try mintPrefix(), root: root, key: key.key)

@@ -150,27 +150,4 @@ extension UUID {
   }
 
   package var networkBytes: Data { withUnsafeBytes(of: uuid) { Data($0) } }
-
-  /// The identity `distance` after this one: the low eight bytes count, big endian.
-  package func advanced(by distance: UInt64) -> UUID {
-    let (high, low) = halves
-    return UUID(high: high, low: low &+ distance)
-  }
-
-  /// The eight high bytes and the eight low bytes as numbers.
-  package var halves: (high: UInt64, low: UInt64) {
-    withUnsafeBytes(of: uuid) { bytes in
-      (
-        UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
-        UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-      )
-    }
-  }
-
-  init(high: UInt64, low: UInt64) {
-    self.init(
-      uuid: withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) {
-        $0.loadUnaligned(as: uuid_t.self)
-      })
-  }
 }

@@ -172,11 +172,11 @@ extension WriteTransaction {
     }
     try assignIdentities(
       root: root, firstKey: key, count: numbered,
-      firstIdentity: identity.advanced(by: UInt64(before)), firstNumber: firstNumber)
+      firstIdentity: identity.following(by: UInt64(before)), firstNumber: firstNumber)
     if after > 0 {
       try assignIdentities(
         root: root, firstKey: key + numbered, count: after,
-        firstIdentity: identity.advanced(by: UInt64(before + numbered)),
+        firstIdentity: identity.following(by: UInt64(before + numbered)),
         firstNumber: old(before + numbered))
     }
   }

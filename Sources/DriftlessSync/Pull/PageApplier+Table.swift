@@ -134,7 +134,7 @@ extension PageApplier {
     // Identities that this store minted have no row until they are numbered.
     if try transaction.mintedKey(of: first) != nil { return true }
     if try transaction.key(ofOwn: first) != nil { return true }
-    let last = first.offset(by: UInt64(count - 1))
+    let last = first.advanced(by: UInt64(count - 1))
     if try transaction.key(ofOwn: last) != nil { return true }
     return try transaction.connection.number(
       "SELECT EXISTS (SELECT 1 FROM ZDL_IDENTITY WHERE identity BETWEEN ? AND ?)",

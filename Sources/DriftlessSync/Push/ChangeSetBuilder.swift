@@ -295,7 +295,7 @@ struct ChangeSetBuilder {
       if let given = try directory.identity(root: draft.entity.rootNumber, key: key.key) {
         identity = given
       } else if let last, directory.isMinted(root: draft.entity.rootNumber, last.key, key.key) {
-        identity = last.identity.offset(by: UInt64(key.key &- last.key))
+        identity = last.identity.advanced(by: UInt64(key.key &- last.key))
       } else {
         identity = try transaction.identity(of: key)
       }
@@ -304,11 +304,11 @@ struct ChangeSetBuilder {
         flush(&index)
         isGiven = !identity.isMinted
       }
-      if let run = range, run.first.offset(by: UInt64(run.count)) == identity {
+      if let run = range, run.first.advanced(by: UInt64(run.count)) == identity {
         range = (run.first, run.count + 1)
         continue
       }
-      if let last = listed.last, last.offset(by: 1) == identity {
+      if let last = listed.last, last.advanced(by: 1) == identity {
         listed.removeLast()
         let first = last
         flush(&index)

@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
@@ -31,7 +32,7 @@ extension WriteTransaction {
       [
         .integer(split.root), .integer(split.key &+ split.kept),
         .integer(split.count &- split.kept),
-        .uuid(split.identity.offset(by: UInt64(bitPattern: split.kept))),
+        .uuid(split.identity.advanced(by: UInt64(bitPattern: split.kept))),
       ])
   }
 }

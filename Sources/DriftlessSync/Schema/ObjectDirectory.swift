@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
@@ -89,7 +90,7 @@ struct ObjectDirectory {
   /// The identity of an object that has a run; nil for one whose identity follows from its key.
   mutating func identity(root: Int32, key: Int64) throws -> UUID? {
     guard let run = try run(root: root, key: key) else { return nil }
-    return run.identity?.offset(by: UInt64(key &- run.firstKey))
+    return run.identity?.advanced(by: UInt64(key &- run.firstKey))
   }
 
   private mutating func run(root: Int32, key: Int64) throws -> Run? {

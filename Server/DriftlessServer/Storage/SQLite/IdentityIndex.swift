@@ -136,22 +136,3 @@ struct IdentityIndex {
     return UUID(high: high, low: last)
   }
 }
-
-extension UUID {
-  /// The first and the last eight bytes as big-endian numbers: in order where the bytes are.
-  fileprivate var halves: (high: UInt64, low: UInt64) {
-    withUnsafeBytes(of: uuid) { bytes in
-      (
-        UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
-        UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-      )
-    }
-  }
-
-  fileprivate init(high: UInt64, low: UInt64) {
-    self.init(
-      uuid: withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) {
-        $0.loadUnaligned(as: uuid_t.self)
-      })
-  }
-}

@@ -33,8 +33,8 @@ struct SaveWriter {
   private var newKeys: [ObjectKey?]
   /// The identities of new objects that were given one, by temporary key.
   private var identities: [Int64: UUID] = [:]
-  /// Those of them that no object of the store ever had.
-  private var unknown: Set<Int64> = []
+  /// Those of them that no object of the store ever had; each leaves the set with the object that gets it.
+  private var unknown: Set<UUID> = []
 
   init(context: ManagedObjectContext, plan: ObjectPlan) {
     self.context = context
@@ -108,7 +108,7 @@ struct SaveWriter {
     identities[object.key] = identity
     guard let key = try transaction.key(ofOwnOrAlias: identity) else {
       // One that a key of this store leads to may be another new object's a moment later.
-      if try transaction.mintedKey(of: identity) == nil { unknown.insert(object.key) }
+      if try transaction.mintedKey(of: identity) == nil { unknown.insert(identity) }
       return
     }
     guard try transaction.row(key) == nil,
@@ -165,7 +165,7 @@ struct SaveWriter {
   // MARK: Rows
 
   /// Writes new objects, those of one entity that follow each other at once.
-  private func insertRows(_ transaction: WriteTransaction) throws {
+  private mutating func insertRows(_ transaction: WriteTransaction) throws {
     var rows = NewRows(
       naming: NewRows.Naming(newKeys: newKeys, base: context.graph.keys.temporaryBase))
     var shape: ObjectShape?
@@ -183,7 +183,7 @@ struct SaveWriter {
     for object in inserted {
       if let identity = identities[object.key] {
         try transaction.assignIdentity(
-          newKey(object.objectKey), identity, isUnknown: unknown.contains(object.key))
+          newKey(object.objectKey), identity, isUnknown: unknown.remove(identity) != nil)
       }
     }
   }

@@ -2,15 +2,24 @@ import Foundation
 
 // Foundation's nodes for sequences, texts and ranges.
 
+extension PredicateTranslation {
+  /// A condition of each item of a list, for which the variable stands.
+  fileprivate func conditions<Element>(
+    _ test: Any, _ variable: PredicateExpressions.Variable<Element>, of items: [FetchExpression]
+  ) throws(FetchError) -> [FetchPredicate] {
+    var conditions: [FetchPredicate] = []
+    for item in items {
+      variables[variable.key] = item
+      conditions.append(try condition(test))
+    }
+    return conditions
+  }
+}
+
 extension PredicateExpressions.SequenceContainsWhere: TranslatableNode {
   func term(_ translation: PredicateTranslation) throws(FetchError) -> PredicateTerm {
     if case .list(let items) = try translation.value(sequence) {
-      var conditions: [FetchPredicate] = []
-      for item in items {
-        translation.variables[variable.key] = item
-        conditions.append(try translation.condition(test))
-      }
-      return .condition(.or(conditions))
+      return .condition(.or(try translation.conditions(test, variable, of: items)))
     }
     let found = try translation.subquery(sequence, variable) { inner throws(FetchError) in
       try inner.condition(test)
@@ -24,12 +33,7 @@ extension PredicateExpressions.SequenceContainsWhere: TranslatableNode {
 extension PredicateExpressions.SequenceAllSatisfy: TranslatableNode {
   func term(_ translation: PredicateTranslation) throws(FetchError) -> PredicateTerm {
     if case .list(let items) = try translation.value(sequence) {
-      var conditions: [FetchPredicate] = []
-      for item in items {
-        translation.variables[variable.key] = item
-        conditions.append(try translation.condition(test))
-      }
-      return .condition(.and(conditions))
+      return .condition(.and(try translation.conditions(test, variable, of: items)))
     }
     let others = try translation.subquery(sequence, variable) { inner throws(FetchError) in
       .not(try inner.condition(test))
