@@ -81,7 +81,7 @@ extension WriteTransaction {
       suggestion: "Enroll the store again.",
       keys: [
         ObjectKey(
-          entity: Int32(truncatingIfNeeded: statement.int64(0)),
+          entity: statement.entityNumber(0),
           key: statement.int64(1) &+ (taken - number))
       ])
   }
