@@ -114,7 +114,7 @@ struct OtherTypeTests {
     }
   }
 
-  @Test("A text in a column of decimals that is no number is set aside, and not read by its beginning")
+  @Test("A text in a column of decimals that is no number is set aside, not read by its start")
   func noNumber() async throws {
     let clock = ManualClock()
     let zone = MemoryZone(clock: clock)

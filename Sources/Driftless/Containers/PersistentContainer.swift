@@ -153,13 +153,16 @@ public final class PersistentContainer: Sendable {
   // MARK: Contexts
 
   /// The main actor's context, whose objects can be observed (``ManagedObjectContext/tracksObservation``). It is made at
-  /// first use and takes over other contexts' saves only when it is told to, by
-  /// ``ManagedObjectContext/automaticallyMergesChangesFromParent``.
+  /// first use and takes over what others save, sync brings or another process writes only when it is told to, by
+  /// ``ManagedObjectContext/automaticallyMergesChangesFromParent``; then it does so at once.
   @MainActor public var viewContext: ManagedObjectContext {
     if let mainContext { return mainContext }
     let context = newContext()
     context.name = "viewContext"
     context.tracksObservation = true
+    context.inbox.setBell { [weak self] in
+      Task { @MainActor in self?.mainContext?.processPendingChanges() }
+    }
     mainContext = context
     return context
   }

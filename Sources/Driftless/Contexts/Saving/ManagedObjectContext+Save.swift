@@ -55,8 +55,9 @@ extension ManagedObjectContext {
   }
 
   private func saveToStores(_ plans: [ObjectPlan]) throws -> SavedObjects {
-    let info = TransactionInfo(
+    var info = TransactionInfo(
       author: transactionAuthor, contextName: name, kind: .local, hybridTime: nil)
+    info.contextNumber = number
     var writers: [SaveWriter] = []
     var committed: [SaveWriter] = []
     isWriting = true
@@ -164,7 +165,8 @@ extension ManagedObjectContext {
       finish(writer)
       parts.append(
         ContextChanges.Part(
-          plan: writer.plan, inserted: writer.inserted.objectKeys,
+          plan: writer.plan, transaction: writer.transaction,
+          inserted: writer.inserted.objectKeys,
           updated: writer.updated.objectKeys
             + writer.resolutions.map(\.object.objectKey) + writer.derivedOnly,
           deleted: writer.deleted.objectKeys))
