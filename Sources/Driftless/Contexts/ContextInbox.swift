@@ -70,6 +70,13 @@ final class ContextInbox: Sendable {
 
   func put(_ commits: ForeignCommits) { add { Self.add(commits, to: &$0.news.commits) } }
 
+  /// Keeps for later what the context could not take over now.
+  func putBack(_ commits: ForeignCommits) {
+    content.withLock { content in
+      if content.isOpen { Self.add(commits, to: &content.news.commits) }
+    }
+  }
+
   func takeAll() -> News {
     content.withLock { content in
       defer {

@@ -16,13 +16,8 @@ extension ManagedObjectContext {
     var parts = news.saves.filter { $0.source != number }.flatMap(\.parts)
     for commits in news.commits where graph.plan(at: commits.plan.index) === commits.plan {
       guard commits.plan.store === commits.store else { continue }
-      // What could not be read now is read at the next event.
-      graph.deferError {
-        do { parts.append(try part(of: commits)) } catch {
-          inbox.put(commits)
-          throw error
-        }
-      }
+      // What could not be read now is read at the next event; objects that cannot be read say so themselves.
+      do { parts.append(try part(of: commits)) } catch { inbox.putBack(commits) }
     }
     mergeAll(parts)
   }

@@ -9,12 +9,19 @@ import Foundation
 /// before the zone heard of it, that one is an object again.
 struct Unions {
   private let applier: PageApplier
+  /// When the properties of objects that stay were edited.
+  private var times = EditHistory()
   private var transaction: WriteTransaction { applier.transaction }
   private var schema: SyncSchema { applier.schema }
 
   init(_ applier: PageApplier) { self.applier = applier }
 
   // MARK: Uniting
+
+  /// Reads what the history knows of objects that others are to become one with: once, for it is read from its beginning.
+  mutating func readTimes(of objects: [ObjectKey]) throws {
+    times = try EditHistory(transaction, schema: schema, of: Set(objects))
+  }
 
   /// - Parameter side: the zone's change that brought the two together.
   func unite(_ lost: ObjectKey, into stayed: ObjectKey, _ side: RemoteSide) throws {
@@ -51,7 +58,6 @@ struct Unions {
     _ stayed: ObjectKey, _ entity: SyncSchema.Entity, by object: PendingObject,
     _ values: [PropertyValue], _ places: [Int: Int64], _ side: RemoteSide
   ) throws {
-    let times = try EditHistory(transaction, schema: schema, of: [stayed])
     let current = try applier.currentValues(of: stayed)
     var written = current
     var mask = PropertyMask()
