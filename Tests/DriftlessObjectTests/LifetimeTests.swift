@@ -173,7 +173,7 @@ struct LifetimeTests {
     }
   }
 
-  @Test("L6 What could not be read takes no value, and no save writes what came of it until it is seen to")
+  @Test("L6 What could not be read takes no value, and no save writes what came of it")
   func unreadable() throws {
     let context = library.container.newContext()
     let (book, sum) = (try context.insert(Book.self), try context.insert(Book.self))

@@ -319,7 +319,7 @@ struct UniqueKeyTests {
     try await world.settle()
   }
 
-  @Test("Thousands of objects made on two sides with the same keys become one each, in one settlement")
+  @Test("Thousands of objects made on two sides with the same keys become one each")
   func manyUnions() async throws {
     let world = try await world(2)
     let count = 1_500

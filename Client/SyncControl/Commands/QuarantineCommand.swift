@@ -35,9 +35,10 @@ struct QuarantineListCommand: ControlCommand {
     }
     if !held.isEmpty {
       lines.append(
-        "waiting with them, for they refer to one of these or took a key that one of them gives up:")
+        "waiting with them, for they refer to one of these, or took a key that one gives up:")
       lines += held.map { object in
-        "    \(object.entity)/\(object.object.uuidString.lowercased())\(labels.label(object.object))"
+        "    \(object.entity)/\(object.object.uuidString.lowercased())"
+          + labels.label(object.object)
           + (object.properties.isEmpty ? "" : ": \(object.properties.joined(separator: ", "))")
       }
     }

@@ -83,7 +83,8 @@ extension ManagedObject {
   final func unreadable(_ cause: (any Error)?) -> ObjectError {
     ObjectError(
       .unreadable,
-      "\(description) could not be read" + (cause.map { ": \($0)" } ?? ", and was not refreshed since"),
+      "\(description) could not be read"
+        + (cause.map { ": \($0)" } ?? ", and was not refreshed since"),
       suggestion: "Correct what keeps the store from being read, and roll the context back or "
         + "clear its accessorErrors.")
   }

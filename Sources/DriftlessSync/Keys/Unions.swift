@@ -322,10 +322,14 @@ struct Unions {
     _ identity: UUID, _ lost: ObjectKey, _ stayed: ObjectKey, _ entity: SyncSchema.Entity,
     _ object: PendingObject, _ values: [PropertyValue], _ side: RemoteSide
   ) throws {
+    let localTime = try transaction.editTime(object.lastTransaction)
+    var side = side
+    // What an edit here brought together, no change of the zone did.
+    if side.time.rawValue == 0 { side.time = localTime }
     try applier.journal.addWhole(
-      entity: entity, key: stayed, outcome: .combined,
-      localTime: try transaction.editTime(object.lastTransaction), side: side, row: values,
-      explanation: "Another replica made an object with the same unique key: the one made here, "
+      entity: entity, key: stayed, outcome: .combined, localTime: localTime, side: side,
+      row: values,
+      explanation: "An object of the zone has the same unique key: the one made here, "
         + "\(identity.uuidString.lowercased()), is one with it.")
   }
 
