@@ -7,7 +7,10 @@ package final class SQLiteStatement {
   private let database: OpaquePointer
   package let sql: String
 
-  init(handle: OpaquePointer, database: OpaquePointer, sql: String) {
+  private let user: ConnectionUser
+
+  init(handle: OpaquePointer, database: OpaquePointer, sql: String, user: ConnectionUser) {
+    self.user = user
     self.handle = handle
     self.database = database
     self.sql = sql
@@ -107,6 +110,8 @@ package final class SQLiteStatement {
   /// Steps to the next row. False at the end, after which the statement is ready to run again.
   @inline(__always)
   package func step() throws -> Bool {
+    user.enter()
+    defer { user.leave() }
     let code = sqlite3_step(handle)
     if code == SQLITE_ROW { return true }
     guard code == SQLITE_DONE else { throw failure() }
@@ -117,6 +122,8 @@ package final class SQLiteStatement {
   /// Runs a statement that gives no rows.
   @inline(__always)
   package func run() throws {
+    user.enter()
+    defer { user.leave() }
     let code = sqlite3_step(handle)
     guard code == SQLITE_DONE || code == SQLITE_ROW else { throw failure() }
     sqlite3_reset(handle)

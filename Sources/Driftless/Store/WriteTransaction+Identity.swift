@@ -95,7 +95,13 @@ extension WriteTransaction {
     let end = firstKey + count
     while key < end {
       let number = firstNumber &+ UInt64(key - firstKey)
-      key += try assignNumber(root: root, key: key, most: end - key, number: number)
+      let count = try assignNumber(root: root, key: key, most: end - key, number: number)
+      guard count > 0 else {
+        throw StoreError(
+          .damaged, "A run of identities of entity \(root) ends before it begins.",
+          suggestion: "Check the store, and enroll it again.")
+      }
+      key += count
     }
   }
 
