@@ -25,9 +25,13 @@ public final class PersistentContainer: Sendable {
   /// Descriptions of stores that are being opened.
   private let opening = Mutex<Set<ObjectIdentifier>>([])
 
-  /// A container with one store.
+  /// A container with one store, which ``loadPersistentStores()`` opens.
   ///
-  /// - Parameter storeURL: nil for a store in memory.
+  /// - Parameters:
+  ///   - name: What the application calls it; no file is named by it here.
+  ///   - model: The model of the objects; it is frozen when a store is opened.
+  ///   - storeURL: nil for a store in memory.
+  ///   - options: How the store is opened.
   public convenience init(
     name: String, model: ManagedObjectModel, storeURL: URL?, options: StoreOptions = StoreOptions()
   ) {

@@ -45,7 +45,10 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// Opens a store, in memory when there is no URL, and attaches it.
   ///
-  /// - Parameter configuration: The configuration of the model whose entities the store has; nil for all entities.
+  /// - Parameters:
+  ///   - url: The file; nil for a store in memory.
+  ///   - configuration: The configuration of the model whose entities the store has; nil for all entities.
+  ///   - options: How the store is opened.
   /// - Throws: `StoreError` when it cannot be opened, `ModelError` for a wrong model, or ``ObjectError`` when the same
   ///   store is attached already. Nothing is left open then.
   @discardableResult

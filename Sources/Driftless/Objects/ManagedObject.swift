@@ -46,7 +46,7 @@ open class ManagedObject {
   /// Who tracks its properties, once one of them was read while the context tracks observation.
   @exclusivity(unchecked) var observers: ObjectObservers?
 
-  /// Contexts make objects; see ``ManagedObjectContext/insert(_:)``.
+  /// Contexts make objects; see ``ManagedObjectContext/insert(_:identity:)``. A subclass inherits it.
   public required init(_ birth: borrowing ObjectBirth) {
     shape = birth.shape
     graphReference = .passUnretained(birth.graph)

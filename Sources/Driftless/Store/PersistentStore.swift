@@ -45,6 +45,7 @@ public final class PersistentStore: Sendable {
   ///   - model: Nil for the model that travels inside the store.
   ///   - configuration: The configuration of the model whose entities the store has, with what they inherit from. Nil for
   ///     all entities; without a model, for those that the store was made with.
+  ///   - options: How it is opened, what a save waits for, and whether it may be migrated.
   /// - Throws: `StoreError`, or `ModelError` for a model that is wrong; nothing is left open.
   public static func open(
     url: URL?, model: ManagedObjectModel? = nil, configuration: String? = nil,
