@@ -14,7 +14,9 @@ import Synchronization
 ///
 /// With ``persistentStoreDescriptions`` it has several stores, say one for each configuration of the model.
 public final class PersistentContainer: Sendable {
+  /// What the application calls the container.
   public let name: String
+  /// The coordinator of its stores.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
   private let queue: DispatchQueue
   private let descriptions: Mutex<[PersistentStoreDescription]>
@@ -82,6 +84,7 @@ public final class PersistentContainer: Sendable {
       ?? FileManager.default.homeDirectoryForCurrentUser
   }
 
+  /// The model of all its stores.
   public var managedObjectModel: ManagedObjectModel {
     persistentStoreCoordinator.managedObjectModel
   }

@@ -25,6 +25,7 @@ public final class PersistentStoreCoordinator: Sendable {
     weak var inbox: ContextInbox?
   }
 
+  /// The model of all its stores.
   public let managedObjectModel: ManagedObjectModel
   private let state = Mutex(State())
   /// Counts how often stores came or went.
@@ -41,6 +42,7 @@ public final class PersistentStoreCoordinator: Sendable {
     attach(store)
   }
 
+  /// The stores that are attached, in the order of their coming.
   public var persistentStores: [PersistentStore] { plans.map(\.store) }
 
   /// Opens a store, in memory when there is no URL, and attaches it.

@@ -126,6 +126,7 @@ open class ManagedObject {
 
   // MARK: What it is
 
+  /// The entity of the object.
   public final var entity: EntityDescription { shape.entity }
 
   /// Temporary before the first save; another one after it.
@@ -153,6 +154,7 @@ open class ManagedObject {
   public final var isDeleted: Bool { state.contains(.deleted) }
   /// Whether its values are still to be read.
   public final var isFault: Bool { state.contains(.fault) }
+  /// Whether it is new, deleted, or was changed since the last save.
   public final var hasChanges: Bool {
     !state.isDisjoint(with: [.dirty, .inserted, .deleted])
   }

@@ -16,6 +16,7 @@ public final class PersistentStore: Sendable {
   let tag: UInt32
   /// Nil for a store in memory.
   public let url: URL?
+  /// How it was opened.
   public let options: StoreOptions
   /// The model: the one the store was opened with, or the one that travels inside.
   public let model: ManagedObjectModel
@@ -35,7 +36,9 @@ public final class PersistentStore: Sendable {
   /// The file that the connections have.
   let openedFile: FileNumber?
 
+  /// Whether it was opened for reading only.
   public var isReadOnly: Bool { options.isReadOnly }
+  /// What the store says of itself, as last read or written here.
   public var metadata: StoreMetadata { storedMetadata.withLock { $0 } }
 
   /// Opens a store, and creates it when the file is missing.
