@@ -18,6 +18,8 @@ actor StoreWorker {
   private var watching: Task<Void, Never>?
   /// Between two attempts to open the store or to read its token.
   private var isPausing = false
+  /// Whether there was no file when it was looked for last.
+  private var isGone = false
   private var syncState: SyncState?
   private var lastSync: Date?
   private var lastError: String?
@@ -130,6 +132,13 @@ actor StoreWorker {
 
   /// A backup was put in the store's place, say: what is open is a file that nobody else has.
   @discardableResult private func reopenIfReplaced() async -> Bool {
+    let isThere = FileManager.default.fileExists(atPath: entry.path.path)
+    guard isThere != isGone else {
+      isGone = !isThere
+      log.warning("\(isThere ? "the store's file is there again" : "the store's file is gone")")
+      await restart()
+      return true
+    }
     guard let connection, connection.store.isReplaced else { return false }
     log.warning("another file was put in the store's place: it is opened anew")
     await restart()
@@ -156,7 +165,8 @@ actor StoreWorker {
         note(failure.code, "\(failure.message) \(failure.suggestion)", message: failure.message)
       }
       guard !Task.isCancelled else { return }
-      let seconds = delays.retryMax * .random(in: 0.5..<1)
+      let doubled = delays.retryFirst * Double(1 << min(max(failedAttempts - 1, 0), 30))
+      let seconds = min(doubled, delays.retryMax) * .random(in: 0.5..<1)
       nextAttempt = Date(timeIntervalSinceNow: seconds)
       isPausing = true
       defer { isPausing = false }

@@ -51,6 +51,22 @@ extension SyncEngine {
     author: String? = nil
   ) throws -> JournalEntry {
     let (entry, values) = try journaled(number, store)
+    do {
+      return try decide(entry, values, for: side, of: store, author: author)
+    } catch let error as StoreError where error.code == .constraint {
+      throw SyncError(
+        .cannotUndo,
+        "What conflict \(number) would put back is a unique value that another object has now.",
+        suggestion: "Give that one another value first, or: syncctl conflicts keep \(number) "
+          + "--store \(store.label)")
+    }
+  }
+
+  private static func decide(
+    _ entry: JournalEntry, _ values: Journal.Values, for side: JournalEntry.Side,
+    of store: PersistentStore, author: String?
+  ) throws -> JournalEntry {
+    let number = entry.number
     let schema = SyncSchema(store.schema)
     if entry.property == nil, side == entry.loser, let row = values.row,
       let entity = schema.entity(named: entry.entity)

@@ -14,6 +14,31 @@ extension SyncEngine {
     return try store.read { try Quarantine.rows($0, schema: schema).map(\.entry) }
   }
 
+  /// What waits because of the objects in quarantine, and is not refused itself.
+  public static func heldByQuarantine(of store: PersistentStore) throws -> [HeldObject] {
+    let schema = SyncSchema(store.schema)
+    return try store.read { transaction in
+      let refused = Set(try Quarantine.rows(transaction, schema: schema).map(\.key))
+      guard !refused.isEmpty else { return [] }
+      let state = try Self.state(on: transaction.connection, of: store)
+      let pending = try PendingLoader.load(
+        transaction, schema: schema, acknowledged: state.acknowledged)
+      var references = HeldReferences(refused, pending, transaction, schema: schema)
+      let omitted = try references.omitted()
+      let whole = omitted.objects.subtracting(refused).map { ($0, PropertyMask()) }
+      let parts = omitted.properties.filter { !omitted.objects.contains($0.key) }
+      let all = (whole + parts.map { ($0.key, $0.value) }).sorted {
+        ($0.0.entity, $0.0.key) < ($1.0.entity, $1.0.key)
+      }
+      return try all.compactMap { key, mask in
+        guard let entity = schema.entity(numbered: key.entity) else { return nil }
+        return HeldObject(
+          object: try transaction.identity(of: key), entity: entity.name,
+          properties: mask.indexes.compactMap { entity.property(at: $0)?.name })
+      }
+    }
+  }
+
   /// Lets the next sync try objects again that the server refused, after its limits were raised,
   /// say.
   ///

@@ -54,6 +54,7 @@ import Testing
         .decimal(.leastNonzeroMagnitude), decimal("1e40"), decimal("1e127"), decimal("1e-127"),
         decimal("340282366920938463463374607431768211455"),
         decimal("-12345678901234567890.123456789012345678"), decimal("0"),
+        .decimal(.nan),
       ]
     case .string:
       [.string(""), .string("\u{1}\t\n\r\"\\/\u{7F}\u{2028}😀e\u{301}"), .string("NaN")]
@@ -95,7 +96,7 @@ import Testing
   @Test(
     "What a type does not hold is refused, with line and attribute, and never becomes something else",
     arguments: [
-      ("decimal", #""NaN""#), ("decimal", #""1e165""#), ("decimal", #""1e-200""#),
+      ("decimal", #""nan""#), ("decimal", #""1e165""#), ("decimal", #""1e-200""#),
       ("decimal", #""1234567890123456789012345678901234567891""#),
       ("decimal", #""999999999999999999999999999999999999999""#),
       ("float", "1e39"), ("float", "-1e39"), ("double", "1e400"), ("a16", "32768"),

@@ -258,4 +258,28 @@ import Testing
     #expect(error.message.contains(expected), "\(error.message)")
     #expect(try count(shop) == 1, "what was saved before stays, the rest is gone")
   }
+
+  @Test("A unique key that is taken is told with its line and the other's, and nothing is imported")
+  func uniqueKeys() throws {
+    let model = Shop.model()
+    model.entitiesByName["Item"]?.uniquenessConstraints = [["name"]]
+    let shop = try Shop(model: model)
+    func line(_ id: String, _ name: String, _ operation: String = "insert") -> String {
+      #"{"op":"\#(operation)","entity":"Item","id":"\#(id)","set":{"name":"\#(name)"}}"#
+    }
+    try run(shop, line("1", "a"), line("2", "b"))
+    let before = try ReplicaExport.text(of: shop.store)
+    let twice = try #require(failure(shop, line("3", "c"), line("4", "d"), line("5", "c")))
+    #expect(twice.status == .badData && twice.code == "bad-line")
+    #expect(twice.message.contains("f.jsonl:3: the Item would have the unique name c"))
+    #expect(twice.message.contains("line 1"))
+    let identity = NamedIdentity.identity("1", rootEntity: "Item").uuidString.lowercased()
+    for lines in [[line("3", "c"), line("4", "a")], [line("3", "c"), line("2", "a", "update")]] {
+      let taken = try #require(failure(shop, lines.joined(separator: "\n")))
+      #expect(taken.status == .badData)
+      #expect(taken.message.contains("f.jsonl:2:"), "\(taken.message)")
+      #expect(taken.message.contains("object \(identity) of the store has it"), "\(taken.message)")
+    }
+    #expect(try ReplicaExport.text(of: shop.store) == before)
+  }
 }

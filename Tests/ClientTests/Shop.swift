@@ -9,10 +9,10 @@ struct Shop {
   let url: URL
   let store: PersistentStore
 
-  init() throws {
+  init(model: ManagedObjectModel = Self.model()) throws {
     directory = try TemporaryDirectory()
     url = directory.file("shop.sqlite")
-    store = try PersistentStore.open(url: url, model: Self.model())
+    store = try PersistentStore.open(url: url, model: model)
   }
 
   static func model() -> ManagedObjectModel {

@@ -135,6 +135,26 @@ struct BackgroundContextTests {
     #expect(events.withLock { $0 } == 2 && book.title == "waits")
   }
 
+  @Test("However many tasks send work to a container, eight pieces run at once, and all are done")
+  func bounded() async throws {
+    let busy = Counter()
+    let container = library.container
+    let done = try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<200 {
+        group.addTask {
+          try await container.perform { context in
+            busy.add(1)
+            defer { busy.add(-1) }
+            return try context.count(Book.self) + 1
+          }
+        }
+      }
+      return try await group.reduce(0, +)
+    }
+    #expect(done == 200)
+    #expect(busy.most <= 8)
+  }
+
   @Test("The view context is the main actor's, one a container, and can be observed")
   @MainActor func viewContext() async throws {
     let context = library.container.viewContext
@@ -149,13 +169,16 @@ struct BackgroundContextTests {
 }
 
 private final class Counter: Sendable {
-  private let value = Mutex(0)
+  private let values = Mutex((now: 0, most: 0))
+
+  var most: Int { values.withLock { $0.most } }
 
   @discardableResult
   func add(_ number: Int) -> Int {
-    value.withLock {
-      $0 += number
-      return $0
+    values.withLock {
+      $0.now += number
+      $0.most = max($0.most, $0.now)
+      return $0.now
     }
   }
 }

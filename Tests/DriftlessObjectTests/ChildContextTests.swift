@@ -324,6 +324,7 @@ struct ChildContextTests {
     #expect(try parent.count(Book.self) == 1)
     let error = #expect(throws: ObjectError.self) { try parent.save() }
     #expect(error?.code == .typeMismatch)
+    parent.clearAccessorErrors()
     try parent.save()
     #expect(try library.container.newContext().count(Book.self) == 1)
   }

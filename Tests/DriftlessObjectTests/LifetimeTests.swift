@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessSQLite
 import Foundation
 import Testing
 
@@ -128,7 +129,7 @@ struct LifetimeTests {
     #expect(books[1].title == "")
     _ = try context.insert(Author.self)
     let error = #expect(throws: ObjectError.self) { try context.save() }
-    #expect(error?.code == .unreadable)
+    #expect(error?.code == .missingObject)
   }
 
   @Test("Objects are found while someone holds them, in whatever order they come and go")
@@ -170,5 +171,37 @@ struct LifetimeTests {
     for book in books {
       #expect(book.author?.name == book.title.replacingOccurrences(of: "book", with: "author"))
     }
+  }
+
+  @Test("L6 What could not be read takes no value, and no save writes what came of it")
+  func unreadable() throws {
+    let context = library.container.newContext()
+    let (book, sum) = (try context.insert(Book.self), try context.insert(Book.self))
+    (book.title, book.pages, sum.title, sum.pages) = ("read", 7, "sum", 0)
+    try context.save()
+    try context.refresh(book, mergeChanges: false)
+    let file = try SQLiteConnection(path: library.container.storeURL?.path ?? "", mode: .readWrite)
+    defer { file.close() }
+    try file.execute("ALTER TABLE ZBOOK RENAME TO ZAWAY")
+    // Nothing says so where it is read, so the number is 0.
+    book.pages += 1
+    sum.pages = book.pages + 10
+    book.author = nil
+    for _ in 0..<2 {
+      let error = #expect(throws: ObjectError.self) { try context.save() }
+      #expect(error?.code == .unreadable)
+    }
+    let told = #expect(throws: ObjectError.self) { try book.accessing { book.pages } }
+    #expect(told?.code == .unreadable)
+    try file.execute("ALTER TABLE ZAWAY RENAME TO ZBOOK")
+    // It can be read again, and what was made of it is still wrong.
+    #expect(throws: ObjectError.self) { try context.save() }
+    #expect(!book.hasChanges && !context.accessorErrors.isEmpty)
+    context.rollback()
+    #expect(context.accessorErrors.isEmpty)
+    #expect(book.pages == 7 && sum.pages == 0)
+    book.pages += 1
+    try context.save()
+    #expect(try library.container.newContext().fetch(Book.self, where: Book.pages == 8).count == 1)
   }
 }

@@ -62,6 +62,13 @@ struct ObjectTests {
     book["pages"] = "many"
     let error = #expect(throws: ObjectError.self) { try context.save() }
     #expect(error?.code == .typeMismatch)
+    // It is not forgotten with the first save that tells it.
+    #expect(throws: ObjectError.self) { try context.save() }
+    #expect(context.accessorErrors.count == 1)
+    #expect(throws: ObjectError.self) { try book.accessing { book["pages"] = "few" } }
+    #expect(try book.accessing { book.pages } == 1)
+    #expect(context.accessorErrors.count == 1)
+    context.clearAccessorErrors()
     try context.save()
     #expect(try context.count(Book.self) == 1)
   }

@@ -119,6 +119,7 @@ struct SeveralStoresTests {
     book.author = author
     let error = #expect(throws: ObjectError.self) { try context.save() }
     #expect(error?.code == .crossStore)
+    context.clearAccessorErrors()
     #expect(book.author == nil)
     try context.assign(book, to: memory)
     book.author = author

@@ -171,4 +171,38 @@ struct OpeningTests {
     let store = try PersistentStore.open(url: url, options: .inspecting(url))
     #expect(try store.check().objectCount == 5468)
   }
+
+  @Test("A store that was begun and not finished is known as one, and begun again")
+  func unfinished() throws {
+    let directory = try TemporaryDirectory()
+    let (empty, begun, other) = (
+      directory.file("empty.sqlite"), directory.file("begun.sqlite"), directory.file("other.txt")
+    )
+    try Data().write(to: empty)
+    let connection = try SQLiteConnection(path: begun.path, mode: .readWriteCreate)
+    try connection.execute("PRAGMA journal_mode = WAL")
+    connection.close()
+    try Data("A text, and no database".utf8).write(to: other)
+    for url in [empty, begun] {
+      #expect(PersistentStore.isUnfinished(at: url))
+      try PersistentStore.open(url: url, model: Shop.model()).close()
+      #expect(!PersistentStore.isUnfinished(at: url))
+    }
+    #expect(!PersistentStore.isUnfinished(at: other))
+    #expect(!PersistentStore.isUnfinished(at: directory.file("missing.sqlite")))
+  }
+
+  @Test("What is left where there was no space for a log keeps nobody from reading")
+  func noSpaceForALog() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("shop.sqlite")
+    let store = try PersistentStore.open(url: url, model: Shop.model())
+    try store.insert("Item")
+    store.close()
+    try Data().write(to: URL(fileURLWithPath: url.path + "-wal"))
+    try Data(count: 3).write(to: URL(fileURLWithPath: url.path + "-shm"))
+    #expect(StoreOptions.inspecting(url).isImmutable)
+    try Data(count: 32_768).write(to: URL(fileURLWithPath: url.path + "-shm"))
+    #expect(!StoreOptions.inspecting(url).isImmutable)
+  }
 }

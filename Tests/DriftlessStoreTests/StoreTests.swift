@@ -58,6 +58,10 @@ struct StoreTests {
       let isDouble = Double("\(value)").flatMap { Decimal(string: "\($0)") } == value
       #expect((stored == .text("blob")) != isDouble, "\(text)")
     }
+    // Nor does what is no number become null.
+    let key = try store.insert("Item", ["price": .decimal(.nan)])
+    #expect(try store.values(key)?["price"] == .decimal(.nan))
+    #expect(try RowArchive.decodeValues(RowArchive.encode([.decimal(.nan)])) == [.decimal(.nan)])
   }
 
   @Test("F77 Values of every type come back bit for bit")

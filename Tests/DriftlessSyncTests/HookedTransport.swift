@@ -11,6 +11,8 @@ final class HookedTransport: SyncTransport, @unchecked Sendable {
   var afterPush: (() throws -> Void)?
   /// Called before each request for a page.
   var beforePull: (() throws -> Void)?
+  /// What goes to the zone in place of a frame.
+  var rewritten: ((Data) throws -> Data)?
   private(set) var pushed: [Data] = []
 
   init(_ zone: any SyncTransport) { self.zone = zone }
@@ -19,7 +21,7 @@ final class HookedTransport: SyncTransport, @unchecked Sendable {
 
   func push(_ frame: Data) async throws -> PushReply {
     pushed.append(frame)
-    let reply = try await zone.push(frame)
+    let reply = try await zone.push(rewritten?(frame) ?? frame)
     let hook = afterPush
     afterPush = nil
     try hook?()

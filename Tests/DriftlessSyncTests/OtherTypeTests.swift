@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSync
 import DriftlessTesting
 import Foundation
@@ -111,5 +112,43 @@ struct OtherTypeTests {
       try links.set(two, ["note": .string(note)])
       try await links.sync()
     }
+  }
+
+  @Test("A text in a column of decimals that is no number is set aside, not read by its start")
+  func noNumber() async throws {
+    let clock = ManualClock()
+    let zone = MemoryZone(clock: clock)
+    let texts = try await TestReplica("texts", zone: zone, clock: clock, model: model(.string))
+    let decimals = try await TestReplica(
+      "decimals", zone: zone, clock: clock, model: model(.decimal))
+    let wanted = ["7.50", "12x", "NaN"]
+    let things = try wanted.map { try texts.insert("Thing", ["size": .string($0)]) }
+    // A sender that takes its texts for decimals.
+    let liar = HookedTransport(zone)
+    liar.rewritten = { frame in
+      var changeSet = try ChangeSetDecoder().decode(frame)
+      for place in changeSet.columns.indices {
+        if case .strings(let rows) = changeSet.columns[place].values {
+          changeSet.columns[place].values = .decimals(rows)
+        }
+      }
+      return try ChangeSetEncoder().encode(changeSet)
+    }
+    let engine = try await texts.engine(through: liar)
+    _ = try? await engine.sync()
+    try await decimals.sync()
+    #expect(try decimals.value(things[0], "size") == .decimal(7.5))
+    #expect(try decimals.value(things[1], "size") == .null)
+    #expect(try decimals.value(things[2], "size") == .decimal(.nan))
+    let parked = try SyncEngine.parked(of: decimals.store)
+    #expect(parked.map(\.object) == [things[1]])
+    #expect(parked.allSatisfy { $0.code == "invalid-value" && $0.property == "size" })
+    // A store keeps what is no number, and sends it on.
+    try decimals.set(things[0], ["size": .decimal(.nan)])
+    try await decimals.sync()
+    let third = try await TestReplica("third", zone: zone, clock: clock, model: model(.decimal))
+    try await third.sync()
+    #expect(try third.value(things[0], "size") == .decimal(.nan))
+    #expect(try third.export == decimals.export)
   }
 }

@@ -65,13 +65,17 @@ import Testing
         == [.deafen, .wake(after: 60)])
   }
 
-  @Test("What the server asked to wait is waited, however long")
+  @Test("What the server asked to wait is waited, but not for days")
   func retryAfter() {
     var schedule = listening()
     _ = schedule.handle(.asked)
     #expect(
       schedule.handle(.failed(isTransient: true, retryAfter: 600), jitter: 0)
         == [.deafen, .wake(after: 600)])
+    // Anybody on the way can say so much.
+    #expect(
+      schedule.handle(.failed(isTransient: true, retryAfter: 100_000), jitter: 0)
+        == [.deafen, .wake(after: schedule.delays.idle)])
   }
 
   @Test("F23 While backing off, saves do not bring attempts; a person does")

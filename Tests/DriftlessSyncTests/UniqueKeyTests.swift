@@ -318,4 +318,46 @@ struct UniqueKeyTests {
     world.replicas.append(late)
     try await world.settle()
   }
+
+  @Test("Thousands of objects made on two sides with the same keys become one each")
+  func manyUnions() async throws {
+    let world = try await world(2)
+    let count = 1_500
+    for (index, replica) in world.replicas.enumerated() {
+      _ = try replica.store.write(TransactionInfo()) { transaction in
+        let entity = try #require(replica.store.model.entitiesByName["Person"])
+        let email = try #require(entity.layout.index(named: "email"))
+        let name = try #require(entity.layout.index(named: "name"))
+        var values = [PropertyValue](repeating: .null, count: entity.layout.slots.count)
+        let keys = try transaction.allocateKeys(entity, count: count)
+        for (number, key) in keys.enumerated() {
+          // Each second one of the other side's.
+          values[email] = .string("\(number * (index + 1))")
+          values[name] = .string("\(index)")
+          try transaction.insert(entity, key, values: values)
+        }
+      }
+    }
+    try await world.settle()
+    #expect(try world[0].export == world[1].export)
+    #expect(try world[0].export.split(separator: "\n").count == 2 * count - count / 2)
+  }
+
+  @Test("Thousands of keys that two sides change to the same values are each one object's")
+  func manyReverts() async throws {
+    let world = try await world(2)
+    let count = 600
+    var people: [UUID] = []
+    for number in 0..<2 * count {
+      people.append(try world[0].insert("Person", ["email": .string("old\(number)")]))
+    }
+    try await world.settle()
+    for number in 0..<count {
+      try world[0].set(people[number], ["email": .string("new\(number)")])
+      try world[1].set(people[count + number], ["email": .string("new\(number)")])
+    }
+    try await world.settle()
+    #expect(try world[0].export == world[1].export)
+    #expect(try world[0].export.components(separatedBy: "\"new").count == count + 1)
+  }
 }

@@ -55,6 +55,10 @@ struct KeySequenceTests {
     #expect(stage.value(1, second, "title") == "\"goes on\"")
     #expect(stage.value(1, item, "email") == "\"first\"")
     #expect(stage.hosts[1].image.things[third] == nil)
+    let held = try SyncEngine.heldByQuarantine(of: stage.hosts[0].store)
+    #expect(
+      Dictionary(uniqueKeysWithValues: held.map { ($0.object, $0.properties) })
+        == [second: ["email"], third: []])
     stage.hosts[0].network.refused = nil
     try SyncEngine.retryQuarantined(of: stage.hosts[0].store)
     try await stage.settle()

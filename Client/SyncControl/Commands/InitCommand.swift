@@ -14,7 +14,11 @@ struct InitCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
-    guard !FileManager.default.fileExists(atPath: target.url.path) else {
+    // One that was begun and not finished, for want of space say, is begun again.
+    guard
+      !FileManager.default.fileExists(atPath: target.url.path)
+        || PersistentStore.isUnfinished(at: target.url)
+    else {
       throw Failure(
         .failed, code: "exists", "\(target.store) exists already.",
         suggestion: "syncctl status --store \(target.store)")

@@ -24,17 +24,32 @@ struct QuarantineListCommand: ControlCommand {
   func perform() throws {
     let store = try target.open(reading: true)
     let entries = try SyncEngine.quarantine(of: store)
+    let held = try SyncEngine.heldByQuarantine(of: store)
     let labels = ObjectLabels(store)
-    let lines = entries.flatMap { entry in
+    var lines = entries.flatMap { entry in
       let place = "\(entry.entity)/\(entry.object.uuidString.lowercased())"
       return [
         "\(place)\(labels.label(entry.object))  \(entry.code), since \(Moment.text(entry.time))",
         "    \(entry.reason)", "    \(entry.suggestion)",
       ]
     }
+    if !held.isEmpty {
+      lines.append(
+        "waiting with them, for they refer to one of these, or took a key that one gives up:")
+      lines += held.map { object in
+        "    \(object.entity)/\(object.object.uuidString.lowercased())"
+          + labels.label(object.object)
+          + (object.properties.isEmpty ? "" : ": \(object.properties.joined(separator: ", "))")
+      }
+    }
     try output.put(
-      ["quarantine": entries],
+      Listed(quarantine: entries, waiting: held),
       lines: entries.isEmpty ? ["nothing in quarantine"] : lines)
+  }
+
+  private struct Listed: Encodable {
+    var quarantine: [QuarantineEntry]
+    var waiting: [HeldObject]
   }
 }
 

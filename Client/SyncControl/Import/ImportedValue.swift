@@ -89,10 +89,11 @@ enum ImportedValue {
     return value.isFinite || !number.isFinite ? .double(value) : nil
   }
 
-  /// There is no decimal that is no number: a store keeps null in its place.
   private static func decimal(_ json: JSONValue) -> PropertyValue? {
     let text: String
     switch json {
+    // What is no number comes as the text that `export` writes.
+    case .string("NaN"): return .decimal(.nan)
     case .string(let value): text = value
     case .number(let value): text = value
     default: return nil

@@ -126,8 +126,44 @@ package struct Importer {
         } ?? "\(item.error)")
     } catch let error as ObjectError {
       throw ImportError(line: lastLine, error.message)
+    } catch let error as ConstraintConflictError {
+      throw importError(error, context, transaction, lastLine)
     } catch let error as StoreError where error.code == .constraint {
       throw ImportError(line: lastLine, error.message)
+    } catch is SaveConflictError {
+      throw Failure(
+        .tryAgain, code: "changed-meanwhile",
+        "Another program changed objects of the store while lines of \(source) changed them.",
+        suggestion: "import again; nothing of this transaction was saved")
     }
+  }
+
+  /// Names the line whose object takes a key that another one has.
+  private func importError(
+    _ error: ConstraintConflictError, _ context: ManagedObjectContext,
+    _ transaction: ImportTransaction, _ lastLine: Int
+  ) -> ImportError {
+    guard let conflict = error.conflicts.first else {
+      return ImportError(line: lastLine, error.description)
+    }
+    let named = conflict.conflictingObjects.compactMap { id in
+      context.registeredObject(for: id).flatMap { object in
+        transaction.line(of: object).map { (line: $0, entity: object.entity.name) }
+      }
+    }.sorted { $0.line < $1.line }
+    let entity = named.last?.entity ?? conflict.conflictingObjects.first?.entity.name ?? "object"
+    let keys = conflict.constraint.map { name in
+      "\(name) \(conflict.constraintValues[name]?.plain.map { "\($0)" } ?? "null")"
+    }.joined(separator: ", ")
+    var other = "another object has it"
+    if let id = conflict.databaseObject,
+      let identity = try? store.read({ try $0.identity(of: id.key) })
+    {
+      other = "object \(identity.uuidString.lowercased()) of the store has it"
+    } else if named.count > 1, let first = named.first {
+      other = "so is that of line \(first.line)"
+    }
+    return ImportError(
+      line: named.last?.line ?? lastLine, "the \(entity) would have the unique \(keys): \(other)")
   }
 }

@@ -15,6 +15,7 @@ struct SyncRunner {
   func run(
     _ verb: DaemonRequest.Verb, allowsMassDelete: Bool = false
   ) async throws -> SyncSummary {
+    try StoreAccess.requireFile(at: url)
     let notice = WaitNotice(output: output)
     // A daemon that keeps the store holds its sync lock: it does the work, and says how it went.
     if let daemon = DaemonClient(store: url) {

@@ -17,11 +17,7 @@ package enum StoreAccess {
     configuration: String? = nil
   ) throws -> PersistentStore {
     let manager = FileManager.default
-    guard manager.fileExists(atPath: url.path) else {
-      throw Failure(
-        .badData, code: "no-store", "There is no store at \(url.path).",
-        suggestion: "syncctl init --store \(url.path) --model MODEL.xcdatamodeld")
-    }
+    try requireFile(at: url)
     if reading {
       let store = try PersistentStore.open(
         url: url, model: model, configuration: configuration, options: .inspecting(url))
@@ -30,8 +26,30 @@ package enum StoreAccess {
         && manager.isWritableFile(atPath: url.deletingLastPathComponent().path)
       guard mayWrite, try store.hasOwnTables() else { return store }
       store.close()
+      do {
+        return try openForWriting(url, model: model, configuration: configuration)
+      } catch let error as StoreError where error.code == .diskFull {
+        // There is no space for a log, so nobody writes: what the file holds can be read.
+        return try PersistentStore.open(
+          url: url, model: model, configuration: configuration, options: .inspecting(url))
+      }
     }
-    return try PersistentStore.open(
+    return try openForWriting(url, model: model, configuration: configuration)
+  }
+
+  /// - Throws: `Failure` when there is no file.
+  package static func requireFile(at url: URL) throws {
+    guard FileManager.default.fileExists(atPath: url.path) else {
+      throw Failure(
+        .badData, code: "no-store", "There is no store at \(url.path).",
+        suggestion: "syncctl init --store \(url.path) --model MODEL.xcdatamodeld")
+    }
+  }
+
+  private static func openForWriting(
+    _ url: URL, model: ManagedObjectModel?, configuration: String?
+  ) throws -> PersistentStore {
+    try PersistentStore.open(
       url: url, model: model, configuration: configuration,
       options: StoreOptions(createsFile: false))
   }

@@ -1,4 +1,3 @@
-import Dispatch
 public import Foundation
 import Synchronization
 
@@ -18,7 +17,9 @@ public final class PersistentContainer: Sendable {
   public let name: String
   /// The coordinator of its stores.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
-  private let queue: DispatchQueue
+  /// Work begins in the order in which it came. Each piece has a thread and a connection while it runs, so that their number
+  /// is bounded.
+  private let queue = OperationQueue()
   private let descriptions: Mutex<[PersistentStoreDescription]>
   @MainActor private var mainContext: ManagedObjectContext?
   private let loaded = Mutex<[ObjectIdentifier: PersistentStore]>([:])
@@ -75,7 +76,8 @@ public final class PersistentContainer: Sendable {
     self.name = name
     self.descriptions = Mutex(descriptions)
     persistentStoreCoordinator = PersistentStoreCoordinator(managedObjectModel: model)
-    queue = DispatchQueue(label: "driftless.container.\(name)", attributes: .concurrent)
+    queue.name = "driftless.container.\(name)"
+    queue.maxConcurrentOperationCount = StoreTuning.performersMax
   }
 
   /// The user's folder for the data of programs: `$XDG_DATA_HOME`, else `~/.local/share`.
@@ -118,7 +120,7 @@ public final class PersistentContainer: Sendable {
   ) {
     for description in persistentStoreDescriptions where !isLoaded(description) {
       if description.shouldAddStoreAsynchronously {
-        queue.async { completionHandler(description, self.failure(of: description)) }
+        queue.addOperation { completionHandler(description, self.failure(of: description)) }
       } else {
         completionHandler(description, failure(of: description))
       }
@@ -129,7 +131,7 @@ public final class PersistentContainer: Sendable {
   /// other processes, or migrate.
   public func loadPersistentStoresInBackground() async throws {
     try await withCheckedThrowingContinuation { continuation in
-      queue.async { continuation.resume(with: Result { try self.loadPersistentStores() }) }
+      queue.addOperation { continuation.resume(with: Result { try self.loadPersistentStores() }) }
     }
   }
 
@@ -160,13 +162,16 @@ public final class PersistentContainer: Sendable {
   // MARK: Contexts
 
   /// The main actor's context, whose objects can be observed (``ManagedObjectContext/tracksObservation``). It is made at
-  /// first use and takes over other contexts' saves only when it is told to, by
-  /// ``ManagedObjectContext/automaticallyMergesChangesFromParent``.
+  /// first use and takes over what others save, sync brings or another process writes only when it is told to, by
+  /// ``ManagedObjectContext/automaticallyMergesChangesFromParent``; then it does so at once.
   @MainActor public var viewContext: ManagedObjectContext {
     if let mainContext { return mainContext }
     let context = newContext()
     context.name = "viewContext"
     context.tracksObservation = true
+    context.inbox.setBell { [weak self] in
+      Task { @MainActor in self?.mainContext?.processPendingChanges() }
+    }
     mainContext = context
     return context
   }
@@ -185,11 +190,13 @@ public final class PersistentContainer: Sendable {
 
   /// Works in a context of its own, on a thread of the container. Objects cannot leave; values and
   /// IDs can. What is not saved is lost.
+  ///
+  /// Several pieces of work run at once, eight at most; others wait their turn, so that a piece must not wait for another.
   public func perform<Value: Sendable>(
     _ body: @escaping @Sendable (ManagedObjectContext) throws -> Value
   ) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
-      queue.async {
+      queue.addOperation {
         continuation.resume(with: Result { try self.performAndWait(body) })
       }
     }

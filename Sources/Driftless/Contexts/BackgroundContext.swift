@@ -14,8 +14,8 @@ import Dispatch
 /// ```
 ///
 /// The context lives as long as this does: unsaved changes of one piece of work are there for the next. Objects cannot
-/// leave, for they are not Sendable; values and IDs can. It takes over what other contexts save at its next fetch or
-/// save, when `automaticallyMergesChangesFromParent` is on in it.
+/// leave, for they are not Sendable; values and IDs can. It takes over what others save, between two pieces of work, when
+/// `automaticallyMergesChangesFromParent` is on in it.
 public final class BackgroundContext: @unchecked Sendable {  // used on its queue alone
   /// The coordinator of the stores that it works on.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
@@ -35,6 +35,9 @@ public final class BackgroundContext: @unchecked Sendable {  // used on its queu
     context.name = name
     queue = DispatchQueue(label: "driftless.context.\(name ?? "background")")
     queue.setSpecific(key: Self.owner, value: ObjectIdentifier(self))
+    context.inbox.setBell { [weak self] in
+      self?.queue.async { [weak self] in self?.context.processPendingChanges() }
+    }
   }
 
   /// Works in the context, after the work that was sent before, and ends the event

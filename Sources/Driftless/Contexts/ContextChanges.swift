@@ -3,9 +3,13 @@ public struct ContextChanges: Sendable {
   /// What changed in one store.
   struct Part: Sendable {
     let plan: ObjectPlan
+    /// The transaction of the store; 0 where it is none, or not one alone.
+    var transaction: Int64 = 0
     var inserted: [ObjectKey] = []
     var updated: [ObjectKey] = []
     var deleted: [ObjectKey] = []
+
+    var keyCount: Int { inserted.count + updated.count + deleted.count }
   }
 
   /// Which context saved; 0 for another process or an import.

@@ -146,7 +146,7 @@ extension ManagedObjectContext {
     }
     // No object of these is left.
     graph.keys.retireTemporaryKeys()
-    graph.forgetDeferredError()
+    graph.clearAccessorErrors()
     forgetEvent()
     undoManager?.removeAllActions()
     let reverted = objects.selected { $0.isIn(self) }
@@ -159,6 +159,34 @@ extension ManagedObjectContext {
     postObjectsDidChange(
       [.refreshedObjects: reverted, .deletedObjects: new],
       ContextChanges(source: number, parts: parts))
+  }
+
+  // MARK: Errors of accessors
+
+  /// What accessors met since the last rollback, reset or ``clearAccessorErrors()`` and could not throw, the oldest first and
+  /// a hundred at most: objects that could not be read, values that do not fit, properties that there are not.
+  ///
+  /// While there is one, ``save()`` throws the first and writes nothing: what could not be read reads as empty, and what was
+  /// worked out from that must not become data.
+  ///
+  /// ```swift
+  /// if !context.accessorErrors.isEmpty { context.rollback() }
+  /// ```
+  public var accessorErrors: [any Error] { graph.accessorErrors }
+
+  /// Lets saves write again what the context has, after a look at ``accessorErrors``. What could not be read is read anew at
+  /// its next access. ``rollback()`` does it too, and gives up what was changed.
+  public func clearAccessorErrors() { graph.clearAccessorErrors() }
+
+  /// Works with objects in `body`, and throws the first error that their accessors meet, in place of keeping it for the
+  /// next save. The change that failed was not made; others of `body` stand.
+  ///
+  /// ```swift
+  /// let sum = try context.accessing { books.reduce(0) { $0 + $1.pages } }
+  /// ```
+  /// - Throws: what `body` throws, else ``ObjectError`` with the code `unreadable`, `typeMismatch` or `unknownProperty`.
+  public func accessing<Result>(_ body: () throws -> Result) throws -> Result {
+    try graph.throwingErrors(of: body)
   }
 
   /// Forgets all objects and changes. Objects that someone holds belong to no context any more.
@@ -174,7 +202,7 @@ extension ManagedObjectContext {
     prefetched = []
     graph.keys.forgetUnsaved()
     if retainsRegisteredObjects { graph.retained = [] }
-    graph.forgetDeferredError()
+    graph.clearAccessorErrors()
     forgetEvent()
     undoManager?.removeAllActions()
     guard !ids.isEmpty else { return }
@@ -201,6 +229,7 @@ extension ManagedObjectContext {
   /// Whether the object was not a fault already.
   @discardableResult
   func takeAnew(_ object: ManagedObject, mergeChanges: Bool) throws -> Bool {
+    object.state.remove(.unreadable)
     guard mergeChanges, object.hasChanges else {
       guard !object.isFault || object.hasChanges else { return false }
       object.turnIntoFault()

@@ -1,13 +1,13 @@
 /// Events: what changed between two calls of ``processPendingChanges()``, told to observers and undone together.
 extension ManagedObjectContext {
-  /// Ends an event: takes over the saves of other contexts that wait, when
+  /// Ends an event: takes over what other contexts saved, and what came into the stores in another way, when
   /// ``automaticallyMergesChangesFromParent`` is on, closes the undo group, and posts
   /// `.managedObjectContextObjectsDidChange` when something changed here.
   ///
   /// A save and a fetch do it by themselves, and so does the end of a container's `perform`.
   public func processPendingChanges() {
     updatePlans()
-    mergeAll(inbox.takeAll())
+    takeNews()
     endEvent()
   }
 

@@ -5,16 +5,17 @@ extension ManagedObjectContext: ObjectSource {
   /// Reads the values of a fault for an accessor.
   func fulfil(_ object: ManagedObject) {
     graph.deferError {
+      guard !object.state.contains(.unreadable) else { throw object.unreadable(nil) }
       do {
         try read(object)
-        if object.state.contains(.missing), !shouldDeleteInaccessibleFaults {
-          throw ObjectError(
-            .missingObject, "its row is gone", suggestion: "It was deleted; fetch again.")
-        }
       } catch {
+        graph.noteUnreadable(object)
+        throw object.unreadable(error)
+      }
+      if object.state.contains(.missing), !shouldDeleteInaccessibleFaults {
         throw ObjectError(
-          .unreadable, "\(object.description) could not be read: \(error)",
-          suggestion: "Correct what keeps the store from being read, refresh, and try again.")
+          .missingObject, "\(object.description) could not be read: its row is gone",
+          suggestion: "It was deleted. Fetch again, and roll the context back.")
       }
     }
   }
@@ -22,11 +23,11 @@ extension ManagedObjectContext: ObjectSource {
   /// Reads the values of a fault; an object without a row reads as empty.
   func read(_ object: ManagedObject) throws {
     guard try takeValuesBeneath(object) else {
-      object.state.remove(.fault)
+      object.state.subtract([.fault, .unreadable])
       object.state.insert(.missing)
       return
     }
-    object.state.remove(.fault)
+    object.state.subtract([.fault, .unreadable])
     awaken(object)
   }
 

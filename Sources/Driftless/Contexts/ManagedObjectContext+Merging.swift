@@ -10,9 +10,41 @@ extension ManagedObjectContext {
     merge(changes.parts)
   }
 
-  /// Takes over what several saves changed, as one.
-  func mergeAll(_ saves: [ContextChanges]) {
-    let parts = saves.lazy.filter { $0.source != self.number }.flatMap(\.parts)
+  /// Takes over what waits in the inbox, as one.
+  func takeNews() {
+    let news = inbox.takeAll()
+    var parts = news.saves.filter { $0.source != number }.flatMap(\.parts)
+    for commits in news.commits where graph.plan(at: commits.plan.index) === commits.plan {
+      guard commits.plan.store === commits.store else { continue }
+      // What could not be read now is read at the next event; objects that cannot be read say so themselves.
+      do { parts.append(try part(of: commits)) } catch { inbox.putBack(commits) }
+    }
+    mergeAll(parts)
+  }
+
+  /// What transactions of a store changed. Where the history does not have them any more, that may be every object.
+  private func part(of commits: ForeignCommits) throws -> ContextChanges.Part {
+    var part = ContextChanges.Part(plan: commits.plan)
+    try commits.store.read { transaction in
+      guard try transaction.tellsHistory(after: commits.after) else {
+        part.updated = graph.keys.savedObjects.filter {
+          $0.shape.planIndex == commits.plan.index
+        }.map(\.objectKey)
+        return
+      }
+      try transaction.forEachChange(after: commits.after, through: commits.through) {
+        _, type, key, _ in
+        switch type {
+        case .insert: part.inserted.append(key)
+        case .update: part.updated.append(key)
+        case .delete: part.deleted.append(key)
+        }
+      }
+    }
+    return part
+  }
+
+  private func mergeAll(_ parts: [ContextChanges.Part]) {
     var merged: [ContextChanges.Part] = []
     for part in parts {
       if let index = merged.firstIndex(where: { $0.plan === part.plan }) {
@@ -23,7 +55,7 @@ extension ManagedObjectContext {
         merged.append(part)
       }
     }
-    if !merged.isEmpty { merge(merged) }
+    if merged.contains(where: { $0.keyCount > 0 }) { merge(merged) }
   }
 
   /// Takes over what transactions of the history say, of this and other processes.

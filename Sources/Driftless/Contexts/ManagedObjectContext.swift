@@ -40,11 +40,15 @@ public final class ManagedObjectContext {
     set { graph.mark(.tracked, newValue) }
   }
 
-  /// Whether other contexts' saves are taken over: at the next fetch, save or
-  /// ``processPendingChanges()``.
+  /// Whether the context takes over what other contexts save and what comes into its stores in another way: by sync, an
+  /// import, a batch or another process. A container's `viewContext` does it at once, on the main actor, and a
+  /// ``BackgroundContext`` on its queue; any other at the next fetch, save or ``processPendingChanges()``.
   public var automaticallyMergesChangesFromParent: Bool {
     get { inbox.isOpen }
-    set { inbox.isOpen = newValue }
+    set {
+      inbox.isOpen = newValue
+      if newValue { persistentStoreCoordinator.followStores() }
+    }
   }
 
   /// Whether the context holds on to every object that it knows, changed or not, until it is reset.

@@ -28,7 +28,7 @@ extension PersistentStoreCoordinator {
     let plan = try plan(of: store)
     return try store.whileNobodyWrites {
       let copy = try store.copy(to: url, options: options ?? store.options)
-      plan.move(to: copy)
+      move(plan, to: copy)
       store.close()
       return copy
     }
@@ -64,13 +64,18 @@ extension PersistentStoreCoordinator {
       store.close()
       do {
         let found = try store.reopened(at: url)
-        plan.move(to: found)
+        move(plan, to: found)
         return found
       } catch {
-        if let same = try? store.reopened(at: former) { plan.move(to: same) }
+        if let same = try? store.reopened(at: former) { move(plan, to: same) }
         throw error
       }
     }
+  }
+
+  private func move(_ plan: ObjectPlan, to store: PersistentStore) {
+    plan.move(to: store)
+    followStoresWhereWanted()
   }
 
   private func plan(of store: PersistentStore) throws -> ObjectPlan {

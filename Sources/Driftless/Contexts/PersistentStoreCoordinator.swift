@@ -19,6 +19,8 @@ public final class PersistentStoreCoordinator: Sendable {
     var plans: [ObjectPlan] = []
     var numbering = ObjectPlan.Numbering()
     var inboxes: [WeakInbox] = []
+    /// Of stores whose commits are told to contexts, by `ObjectPlan.index`, with what keeps them told.
+    var followed: [Int: (store: PersistentStore, following: StoreNews.Following)] = [:]
   }
 
   private struct WeakInbox: Sendable {
@@ -83,6 +85,7 @@ public final class PersistentStoreCoordinator: Sendable {
     }
     guard isNew else { return false }
     changeCount.add(1, ordering: .releasing)
+    followStoresWhereWanted()
     post(.persistentStoreCoordinatorStoresDidChange, added: [store])
     return true
   }
@@ -95,7 +98,12 @@ public final class PersistentStoreCoordinator: Sendable {
     guard persistentStores.contains(where: { $0 === store }) else { return }
     post(.persistentStoreCoordinatorWillRemoveStore, removed: [store])
     post(.persistentStoreCoordinatorStoresWillChange, removed: [store])
-    state.withLock { $0.plans.removeAll { $0.store === store } }
+    let followed = state.withLock { state in
+      let index = state.plans.first { $0.store === store }?.index
+      state.plans.removeAll { $0.store === store }
+      return index.flatMap { state.followed.removeValue(forKey: $0) }
+    }
+    withExtendedLifetime(followed) {}
     changeCount.add(1, ordering: .releasing)
     post(.persistentStoreCoordinatorStoresDidChange, removed: [store])
   }
@@ -141,7 +149,38 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// Tells the contexts that want it what a save changed.
   func publish(_ changes: ContextChanges) {
-    let inboxes = state.withLock { $0.inboxes.compactMap(\.inbox) }
     for inbox in inboxes where inbox.owner != changes.source { inbox.put(changes) }
+  }
+
+  private var inboxes: [ContextInbox] { state.withLock { $0.inboxes.compactMap(\.inbox) } }
+
+  func followStoresWhereWanted() {
+    if inboxes.contains(where: \.isOpen) { followStores() }
+  }
+
+  /// Hears from now on what comes into the stores, so that contexts that want it are told.
+  func followStores() {
+    for plan in plans {
+      let store = plan.store
+      guard state.withLock({ $0.followed[plan.index]?.store !== store }) else { continue }
+      let following = store.follow { [weak self, weak plan, weak store] commits in
+        guard let self, let plan, let store else { return }
+        hear(commits, plan, store)
+      }
+      let former = state.withLock {
+        $0.followed.updateValue((store, following), forKey: plan.index)
+      }
+      withExtendedLifetime(former) {}
+    }
+  }
+
+  /// Tells the contexts that want it what came into a store, but for what one of them saved and publishes itself.
+  private func hear(_ commits: StoreCommits, _ plan: ObjectPlan, _ store: PersistentStore) {
+    let inboxes = inboxes
+    let isPublished = commits.context.map { number in inboxes.contains { $0.owner == number } }
+    let through = isPublished == true ? commits.through - 1 : commits.through
+    guard commits.after < through else { return }
+    let foreign = ForeignCommits(plan: plan, store: store, after: commits.after, through: through)
+    for inbox in inboxes { inbox.put(foreign) }
   }
 }

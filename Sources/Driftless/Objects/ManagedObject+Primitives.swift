@@ -33,6 +33,7 @@ extension ManagedObject {
       throw typeMismatch(converted, slot)
     }
     if isFault { fire() }
+    guard !state.contains(.unreadable) else { throw unreadable(nil) }
     values[slot] = converted
   }
 
@@ -63,6 +64,7 @@ extension ManagedObject {
   public final func willChangeValue(forKey name: String) {
     guard let slot = try? primitiveSlot(name) else { return }
     if isFault { fire() }
+    guard !state.contains(.unreadable) else { return }
     willWrite(slot)
   }
 

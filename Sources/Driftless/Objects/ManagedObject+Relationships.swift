@@ -21,6 +21,7 @@ extension ManagedObject {
   final func setDestination(_ object: ManagedObject?, of relation: Relation) throws(ObjectError) {
     if let object { try check(object, fits: relation) }
     let old = destination(of: relation, as: ManagedObject.self)
+    guard !state.contains(.unreadable) else { throw unreadable(nil) }
     guard old !== object else {
       // A reference to an object that is gone reads as nothing, but still stands in the slot.
       if object == nil { write(.null, at: relation.slot) }
@@ -203,6 +204,10 @@ extension ManagedObject {
           + "not \(object.entity.name)",
         suggestion: "Set an object of the relationship's destination entity.")
     }
+    guard relation.inverseSlot >= 0, !relation.inverseIsToMany else { return }
+    // Its end is set as well.
+    if object.isFault { object.fire() }
+    guard !object.state.contains(.unreadable) else { throw object.unreadable(nil) }
   }
 
   final func classMismatch(_ type: ManagedObject.Type) -> ObjectError {

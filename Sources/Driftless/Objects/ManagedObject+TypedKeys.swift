@@ -3,8 +3,8 @@ import Foundation
 extension ManagedObject {
   /// Reads or writes an attribute.
   ///
-  /// A value that the attribute's type cannot hold is not taken, and the next save throws an
-  /// ``ObjectError``.
+  /// A value that the attribute's type cannot hold is not taken, and saves throw an ``ObjectError``
+  /// (``ManagedObjectContext/accessorErrors``).
   @inlinable
   public final subscript<Root, Value>(key: Attribute<Root, Value>) -> Value {
     get { Value(propertyValue: attributeValue(key.property)) ?? key.fallback }
@@ -65,6 +65,28 @@ extension ManagedObject {
       return
     }
     write(value, at: slot)
+  }
+
+  /// Works with objects of the context in `body`, and throws the first error that their accessors meet, in place of keeping
+  /// it for the next save: ``ManagedObjectContext/accessing(_:)``.
+  ///
+  /// ```swift
+  /// let title = try book.accessing { book.title }
+  /// ```
+  /// - Throws: what `body` throws, else ``ObjectError`` with the code `unreadable`, `typeMismatch` or `unknownProperty`.
+  public final func accessing<Result>(_ body: () throws -> Result) throws -> Result {
+    guard let graph else { return try body() }
+    return try graph.throwingErrors(of: body)
+  }
+
+  /// - Parameter cause: Nil where it was told before.
+  final func unreadable(_ cause: (any Error)?) -> ObjectError {
+    ObjectError(
+      .unreadable,
+      "\(description) could not be read"
+        + (cause.map { ": \($0)" } ?? ", and was not refreshed since"),
+      suggestion: "Correct what keeps the store from being read, and roll the context back or "
+        + "clear its accessorErrors.")
   }
 
   private final func relation(_ name: PropertyName, isToMany: Bool) -> Relation? {

@@ -15,7 +15,11 @@ extension ManagedObject {
 
   /// Sets an attribute or to-one slot and notes the change, unless the value is the same.
   final func write(_ value: PropertyValue, at slot: Int) {
-    if state.contains(.fault) { fire() }
+    if state.contains(.fault) {
+      fire()
+      // What was computed without having read it is no value of it.
+      if state.contains(.unreadable) { return }
+    }
     if values[slot] == value { return }
     if !state.contains(.awakening) { willWrite(slot) }
     values[slot] = value
@@ -61,7 +65,7 @@ extension ManagedObject {
       values[slot] = row[slot]
     }
     self.version = version
-    state.remove(.fault)
+    state.subtract([.fault, .unreadable])
   }
 
   /// Takes the values of the row under the unsaved changes.
@@ -121,6 +125,7 @@ extension ManagedObject {
 
   /// Drops all values; they are read again at next access.
   final func turnIntoFault() {
+    state.remove(.unreadable)
     guard !state.contains(.fault) else {
       // It may have got other ends of relationships all the same.
       collections = []

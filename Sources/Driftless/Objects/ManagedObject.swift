@@ -16,7 +16,8 @@ import Foundation
 ///
 /// An object belongs to its context and is used where the context is. A *fault* has no values yet;
 /// they are read at first access. Errors that an accessor meets (the store cannot be read, a value
-/// does not fit) are thrown by the context's next save.
+/// does not fit) keep the context from being saved, until somebody looks: see
+/// ``ManagedObjectContext/accessorErrors``, and ``accessing(_:)`` for an access that throws.
 open class ManagedObject {
   // Every access to an object passes through the fields below, and none of their accesses runs code of others: the
   // runtime's check for overlapping accesses is a tenth of a save. The first ones are all that most walks over many
@@ -196,7 +197,7 @@ public struct ObjectBirth {
 
 /// Flags of an object in its context.
 struct ObjectState: OptionSet {
-  let rawValue: UInt16
+  let rawValue: UInt32
 
   static let fault = ObjectState(rawValue: 1)
   static let inserted = ObjectState(rawValue: 2)
@@ -226,6 +227,8 @@ struct ObjectState: OptionSet {
   static let watched = ObjectState(rawValue: 16384)
   /// It was read anew, or became a fault, since the last event ended.
   static let refreshedInEvent = ObjectState(rawValue: 32768)
+  /// A fault whose row could not be read: it has no values, and takes none, until it is refreshed.
+  static let unreadable = ObjectState(rawValue: 65536)
 }
 
 extension ManagedObject: Hashable {

@@ -44,8 +44,12 @@ final class ObjectGraph {
   @exclusivity(unchecked) private var pools: [ValuePool?] = []
   /// Names of slots for observers, by slot.
   private var observationPaths: [KeyPath<ManagedObject, Int>] = []
-  /// The first error that an accessor met and could not throw.
-  private var deferredError: (any Error)?
+  /// What accessors met and could not throw, the oldest first, until it is cleared.
+  private(set) var accessorErrors: [any Error] = []
+  /// Whether there are objects that could not be read.
+  private var hasUnreadable = false
+  /// A loop over many objects that cannot be read says so often enough.
+  private static let accessorErrorsMax = 100
 
   /// - Parameter number: Tells the graph from others of the process.
   init(number: Int64) { keys = IdentityMap(number: number) }
@@ -157,24 +161,35 @@ final class ObjectGraph {
 
   /// Does what an accessor asks for and keeps its error for the next save.
   func deferError(_ body: () throws -> Void) {
-    do { try body() } catch { if deferredError == nil { deferredError = error } }
+    do { try body() } catch {
+      if accessorErrors.count < Self.accessorErrorsMax { accessorErrors.append(error) }
+    }
   }
 
-  func throwDeferredError() throws {
-    guard let error = deferredError else { return }
-    deferredError = nil
-    throw error
+  func throwAccessorError() throws {
+    if let error = accessorErrors.first { throw error }
   }
 
-  func forgetDeferredError() { deferredError = nil }
+  /// What could not be read is tried again at its next access.
+  func clearAccessorErrors() {
+    accessorErrors = []
+    guard hasUnreadable else { return }
+    hasUnreadable = false
+    for object in keys.objects { object.state.remove(.unreadable) }
+  }
 
-  /// Throws the error that accessors meet in `body`; one that waits for the next save goes on waiting.
+  func noteUnreadable(_ object: ManagedObject) {
+    object.state.insert(.unreadable)
+    hasUnreadable = true
+  }
+
+  /// Throws the error that accessors meet in `body`; those that wait for the next save go on waiting.
   func throwingErrors<Result>(of body: () throws -> Result) throws -> Result {
-    let waiting = deferredError
-    deferredError = nil
-    defer { deferredError = waiting }
+    let waiting = accessorErrors
+    accessorErrors = []
+    defer { accessorErrors = waiting }
     let result = try body()
-    if let deferredError { throw deferredError }
+    try throwAccessorError()
     return result
   }
 }

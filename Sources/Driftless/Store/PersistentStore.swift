@@ -250,7 +250,7 @@ public final class PersistentStore: Sendable {
         }
       }
       if let committed = outcome.committed {
-        news.tell(committed.number) { newestTransaction }
+        news.tell(committed.number, by: info.contextNumber) { newestTransaction }
         connections.announce(CommitMark(store: identifier, number: committed.number))
         if checkpointer?.isDue == true {
           connections.withIdleWriter { moveLogHome($0, force: false) }
@@ -276,6 +276,11 @@ public final class PersistentStore: Sendable {
   /// A stream that yields the number of the newest transaction after each commit, of this process or another.
   public func changes() -> AsyncStream<Int64> {
     news.stream { [weak self] in self?.newestTransaction }
+  }
+
+  /// Calls back after each commit, of this process or another, until what is returned is let go of.
+  func follow(_ follower: @escaping @Sendable (StoreCommits) -> Void) -> StoreNews.Following {
+    news.follow({ [weak self] in self?.newestTransaction }, follower)
   }
 
   /// Sets a key of the metadata. Values are those of a property list.

@@ -121,7 +121,7 @@ package enum RowArchive {
       case .integer: return .integer(Int64(bitPattern: try number()))
       case .double: return .double(Double(bitPattern: try number()))
       case .decimal:
-        guard let value = Decimal(string: try text()) else { throw Self.damaged }
+        guard let value = Decimal(wholeText: try text()) else { throw Self.damaged }
         return .decimal(value)
       case .string: return .string(try text())
       case .date:

@@ -125,7 +125,7 @@ enum DecimalStorage {
     case .real(let number): text = "\(number)"
     case .null: return .null
     }
-    return Decimal(string: text).map(PropertyValue.decimal) ?? .null
+    return Decimal(wholeText: text).map(PropertyValue.decimal) ?? .null
   }
 
   static func write(_ value: Decimal, to destination: some SQLiteDestination) {

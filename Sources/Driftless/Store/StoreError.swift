@@ -114,6 +114,8 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
 
   /// What SQLite said, in words of the model where it has some.
   private static func words(for error: SQLiteError) -> String {
+    // SQLite has other words where its shared memory does not grow.
+    if error.isFull { return "there is no space left on the file system" }
     let unique = "UNIQUE constraint failed: "
     guard error.isConstraint, error.message.hasPrefix(unique) else { return error.message }
     return

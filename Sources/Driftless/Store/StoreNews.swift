@@ -10,11 +10,27 @@ extension Notification.Name {
     "NSPersistentStoreRemoteChangeNotification")
 }
 
+/// What was committed to a store: the transactions after one number, through another.
+struct StoreCommits: Sendable {
+  let after: Int64
+  let through: Int64
+  /// The context that saved the last of them; nil for sync, an import, a batch or another process.
+  let context: Int64?
+}
+
 /// Tells who wants to know that the store was written: by this process at once, by others through inotify.
 final class StoreNews: Sendable {
+  /// Somebody is told as long as it lives.
+  final class Following: Sendable {
+    private let end: @Sendable () -> Void
+    fileprivate init(_ end: @escaping @Sendable () -> Void) { self.end = end }
+    deinit { end() }
+  }
+
   private struct State {
     var streams: [Int: AsyncStream<Int64>.Continuation] = [:]
-    var nextStream = 0
+    var followers: [Int: @Sendable (StoreCommits) -> Void] = [:]
+    var nextNumber = 0
     var newest: Int64 = 0
     var watch: FileWatch?
     var isClosed = false
@@ -31,19 +47,23 @@ final class StoreNews: Sendable {
 
   /// A transaction was committed. One that was told before is not told again.
   ///
-  /// - Parameter newest: Reads the number of the last one from the file: where it is less than what was told, an older copy
-  ///   was put back, and its transactions are news.
-  func tell(_ transaction: Int64, newest: () -> Int64?) {
+  /// - Parameters:
+  ///   - context: The number of the context that saved it.
+  ///   - newest: Reads the number of the last one from the file: where it is less than what was told, an older copy
+  ///     was put back, and its transactions are news.
+  func tell(_ transaction: Int64, by context: Int64? = nil, newest: () -> Int64?) {
     if transaction < state.withLock({ $0.newest }), let last = newest() {
       state.withLock { if last < $0.newest { $0.newest = transaction - 1 } }
     }
-    let streams: [AsyncStream<Int64>.Continuation]? = state.withLock { state in
+    let told: (State, StoreCommits)? = state.withLock { state in
       guard transaction > state.newest else { return nil }
+      let commits = StoreCommits(after: state.newest, through: transaction, context: context)
       state.newest = transaction
-      return Array(state.streams.values)
+      return (state, commits)
     }
-    guard let streams else { return }
-    for stream in streams { stream.yield(transaction) }
+    guard let (state, commits) = told else { return }
+    for stream in state.streams.values { stream.yield(transaction) }
+    for follower in state.followers.values { follower(commits) }
     var info: [String: Any] = [
       "storeIdentifier": store, "transactionNumber": transaction, "NSStoreUUID": store,
       "historyToken": PersistentHistoryToken(numbers: [store: transaction]),
@@ -56,7 +76,12 @@ final class StoreNews: Sendable {
   /// Watches for commits of other processes until the store is closed. `newest` reads the last one from the file.
   func watch(_ newest: @escaping @Sendable () -> Int64?) {
     state.withLock { state in
-      guard state.watch == nil, !state.isClosed, let url else { return }
+      guard state.watch == nil, !state.isClosed else { return }
+      guard let url else {
+        // A store in memory is this process's own.
+        state.newest = max(state.newest, newest() ?? 0)
+        return
+      }
       // Not the WAL: it is written before the commit can be seen. Writers touch the lock file after it.
       state.watch = FileWatch(path: url.path + "-driftless-lock") { [weak self] in
         if let number = newest() { self?.tell(number, newest: newest) }
@@ -71,9 +96,9 @@ final class StoreNews: Sendable {
     AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
       watch(newest)
       let number = state.withLock { state in
-        state.nextStream += 1
-        state.streams[state.nextStream] = continuation
-        return state.nextStream
+        state.nextNumber += 1
+        state.streams[state.nextNumber] = continuation
+        return state.nextNumber
       }
       continuation.onTermination = { [weak self] _ in
         self?.state.withLock { $0.streams[number] = nil }
@@ -81,10 +106,26 @@ final class StoreNews: Sendable {
     }
   }
 
+  /// Calls `follower` after each commit from now on, on the thread that committed or on one of its own, until what is
+  /// returned is let go of.
+  func follow(
+    _ newest: @escaping @Sendable () -> Int64?,
+    _ follower: @escaping @Sendable (StoreCommits) -> Void
+  ) -> Following {
+    watch(newest)
+    let number = state.withLock { state in
+      state.nextNumber += 1
+      state.followers[state.nextNumber] = follower
+      return state.nextNumber
+    }
+    return Following { [weak self] in self?.state.withLock { $0.followers[number] = nil } }
+  }
+
   func close() {
     let streams = state.withLock { state in
       state.isClosed = true
       state.watch = nil
+      state.followers = [:]
       defer { state.streams = [:] }
       return Array(state.streams.values)
     }

@@ -37,7 +37,7 @@ struct StoreOpening {
     guard let model else {
       throw StoreError(
         .missingModel, "\(file.name) is empty, and no model was given to create it with.",
-        suggestion: "Give a model.")
+        suggestion: "Open it with a model, which makes the store: syncctl init --model MODEL.")
     }
     guard !file.options.isReadOnly else {
       throw StoreError(

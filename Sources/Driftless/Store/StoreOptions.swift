@@ -64,6 +64,8 @@ enum StoreTuning {
   static let leastClockChangeMilliseconds: Int64 = 50
   /// Readers kept open when idle.
   static let idleReaders = 4
+  /// Pieces of a container's work that run at once: each has a thread, and a connection with its cache.
+  static let performersMax = 8
   /// SQLite's page cache of one connection, in KiB.
   static let cacheKibibytes = 65_536
   /// KiB of it while many saves are one transaction: the index of half a million identities stays in it.

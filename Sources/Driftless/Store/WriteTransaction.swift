@@ -10,6 +10,8 @@ package struct TransactionInfo: Sendable {
   package var hybridTime: HybridTime?
   /// Of an import the name of the zone's transaction, where it is one; nil otherwise.
   package var name: UInt64?
+  /// The context whose save it is, which tells the others itself.
+  var contextNumber: Int64?
 
   package init(
     author: String? = nil, contextName: String? = nil, kind: TransactionKind = .local,

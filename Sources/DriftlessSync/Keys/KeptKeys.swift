@@ -16,6 +16,10 @@ final class KeptKeys: KeyKeeper {
   private let schema: SyncSchema
   private(set) var values: [ObjectKey: [Int: Value]] = [:]
   private var owners: [ObjectKey] = []
+  /// Objects whose kept values may have become free since they were looked at last.
+  private var candidates: Set<ObjectKey> = []
+  /// By the object that held their key when they were looked at: those that wait for it.
+  private var waiting: [ObjectKey: Set<ObjectKey>] = [:]
   /// What is being applied: the change that a value that is refused now comes from.
   var side: RemoteSide
 
@@ -41,6 +45,7 @@ final class KeptKeys: KeyKeeper {
         sequence: UInt64(bitPattern: row.int64(6)))
       values[key, default: [:]][property.slot] = Value(value: value, side: side)
     }
+    candidates = Set(values.keys)
   }
 
   // MARK: KeyKeeper
@@ -48,7 +53,10 @@ final class KeptKeys: KeyKeeper {
   var isEmpty: Bool { values.isEmpty }
 
   func forget(_ key: ObjectKey, _ mask: PropertyMask?) throws {
+    // What is written may give up a key.
+    if let waiting = waiting.removeValue(forKey: key) { candidates.formUnion(waiting) }
     guard let kept = values[key] else { return }
+    candidates.insert(key)
     for slot in kept.keys where mask?.contains(slot) ?? true { try drop(key, slot) }
   }
 
@@ -57,6 +65,7 @@ final class KeptKeys: KeyKeeper {
     var side = side
     side.value = value
     values[key, default: [:]][slot] = Value(value: value, side: side)
+    candidates.insert(key)
     try transaction.connection.perform(
       "INSERT OR REPLACE INTO ZDL_KEPT VALUES (?, ?, ?, ?, ?, ?, ?)",
       [
@@ -86,40 +95,40 @@ final class KeptKeys: KeyKeeper {
   // MARK: Writing what is free
 
   /// Objects with something kept, in the order in which the log said it.
-  var keys: [ObjectKey] {
-    func sequence(_ key: ObjectKey) -> UInt64 {
-      values[key]?.values.map(\.side.sequence).min() ?? 0
+  var keys: [ObjectKey] { ordered(values.keys) }
+
+  private func ordered(_ keys: some Sequence<ObjectKey>) -> [ObjectKey] {
+    let sequences = keys.map { key in
+      (sequence: values[key]?.values.map(\.side.sequence).min() ?? 0, key: key)
     }
-    return values.keys.sorted {
-      (sequence($0), $0.entity, $0.key) < (sequence($1), $1.entity, $1.key)
-    }
+    return sequences.sorted {
+      ($0.sequence, $0.key.entity, $0.key.key) < ($1.sequence, $1.key.entity, $1.key.key)
+    }.map(\.key)
   }
 
   /// Writes each kept value whose key is free by now. One that is written may free the key of another.
   func writeFree() throws {
-    var hasWritten = true
-    while hasWritten && !isEmpty {
-      hasWritten = false
-      for key in keys {
-        for slot in (values[key] ?? [:]).keys.sorted() where try write(key, slot) {
-          hasWritten = true
-        }
+    while !candidates.isEmpty {
+      let looked = ordered(candidates)
+      candidates.removeAll()
+      for key in looked {
+        for slot in (values[key] ?? [:]).keys.sorted() { try write(key, slot) }
       }
     }
   }
 
-  private func write(_ key: ObjectKey, _ slot: Int) throws -> Bool {
-    guard let kept = values[key]?[slot] else { return false }
+  private func write(_ key: ObjectKey, _ slot: Int) throws {
+    guard let kept = values[key]?[slot] else { return }
     guard var row = try transaction.row(key)?.values else {
       // What is deleted here, and may come back, comes back with it.
       if try transaction.grave(of: key) == nil { try drop(key, slot) }
-      return false
+      return
     }
     row[slot] = kept.value
     let mask = PropertyMask([slot])
-    guard try transaction.keyHolders(of: key, row, touching: mask).isEmpty else { return false }
-    try transaction.update(key, mask, values: row, expectedVersion: nil)
-    return true
+    let holders = try transaction.keyHolders(of: key, row, touching: mask)
+    for holder in holders { waiting[holder.holder, default: []].insert(key) }
+    if holders.isEmpty { try transaction.update(key, mask, values: row, expectedVersion: nil) }
   }
 
   /// An object's values with those that wait for their keys.

@@ -49,60 +49,89 @@ struct KeySettlement {
   func run() throws {
     repeat {
       try applier.finishKeys()
-    } while try settleOne() || restoreOne()
+    } while try settleRound() || restoreHalves()
   }
 
-  /// Takes back that an object gave its partner up, where the one that was to have it did not get it.
-  private func restoreOne() throws -> Bool {
+  /// Takes back that objects gave their partners up, where those that were to have them did not get them.
+  private func restoreHalves() throws -> Bool {
     let ends = OneToOneEnds(applier)
+    var isRestored = false
     for transfer in transfers where try ends.isHalf(transfer) {
       try revert(
         transfer.freed,
         Clash(
           waiting: transfer.freed, holder: transfer.taker, slots: [transfer.slot], isPartner: true),
         because: "it was given up for another object, which did not get it")
-      return true
+      isRestored = true
     }
-    return false
+    return isRestored
   }
 
-  /// False when nothing is left to settle: what still waits meets another object of the log.
-  private func settleOne() throws -> Bool {
+  /// Settles the clashes that there are now, of the first kind that there is; what becomes of that is for the next round.
+  /// Each object is settled once in a round, and a clash that an earlier one did away with is none.
+  ///
+  /// - Returns: false when nothing is left to settle: what still waits meets another object of the log.
+  private func settleRound() throws -> Bool {
     let clashes = try clashes()
-    for clash in clashes {
-      if standing(clash.holder, clash.slots) == .edited {
-        try revert(clash.holder, clash)
-        return true
-      }
-      if standing(clash.waiting, clash.slots) == .edited {
-        try revert(clash.waiting, clash)
-        return true
-      }
-    }
-    let unions = Unions(applier)
-    for clash in clashes where clash.waiting.entity == clash.holder.entity && !clash.isPartner {
-      let side = side(of: clash)
-      switch (standing(clash.waiting, clash.slots), standing(clash.holder, clash.slots)) {
-      case (.zone, .made) where try isNew(clash.holder):
-        try unions.unite(clash.holder, into: clash.waiting, side)
-        return true
-      case (.made, .zone) where try isNew(clash.waiting):
-        try unions.unite(clash.waiting, into: clash.holder, side)
-        return true
-      default: continue
-      }
+    guard !clashes.isEmpty else { return false }
+    var settled: Set<ObjectKey> = []
+    func isOpen(_ clash: Clash) throws -> Bool {
+      guard !settled.contains(clash.waiting), !settled.contains(clash.holder) else { return false }
+      return try settled.isEmpty || stands(clash)
     }
     for clash in clashes {
-      if standing(clash.waiting, clash.slots) == .made {
-        try giveUp(clash.waiting, clash)
-        return true
-      }
-      if standing(clash.holder, clash.slots) == .made {
-        try giveUp(clash.holder, clash)
-        return true
-      }
+      guard let edited = edited(clash), try isOpen(clash) else { continue }
+      try revert(edited, clash)
+      settled.insert(edited)
     }
-    return false
+    guard settled.isEmpty else { return true }
+    var unions = Unions(applier)
+    let pairs = try clashes.compactMap { clash in
+      try union(of: clash).map { (clash: clash, lost: $0.lost, stayed: $0.stayed) }
+    }
+    if !pairs.isEmpty { try unions.readTimes(of: pairs.map(\.stayed)) }
+    for pair in pairs where try isOpen(pair.clash) {
+      try unions.unite(pair.lost, into: pair.stayed, side(of: pair.clash))
+      settled.formUnion([pair.lost, pair.stayed])
+    }
+    guard settled.isEmpty else { return true }
+    for clash in clashes {
+      guard let made = made(clash), try isOpen(clash) else { continue }
+      try giveUp(made, clash)
+      settled.insert(made)
+    }
+    return !settled.isEmpty
+  }
+
+  /// Whether a clash is one still.
+  private func stands(_ clash: Clash) throws -> Bool {
+    if clash.isPartner {
+      return try OneToOneEnds(applier).stands(
+        OneToOneEnds.Clash(pending: clash.waiting, holder: clash.holder, slot: clash.slots[0]))
+    }
+    return try applier.keptKeys.holders(of: clash.waiting).contains {
+      $0.holder == clash.holder && $0.slots == clash.slots
+    }
+  }
+
+  /// The one of the two whose claim is a pending edit.
+  private func edited(_ clash: Clash) -> ObjectKey? {
+    [clash.holder, clash.waiting].first { standing($0, clash.slots) == .edited }
+  }
+
+  /// The one of the two that is pending as new.
+  private func made(_ clash: Clash) -> ObjectKey? {
+    [clash.waiting, clash.holder].first { standing($0, clash.slots) == .made }
+  }
+
+  /// The two of a clash that are one object: a new one here, and the zone's. Nil where they are none.
+  private func union(of clash: Clash) throws -> (lost: ObjectKey, stayed: ObjectKey)? {
+    guard clash.waiting.entity == clash.holder.entity, !clash.isPartner else { return nil }
+    switch (standing(clash.waiting, clash.slots), standing(clash.holder, clash.slots)) {
+    case (.zone, .made) where try isNew(clash.holder): return (clash.holder, clash.waiting)
+    case (.made, .zone) where try isNew(clash.waiting): return (clash.waiting, clash.holder)
+    default: return nil
+    }
   }
 
   /// Whether the zone does not have an object. One that it has stays one of its own: others refer to it.

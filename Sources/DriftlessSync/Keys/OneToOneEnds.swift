@@ -73,6 +73,15 @@ struct OneToOneEnds {
     return clashes
   }
 
+  /// Whether a clash is one still.
+  func stands(_ clash: Clash) throws -> Bool {
+    guard let end = ends(of: clash.pending.entity).first(where: { $0.slot == clash.slot }),
+      isPending(clash.pending, end), !isPending(clash.holder, end),
+      let target = try target(of: clash.pending, end)
+    else { return false }
+    return try owners(of: target, end).contains(clash.holder)
+  }
+
   // MARK: Groups
 
   /// A partner that one object gave up so that another could take it: both are pending, and one does not go without the

@@ -9,12 +9,19 @@ import Foundation
 /// before the zone heard of it, that one is an object again.
 struct Unions {
   private let applier: PageApplier
+  /// When the properties of objects that stay were edited.
+  private var times = EditHistory()
   private var transaction: WriteTransaction { applier.transaction }
   private var schema: SyncSchema { applier.schema }
 
   init(_ applier: PageApplier) { self.applier = applier }
 
   // MARK: Uniting
+
+  /// Reads what the history knows of objects that others are to become one with: once, for it is read from its beginning.
+  mutating func readTimes(of objects: [ObjectKey]) throws {
+    times = try EditHistory(transaction, schema: schema, of: Set(objects))
+  }
 
   /// - Parameter side: the zone's change that brought the two together.
   func unite(_ lost: ObjectKey, into stayed: ObjectKey, _ side: RemoteSide) throws {
@@ -51,7 +58,6 @@ struct Unions {
     _ stayed: ObjectKey, _ entity: SyncSchema.Entity, by object: PendingObject,
     _ values: [PropertyValue], _ places: [Int: Int64], _ side: RemoteSide
   ) throws {
-    let times = try EditHistory(transaction, schema: schema, of: [stayed])
     let current = try applier.currentValues(of: stayed)
     var written = current
     var mask = PropertyMask()
@@ -316,10 +322,14 @@ struct Unions {
     _ identity: UUID, _ lost: ObjectKey, _ stayed: ObjectKey, _ entity: SyncSchema.Entity,
     _ object: PendingObject, _ values: [PropertyValue], _ side: RemoteSide
   ) throws {
+    let localTime = try transaction.editTime(object.lastTransaction)
+    var side = side
+    // What an edit here brought together, no change of the zone did.
+    if side.time.rawValue == 0 { side.time = localTime }
     try applier.journal.addWhole(
-      entity: entity, key: stayed, outcome: .combined,
-      localTime: try transaction.editTime(object.lastTransaction), side: side, row: values,
-      explanation: "Another replica made an object with the same unique key: the one made here, "
+      entity: entity, key: stayed, outcome: .combined, localTime: localTime, side: side,
+      row: values,
+      explanation: "An object of the zone has the same unique key: the one made here, "
         + "\(identity.uuidString.lowercased()), is one with it.")
   }
 

@@ -55,7 +55,7 @@ final class InsertBatch {
     _ reader: PropertyReader,
     _ value: (ObjectKey, PropertyValue) throws -> PropertyValue
   ) rethrows {
-    guard reader.isOfOtherType || reader.property.standIn?.limitsValues == true else { return }
+    guard reader.mayBeRefused else { return }
     var place = values + reader.property.slot
     try forEach { key, _ in
       place.pointee = try value(key, place.pointee)

@@ -7,6 +7,13 @@ struct PropertyReader {
   let property: SyncSchema.Property
   /// Whether the column has values of another type than the attribute, each of which is set aside.
   let isOfOtherType: Bool
+  /// Whether the model may not hold some value of the column.
+  var mayBeRefused: Bool {
+    switch column.values {
+    case .decimals, .uris: true
+    default: isOfOtherType || property.standIn?.limitsValues == true
+    }
+  }
   private let column: Column
 
   /// Nil when the column cannot be about the property, a value for a relationship, say: the models
@@ -118,9 +125,17 @@ extension Column {
     case .booleans(let values): fill { .bool(values[$0]) }
     case .strings(let texts): fill { .string(texts.string(at: $0)) }
     case .bytes(let blobs): fill { .data(blobs.data(at: $0)) }
+    // A text that is no number, or no address, is a value of another type.
     case .decimals(let texts):
-      fill { Decimal(string: texts.string(at: $0)).map { .decimal($0) } ?? .null }
-    case .uris(let texts): fill { URL(string: texts.string(at: $0)).map { .uri($0) } ?? .null }
+      fill { row in
+        let text = texts.string(at: row)
+        return Decimal(wholeText: text).map { .decimal($0) } ?? .string(text)
+      }
+    case .uris(let texts):
+      fill { row in
+        let text = texts.string(at: row)
+        return URL(string: text).map { .uri($0) } ?? .string(text)
+      }
     case .uuids(let values): fill { .uuid(values[$0]) }
     case .references, .elements, .unknown: fill { _ in .null }
     }

@@ -24,7 +24,7 @@ import DriftlessSQLite
 /// | `ZDL_STRUCK` | what later entries set of what parked ones say |
 enum EngineTables {
   /// Grows with each table or column that is added.
-  private static let version: Int64 = 5
+  private static let version: Int64 = 6
   private static let versionSetting = "sync.tables"
 
   /// Makes the tables, or brings those of an earlier version up to date.
@@ -135,6 +135,7 @@ enum EngineTables {
       identity BLOB PRIMARY KEY, entity INTEGER NOT NULL, key INTEGER NOT NULL,
       former_key INTEGER NOT NULL, row BLOB, state BLOB) WITHOUT ROWID
     """,
+    "CREATE INDEX IF NOT EXISTS ZDL_ALIAS_OBJECT ON ZDL_ALIAS(entity, key)",
     Parking.entryStatement, Parking.struckStatement, RememberedDeletes.statement,
   ]
 }

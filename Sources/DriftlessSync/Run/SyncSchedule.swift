@@ -15,7 +15,7 @@ public struct SyncSchedule: Sendable {
     public var retryFirst = 1.0
     /// Between attempts at most.
     public var retryMax = 300.0
-    /// Between syncs without a reason.
+    /// Between syncs without a reason, and at most after an answer that asks to wait.
     public var idle = 900.0
     /// Of one long poll. Shorter than the minute after which many proxies cut silent connections.
     public var poll = 50.0
@@ -122,6 +122,7 @@ public struct SyncSchedule: Sendable {
     let doubled = delays.retryFirst * Double(1 << min(failedAttempts - 1, 30))
     let ceiling = isTransient ? min(doubled, delays.retryMax) : delays.retryMax
     let jittered = ceiling * (0.5 + 0.5 * min(max(jitter, 0), 1))
-    return [.deafen, .wake(after: max(jittered, retryAfter ?? 0))]
+    // Whoever answers may ask for patience, and not for days: a gateway on the way may say anything.
+    return [.deafen, .wake(after: max(jittered, min(retryAfter ?? 0, delays.idle)))]
   }
 }

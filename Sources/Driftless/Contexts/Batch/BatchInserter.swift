@@ -40,7 +40,7 @@ struct BatchInserter {
       while !isDone {
         let object = makeObject()
         isDone = try handler(object)
-        try scratch.graph.throwDeferredError()
+        try scratch.graph.throwAccessorError()
         if !isDone { try take(object) }
       }
     }

@@ -10,8 +10,8 @@ import Foundation
 ///
 /// It belongs to its context and is used where the context is. Results are of what is saved: unsaved changes count once
 /// they are. Updates tell of what the context saved, merged, rolled
-/// back or refreshed; the saves of other contexts are merged when ``ManagedObjectContext/processPendingChanges()`` runs
-/// in a context that merges by itself. ``PersistentContainer/fetchedResults(_:sectionKeyPath:)`` follows the store alone.
+/// back or refreshed; a context with ``ManagedObjectContext/automaticallyMergesChangesFromParent`` merges what others save,
+/// what sync brings and what other processes write. ``PersistentContainer/fetchedResults(_:sectionKeyPath:)`` follows the store alone.
 public final class FetchedResults<Object: ManagedObject> {
   /// What is asked for.
   public let fetchRequest: FetchRequest<Object>

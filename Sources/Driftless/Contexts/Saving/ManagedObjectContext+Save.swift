@@ -10,7 +10,8 @@ extension ManagedObjectContext {
   /// Changes of several stores are written in a transaction each, and none is committed before all are written: only a
   /// store that cannot commit then, for want of space say, stays behind the others.
   ///
-  /// When it throws, nothing is saved and the context keeps its changes.
+  /// When it throws, nothing is saved and the context keeps its changes. An error that an accessor met keeps being thrown
+  /// until ``rollback()`` or ``clearAccessorErrors()``.
   /// - Throws: ``ValidationFailure`` with all that is wrong, ``SaveConflictError`` when another
   ///   save changed the same objects and ``ConstraintConflictError`` when a uniqueness constraint
   ///   would be broken, unless ``mergePolicy`` resolves it, ``ObjectError`` for what accessors could
@@ -25,7 +26,7 @@ extension ManagedObjectContext {
         suggestion: "Change objects in willSave: the save that goes on writes that too.")
     }
     processPendingChanges()
-    try graph.throwDeferredError()
+    try graph.throwAccessorError()
     guard hasChanges else { return forgetUnchanged() }
     let plans = try plans()
     isSaving = true
@@ -35,7 +36,7 @@ extension ManagedObjectContext {
     endEvent()
     if validates { try validate() }
     readDeletedForUndo()
-    try graph.throwDeferredError()
+    try graph.throwAccessorError()
 
     let saved = try parent.map(save(to:)) ?? saveToStores(plans)
     postDidSave(saved)
@@ -55,8 +56,9 @@ extension ManagedObjectContext {
   }
 
   private func saveToStores(_ plans: [ObjectPlan]) throws -> SavedObjects {
-    let info = TransactionInfo(
+    var info = TransactionInfo(
       author: transactionAuthor, contextName: name, kind: .local, hybridTime: nil)
+    info.contextNumber = number
     var writers: [SaveWriter] = []
     var committed: [SaveWriter] = []
     isWriting = true
@@ -164,7 +166,8 @@ extension ManagedObjectContext {
       finish(writer)
       parts.append(
         ContextChanges.Part(
-          plan: writer.plan, inserted: writer.inserted.objectKeys,
+          plan: writer.plan, transaction: writer.transaction,
+          inserted: writer.inserted.objectKeys,
           updated: writer.updated.objectKeys
             + writer.resolutions.map(\.object.objectKey) + writer.derivedOnly,
           deleted: writer.deleted.objectKeys))

@@ -55,8 +55,9 @@ extension SaveWriter {
 
   private mutating func decide(_ conflicts: inout [MergeConflict]) throws {
     let all = conflicts
-    try context.mergePolicy.resolve(optimisticLockingConflicts: &conflicts, in: context)
-    try context.graph.throwDeferredError()
+    try context.accessing {
+      try context.mergePolicy.resolve(optimisticLockingConflicts: &conflicts, in: context)
+    }
     for conflict in conflicts { decided[conflict.objectID] = conflict.resolution }
     let open = all.filter { decided[$0.objectID] ?? .error == .error }
     if !open.isEmpty { throw SaveConflictError(conflicts: open) }

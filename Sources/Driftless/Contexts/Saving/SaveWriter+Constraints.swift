@@ -25,7 +25,7 @@ extension SaveWriter {
         let merge = ConstraintMerge(context, conflict)
         settled += try merge.run { if $0.key < 0 { merged[$0.key] = $1 } }
       }
-      try context.graph.throwDeferredError()
+      try context.graph.throwAccessorError()
     }
     var check = ConstraintCheck(context, plan, transaction)
     try check.run()

@@ -13,6 +13,7 @@ struct SaveWriter {
 
   let context: ManagedObjectContext
   let plan: ObjectPlan
+  private(set) var transaction: Int64 = 0
   private(set) var inserted: [ManagedObject] = []
   private(set) var updated: [ManagedObject] = []
   /// What the rows of `updated` have now.
@@ -43,6 +44,7 @@ struct SaveWriter {
   }
 
   mutating func write(to transaction: WriteTransaction) throws {
+    self.transaction = transaction.number
     try settleConstraints(transaction)
     let pending = context.changedObjects.selected { object in
       object.isIn(context) && object.hasChanges && object.shape.planIndex == plan.index

@@ -153,6 +153,14 @@ struct FileNumber: Hashable {
   }
 }
 
+extension FileNumber {
+  /// The bytes of a file; nil when there is none.
+  static func size(of path: String) -> Int64? {
+    var status = stat()
+    return stat(path, &status) == 0 ? Int64(status.st_size) : nil
+  }
+}
+
 extension PersistentStore {
   /// Whether another file took the place of the one that is open here: what is read and written here is in a file that
   /// nobody else sees.

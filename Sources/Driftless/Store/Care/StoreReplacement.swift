@@ -64,10 +64,25 @@ extension StoreOptions {
   /// How a file is looked at without changing anything in it or beside it: as immutable, unless there are signs that
   /// somebody has it open.
   package static func inspecting(_ url: URL) -> StoreOptions {
-    let url = StorePath.resolved(url)
-    let isInUse = ["-wal", "-shm", "-journal"].contains {
-      FileManager.default.fileExists(atPath: url.path + $0)
+    let path = StorePath.resolved(url).path
+    // What is left where there was no space for a log is too small to be one.
+    let isInUse = [("-wal", 1), ("-journal", 1), ("-shm", 32_768)].contains { suffix, least in
+      FileNumber.size(of: path + suffix).map { $0 >= least } ?? false
     }
     return StoreOptions(isReadOnly: true, createsFile: false, isImmutable: !isInUse)
+  }
+}
+
+extension PersistentStore {
+  /// Whether a file is a store that was never finished, as a program leaves it that was ended, or had no space, while it
+  /// made one: a database without tables.
+  package static func isUnfinished(at url: URL) -> Bool {
+    do {
+      let connection = try SQLiteConnection(path: StorePath.resolved(url).path, mode: .readWrite)
+      defer { connection.close() }
+      return try StoreFile.isEmpty(connection)
+    } catch {
+      return false
+    }
   }
 }

@@ -97,7 +97,7 @@ struct HistoryReader {
     guard let number = token.numbers[storeID] else {
       throw Self.expired("The history token is of another store")
     }
-    if case .integer(let floor)? = try transaction.setting("historyFloor"), number < floor {
+    if try !transaction.tellsHistory(after: number) {
       throw Self.expired("The history after the token was purged")
     }
     try checkCourse(of: token, number)

@@ -10,26 +10,32 @@ package struct HistoryHeader: Hashable, Sendable {
 }
 
 extension ReadTransaction {
+  /// Whether the history has all that came after a transaction.
+  func tellsHistory(after number: Int64) throws -> Bool {
+    guard case .integer(let floor)? = try setting("historyFloor") else { return true }
+    return number >= floor
+  }
+
   /// Calls `body` with each change after a transaction, oldest first: its transaction, what it did, to which object, and
   /// for an update the slots.
   package func forEachChange(
-    after number: Int64,
+    after number: Int64, through last: Int64 = .max,
     _ body: (HistoryHeader, ChangeType, ObjectKey, PropertyMask?) throws -> Void
   ) throws {
-    try forEachNumberedChange(after: number) { header, _, type, key, mask in
+    try forEachNumberedChange(after: number, through: last) { header, _, type, key, mask in
       try body(header, type, key, mask)
     }
   }
 
   /// As `forEachChange`, with the number of each change.
   package func forEachNumberedChange(
-    after number: Int64 = 0,
+    after number: Int64 = 0, through last: Int64 = .max,
     _ body: (HistoryHeader, Int64, ChangeType, ObjectKey, PropertyMask?) throws -> Void
   ) throws {
     let headers = try connection.prepareUncached(
       """
       SELECT number, kind, hybrid_time, first_change, last_change, name FROM ZDL_TRANSACTION
-      WHERE number > ? ORDER BY number
+      WHERE number > ? AND number <= ? ORDER BY number
       """)
     let changes = try connection.prepareUncached(
       """
@@ -37,6 +43,7 @@ extension ReadTransaction {
       WHERE Z_PK BETWEEN ? AND ? ORDER BY Z_PK
       """)
     headers.bind(number, at: 1)
+    headers.bind(last, at: 2)
     var program: RowProgram?
     while try headers.step() {
       let header = HistoryHeader(

@@ -91,9 +91,9 @@ package enum SQLFunction {
     switch stored {
     case .integer(let value): DecimalKey.bytes(of: Decimal(value))
     case .real(let value): DecimalKey.bytes(of: value)
-    case .text(let text): Decimal(string: text).flatMap(DecimalKey.bytes(of:))
+    case .text(let text): Decimal(wholeText: text).flatMap(DecimalKey.bytes(of:))
     case .blob(let bytes):
-      Decimal(string: String(decoding: bytes, as: UTF8.self)).flatMap(DecimalKey.bytes(of:))
+      Decimal(wholeText: String(decoding: bytes, as: UTF8.self)).flatMap(DecimalKey.bytes(of:))
     case .null: nil
     }
   }
