@@ -16,6 +16,7 @@ public final class PersistentStore: Sendable {
   let tag: UInt32
   /// Nil for a store in memory.
   public let url: URL?
+  /// How it was opened.
   public let options: StoreOptions
   /// The model: the one the store was opened with, or the one that travels inside.
   public let model: ManagedObjectModel
@@ -35,7 +36,9 @@ public final class PersistentStore: Sendable {
   /// The file that the connections have.
   let openedFile: FileNumber?
 
+  /// Whether it was opened for reading only.
   public var isReadOnly: Bool { options.isReadOnly }
+  /// What the store says of itself, as last read or written here.
   public var metadata: StoreMetadata { storedMetadata.withLock { $0 } }
 
   /// Opens a store, and creates it when the file is missing.
@@ -45,6 +48,7 @@ public final class PersistentStore: Sendable {
   ///   - model: Nil for the model that travels inside the store.
   ///   - configuration: The configuration of the model whose entities the store has, with what they inherit from. Nil for
   ///     all entities; without a model, for those that the store was made with.
+  ///   - options: How it is opened, what a save waits for, and whether it may be migrated.
   /// - Throws: `StoreError`, or `ModelError` for a model that is wrong; nothing is left open.
   public static func open(
     url: URL?, model: ManagedObjectModel? = nil, configuration: String? = nil,

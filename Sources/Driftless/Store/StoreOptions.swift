@@ -8,7 +8,9 @@ public struct StoreOptions: Hashable, Sendable {
     case normal
   }
 
+  /// Whether writes are refused. A store that is read by one process may be written by another.
   public var isReadOnly: Bool
+  /// What a save waits for.
   public var durability: Durability
   /// How long a read or a write waits for another process, in milliseconds.
   public var busyTimeoutMilliseconds: Int32

@@ -7,6 +7,7 @@ public struct ObjectIndexes: RandomAccessCollection, Hashable, Sendable {
 
   private let form: Form
 
+  /// Indexes that follow each other.
   public init(_ run: Range<Int>) {
     form = .run(run)
   }

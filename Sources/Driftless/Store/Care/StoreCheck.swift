@@ -4,6 +4,7 @@ import DriftlessSQLite
 public struct StoreCheck: Sendable {
   /// Something that is not as it should be.
   public struct Finding: Hashable, Sendable, Codable {
+    /// How bad a finding is.
     public enum Weight: String, Sendable, Codable {
       /// Data is lost or cannot be trusted.
       case damage
@@ -11,12 +12,15 @@ public struct StoreCheck: Sendable {
       case disagreement
     }
 
+    /// How bad it is.
     public let weight: Weight
     /// What is wrong, as a sentence.
     public let message: String
   }
 
+  /// What was found, in the order in which the file was read.
   public internal(set) var findings: [Finding] = []
+  /// How many objects were looked at.
   public internal(set) var objectCount = 0
 
   /// Whether nothing was found.
