@@ -107,6 +107,19 @@ targets += [
   test(
     "DriftlessSyncTests",
     ["DriftlessSync", "DriftlessTesting", "DriftlessProtocol", "Driftless", "DriftlessSQLite"]),
+  .executableTarget(
+    name: "rowfuzz",
+    dependencies: [
+      "TestSupport", "DriftlessSync", "DriftlessTesting", "DriftlessProtocol", "Driftless",
+      "DriftlessSQLite",
+    ],
+    path: "Tests/RowFuzz", swiftSettings: settings),
+  test(
+    "RowFuzzTests",
+    [
+      "DriftlessSync", "DriftlessTesting", "DriftlessProtocol", "Driftless", "DriftlessSQLite",
+      "rowfuzz",
+    ]),
   .testTarget(
     name: "SimulationTests",
     dependencies: [

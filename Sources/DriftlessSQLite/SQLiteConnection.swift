@@ -18,6 +18,8 @@ package final class SQLiteConnection {
   package let path: String
   private var statements: [String: SQLiteStatement] = [:]
   private var isClosed = false
+  /// Who is inside of the connection, in debug builds: it is one thread's at a time.
+  private let user = ConnectionUser()
   /// What `driftless_rows` holds now.
   let rowsInMemory = UnsafeMutablePointer<RowsInMemory?>.allocate(capacity: 1)
   /// The time-out that the connection was opened with.
@@ -92,6 +94,8 @@ package final class SQLiteConnection {
 
   /// Runs one or more statements that give no rows.
   package func execute(_ sql: String) throws {
+    user.enter()
+    defer { user.leave() }
     guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw failure(sql) }
   }
 
@@ -108,11 +112,13 @@ package final class SQLiteConnection {
 
   /// A statement of the caller's own: for one that stays open while the same text may run again.
   package func prepareUncached(_ sql: String) throws -> SQLiteStatement {
+    user.enter()
+    defer { user.leave() }
     var prepared: OpaquePointer?
     let code = sqlite3_prepare_v3(
       handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
     guard code == SQLITE_OK, let prepared else { throw failure(sql) }
-    return SQLiteStatement(handle: prepared, database: handle, sql: sql)
+    return SQLiteStatement(handle: prepared, database: handle, sql: sql, user: user)
   }
 
   /// Runs `sql` with values bound to its parameters.

@@ -7,7 +7,10 @@ package final class SQLiteStatement {
   private let database: OpaquePointer
   package let sql: String
 
-  init(handle: OpaquePointer, database: OpaquePointer, sql: String) {
+  private let user: ConnectionUser
+
+  init(handle: OpaquePointer, database: OpaquePointer, sql: String, user: ConnectionUser) {
+    self.user = user
     self.handle = handle
     self.database = database
     self.sql = sql
@@ -107,6 +110,8 @@ package final class SQLiteStatement {
   /// Steps to the next row. False at the end, after which the statement is ready to run again.
   @inline(__always)
   package func step() throws -> Bool {
+    user.enter()
+    defer { user.leave() }
     let code = sqlite3_step(handle)
     if code == SQLITE_ROW { return true }
     guard code == SQLITE_DONE else { throw failure() }
@@ -117,6 +122,8 @@ package final class SQLiteStatement {
   /// Runs a statement that gives no rows.
   @inline(__always)
   package func run() throws {
+    user.enter()
+    defer { user.leave() }
     let code = sqlite3_step(handle)
     guard code == SQLITE_DONE || code == SQLITE_ROW else { throw failure() }
     sqlite3_reset(handle)
@@ -157,6 +164,43 @@ package final class SQLiteStatement {
 
   @inline(__always)
   package func type(_ column: Int32) -> Int32 { sqlite3_column_type(handle, column) }
+
+  /// How SQLite keeps a value.
+  package enum Storage: Sendable {
+    case null, integer, real, text, blob
+  }
+
+  package func storage(_ column: Int32) -> Storage {
+    switch type(column) {
+    case SQLITE_INTEGER: .integer
+    case SQLITE_FLOAT: .real
+    case SQLITE_TEXT: .text
+    case SQLITE_BLOB: .blob
+    default: .null
+    }
+  }
+
+  /// Whether the bytes of a text are UTF-8: SQLite keeps whatever it is given.
+  package func isUTF8(_ column: Int32) -> Bool {
+    guard let text = sqlite3_column_text(handle, column) else { return true }
+    let bytes = UnsafeBufferPointer(
+      start: text, count: Int(sqlite3_column_bytes(handle, column)))
+    return bytes.allSatisfy { $0 < 0x80 } || String(validating: bytes, as: UTF8.self) != nil
+  }
+
+  // MARK: Numbers that a file says. One that does not fit gives what stands for nothing, and never another number.
+
+  /// The number of an entity; -1, which is none's, for one that no entity can have.
+  @inline(__always)
+  package func entityNumber(_ column: Int32) -> Int32 { Int32(exactly: int64(column)) ?? -1 }
+
+  /// How many; 0 for what is less, and as many as there can be for what is more.
+  @inline(__always)
+  package func count(_ column: Int32) -> Int { max(0, Int(clamping: int64(column))) }
+
+  /// A number of the wire: the same 64 bits.
+  @inline(__always)
+  package func unsigned(_ column: Int32) -> UInt64 { UInt64(bitPattern: int64(column)) }
 
   @inline(__always)
   package func string(_ column: Int32) -> String {

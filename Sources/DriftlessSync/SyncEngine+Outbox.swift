@@ -250,7 +250,7 @@ extension SyncEngine {
       "SELECT entity, key FROM ZDL_GRAVE WHERE transaction_number <= ?", [.integer(through)]
     ) { row in
       graves.append(
-        ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)))
+        row.objectKey(0, 1))
     }
     for key in graves where !omitted.objects.contains(key) {
       try connection.perform(
@@ -269,7 +269,7 @@ extension SyncEngine {
     var rest = kept.filter { pending[$0] != nil }
     var done: [ObjectKey] = []
     try connection.forEachRow("SELECT entity, key, transaction_number FROM ZDL_PENDING") { row in
-      let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
+      let key = row.objectKey(0, 1)
       // History up to the acknowledged transaction is not read again: it needs nothing in its place.
       if pending[key] == nil, row.int64(2) <= acknowledged {
         done.append(key)

@@ -77,4 +77,19 @@ struct GrammarTests {
     let error = #expect(throws: FetchError.self) { try library.compile(.and([block])) }
     #expect(error?.code == .unsupported)
   }
+
+  @Test(
+    "L5 A chain of twenty thousand terms is refused, since its tree is as deep as it is long",
+    arguments: [" + a", " - 1", "[0]", " ** 2"])
+  func chains(term: String) throws {
+    let chain = "a" + String(repeating: term, count: 20_000) + " == 1"
+    #expect(throws: FetchError.self) { try FetchPredicate(format: chain) }
+    let nested = (0..<50).reduce("a") { inner, _ in
+      "(\(inner))" + String(repeating: " + a", count: 30)
+    }
+    #expect(throws: FetchError.self) { try FetchExpression(format: nested) }
+    // Each comparison counts by itself.
+    let many = Array(repeating: "a + b + 1 > 2", count: 1_000).joined(separator: " OR ")
+    #expect(throws: Never.self) { try FetchPredicate(format: many) }
+  }
 }

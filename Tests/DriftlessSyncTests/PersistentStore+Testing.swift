@@ -27,6 +27,11 @@ extension PersistentStore {
       try transaction.connection.run(
         "UPDATE ZDL_REPLICA SET cursor = ?, chain = ?", .integer(Int64(entry.sequence)),
         .blob(entry.chain.bytes))
+      let header = try ChangeSetDecoder().decodeHeader(entry.frame)
+      let next = Int64(entry.firstObjectNumber) + Int64(header.newObjectCount)
+      try transaction.connection.run(
+        "INSERT INTO ZDL_CHAIN VALUES (?, ?, ?)", .integer(Int64(entry.sequence)),
+        .blob(entry.chain.bytes), .integer(next))
     }
   }
 }

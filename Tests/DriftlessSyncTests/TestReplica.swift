@@ -224,6 +224,9 @@ struct World {
       #expect(status.cursor == head, "\(replica.name) is behind", sourceLocation: location)
       #expect(status.lastError == nil, sourceLocation: location)
       #expect(try replica.export == first, "\(replica.name) differs", sourceLocation: location)
+      #expect(
+        try SyncEngine.check(replica.store).findings == [], "\(replica.name)",
+        sourceLocation: location)
     }
   }
 }

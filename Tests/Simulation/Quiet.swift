@@ -119,7 +119,7 @@ extension Simulation {
   }
 
   func checkStore(_ host: Host) throws {
-    for finding in try host.store.check().findings {
+    for finding in try SyncEngine.check(host.store).findings {
       fail("store check", "\(host.name): \(finding.message)")
     }
     let context = ManagedObjectContext(host.coordinator)

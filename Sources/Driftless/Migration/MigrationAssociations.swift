@@ -68,8 +68,7 @@ final class MigrationAssociations {
       guard wanted == nil || wanted == statement.int64(2) else { continue }
       places.append(
         .saved(
-          ObjectKey(
-            entity: Int32(truncatingIfNeeded: statement.int64(0)), key: statement.int64(1))))
+          statement.objectKey(0, 1)))
     }
     for index in unsavedBySource[source] ?? []
     where wanted == nil || wanted == unsaved[index].mapping {
@@ -93,8 +92,7 @@ final class MigrationAssociations {
       while try statement.step() {
         guard statement.int64(2) == wanted else { continue }
         keys.append(
-          ObjectKey(
-            entity: Int32(truncatingIfNeeded: statement.int64(0)), key: statement.int64(1)))
+          statement.objectKey(0, 1))
       }
     }
     for index in unsavedByDestination[destination] ?? [] where unsaved[index].mapping == wanted {
@@ -118,7 +116,7 @@ final class MigrationAssociations {
     while try statement.step() {
       number = statement.int64(0)
       keys.append(
-        ObjectKey(entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(2)))
+        statement.objectKey(1, 2))
     }
     return keys
   }

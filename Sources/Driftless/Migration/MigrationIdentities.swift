@@ -44,6 +44,7 @@ struct MigrationIdentities {
         "SELECT value FROM main.ZDL_STORE WHERE key = 'mintPrefix'"), prefix.count == 6,
       try writesMinted || has("ZDL_IDENTITY")
     else { return }
+    try dropEntities()
     for root in written {
       try connection.run(
         "DELETE FROM main.ZDL_IDENTITY WHERE root_entity = ?", .integer(number(of: root)))
@@ -53,6 +54,16 @@ struct MigrationIdentities {
       for run in try runs(of: root, prefix: [UInt8](prefix)) {
         for stretch in stretches { try write(run, within: stretch) }
       }
+    }
+  }
+
+  /// Forgets the identities of hierarchies that are gone. Their numbers are given out again, and objects of the entities
+  /// that get them would be known by those identities.
+  func dropEntities() throws {
+    for root in keys.old.entities
+    where root.superentity == nil && !keys.ways.contains(where: { $0.source === root }) {
+      try connection.run(
+        "DELETE FROM main.ZDL_IDENTITY WHERE root_entity = ?", .integer(number(of: root)))
     }
   }
 
@@ -69,7 +80,7 @@ struct MigrationIdentities {
         case .blob(let identity) = row[2],
         identity
           == MintedIdentity.identity(
-            prefix: [UInt8](prefix), root: Int32(truncatingIfNeeded: root), key: key
+            prefix: [UInt8](prefix), root: Int32(exactly: root) ?? -1, key: key
           ).networkBytes
       else { continue }
       try connection.run(

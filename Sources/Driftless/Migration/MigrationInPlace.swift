@@ -49,6 +49,7 @@ struct MigrationInPlace {
       try writeKeys(keys, on: connection)
       try StoreDefinition.complete(schema, on: connection)
       try MigrationHistory(keys: keys, connection: connection).mapRecords()
+      try MigrationIdentities(keys: keys, connection: connection).dropEntities()
       try StoreDefinition.completeIndexes(schema, on: connection)
       try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", .blob(metadata.plist()))
       try file.writeModels(former, of: source, schema, on: connection)

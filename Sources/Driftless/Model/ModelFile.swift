@@ -121,7 +121,7 @@ enum ModelFile {
     guard exists(file) else { return nil }
     let data = try data(of: file)
     guard
-      let list = try? PropertyListSerialization.propertyList(from: data, format: nil)
+      let list = BoundedPropertyList.values(data)
         as? [String: Any]
     else {
       throw ModelError(

@@ -10,7 +10,12 @@ extension PredicateParser {
 
   mutating func expression() throws(FetchError) -> FetchExpression {
     try enter()
-    defer { depth -= 1 }
+    if expressions == 0 { links = 0 }
+    expressions += 1
+    defer {
+      depth -= 1
+      expressions -= 1
+    }
     return try binary(0)
   }
 
@@ -18,6 +23,7 @@ extension PredicateParser {
     guard level < Self.operators.count else { return try operand() }
     var left = try binary(level + 1)
     while let found = Self.operators[level].first(where: { current.kind == .symbol($0.symbol) }) {
+      try link()
       index += 1
       left = .function(found.function, [left, try binary(level + 1)])
     }
@@ -78,6 +84,7 @@ extension PredicateParser {
   private mutating func suffixed(_ start: FetchExpression) throws(FetchError) -> FetchExpression {
     var expression = start
     while true {
+      try link()
       if take("[") {
         expression = try element(of: expression)
         try expect("]")

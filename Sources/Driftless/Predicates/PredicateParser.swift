@@ -11,6 +11,8 @@ import Foundation
 struct PredicateParser {
   /// Deeper nesting than this is refused, so that no format string exhausts the stack.
   static let maximumDepth = 100
+  /// An expression with more operators and suffixes is refused, since each makes its tree deeper.
+  static let maximumLinks = 500
 
   let format: String
   let arguments: [Any?]
@@ -19,6 +21,10 @@ struct PredicateParser {
   var partners: [Int: Int]
   var index = 0
   var depth = 0
+  /// How many expressions are being read, one in the other.
+  var expressions = 0
+  /// How many operators and suffixes the outermost of them has so far: a chain is as deep as it is long.
+  var links = 0
   /// The variables of the SUBQUERYs around.
   var declared: [String] = []
 
@@ -220,6 +226,15 @@ struct PredicateParser {
   mutating func expect(_ symbol: String) throws(FetchError) {
     guard take(symbol) else {
       throw error("'\(symbol)' was expected", "Add it at the mark.")
+    }
+  }
+
+  mutating func link() throws(FetchError) {
+    links += 1
+    if links > Self.maximumLinks {
+      throw error(
+        "The expression has more than \(Self.maximumLinks) operators",
+        "Build it from parts in code, or simplify it.")
     }
   }
 

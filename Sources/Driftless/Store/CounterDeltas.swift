@@ -76,9 +76,8 @@ extension ReadTransaction {
     defer { statement.reset() }
     statement.bind(number, at: 1)
     while try statement.step() {
-      let key = ObjectKey(
-        entity: Int32(truncatingIfNeeded: statement.int64(0)), key: statement.int64(1))
-      try body(key, statement.string(2), UInt64(bitPattern: statement.int64(3)))
+      let key = statement.objectKey(0, 1)
+      try body(key, statement.string(2), statement.unsigned(3))
     }
   }
 
@@ -88,8 +87,7 @@ extension ReadTransaction {
     defer { statement.reset() }
     var properties: [ObjectKey: Set<String>] = [:]
     while try statement.step() {
-      let key = ObjectKey(
-        entity: Int32(truncatingIfNeeded: statement.int64(0)), key: statement.int64(1))
+      let key = statement.objectKey(0, 1)
       properties[key, default: []].insert(statement.string(2))
     }
     return properties

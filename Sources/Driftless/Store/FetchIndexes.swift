@@ -128,21 +128,21 @@ struct RTreeIndex {
     self.dimensions = dimensions
   }
 
+  /// Those of an entity that the file has.
+  static func all(of entity: EntityDescription, _ schema: StoreSchema) -> [RTreeIndex] {
+    entity.indexes.filter { $0.elements.first?.collationType == .rTree }
+      .compactMap { RTreeIndex($0, of: entity, schema) }.filter { schema.rTrees.contains($0.name) }
+  }
+
   var statements: [FetchIndexes.Statement] {
     let columns = dimensions.map { "\"\($0.column)_MIN\" FLOAT, \"\($0.column)_MAX\" FLOAT" }
       .joined(separator: ", ")
     func values(_ row: String) -> String {
       dimensions.map { "\(row).\"\($0.column)\", \(row).\"\($0.column)\"" }.joined(separator: ", ")
     }
-    var conditions = dimensions.map { "NEW.\"\($0.column)\" NOT NULL" }
-    if let entityNumbers {
-      let list = entityNumbers.map { "\($0)" }.joined(separator: ", ")
-      conditions.append("NEW.Z_ENT IN (\(list))")
-    }
-    let condition = conditions.joined(separator: " AND ")
     let changes = (["Z_PK"] + dimensions.map(\.column)).map { "\"\($0)\"" }
       .joined(separator: ", ")
-    let put = "INSERT INTO \"\(name)\" SELECT NEW.Z_PK, \(values("NEW")) WHERE \(condition)"
+    let put = "INSERT INTO \"\(name)\" SELECT NEW.Z_PK, \(values("NEW")) WHERE \(condition("NEW"))"
     let drop = "DELETE FROM \"\(name)\" WHERE Z_PK = OLD.Z_PK"
     func trigger(_ role: String, _ event: String, _ body: String) -> FetchIndexes.Statement {
       FetchIndexes.Statement(
@@ -167,14 +167,19 @@ struct RTreeIndex {
   /// Fills the table from rows that are there already.
   var filling: String {
     let put = dimensions.map { "\"\($0.column)\", \"\($0.column)\"" }.joined(separator: ", ")
-    var conditions = dimensions.map { "\"\($0.column)\" NOT NULL" }
-    if let entityNumbers {
-      conditions.append("Z_ENT IN (\(entityNumbers.map { "\($0)" }.joined(separator: ", ")))")
-    }
     return """
-      INSERT INTO "\(name)" SELECT Z_PK, \(put) FROM "\(table)"
-      WHERE \(conditions.joined(separator: " AND "))
+      INSERT INTO "\(name)" SELECT Z_PK, \(put) FROM "\(table)" WHERE \(condition("\"\(table)\""))
       """
+  }
+
+  /// Whether the index has an entry for a row.
+  func condition(_ row: String) -> String {
+    var conditions = dimensions.map { "\(row).\"\($0.column)\" NOT NULL" }
+    if let entityNumbers {
+      let list = entityNumbers.map { "\($0)" }.joined(separator: ", ")
+      conditions.append("\(row).Z_ENT IN (\(list))")
+    }
+    return conditions.joined(separator: " AND ")
   }
 }
 

@@ -27,6 +27,18 @@ extension [KeyRun] {
     return data
   }
 
+  /// Whether each run has keys that objects can have, and all together no more than so many.
+  package func areWithin(_ most: Int64) -> Bool {
+    var count: Int64 = 0
+    return allSatisfy { run in
+      guard ReadTransaction.keys.contains(run.first), 1...most ~= run.count,
+        ReadTransaction.keys.contains(run.first + run.count - 1)
+      else { return false }
+      count += run.count
+      return count <= most
+    }
+  }
+
   /// Nil for bytes that are no runs.
   package init?(bytes data: Data) {
     guard data.count % 24 == 0 else { return nil }
@@ -37,7 +49,7 @@ extension [KeyRun] {
     }
     self = stride(from: 0, to: numbers.count, by: 3).map {
       KeyRun(
-        entity: Int32(truncatingIfNeeded: numbers[$0]), first: numbers[$0 + 1],
+        entity: Int32(exactly: numbers[$0]) ?? -1, first: numbers[$0 + 1],
         count: numbers[$0 + 2])
     }
   }

@@ -41,7 +41,7 @@ extension StoreDefinition {
   ]
 
   /// The setting with the version of these tables.
-  private static let versionSetting = "tables"
+  static let versionSetting = "tables"
   private static let version: Int64 = 3
 
   /// Whether the tables are those of an older version.
@@ -51,6 +51,14 @@ extension StoreDefinition {
         "SELECT value FROM ZDL_STORE WHERE key = ?", .text(versionSetting))
     else { return true }
     return version < Self.version
+  }
+
+  /// Whether the tables are those of a later version.
+  static func hasNewerTables(_ connection: SQLiteConnection) throws -> Bool {
+    let version = try connection.scalar(
+      "SELECT value FROM ZDL_STORE WHERE key = ?", .text(versionSetting))
+    if case .integer(let version)? = version { return version > Self.version }
+    return false
   }
 
   /// Creates the tables that a file lacks, and brings those of an older version to this one.

@@ -56,8 +56,7 @@ extension ReadTransaction {
     statement.bind(identity, at: 1)
     guard try statement.step() else { return nil }
     return try concreteKey(
-      root: ObjectKey(
-        entity: Int32(truncatingIfNeeded: statement.int64(0)), key: statement.int64(1)))
+      root: statement.objectKey(0, 1))
   }
 
   /// The object that was made with an identity, whatever it became one with.
@@ -76,7 +75,7 @@ extension ReadTransaction {
       let firstKey = statement.int64(1)
       if high == start.high, low - start.low < UInt64(max(0, try count(ofRun: firstKey, root))) {
         let root = ObjectKey(
-          entity: Int32(truncatingIfNeeded: root),
+          entity: Int32(exactly: root) ?? -1,
           key: firstKey &+ Int64(truncatingIfNeeded: low - start.low))
         return try concreteKey(root: root) ?? root
       }
@@ -118,7 +117,7 @@ extension ReadTransaction {
     let distance = Int64(bitPattern: number) &- statement.int64(3)
     guard distance >= 0, distance < statement.int64(2) else { return nil }
     return ObjectKey(
-      entity: Int32(truncatingIfNeeded: statement.int64(0)), key: statement.int64(1) &+ distance)
+      entity: statement.entityNumber(0), key: statement.int64(1) &+ distance)
   }
 
   /// The six bytes that begin the identities made here.

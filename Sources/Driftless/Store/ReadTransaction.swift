@@ -1,5 +1,5 @@
 package import DriftlessSQLite
-import Foundation
+package import Foundation
 
 /// Reads of one snapshot of a store. It is used inside the closure that it was given to.
 package class ReadTransaction {
@@ -35,8 +35,7 @@ package class ReadTransaction {
     var keys: [ObjectKey] = []
     while try statement.step() {
       keys.append(
-        ObjectKey(
-          entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0)))
+        statement.objectKey(1, 0))
     }
     return keys
   }
@@ -44,14 +43,18 @@ package class ReadTransaction {
   package func count(of query: CompiledQuery) throws -> Int {
     let statement = try connection.prepareUncached(query.sql)
     statement.bind(query.bindings)
-    return try statement.step() ? Int(statement.int64(0)) : 0
+    return try statement.step() ? statement.count(0) : 0
   }
 
   /// The row of an object, found by its hierarchy and key; nil when there is none.
+  ///
+  /// It may say another entity than the key does; its values have a place for each property of either.
   package func row(_ key: ObjectKey) throws -> Row? {
     var row: Row?
+    let least = schema.program(numbered: key.entity)?.slotCount ?? 0
     _ = try withRow(key) { reader in
-      row = Row(key: reader.key, version: reader.version, values: try reader.values())
+      row = Row(
+        key: reader.key, version: reader.version, values: try reader.values(least: least))
     }
     return row
   }
@@ -76,7 +79,7 @@ package class ReadTransaction {
     statement.bind(key.key, at: 1)
     defer { statement.reset() }
     guard try statement.step() else { return nil }
-    return ObjectKey(entity: Int32(truncatingIfNeeded: statement.int64(0)), key: key.key)
+    return ObjectKey(entity: statement.entityNumber(0), key: key.key)
   }
 
   /// The objects that a to-many relationship of an object holds, in their order if it is ordered.
@@ -151,8 +154,7 @@ package class ReadTransaction {
     var keys: [ObjectKey] = []
     while try statement.step() {
       keys.append(
-        ObjectKey(
-          entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0)))
+        statement.objectKey(1, 0))
     }
     return keys
   }
@@ -197,7 +199,7 @@ package class ReadTransaction {
     defer { statement.reset() }
     statement.bind(number, at: 1)
     guard try statement.step() else { return nil }
-    return HybridTime(rawValue: UInt64(bitPattern: statement.int64(0)))
+    return HybridTime(rawValue: statement.unsigned(0))
   }
 
   /// The values that a deleted object had, while its delete is not acknowledged.
@@ -207,6 +209,22 @@ package class ReadTransaction {
     defer { statement.reset() }
     statement.bind(Int64(key.entity), at: 1)
     statement.bind(key.key, at: 2)
-    return try statement.step() ? try RowArchive.decodeValues(statement.data(0)) : nil
+    guard try statement.step() else { return nil }
+    return try archivedRow(statement.data(0), of: key.entity)
+  }
+
+  /// A whole row that was kept, with a value for each property of its entity.
+  ///
+  /// - Throws: `StoreError` with code `damaged` for bytes that are none.
+  package func archivedRow(_ bytes: Data, of entity: Int32) throws -> [PropertyValue] {
+    let values = try RowArchive.decodeValues(bytes)
+    guard let slots = schema.entity(numbered: entity)?.layout.slots, values.count == slots.count,
+      zip(values, slots).allSatisfy({ $0.fits($1) })
+    else {
+      throw StoreError(
+        .damaged, "The kept row of a deleted object has other properties than its entity.",
+        suggestion: "Check the store, and restore its file from a copy.")
+    }
+    return values
   }
 }

@@ -134,9 +134,10 @@ package enum RowArchive {
         guard let value = URL(string: try text()) else { throw Self.damaged }
         return .uri(value)
       case .reference:
-        return .reference(
-          ObjectKey(
-            entity: Int32(truncatingIfNeeded: try number()), key: Int64(bitPattern: try number())))
+        guard let entity = UInt32(exactly: try number()) else { throw Self.damaged }
+        let key = Int64(bitPattern: try number())
+        guard ReadTransaction.keys.contains(key) else { throw Self.damaged }
+        return .reference(ObjectKey(entity: Int32(bitPattern: entity), key: key))
       }
     }
   }

@@ -13,8 +13,7 @@ package struct RowReader {
   }
 
   package var key: ObjectKey {
-    ObjectKey(
-      entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0))
+    statement.objectKey(1, 0)
   }
 
   package var version: Int64 { statement.int64(2) }
@@ -23,7 +22,7 @@ package struct RowReader {
   ///
   /// - Throws: `StoreError` when the row's entity is not in the model.
   package mutating func decode(into slots: UnsafeMutablePointer<PropertyValue>) throws {
-    let number = Int32(truncatingIfNeeded: statement.int64(1))
+    let number = statement.entityNumber(1)
     if program?.number != number { program = schema.program(numbered: number) }
     guard let program else {
       throw StoreError(
@@ -37,10 +36,12 @@ package struct RowReader {
   }
 
   /// The row's values by slot.
-  package mutating func values() throws -> [PropertyValue] {
-    let number = Int32(truncatingIfNeeded: statement.int64(1))
+  ///
+  /// - Parameter least: how many slots there are at least, of which those beyond the row's entity are null.
+  package mutating func values(least: Int = 0) throws -> [PropertyValue] {
+    let number = statement.entityNumber(1)
     var values = [PropertyValue](
-      repeating: .null, count: schema.program(numbered: number)?.slotCount ?? 0)
+      repeating: .null, count: max(least, schema.program(numbered: number)?.slotCount ?? 0))
     try values.withUnsafeMutableBufferPointer { slots in
       guard let start = slots.baseAddress else { return }
       try decode(into: start)
@@ -69,11 +70,15 @@ extension RowProgram.Step {
     case .uri: return URL(string: statement.string(column)).map(PropertyValue.uri) ?? .null
     case .decimal: return DecimalStorage.value(in: statement, column)
     case .reference:
-      return .reference(ObjectKey(entity: entityNumber, key: statement.int64(column)))
+      // A key that no object can have is none: below zero it would be that of an object that is not saved yet.
+      let key = statement.int64(column)
+      guard ReadTransaction.keys.contains(key) else { return .null }
+      return .reference(ObjectKey(entity: entityNumber, key: key))
     case .anyReference:
+      guard ReadTransaction.keys.contains(statement.int64(column)) else { return .null }
       return .reference(
         ObjectKey(
-          entity: Int32(truncatingIfNeeded: statement.int64(entityColumn)),
+          entity: statement.entityNumber(entityColumn),
           key: statement.int64(column)))
     }
   }

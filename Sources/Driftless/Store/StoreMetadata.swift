@@ -42,8 +42,7 @@ public struct StoreMetadata: @unchecked Sendable {  // property-list values that
 
   init(plist: Data) throws {
     guard
-      let values = try? PropertyListSerialization.propertyList(from: plist, format: nil)
-        as? [String: Any]
+      let values = BoundedPropertyList.values(plist) as? [String: Any]
     else {
       throw StoreError(
         .damaged, "The store's metadata cannot be read.",

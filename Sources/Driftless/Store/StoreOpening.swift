@@ -292,7 +292,7 @@ struct StoreOpening {
     var numbers: [String: Int32] = [:]
     for row in try connection.rows("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY") {
       if case .integer(let number) = row[0], case .text(let name) = row[1], number < 16000 {
-        numbers[name] = Int32(truncatingIfNeeded: number)
+        numbers[name] = Int32(exactly: number)
       }
     }
     // Core Data's migration in place leaves the name that an entity had before; its metadata have

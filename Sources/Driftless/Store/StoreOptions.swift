@@ -70,4 +70,6 @@ enum StoreTuning {
   static let cacheKibibytes = 65_536
   /// KiB of it while many saves are one transaction: the index of half a million identities stays in it.
   static let wholeCacheKibibytes = 24_576
+  /// KiB of it while a check goes through all tables, whose pages are needed once.
+  static let walkCacheKibibytes = 8_192
 }

@@ -62,8 +62,7 @@ struct UniqueColumns: Sendable {
       RowBinder.write(value, to: SQLiteParameter(statement, Int32(index + 1)))
     }
     guard try statement.step() else { return nil }
-    return ObjectKey(
-      entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0))
+    return statement.objectKey(1, 0)
   }
 
   /// The row that has the same constrained values as this one.

@@ -81,7 +81,7 @@ extension WriteTransaction {
       suggestion: "Enroll the store again.",
       keys: [
         ObjectKey(
-          entity: Int32(truncatingIfNeeded: statement.int64(0)),
+          entity: statement.entityNumber(0),
           key: statement.int64(1) &+ (taken - number))
       ])
   }
@@ -95,7 +95,13 @@ extension WriteTransaction {
     let end = firstKey + count
     while key < end {
       let number = firstNumber &+ UInt64(key - firstKey)
-      key += try assignNumber(root: root, key: key, most: end - key, number: number)
+      let count = try assignNumber(root: root, key: key, most: end - key, number: number)
+      guard count > 0 else {
+        throw StoreError(
+          .damaged, "A run of identities of entity \(root) ends before it begins.",
+          suggestion: "Check the store, and enroll it again.")
+      }
+      key += count
     }
   }
 

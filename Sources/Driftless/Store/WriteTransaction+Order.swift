@@ -132,8 +132,7 @@ extension ReadTransaction {
     statement.bind(source.key, at: 1)
     var places: [(key: ObjectKey, place: Int64?)] = []
     while try statement.step() {
-      let key = ObjectKey(
-        entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0))
+      let key = statement.objectKey(1, 0)
       places.append((key, statement.isNull(2) ? nil : statement.int64(2)))
     }
     return places

@@ -380,6 +380,7 @@ package final class WriteTransaction: ReadTransaction {
     }
     guard recorder.count > 0 else { return nil }
     try recorder.flush()
+    assert(connection.isInTransaction, "the rows and their history are one transaction")
     let name = info.name ?? (info.kind == .imported ? 0 : TransactionName.draw())
     try HistoryWriter(connection: connection).write(
       number: number, name: name, info: info, hybridTime: hybridTime, now: now,

@@ -121,9 +121,9 @@ enum Journal {
           number: row.int64(0), object: object, entity: row.string(2), property: text(3),
           policy: row.string(4), base: text(5), local: text(6), remote: text(7), kept: text(8),
           outcome: outcome, origin: origin,
-          localTime: HybridTime(rawValue: UInt64(bitPattern: row.int64(11))),
-          remoteTime: HybridTime(rawValue: UInt64(bitPattern: row.int64(12))),
-          transaction: row.int64(13), sequence: UInt64(bitPattern: row.int64(14)),
+          localTime: HybridTime(rawValue: row.unsigned(11)),
+          remoteTime: HybridTime(rawValue: row.unsigned(12)),
+          transaction: row.int64(13), sequence: row.unsigned(14),
           explanation: row.string(15), decision: text(16).flatMap { .init(rawValue: $0) },
           decidedAt: row.isNull(17) ? nil : Date(timeIntervalSince1970: row.double(17))))
     }

@@ -35,14 +35,14 @@ final class KeptKeys: KeyKeeper {
     try transaction.connection.forEachRow(
       "SELECT entity, key, property, value, time, origin, sequence FROM ZDL_KEPT"
     ) { row in
-      let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
+      let key = row.objectKey(0, 1)
       guard let property = schema.entity(numbered: key.entity)?.property(named: row.string(2)),
         let value = try RowArchive.decodeValues(row.data(3)).first
       else { return }
       let side = RemoteSide(
-        value: value, time: HybridTime(rawValue: UInt64(bitPattern: row.int64(4))),
+        value: value, time: HybridTime(rawValue: row.unsigned(4)),
         origin: UUID(networkBytes: row.data(5)) ?? self.side.origin,
-        sequence: UInt64(bitPattern: row.int64(6)))
+        sequence: row.unsigned(6))
       values[key, default: [:]][property.slot] = Value(value: value, side: side)
     }
     candidates = Set(values.keys)

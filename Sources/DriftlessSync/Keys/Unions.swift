@@ -249,7 +249,7 @@ struct Unions {
     var confirmed: [UUID] = []
     try connection.forEachRow("SELECT identity, entity, key FROM ZDL_ALIAS WHERE row IS NOT NULL") {
       row in
-      let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(1)), key: row.int64(2))
+      let key = row.objectKey(1, 2)
       if pending[key] == nil, let identity = UUID(networkBytes: row.data(0)) {
         confirmed.append(identity)
       }
@@ -275,7 +275,7 @@ struct Unions {
       lost.append(
         (
           identity, ObjectKey(entity: stayed.entity, key: row.int64(1)),
-          try RowArchive.decodeValues(row.data(2)),
+          try transaction.archivedRow(row.data(2), of: stayed.entity),
           try PendingState.decode(row.data(3), entity: entity)
         ))
     }

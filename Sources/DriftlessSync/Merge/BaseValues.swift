@@ -62,7 +62,7 @@ enum BaseValues {
     try connection.forEachRow(
       "SELECT entity, key, value FROM ZDL_BASE WHERE property = ?", [.text(property)]
     ) { row in
-      let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
+      let key = row.objectKey(0, 1)
       // A property of this name in another entity may hold one value.
       sets.append((key, try ElementSet(row.data(2))))
     }
@@ -80,7 +80,7 @@ enum BaseValues {
       guard case .reference(let kept)? = try? RowArchive.decodeValues(row.data(2)).first,
         kept == target
       else { return }
-      keys.append(ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)))
+      keys.append(row.objectKey(0, 1))
     }
     return keys
   }

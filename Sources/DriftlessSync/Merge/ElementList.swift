@@ -29,7 +29,7 @@ struct ElementList {
       if let array = Self.json(bytes) {
         form = .jsonBytes
         all = array
-      } else if let list = try? PropertyListSerialization.propertyList(from: bytes, format: nil),
+      } else if let list = BoundedPropertyList.values(bytes),
         let array = list as? [Any]
       {
         form = .propertyList

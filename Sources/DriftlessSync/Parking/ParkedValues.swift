@@ -81,8 +81,8 @@ struct ParkedValues {
       else { throw SyncError.damaged("a parked value") }
       rows.append(
         Row(
-          key: ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)),
-          property: row.string(2), value: value, sequence: UInt64(bitPattern: row.int64(4)),
+          key: row.objectKey(0, 1),
+          property: row.string(2), value: value, sequence: row.unsigned(4),
           sender: sender, reason: row.string(6),
           since: Date(timeIntervalSince1970: row.double(7)), bytes: bytes.count))
     }

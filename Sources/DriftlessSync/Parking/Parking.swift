@@ -79,12 +79,12 @@ enum Parking {
       }
       entries.append(
         Entry(
-          sequence: UInt64(bitPattern: row.int64(0)), firstNumber: UInt64(bitPattern: row.int64(1)),
-          newObjects: row.isNull(2) ? nil : UInt64(bitPattern: row.int64(2)), code: code,
+          sequence: row.unsigned(0), firstNumber: row.unsigned(1),
+          newObjects: row.isNull(2) ? nil : row.unsigned(2), code: code,
           reason: row.string(4), sender: row.isNull(5) ? nil : UUID(networkBytes: row.data(5)),
           since: Date(timeIntervalSince1970: row.double(6)), triedLevel: row.int64(7),
           unknown: Set(row.string(8).split(separator: "\n").map { ParkedName(text: String($0)) }),
-          bytes: Int(truncatingIfNeeded: row.int64(9))))
+          bytes: row.count(9)))
     }
     return entries
   }

@@ -124,7 +124,7 @@ private struct ImportedTimes {
     try transaction.connection.forEachRow(
       "SELECT first_change, time FROM ZDL_IMPORT ORDER BY first_change"
     ) { row in
-      rows.append((row.int64(0), HybridTime(rawValue: UInt64(bitPattern: row.int64(1)))))
+      rows.append((row.int64(0), HybridTime(rawValue: row.unsigned(1))))
     }
     self.rows = rows
   }

@@ -21,7 +21,7 @@ enum PendingLoader {
     try transaction.connection.forEachRow(
       "SELECT entity, key, transaction_number, state FROM ZDL_PENDING"
     ) { row in
-      let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
+      let key = row.objectKey(0, 1)
       overrides[key] = row.int64(2)
       guard let entity = schema.entity(numbered: key.entity) else { return }
       let object = try PendingState.decode(row.data(3), entity: entity)

@@ -65,6 +65,9 @@ package struct PendingObject: Hashable, Sendable {
     }
     let index = edits.firstIndex { $0.transaction > transaction } ?? edits.count
     edits.insert(Edit(transaction: transaction, properties: properties), at: index)
+    assert(
+      index == 0 || edits[index - 1].transaction <= transaction,
+      "edits are in the order of their making")
   }
 
   /// Marks properties as not pending any more.

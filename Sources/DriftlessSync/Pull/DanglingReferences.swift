@@ -80,8 +80,8 @@ struct DanglingReferences {
       """,
       [.integer(Int64(source.key.entity)), .integer(source.key.key), .text(source.property)]
     ) {
-      let element = ObjectKey(entity: Int32(truncatingIfNeeded: $0.int64(1)), key: $0.int64(2))
-      places.append((Int(clamping: $0.int64(0)), element))
+      let element = $0.objectKey(1, 2)
+      places.append(($0.count(0), element))
     }
     return places
   }
@@ -123,7 +123,7 @@ struct DanglingReferences {
         .integer(Int64(source.key.entity)), .integer(source.key.key), .text(source.property),
         .unsigned(time.rawValue),
       ]
-    ) { target = ObjectKey(entity: Int32(truncatingIfNeeded: $0.int64(0)), key: $0.int64(1)) }
+    ) { target = $0.objectKey(0, 1) }
     return target
   }
 
@@ -176,7 +176,7 @@ struct DanglingReferences {
       [.integer(Int64(source.key.entity)), .integer(source.key.key), .text(source.property)]
     ) {
       targets.append(
-        ObjectKey(entity: Int32(truncatingIfNeeded: $0.int64(0)), key: $0.int64(1)))
+        $0.objectKey(0, 1))
     }
     return targets
   }
@@ -193,10 +193,10 @@ struct DanglingReferences {
       """, [.integer(Int64(root)), .integer(target)]
     ) { row in
       var source = Source(
-        key: ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)),
+        key: row.objectKey(0, 1),
         property: row.string(2))
       if State(rawValue: row.int64(3)) == nil {
-        source.edit = HybridTime(rawValue: UInt64(bitPattern: row.int64(3)))
+        source.edit = HybridTime(rawValue: row.unsigned(3))
       }
       sources.append(source)
     }

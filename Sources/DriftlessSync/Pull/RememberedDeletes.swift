@@ -32,9 +32,9 @@ struct RememberedDeletes {
       rows.append(
         Row(
           identity: identity,
-          key: ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(4)), key: row.int64(5)),
-          maker: UInt64(bitPattern: row.int64(1)),
-          time: HybridTime(rawValue: UInt64(bitPattern: row.int64(2))), hasCome: row.int64(3) != 0))
+          key: row.objectKey(4, 5),
+          maker: row.unsigned(1),
+          time: HybridTime(rawValue: row.unsigned(2)), hasCome: row.int64(3) != 0))
     }
     self.rows = rows
   }

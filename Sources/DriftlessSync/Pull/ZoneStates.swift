@@ -79,7 +79,7 @@ struct ZoneStates {
     var keys: Set<ObjectKey> = []
     try connection.forEachRow("SELECT DISTINCT entity, key FROM ZDL_ZONE") { row in
       keys.insert(
-        ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)))
+        row.objectKey(0, 1))
     }
     self.keys = keys
   }
@@ -93,7 +93,7 @@ struct ZoneStates {
       [.integer(Life.braked.rawValue), .integer(Life.buriedBraked.rawValue)]
     ) { row in
       keys.insert(
-        ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1)))
+        row.objectKey(0, 1))
     }
     return keys
   }
@@ -111,8 +111,8 @@ struct ZoneStates {
         throw SyncError.damaged("what the zone says of a pending object")
       }
       var side = RemoteSide(
-        value: .null, time: HybridTime(rawValue: UInt64(bitPattern: row.int64(3))), origin: origin,
-        sequence: UInt64(bitPattern: row.int64(5)))
+        value: .null, time: HybridTime(rawValue: row.unsigned(3)), origin: origin,
+        sequence: row.unsigned(5))
       let name = row.string(0)
       if name.isEmpty {
         object.mark = Life(rawValue: row.int64(1)).map { Mark(life: $0, side: side) }

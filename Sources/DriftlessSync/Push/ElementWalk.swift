@@ -46,8 +46,7 @@ struct ElementWalk {
     var elements: [ObjectKey] = []
     while source == key.key {
       elements.append(
-        ObjectKey(
-          entity: Int32(truncatingIfNeeded: statement.int64(2)), key: statement.int64(1)))
+        statement.objectKey(2, 1))
       try advance()
     }
     return elements

@@ -27,7 +27,7 @@ struct OmittedParts: Hashable, Sendable {
   ) throws -> OmittedParts {
     var parts = OmittedParts()
     try connection.forEachRow("SELECT entity, key, property FROM ZDL_OMITTED") { row in
-      let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
+      let key = row.objectKey(0, 1)
       let name = row.string(2)
       if name.isEmpty {
         parts.objects.insert(key)

@@ -46,13 +46,14 @@ struct Outbox: Sendable {
       FROM ZDL_OUTBOX ORDER BY push_number LIMIT 1
       """
     ) { row in
-      guard let runs = [KeyRun](bytes: row.data(4)) else {
+      // Whoever reads the runs goes through their keys one by one.
+      guard let runs = [KeyRun](bytes: row.data(4)), runs.areWithin(Self.newObjectsMax) else {
         throw SyncError.damaged("the change set in flight")
       }
       outbox = Outbox(
-        pushNumber: UInt64(bitPattern: row.int64(0)), throughTransaction: row.int64(1),
-        objects: Int(truncatingIfNeeded: row.int64(2)),
-        properties: Int(truncatingIfNeeded: row.int64(3)), runs: runs,
+        pushNumber: row.unsigned(0), throughTransaction: row.int64(1),
+        objects: row.count(2),
+        properties: row.count(3), runs: runs,
         frame: row.data(5))
     }
     return outbox
@@ -66,6 +67,9 @@ struct Outbox: Sendable {
         .integer(Int64(properties)), .blob(runs.bytes), .blob(frame),
       ])
   }
+
+  /// As many as a change set can have.
+  private static let newObjectsMax = Int64(ChangeSetLimits().objectsMax)
 
   static func clear(on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_OUTBOX")

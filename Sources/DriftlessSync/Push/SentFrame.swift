@@ -34,7 +34,7 @@ struct SentFrame {
     }
     var stale: [(ObjectKey, String)] = []
     try connection.forEachRow("SELECT entity, key, property FROM ZDL_BASE") { row in
-      let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
+      let key = row.objectKey(0, 1)
       let name = row.string(2)
       if kept[key]?.contains(name) == true { return }
       if keepsSets, isSet(name, of: key) {

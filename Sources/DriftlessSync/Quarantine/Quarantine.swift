@@ -20,7 +20,7 @@ enum Quarantine {
       ORDER BY entity, key
       """
     ) { row in
-      let key = ObjectKey(entity: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
+      let key = row.objectKey(0, 1)
       rows.append(
         Row(
           key: key,
@@ -28,9 +28,9 @@ enum Quarantine {
             object: try transaction.identity(of: key),
             entity: schema.entity(numbered: key.entity)?.name ?? "unknown", code: row.string(2),
             reason: row.string(3), suggestion: row.string(4),
-            bytes: Int(truncatingIfNeeded: row.int64(5)),
+            bytes: row.count(5),
             time: Date(timeIntervalSince1970: row.double(7))),
-          lastEdit: HybridTime(rawValue: UInt64(bitPattern: row.int64(6)))))
+          lastEdit: HybridTime(rawValue: row.unsigned(6))))
     }
     return rows
   }

@@ -70,7 +70,7 @@ enum KeptFrames {
     ) { row in
       guard let chain = LogChain(bytes: row.data(1)) else { return }
       entry = PullPage.Entry(
-        sequence: sequence, firstObjectNumber: UInt64(bitPattern: row.int64(0)), chain: chain,
+        sequence: sequence, firstObjectNumber: row.unsigned(0), chain: chain,
         isOwnHeaderOnly: false, frame: row.data(2))
     }
     return entry

@@ -27,7 +27,7 @@ enum LogPlaces {
       [.unsigned(sequence)]
     ) { row in
       guard let chain = LogChain(bytes: row.data(1)) else { return }
-      places.append(LogMark(sequence: UInt64(bitPattern: row.int64(0)), chain: chain))
+      places.append(LogMark(sequence: row.unsigned(0), chain: chain))
     }
     return places
   }
@@ -47,7 +47,7 @@ enum LogPlaces {
     var number: UInt64?
     try connection.forEachRow(
       "SELECT next_number FROM ZDL_CHAIN WHERE sequence = ?", [.unsigned(sequence)]
-    ) { number = UInt64(bitPattern: $0.int64(0)) }
+    ) { number = $0.unsigned(0) }
     return number
   }
 

@@ -24,8 +24,8 @@ import DriftlessSQLite
 /// | `ZDL_STRUCK` | what later entries set of what parked ones say |
 enum EngineTables {
   /// Grows with each table or column that is added.
-  private static let version: Int64 = 6
-  private static let versionSetting = "sync.tables"
+  static let version: Int64 = 6
+  static let versionSetting = "sync.tables"
 
   /// Makes the tables, or brings those of an earlier version up to date.
   static func create(in transaction: WriteTransaction) throws {

@@ -41,13 +41,13 @@ struct ReplicaState: Hashable, Sendable {
         let chain = LogChain(bytes: row.data(4))
       else { throw SyncError.damaged("the replica") }
       let mark = LogChain(bytes: row.data(6)).map {
-        LogMark(sequence: UInt64(bitPattern: row.int64(5)), chain: $0)
+        LogMark(sequence: row.unsigned(5), chain: $0)
       }
       state = ReplicaState(
         replica: replica, zoneID: zoneID, generation: generation,
-        cursor: UInt64(bitPattern: row.int64(3)), chain: chain, mark: mark,
-        pushNumber: UInt64(bitPattern: row.int64(7)), acknowledged: row.int64(8),
-        server: row.string(9), zone: row.string(10), head: UInt64(bitPattern: row.int64(11)),
+        cursor: row.unsigned(3), chain: chain, mark: mark,
+        pushNumber: row.unsigned(7), acknowledged: row.int64(8),
+        server: row.string(9), zone: row.string(10), head: row.unsigned(11),
         lastSync: row.isNull(12) ? nil : Date(timeIntervalSince1970: row.double(12)),
         lastError: row.isNull(13) ? nil : row.string(13))
     }
@@ -73,7 +73,7 @@ struct ReplicaState: Hashable, Sendable {
   }
 
   /// The engine's name among the readers of history.
-  private static let historyReader = "driftless.sync"
+  static let historyReader = "driftless.sync"
 
   var position: Cursor { Cursor(generation: generation, sequence: cursor, chain: chain) }
 

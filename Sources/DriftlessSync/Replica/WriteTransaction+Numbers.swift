@@ -14,7 +14,7 @@ extension WriteTransaction {
       WHERE number < ? ORDER BY number DESC LIMIT 1
       """, [.unsigned(number)]
     ) { row in
-      let kept = Int64(bitPattern: number &- UInt64(bitPattern: row.int64(4)))
+      let kept = Int64(bitPattern: number &- row.unsigned(4))
       guard kept < row.int64(2), let identity = UUID(networkBytes: row.data(3)) else { return }
       split = (row.int64(0), row.int64(1), row.int64(2), identity, kept)
     }

@@ -140,8 +140,8 @@ struct ObjectDirectory {
 
   private static func run(_ row: SQLiteStatement) -> Run {
     Run(
-      root: Int32(truncatingIfNeeded: row.int64(0)), firstKey: row.int64(1), count: row.int64(2),
-      number: row.isNull(3) ? nil : UInt64(bitPattern: row.int64(3)),
+      root: row.entityNumber(0), firstKey: row.int64(1), count: row.int64(2),
+      number: row.isNull(3) ? nil : row.unsigned(3),
       identity: row.uuid(4))
   }
 

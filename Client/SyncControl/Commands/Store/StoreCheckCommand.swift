@@ -1,11 +1,12 @@
 import ArgumentParser
 import Driftless
+import DriftlessSync
 import SyncDaemon
 
 struct StoreCheckCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Check pages, keys, references and history of a store.",
+    abstract: "Check every table of a store by the rules that hold in it.",
     discussion: "Ends with 65 when something is damaged, with 1 when parts disagree.")
 
   @OptionGroup var target: StoreFileArguments
@@ -17,13 +18,16 @@ struct StoreCheckCommand: ControlCommand {
   }
 
   func perform() throws {
-    let check = try target.inspect(output).check()
+    let check = try SyncEngine.check(target.inspect(output))
     let lines = check.findings.map { "\($0.weight.rawValue): \($0.message)" }
+    let tries = check.findings.map(\.suggestion).reduce(into: [String]()) {
+      if !$0.contains($1) { $0.append($1) }
+    }
     try output.put(
       Report(objects: check.objectCount, findings: check.findings),
       lines: lines.isEmpty
         ? ["ok: \(check.objectCount) objects"]
-        : lines + ["Try: keep a copy, and restore a backup or enroll anew"])
+        : lines + tries.map { "Try: \($0)" })
     if check.findings.contains(where: { $0.weight == .damage }) {
       throw ExitCode(ExitStatus.badData.rawValue)
     }

@@ -62,8 +62,7 @@ struct BatchDeletion {
     let statement = try transaction.connection.prepareUncached(
       "SELECT k, e FROM temp.\(Self.name) ORDER BY h, k")
     while try statement.step() {
-      let key = ObjectKey(
-        entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0))
+      let key = statement.objectKey(1, 0)
       try transaction.delete(key, expectedVersion: nil)
       tally.add(key)
     }
@@ -154,8 +153,7 @@ struct BatchDeletion {
     let rows = try BatchRows(transaction, selection)
     defer { rows.drop() }
     try rows.forEach { statement in
-      let key = ObjectKey(
-        entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0))
+      let key = statement.objectKey(1, 0)
       let values = [PropertyValue](repeating: .null, count: relation.slot + 1)
       try transaction.update(key, mask, values: values, expectedVersion: nil)
     }
@@ -170,8 +168,7 @@ struct BatchDeletion {
     let rows = try BatchRows(transaction, selection)
     defer { rows.drop() }
     try rows.forEach { statement in
-      let key = ObjectKey(
-        entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0))
+      let key = statement.objectKey(1, 0)
       let others = try transaction.toManyKeys(of: key, relation.description)
       try transaction.removePairs(relation.description, key, others)
       try recordLoss(of: relation, by: others)

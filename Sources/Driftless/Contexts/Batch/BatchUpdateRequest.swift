@@ -168,8 +168,7 @@ private struct BatchUpdate {
     let rows = try BatchRows(transaction, columns: computed.count, selection)
     defer { rows.drop() }
     try rows.forEach { statement in
-      let key = ObjectKey(
-        entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0))
+      let key = statement.objectKey(1, 0)
       var values = [PropertyValue](
         repeating: .null, count: plan.shape(numbered: key.entity)?.slotCount ?? shape.slotCount)
       for constant in constants { values[constant.slot] = constant.value }

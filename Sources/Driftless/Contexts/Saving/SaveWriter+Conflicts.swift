@@ -119,7 +119,7 @@ extension SaveWriter {
     } else if !write.isEmpty {
       try transaction.update(
         object.objectKey, write, values: merged, expectedVersion: version)
-      version += 1
+      version &+= 1
     }
     resolutions.append(.init(object: object, values: merged, version: version))
   }

@@ -210,7 +210,8 @@ struct SaveWriter {
       }
       guard isCurrent else { return stale.append((object, mask)) }
       updated.append(object)
-      versions.append(object.version + 1)
+      // A file may say the greatest version that there is.
+      versions.append(object.version &+ 1)
     } else {
       if !pairSlots.isEmpty { try transaction.recordUpdate(object.objectKey, pairSlots) }
       updated.append(object)

@@ -28,9 +28,9 @@ extension PersistentStore {
 }
 
 extension LostCommits {
-  fileprivate static let setting = "lostCommits"
+  static let setting = "lostCommits"
 
-  fileprivate init?(text: String) {
+  init?(text: String) {
     let parts = text.split(separator: " ")
     guard parts.count == 2, let count = Int64(parts[0]), let time = Double(parts[1]) else {
       return nil

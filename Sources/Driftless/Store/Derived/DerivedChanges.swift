@@ -19,7 +19,7 @@ final class DerivedChanges: Sendable {
     try connection.createFunction("driftless_derived", argc: 2, deterministic: false) {
       [self] values in
       if case .integer(let entity)? = values.first, case .integer(let key)? = values.last {
-        let key = ObjectKey(entity: Int32(truncatingIfNeeded: entity), key: key)
+        let key = ObjectKey(entity: Int32(exactly: entity) ?? -1, key: key)
         heard.withLock { _ = $0.insert(key) }
       }
       return .null

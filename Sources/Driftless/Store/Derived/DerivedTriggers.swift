@@ -42,11 +42,18 @@ struct DerivedTriggers {
 
   /// A statement that works out the value of every row.
   var recomputation: String {
-    var condition = ""
-    if let numbers = attribute.entityNumbers {
-      condition = " WHERE Z_ENT IN (\(Self.list(numbers)))"
-    }
-    return "UPDATE \"\(table)\" SET \(column) = \(value(of: "\"\(table)\""))\(condition)"
+    "UPDATE \"\(table)\" SET \(column) = \(value(of: "\"\(table)\""))\(entityCondition)"
+  }
+
+  /// Which rows of the table have the attribute.
+  var entityCondition: String {
+    attribute.entityNumbers.map { " WHERE Z_ENT IN (\(Self.list($0)))" } ?? ""
+  }
+
+  /// The value that each row should have; nil where it is the time at which it was written.
+  var expectedValue: String? {
+    if case .now = attribute.source { return nil }
+    return value(of: "\"\(table)\"")
   }
 
   /// The value of a row that SQL calls `row`.

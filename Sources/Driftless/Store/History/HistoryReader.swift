@@ -83,8 +83,8 @@ struct HistoryReader {
     return PersistentHistoryTransaction(
       transactionNumber: statement.int64(0), storeID: storeID,
       timestamp: Date(timeIntervalSinceReferenceDate: statement.double(1)),
-      hybridTime: HybridTime(rawValue: UInt64(bitPattern: statement.int64(6))),
-      name: UInt64(bitPattern: statement.int64(10)),
+      hybridTime: HybridTime(rawValue: statement.unsigned(6)),
+      name: statement.unsigned(10),
       author: text(2), contextName: text(3), bundleID: text(5), processID: text(4),
       isImported: statement.int64(7) == TransactionKind.imported.rawValue)
   }
@@ -165,8 +165,8 @@ struct HistoryReader {
     _ statement: SQLiteStatement, _ columns: [String: Int32], _ kind: TransactionKind
   ) -> PersistentHistoryChange {
     func column(_ name: String) -> Int32 { columns[name] ?? 0 }
-    let number = Int32(truncatingIfNeeded: statement.int64(column("ZENTITY")))
-    let type = ChangeType(rawValue: Int(statement.int64(column("ZCHANGETYPE")))) ?? .update
+    let number = statement.entityNumber(column("ZENTITY"))
+    let type = ChangeType(rawValue: statement.count(column("ZCHANGETYPE"))) ?? .update
     let entity = transaction.schema.entity(numbered: number)
     var updated: Set<String>?
     var tombstone: [String: PropertyValue]?

@@ -27,6 +27,7 @@ struct HistoryWriter {
     number: Int64, name: UInt64, info: TransactionInfo, hybridTime: HybridTime, now: Date,
     firstChange: Int64, changeCount: Int64
   ) throws {
+    assert(number > 0 && changeCount > 0, "a transaction of the history has changes")
     func string(_ text: String?) throws -> SQLiteValue {
       try text.map { .integer(try stringKey($0)) } ?? .null
     }

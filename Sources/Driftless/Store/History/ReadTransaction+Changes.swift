@@ -48,16 +48,16 @@ extension ReadTransaction {
     while try headers.step() {
       let header = HistoryHeader(
         number: headers.int64(0), kind: TransactionKind(rawValue: headers.int64(1)) ?? .local,
-        hybridTime: HybridTime(rawValue: UInt64(bitPattern: headers.int64(2))),
-        name: UInt64(bitPattern: headers.int64(5)))
+        hybridTime: HybridTime(rawValue: headers.unsigned(2)),
+        name: headers.unsigned(5))
       guard headers.int64(3) <= headers.int64(4) else {
         throw HistoryReader.damaged(header.number)
       }
       changes.bind(headers.int64(3), at: 1)
       changes.bind(headers.int64(4), at: 2)
       while try changes.step() {
-        let entity = Int32(truncatingIfNeeded: changes.int64(1))
-        let type = ChangeType(rawValue: Int(changes.int64(0))) ?? .update
+        let entity = changes.entityNumber(1)
+        let type = ChangeType(rawValue: changes.count(0)) ?? .update
         var mask: PropertyMask?
         if type == .update {
           if program?.number != entity { program = schema.program(numbered: entity) }
@@ -66,7 +66,7 @@ extension ReadTransaction {
             ? program?.storedSlots : changes.withBytes(3) { program?.mask(ofColumns: $0) }
         }
         try body(
-          header, changes.int64(4), type, ObjectKey(entity: entity, key: changes.int64(2)), mask)
+          header, changes.int64(4), type, changes.objectKey(1, 2), mask)
       }
     }
   }

@@ -44,7 +44,7 @@ extension ReadTransaction {
     let statement = try connection.prepare("SELECT name FROM ZDL_TRANSACTION WHERE number = ?")
     defer { statement.reset() }
     statement.bind(number, at: 1)
-    return try statement.step() ? UInt64(bitPattern: statement.int64(0)) : 0
+    return try statement.step() ? statement.unsigned(0) : 0
   }
 
   /// The number of the transaction with a name; nil for one that is not, or no longer, in the history.

@@ -52,8 +52,7 @@ extension ReadTransaction {
     statement.bind(query.bindings)
     while try statement.step() {
       try body(
-        ObjectKey(
-          entity: Int32(truncatingIfNeeded: statement.int64(1)), key: statement.int64(0)))
+        statement.objectKey(1, 0))
     }
   }
 
@@ -89,7 +88,7 @@ extension ReadTransaction {
     var keys: [Int64: [ObjectKey]] = [:]
     while try statement.step() {
       keys[statement.int64(0), default: []].append(
-        ObjectKey(entity: Int32(truncatingIfNeeded: statement.int64(2)), key: statement.int64(1)))
+        statement.objectKey(2, 1))
     }
     return keys
   }
@@ -102,7 +101,7 @@ extension RowQuery.Reading {
     case .reference:
       return .reference(
         ObjectKey(
-          entity: Int32(truncatingIfNeeded: statement.int64(column + 1)),
+          entity: statement.entityNumber(column + 1),
           key: statement.int64(column)))
     case .decimalKey:
       return DecimalKey.decimal(of: statement.data(column)).map(PropertyValue.decimal) ?? .null

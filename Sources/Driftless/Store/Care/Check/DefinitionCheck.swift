@@ -1,0 +1,59 @@
+import DriftlessSQLite
+
+/// Whether the file has every table and column of its model, and the indexes and triggers without which rows would come to
+/// be wrong.
+struct DefinitionCheck: TableCheck {
+  let tables: [String] = []
+
+  func check(_ inspection: StoreInspection) throws {
+    let schema = inspection.schema
+    for table in schema.tables {
+      try checkColumns(
+        of: table.name, ["Z_PK", "Z_ENT", "Z_OPT"] + table.columns.map(\.name), inspection)
+    }
+    for join in schema.distinctJoinTables {
+      let orders = [join.destinationOrderColumn, join.sourceOrderColumn].compactMap { $0 }
+      try checkColumns(
+        of: join.name, [join.sourceColumn, join.destinationColumn] + orders, inspection)
+    }
+    // Core Data names its own, and keeps them.
+    guard inspection.isOurs else { return }
+    for entity in schema.entities {
+      let table = schema.tableName(of: entity)
+      for index in StoreDefinition.uniqueIndexes(of: entity, schema)
+      where !inspection.has(index.name) {
+        inspection.report(
+          .damage, table, "\(table) has no index \(index.name): nothing keeps its keys unique.")
+      }
+      for tree in RTreeIndex.all(of: entity, schema) {
+        for statement in tree.statements where !inspection.has(statement.name) {
+          inspection.report(
+            .damage, table, "\(table) has no \(statement.name): the index does not follow its rows."
+          )
+        }
+      }
+    }
+    for attribute in try DerivedAttribute.all(in: schema, skipsUnknown: true) {
+      let missing = DerivedTriggers(attribute: attribute).all.filter { !inspection.has($0.name) }
+      guard !missing.isEmpty else { continue }
+      inspection.report(
+        .damage, attribute.table.name,
+        "\(attribute.table.name) lacks \(missing.count) triggers of "
+          + "\(attribute.entityName).\(attribute.name): its values do not follow.",
+        suggestion: "Open the store for writing, which makes them anew.")
+    }
+  }
+
+  private func checkColumns(
+    of table: String, _ columns: [String], _ inspection: StoreInspection
+  ) throws {
+    guard inspection.has(table) else {
+      return inspection.report(.damage, table, "\(table) is missing.")
+    }
+    let present = try inspection.connection.rows(
+      "SELECT name FROM pragma_table_info(?)", .text(table))
+    for column in columns where !present.contains([.text(column)]) {
+      inspection.report(.damage, table, "\(table) has no column \(column).")
+    }
+  }
+}

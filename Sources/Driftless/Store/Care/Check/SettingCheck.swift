@@ -1,0 +1,100 @@
+import DriftlessSQLite
+
+/// `ZDL_STORE`: settings of the store's own, by name. Each has its form; two of them every store has.
+struct SettingCheck: TableCheck {
+  let tables = ["ZDL_STORE"]
+
+  /// What a setting is.
+  private enum Form {
+    case number(ClosedRange<Int64>)
+    case text((String) -> Bool)
+    case bytes(Int)
+
+    func fits(_ value: SQLiteValue) -> Bool {
+      switch (self, value) {
+      case (.number(let range), .integer(let number)): range.contains(number)
+      case (.text(let isRight), .text(let text)): isRight(text)
+      case (.bytes(let count), .blob(let bytes)): bytes.count == count
+      default: false
+      }
+    }
+  }
+
+  private static let mintPrefix = "mintPrefix"
+  /// Settings of an engine, which looks after them itself.
+  private static let othersPrefix = "sync."
+
+  private static var forms: [String: Form] {
+    [
+      mintPrefix: .bytes(6), "syncing": .number(1...1),
+      "historyFloor": .number(-1...ReadTransaction.greatestNumber),
+      FileIdentity.setting: .text { $0 == "copy" || FileIdentity(text: $0) != nil },
+      FileIdentity.copySetting: .number(1...1),
+      ClockOffset.setting: .text { ClockOffset(text: $0) != nil },
+      ExternalColumns.setting: .text { _ in true },
+      StoreDefinition.versionSetting: .number(1...Int64.max),
+      // What a migration left to be cleaned up.
+      "deferredCleanup": .text { _ in true },
+      LostCommits.setting: .text { LostCommits(text: $0) != nil },
+    ]
+  }
+
+  func check(_ inspection: StoreInspection) throws {
+    let forms = Self.forms
+    var names: Set<String> = []
+    var unknown: [String] = []
+    for row in try inspection.connection.rows("SELECT key, value FROM ZDL_STORE") {
+      guard case .text(let name) = row[0] else {
+        inspection.report(.damage, "ZDL_STORE", "ZDL_STORE has a setting whose name is no text.")
+        continue
+      }
+      names.insert(name)
+      if let form = forms[name] {
+        guard !form.fits(row[1]) else { continue }
+        inspection.report(.damage, "ZDL_STORE", "ZDL_STORE, \(name): its value cannot be read.")
+      } else if !name.hasPrefix(Self.othersPrefix) {
+        unknown.append(name)
+      }
+    }
+    if !names.contains(Self.mintPrefix) {
+      inspection.report(
+        .damage, "ZDL_STORE", "ZDL_STORE does not say how the store makes identities.")
+    }
+    guard inspection.isOurs else { return }
+    if !names.contains(StoreDefinition.versionSetting) {
+      inspection.report(
+        .disagreement, "ZDL_STORE", "ZDL_STORE does not say of which version its tables are.",
+        suggestion: "Open the store for writing, which brings them up to date.")
+    }
+    // A later version may have more.
+    if try !StoreDefinition.hasNewerTables(inspection.connection) {
+      for name in unknown {
+        inspection.report(
+          .disagreement, "ZDL_STORE",
+          "ZDL_STORE has the setting “\(name.prefix(40))”, which nobody knows.")
+      }
+    }
+    try checkColumns(inspection)
+  }
+
+  /// The columns whose values may lie in files are columns of the model that can.
+  private func checkColumns(_ inspection: StoreInspection) throws {
+    guard
+      case .text(let text)? = try inspection.transaction.setting(ExternalColumns.setting)
+    else { return }
+    let columns = Set(
+      inspection.schema.tables.flatMap { table in
+        table.columns.compactMap { column in
+          if case .attribute(let type) = column.kind, type.isData {
+            return "\(table.name).\(column.name)"
+          }
+          return nil
+        }
+      })
+    for name in text.split(separator: "\n") where !columns.contains(String(name)) {
+      inspection.report(
+        .disagreement, "ZDL_STORE",
+        "ZDL_STORE says that \(name.prefix(60)) holds values in files, which is no such column.")
+    }
+  }
+}

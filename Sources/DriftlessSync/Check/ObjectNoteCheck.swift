@@ -1,0 +1,51 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Notes of single objects: `ZDL_QUARANTINE`, those that the server refuses; `ZDL_ALIAS`, identities of those that became
+/// one; `ZDL_DELETED`, deletes that the zone never heard of.
+struct ObjectNoteCheck: EngineCheck {
+  let tables = ["ZDL_QUARANTINE", "ZDL_ALIAS", "ZDL_DELETED"]
+
+  private static let suggestion =
+    "Keep a copy of the file; then enroll the store again: what is pending goes on from its rows."
+
+  func check(_ inspection: StoreInspection, _ schema: SyncSchema) throws {
+    let object = inspection.objectRule()
+    try inspection.check(
+      "ZDL_QUARANTINE", key: ["entity", "key"],
+      [
+        object, .text("code"), .text("reason"), .text("suggestion"), .natural("bytes"),
+        .integer("last_edit"), .seconds("time"),
+      ], suggestion: Self.suggestion)
+    try inspection.check(
+      "ZDL_ALIAS", key: ["identity"],
+      [
+        .identity("identity"), object, inspection.objectRule("entity", "former_key"),
+        .bytes("row", orNull: true), .bytes("state", orNull: true),
+        RowRule("(row IS NULL) = (state IS NULL)", "it keeps half of the object that went"),
+      ], suggestion: Self.suggestion)
+    try inspection.check(
+      "ZDL_DELETED", key: ["identity"],
+      [
+        .identity("identity"), object, .integer("maker"), .integer("time"),
+        .integer("has_come", 0...1),
+      ], suggestion: Self.suggestion)
+    try checkAliases(inspection, schema)
+  }
+
+  private func checkAliases(_ inspection: StoreInspection, _ schema: SyncSchema) throws {
+    try inspection.checkArchives(
+      "ZDL_ALIAS", "row", key: ["entity", "state"], suggestion: Self.suggestion
+    ) { values, row in
+      guard let entity = schema.entity(numbered: row.entityNumber(1)) else { return nil }
+      let slots = entity.description.layout.slots
+      guard values.count == slots.count else { return "has other properties than its entity" }
+      if (try? PendingState.decode(row.data(2), entity: entity)) == nil {
+        return "is kept beside a state that cannot be read"
+      }
+      return zip(values, slots).allSatisfy { $0.fits($1) }
+        ? nil : "holds a value of another type than its property"
+    }
+  }
+}

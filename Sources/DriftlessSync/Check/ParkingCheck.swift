@@ -1,0 +1,49 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// What could not be taken in: `ZDL_PARKED`, entries of the log; `ZDL_PARKED_VALUE`, single values; and `ZDL_STRUCK`, what
+/// later entries set of them.
+struct ParkingCheck: EngineCheck {
+  let tables = ["ZDL_PARKED", "ZDL_PARKED_VALUE", "ZDL_STRUCK"]
+
+  private static let suggestion =
+    "Keep a copy of the file; then enroll the store again: what is set aside comes anew."
+
+  func check(_ inspection: StoreInspection, _ schema: SyncSchema) throws {
+    let codes = [
+      Parking.Code.unknownNames, .unreadable, .damaged, .notApplicable, .needsParked,
+    ].map(\.rawValue)
+    try inspection.check(
+      "ZDL_PARKED", key: ["sequence"],
+      [
+        .place("sequence"), .place("first_number"), .natural("new_objects", orNull: true),
+        .text("code", among: codes), .text("reason"), .identity("sender", orNull: true),
+        .seconds("since"), .integer("tried_level", -1...Int64(Int32.max)), .text("unknown"),
+        .bytes("frame"),
+        RowRule(
+          "sequence <= (SELECT cursor FROM ZDL_REPLICA)", "the cursor has not come so far",
+          weight: .disagreement),
+      ], suggestion: Self.suggestion)
+    let key = ["entity", "key", "property"]
+    try inspection.check(
+      "ZDL_PARKED_VALUE", key: key,
+      [
+        inspection.objectRule(), .text("property"), .bytes("value"), .natural("sequence"),
+        .identity("sender"), .text("reason"), .seconds("since"),
+      ], suggestion: Self.suggestion)
+    try inspection.report(
+      rowsOf: """
+        SELECT 'sequence ' || p.sequence FROM ZDL_PARKED p JOIN ZDL_FRAME f
+        ON f.sequence = p.sequence WHERE f.first_number <> p.first_number
+        """, in: "ZDL_PARKED", "ZDL_FRAME has another first_number there",
+      suggestion: Self.suggestion)
+    try inspection.checkProperties(of: "ZDL_PARKED_VALUE", schema, suggestion: Self.suggestion)
+    try inspection.checkArchives(
+      "ZDL_PARKED_VALUE", "value", key: key, suggestion: Self.suggestion
+    ) { values, _ in values.count == 1 ? nil : "is not one value" }
+    try inspection.check(
+      "ZDL_STRUCK", key: ["number", "property"],
+      [.place("number"), .text("property"), .place("sequence")], suggestion: Self.suggestion)
+  }
+}

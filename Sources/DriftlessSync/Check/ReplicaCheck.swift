@@ -1,0 +1,111 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// `ZDL_REPLICA`: one row, whose places are within the history and the log; and the engine's settings.
+struct ReplicaCheck: EngineCheck {
+  let tables = ["ZDL_REPLICA"]
+
+  func check(_ inspection: StoreInspection, _ schema: SyncSchema) throws {
+    let newest = try inspection.transaction.maximumTransactionNumber()
+    try inspection.check(
+      "ZDL_REPLICA", key: ["id"],
+      [
+        RowRule("id = 1", "its id is not 1"), .identity("replica"), .identity("zone_id"),
+        .identity("generation"), .natural("cursor"), .bytes("chain", count: LogChain.size),
+        .natural("mark", orNull: true), .bytes("mark_chain", count: LogChain.size, orNull: true),
+        RowRule("(mark IS NULL) = (mark_chain IS NULL)", "its mark has no chain"),
+        .natural("push_number"), .integer("acknowledged", 0...max(0, newest)), .text("server"),
+        .text("zone"), .natural("head"), .seconds("last_sync", orNull: true),
+        .text("last_error", orNull: true),
+      ], suggestion: EngineTables.suggestion)
+    guard
+      let state = try? ReplicaState.load(from: inspection.connection)
+    else { return }
+    if URL(string: state.server) == nil {
+      inspection.report(
+        .damage, "ZDL_REPLICA", "ZDL_REPLICA: its server is no address.",
+        suggestion: EngineTables.suggestion)
+    }
+    try checkPlace(state, inspection)
+    try checkSettings(state, inspection)
+  }
+
+  /// The cursor is the place of the log that `ZDL_CHAIN` has under its sequence number.
+  private func checkPlace(_ state: ReplicaState, _ inspection: StoreInspection) throws {
+    let start = LogChain.start(generation: state.generation)
+    if state.cursor == 0, state.chain != start {
+      inspection.report(
+        .damage, "ZDL_REPLICA", "ZDL_REPLICA: its chain is not that of an empty log.",
+        suggestion: EngineTables.suggestion)
+    }
+    if state.cursor > 0, inspection.has("ZDL_CHAIN"), inspection.has("ZDL_PARKED"),
+      try inspection.connection.number(
+        """
+        SELECT EXISTS (SELECT 1 FROM ZDL_CHAIN WHERE sequence = ?1)
+        OR EXISTS (SELECT 1 FROM ZDL_PARKED WHERE sequence = ?1)
+        """, [.unsigned(state.cursor)]) == 0
+    {
+      inspection.report(
+        .damage, "ZDL_REPLICA", "ZDL_REPLICA: its cursor is no place of the log that was applied.",
+        suggestion: EngineTables.suggestion)
+    }
+    for (name, place) in [
+      ("cursor", LogMark(sequence: state.cursor, chain: state.chain)), ("mark", state.mark),
+    ] {
+      guard let place, inspection.has("ZDL_CHAIN") else { continue }
+      let kept = try inspection.connection.scalar(
+        "SELECT chain FROM ZDL_CHAIN WHERE sequence = ?", .unsigned(place.sequence))
+      guard case .blob(let kept)? = kept, kept != place.chain.bytes else { continue }
+      inspection.report(
+        .damage, "ZDL_REPLICA", "ZDL_REPLICA: ZDL_CHAIN has another chain at its \(name).",
+        suggestion: EngineTables.suggestion)
+    }
+  }
+
+  private func checkSettings(_ state: ReplicaState, _ inspection: StoreInspection) throws {
+    if try inspection.transaction.setting("syncing") == nil {
+      inspection.report(
+        .damage, "ZDL_STORE", "ZDL_STORE does not say that the store syncs, but it is enrolled.",
+        suggestion: EngineTables.suggestion)
+    }
+    let reader = try inspection.connection.scalar(
+      "SELECT number FROM ZDL_HISTORY_READER WHERE name = ?", .text(ReplicaState.historyReader))
+    guard case .integer(let read)? = reader, read <= state.acknowledged else {
+      return inspection.report(
+        .damage, "ZDL_HISTORY_READER",
+        "ZDL_HISTORY_READER does not keep the history that was not sent yet.",
+        suggestion: "Sync the store, which registers the engine anew.")
+    }
+    for row in try inspection.connection.rows(
+      "SELECT key, value FROM ZDL_STORE WHERE key GLOB 'sync.*'")
+    {
+      guard case .text(let name) = row[0], !EngineTables.fits(row[1], setting: name) else {
+        continue
+      }
+      inspection.report(
+        .damage, "ZDL_STORE", "ZDL_STORE, \(name): its value cannot be read.",
+        suggestion: EngineTables.suggestion)
+    }
+  }
+}
+
+extension EngineTables {
+  /// Whether a setting of the engine's is known, and can be read.
+  fileprivate static func fits(_ value: SQLiteValue, setting name: String) -> Bool {
+    switch (name, value) {
+    case (versionSetting, .integer(let number)), ("sync.deleted", .integer(let number)):
+      number >= 0
+    case ("sync.unsettled", .integer(let number)), ("sync.reconcileAllowed", .integer(let number)):
+      number == 1
+    case ("sync.reconciled", .text(let text)):
+      (try? JSONDecoder().decode(Reconciliation.self, from: Data(text.utf8))) != nil
+    case ("sync.damagedEntry", .text): true
+    case (versionSetting, _), ("sync.deleted", _), ("sync.unsettled", _), ("sync.reconciled", _),
+      ("sync.reconcileAllowed", _), ("sync.damagedEntry", _):
+      false
+    default: false
+    }
+  }
+}

@@ -1,0 +1,187 @@
+import Driftless
+import DriftlessSQLite
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Synchronization
+
+/// Mutants of a store's rows, a range of seeds, in a process of its own: what ends the process is seen from outside.
+///
+///     rowfuzz FOLDER FIRST COUNT
+///
+/// It prints a line for each seed before it begins (`seed N`), and one for what is wrong (`wrong N …`); at the end how many
+/// mutants there were, and of how many the check named the damage.
+@main
+struct RowFuzz {
+  /// Seconds that one mutant may take.
+  private static let secondsMax = 30.0
+  /// Bytes of address space that the process may have.
+  private static let memoryMax: rlim_t = 6 << 30
+  /// One mutant of so many is a file that is opened and synced; the others are transactions that are taken back.
+  private static let fileEvery: UInt64 = 16
+
+  static func main() async throws {
+    let arguments = CommandLine.arguments
+    guard arguments.count == 4, let first = UInt64(arguments[2]), let count = UInt64(arguments[3])
+    else {
+      print("usage: rowfuzz FOLDER FIRST COUNT")
+      exit(64)
+    }
+    var limit = rlimit(rlim_cur: memoryMax, rlim_max: memoryMax)
+    setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
+    let world = try await FuzzWorld.make(in: URL(fileURLWithPath: arguments[1]))
+    let course = try Course(world)
+    try course.checkBase()
+    watch(course)
+    for seed in first..<first + count { try await course.run(seed) }
+    course.report()
+    exit(0)
+  }
+
+  /// Ends the process when one mutant takes too long.
+  private static func watch(_ course: Course) {
+    Thread.detachNewThread {
+      var last = course.progress.load(ordering: .relaxed)
+      var since = Date()
+      while true {
+        usleep(200_000)
+        let now = course.progress.load(ordering: .relaxed)
+        if now != last { (last, since) = (now, Date()) }
+        if Date().timeIntervalSince(since) > secondsMax { quick_exit(97) }
+      }
+    }
+  }
+
+  static func isOfFile(_ seed: UInt64) -> Bool { seed % fileEvery == 0 }
+}
+
+/// A run through mutants of one world.
+final class Course: @unchecked Sendable {  // the watching thread reads the counter alone
+  let progress = Atomic<UInt64>(0)
+  private let world: FuzzWorld
+  private let layout: Mutation.Layout
+  private var store: PersistentStore
+  private var counts = (mutants: 0, refused: 0, same: 0, found: 0, excused: 0)
+
+  init(_ world: FuzzWorld) throws {
+    self.world = world
+    store = try FuzzWorld.open(world.file)
+    layout = try store.read { try Mutation.Layout($0.connection) }
+  }
+
+  /// The store is sound, and has rows in every table.
+  func checkBase() throws {
+    for finding in try SyncEngine.check(store).findings {
+      Self.tell("wrong base \(finding.message)")
+    }
+    for table in layout.tables {
+      let count = try store.read {
+        try $0.connection.scalar("SELECT COUNT(*) FROM \"\(table.name)\"")
+      }
+      if count == .integer(0), table.name != "Z_MODELCACHE" {
+        Self.tell("wrong base \(table.name) is empty")
+      }
+    }
+  }
+
+  func run(_ seed: UInt64) async throws {
+    Self.tell("seed \(seed)")
+    progress.store(seed &+ 1, ordering: .relaxed)
+    let mutation = Mutation(seed: seed, layout)
+    if RowFuzz.isOfFile(seed) {
+      try await runFile(seed, mutation)
+    } else {
+      runTransaction(seed, mutation)
+    }
+  }
+
+  private struct TakeBack: Error {}
+
+  /// The mutant is a transaction, and all that is done with it: nothing of it stays.
+  private func runTransaction(_ seed: UInt64, _ mutation: Mutation) {
+    var trial = Trial(store)
+    var isAnother = false
+    do {
+      _ = try store.writeWhole(TransactionInfo(author: "fuzz")) { transaction in
+        do {
+          isAnother = try mutation.apply(layout, on: transaction.connection)
+        } catch {
+          counts.refused += 1
+          throw TakeBack()
+        }
+        if isAnother { trial.run(part: seed) }
+        throw TakeBack()
+      }
+    } catch is TakeBack {
+    } catch {
+      trial.note(error, "transaction")
+    }
+    judge(seed, mutation, trial, isAnother)
+  }
+
+  /// The mutant is a file.
+  private func runFile(_ seed: UInt64, _ mutation: Mutation) async throws {
+    let url = world.folder.appendingPathComponent("mutant.sqlite")
+    for suffix in ["", "-wal", "-shm", "-driftless-lock", "-driftless-file", "-driftless-sync"] {
+      unlink(url.path + suffix)
+    }
+    try store.backup(to: url)
+    let connection = try SQLiteConnection(path: url.path, mode: .readWrite)
+    // It is the file that the store was made in.
+    try connection.run("DELETE FROM ZDL_STORE WHERE key = 'file'")
+    let isAnother: Bool
+    do {
+      isAnother = try mutation.apply(layout, on: connection)
+    } catch {
+      connection.close()
+      counts.refused += 1
+      return
+    }
+    connection.close()
+    world.zone.putBack(world.log)
+    let opened: PersistentStore
+    do {
+      opened =
+        seed % (2 * 16) == 0 ? try FuzzWorld.open(url) : try PersistentStore.open(url: url)
+    } catch {
+      var trial = Trial(store)
+      trial.note(error, "open")
+      for text in trial.strange { Self.tell("wrong \(seed) \(mutation.description): \(text)") }
+      counts.mutants += 1
+      counts.found += 1
+      return
+    }
+    var trial = Trial(opened)
+    trial.run()
+    await trial.sync(with: world.zone)
+    opened.close()
+    judge(seed, mutation, trial, isAnother)
+  }
+
+  private func judge(_ seed: UInt64, _ mutation: Mutation, _ trial: Trial, _ isAnother: Bool) {
+    for text in trial.strange { Self.tell("wrong \(seed) \(mutation.description): \(text)") }
+    guard isAnother else {
+      counts.same += 1
+      return
+    }
+    counts.mutants += 1
+    if !trial.findings.isEmpty {
+      counts.found += 1
+    } else if Excuse.covers(mutation) {
+      counts.excused += 1
+    } else {
+      Self.tell("missed \(seed) \(mutation.description)")
+    }
+  }
+
+  /// At once: whoever reads has to know which seed it was that ended the process.
+  private static func tell(_ line: String) {
+    FileHandle.standardOutput.write(Data((line + "\n").utf8))
+  }
+
+  func report() {
+    print(
+      "done \(counts.mutants) mutants, \(counts.found) found, \(counts.excused) sound, "
+        + "\(counts.refused) refused, \(counts.same) the same")
+  }
+}
