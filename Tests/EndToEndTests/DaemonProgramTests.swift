@@ -98,6 +98,45 @@ import Testing
     #expect(daemon.stop() == 0)
   }
 
+  @Test("A store that is gone is told as gone, and is kept again once it is there again")
+  func goneStore() throws {
+    let world = try FaultWorld()
+    let first = try world.replica("first")
+    let second = try world.replica("second")
+    let daemon = try DaemonProcess(stores: [first.store], in: world.directory.url)
+    try first.importLines([FaultWorld.insertion("before")])
+    try eventually("the daemon has sent it") {
+      try self.daemon(of: first) != nil && first.pendingObjects == 0
+    }
+    let manager = FileManager.default
+    let folder = first.store.deletingLastPathComponent()
+    let away = world.directory.file("away")
+    try manager.createDirectory(at: away, withIntermediateDirectories: true)
+    func move(from: URL, to: URL) throws {
+      // The database goes first and comes last.
+      var names = try manager.contentsOfDirectory(atPath: from.path).filter {
+        $0.hasPrefix(first.store.lastPathComponent)
+      }.sorted()
+      if to == folder { names.reverse() }
+      for name in names {
+        try? manager.removeItem(at: to.appendingPathComponent(name))
+        try manager.moveItem(
+          at: from.appendingPathComponent(name), to: to.appendingPathComponent(name))
+      }
+    }
+    try move(from: folder, to: away)
+    let outcome = try first.attempt("sync")
+    #expect(outcome.status == 65)
+    #expect(outcome.errors.contains("There is no store"), "\(outcome.errors)")
+    try move(from: away, to: folder)
+    try first.importLines([FaultWorld.insertion("after")])
+    try eventually("the daemon keeps it again") {
+      try second.sync()
+      return try holds(second, ["before", "after"])
+    }
+    #expect(daemon.stop() == 0)
+  }
+
   @Test("One daemon keeps stores of two zones apart, and holds none when it has ended")
   func zones() throws {
     let world = try FaultWorld()
