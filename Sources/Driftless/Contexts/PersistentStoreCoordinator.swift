@@ -20,7 +20,7 @@ public final class PersistentStoreCoordinator: Sendable {
     var numbering = ObjectPlan.Numbering()
     var inboxes: [WeakInbox] = []
     /// Of stores whose commits are told to contexts, by `ObjectPlan.index`, with what keeps them told.
-    var followed: [Int: (store: PersistentStore, following: StoreNews.Following)] = [:]
+    var followed: [Int: (store: PersistentStore, following: CommitNotifications.Following)] = [:]
   }
 
   private struct WeakInbox: Sendable {

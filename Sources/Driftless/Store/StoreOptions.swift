@@ -48,7 +48,7 @@ public struct StoreOptions: Hashable, Sendable {
 /// The bounds of a store, each with its reason.
 enum StoreTuning {
   /// A WAL of this size is checkpointed after a commit: large enough that random keys meet their pages again
-  /// before they are written home, small enough to be read back quickly after a crash.
+  /// before they are copied into the file, small enough to be read back quickly after a crash.
   static let checkpointBytes = 16 << 20
   /// How long a checkpoint, which keeps writers waiting, waits for readers.
   static let checkpointWaitMilliseconds: Int32 = 20
