@@ -1,5 +1,5 @@
 # The commands a newcomer types. Each installs what is missing, builds, and runs.
-.PHONY: demo test bench example sanitize crash simulate prepare lint build rooms
+.PHONY: demo test bench example sanitize crash simulate prepare lint build rooms docs
 
 # The host's package database on three replicas, through one server, with the network cut in between.
 demo: build
@@ -32,6 +32,10 @@ simulate: prepare
 # Compiles each room of the library with those that it may know alone, and prints the picture of them.
 rooms: prepare
 	@Scripts/rooms
+
+# The documentation, with DocC, in .build/docs: a link that leads nowhere is an error.
+docs: prepare
+	@Scripts/docs
 
 build: prepare
 	@swift build

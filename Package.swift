@@ -15,6 +15,9 @@ let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swif
 let lifecycle = Target.Dependency.product(
   name: "ServiceLifecycle", package: "swift-service-lifecycle")
 
+/// Whether the documentation is built: `Scripts/docs` builds a copy of the catalogue.
+let isForDocumentation = Context.environment["DRIFTLESS_DOCS"] != nil
+
 /// The targets, in the order in which a reader meets them.
 var targets: [Target] = [
   // System libraries: a module map and one commented shim each.
@@ -25,7 +28,8 @@ var targets: [Target] = [
   // The embedded library.
   .target(name: "DriftlessSQLite", dependencies: ["CSQLite"], swiftSettings: settings),
   .target(
-    name: "Driftless", dependencies: ["DriftlessSQLite", log], swiftSettings: settings),
+    name: "Driftless", dependencies: ["DriftlessSQLite", log],
+    exclude: isForDocumentation ? ["Driftless.docc"] : [], swiftSettings: settings),
 
   // Sync.
   .target(
@@ -175,6 +179,12 @@ if Context.environment["DRIFTLESS_BENCH"] != nil {
       ],
       path: "Benchmarks/Sources/Bench", swiftSettings: settings),
   ]
+}
+
+// The plugin that runs DocC, which nobody who uses the package ever resolves either: see `make docs`.
+if isForDocumentation {
+  dependencies.append(
+    .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
 }
 
 // A subset of the targets, for a quick build of one room: ONLY=CSQLite,DriftlessSQLite swift build.

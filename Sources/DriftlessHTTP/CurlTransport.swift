@@ -39,6 +39,7 @@ public final class CurlTransport: SyncTransport {
   ///     it.
   ///   - zone: The zone's name, as the server knows it.
   ///   - token: The bearer token. It is sent in the Authorization header only, never logged.
+  ///   - options: Bounds, delays and what is trusted.
   /// - Throws: `TransportError` with `.badConfiguration` that names the part that cannot be used.
   public init(
     server: URL, zone: String, token: String, options: TransportOptions = TransportOptions()

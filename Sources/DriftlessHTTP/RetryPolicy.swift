@@ -15,6 +15,7 @@ public struct RetryPolicy: Sendable {
   /// Seconds that one delay lasts at most.
   public var delaySecondsMax = 10.0
 
+  /// The delays above.
   public init() {}
 
   /// The delay before the next attempt, or nil when the error stands.

@@ -30,6 +30,7 @@ public struct TransportError: Error, Hashable, Sendable, CustomStringConvertible
     public static let badConfiguration = Code(rawValue: "bad-configuration")
   }
 
+  /// What kind of failure it is.
   public let code: Code
   /// What went wrong, with the address that it went wrong with.
   public let message: String
@@ -38,6 +39,11 @@ public struct TransportError: Error, Hashable, Sendable, CustomStringConvertible
   /// How long the server asked to wait before the next attempt, in seconds.
   public let retryAfterSeconds: Double?
 
+  /// - Parameters:
+  ///   - code: What kind of failure it is.
+  ///   - message: What went wrong, with the address.
+  ///   - suggestion: What the reader can do about it.
+  ///   - retryAfterSeconds: How long the server asked to wait.
   public init(
     _ code: Code, _ message: String, suggestion: String, retryAfterSeconds: Double? = nil
   ) {

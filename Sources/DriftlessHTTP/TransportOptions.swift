@@ -24,5 +24,6 @@ public struct TransportOptions: Sendable {
   /// Whether the token may go over plain HTTP to a host other than this one.
   public var allowsPlaintext = false
 
+  /// The bounds above.
   public init() {}
 }

@@ -37,6 +37,7 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     public static let diskFull = Code(rawValue: "disk-full")
   }
 
+  /// What kind of refusal it is.
   public let code: Code
   /// What is wrong, with the name of the element that is wrong.
   public let message: String
@@ -53,6 +54,7 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
   /// The most objects that an error lists.
   public static let objectsMax = 100
 
+  /// A refusal; of `objects` the first ``objectsMax`` are kept.
   public init(
     _ code: Code, _ message: String, suggestion: String, head: UInt64? = nil,
     objects: [UInt64] = [], serverTimeMilliseconds: UInt64? = nil

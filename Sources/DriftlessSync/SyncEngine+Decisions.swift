@@ -11,6 +11,7 @@ extension SyncEngine {
   ///
   /// - Parameters:
   ///   - number: the conflict's number in the journal (`conflicts(of:)`).
+  ///   - store: the replica.
   ///   - author: the author of the edit in history.
   /// - Returns: the journal's entry as it is now.
   /// - Throws: `SyncError` (`unknownElement` when there is no such conflict, `cannotUndo` when its

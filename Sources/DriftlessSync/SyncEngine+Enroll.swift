@@ -12,6 +12,9 @@ extension SyncEngine {
   /// deleted, and everything is offered to the zone.
   ///
   /// - Parameters:
+  ///   - store: the store that becomes a replica.
+  ///   - server: the server's address, which the store keeps.
+  ///   - zone: the zone's name.
   ///   - info: the zone's answer.
   ///   - answered: when it came, by this host's clock: the first edits have the zone's time already.
   ///     Nil for now.

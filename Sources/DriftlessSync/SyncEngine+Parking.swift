@@ -30,7 +30,9 @@ extension SyncEngine {
 
   /// Lets the next pull try again what was set aside.
   ///
-  /// - Parameter sequence: one entry; nil for all.
+  /// - Parameters:
+  ///   - store: the replica.
+  ///   - sequence: one entry; nil for all.
   /// - Returns: how many entries that are.
   /// - Throws: `SyncError` (`unknownElement`) when the entry is not parked, `StoreError`.
   @discardableResult

@@ -42,7 +42,9 @@ extension SyncEngine {
   /// Lets the next sync try objects again that the server refused, after its limits were raised,
   /// say.
   ///
-  /// - Parameter object: one object; nil for all.
+  /// - Parameters:
+  ///   - store: the replica.
+  ///   - object: one object; nil for all.
   /// - Returns: how many objects left the quarantine.
   /// - Throws: `SyncError` (`unknownElement`) when the object is not in quarantine, `StoreError`.
   @discardableResult

@@ -26,7 +26,7 @@ extension SyncEngine {
     if try store.read({ try EngineTables.needCreation($0) }) {
       try bookkeep { try EngineTables.create(in: $0) }
     }
-    try store.settleFileIdentity()
+    try store.checkFileIdentity()
     if try bookkeep({ try Self.renewCopy($0) }) {
       log.warning("The store's file was copied or put back: it is a replica of its own from now on")
     }

@@ -68,6 +68,7 @@ extension SyncEngine {
   /// Settled conflicts, oldest first.
   ///
   /// - Parameters:
+  ///   - store: the replica.
   ///   - number: entries after this one.
   ///   - limit: the most entries to give.
   public static func conflicts(

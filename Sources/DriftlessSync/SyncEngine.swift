@@ -8,7 +8,7 @@ import Logging
 ///
 /// The way of one edit, in order:
 /// 1. A context's `save` writes rows and history in one transaction (`Driftless/Store`,
-///    `Driftless/History`).
+///    `Driftless/Store/History`).
 /// 2. `push()` reads history after the acknowledged transaction into a `PendingSet` (`Pending/`):
 ///    which properties of which objects are pending, each with its last transaction.
 /// 3. `ChangeSetBuilder` (`Push/`) reads those values in one snapshot and encodes them; the bytes
@@ -35,6 +35,7 @@ import Logging
 /// All errors are `SyncError`, `ProtocolError` (from the transport), `StoreError`, or
 /// `CancellationError` when the task was cancelled.
 public actor SyncEngine {
+  /// The store that it keeps in step.
   public nonisolated let store: PersistentStore
   let transport: NewsTransport
   let options: SyncOptions
@@ -64,6 +65,7 @@ public actor SyncEngine {
   /// - Parameters:
   ///   - store: an enrolled store (`enroll`).
   ///   - transport: the way to the store's zone.
+  ///   - options: bounds, rules and what to do when a server was put back.
   public init(
     store: PersistentStore, transport: any SyncTransport, options: SyncOptions = SyncOptions()
   ) {

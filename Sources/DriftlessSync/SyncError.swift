@@ -43,12 +43,17 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let massDelete = Code(rawValue: "mass-delete")
   }
 
+  /// What kind of failure it is.
   public let code: Code
   /// What went wrong, with the name of the element that is wrong.
   public let message: String
   /// What the reader can do about it.
   public let suggestion: String
 
+  /// - Parameters:
+  ///   - code: What kind of failure it is.
+  ///   - message: What went wrong.
+  ///   - suggestion: What to do about it.
   public init(_ code: Code, _ message: String, suggestion: String) {
     self.code = code
     self.message = message

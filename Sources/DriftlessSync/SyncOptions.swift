@@ -4,16 +4,23 @@ public import Foundation
 /// How an engine works. The defaults suit a desktop or a small host; units and reasons are in
 /// `SyncTuning`.
 public struct SyncOptions: Sendable {
-  /// One side of a conflict, as a custom policy sees it.
+  /// A conflict, as a custom policy sees it.
   public struct Conflict: Sendable {
+    /// The name of the object's entity.
     public var entity: String
+    /// The name of the property.
     public var property: String
+    /// The object's identity.
     public var identity: UUID
     /// The value before the first local change, when it is known.
     public var base: PropertyValue?
+    /// What this replica has.
     public var local: PropertyValue
+    /// What the zone has.
     public var remote: PropertyValue
+    /// When this replica's edit was made.
     public var localTime: HybridTime
+    /// When the zone's edit was made.
     public var remoteTime: HybridTime
   }
 
@@ -27,6 +34,7 @@ public struct SyncOptions: Sendable {
     /// Objects: more than so many at once ask first, whatever their share.
     public var count = SyncTuning.massDeleteCount
 
+    /// The limits above.
     public init() {}
 
     func isPassed(by deletes: Int, of objects: Int) -> Bool {
@@ -58,5 +66,6 @@ public struct SyncOptions: Sendable {
   /// The context name of imports in history.
   public var importContextName: String?
 
+  /// The options above.
   public init() {}
 }

@@ -13,6 +13,7 @@ public struct PushReport: Hashable, Sendable {
   /// Objects that the zone refuses for good and that were set aside.
   public var quarantined = 0
 
+  /// Nothing was done.
   public init() {}
 
   /// A change set that the zone accepted.
@@ -32,13 +33,16 @@ public struct PullReport: Hashable, Sendable {
   public var ownChangeSets = 0
   /// Objects that were inserted, updated and deleted here.
   public var inserted = 0
+  /// Objects that were updated here.
   public var updated = 0
+  /// Objects that were deleted here.
   public var deleted = 0
   /// Conflicts that were settled.
   public var conflicts = 0
   /// Bytes received.
   public var bytes = 0
 
+  /// Nothing was done.
   public init() {}
 
   mutating func add(_ other: PullReport) {
@@ -54,10 +58,13 @@ public struct PullReport: Hashable, Sendable {
 
 /// What a sync did: everything it pulled and pushed until nothing was left to do.
 public struct SyncReport: Hashable, Sendable {
+  /// What its pulls did.
   public var pull = PullReport()
+  /// What its pushes did.
   public var push = PushReport()
   /// How the replica came back to a server whose log was another one; mostly empty.
   public var reconciliations: [Reconciliation] = []
 
+  /// Nothing was done.
   public init() {}
 }

@@ -5,10 +5,17 @@ public import Foundation
 public struct SyncStatus: Hashable, Sendable, Codable {
   /// What this replica changed and the zone has not acknowledged.
   public struct Pending: Hashable, Sendable, Codable {
+    /// Objects with something pending.
     public var objects: Int
+    /// Properties of objects that are pending.
     public var properties: Int
+    /// Transactions with something pending.
     public var transactions: Int
 
+    /// - Parameters:
+    ///   - objects: Objects with something pending.
+    ///   - properties: Properties of objects that are pending.
+    ///   - transactions: Transactions with something pending.
     public init(objects: Int = 0, properties: Int = 0, transactions: Int = 0) {
       self.objects = objects
       self.properties = properties
@@ -18,14 +25,19 @@ public struct SyncStatus: Hashable, Sendable, Codable {
 
   /// The store's path, or its identifier when it is in memory.
   public var store: String
+  /// The server's address; nil when the store is not enrolled.
   public var server: URL?
+  /// The zone's name; nil when the store is not enrolled.
   public var zone: String?
+  /// The replica ID; nil when the store is not enrolled.
   public var replica: UUID?
+  /// The life of the zone's log that the cursor is in; nil when the store is not enrolled.
   public var generation: UUID?
   /// The sequence number up to which the zone's log is applied here.
   public var cursor: UInt64
   /// The newest sequence number of the zone that this replica has heard of.
   public var head: UInt64
+  /// What this replica changed and the zone has not acknowledged.
   public var pending: Pending
   /// Settled conflicts in the journal.
   public var conflicts: Int
@@ -39,7 +51,9 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var parked: Int
   /// How the store came back last to a server whose log was another one; nil when it never had to.
   public var reconciled: Reconciliation?
+  /// When a sync last succeeded; nil for never.
   public var lastSync: Date?
+  /// What the last failure was; nil after a success.
   public var lastError: String?
   /// Whether an engine holds the store's sync lock right now.
   public var syncing: Bool

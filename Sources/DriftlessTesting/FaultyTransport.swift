@@ -10,13 +10,23 @@ import Synchronization
 public final class FaultyTransport: SyncTransport {
   /// How often each thing happens, in percent of requests.
   public struct Faults: Hashable, Sendable {
+    /// Requests that do not arrive.
     public var lostRequests: Int
+    /// Answers that do not come back, after the zone acted.
     public var lostReplies: Int
+    /// Pushes that arrive twice.
     public var duplicates: Int
+    /// Pushes that arrive again later.
     public var lateRepeats: Int
     /// Answers, refusals too, with a bit that is another.
     public var flippedAnswers: Int
 
+    /// - Parameters:
+    ///   - lostRequests: Per cent of requests that do not arrive.
+    ///   - lostReplies: Per cent of answers that do not come back.
+    ///   - duplicates: Per cent of pushes that arrive twice.
+    ///   - lateRepeats: Per cent of pushes before which an old one arrives again.
+    ///   - flippedAnswers: Per cent of answers with a bit that is another.
     public init(
       lostRequests: Int = 10, lostReplies: Int = 10, duplicates: Int = 10, lateRepeats: Int = 5,
       flippedAnswers: Int = 0
@@ -28,6 +38,7 @@ public final class FaultyTransport: SyncTransport {
       self.flippedAnswers = flippedAnswers
     }
 
+    /// A network that carries everything.
     public static let none = Faults(
       lostRequests: 0, lostReplies: 0, duplicates: 0, lateRepeats: 0)
   }
@@ -50,6 +61,10 @@ public final class FaultyTransport: SyncTransport {
   private let zone: any SyncTransport
   private let state: Mutex<State>
 
+  /// - Parameters:
+  ///   - zone: Where requests go that arrive.
+  ///   - seed: Says what happens to which request.
+  ///   - faults: How often each thing happens.
   public init(_ zone: any SyncTransport, seed: UInt64, faults: Faults = Faults()) {
     self.zone = zone
     state = Mutex(State(generator: SeededGenerator(seed: seed), faults: faults))
@@ -58,6 +73,7 @@ public final class FaultyTransport: SyncTransport {
   /// Cuts the network, or mends it.
   public func setCut(_ isCut: Bool) { state.withLock { $0.isCut = isCut } }
 
+  /// Changes how often each thing happens, from the next request on.
   public func setFaults(_ faults: Faults) { state.withLock { $0.faults = faults } }
 
   public func zoneInfo() async throws -> ZoneInfo {

@@ -7,13 +7,18 @@ import Synchronization
 public final class ManualClock: Sendable {
   private let state: Mutex<UInt64>
 
+  /// - Parameter milliseconds: Since 1970; the beginning of 2100 unless another is given.
   public init(milliseconds: UInt64 = 4_102_444_800_000) { state = Mutex(milliseconds) }
 
+  /// Milliseconds since 1970.
   public var milliseconds: UInt64 { state.withLock { $0 } }
 
+  /// The time as a date.
   public var date: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 
+  /// The time with a counter of 0.
   public var hybridTime: HybridTime { HybridTime(rawValue: milliseconds << 16) }
 
+  /// Goes on by so many milliseconds.
   public func advance(milliseconds: UInt64 = 1000) { state.withLock { $0 += milliseconds } }
 }

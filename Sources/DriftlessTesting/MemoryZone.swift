@@ -14,21 +14,26 @@ import Synchronization
 public final class MemoryZone: SyncTransport {
   /// What went over the wire so far.
   public struct Traffic: Hashable, Sendable {
+    /// Pushes that arrived.
     public var pushes = 0
+    /// Pulls that arrived.
     public var pulls = 0
     /// Entries that pulls carried, headers of own ones included.
     public var entries = 0
+    /// Bytes of frames, in and out.
     public var bytes = 0
   }
 
   /// An address for `enroll`; nothing listens there.
   public static let url = URL(filePath: "/memory")
 
+  /// The zone's name.
   public let name: String
   private let clock: ManualClock?
   private let state: Mutex<(log: ZoneLog, traffic: Traffic)>
 
   /// - Parameters:
+  ///   - name: The zone's name.
   ///   - clock: the server's clock; nil for the machine's.
   ///   - clockToleranceMilliseconds: how far ahead of it an edit may be; nil: times are not looked
   ///     at.
@@ -42,7 +47,9 @@ public final class MemoryZone: SyncTransport {
     state = Mutex((log, Traffic()))
   }
 
+  /// What went over the wire so far.
   public var traffic: Traffic { state.withLock { $0.traffic } }
+  /// The last sequence number of the log; 0 when it is empty.
   public var head: UInt64 { state.withLock { $0.log.head } }
 
   /// The zone's log as it is now: a backup.

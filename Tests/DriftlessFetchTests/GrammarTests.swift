@@ -2,7 +2,7 @@ import Driftless
 import Foundation
 import Testing
 
-/// Each row of `Documentation/Predicates.md`.
+/// Each row of the catalogue's page `Predicates.md`.
 @Suite("The grammar as it is documented")
 struct GrammarTests {
   private struct Row {
@@ -15,7 +15,8 @@ struct GrammarTests {
     let root = URL(fileURLWithPath: #filePath)
       .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     let text = try String(
-      contentsOf: root.appendingPathComponent("Documentation/Predicates.md"), encoding: .utf8)
+      contentsOf: root.appendingPathComponent("Sources/Driftless/Driftless.docc/Predicates.md"),
+      encoding: .utf8)
     var section = ""
     var rows: [Row] = []
     for line in text.split(separator: "\n") {

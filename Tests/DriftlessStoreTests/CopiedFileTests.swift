@@ -33,7 +33,7 @@ struct CopiedFileTests {
     let store = try PersistentStore.open(url: url, model: Shop.model())
     let key = try store.insert("Item")
     _ = try store.write(TransactionInfo()) { try $0.setSyncing(true) }
-    try store.settleFileIdentity()
+    try store.checkFileIdentity()
     defer { store.close() }
     return try store.read { (try $0.identity(of: key), try $0.mintPrefix()) }
   }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Driftless
 
-/// The code of `Documentation/Migration.md`, as it stands there, at work.
+/// The code of the catalogue's page `Migration.md`, as it stands there, at work.
 struct MigrationGuideTests {
   final class NamePolicy: EntityMigrationPolicy {
     override func createDestinationInstances(
@@ -111,7 +111,8 @@ struct MigrationGuideTests {
     var root = file
     for _ in 0..<3 { root.deleteLastPathComponent() }
     let guide = try String(
-      contentsOf: root.appendingPathComponent("Documentation/Migration.md"), encoding: .utf8)
+      contentsOf: root.appendingPathComponent("Sources/Driftless/Driftless.docc/Migration.md"),
+      encoding: .utf8)
     func lines(_ text: some StringProtocol) -> [String] {
       text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
     }

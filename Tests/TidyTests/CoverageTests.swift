@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `Documentation/Coverage.md` says what is there: each test that it names exists, and each member.
+/// The catalogue's page `Coverage.md` says what is there: each test that it names exists, and each member.
 struct CoverageTests {
   private struct Row {
     let type: String
@@ -20,11 +20,8 @@ struct CoverageTests {
     }
   }
 
-  private static let root = URL(fileURLWithPath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
   private static func swiftFiles(in folder: String) -> [String] {
-    let url = root.appendingPathComponent(folder)
+    let url = Pages.root.appendingPathComponent(folder)
     let names = FileManager.default.enumerator(atPath: url.path)
     var texts: [String] = []
     while let name = names?.nextObject() as? String {
@@ -37,8 +34,7 @@ struct CoverageTests {
   }
 
   private static func rows() throws -> [Row] {
-    let text = try String(
-      contentsOf: root.appendingPathComponent("Documentation/Coverage.md"), encoding: .utf8)
+    let text = try Pages.text("Coverage.md")
     var rows: [Row] = []
     var type = ""
     for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `Documentation/FaultCases.md` has every case, and the tests that it names are there, under the case's name.
+/// The catalogue's page `FaultCases.md` has every case, and the tests that it names are there, under the case's name.
 struct FaultCaseTests {
   private struct Row {
     let fault: String
@@ -13,14 +13,10 @@ struct FaultCaseTests {
     var isWaiting: Bool { tests.first?.hasPrefix("*Not yet*: ") == true }
   }
 
-  private static let root = URL(fileURLWithPath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
   private static let wanted = (Array(1...63) + Array(71...77)).map { "F\($0)" }
 
   private static func rows() throws -> [Row] {
-    let text = try String(
-      contentsOf: root.appendingPathComponent("Documentation/FaultCases.md"), encoding: .utf8)
+    let text = try Pages.text("FaultCases.md")
     var rows: [Row] = []
     for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
     {
@@ -39,7 +35,8 @@ struct FaultCaseTests {
   private static func displayName(_ test: String) -> String? {
     guard let dot = test.lastIndex(of: "."),
       let text = try? String(
-        contentsOf: root.appendingPathComponent("Tests/\(test[..<dot]).swift"), encoding: .utf8),
+        contentsOf: Pages.root.appendingPathComponent("Tests/\(test[..<dot]).swift"),
+        encoding: .utf8),
       let function = text.range(of: "func \(test[test.index(after: dot)...])("),
       let mark = text.range(
         of: "@Test(", options: .backwards, range: text.startIndex..<function.lowerBound)
@@ -87,7 +84,7 @@ struct FaultCaseTests {
   @Test("Every test that is named for a case stands in its row")
   func namedTestsStandInRows() throws {
     let listed = Set(try Self.rows().flatMap { row in row.tests.map { "\(row.fault) \($0)" } })
-    let folder = Self.root.appendingPathComponent("Tests")
+    let folder = Pages.root.appendingPathComponent("Tests")
     let names = FileManager.default.enumerator(atPath: folder.path)
     while let path = names?.nextObject() as? String {
       guard path.hasSuffix(".swift"),

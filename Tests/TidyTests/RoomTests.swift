@@ -4,10 +4,7 @@ import Testing
 /// The embedded library is one module: nothing but this keeps its rooms apart. `Scripts/rooms` has the compiler look as well,
 /// which also sees members that a later room adds to a type of an earlier one.
 struct RoomTests {
-  private static let root = URL(fileURLWithPath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
-  private static let files = Rooms.files(in: root)
+  private static let files = Rooms.files(in: Pages.root)
   private static let rooms = Rooms(order: Rooms.order, files: files)
 
   @Test("Every file of the library is in one of its rooms")
@@ -26,11 +23,9 @@ struct RoomTests {
     }
   }
 
-  @Test("Documentation/Architecture.md shows the rooms as they are")
+  @Test("The page Architecture.md shows the rooms as they are")
   func pictureIsTrue() throws {
-    let text = try String(
-      contentsOf: Self.root.appendingPathComponent("Documentation/Architecture.md"), encoding: .utf8
-    )
+    let text = try Pages.text("Architecture.md")
     let picture = Self.rooms.picture
     #expect(text.contains("```text\n\(picture)\n```"), "It is to have, in a fence:\n\(picture)")
     for room in Rooms.order {

@@ -1,13 +1,10 @@
 import Foundation
 import Testing
 
-/// `Documentation/Tutorial.md` shows the example as it is.
+/// The catalogue's page `Tutorial.md` shows the example as it is.
 struct TutorialTests {
-  private static let root = URL(fileURLWithPath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
   private static func text(_ path: String) throws -> String {
-    try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+    try String(contentsOf: Pages.root.appendingPathComponent(path), encoding: .utf8)
   }
 
   /// The blocks marked as Swift.
@@ -22,31 +19,16 @@ struct TutorialTests {
     let folder = "Examples/DownloadCache"
     var sources = try [Self.text("\(folder)/Package.swift")]
     let names = FileManager.default.enumerator(
-      atPath: Self.root.appendingPathComponent("\(folder)/Sources").path)
+      atPath: Pages.root.appendingPathComponent("\(folder)/Sources").path)
     while let name = names?.nextObject() as? String {
       guard name.hasSuffix(".swift") else { continue }
       sources.append(try Self.text("\(folder)/Sources/\(name)"))
     }
-    let blocks = Self.blocks(in: try Self.text("Documentation/Tutorial.md"))
+    let blocks = Self.blocks(in: try Pages.text("Tutorial.md"))
     #expect(blocks.count >= 10)
     for block in blocks {
       let isThere = sources.contains { $0.contains(block) }
       #expect(isThere, "the sources have no longer:\n\(block)")
-    }
-  }
-
-  @Test(
-    "What the documents link to is there", arguments: ["README.md", "Documentation/Tutorial.md"])
-  func linksLead(path: String) throws {
-    let document = try Self.text(path)
-    let folder = Self.root.appendingPathComponent(path).deletingLastPathComponent()
-    let links = document.components(separatedBy: "](").dropFirst().compactMap {
-      $0.components(separatedBy: ")").first
-    }.filter { !$0.contains("://") }
-    #expect(!links.isEmpty)
-    for link in links {
-      let file = folder.appendingPathComponent(link.components(separatedBy: "#")[0])
-      #expect(FileManager.default.fileExists(atPath: file.path), "\(path) links to \(link)")
     }
   }
 }

@@ -13,7 +13,9 @@ import Synchronization
 ///
 /// With ``persistentStoreDescriptions`` it has several stores, say one for each configuration of the model.
 public final class PersistentContainer: Sendable {
+  /// What the application calls the container.
   public let name: String
+  /// The coordinator of its stores.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
   /// Work begins in the order in which it came. Each piece has a thread and a connection while it runs, so that their number
   /// is bounded.
@@ -26,9 +28,13 @@ public final class PersistentContainer: Sendable {
   /// Descriptions of stores that are being opened.
   private let opening = Mutex<Set<ObjectIdentifier>>([])
 
-  /// A container with one store.
+  /// A container with one store, which ``loadPersistentStores()`` opens.
   ///
-  /// - Parameter storeURL: nil for a store in memory.
+  /// - Parameters:
+  ///   - name: What the application calls it; no file is named by it here.
+  ///   - model: The model of the objects; it is frozen when a store is opened.
+  ///   - storeURL: nil for a store in memory.
+  ///   - options: How the store is opened.
   public convenience init(
     name: String, model: ManagedObjectModel, storeURL: URL?, options: StoreOptions = StoreOptions()
   ) {
@@ -80,6 +86,7 @@ public final class PersistentContainer: Sendable {
       ?? FileManager.default.homeDirectoryForCurrentUser
   }
 
+  /// The model of all its stores.
   public var managedObjectModel: ManagedObjectModel {
     persistentStoreCoordinator.managedObjectModel
   }

@@ -41,7 +41,9 @@ extension PersistentStoreCoordinator {
   /// Sets what the store in a file says of itself. Keys that are missing go, except the store's own: type, UUID, and what
   /// says which model it was written with.
   ///
-  /// - Parameter metadata: Values are those of a property list.
+  /// - Parameters:
+  ///   - metadata: Values are those of a property list.
+  ///   - url: The store's file.
   /// - Throws: `StoreError`: `invalidArgument` for other values, or what SQLite says of the file.
   public static func setMetadata(
     _ metadata: [String: Any], forPersistentStoreAt url: URL

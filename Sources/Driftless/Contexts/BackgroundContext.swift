@@ -17,12 +17,18 @@ import Dispatch
 /// leave, for they are not Sendable; values and IDs can. It takes over what others save, between two pieces of work, when
 /// `automaticallyMergesChangesFromParent` is on in it.
 public final class BackgroundContext: @unchecked Sendable {  // used on its queue alone
+  /// The coordinator of the stores that it works on.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
   private let context: ManagedObjectContext
   private let queue: DispatchQueue
   /// Says on a queue whose it is.
   private static let owner = DispatchSpecificKey<ObjectIdentifier>()
 
+  /// A context on the stores of a coordinator.
+  ///
+  /// - Parameters:
+  ///   - coordinator: The coordinator of the stores.
+  ///   - name: Recorded with each save.
   public init(_ coordinator: PersistentStoreCoordinator, name: String? = nil) {
     persistentStoreCoordinator = coordinator
     context = ManagedObjectContext(coordinator)

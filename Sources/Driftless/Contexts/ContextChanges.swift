@@ -16,10 +16,14 @@ public struct ContextChanges: Sendable {
   let source: Int64
   let parts: [Part]
 
+  /// The IDs of new objects.
   public var insertedObjectIDs: [ManagedObjectID] { Array(ids(\.inserted)) }
+  /// The IDs of changed objects.
   public var updatedObjectIDs: [ManagedObjectID] { Array(ids(\.updated)) }
+  /// The IDs of deleted objects; they lead nowhere any more.
   public var deletedObjectIDs: [ManagedObjectID] { Array(ids(\.deleted)) }
 
+  /// Whether nothing changed.
   public var isEmpty: Bool {
     parts.allSatisfy { $0.inserted.isEmpty && $0.updated.isEmpty && $0.deleted.isEmpty }
   }
@@ -43,7 +47,9 @@ public struct ContextChanges: Sendable {
 public struct ChangedObjectIDs: Sequence, Sendable {
   let parts: [(plan: ObjectPlan, keys: [ObjectKey])]
 
+  /// How many IDs there are, without making them.
   public var count: Int { parts.reduce(0) { $0 + $1.keys.count } }
+  /// Whether there are none.
   public var isEmpty: Bool { parts.allSatisfy(\.keys.isEmpty) }
   public var underestimatedCount: Int { count }
 

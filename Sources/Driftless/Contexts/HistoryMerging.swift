@@ -1,7 +1,7 @@
 public import Foundation
 
 extension PersistentHistoryTransaction {
-  /// The transaction as a notification that ``ManagedObjectContext/mergeChanges(fromContextDidSave:)`` takes.
+  /// The transaction as a notification that `ManagedObjectContext.mergeChanges(fromContextDidSave:)` takes.
   public func objectIDNotification() -> Notification {
     typealias Key = ManagedObjectContext.NotificationKey
     func objectIDs(_ type: ChangeType) -> Set<ManagedObjectID> {
@@ -28,9 +28,10 @@ extension ManagedObjectContext {
 
   /// Takes over changes that were made elsewhere, in each of several contexts of the caller's isolation.
   ///
-  /// - Parameter changes: What a notification tells, or the IDs of a batch request: lists of ``ManagedObjectID``, of
-  ///   their URIs or of objects, under the keys of
-  ///   ``NotificationKey``. Objects of other stores are passed over.
+  /// - Parameters:
+  ///   - changes: What a notification tells, or the IDs of a batch request: lists of ``ManagedObjectID``, of their URIs or
+  ///     of objects, under the keys of ``NotificationKey``. Objects of other stores are passed over.
+  ///   - contexts: Each takes them over at once. Objects that others inserted are not made.
   public static func mergeChanges(
     fromRemoteContextSave changes: [AnyHashable: Any], into contexts: [ManagedObjectContext]
   ) {

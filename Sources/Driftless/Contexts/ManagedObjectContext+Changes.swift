@@ -13,8 +13,10 @@ extension ManagedObjectContext {
   }
 
   /// Makes a new object.
-  /// - Parameter identity: the UUID that all replicas know the object by, for an object that was
-  ///   known before it came here; minted when nil.
+  /// - Parameters:
+  ///   - name: The entity's name.
+  ///   - identity: The UUID that all replicas know the object by, for an object that was known before it came here;
+  ///     minted when nil.
   /// - Throws: ``ObjectError`` for an unknown or abstract entity, or an identity that this context
   ///   gave to another new object. One that the store has makes the save fail.
   @discardableResult

@@ -12,7 +12,7 @@ extension ManagedObjectContext {
   }
 
   func endEvent() {
-    settleReplayed()
+    endReplay()
     undoManager?.endEvent()
     let objects = graph.ledger.takeEvent()
     guard !objects.isEmpty else { return }

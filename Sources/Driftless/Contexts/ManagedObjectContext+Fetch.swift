@@ -38,7 +38,7 @@ extension ManagedObjectContext {
   /// request.fetchBatchSize = 100
   /// for book in try context.fetchBatches(request) { print(book.title) }
   /// ```
-  /// - Throws: as ``fetch(_:)``.
+  /// - Throws: as `fetch(_:)`.
   public func fetchBatches<Object: ManagedObject>(
     _ request: FetchRequest<Object>
   ) throws -> BatchedObjects<Object> {
@@ -76,7 +76,7 @@ extension ManagedObjectContext {
   ///   "author.name", .expression("total", try FetchExpression(format: "sum:(pages)")),
   /// ]
   /// ```
-  /// - Throws: as ``fetch(_:)``; a to-many relationship cannot be fetched into a row.
+  /// - Throws: as `fetch(_:)`; a to-many relationship cannot be fetched into a row.
   public func fetchRows<Result>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
     try request.check(gives: .dictionary)
     guard let (plan, rows) = try rowQuery(request) else { return [] }

@@ -22,14 +22,14 @@ extension ManagedObjectContext {
   }
 
   /// Lets objects know that they were changed back, and forgets changes that left nothing changed.
-  func settleReplayed() {
+  func endReplay() {
     let objects = graph.ledger.takeReplayed()
     guard !objects.isEmpty else { return }
     for (object, events) in objects where object.isIn(self) {
-      for state in object.collections { state?.settleOrder() }
+      for state in object.collections { state?.forgetStoredOrder() }
       if object.isUpdated, object.changedSlots.isEmpty {
         object.dropCommitted()
-        object.settle()
+        object.markUnchanged()
       }
       awaken(object, events)
     }

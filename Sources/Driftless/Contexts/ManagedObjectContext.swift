@@ -14,6 +14,7 @@ import Synchronization
 /// object stands at most once in a context. The context holds on to objects with unsaved changes;
 /// the others live as long as the caller holds them, and the caller holds the context.
 public final class ManagedObjectContext {
+  /// The coordinator of the stores that it reads and saves.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
   /// The context that this one reads from and saves to; nil for one on the coordinator's stores.
   public let parent: ManagedObjectContext?
@@ -24,6 +25,7 @@ public final class ManagedObjectContext {
   public var transactionAuthor: String?
   /// What a save does about objects that another one changed.
   public var mergePolicy = MergePolicy.error
+  /// What an application keeps with the context.
   public var userInfo: [String: Any] = [:]
   /// Takes changes back and does them again; nil, as at first, registers none. See ``undo()``.
   public var undoManager: UndoManager? {
@@ -119,12 +121,16 @@ public final class ManagedObjectContext {
 
   // MARK: Changes
 
+  /// Whether an object is new, deleted, or was changed since the last save.
   public var hasChanges: Bool { changedObjects.contains { $0.hasChanges } }
 
+  /// New objects that are not deleted.
   public var insertedObjects: Set<ManagedObject> {
     Set(changedObjects.selected { $0.isInserted && !$0.isDeleted })
   }
+  /// Saved objects that were changed since, and are not deleted.
   public var updatedObjects: Set<ManagedObject> { Set(changedObjects.selected { $0.isUpdated }) }
+  /// Objects that were deleted since the last save.
   public var deletedObjects: Set<ManagedObject> { Set(changedObjects.selected { $0.isDeleted }) }
 
   /// Objects with unsaved changes, in the order of their first; some may have lost theirs since.

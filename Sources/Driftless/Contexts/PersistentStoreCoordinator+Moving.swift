@@ -53,7 +53,7 @@ extension PersistentStoreCoordinator {
         suggestion: "Save it as one with migratePersistentStore.")
     }
     return try store.whileNobodyWrites {
-      // What lies in the log under the former name belongs into the file, wherever that is now.
+      // What lies in the write-ahead log under the former name belongs into the file, wherever that is now.
       store.checkpointNow()
       let (identifier, _) = try PersistentStore.metadata(at: url)
       guard identifier == store.identifier else {

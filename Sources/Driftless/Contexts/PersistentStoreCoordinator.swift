@@ -20,13 +20,14 @@ public final class PersistentStoreCoordinator: Sendable {
     var numbering = ObjectPlan.Numbering()
     var inboxes: [WeakInbox] = []
     /// Of stores whose commits are told to contexts, by `ObjectPlan.index`, with what keeps them told.
-    var followed: [Int: (store: PersistentStore, following: StoreNews.Following)] = [:]
+    var followed: [Int: (store: PersistentStore, following: CommitNotifications.Following)] = [:]
   }
 
   private struct WeakInbox: Sendable {
     weak var inbox: ContextInbox?
   }
 
+  /// The model of all its stores.
   public let managedObjectModel: ManagedObjectModel
   private let state = Mutex(State())
   /// Counts how often stores came or went.
@@ -43,11 +44,15 @@ public final class PersistentStoreCoordinator: Sendable {
     attach(store)
   }
 
+  /// The stores that are attached, in the order of their coming.
   public var persistentStores: [PersistentStore] { plans.map(\.store) }
 
   /// Opens a store, in memory when there is no URL, and attaches it.
   ///
-  /// - Parameter configuration: The configuration of the model whose entities the store has; nil for all entities.
+  /// - Parameters:
+  ///   - url: The file; nil for a store in memory.
+  ///   - configuration: The configuration of the model whose entities the store has; nil for all entities.
+  ///   - options: How the store is opened.
   /// - Throws: `StoreError` when it cannot be opened, `ModelError` for a wrong model, or ``ObjectError`` when the same
   ///   store is attached already. Nothing is left open then.
   @discardableResult

@@ -23,6 +23,7 @@ import Synchronization
 /// }
 /// ```
 open class EntityMigrationPolicy {
+  /// The manager makes one for each entity mapping.
   public required init() {}
 
   private static let registry = Mutex<[String: EntityMigrationPolicy.Type]>([:])

@@ -11,10 +11,12 @@ public import Foundation
 /// let store = try PersistentStore.open(url: url, model: new, options: options)
 /// ```
 public struct MappingModel: Hashable, Sendable {
+  /// What becomes of the objects of each entity, in the order in which they are worked on.
   public var entityMappings: [EntityMapping]
   /// Whether its hashes are Core Data's.
   var isOfCoreData = false
 
+  /// - Parameter entityMappings: In the order in which they are worked on.
   public init(entityMappings: [EntityMapping] = []) { self.entityMappings = entityMappings }
 
   /// The mappings by name; of two with one name the first.
@@ -56,6 +58,7 @@ public enum EntityMappingType: Int, Hashable, Sendable {
 public struct EntityMapping: Hashable, Sendable {
   /// Names the mapping in expressions; `SourceToDestination` when none was given.
   public var name: String
+  /// What it does.
   public var mappingType: EntityMappingType
   /// Nil for an entity that is added.
   public var sourceEntityName: String?
@@ -63,16 +66,32 @@ public struct EntityMapping: Hashable, Sendable {
   public var destinationEntityName: String?
   /// The entity's hash in the model that the mapping is for; nil for any model with such an entity.
   public var sourceEntityVersionHash: Data?
+  /// The same of the destination.
   public var destinationEntityVersionHash: Data?
+  /// Where the values of attributes come from.
   public var attributeMappings: [PropertyMapping]
+  /// Where the objects of relationships come from, once all objects are made.
   public var relationshipMappings: [PropertyMapping]
   /// Which objects of the source: `FETCH(FUNCTION($manager, "fetchRequestForSourceEntityNamed:predicateString:",
   /// "Car", "year > 1990"), $manager.sourceContext, NO)`. All of the source entity, without its subentities, when nil.
   public var sourceExpression: FetchExpression?
   /// A registered subclass of ``EntityMigrationPolicy``; nil for that class itself.
   public var entityMigrationPolicyClassName: String?
+  /// What an application keeps with the mapping.
   public var userInfo: [String: String]
 
+  /// What becomes of the objects of one entity.
+  ///
+  /// - Parameters:
+  ///   - name: Names it in expressions; nil for `SourceToDestination`.
+  ///   - type: What it does.
+  ///   - source: The entity of the source; nil for one that is added.
+  ///   - destination: The entity of the destination; nil for one that is removed.
+  ///   - attributes: Where the values of attributes come from.
+  ///   - relationships: Where the objects of relationships come from.
+  ///   - sourceExpression: Which objects of the source; nil for all.
+  ///   - policy: Is registered under its name; nil for ``EntityMigrationPolicy`` itself.
+  ///   - userInfo: What an application keeps with it.
   public init(
     name: String? = nil, type: EntityMappingType = .transform, from source: String? = nil,
     to destination: String? = nil, attributes: [PropertyMapping] = [],
@@ -105,8 +124,13 @@ public struct PropertyMapping: Hashable, Sendable {
   /// `$entityPolicy`. Relationships ask the manager for what became of objects:
   /// `FUNCTION($manager, "destinationInstancesForEntityMappingNamed:sourceInstances:", "CarToCar", $source.cars)`.
   public var valueExpression: FetchExpression?
+  /// What an application keeps with the mapping.
   public var userInfo: [String: String]
 
+  /// - Parameters:
+  ///   - name: The property of the destination entity.
+  ///   - valueExpression: What gives the value; nil to leave it to the policy, or to the default.
+  ///   - userInfo: What an application keeps with it.
   public init(
     name: String, valueExpression: FetchExpression? = nil, userInfo: [String: String] = [:]
   ) {

@@ -12,8 +12,11 @@ public import Foundation
 /// try manager.migrateStore(from: oldURL, mapping: mapping, to: newURL)
 /// ```
 public final class MigrationManager {
+  /// The model of the store that is read.
   public let sourceModel: ManagedObjectModel
+  /// The model of the store that is made.
   public let destinationModel: ManagedObjectModel
+  /// What becomes of the objects; empty before a migration.
   public internal(set) var mappingModel = MappingModel()
   /// The objects of the source, plain ones, to be read only. Without a store before and after a migration.
   public internal(set) var sourceContext: ManagedObjectContext
@@ -42,6 +45,7 @@ public final class MigrationManager {
   /// What an object's key becomes when the new object is what the old one was.
   var successor: ((ManagedObject, ManagedObject) throws -> UUID?)?
 
+  /// A manager for one step from a model to another.
   public init(sourceModel: ManagedObjectModel, destinationModel: ManagedObjectModel) {
     self.sourceModel = sourceModel
     self.destinationModel = destinationModel

@@ -197,6 +197,8 @@ extension PersistentStore {
   ///
   /// History, identities and the state of sync are carried over.
   /// - Parameters:
+  ///   - url: The store's file, which nobody has open.
+  ///   - model: The model that the store is to have; it is frozen.
   ///   - configuration: The configuration of the model whose entities the store shall have; nil for all. Objects of
   ///     entities that are not among them are deleted, as those of entities that the model no longer has.
   ///   - mapping: What becomes of the objects; nil for what follows from the two models.

@@ -19,7 +19,12 @@ public final class FetchIndexDescription: @unchecked Sendable {  // frozen befor
   /// The entity that the index is of; nil until it is given to one.
   public private(set) weak var entity: EntityDescription?
 
-  /// - Parameter partialIndexPredicateFormat: only rows that meet it are in the index.
+  /// An index that belongs to no entity yet.
+  ///
+  /// - Parameters:
+  ///   - name: The name, which the SQL index has in its own.
+  ///   - elements: The columns, the most significant first.
+  ///   - partialIndexPredicateFormat: Only rows that meet it are in the index; nil for all.
   public init(
     name: String, elements: [FetchIndexElementDescription],
     partialIndexPredicateFormat: String? = nil

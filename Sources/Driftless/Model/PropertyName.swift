@@ -5,6 +5,7 @@ import Synchronization
 /// An entity finds the slot of a property by that number in an array, without hashing the name.
 public struct PropertyName: Hashable, Sendable {
   package let id: Int
+  /// The name as the model has it.
   public let name: String
 
   private struct Table {
@@ -13,6 +14,7 @@ public struct PropertyName: Hashable, Sendable {
 
   private static let table = Mutex(Table())
 
+  /// Looks the name up among those of the process, and adds it when it is new. It may be called on any thread.
   public init(_ name: String) {
     self.name = name
     id = Self.table.withLock { table in

@@ -8,8 +8,11 @@ public import Foundation
 public struct ValidationError: Error, CustomStringConvertible, Sendable {
   /// Core Data's error code, such as 1570 for a missing mandatory value.
   public let code: Int
+  /// The entity that declares the property.
   public let entityName: String
+  /// The property whose value is not allowed.
   public let propertyName: String
+  /// What is wrong, for developers.
   public let message: String
   /// The validation predicate that the value does not satisfy; nil for another rule.
   public let predicate: FetchPredicate?
@@ -18,6 +21,13 @@ public struct ValidationError: Error, CustomStringConvertible, Sendable {
   /// The message as people read it.
   private let localizedMessage: String?
 
+  /// A defect that an override found.
+  ///
+  /// - Parameters:
+  ///   - code: Core Data's, or the application's own.
+  ///   - entityName: The entity of the object.
+  ///   - propertyName: The property whose value is not allowed.
+  ///   - message: What is wrong, for developers.
   public init(code: Int, entityName: String, propertyName: String, message: String) {
     self.code = code
     self.entityName = entityName
@@ -67,18 +77,31 @@ public struct ValidationError: Error, CustomStringConvertible, Sendable {
 
   public var description: String { "\(entityName).\(propertyName): \(message) [\(code)]" }
 
+  /// Of a kind that has no code of its own.
   public static let managedObjectValidation = 1550
+  /// A required value is missing.
   public static let missingMandatoryProperty = 1570
+  /// A relationship holds too few objects.
   public static let relationshipLacksMinimumCount = 1580
+  /// A relationship holds too many objects.
   public static let relationshipExceedsMaximumCount = 1590
+  /// A relationship denies the delete while it holds objects.
   public static let relationshipDeniedDelete = 1600
+  /// A number is above its maximum.
   public static let numberTooLarge = 1610
+  /// A number is below its minimum.
   public static let numberTooSmall = 1620
+  /// A date is after its maximum.
   public static let dateTooLate = 1630
+  /// A date is before its minimum.
   public static let dateTooSoon = 1640
+  /// A text has too many characters.
   public static let stringTooLong = 1660
+  /// A text has too few characters.
   public static let stringTooShort = 1670
+  /// A text does not match its regular expression.
   public static let stringPatternMatching = 1680
+  /// A value is not of the attribute's type. Core Data has no code of its own for it.
   public static let invalidType = 1550
 
   /// What a code says of a property, in English: the text after `ErrorString/` under which a

@@ -2,14 +2,18 @@
 public struct ValidationFailure: Error, CustomStringConvertible {
   /// One object's one defect. `error` is a ``ValidationError``, or what an override threw.
   public struct Item: CustomStringConvertible, Sendable {
+    /// The object.
     public let objectID: ManagedObjectID
+    /// What is wrong with it.
     public let error: any Error
 
     public var description: String { "\(objectID): \(error)" }
   }
 
+  /// Every defect of every object.
   public let items: [Item]
 
+  /// What to do about it.
   public var suggestion: String { "Correct the values, or delete the objects, and save again." }
 
   public var description: String {
@@ -31,6 +35,7 @@ public struct ValidationFailure: Error, CustomStringConvertible {
 /// }
 /// ```
 public struct ValidationErrors: Error, CustomStringConvertible {
+  /// At least one.
   public let errors: [any Error]
 
   /// - Parameter errors: at least one; several that one of them stands for are taken one by one.

@@ -114,11 +114,11 @@ extension ManagedObject {
     }
     dropCommitted()
     for state in collections { state?.discardChanges() }
-    settle()
+    markUnchanged()
   }
 
   /// No change is left.
-  final func settle() {
+  final func markUnchanged() {
     changed = PropertyMask()
     state.subtract([.dirty, .inserted, .deleted])
   }
@@ -129,14 +129,14 @@ extension ManagedObject {
     guard !state.contains(.fault) else {
       // It may have got other ends of relationships all the same.
       collections = []
-      return settle()
+      return markUnchanged()
     }
     willTurnIntoFault()
     tellObserversOfAll()
     dropCommitted()
     for slot in 0..<shape.slotCount { values[slot] = .null }
     collections = []
-    settle()
+    markUnchanged()
     state.remove(.missing)
     state.insert(.fault)
     didTurnIntoFault()
@@ -145,7 +145,7 @@ extension ManagedObject {
   /// Leaves the graph for good.
   final func detach() {
     leaveGraph()
-    settle()
+    markUnchanged()
     state.remove(.listed)
   }
 }

@@ -47,7 +47,7 @@ open class ManagedObject {
   /// Who tracks its properties, once one of them was read while the context tracks observation.
   @exclusivity(unchecked) var observers: ObjectObservers?
 
-  /// Contexts make objects; see ``ManagedObjectContext/insert(_:)``.
+  /// Contexts make objects; see ``ManagedObjectContext/insert(_:identity:)``. A subclass inherits it.
   public required init(_ birth: borrowing ObjectBirth) {
     shape = birth.shape
     graphReference = .passUnretained(birth.graph)
@@ -127,6 +127,7 @@ open class ManagedObject {
 
   // MARK: What it is
 
+  /// The entity of the object.
   public final var entity: EntityDescription { shape.entity }
 
   /// Temporary before the first save; another one after it.
@@ -154,6 +155,7 @@ open class ManagedObject {
   public final var isDeleted: Bool { state.contains(.deleted) }
   /// Whether its values are still to be read.
   public final var isFault: Bool { state.contains(.fault) }
+  /// Whether it is new, deleted, or was changed since the last save.
   public final var hasChanges: Bool {
     !state.isDisjoint(with: [.dirty, .inserted, .deleted])
   }

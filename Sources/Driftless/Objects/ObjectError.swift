@@ -36,12 +36,17 @@ public struct ObjectError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let unreadable = Code(rawValue: "unreadable")
   }
 
+  /// What kind of error it is.
   public var code: Code
   /// What is wrong, with the element's name.
   public var message: String
   /// What to do about it.
   public var suggestion: String
 
+  /// - Parameters:
+  ///   - code: What kind of error it is.
+  ///   - message: What is wrong, with the element's name.
+  ///   - suggestion: What to do about it.
   public init(_ code: Code, _ message: String, suggestion: String) {
     self.code = code
     self.message = message

@@ -15,7 +15,7 @@ final class ObjectRegistry {
   private var count = 0
 
   deinit {
-    settle()
+    writeCount()
     for page in pages.values { page.objects.deallocate() }
   }
 
@@ -43,7 +43,7 @@ final class ObjectRegistry {
 
   /// All objects, held: whoever goes through them may bring about that some go, or that others come.
   var objects: [ManagedObject] {
-    settle()
+    writeCount()
     var objects: [ManagedObject] = []
     for page in pages.values {
       for place in 0..<Self.pageSize {
@@ -67,7 +67,7 @@ final class ObjectRegistry {
 
   private func find(_ wanted: Int64) -> Bool {
     guard let found = pages[wanted] else { return false }
-    settle()
+    writeCount()
     number = wanted
     page = found.objects
     count = found.count
@@ -75,7 +75,7 @@ final class ObjectRegistry {
   }
 
   private func startPage(of key: Int64) {
-    settle()
+    writeCount()
     let new = Page.allocate(capacity: Self.pageSize)
     new.initialize(repeating: nil, count: Self.pageSize)
     number = key / Int64(Self.pageSize)
@@ -92,7 +92,7 @@ final class ObjectRegistry {
   }
 
   /// Writes the count of the page at hand where the dictionary has it.
-  private func settle() {
+  private func writeCount() {
     if let page { pages[number] = (page, count) }
   }
 }

@@ -8,6 +8,7 @@
 /// }
 /// ```
 public struct Attribute<Root: ManagedObject, Value: AttributeConvertible>: Sendable {
+  /// The name of the property.
   public let property: PropertyName
   /// What a read gives when the object holds no such value.
   public let fallback: Value
@@ -30,6 +31,7 @@ extension Attribute where Value: AttributeDefaulting {
 
 /// The typed key of a relationship to at most one object.
 public struct ToOne<Root: ManagedObject, Destination: ManagedObject>: Sendable {
+  /// The name of the property.
   public let property: PropertyName
 
   /// - Parameter name: the relationship's name in the model.
@@ -38,6 +40,7 @@ public struct ToOne<Root: ManagedObject, Destination: ManagedObject>: Sendable {
 
 /// The typed key of a relationship to any number of objects, ordered or not.
 public struct ToMany<Root: ManagedObject, Destination: ManagedObject>: Sendable {
+  /// The name of the property.
   public let property: PropertyName
 
   /// - Parameter name: the relationship's name in the model.

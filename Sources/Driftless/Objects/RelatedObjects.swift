@@ -13,6 +13,7 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
 
   init(owner: ManagedObject, slot: Int) { storage = .view(owner, slot: slot) }
 
+  /// A list that stands by itself, to be assigned.
   public init(_ objects: some Sequence<Element>) { storage = .list(Array(objects)) }
 
   public init(arrayLiteral elements: Element...) { storage = .list(elements) }
@@ -34,6 +35,7 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
     }
   }
 
+  /// How many objects there are. A live view counts without making objects.
   public var count: Int {
     switch storage {
     case .list(let objects): objects.count
@@ -41,10 +43,12 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
     }
   }
 
+  /// Whether there are none.
   public var isEmpty: Bool { count == 0 }
 
   public func makeIterator() -> IndexingIterator<[Element]> { array.makeIterator() }
 
+  /// Whether the object is among them.
   public func contains(_ object: Element) -> Bool {
     switch storage {
     case .list(let objects): objects.contains { $0 === object }
@@ -63,6 +67,7 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
     }
   }
 
+  /// Takes the object out; nothing happens when it is not there.
   public mutating func remove(_ object: Element) {
     switch storage {
     case .list(let objects): storage = .list(objects.filter { $0 !== object })
@@ -72,14 +77,17 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
     }
   }
 
+  /// Adds objects that are not there.
   public mutating func formUnion(_ objects: some Sequence<Element>) {
     for object in Array(objects) { insert(object) }
   }
 
+  /// Takes objects out.
   public mutating func subtract(_ objects: some Sequence<Element>) {
     for object in Array(objects) { remove(object) }
   }
 
+  /// Takes all objects out.
   public mutating func removeAll() { subtract(array) }
 
   /// Puts the objects of an ordered relationship in another order.

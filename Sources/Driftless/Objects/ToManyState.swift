@@ -120,7 +120,7 @@ final class ToManyState {
   }
 
   /// Forgets an order that is the stored one.
-  func settleOrder() {
+  func forgetStoredOrder() {
     guard isArranged, addedPlaces.isEmpty, removed.isEmpty, content == stored else { return }
     isArranged = false
   }

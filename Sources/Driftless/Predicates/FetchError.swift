@@ -32,6 +32,7 @@ public struct FetchError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let cancelled = Code(rawValue: "cancelled")
   }
 
+  /// What kind of error it is.
   public let code: Code
   /// What is wrong, with the name of the element.
   public let message: String

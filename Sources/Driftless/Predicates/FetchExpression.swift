@@ -49,7 +49,9 @@ extension FetchExpression {
   /// let total = try FetchExpression(format: "price * quantity")
   /// let first = try FetchExpression(format: "%K.@min", "dates")
   /// ```
-  /// - Parameter arguments: the values of `%@`, `%d` and `%K`, in their order.
+  /// - Parameters:
+  ///   - format: One expression in the grammar of format strings.
+  ///   - arguments: The values of `%@`, `%d` and `%K`, in their order.
   /// - Throws: ``FetchError``, which points into the string.
   public init(format: String, _ arguments: Any?...) throws(FetchError) {
     var parser = try PredicateParser(format: format, arguments: arguments)

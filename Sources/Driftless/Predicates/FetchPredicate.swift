@@ -32,6 +32,7 @@ public typealias Predicate = FetchPredicate
 
 /// `left operator right`.
 public struct FetchComparison: Hashable, Sendable {
+  /// How the sides are compared. The raw values are what format strings have.
   public enum Operator: String, Hashable, Sendable, CaseIterable {
     case equal = "=="
     case notEqual = "!="
@@ -63,6 +64,7 @@ public struct FetchComparison: Hashable, Sendable {
     case none = "NONE"
   }
 
+  /// How texts are compared.
   public struct Options: OptionSet, Hashable, Sendable {
     public let rawValue: Int
 
@@ -91,12 +93,23 @@ public struct FetchComparison: Hashable, Sendable {
     }
   }
 
+  /// The left side.
   public var left: FetchExpression
+  /// How the sides are compared.
   public var `operator`: Operator
+  /// The right side.
   public var right: FetchExpression
+  /// How the elements of a to-many key path on the left side count.
   public var modifier: Modifier
+  /// How texts are compared.
   public var options: Options
 
+  /// - Parameters:
+  ///   - left: The left side.
+  ///   - operator: How the sides are compared.
+  ///   - right: The right side.
+  ///   - modifier: How the elements of a to-many key path on the left side count.
+  ///   - options: How texts are compared.
   public init(
     _ left: FetchExpression, _ operator: Operator, _ right: FetchExpression,
     modifier: Modifier = .direct, options: Options = []

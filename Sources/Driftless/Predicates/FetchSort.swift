@@ -5,8 +5,11 @@ import Foundation
 /// Missing values come first when ascending. Text sorts by its UTF-8 bytes, without case and diacritics, by the rules of
 /// the locale, or as a file manager does, as `options` or a ``Selector`` say.
 public struct FetchSort: Hashable, Sendable {
+  /// The property names from the entity on.
   public var keyPath: [String]
+  /// From the least value up.
   public var ascending: Bool
+  /// How texts are ordered.
   public var options: FetchComparison.Options
 
   /// `FetchSort("author.name")`
@@ -27,6 +30,7 @@ public struct FetchSort: Hashable, Sendable {
     /// As a file manager shows names: without case, by the locale, file9 before file10.
     case localizedStandardCompare = "localizedStandardCompare:"
 
+    /// The options that give the order.
     public var options: FetchComparison.Options {
       switch self {
       case .compare: []

@@ -9,7 +9,8 @@ import Foundation
 ///     primary    := '(' predicate ')' | TRUEPREDICATE | FALSEPREDICATE | comparison
 ///     comparison := (ANY | SOME | ALL | NONE)? expression operator ('[' cd ']')? expression
 struct PredicateParser {
-  /// Deeper nesting than this is refused, so that no format string exhausts the stack.
+  /// Parentheses, NOT and function calls that nest deeper are refused, since the parser calls itself for each. A row of
+  /// operators, `1 + 1 + …`, makes a tree that is as deep as the row is long, and is not counted.
   static let maximumDepth = 100
   /// An expression with more operators and suffixes is refused, since each makes its tree deeper.
   static let maximumLinks = 500

@@ -2,7 +2,7 @@ import DriftlessSQLite
 import Foundation
 import Synchronization
 
-/// The one that moves the WAL's pages home.
+/// The one that checkpoints: it copies the pages of the write-ahead log (WAL) into the file.
 ///
 /// SQLite 3.7.0 to 3.51.2 can corrupt a database when one connection checkpoints while another writes and resets the
 /// WAL. So no connection checkpoints by itself; writers hold a file lock shared, and the checkpointer holds it alone.
@@ -27,12 +27,13 @@ final class Checkpointer: Sendable {
 
   /// Checkpoints if nobody writes. When somebody does, another commit will try again.
   ///
-  /// - Parameter whenCut: Runs when all of the log is home and cut: nobody writes, and nobody reads an older state.
+  /// - Parameter whenCut: Runs when all of the log is in the file and it was cut: nobody writes, and nobody reads an
+  ///   older state.
   func checkpoint(_ connection: SQLiteConnection, force: Bool, whenCut: () -> Void) {
     guard force ? walBytes > 0 : isDue, lock.tryLock() else { return }
     defer { lock.unlock() }
-    // Writers wait meanwhile, so a reader that holds the WAL's end is not waited for: the pages that it does not need go
-    // home, and the file is cut when it has grown as much again.
+    // Writers wait meanwhile, so a reader that holds the WAL's end is not waited for: the pages that it does not need are
+    // copied, and the log is cut when it has grown as much again.
     connection.busyTimeoutMilliseconds = StoreTuning.checkpointWaitMilliseconds
     defer { connection.busyTimeoutMilliseconds = connection.usualBusyTimeoutMilliseconds }
     let outcome = try? connection.rows("PRAGMA wal_checkpoint(TRUNCATE)").first?.first

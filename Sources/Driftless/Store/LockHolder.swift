@@ -11,7 +11,7 @@ struct LockHolder {
 
   /// The one that writes to a database.
   static func ofDatabase(_ path: String) -> LockHolder? {
-    // The writer, the checkpointer and who reads the log back lock these bytes of the memory that all openers share.
+    // The writer, the checkpointer and who recovers the write-ahead log lock these bytes of the memory that all openers share.
     let log = find(path + "-shm") { fields in
       guard fields.contains("WRITE"), fields.count > 1, let first = Int(fields[fields.count - 2])
       else { return false }

@@ -5,6 +5,7 @@ public import Foundation
 /// An object has a temporary ID until its first save. The UUID that replicas know an object by is
 /// ``ManagedObject/identity``.
 public final class ManagedObjectID: Hashable, Sendable {
+  /// The entity of the object.
   public let entity: EntityDescription
   /// The identifier of the object's store.
   public let storeIdentifier: String

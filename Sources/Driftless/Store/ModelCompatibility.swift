@@ -80,7 +80,9 @@ extension ManagedObjectModel {
   /// The model that a store with this metadata was written with, out of every version of every
   /// model that the bundles hold; nil when none fits.
   ///
-  /// - Parameter bundles: nil for the main bundle.
+  /// - Parameters:
+  ///   - bundles: nil for the main bundle.
+  ///   - metadata: The store's, under Core Data's keys.
   /// - Throws: ``ModelError`` when a model cannot be read.
   public static func mergedModel(
     from bundles: [Bundle]?, forStoreMetadata metadata: [String: Any]

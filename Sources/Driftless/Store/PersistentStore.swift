@@ -16,6 +16,7 @@ public final class PersistentStore: Sendable {
   let tag: UInt32
   /// Nil for a store in memory.
   public let url: URL?
+  /// How it was opened.
   public let options: StoreOptions
   /// The model: the one the store was opened with, or the one that travels inside.
   public let model: ManagedObjectModel
@@ -26,7 +27,7 @@ public final class PersistentStore: Sendable {
 
   let file: StoreFile
   let connections: StoreConnections
-  let news: StoreNews
+  let notifications: CommitNotifications
   private let checkpointer: Checkpointer?
   let externalData: ExternalData?
   private let derivedChanges: DerivedChanges?
@@ -35,7 +36,9 @@ public final class PersistentStore: Sendable {
   /// The file that the connections have.
   let openedFile: FileNumber?
 
+  /// Whether it was opened for reading only.
   public var isReadOnly: Bool { options.isReadOnly }
+  /// What the store says of itself, as last read or written here.
   public var metadata: StoreMetadata { storedMetadata.withLock { $0 } }
 
   /// Opens a store, and creates it when the file is missing.
@@ -45,6 +48,7 @@ public final class PersistentStore: Sendable {
   ///   - model: Nil for the model that travels inside the store.
   ///   - configuration: The configuration of the model whose entities the store has, with what they inherit from. Nil for
   ///     all entities; without a model, for those that the store was made with.
+  ///   - options: How it is opened, what a save waits for, and whether it may be migrated.
   /// - Throws: `StoreError`, or `ModelError` for a model that is wrong; nothing is left open.
   public static func open(
     url: URL?, model: ManagedObjectModel? = nil, configuration: String? = nil,
@@ -129,12 +133,12 @@ public final class PersistentStore: Sendable {
     }
     connections = StoreConnections(file: file, writer: connection, lock: lock)
     openedFile = file.url.flatMap { FileNumber(of: $0.path) }
-    news = StoreNews(url: file.url, store: opened.identifier)
+    notifications = CommitNotifications(url: file.url, store: opened.identifier)
     if options.postsRemoteChanges {
-      news.watch { [weak self] in self?.newestTransaction }
+      notifications.watch { [weak self] in self?.newestTransaction }
     }
     if model != nil, !options.isReadOnly { try keepModelInside(configuration) }
-    try settleFileIdentity()
+    try checkFileIdentity()
     // Who had the store open last did not close it, or has it open still: files may be left that no row names.
     if let externalData, let checkpointer, checkpointer.walBytes > 0,
       !externalData.folder.names.isEmpty
@@ -168,18 +172,18 @@ public final class PersistentStore: Sendable {
 
   /// Closes every connection. Reads and writes after it fail.
   public func close() {
-    news.close()
-    connections.close { moveLogHome($0, force: true) }
+    notifications.close()
+    connections.close { checkpoint($0, force: true) }
   }
 
-  /// Moves the log home, unless somebody writes.
+  /// Checkpoints the write-ahead log, unless somebody writes.
   ///
   /// - Parameter sweeps: Whether to look for files that no row names, and to remove them.
   func checkpointNow(sweeps: Bool = false) {
-    connections.withIdleWriter { moveLogHome($0, force: true, sweeps: sweeps) }
+    connections.withIdleWriter { checkpoint($0, force: true, sweeps: sweeps) }
   }
 
-  private func moveLogHome(_ writer: SQLiteConnection, force: Bool, sweeps: Bool = false) {
+  private func checkpoint(_ writer: SQLiteConnection, force: Bool, sweeps: Bool = false) {
     checkpointer?.checkpoint(writer, force: force) {
       externalData?.nobodyReadsBehind()
       if sweeps, let externalData, let referenced = try? externalData.referenced(writer) {
@@ -246,10 +250,10 @@ public final class PersistentStore: Sendable {
         }
       }
       if let committed = outcome.committed {
-        news.tell(committed.number, by: info.contextNumber) { newestTransaction }
+        notifications.tell(committed.number, by: info.contextNumber) { newestTransaction }
         connections.announce(CommitMark(store: identifier, number: committed.number))
         if checkpointer?.isDue == true {
-          connections.withIdleWriter { moveLogHome($0, force: false) }
+          connections.withIdleWriter { checkpoint($0, force: false) }
         }
       }
       return outcome
@@ -271,12 +275,14 @@ public final class PersistentStore: Sendable {
 
   /// A stream that yields the number of the newest transaction after each commit, of this process or another.
   public func changes() -> AsyncStream<Int64> {
-    news.stream { [weak self] in self?.newestTransaction }
+    notifications.stream { [weak self] in self?.newestTransaction }
   }
 
   /// Calls back after each commit, of this process or another, until what is returned is let go of.
-  func follow(_ follower: @escaping @Sendable (StoreCommits) -> Void) -> StoreNews.Following {
-    news.follow({ [weak self] in self?.newestTransaction }, follower)
+  func follow(_ follower: @escaping @Sendable (StoreCommits) -> Void)
+    -> CommitNotifications.Following
+  {
+    notifications.follow({ [weak self] in self?.newestTransaction }, follower)
   }
 
   /// Sets a key of the metadata. Values are those of a property list.

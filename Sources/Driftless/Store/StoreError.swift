@@ -7,9 +7,13 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public let description: String
     private init(_ description: String) { self.description = description }
 
+    /// The file cannot be opened, or was closed.
     public static let cannotOpen = Code("cannotOpen")
+    /// The file is no SQLite database.
     public static let notADatabase = Code("notADatabase")
+    /// The database has not Core Data's layout.
     public static let notAStore = Code("notAStore")
+    /// The file, or a value in it, cannot be read.
     public static let damaged = Code("damaged")
     /// The model differs from the one that the store was written with (Core Data's 134100).
     public static let incompatibleModel = Code("incompatibleModel")
@@ -17,7 +21,9 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let unknownConfiguration = Code("unknownConfiguration")
     /// A relationship of a configuration leads to an entity that its stores do not have (Core Data's 133010).
     public static let relationshipLeavesConfiguration = Code("relationshipLeavesConfiguration")
+    /// No model was given, and none is inside.
     public static let missingModel = Code("missingModel")
+    /// A newer version of the library wrote the file.
     public static let newerFormat = Code("newerFormat")
     /// The store was migrated to a newer model than the one it is opened with.
     public static let newerModel = Code("newerModel")
@@ -29,10 +35,13 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let modelNotFound = Code("modelNotFound")
     /// The file has several names, which would have a log each.
     public static let hardLinked = Code("hardLinked")
+    /// A write to a store that was opened for reading only, or whose file may not be written.
     public static let readOnly = Code("readOnly")
+    /// There is no room; what was being saved was not.
     public static let diskFull = Code("diskFull")
     /// The disk failed while reading or writing; what was being saved was not.
     public static let readOrWriteFailed = Code("readOrWriteFailed")
+    /// Another process holds the file longer than the time that was to be waited.
     public static let busy = Code("busy")
     /// Another process syncs this store.
     public static let syncLocked = Code("syncLocked")
@@ -44,18 +53,29 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let numberTaken = Code("numberTaken")
     /// An edit would add to a value of the zone that the model here cannot hold.
     public static let valueNotHeld = Code("valueNotHeld")
-    /// The history before this token is gone (Core Data's 134301).
+    /// The history cannot answer for a token: what came after it was purged, it is of another store, or of a later state of
+    /// a store that was put back (Core Data's 134301).
     public static let historyTokenExpired = Code("historyTokenExpired")
+    /// The caller asked for something that cannot be.
     public static let invalidArgument = Code("invalidArgument")
+    /// A failure that SQLite reported and that has no code of its own.
     public static let sqlite = Code("sqlite")
   }
 
+  /// What kind of failure it is.
   public let code: Code
+  /// What went wrong, with the file.
   public let message: String
+  /// What to do about it.
   public let suggestion: String
   /// The objects whose rows conflict.
   public let keys: [ObjectKey]
 
+  /// - Parameters:
+  ///   - code: What kind of failure it is.
+  ///   - message: What went wrong, with the file.
+  ///   - suggestion: What to do about it.
+  ///   - keys: The objects whose rows conflict.
   public init(_ code: Code, _ message: String, suggestion: String, keys: [ObjectKey] = []) {
     self.code = code
     self.message = message

@@ -2,16 +2,22 @@ public import Foundation
 
 /// What a store says of itself in `Z_METADATA`: Core Data's keys, and an application's own.
 public struct StoreMetadata: @unchecked Sendable {  // property-list values that nobody changes
+  /// The type of the store.
   public static let typeKey = "NSStoreType"
+  /// A hash for each entity of the model.
   public static let versionHashesKey = "NSStoreModelVersionHashes"
+  /// The version identifiers of the model.
   public static let versionIdentifiersKey = "NSStoreModelVersionIdentifiers"
+  /// A digest of all hashes.
   public static let versionChecksumKey = "NSStoreModelVersionChecksumKey"
+  /// The version of Core Data that wrote the file; missing in a file that was made here.
   public static let frameworkVersionKey = "NSPersistenceFrameworkVersion"
   /// Our own hashes, where the model has Core Data's.
   static let ownVersionHashesKey = "DriftlessModelVersionHashes"
   /// The name of the configuration whose entities the store has; missing for all entities.
   static let configurationKey = "DriftlessConfiguration"
 
+  /// All of it by key: values of a property list.
   public var values: [String: Any]
 
   init(model: ManagedObjectModel, configuration: StoreConfiguration? = nil) {

@@ -4,7 +4,7 @@ import Foundation
 /// What stands in the way of a file, where SQLite says only that it cannot be opened.
 enum StoreObstacle {
   /// A folder gives an error that misleads, and a pipe is waited for without end; so with what lies beside the file. A file
-  /// with several names loses what was saved: the log goes by the name.
+  /// with several names loses what was saved: the write-ahead log goes by the name.
   ///
   /// - Parameter allowsLinks: For one who takes the file alone, and no log.
   static func checkKind(of url: URL, allowsLinks: Bool = false) throws {

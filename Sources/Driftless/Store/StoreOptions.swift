@@ -8,7 +8,9 @@ public struct StoreOptions: Hashable, Sendable {
     case normal
   }
 
+  /// Whether writes are refused. A store that is read by one process may be written by another.
   public var isReadOnly: Bool
+  /// What a save waits for.
   public var durability: Durability
   /// How long a read or a write waits for another process, in milliseconds.
   public var busyTimeoutMilliseconds: Int32
@@ -46,7 +48,7 @@ public struct StoreOptions: Hashable, Sendable {
 /// The bounds of a store, each with its reason.
 enum StoreTuning {
   /// A WAL of this size is checkpointed after a commit: large enough that random keys meet their pages again
-  /// before they are written home, small enough to be read back quickly after a crash.
+  /// before they are copied into the file, small enough to be read back quickly after a crash.
   static let checkpointBytes = 16 << 20
   /// How long a checkpoint, which keeps writers waiting, waits for readers.
   static let checkpointWaitMilliseconds: Int32 = 20

@@ -7,7 +7,7 @@ enum StorePath {
 
   /// The file that a path leads to, by however many symbolic links, also where no file is yet.
   ///
-  /// The log, the locks and the news lie beside the file, under its name: whoever comes by a link has to find the same ones.
+  /// The write-ahead log and the locks lie beside the file, under its name: whoever comes by a link has to find the same ones.
   /// A ring of links stays as it is, and cannot be opened.
   static func resolved(_ url: URL) -> URL {
     var present = url

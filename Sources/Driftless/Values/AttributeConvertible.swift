@@ -14,11 +14,13 @@ public protocol AttributeConvertible: Sendable {
   static var attributeTypes: Set<AttributeType> { get }
   /// nil when the value is of another kind, or out of range.
   init?(propertyValue: PropertyValue)
+  /// The value as the library keeps it.
   var propertyValue: PropertyValue { get }
 }
 
 /// A type with a value to show for an attribute that has none.
 public protocol AttributeDefaulting: AttributeConvertible {
+  /// What an object shows where it has none.
   static var attributeDefault: Self { get }
 }
 

@@ -17,6 +17,7 @@ public struct HybridTime: Hashable, Sendable, Comparable, RawRepresentable, Coda
     rawValue = UInt64(bounded) << 16
   }
 
+  /// The wall-clock part: milliseconds since 1970.
   public var milliseconds: UInt64 { rawValue >> 16 }
 
   /// The wall-clock part.

@@ -5,11 +5,16 @@ public import Foundation
 ///
 /// A negative key is temporary: the object has not been saved.
 public struct ObjectKey: Hashable, Sendable {
+  /// The number of the concrete entity in the store's file (`Z_ENT`).
   public var entity: Int32
   /// ``StoreTags`` of the store, for a constant of a predicate; 0 where the store is known anyway.
   package var store: UInt32 = 0
+  /// The primary key (`Z_PK`); negative for an object that was not saved.
   public var key: Int64
 
+  /// - Parameters:
+  ///   - entity: The number of the concrete entity.
+  ///   - key: The primary key.
   public init(entity: Int32, key: Int64) {
     self.entity = entity
     self.key = key

@@ -24,6 +24,7 @@ open class ValueTransformer: @unchecked Sendable {  // immutable here; so subcla
   public struct Name: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
+    /// A name under which a transformer is registered.
     public init(_ rawValue: String) { self.rawValue = rawValue }
     public init(stringLiteral value: String) { rawValue = value }
 
@@ -36,6 +37,7 @@ open class ValueTransformer: @unchecked Sendable {  // immutable here; so subcla
     "NSSecureUnarchiveFromDataTransformer": SecureUnarchiveFromData(),
   ])
 
+  /// A subclass needs no more.
   public init() {}
 
   /// Makes a transformer known by a name, in place of another of that name; nil takes it away.

@@ -7,11 +7,13 @@ public struct ByteRows: Hashable, Sendable {
   /// Where each row ends in `content`.
   private(set) var ends: [Int32]
 
+  /// No rows.
   public init() {
     content = []
     ends = []
   }
 
+  /// A row for each text.
   public init(_ texts: some Sequence<String>) {
     self.init()
     for text in texts { append(text) }
@@ -23,18 +25,22 @@ public struct ByteRows: Hashable, Sendable {
     self.ends = ends
   }
 
+  /// How many rows there are.
   public var count: Int { ends.count }
 
+  /// Makes room for so many rows, and bytes in all of them.
   public mutating func reserveCapacity(rows: Int, bytes: Int) {
     content.reserveCapacity(bytes)
     ends.reserveCapacity(rows)
   }
 
+  /// Adds a row of UTF-8.
   public mutating func append(_ text: String) {
     var text = text
     text.withUTF8 { append($0) }
   }
 
+  /// Adds a row of bytes.
   public mutating func append(_ data: Data) {
     data.withUnsafeBytes { append($0.bindMemory(to: UInt8.self)) }
   }
@@ -66,6 +72,7 @@ public struct ByteRows: Hashable, Sendable {
     withBytes(at: row) { String(decoding: $0, as: UTF8.self) }
   }
 
+  /// A row of a column of bytes, copied.
   public func data(at row: Int) -> Data { withBytes(at: row) { Data($0) } }
 
   private func range(of row: Int) -> Range<Int> {

@@ -13,10 +13,14 @@
 /// most once; each new object stands in exactly one insert group; a deleted object in no other
 /// group; known objects are sorted by number; all indexes are within their tables.
 public struct ChangeSet: Hashable, Sendable {
+  /// Who made it, on what.
   public var header: ChangeSetHeader
+  /// What it touches, without a value.
   public var index: ChangeSetIndex
+  /// The values: a column for each property of each group.
   public var columns: [Column]
 
+  /// Takes the parts as they are; whether they fit each other is checked by the encoder.
   public init(header: ChangeSetHeader, index: ChangeSetIndex, columns: [Column]) {
     self.header = header
     self.index = index

@@ -5,8 +5,10 @@ public import Foundation
 /// Any bytes whatever give a change set that keeps the laws of `ChangeSet`, or an error; they never
 /// trap and never take more memory than `limits` allow.
 public struct ChangeSetDecoder: Sendable {
+  /// What is refused before memory is taken for it.
   public var limits: ChangeSetLimits
 
+  /// - Parameter limits: What is refused before memory is taken for it.
   public init(limits: ChangeSetLimits = ChangeSetLimits()) {
     self.limits = limits
   }

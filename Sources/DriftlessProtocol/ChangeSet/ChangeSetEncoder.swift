@@ -6,10 +6,14 @@ public import Foundation
 /// values section (`ColumnCodec`), each section a zlib stream of its own, or plain where that is
 /// shorter. Equal change sets give equal bytes (of one zlib).
 public struct ChangeSetEncoder: Sendable {
+  /// What is refused.
   public var limits: ChangeSetLimits
   /// zlib's level, 1 to 9; 0 leaves the sections plain. 9 gains 1 % over 6, 1 loses 6 %.
   public var compressionLevel: Int32
 
+  /// - Parameters:
+  ///   - limits: What is refused.
+  ///   - compressionLevel: zlib's, 0 … 9.
   public init(limits: ChangeSetLimits = ChangeSetLimits(), compressionLevel: Int32 = 6) {
     self.limits = limits
     self.compressionLevel = compressionLevel

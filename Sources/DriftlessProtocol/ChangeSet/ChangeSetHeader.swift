@@ -48,9 +48,11 @@ public struct ChangeSetHeader: Hashable, Sendable {
     public var stored = 0
     /// Inflated.
     public var raw = 0
+    /// Whether it stands compressed in the frame.
     public var isCompressed = false
   }
 
+  /// The replica that made it.
   public var replica: UUID
   /// Ascending in each replica, from 1 on, at most 63 bits, each for one frame only; gaps are fine.
   public var pushNumber: UInt64
@@ -64,18 +66,24 @@ public struct ChangeSetHeader: Hashable, Sendable {
   public var formatLevel: UInt16
   /// Which part of the push this is, from 1 on.
   public var part: UInt16
+  /// How many parts the push has.
   public var parts: UInt16
 
   // What the encoder fills in:
   /// The length of the header in its frame. Bytes.
   public internal(set) var headerSize = Self.size
+  /// Objects in the object table.
   public internal(set) var objectCount = 0
+  /// Of them, objects that are new to the zone.
   public internal(set) var newObjectCount = 0
+  /// The index section.
   public internal(set) var indexSize = SectionSize()
+  /// The values section.
   public internal(set) var valuesSize = SectionSize()
   /// The first 16 bytes of SHA-256 over the rest of the frame; empty before it is encoded.
   public internal(set) var digest = Data()
 
+  /// What a replica says of a change set; the encoder fills in the rest.
   public init(
     replica: UUID, pushNumber: UInt64, cursor: Cursor, mark: LogMark? = nil,
     massDeleteIsMeant: Bool = false, formatLevel: UInt16 = Self.formatLevel, part: UInt16 = 1,

@@ -13,6 +13,9 @@ extension ChangeSetIndex {
     /// set sets are acknowledged.
     public var isPartial: Bool
 
+    /// - Parameters:
+    ///   - name: What the transaction drew, not 0.
+    ///   - isPartial: Whether something of it was left out.
     public init(name: UInt64, isPartial: Bool = false) {
       self.name = name
       self.isPartial = isPartial
@@ -29,6 +32,10 @@ extension ChangeSetIndex {
     /// Indexes in the object table, ascending.
     public var objects: ObjectIndexes
 
+    /// - Parameters:
+    ///   - entity: Index in `entities`.
+    ///   - properties: Indexes in that entity's `properties`.
+    ///   - objects: Indexes in the object table, ascending.
     public init(entity: Int, properties: [Int], objects: ObjectIndexes) {
       self.entity = entity
       self.properties = properties
@@ -51,6 +58,12 @@ extension ChangeSetIndex {
     /// One an object.
     public var hashes: [KeyHash]
 
+    /// - Parameters:
+    ///   - entity: Index in `entities`: the entity that declares the constraint.
+    ///   - properties: In the order in which the constraint names them.
+    ///   - keyID: Which secret the hashes are made with; 0 is the zone's UUID.
+    ///   - objects: Indexes in the object table, ascending.
+    ///   - hashes: One an object.
     public init(
       entity: Int, properties: [Int], keyID: UInt32 = 0, objects: ObjectIndexes, hashes: [KeyHash]
     ) {
@@ -64,12 +77,17 @@ extension ChangeSetIndex {
 
   /// The delete of an object that the zone does not know.
   public struct Tombstone: Hashable, Sendable {
+    /// The object's identity.
     public var identity: UUID
     /// Index in `entities`.
     public var entity: Int
     /// When it was deleted: milliseconds since 1970 in the upper 48 bits, a counter in the lower 16.
     public var hybridTime: UInt64
 
+    /// - Parameters:
+    ///   - identity: The object's identity.
+    ///   - entity: Index in `entities`.
+    ///   - hybridTime: When it was deleted.
     public init(identity: UUID, entity: Int, hybridTime: UInt64) {
       self.identity = identity
       self.entity = entity

@@ -12,9 +12,14 @@ public struct ChangeSetIndex: Hashable, Sendable {
   /// and to a server it is a property like any other; a reader that does not know it keeps it for
   /// later, as it does with every name that is new to it.
   public struct Entity: Hashable, Sendable {
+    /// The entity's name.
     public var name: String
+    /// The names of its properties.
     public var properties: [String]
 
+    /// - Parameters:
+    ///   - name: The entity's name.
+    ///   - properties: The names of its properties.
     public init(name: String, properties: [String]) {
       self.name = name
       self.properties = properties
@@ -25,13 +30,19 @@ public struct ChangeSetIndex: Hashable, Sendable {
   public struct NewObjects: Hashable, Sendable {
     /// Index in `entities`.
     public var entity: Int
+    /// One an object.
     public var identities: Identities
     /// Whether the identities come from outside (an import of external keys): then one identity is
     /// one object wherever it comes from. Minted ones belong to the replica that minted them.
     public var isGiven: Bool
 
+    /// How many objects there are.
     public var count: Int { identities.count }
 
+    /// - Parameters:
+    ///   - entity: Index in `entities`.
+    ///   - identities: One an object.
+    ///   - isGiven: Whether the identities come from outside.
     public init(entity: Int, identities: Identities, isGiven: Bool = false) {
       self.entity = entity
       self.identities = identities
@@ -46,6 +57,7 @@ public struct ChangeSetIndex: Hashable, Sendable {
     case range(first: UUID, count: Int)
     case listed([UUID])
 
+    /// How many there are.
     public var count: Int {
       switch self {
       case .range(_, let count): count
@@ -53,6 +65,7 @@ public struct ChangeSetIndex: Hashable, Sendable {
       }
     }
 
+    /// The identity of one object, from 0 on.
     public subscript(index: Int) -> UUID {
       switch self {
       case .range(let first, _): first.advanced(by: UInt64(max(0, index)))
@@ -68,12 +81,20 @@ public struct ChangeSetIndex: Hashable, Sendable {
     public var name: UInt64
     /// Milliseconds since 1970 in the upper 48 bits, a counter in the lower 16.
     public var hybridTime: UInt64
+    /// The context's `transactionAuthor`; nil for none.
     public var author: String?
+    /// The context's name; nil for none.
     public var contextName: String?
     /// In an *offer*, the replica whose edit of the zone this was, brought back after the zone lost
     /// it: it is settled by time and author alone. Nil: an edit of the replica that pushes.
     public var origin: UUID?
 
+    /// - Parameters:
+    ///   - name: What the save drew; 0 for no edit.
+    ///   - hybridTime: When it was saved.
+    ///   - author: The context's `transactionAuthor`.
+    ///   - contextName: The context's name.
+    ///   - origin: In an offer, the replica whose edit this was.
     public init(
       name: UInt64 = 0, hybridTime: UInt64, author: String? = nil, contextName: String? = nil,
       origin: UUID? = nil
@@ -88,6 +109,7 @@ public struct ChangeSetIndex: Hashable, Sendable {
 
   /// The same kind of change to the same properties of objects of one entity.
   public struct Group: Hashable, Sendable {
+    /// What is done to the objects.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
       /// New objects, with the values that they begin with.
       case insert = 0
@@ -106,12 +128,16 @@ public struct ChangeSetIndex: Hashable, Sendable {
       /// How many rows, at least 1.
       public var count: Int
 
+      /// - Parameters:
+      ///   - transaction: Index in `transactions`.
+      ///   - count: How many rows, at least 1.
       public init(transaction: Int, count: Int) {
         self.transaction = transaction
         self.count = count
       }
     }
 
+    /// What is done to the objects.
     public var kind: Kind
     /// Index in `entities`.
     public var entity: Int
@@ -122,6 +148,12 @@ public struct ChangeSetIndex: Hashable, Sendable {
     /// Which transaction each row belongs to; the counts add up to the rows.
     public var transactionRuns: [TransactionRun]
 
+    /// - Parameters:
+    ///   - kind: What is done to the objects.
+    ///   - entity: Index in `entities`.
+    ///   - properties: Indexes in that entity's `properties`.
+    ///   - objects: Indexes in the object table, ascending.
+    ///   - transactionRuns: Which transaction each row belongs to.
     public init(
       kind: Kind, entity: Int, properties: [Int], objects: ObjectIndexes,
       transactionRuns: [TransactionRun]
@@ -134,18 +166,26 @@ public struct ChangeSetIndex: Hashable, Sendable {
     }
   }
 
+  /// The entities that are named, with their properties.
   public var entities: [Entity]
+  /// The objects that begin the object table.
   public var newObjects: [NewObjects]
   /// Zone object numbers, ascending.
   public var knownNumbers: [UInt64]
+  /// The saves that the groups belong to.
   public var transactions: [Transaction]
+  /// What is done, in order.
   public var groups: [Group]
   /// Transactions that are part of what the groups set, beside those listed. Each once.
   public var covered: [CoveredTransaction]
+  /// What was read to make the change set.
   public var relied: [Reliance]
+  /// The unique keys that objects hold from now on.
   public var claims: [KeyClaims]
+  /// Deletes of objects that the zone does not know.
   public var tombstones: [Tombstone]
 
+  /// Takes the parts as they are; the encoder checks them.
   public init(
     entities: [Entity] = [], newObjects: [NewObjects] = [], knownNumbers: [UInt64] = [],
     transactions: [Transaction] = [], groups: [Group] = [], covered: [CoveredTransaction] = [],
@@ -162,7 +202,9 @@ public struct ChangeSetIndex: Hashable, Sendable {
     self.tombstones = tombstones
   }
 
+  /// Objects that are new to the zone.
   public var newObjectCount: Int { newObjects.reduce(0) { $0.addingClamped($1.count) } }
+  /// Objects in the object table.
   public var objectCount: Int { newObjectCount.addingClamped(knownNumbers.count) }
   /// How many columns the change set has.
   public var columnCount: Int { groups.reduce(0) { $0 + $1.properties.count } }

@@ -38,5 +38,6 @@ public struct ChangeSetLimits: Hashable, Sendable {
   /// A name of an entity, property, author or context, in UTF-8. Bytes.
   public var nameBytesMax = 1_000
 
+  /// The limits above.
   public init() {}
 }

@@ -30,15 +30,20 @@ public struct Column: Hashable, Sendable {
   /// In `.references`: the relationship is empty.
   public static let noReference: Int32 = -1
 
+  /// The values, a row each.
   public var values: Values
   /// Which rows are null; nil when none is.
   public var nulls: RowBitmap?
 
+  /// - Parameters:
+  ///   - values: The values, a row each; null rows hold a placeholder.
+  ///   - nulls: Which rows are null; nil when none is.
   public init(_ values: Values, nulls: RowBitmap? = nil) {
     self.values = values
     self.nulls = nulls.flatMap { $0.isEmpty ? nil : $0 }
   }
 
+  /// How many rows there are.
   public var count: Int {
     switch values {
     case .integers(let values): values.count
@@ -52,6 +57,7 @@ public struct Column: Hashable, Sendable {
     }
   }
 
+  /// Whether a row, counted from 0, is null.
   public func isNull(at row: Int) -> Bool { nulls?.contains(row) ?? false }
 
   /// Doubles and dates compare by their bits, so that what crossed the wire equals what was sent.
@@ -77,7 +83,9 @@ public struct Column: Hashable, Sendable {
 
 /// A column of a kind that this version does not know: handed on as it came.
 public struct UnknownColumn: Hashable, Sendable {
+  /// How many rows it has.
   public let count: Int
+  /// The number of its kind on the wire.
   public let kind: UInt32
   /// The column's message in the values section, byte for byte.
   public let message: Data

@@ -7,6 +7,7 @@ public struct ElementRows: Hashable, Sendable {
   /// Row by row: added, then removed.
   private(set) var elements: [Int32] = []
 
+  /// No rows.
   public init() {}
 
   init(addedEnds: [Int32], removedEnds: [Int32], elements: [Int32]) {
@@ -15,10 +16,12 @@ public struct ElementRows: Hashable, Sendable {
     self.elements = elements
   }
 
+  /// How many rows there are.
   public var count: Int { removedEnds.count }
   /// Elements of all rows together.
   public var elementCount: Int { elements.count }
 
+  /// Adds a row: indexes in the object table.
   public mutating func append(added: [Int32], removed: [Int32]) {
     elements.append(contentsOf: added)
     addedEnds.append(Int32(clamping: elements.count))

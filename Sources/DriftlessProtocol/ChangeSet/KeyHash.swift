@@ -25,6 +25,7 @@ public struct KeyHash: Hashable, Sendable {
   ///   - entity: The entity that declares the constraint.
   ///   - properties: In the order in which the constraint names them.
   ///   - values: The bytes of each property's value; a key with a null is none.
+  ///   - zone: The zone's UUID.
   public static func of(
     entity: String, properties: [String], values: [[UInt8]], zone: UUID
   ) -> KeyHash {

@@ -7,6 +7,7 @@ public struct ObjectIndexes: RandomAccessCollection, Hashable, Sendable {
 
   private let form: Form
 
+  /// Indexes that follow each other.
   public init(_ run: Range<Int>) {
     form = .run(run)
   }
@@ -38,6 +39,7 @@ public struct ObjectIndexes: RandomAccessCollection, Hashable, Sendable {
     }
   }
 
+  /// The index in the object table at a place of this list.
   public subscript(position: Int) -> Int {
     switch form {
     case .run(let run): run.lowerBound + position

@@ -3,8 +3,10 @@ public struct RowBitmap: Hashable, Sendable {
   /// Bit `i & 7` of byte `i >> 3` stands for row `i`; no zero bytes at the end.
   private(set) var bytes: [UInt8] = []
 
+  /// No rows.
   public init() {}
 
+  /// These rows, each 0 or more.
   public init(_ rows: some Sequence<Int>) {
     for row in rows { insert(row) }
   }
@@ -14,8 +16,10 @@ public struct RowBitmap: Hashable, Sendable {
     while self.bytes.last == 0 { self.bytes.removeLast() }
   }
 
+  /// Whether no row is in it.
   public var isEmpty: Bool { bytes.isEmpty }
 
+  /// Whether a row is in it.
   public func contains(_ row: Int) -> Bool {
     let byte = row >> 3
     return row >= 0 && byte < bytes.count && bytes[byte] & (1 << UInt8(row & 7)) != 0

@@ -29,6 +29,7 @@ public enum AnswerCheck {
 
   /// A request, as far as its answer's check covers it.
   public struct Request: Hashable, Sendable {
+    /// The HTTP method.
     public var method: String
     /// Path and query; a proxy may have put a prefix before `/v1/zones`, or taken one away.
     public var target: String
@@ -37,6 +38,7 @@ public enum AnswerCheck {
     /// The field `Content-Digest`.
     public var contentDigest: String
 
+    /// What a request is known by.
     public init(method: String, target: String, authorization: String, contentDigest: String) {
       self.method = method
       self.target = target
@@ -51,7 +53,11 @@ public enum AnswerCheck {
 
   /// The check of an answer.
   ///
-  /// - Parameter field: the value of the header field of a name, whose case does not count.
+  /// - Parameters:
+  ///   - request: The request as the server got it.
+  ///   - status: The HTTP status of the answer.
+  ///   - field: The value of the header field of a name, whose case does not count.
+  ///   - body: The answer's body.
   public static func value(
     for request: Request, status: Int, field: (String) -> String?, body: UnsafeRawBufferPointer
   ) -> String {

@@ -9,6 +9,12 @@ public struct Cursor: Hashable, Sendable, Codable {
   /// The log's chain at that place: a server that was put back to an older copy is found by it.
   public var chain: LogChain
 
+  /// A place that a replica has reached.
+  ///
+  /// - Parameters:
+  ///   - generation: The life of the log.
+  ///   - sequence: The last change set applied.
+  ///   - chain: The log's chain there.
   public init(generation: UUID, sequence: UInt64, chain: LogChain) {
     self.generation = generation
     self.sequence = sequence
@@ -20,5 +26,6 @@ public struct Cursor: Hashable, Sendable, Codable {
     Cursor(generation: generation, sequence: 0, chain: .start(generation: generation))
   }
 
+  /// The place, without its generation.
   public var mark: LogMark { LogMark(sequence: sequence, chain: chain) }
 }

@@ -12,6 +12,7 @@ public struct PullPage: Hashable, Sendable {
   /// The header field with the server's clock, in milliseconds since 1970, in decimal.
   public static let timeField = "Driftless-Time"
 
+  /// The life of the log that the entries are of.
   public var generation: UUID
   /// The last sequence number of the log.
   public var head: UInt64
@@ -20,6 +21,11 @@ public struct PullPage: Hashable, Sendable {
   /// In the order of the log.
   public var entries: [Entry]
 
+  /// - Parameters:
+  ///   - generation: The life of the log.
+  ///   - head: The last sequence number of the log.
+  ///   - serverTimeMilliseconds: The server's clock, in milliseconds since 1970.
+  ///   - entries: In the order of the log.
   public init(
     generation: UUID, head: UInt64, serverTimeMilliseconds: UInt64, entries: [Entry]
   ) {
@@ -89,7 +95,9 @@ extension PullPage {
     /// The length of what stands before the frame. Bytes.
     public static let headerSize = PullEntryHeader.size
 
+    /// The sequence number.
     public var sequence: UInt64
+    /// The zone object number of its first new object.
     public var firstObjectNumber: UInt64
     /// The log's chain at this entry.
     public var chain: LogChain
@@ -99,6 +107,7 @@ extension PullPage {
     /// The frame as it was pushed, or its first 192 bytes.
     public var frame: Data
 
+    /// What the zone gave a frame, and the frame.
     public init(
       sequence: UInt64, firstObjectNumber: UInt64, chain: LogChain, isOwnHeaderOnly: Bool,
       frame: Data
@@ -110,6 +119,7 @@ extension PullPage {
       self.frame = frame
     }
 
+    /// The place of the entry.
     public var mark: LogMark { LogMark(sequence: sequence, chain: chain) }
 
     /// Whether the entry follows a place of the log: number and chain say so.

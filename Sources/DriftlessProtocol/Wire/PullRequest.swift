@@ -19,6 +19,13 @@ public struct PullRequest: Hashable, Sendable {
   /// whole, also where it has such a push number: a store that was put back may have sent it before.
   public var ownThrough: UInt64
 
+  /// - Parameters:
+  ///   - cursor: The entries after this one.
+  ///   - mark: The asking replica's highest acknowledged entry.
+  ///   - maxBytes: The most bytes of entries.
+  ///   - waitSeconds: How long the server waits for news.
+  ///   - replica: Who asks.
+  ///   - ownThrough: Own change sets up to this entry come as headers only.
   public init(
     cursor: Cursor, mark: LogMark? = nil, maxBytes: Int, waitSeconds: Int, replica: UUID,
     ownThrough: UInt64

@@ -11,8 +11,11 @@
 /// | 429, 503 | busy (with Retry-After) |
 /// | 507 | disk-full |
 public struct WireError: Hashable, Sendable, Codable {
+  /// What kind of refusal it is (``ProtocolError/Code``).
   public var code: String
+  /// What was refused.
   public var message: String
+  /// What to do about it.
   public var suggestion: String
   /// The zone's last sequence number, where it helps.
   public var head: UInt64?
@@ -21,6 +24,7 @@ public struct WireError: Hashable, Sendable, Codable {
   /// The server's clock, in milliseconds since 1970, where it helps.
   public var serverTimeMilliseconds: UInt64?
 
+  /// A refusal with what helps the replica.
   public init(
     code: String, message: String, suggestion: String, head: UInt64? = nil,
     objects: [UInt64]? = nil, serverTimeMilliseconds: UInt64? = nil
@@ -33,6 +37,7 @@ public struct WireError: Hashable, Sendable, Codable {
     self.serverTimeMilliseconds = serverTimeMilliseconds
   }
 
+  /// The form of an error on the wire.
   public init(_ error: ProtocolError) {
     self.init(
       code: error.code.rawValue, message: error.message, suggestion: error.suggestion,

@@ -6,6 +6,7 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
   public var zone: String
   /// The zone's own identity, kept over generations.
   public var zoneID: UUID
+  /// The present life of the zone's log.
   public var generation: UUID
   /// The place that this generation began after; nil for a zone's first one.
   public var parent: ZoneParent?
@@ -22,6 +23,7 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
   /// Whether who asked may push; a server that does not say lets it be tried.
   public var mayWrite: Bool
 
+  /// What a server says of a zone.
   public init(
     zone: String, zoneID: UUID, generation: UUID, parent: ZoneParent? = nil,
     intent: ZoneIntent = .offer, head: UInt64, chain: LogChain,
@@ -57,10 +59,17 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
 
 /// The last place of the generation before.
 public struct ZoneParent: Hashable, Sendable, Codable {
+  /// The life of the log.
   public var generation: UUID
+  /// Its last sequence number.
   public var sequence: UInt64
+  /// Its chain there.
   public var chain: LogChain
 
+  /// - Parameters:
+  ///   - generation: The life of the log.
+  ///   - sequence: Its last sequence number.
+  ///   - chain: Its chain there.
   public init(generation: UUID, sequence: UInt64, chain: LogChain) {
     self.generation = generation
     self.sequence = sequence

@@ -32,7 +32,10 @@ public struct LogChain: Hashable, Sendable {
 
   /// The chain after one more entry.
   ///
-  /// - Parameter digest: What the header of the entry's frame says (`ChangeSetHeader.digest`).
+  /// - Parameters:
+  ///   - digest: What the header of the entry's frame says (`ChangeSetHeader.digest`).
+  ///   - sequence: The entry's sequence number.
+  ///   - firstObjectNumber: The zone object number of its first new object.
   public func next(digest: Data, sequence: UInt64, firstObjectNumber: UInt64) -> LogChain {
     var writer = ByteWriter(capacity: 64)
     writer.append(contentsOf: bytes)
@@ -71,9 +74,14 @@ extension LogChain: Codable {
 
 /// A place in a zone's log that proves which log it is of.
 public struct LogMark: Hashable, Sendable, Codable {
+  /// The sequence number; 0 for the beginning.
   public var sequence: UInt64
+  /// The log's chain there.
   public var chain: LogChain
 
+  /// - Parameters:
+  ///   - sequence: The sequence number; 0 for the beginning.
+  ///   - chain: The log's chain there.
   public init(sequence: UInt64, chain: LogChain) {
     self.sequence = sequence
     self.chain = chain

@@ -32,11 +32,15 @@ public struct ZoneLog: Sendable {
     var lastNumber: UInt64 = 0
   }
 
+  /// The zone's name.
   public let name: String
   /// The zone's own identity, kept over generations.
   public let zoneID: UUID
+  /// The life of the log.
   public let generation: UUID
+  /// The place that this generation began after; nil for a zone's first one.
   public let parent: ZoneParent?
+  /// What replicas do with what they hold of the generation before.
   public let intent: ZoneIntent
   /// The highest format level of change sets that the zone takes.
   public var formatLevel = ChangeSetHeader.formatLevel
@@ -50,6 +54,7 @@ public struct ZoneLog: Sendable {
   private var newestMilliseconds: UInt64 = 0
   private let decoder: ChangeSetDecoder
 
+  /// An empty log.
   public init(
     name: String, zoneID: UUID = UUID(), generation: UUID = UUID(), parent: ZoneParent? = nil,
     intent: ZoneIntent = .offer, limits: ChangeSetLimits = ChangeSetLimits()
@@ -87,6 +92,9 @@ public struct ZoneLog: Sendable {
     return LogMark(sequence: sequence, chain: chain)
   }
 
+  /// What the zone says of itself.
+  ///
+  /// - Parameter nowMilliseconds: The server's clock, in milliseconds since 1970.
   public func info(nowMilliseconds: UInt64) -> ZoneInfo {
     ZoneInfo(
       zone: name, zoneID: zoneID, generation: generation, parent: parent, intent: intent,

@@ -18,7 +18,10 @@ public import Foundation
 public enum ReplicaExport {
   /// Hands over the export piece by piece; each piece ends with a line.
   ///
-  /// - Parameter entity: only objects of this entity (not of its subentities).
+  /// - Parameters:
+  ///   - store: the store, in one state.
+  ///   - name: only objects of this entity (not of its subentities); nil for all.
+  ///   - body: gets each piece.
   /// - Throws: `SyncError` (`unknownElement`) for an entity that the model does not have,
   ///   `StoreError`, and what `body` throws.
   public static func write(

@@ -18,6 +18,7 @@ public struct JournalEntry: Hashable, Sendable, Codable {
   public var number: Int64
   /// The object's identity, and its entity.
   public var object: UUID
+  /// The name of the object's entity.
   public var entity: String
   /// The property, or nil when the conflict is about the object as a whole (a delete against an
   /// edit).
@@ -26,14 +27,19 @@ public struct JournalEntry: Hashable, Sendable, Codable {
   public var policy: String
   /// The values as JSON text; nil when unknown (base) or when the object is deleted on that side.
   public var base: String?
+  /// What this replica had.
   public var local: String?
+  /// What the zone had.
   public var remote: String?
+  /// What stands.
   public var kept: String?
+  /// Which value stands now.
   public var outcome: Outcome
   /// The replica that made the remote change.
   public var origin: UUID
   /// When each side's edit was made.
   public var localTime: HybridTime
+  /// When the remote edit was made.
   public var remoteTime: HybridTime
   /// The history transaction of the import that settled it.
   public var transaction: Int64
@@ -43,6 +49,7 @@ public struct JournalEntry: Hashable, Sendable, Codable {
   public var explanation: String
   /// What a person decided since, and when: nil when nobody did.
   public var decision: Side?
+  /// When a person decided; nil when nobody did.
   public var decidedAt: Date?
 
   /// One of the two sides of a conflict.
@@ -64,16 +71,21 @@ public struct JournalEntry: Hashable, Sendable, Codable {
 
 /// The answer to "why does this property have this value?".
 public struct PropertyExplanation: Hashable, Sendable, Codable {
+  /// The object's identity.
   public var object: UUID
+  /// The name of the object's entity.
   public var entity: String
+  /// The name of the property.
   public var property: String
   /// The value now, as JSON text.
   public var value: String
+  /// The property's rule, as the model spells it.
   public var policy: String
   /// Whether the value waits to be pushed.
   public var isPending: Bool
   /// When it was last changed here, by whom.
   public var changedAt: HybridTime?
+  /// Who made that change; nil where nothing says so.
   public var author: String?
   /// The settled conflicts of the property, oldest first.
   public var conflicts: [JournalEntry]

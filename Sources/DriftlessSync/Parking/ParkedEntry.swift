@@ -16,7 +16,9 @@ public struct ParkedEntry: Hashable, Sendable, Codable {
   public var names: [String]
   /// The object and property of a single value.
   public var object: UUID?
+  /// The name of the object's entity, of a single value.
   public var entity: String?
+  /// The name of the property, of a single value.
   public var property: String?
   /// When it was set aside.
   public var since: Date

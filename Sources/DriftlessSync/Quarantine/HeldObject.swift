@@ -5,6 +5,7 @@ public import Foundation
 public struct HeldObject: Hashable, Sendable, Codable {
   /// The object's identity, and its entity.
   public var object: UUID
+  /// The name of the object's entity.
   public var entity: String
   /// What waits of it; empty where all of it does.
   public var properties: [String]

@@ -5,6 +5,7 @@ public import Foundation
 public struct QuarantineEntry: Hashable, Sendable, Codable {
   /// The object's identity, and its entity.
   public var object: UUID
+  /// The name of the object's entity.
   public var entity: String
   /// Why, as a short name that scripts can compare: `too-large`, `refused`.
   public var code: String

@@ -2,6 +2,7 @@ public import Foundation
 
 /// How a replica came back to a zone whose log is not the one that it knew.
 public struct Reconciliation: Hashable, Sendable, Codable {
+  /// What it took.
   public enum Kind: String, Hashable, Sendable, Codable {
     /// The server had lost entries that this replica had kept, and got them back byte for byte.
     case refilled
@@ -12,7 +13,9 @@ public struct Reconciliation: Hashable, Sendable, Codable {
     case taken
   }
 
+  /// What it took.
   public var kind: Kind
+  /// When it was done.
   public var time: Date
   /// The last place that both logs share.
   public var place: UInt64

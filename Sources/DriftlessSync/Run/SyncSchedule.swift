@@ -20,6 +20,11 @@ public struct SyncSchedule: Sendable {
     /// Of one long poll. Shorter than the minute after which many proxies cut silent connections.
     public var poll = 50.0
 
+    /// - Parameters:
+    ///   - settle: Seconds from a change to the sync that sends it.
+    ///   - retryFirst: Seconds after the first failure.
+    ///   - retryMax: Seconds between attempts at most.
+    ///   - idle: Seconds between syncs without a reason.
     public init(
       settle: Double = 0.2, retryFirst: Double = 1, retryMax: Double = 300, idle: Double = 900
     ) {
@@ -30,6 +35,7 @@ public struct SyncSchedule: Sendable {
     }
   }
 
+  /// What happened.
   public enum Event: Hashable, Sendable {
     /// Start, or the configuration was read again.
     case started
@@ -46,6 +52,7 @@ public struct SyncSchedule: Sendable {
     case failed(isTransient: Bool, retryAfter: Double?)
   }
 
+  /// What to do.
   public enum Action: Hashable, Sendable {
     case startSync
     /// Send `timer` after so many seconds; replaces the former.
@@ -56,6 +63,7 @@ public struct SyncSchedule: Sendable {
     case deafen
   }
 
+  /// What the store does.
   public enum State: Hashable, Sendable {
     case listening
     /// Waits for the burst of saves to end.
@@ -64,15 +72,21 @@ public struct SyncSchedule: Sendable {
     case backingOff
   }
 
+  /// How long it waits, in seconds.
   public let delays: Delays
+  /// What the store does.
   public private(set) var state: State = .listening
+  /// Failed attempts in a row.
   public private(set) var failedAttempts = 0
 
+  /// - Parameter delays: How long it waits, in seconds.
   public init(delays: Delays = Delays()) {
     self.delays = delays
   }
 
-  /// - Parameter jitter: A random number from 0 up to 1; used by failures only.
+  /// - Parameters:
+  ///   - event: What happened.
+  ///   - jitter: A random number from 0 up to 1; used by failures only.
   /// - Returns: What to do, in order.
   public mutating func handle(_ event: Event, jitter: Double = 0.5) -> [Action] {
     switch (state, event) {

@@ -11,6 +11,10 @@ public enum SyncState: Hashable, Sendable {
     /// Bytes sent or received.
     public var bytes: Int
 
+    /// - Parameters:
+    ///   - done: Objects that were sent, change sets that were received.
+    ///   - total: Of so many, as far as is known.
+    ///   - bytes: Bytes sent or received.
     public init(done: Int, total: Int, bytes: Int) {
       self.done = done
       self.total = max(done, total)
@@ -20,6 +24,7 @@ public enum SyncState: Hashable, Sendable {
 
   /// Sync failed, and is tried again.
   public struct Pause: Hashable, Sendable {
+    /// What went wrong.
     public var failure: SyncFailure
     /// When the first attempt failed.
     public var since: Date
@@ -50,6 +55,7 @@ public enum SyncState: Hashable, Sendable {
 public struct SyncFailure: Hashable, Sendable {
   /// A short name that programs can compare.
   public var code: String
+  /// What went wrong, as a sentence.
   public var message: String
   /// What the reader can do about it.
   public var suggestion: String

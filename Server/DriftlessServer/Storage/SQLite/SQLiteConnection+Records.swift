@@ -171,7 +171,7 @@ extension SQLiteConnection {
   }
 }
 
-/// A row ID that holds a zone and a number in it: 23 bits and 40 bits.
+/// A row ID that holds a zone and a sequence or object number: 22 bits and 40 bits.
 enum LogPosition {
   /// One zone's log ends here: at 1,000 change sets a second, after 35 years.
   static let numberMax: UInt64 = (1 << 40) - 1

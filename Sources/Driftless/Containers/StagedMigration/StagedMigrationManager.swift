@@ -21,11 +21,15 @@ import Synchronization
 /// let options = StoreOptions(stagedMigration: StagedMigrationManager([stage]))
 /// ```
 public final class StagedMigrationManager: Sendable {
+  /// The stages, in the order in which they are taken.
   public let stages: [any MigrationStage]
   /// Where the models of lightweight stages are looked for: `.momd`, `.xcdatamodeld` or single models.
   public let modelURLs: [URL]
   private let current = Mutex<PersistentContainer?>(nil)
 
+  /// - Parameters:
+  ///   - stages: In the order in which they are taken.
+  ///   - modelURLs: Where the models of lightweight stages are looked for.
   public init(_ stages: [any MigrationStage], modelURLs: [URL] = []) {
     self.stages = stages
     self.modelURLs = modelURLs

@@ -5,6 +5,7 @@ extension StoreOptions {
     set { migrationChoice.route = newValue }
   }
 
+  /// Options with a migration. Without one that is asked for here, a store of another model is refused.
   public init(
     isReadOnly: Bool = false, durability: Durability = .full,
     busyTimeoutMilliseconds: Int32 = 10_000, createsFile: Bool = true,

@@ -14,6 +14,7 @@ public struct BatchDeleteRequest {
   }
 
   let selection: Selection
+  /// What the result tells.
   public var resultType = BatchResultType.statusOnly
 
   /// Deletes what the request finds: its predicate, limit, offset and sort count.

@@ -21,7 +21,9 @@ public struct BatchInsertRequest {
     case objects((ManagedObject) throws -> Bool)
   }
 
+  /// The entity of the new objects.
   public let entityName: String
+  /// What the result tells.
   public var resultType = BatchResultType.statusOnly
   let source: Source
 

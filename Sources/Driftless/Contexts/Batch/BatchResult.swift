@@ -10,6 +10,7 @@ public enum BatchResultType: Int, Sendable {
 
 /// What a batch request did. A request that could not be carried out throws, and has changed nothing.
 public struct BatchResult: Sendable {
+  /// What the request asked for.
   public let resultType: BatchResultType
   /// The objects that were inserted, updated or deleted, when the request asked for them.
   public let objectIDs: [ManagedObjectID]?

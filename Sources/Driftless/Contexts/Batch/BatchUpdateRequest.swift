@@ -13,15 +13,19 @@ import Foundation
 /// try context.execute(request)
 /// ```
 public struct BatchUpdateRequest {
+  /// The entity of the objects.
   public var entityName: String
   /// All objects when nil.
   public var predicate: FetchPredicate?
   /// By name: a value, nil, or a ``FetchExpression`` that is computed for each object from what it was before. A to-one
   /// relationship takes an object's ID.
   public var propertiesToUpdate: [String: Any?] = [:]
+  /// Objects of subentities too.
   public var includesSubentities = true
+  /// What the result tells.
   public var resultType = BatchResultType.statusOnly
 
+  /// A request that changes nothing until ``propertiesToUpdate`` is set.
   public init(entityName: String) { self.entityName = entityName }
 }
 

@@ -15,11 +15,16 @@ public struct AsynchronousFetchRequest<Object: ManagedObject>: Sendable {
   public typealias CompletionBlock =
     @Sendable (ManagedObjectContext, AsynchronousFetchResult<Object>) -> Void
 
+  /// What is asked for.
   public let fetchRequest: FetchRequest<Object>
+  /// Called once; nil for a caller that awaits the result.
   public let completionBlock: CompletionBlock?
   /// What progress tells as the total until the fetch knows better.
   public var estimatedResultCount = 0
 
+  /// - Parameters:
+  ///   - fetchRequest: What is asked for.
+  ///   - completionBlock: Called where the context is, once the fetch is over.
   public init(fetchRequest: FetchRequest<Object>, completionBlock: CompletionBlock? = nil) {
     self.fetchRequest = fetchRequest
     self.completionBlock = completionBlock
@@ -34,6 +39,7 @@ public final class AsynchronousFetchResult<Object: ManagedObject>: Sendable {
     var waiting: [CheckedContinuation<[ManagedObjectID], any Error>] = []
   }
 
+  /// What was asked for.
   public let fetchRequest: FetchRequest<Object>
   private let state: Mutex<State>
   fileprivate let interruption = FetchInterruption()
@@ -44,6 +50,7 @@ public final class AsynchronousFetchResult<Object: ManagedObject>: Sendable {
       State(progress: FetchProgress(completed: 0, total: request.estimatedResultCount)))
   }
 
+  /// How far the fetch has come.
   public var progress: FetchProgress { state.withLock { $0.progress } }
 
   /// Why there is no result: a ``FetchError`` with the code `cancelled`, or what kept the store from being read.

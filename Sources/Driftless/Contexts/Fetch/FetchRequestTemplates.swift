@@ -94,7 +94,9 @@ extension ManagedObjectModel {
 
   /// A fetch request made from a template, with each `$NAME` in its predicate replaced.
   ///
-  /// - Parameter variables: a value for each variable; nil stands for "has no value".
+  /// - Parameters:
+  ///   - name: The template's name.
+  ///   - variables: a value for each variable; nil stands for "has no value".
   /// - Returns: nil when the model keeps no template of the name.
   /// - Throws: ``FetchError`` for a predicate that does not parse, and for a variable without a value.
   public func fetchRequestFromTemplate(

@@ -5,7 +5,7 @@ extension ManagedObjectContext {
   /// ```swift
   /// try context.fetch(Novel.self, where: Book.pages > 300, order: Book.title.ascending)
   /// ```
-  /// - Throws: ``FetchError`` when the keys are of a class that is not above; otherwise as ``fetch(_:)``.
+  /// - Throws: ``FetchError`` when the keys are of a class that is not above; otherwise as `fetch(_:)`.
   @_disfavoredOverload
   public func fetch<Object: ManagedObject, Base: ManagedObject>(
     _ type: Object.Type, where predicate: TypedPredicate<Base>? = nil, order: TypedSort<Base>...,

@@ -15,6 +15,7 @@ extension ToOne {
     right.map { left == $0.objectID } ?? left.isNull
   }
 
+  /// Another object is at the other end. In the store this leaves out objects without one; `nil` asks for any object.
   public static func != (left: Self, right: Destination?) -> TypedPredicate<Root> {
     right.map { left != $0.objectID } ?? left.isNotNull
   }
@@ -31,6 +32,7 @@ extension ToMany {
     contains(object.objectID)
   }
 
+  /// The object of that ID is among them.
   public func contains(_ object: ManagedObjectID) -> TypedPredicate<Root> {
     TypedPredicate(
       .comparison(

@@ -16,6 +16,7 @@ extension ToOne {
   /// There is no object at the other end.
   public var isNull: TypedPredicate<Root> { compare(.equal, .constant(.null)) }
 
+  /// There is an object at the other end.
   public var isNotNull: TypedPredicate<Root> { compare(.notEqual, .constant(.null)) }
 
   func compare(
@@ -39,6 +40,7 @@ extension ToMany {
   /// How many objects there are: `Author.books.count > 3`.
   public var count: CollectionCount<Root> { CollectionCount(path: [property.name]) }
 
+  /// There are no objects at the other end.
   public var isEmpty: TypedPredicate<Root> { count == 0 }
 
   private func count(
@@ -66,6 +68,7 @@ public struct CollectionCount<Root: ManagedObject>: Sendable {
     left.compare(.less, right)
   }
 
+  /// The number of objects is greater.
   public static func > (left: Self, right: Int) -> TypedPredicate<Root> {
     left.compare(.greater, right)
   }

@@ -12,12 +12,14 @@ extension ComparableKey where Value: TextValue {
     compare(.contains, .constant(.string(text)), options)
   }
 
+  /// The text begins with this.
   public func hasPrefix(
     _ text: String, _ options: FetchComparison.Options = []
   ) -> TypedPredicate<Root> {
     compare(.beginsWith, .constant(.string(text)), options)
   }
 
+  /// The text ends with this.
   public func hasSuffix(
     _ text: String, _ options: FetchComparison.Options = []
   ) -> TypedPredicate<Root> {

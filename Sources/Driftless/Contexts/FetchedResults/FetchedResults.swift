@@ -13,11 +13,15 @@ import Foundation
 /// back or refreshed; a context with ``ManagedObjectContext/automaticallyMergesChangesFromParent`` merges what others save,
 /// what sync brings and what other processes write. ``PersistentContainer/fetchedResults(_:sectionKeyPath:)`` follows the store alone.
 public final class FetchedResults<Object: ManagedObject> {
+  /// What is asked for.
   public let fetchRequest: FetchRequest<Object>
+  /// The context that fetches, and that the objects are in.
   public let context: ManagedObjectContext
+  /// The key path whose values make the sections; nil for one section.
   public let sectionKeyPath: String?
   /// What the latest fetch found, in its order; empty before ``performFetch()``.
   public private(set) var fetchedObjects: [Object] = []
+  /// What the latest fetch found, as IDs in sections.
   public private(set) var snapshot = FetchedResultsSnapshot([])
   /// What kept the latest update from being made, which leaves the results as they were.
   public private(set) var updateError: (any Error)?

@@ -1,8 +1,13 @@
 /// Where an object stands in fetched results.
 public struct FetchedResultsPlace: Hashable, Sendable {
+  /// The index of the section, from 0 on.
   public let section: Int
+  /// The index within the section, from 0 on.
   public let row: Int
 
+  /// - Parameters:
+  ///   - section: The index of the section, from 0 on.
+  ///   - row: The index within the section, from 0 on.
   public init(section: Int, row: Int) {
     self.section = section
     self.row = row
@@ -11,16 +16,20 @@ public struct FetchedResultsPlace: Hashable, Sendable {
 
 /// What a fetch found at one time, in sections.
 public struct FetchedResultsSnapshot: Hashable, Sendable {
+  /// Objects that follow each other and have one value of the section's key path.
   public struct Section: Hashable, Sendable {
     /// The value of the section's key path as text; empty for none, and for results without sections.
     public let name: String
+    /// The objects, in the order of the fetch.
     public let objectIDs: [ManagedObjectID]
   }
 
+  /// The sections, in the order of the fetch; at most one where there is no key path.
   public let sections: [Section]
   /// What tells whether an object changed since.
   private let versions: [ManagedObjectID: Int64]
 
+  /// The objects of all sections.
   public var objectIDs: [ManagedObjectID] { sections.flatMap(\.objectIDs) }
 
   /// - Parameter rows: sorted so that the objects of a section follow each other.
@@ -115,11 +124,13 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
 /// How fetched results changed: sections first, then rows. Places of deletes and origins of moves are those before,
 /// all others those after.
 public struct FetchedResultsUpdate: Hashable, Sendable {
+  /// A section that came or went.
   public enum SectionChange: Hashable, Sendable {
     case delete(name: String, at: Int)
     case insert(name: String, at: Int)
   }
 
+  /// An object that came, went, moved or changed.
   public enum RowChange: Hashable, Sendable {
     case delete(ManagedObjectID, from: FetchedResultsPlace)
     case insert(ManagedObjectID, at: FetchedResultsPlace)
@@ -128,9 +139,13 @@ public struct FetchedResultsUpdate: Hashable, Sendable {
     case update(ManagedObjectID, at: FetchedResultsPlace)
   }
 
+  /// The results after the change.
   public let snapshot: FetchedResultsSnapshot
+  /// What became of the sections.
   public let sectionChanges: [SectionChange]
+  /// What became of the objects.
   public let rowChanges: [RowChange]
 
+  /// Whether nothing changed.
   public var isEmpty: Bool { sectionChanges.isEmpty && rowChanges.isEmpty }
 }

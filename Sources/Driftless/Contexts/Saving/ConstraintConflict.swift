@@ -39,8 +39,10 @@ public struct ConstraintConflict: Sendable, CustomStringConvertible {
 /// A save met objects that a uniqueness constraint does not allow beside each other, and the merge policy does not
 /// resolve it (Core Data's 133021).
 public struct ConstraintConflictError: Error, CustomStringConvertible {
+  /// All of them, found before anything was written.
   public let conflicts: [ConstraintConflict]
 
+  /// What to do about it.
   public var suggestion: String {
     "Change or delete one of the objects and save again, or set the context's mergePolicy; "
       + "only mergeByPropertyObjectTrump and overwrite make one of several new objects, "

@@ -248,7 +248,7 @@ extension ManagedObjectContext {
     object.dropCommitted()
     for state in object.collections { state?.discardChanges() }
     object.forgetStoredCollections()
-    object.settle()
+    object.markUnchanged()
     guard let values = resolution.values else {
       graph.keys.remove(object)
       object.detach()
@@ -288,6 +288,6 @@ extension ManagedObject {
       setReference(newKey(reference), at: slot)
     }
     for state in collections { state?.commit(newKey) }
-    settle()
+    markUnchanged()
   }
 }

@@ -27,8 +27,10 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
 
 /// A save met objects that another one had changed, and the merge policy does not resolve it.
 public struct SaveConflictError: Error, CustomStringConvertible {
+  /// All of them.
   public let conflicts: [MergeConflict]
 
+  /// What to do about it.
   public var suggestion: String {
     "Refresh the objects and save again, or set the context's mergePolicy."
   }

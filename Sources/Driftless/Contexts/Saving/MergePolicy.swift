@@ -49,6 +49,7 @@ open class MergePolicy {
   /// What becomes of conflicts that no override decided.
   public let mergeType: MergePolicyType
 
+  /// - Parameter type: What becomes of conflicts that no override decides.
   public init(merge type: MergePolicyType) { mergeType = type }
 
   /// The save fails and names the conflicts.

@@ -40,7 +40,7 @@ extension ManagedObjectContext {
   /// ```swift
   /// try context.fetch(Book.self, matching: #Predicate { $0.pages > 300 }, order: Book.title.ascending)
   /// ```
-  /// - Throws: as ``fetch(_:)``; ``FetchError`` for what cannot be asked of a store, before anything is read.
+  /// - Throws: as `fetch(_:)`; ``FetchError`` for what cannot be asked of a store, before anything is read.
   public func fetch<Object: ManagedObject>(
     _ type: Object.Type, matching predicate: Foundation.Predicate<Object>,
     order: TypedSort<Object>..., limit: Int = 0, offset: Int = 0

@@ -4,11 +4,13 @@ public import Foundation
 public struct LocalizedStandardContains<
   Base: PredicateExpression, Other: PredicateExpression
 >: PredicateExpression where Base.Output: StringProtocol, Other.Output: StringProtocol {
+  /// Whether it holds.
   public typealias Output = Bool
 
   let base: Base
   let other: Other
 
+  /// Whether the text holds the other, by the rules of people: without case and diacritics.
   public func evaluate(_ bindings: PredicateBindings) throws -> Bool {
     try base.evaluate(bindings).localizedStandardContains(other.evaluate(bindings))
   }

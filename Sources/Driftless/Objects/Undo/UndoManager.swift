@@ -20,7 +20,9 @@ public final class UndoManager {
   /// Whether a change outside of a group opens one, which ``endEvent()`` closes: the context does at the end of each
   /// event (``ManagedObjectContext/processPendingChanges()``). Without it such a change is not registered.
   public var groupsByEvent = true
+  /// Whether ``undo()`` runs.
   public private(set) var isUndoing = false
+  /// Whether ``redo()`` runs.
   public private(set) var isRedoing = false
 
   private struct Group {
@@ -35,15 +37,18 @@ public final class UndoManager {
   private var isEventOpen = false
   private var disabledCount = 0
 
+  /// A manager with nothing to take back.
   public init() {}
 
   // MARK: Registering
 
+  /// Whether changes are registered.
   public var isUndoRegistrationEnabled: Bool { disabledCount == 0 }
 
   /// Registers nothing until ``enableUndoRegistration()`` was called as often.
   public func disableUndoRegistration() { disabledCount += 1 }
 
+  /// Takes one ``disableUndoRegistration()`` back.
   public func enableUndoRegistration() { disabledCount = max(0, disabledCount - 1) }
 
   /// Registers how to take a change back. The target is held.
@@ -69,6 +74,7 @@ public final class UndoManager {
   /// How many groups are open, an event's own included.
   public var groupingLevel: Int { open.count }
 
+  /// Opens a group: what is registered until ``endUndoGrouping()`` is taken back at once.
   public func beginUndoGrouping() {
     // A group of the application's stands inside the event's.
     if open.isEmpty, groupsByEvent, !isUndoing, !isRedoing {
@@ -118,7 +124,9 @@ public final class UndoManager {
 
   // MARK: Undoing
 
+  /// Whether there is something to take back.
   public var canUndo: Bool { !undoGroups.isEmpty || open.contains { !$0.actions.isEmpty } }
+  /// Whether there is something to do again.
   public var canRedo: Bool { !redoGroups.isEmpty }
 
   /// Takes the last group back, the open ones included.
@@ -147,6 +155,7 @@ public final class UndoManager {
     if let opposite = open.popLast() { close(opposite) }
   }
 
+  /// Forgets everything, and closes all groups.
   public func removeAllActions() {
     undoGroups = []
     redoGroups = []
@@ -160,6 +169,7 @@ public final class UndoManager {
   public var undoActionName: String {
     open.first { !$0.name.isEmpty }?.name ?? undoGroups.last?.name ?? ""
   }
+  /// What would be done again, for a menu; empty when nobody named it.
   public var redoActionName: String { redoGroups.last?.name ?? "" }
 
   /// Names the group that is open, or else the last one.

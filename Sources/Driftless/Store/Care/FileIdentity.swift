@@ -172,7 +172,7 @@ extension PersistentStore {
   /// Looks whether the store still lies in the file that it was made in, and goes on where it was. One that was copied, put
   /// back from a backup or moved to another disk does not: objects made in it from now on get identities that the original
   /// never gives out, and before it syncs it becomes another replica. The objects that are there keep their identities.
-  package func settleFileIdentity() throws {
+  package func checkFileIdentity() throws {
     guard let url, !isReadOnly, var present = FileIdentity(of: url.path) else { return }
     // Read before the history, which may go on meanwhile.
     let mark = connections.mark

@@ -32,7 +32,7 @@ extension PersistentStore {
     }
   }
 
-  /// Writes the file anew without the room that deleted rows left, and moves the log home.
+  /// Writes the file anew without the room that deleted rows left, and checkpoints the write-ahead log.
   ///
   /// It waits for writers and keeps them waiting; for a while it needs as much room again as the file has.
   public func vacuum() throws {

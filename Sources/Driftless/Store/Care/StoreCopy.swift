@@ -3,7 +3,7 @@ import Foundation
 
 /// A store's content in another place, under the same identifier.
 extension PersistentStore {
-  /// Runs `body` while nobody in this process writes the store, and no process moves its log home.
+  /// Runs `body` while nobody in this process writes the store, and no process checkpoints it.
   func whileNobodyWrites<T>(_ body: () throws -> T) throws -> T {
     do {
       return try connections.withWriter { _ in try body() }

@@ -38,7 +38,7 @@ extension PersistentStore {
     try PersistentStore.open(url: url, options: StoreOptions(createsFile: false)).close()
   }
 
-  /// Runs `body` on a file that nobody writes or syncs meanwhile, and moves the log home after it.
+  /// Runs `body` on a file that nobody writes or syncs meanwhile, and checkpoints the write-ahead log after it.
   private static func withStoreAlone(
     at url: URL, _ body: (SQLiteConnection) throws -> Void
   ) throws {

@@ -111,7 +111,7 @@ final class ExternalData: Sendable {
     folder.remove(written)
   }
 
-  /// All of the log is home, so nobody sees an older state than the newest.
+  /// All of the write-ahead log is in the file and it was cut, so nobody sees an older state than the newest.
   func nobodyReadsBehind() {
     let obsolete = state.withLock { state in
       defer { state.obsolete = [] }

@@ -12,6 +12,9 @@ public struct PersistentHistoryToken: Sendable, Codable {
   /// The names of those that have one, which say the same and never change.
   var names: [String: UInt64]
 
+  /// A place by transaction numbers alone: an older copy that was put back is not told from it.
+  ///
+  /// - Parameter numbers: Transaction numbers by store identifier.
   public init(numbers: [String: Int64] = [:]) { self.init(numbers: numbers, times: [:]) }
 
   init(numbers: [String: Int64], times: [String: HybridTime], names: [String: UInt64] = [:]) {
@@ -48,14 +51,19 @@ extension PersistentHistoryToken: Hashable {
 
 /// What one save, or one import, changed.
 public struct PersistentHistoryTransaction: Sendable {
+  /// Its place in the store's history, ascending.
   public let transactionNumber: Int64
   /// The identifier of the store.
   public let storeID: String
+  /// The host's time of day at the commit.
   public let timestamp: Date
+  /// The time by which replicas order edits.
   public let hybridTime: HybridTime
   /// 0 for none.
   let name: UInt64
+  /// Who made the changes: the context's `transactionAuthor`; `sync` for an import.
   public let author: String?
+  /// The name of the context that saved.
   public let contextName: String?
   /// The application that wrote, where it has an identifier.
   public let bundleID: String?
@@ -77,10 +85,13 @@ public struct PersistentHistoryTransaction: Sendable {
 
 /// What a transaction did to one object.
 public struct PersistentHistoryChange: Sendable {
+  /// Its place among all changes of the store's history, ascending.
   public let changeID: Int64
+  /// What was done.
   public let changeType: ChangeType
   /// Nil for an object of an entity that the model no longer has.
   public let changedEntity: EntityDescription?
+  /// The key of the object.
   public let changedObjectKey: ObjectKey
   /// The names of the changed properties of an update; nil otherwise. All that may have changed where Core Data recorded
   /// it: its files do not say in which order they count properties.
@@ -92,6 +103,7 @@ public struct PersistentHistoryChange: Sendable {
 
   let storeID: String
 
+  /// The name of the object's entity; empty when the model no longer has it.
   public var entityName: String { changedEntity?.name ?? "" }
 
   /// The ID of the object; it leads nowhere when the object is deleted. Nil without an entity.
@@ -104,6 +116,8 @@ public struct PersistentHistoryChange: Sendable {
 
 /// Who reads a store's history, and how far: what comes after is not purged.
 public struct PersistentHistoryReader: Hashable, Sendable {
+  /// What the reader registered under.
   public let name: String
+  /// The last transaction that it has read.
   public let transactionNumber: Int64
 }

@@ -26,6 +26,7 @@ public struct PersistentHistoryChangeRequest: Sendable {
 
   private(set) var start: Start
   let isDelete: Bool
+  /// What the answer is made of.
   public var resultType: ResultType
   /// Which of the transactions, or of their changes, are meant.
   public var fetchRequest: PersistentHistoryFetchRequest?
@@ -76,8 +77,10 @@ public struct PersistentHistoryChangeRequest: Sendable {
     Self(.token(token))
   }
 
+  /// What was committed after a time.
   public static func fetchHistory(after date: Date) -> Self { Self(.date(date)) }
 
+  /// What came after a transaction.
   public static func fetchHistory(after transaction: PersistentHistoryTransaction) -> Self {
     Self(.token(transaction.token))
   }
@@ -94,8 +97,10 @@ public struct PersistentHistoryChangeRequest: Sendable {
     Self(.token(token), isDelete: true)
   }
 
+  /// Purges what was committed before a time. A registered reader's part stays.
   public static func deleteHistory(before date: Date) -> Self { Self(.date(date), isDelete: true) }
 
+  /// Purges what came before a transaction. A registered reader's part stays.
   public static func deleteHistory(before transaction: PersistentHistoryTransaction) -> Self {
     Self(.token(transaction.token), isDelete: true)
   }
@@ -108,9 +113,12 @@ public struct PersistentHistoryChangeRequest: Sendable {
 /// `transaction` with the keys above. As in a store, a comparison with a missing value is not true: transactions without
 /// an author are left out by `author != 'app'`.
 public struct PersistentHistoryFetchRequest: Sendable {
+  /// What is asked for: transactions, or their changes.
   public enum Target: Sendable { case transaction, change }
 
+  /// What is asked for.
   public let target: Target
+  /// All when nil.
   public var predicate: FetchPredicate?
   /// Oldest first when empty.
   public var sort: [FetchSort] = []
@@ -138,9 +146,11 @@ extension PersistentHistoryChange {
 
 /// What the history answered: of the properties the one that the request's result type asks for.
 public struct PersistentHistoryResult: Sendable {
+  /// What the request asked for.
   public let resultType: PersistentHistoryChangeRequest.ResultType
   /// Oldest first.
   public internal(set) var transactions: [PersistentHistoryTransaction]?
+  /// Oldest first.
   public internal(set) var changes: [PersistentHistoryChange]?
   /// The changed objects, each once, in the order of their first change.
   public internal(set) var objectIDs: [ManagedObjectID]?

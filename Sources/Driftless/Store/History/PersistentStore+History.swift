@@ -138,6 +138,7 @@ extension PersistentStore {
     }
   }
 
+  /// Lets purges pass what the reader has not read. A name that nobody registered is no error.
   public func unregisterHistoryReader(_ name: String) throws {
     _ = try write(TransactionInfo()) { transaction in
       try transaction.connection.run(

@@ -17,6 +17,7 @@ public struct FetchRequest<Result>: Sendable {
     case count = 4
   }
 
+  /// The entity of the objects.
   public var entityName: String
   /// All objects when nil.
   public var predicate: FetchPredicate?
@@ -54,8 +55,15 @@ public struct FetchRequest<Result>: Sendable {
   public var returnsDistinctResults = false
   /// Only objects of these stores; of any when nil.
   public var affectedStores: [PersistentStore]?
+  /// What the fetch gives; set from `Result`.
   public var resultType: ResultType
 
+  /// - Parameters:
+  ///   - entityName: The entity of the objects.
+  ///   - predicate: All objects when nil.
+  ///   - sort: Later keys order what earlier ones leave equal.
+  ///   - limit: At most this many; 0 for all.
+  ///   - offset: Leaves out this many from the start.
   public init(
     entityName: String, predicate: FetchPredicate? = nil, sort: [FetchSort] = [], limit: Int = 0,
     offset: Int = 0
@@ -76,14 +84,17 @@ public struct FetchRequest<Result>: Sendable {
 
   // MARK: Core Data's names
 
+  /// The same as ``limit``.
   public var fetchLimit: Int {
     get { limit }
     set { limit = newValue }
   }
+  /// The same as ``offset``.
   public var fetchOffset: Int {
     get { offset }
     set { offset = newValue }
   }
+  /// The same as ``sort``.
   public var sortDescriptors: [FetchSort] {
     get { sort }
     set { sort = newValue }

@@ -84,7 +84,8 @@ struct IdentityCheck: TableCheck {
   ) throws -> Bool {
     guard let prefix = try? inspection.transaction.mintPrefix(),
       let (root, key) = MintedIdentity.parts(of: identity, prefix: prefix),
-      inspection.schema.rootNumber(of: root) == root, key > 0, key <= inspection.lastKey(root), (root, key) != (row.entityNumber(2), row.int64(3))
+      inspection.schema.rootNumber(of: root) == root, key > 0, key <= inspection.lastKey(root),
+      (root, key) != (row.entityNumber(2), row.int64(3))
     else { return false }
     let object = ObjectKey(entity: root, key: key)
     // One that was made here and is gone may be another object elsewhere.

@@ -4,6 +4,7 @@ import DriftlessSQLite
 public struct StoreCheck: Sendable {
   /// Something that is not as it should be: one rule of one table, and the rows that break it.
   public struct Finding: Hashable, Sendable, Codable {
+    /// How bad a finding is.
     public enum Weight: String, Sendable, Codable {
       /// Data is lost or cannot be trusted.
       case damage
@@ -11,6 +12,7 @@ public struct StoreCheck: Sendable {
       case disagreement
     }
 
+    /// How bad it is.
     public let weight: Weight
     /// The table that it is in; empty for the file as a whole.
     public let table: String
@@ -22,7 +24,9 @@ public struct StoreCheck: Sendable {
     public let count: Int
   }
 
+  /// What was found, in the order in which the file was read.
   public internal(set) var findings: [Finding] = []
+  /// How many objects were looked at.
   public internal(set) var objectCount = 0
 
   /// Whether nothing was found.

@@ -19,7 +19,7 @@ struct StoreCommits: Sendable {
 }
 
 /// Tells who wants to know that the store was written: by this process at once, by others through inotify.
-final class StoreNews: Sendable {
+final class CommitNotifications: Sendable {
   /// Somebody is told as long as it lives.
   final class Following: Sendable {
     private let end: @Sendable () -> Void
