@@ -151,7 +151,8 @@ struct MappingMigrationTests {
     // Large values are still there when the files that no row names were swept up.
     store = try PersistentStore.open(url: url, model: new())
     store.checkpointNow(sweeps: true)
-    #expect(try store.check().findings == [])
+    let findings = try store.check().findings
+    #expect(findings == [], "\(findings)")
     let ann = try #require(try store.values(sample.people[0]))
     #expect(ann["first"] == .string("Anna") && ann["last"] == .string("Lee"))
     #expect(ann["age"] == .integer(3) && ann["dogAge"] == .integer(21))
@@ -284,7 +285,8 @@ struct MappingMigrationTests {
     #expect(parts == parts.sorted() && parts.last == 1 && parts.count > 5)
     #expect(try Data(contentsOf: url) == bytes)
     let store = try PersistentStore.open(url: target, model: new())
-    #expect(try store.check().findings == [])
+    let findings = try store.check().findings
+    #expect(findings == [], "\(findings)")
     #expect(try store.values(sample.people[0])?["first"] == .string("Anna"))
     #expect(throws: StoreError.self) {
       try manager.migrateStore(from: url, mapping: mapping(), to: target)

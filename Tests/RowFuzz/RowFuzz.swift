@@ -85,9 +85,9 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
   }
 
   func run(_ seed: UInt64) async throws {
-    Self.tell("seed \(seed)")
-    progress.store(seed &+ 1, ordering: .relaxed)
     let mutation = Mutation(seed: seed, layout)
+    Self.tell("seed \(seed) \(mutation.description)")
+    progress.store(seed &+ 1, ordering: .relaxed)
     if RowFuzz.isOfFile(seed) {
       try await runFile(seed, mutation)
     } else {

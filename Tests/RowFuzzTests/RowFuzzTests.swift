@@ -91,7 +91,7 @@ import Testing
     for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
       let words = line.split(separator: " ")
       switch words.first {
-      case "seed": last = words.last.flatMap { UInt64($0) }
+      case "seed": last = UInt64(words[1])
       case "done": outcome.mutants = Int(words[1]) ?? 0
       default: outcome.wrong.append(String(line))
       }

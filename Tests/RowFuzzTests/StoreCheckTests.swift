@@ -101,6 +101,17 @@ struct StoreCheckTests {
     #expect(try SyncEngine.check(store).findings.contains { $0.table == "ZDL_PENDING" })
   }
 
+  @Test("A transaction with a number that was never given out does not keep a push going for ever")
+  func numberAhead() async throws {
+    let directory = try TemporaryDirectory()
+    let store = try await store(directory)
+    try damage(store, "UPDATE ZDL_TRANSACTION SET number = 1 << 40 WHERE number = 2")
+    let engine = SyncEngine(store: store, transport: MemoryZone())
+    await #expect(throws: StoreError.self) { try await engine.push() }
+    await engine.close()
+    #expect(try SyncEngine.check(store).findings.contains { $0.table == "ZDL_TRANSACTION" })
+  }
+
   @Test("Runs of more objects than a change set has are no change set in flight")
   func endlessRuns() async throws {
     let directory = try TemporaryDirectory()

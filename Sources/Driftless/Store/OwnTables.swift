@@ -53,14 +53,6 @@ extension StoreDefinition {
     return version < Self.version
   }
 
-  /// Whether the tables are those of a later version.
-  static func hasNewerTables(_ connection: SQLiteConnection) throws -> Bool {
-    let version = try connection.scalar(
-      "SELECT value FROM ZDL_STORE WHERE key = ?", .text(versionSetting))
-    if case .integer(let version)? = version { return version > Self.version }
-    return false
-  }
-
   /// Creates the tables that a file lacks, and brings those of an older version to this one.
   static func completeOwnTables(on connection: SQLiteConnection) throws {
     for statement in ownTables { try connection.execute(statement) }

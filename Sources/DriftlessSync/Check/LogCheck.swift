@@ -30,6 +30,9 @@ struct LogCheck: EngineCheck {
       [
         .place("sequence"), .place("first_number"), .bytes("chain", count: LogChain.size),
         .seconds("time"), .bytes("frame"),
+        RowRule(
+          "sequence <= (SELECT max(cursor, ifnull(mark, 0)) FROM ZDL_REPLICA)",
+          "the replica has not come so far", weight: .disagreement),
       ], suggestion: Self.suggestion)
     try checkFrames(inspection)
     let last = try inspection.connection.scalar(
@@ -39,7 +42,7 @@ struct LogCheck: EngineCheck {
     // A time may be noted before a change that did not come about.
     try inspection.check(
       "ZDL_IMPORT", key: ["first_change"],
-      [.integer("first_change", 1...max(1, most + 1)), .integer("time", 0...Int64.max)],
+      [.integer("first_change", 1...max(1, most &+ 1)), .integer("time", 0...Int64.max)],
       suggestion: Self.suggestion)
   }
 

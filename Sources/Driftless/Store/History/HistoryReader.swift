@@ -134,6 +134,12 @@ struct HistoryReader {
       suggestion: "Read everything again, and go on from the store's current token.")
   }
 
+  static func neverGivenOut(_ number: Int64) -> StoreError {
+    StoreError(
+      .damaged, "The history has transaction \(number), and no store has given out this number.",
+      suggestion: "Check the store, and restore its file from a copy.")
+  }
+
   static func damaged(_ number: Int64) -> StoreError {
     StoreError(
       .damaged,

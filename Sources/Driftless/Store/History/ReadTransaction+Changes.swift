@@ -43,6 +43,7 @@ extension ReadTransaction {
       WHERE Z_PK BETWEEN ? AND ? ORDER BY Z_PK
       """)
     headers.bind(number, at: 1)
+    let newest = try maximumTransactionNumber()
     headers.bind(last, at: 2)
     var program: RowProgram?
     while try headers.step() {
@@ -50,6 +51,8 @@ extension ReadTransaction {
         number: headers.int64(0), kind: TransactionKind(rawValue: headers.int64(1)) ?? .local,
         hybridTime: HybridTime(rawValue: headers.unsigned(2)),
         name: headers.unsigned(5))
+      // Whoever acknowledges what there is would never come to the end of it.
+      guard header.number <= newest else { throw HistoryReader.neverGivenOut(header.number) }
       guard headers.int64(3) <= headers.int64(4) else {
         throw HistoryReader.damaged(header.number)
       }

@@ -1,6 +1,7 @@
 import DriftlessSQLite
 
-/// `ZDL_STORE`: settings of the store's own, by name. Each has its form; two of them every store has.
+/// `ZDL_STORE`: settings of the store's own, by name. Each has its form; two of them every store has. One that is unknown may
+/// be a later version's, or an engine's, which looks after its own.
 struct SettingCheck: TableCheck {
   let tables = ["ZDL_STORE"]
 
@@ -21,8 +22,6 @@ struct SettingCheck: TableCheck {
   }
 
   private static let mintPrefix = "mintPrefix"
-  /// Settings of an engine, which looks after them itself.
-  private static let othersPrefix = "sync."
 
   private static var forms: [String: Form] {
     [
@@ -42,19 +41,14 @@ struct SettingCheck: TableCheck {
   func check(_ inspection: StoreInspection) throws {
     let forms = Self.forms
     var names: Set<String> = []
-    var unknown: [String] = []
     for row in try inspection.connection.rows("SELECT key, value FROM ZDL_STORE") {
       guard case .text(let name) = row[0] else {
         inspection.report(.damage, "ZDL_STORE", "ZDL_STORE has a setting whose name is no text.")
         continue
       }
       names.insert(name)
-      if let form = forms[name] {
-        guard !form.fits(row[1]) else { continue }
-        inspection.report(.damage, "ZDL_STORE", "ZDL_STORE, \(name): its value cannot be read.")
-      } else if !name.hasPrefix(Self.othersPrefix) {
-        unknown.append(name)
-      }
+      guard let form = forms[name], !form.fits(row[1]) else { continue }
+      inspection.report(.damage, "ZDL_STORE", "ZDL_STORE, \(name): its value cannot be read.")
     }
     if !names.contains(Self.mintPrefix) {
       inspection.report(
@@ -65,14 +59,6 @@ struct SettingCheck: TableCheck {
       inspection.report(
         .disagreement, "ZDL_STORE", "ZDL_STORE does not say of which version its tables are.",
         suggestion: "Open the store for writing, which brings them up to date.")
-    }
-    // A later version may have more.
-    if try !StoreDefinition.hasNewerTables(inspection.connection) {
-      for name in unknown {
-        inspection.report(
-          .disagreement, "ZDL_STORE",
-          "ZDL_STORE has the setting “\(name.prefix(40))”, which nobody knows.")
-      }
     }
     try checkColumns(inspection)
   }
