@@ -122,7 +122,7 @@ struct HierarchyMigrationTests {
     let sample = try fill(url)
     let store = try PersistentStore.open(url: url, model: new(), options: Self.migrating)
     let findings = try store.check().findings
-    #expect(findings == [])
+    #expect(findings == [], "\(findings)")
     let keys = try store.read { transaction in
       try sample.identities.mapValues { try #require(try transaction.key(of: $0)) }
     }

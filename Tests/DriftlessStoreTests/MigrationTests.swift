@@ -139,7 +139,7 @@ struct MigrationTests {
     } throws: { ($0 as? StoreError)?.code == .incompatibleModel }
     let store = try PersistentStore.open(url: url, model: new(), options: Self.migrating)
     let findings = try store.check().findings
-    #expect(findings == [])
+    #expect(findings == [], "\(findings)")
     #expect(store.identifier == sample.identifier)
     #expect(store.metadata.values["AppKey"] as? String == "kept")
     let ann = try #require(try store.values(sample.people[0]))

@@ -66,9 +66,7 @@ struct IdentityCheck: TableCheck {
       }
       last = (high, low.addingReportingOverflow(UInt64(row.count(1))).partialValue)
       if try isOther(identity, row, inspection) {
-        minted.add(
-          "identity \(identity.uuidString.lowercased()) of entity \(row.int64(2)), key \(row.int64(3))"
-        )
+        minted.add("identity \(identity.uuidString.lowercased())")
       }
     }
     inspection.report(
@@ -84,7 +82,8 @@ struct IdentityCheck: TableCheck {
   ) throws -> Bool {
     guard let prefix = try? inspection.transaction.mintPrefix(),
       let (root, key) = MintedIdentity.parts(of: identity, prefix: prefix),
-      inspection.schema.rootNumber(of: root) == root, key > 0, key <= inspection.lastKey(root), (root, key) != (row.entityNumber(2), row.int64(3))
+      inspection.schema.rootNumber(of: root) == root, key > 0, key <= inspection.lastKey(root),
+      (root, key) != (row.entityNumber(2), row.int64(3))
     else { return false }
     let object = ObjectKey(entity: root, key: key)
     // One that was made here and is gone may be another object elsewhere.
