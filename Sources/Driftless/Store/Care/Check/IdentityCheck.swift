@@ -66,9 +66,7 @@ struct IdentityCheck: TableCheck {
       }
       last = (high, low.addingReportingOverflow(UInt64(row.count(1))).partialValue)
       if try isOther(identity, row, inspection) {
-        minted.add(
-          "identity \(identity.uuidString.lowercased()) of entity \(row.int64(2)), key \(row.int64(3))"
-        )
+        minted.add("identity \(identity.uuidString.lowercased())")
       }
     }
     inspection.report(
