@@ -8,7 +8,7 @@ import Testing
 @Suite(.serialized) struct SimulationTests {
   @Test("The laws hold, whatever happens", arguments: Scenario.all)
   func laws(scenario: Scenario) async {
-    let report = await Campaign(scenario).run(Campaign.seeds ?? 1...16)
+    let report = await Campaign(scenario).run(Campaign.seeds ?? 1...6)
     for text in report.failures { Issue.record("\(text)") }
   }
 }
