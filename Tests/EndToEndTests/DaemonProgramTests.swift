@@ -63,9 +63,10 @@ import Testing
     #expect(daemon.stop() == 0)
   }
 
-  @Test(
-    "A backup that is put in the store's place while the daemon runs is what it keeps from then on")
-  func replacedStore() throws {
+  /// A store that a daemon keeps, which has sent an object, and another replica of its zone.
+  private func kept() throws -> (
+    world: FaultWorld, first: Replica, second: Replica, daemon: DaemonProcess
+  ) {
     let world = try FaultWorld()
     let first = try world.replica("first")
     let second = try world.replica("second")
@@ -74,6 +75,13 @@ import Testing
     try eventually("the daemon has sent it") {
       try self.daemon(of: first) != nil && first.pendingObjects == 0
     }
+    return (world, first, second, daemon)
+  }
+
+  @Test(
+    "A backup that is put in the store's place while the daemon runs is what it keeps from then on")
+  func replacedStore() throws {
+    let (world, first, second, daemon) = try kept()
     let backup = world.directory.file("backup.sqlite")
     let made = try Programs.run("syncctl", ["store", "backup", first.store.path, backup.path])
     #expect(made.status == 0, "\(made.errors)")
@@ -100,14 +108,7 @@ import Testing
 
   @Test("A store that is gone is told as gone, and is kept again once it is there again")
   func goneStore() throws {
-    let world = try FaultWorld()
-    let first = try world.replica("first")
-    let second = try world.replica("second")
-    let daemon = try DaemonProcess(stores: [first.store], in: world.directory.url)
-    try first.importLines([FaultWorld.insertion("before")])
-    try eventually("the daemon has sent it") {
-      try self.daemon(of: first) != nil && first.pendingObjects == 0
-    }
+    let (world, first, second, daemon) = try kept()
     let manager = FileManager.default
     let folder = first.store.deletingLastPathComponent()
     let away = world.directory.file("away")

@@ -161,7 +161,7 @@ package struct Importer {
     {
       other = "object \(identity.uuidString.lowercased()) of the store has it"
     } else if named.count > 1, let first = named.first {
-      other = "so is that of line \(first.line)"
+      other = "that of line \(first.line) would have it too"
     }
     return ImportError(
       line: named.last?.line ?? lastLine, "the \(entity) would have the unique \(keys): \(other)")
