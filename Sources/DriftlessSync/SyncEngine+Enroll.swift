@@ -89,6 +89,8 @@ extension SyncEngine {
     _ state: inout ReplicaState, in generation: UUID, head: UInt64, _ transaction: WriteTransaction,
     schema: SyncSchema, offersDeletes: Bool = true
   ) throws -> Int {
+    // Of a counter the total is offered.
+    try LostCounts.forget(transaction, schema: schema)
     let pending = try PendingLoader.load(
       transaction, schema: schema, acknowledged: state.acknowledged)
     var history = try EditHistory(transaction, schema: schema, acknowledged: state.acknowledged)

@@ -83,6 +83,40 @@ struct FetchedResultsTests {
     #expect(results.fetchedObjects.map(\.title) == ["b", "c", "d", "a"])
   }
 
+  @Test("What changed while nobody asked for an update comes as one, for each who listens")
+  func coalesced() async throws {
+    let request = FetchRequest<Book>(entityName: "Book", sort: [FetchSort("pages")])
+    let results = try FetchedResults(request, context: context)
+    try results.performFetch()
+    var early = results.updates().makeAsyncIterator()
+    let a = try book("a", in: context)
+    for pages in 100...150 {
+      a.pages = pages
+      try context.save()
+    }
+    var late = results.updates().makeAsyncIterator()
+    a.title = "a, edited"
+    try context.save()
+    let first = try #require(await early.next())
+    #expect(first.snapshot == results.snapshot)
+    #expect(
+      first.rowChanges == [
+        .move(a.objectID, from: .init(section: 0, row: 0), to: .init(section: 0, row: 3))
+      ])
+    #expect(
+      await late.next()?.rowChanges == [.update(a.objectID, at: .init(section: 0, row: 3))])
+  }
+
+  @Test("Results that end while somebody waits end the stream")
+  func ended() async throws {
+    let request = FetchRequest<Book>(entityName: "Book", sort: [FetchSort("pages")])
+    var results: FetchedResults<Book>? = try FetchedResults(request, context: context)
+    try results?.performFetch()
+    var updates = try #require(results?.updates()).makeAsyncIterator()
+    results = nil
+    #expect(await updates.next() == nil)
+  }
+
   @Test("Another context's save arrives with the merge")
   func merge() async throws {
     context.automaticallyMergesChangesFromParent = true

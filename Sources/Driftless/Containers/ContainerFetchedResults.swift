@@ -19,26 +19,45 @@ extension PersistentContainer {
       )
     }
     // Asked for before the first fetch, so that no commit falls between.
-    let commits = query.plan.store.changes()
-    return AsyncThrowingStream { continuation in
-      let task = Task {
-        do {
-          var latest = FetchedResultsSnapshot([])
-          func follow(isFirst: Bool) async throws {
-            let rows = try await self.fetchRows(request.snapshotRows(sectionKeyPath))
-            let snapshot = FetchedResultsSnapshot(rows, sectionKeyPath)
-            let update = snapshot.update(from: latest)
-            latest = snapshot
-            if isFirst || !update.isEmpty { continuation.yield(update) }
-          }
-          try await follow(isFirst: true)
-          for await _ in commits { try await follow(isFirst: false) }
-          continuation.finish()
-        } catch {
-          continuation.finish(throwing: error)
-        }
-      }
-      continuation.onTermination = { _ in task.cancel() }
+    let following = ResultsFollowing(
+      container: self, request: request.snapshotRows(sectionKeyPath),
+      sectionKeyPath: sectionKeyPath, commits: query.plan.store.changes())
+    return AsyncThrowingStream { try await following.next() }
+  }
+}
+
+/// Results that are fetched when somebody asks for the next update: commits until then are one.
+private actor ResultsFollowing {
+  private let container: PersistentContainer
+  private let request: FetchRequest<FetchedRow>
+  private let sectionKeyPath: String?
+  private let commits: AsyncStream<Int64>
+  /// What was told last; nil before the first update, which comes also when nothing was found.
+  private var latest: FetchedResultsSnapshot?
+
+  init(
+    container: PersistentContainer, request: FetchRequest<FetchedRow>, sectionKeyPath: String?,
+    commits: AsyncStream<Int64>
+  ) {
+    self.container = container
+    self.request = request
+    self.sectionKeyPath = sectionKeyPath
+    self.commits = commits
+  }
+
+  /// Nil when the store is gone, or the task is cancelled.
+  func next() async throws -> FetchedResultsUpdate? {
+    guard let former = latest else { return try await update(from: FetchedResultsSnapshot([])) }
+    for await _ in commits {
+      let update = try await update(from: latest ?? former)
+      if !update.isEmpty { return update }
     }
+    return nil
+  }
+
+  private func update(from former: FetchedResultsSnapshot) async throws -> FetchedResultsUpdate {
+    let snapshot = FetchedResultsSnapshot(try await container.fetchRows(request), sectionKeyPath)
+    latest = snapshot
+    return snapshot.update(from: former)
   }
 }

@@ -39,26 +39,45 @@ package enum CounterDelta {
   }
 }
 
+/// What one transaction did to a property whose edits add up.
+package struct TransactionDelta: Hashable, Sendable {
+  /// The number of a local transaction; below zero for one of another replica, or one that a server lost.
+  package var transaction: Int64
+  /// What the transaction drew; 0 where that is not known.
+  package var name: UInt64
+  /// Of a counter what was added, or null where that is not known.
+  package var value: PropertyValue
+
+  package init(transaction: Int64, name: UInt64, value: PropertyValue) {
+    self.transaction = transaction
+    self.name = name
+    self.value = value
+  }
+}
+
 /// `ZDL_DELTA`: what each local transaction of a store that syncs did to the properties whose edits add up. Of a counter it
 /// keeps what the transaction added; of a text or a list of elements the value that it left, or null for a long one.
 extension ReadTransaction {
-  /// What transactions did to a property, oldest first.
-  package func deltas(
-    of key: ObjectKey, _ property: String
-  ) throws -> [(transaction: Int64, value: PropertyValue)] {
+  private static let deltaName = "CASE d.name WHEN 0 THEN coalesce(t.name, 0) ELSE d.name END"
+
+  /// What transactions did to a property, oldest first; those that a server lost before all others.
+  package func deltas(of key: ObjectKey, _ property: String) throws -> [TransactionDelta] {
     let statement = try connection.prepare(
       """
-      SELECT transaction_number, value FROM ZDL_DELTA WHERE entity = ? AND key = ?
-      AND property = ? ORDER BY transaction_number
+      SELECT d.transaction_number, \(Self.deltaName), d.value FROM ZDL_DELTA d
+      LEFT JOIN ZDL_TRANSACTION t ON t.number = d.transaction_number
+      WHERE d.entity = ? AND d.key = ? AND d.property = ? ORDER BY d.transaction_number
       """)
     defer { statement.reset() }
     statement.bind(Int64(key.entity), at: 1)
     statement.bind(key.key, at: 2)
     statement.bind(property, at: 3)
-    var deltas: [(transaction: Int64, value: PropertyValue)] = []
+    var deltas: [TransactionDelta] = []
     while try statement.step() {
-      guard let value = try RowArchive.decodeValues(statement.data(1)).first else { continue }
-      deltas.append((statement.int64(0), value))
+      guard let value = try RowArchive.decodeValues(statement.data(2)).first else { continue }
+      deltas.append(
+        TransactionDelta(
+          transaction: statement.int64(0), name: statement.unsigned(1), value: value))
     }
     return deltas
   }
@@ -69,9 +88,9 @@ extension ReadTransaction {
   ) throws {
     let statement = try connection.prepare(
       """
-      SELECT d.entity, d.key, d.property, t.name FROM ZDL_DELTA d
-      JOIN ZDL_TRANSACTION t ON t.number = d.transaction_number
-      WHERE d.transaction_number <= ? AND t.name <> 0
+      SELECT d.entity, d.key, d.property, \(Self.deltaName) FROM ZDL_DELTA d
+      LEFT JOIN ZDL_TRANSACTION t ON t.number = d.transaction_number
+      WHERE d.transaction_number <= ? AND \(Self.deltaName) <> 0
       """)
     defer { statement.reset() }
     statement.bind(number, at: 1)
@@ -81,9 +100,19 @@ extension ReadTransaction {
     }
   }
 
+  /// The properties of which something is kept that a server lost, by object.
+  package func propertiesWithLostDeltas() throws -> [ObjectKey: Set<String>] {
+    try properties(
+      "SELECT DISTINCT entity, key, property FROM ZDL_DELTA WHERE transaction_number < 0")
+  }
+
   /// The properties of which something is kept, by object.
   package func propertiesWithDeltas() throws -> [ObjectKey: Set<String>] {
-    let statement = try connection.prepare("SELECT DISTINCT entity, key, property FROM ZDL_DELTA")
+    try properties("SELECT DISTINCT entity, key, property FROM ZDL_DELTA")
+  }
+
+  private func properties(_ query: String) throws -> [ObjectKey: Set<String>] {
+    let statement = try connection.prepare(query)
     defer { statement.reset() }
     var properties: [ObjectKey: Set<String>] = [:]
     while try statement.step() {
@@ -110,6 +139,25 @@ extension WriteTransaction {
       VALUES (?, ?, ?, ?, ?)
       """, .integer(number), .integer(Int64(key.entity)), .integer(key.key), .text(property),
       .blob(RowArchive.encode([value])))
+  }
+
+  /// Keeps what a transaction added to a counter that a server lost.
+  ///
+  /// - Parameters:
+  ///   - delta: its number is below zero, and raised until no other has it.
+  package func keepLostDelta(
+    _ delta: TransactionDelta, of key: ObjectKey, _ property: String
+  ) throws {
+    assert(delta.transaction < 0, "a transaction of this store keeps its number")
+    var number = delta.transaction
+    let taken = try Set(deltas(of: key, property).map(\.transaction))
+    while taken.contains(number) { number += 1 }
+    try connection.run(
+      """
+      INSERT INTO ZDL_DELTA (transaction_number, entity, key, property, value, name)
+      VALUES (?, ?, ?, ?, ?, ?)
+      """, .integer(number), .integer(Int64(key.entity)), .integer(key.key), .text(property),
+      .blob(RowArchive.encode([delta.value])), .integer(Int64(bitPattern: delta.name)))
   }
 
   /// Lets go of what transactions up to one did to a property, or to all of an object's.

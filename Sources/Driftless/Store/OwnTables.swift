@@ -28,6 +28,7 @@ extension StoreDefinition {
     """
     CREATE TABLE IF NOT EXISTS ZDL_DELTA (transaction_number INTEGER NOT NULL,
     entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL, value BLOB NOT NULL,
+    name INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (entity, key, property, transaction_number)) WITHOUT ROWID
     """,
     """
@@ -42,7 +43,7 @@ extension StoreDefinition {
 
   /// The setting with the version of these tables.
   static let versionSetting = "tables"
-  private static let version: Int64 = 3
+  private static let version: Int64 = 4
 
   /// Whether the tables are those of an older version.
   static func hasOlderTables(_ connection: SQLiteConnection) throws -> Bool {
@@ -67,6 +68,9 @@ extension StoreDefinition {
         UPDATE ZDL_TRANSACTION SET name = \(TransactionName.derivedSQL("number", "hybrid_time"))
         WHERE kind <> \(TransactionKind.imported.rawValue)
         """)
+    }
+    if try !hasColumn("name", of: "ZDL_DELTA", connection) {
+      try connection.execute("ALTER TABLE ZDL_DELTA ADD COLUMN name INTEGER NOT NULL DEFAULT 0")
     }
     guard try makeNumbersUnique(connection) else { return }
     try connection.run(

@@ -4,9 +4,14 @@ import Driftless
 ///
 /// The rules behind it in the merge table see two values that differ.
 enum EqualValues {
-  /// Nil when the values differ, or when equal values are two counts.
+  /// Nil when the values differ, or when equal values are, or may be, two counts.
   static func settle(_ conflict: PropertyConflict) -> Verdict? {
     guard conflict.local == conflict.remote else { return nil }
+    // CONFLICT: a count that a server lost and this replica offers, and another edit that left the same number.
+    // RESOLUTION: two edits may be two counts of which one goes: the counter's rule says so in the journal.
+    if conflict.policy == .counter, conflict.isOffered, conflict.localTime != conflict.remoteTime {
+      return nil
+    }
     // CONFLICT: both replicas made the object, and gave it the same value.
     // RESOLUTION: it stands, and nothing is pending: to import the same data again is no later word
     // on it.

@@ -18,6 +18,8 @@ struct PropertyConflict: Sendable {
   var remoteTime: HybridTime
   var localReplica: UUID
   var remoteReplica: UUID
+  /// Whether the zone had the local value, lost it, and is offered it.
+  var isOffered = false
   /// Whether both replicas made the object, under one identity: an import of the same data twice.
   var isOfTwoCreations = false
 

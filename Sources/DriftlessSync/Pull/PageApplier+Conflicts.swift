@@ -29,6 +29,7 @@ extension PageApplier {
     {
       (conflict.attribute, conflict.type) = (attribute, type)
     }
+    conflict.isOffered = EditStamp.time(localTransaction) != nil
     conflict.hasCounts =
       try property.policy == .counter && !transaction.deltas(of: key, property.name).isEmpty
     let verdict =

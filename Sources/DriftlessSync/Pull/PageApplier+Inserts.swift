@@ -137,8 +137,16 @@ extension PageApplier {
     if try isSameInsert(key, frame) {
       return try applySameInsert(entity, key, readers, group, row: row, &frame)
     }
-    try zone.set(.inserted, of: key, frame.side(group, row: row))
+    let isOneAgain = isOffered(key) && frame.tells(pending[key]?.maker ?? 0)
+    if !isOneAgain { try LostCounts.forget(of: key, transaction, schema: schema) }
+    try zone.set(.inserted, of: key, frame.side(group, row: row), isOneAgain: isOneAgain)
     try applyHeld(entity, key, readers, group, row: row, isInsert: true, &frame)
+  }
+
+  /// Whether the zone had the object, lost it, and is offered it.
+  func isOffered(_ key: ObjectKey) -> Bool {
+    guard let object = pending[key], object.whole == .insert else { return false }
+    return EditStamp.time(object.wholeTransaction) != nil
   }
 
   /// Gives a dead key its row again, with the values of the wire, and the references to it.

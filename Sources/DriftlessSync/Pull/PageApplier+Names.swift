@@ -17,8 +17,9 @@ extension PageApplier {
   func acknowledge(
     _ property: SyncSchema.Property, of key: ObjectKey, _ frame: FrameContext
   ) throws {
-    guard let object = pending[key], object.whole == .none,
-      let last = object.transaction(of: property.slot)
+    guard let object = pending[key], let last = object.transaction(of: property.slot),
+      try object.whole == .none
+        || property.policy == .counter && zone.object(key).mark?.isOneAgain == true
     else { return }
     if last > 0, try frame.tells(transaction.transactionName(last)) {
       setPending(key) { $0.clear(PropertyMask([property.slot])) }
@@ -26,10 +27,10 @@ extension PageApplier {
       return try transaction.dropDeltas(of: key, property.name)
     }
     guard property.keepsDeltas else { return }
-    var told: [(transaction: Int64, value: PropertyValue)] = []
-    var rest: [(transaction: Int64, value: PropertyValue)] = []
+    var told: [TransactionDelta] = []
+    var rest: [TransactionDelta] = []
     for delta in try transaction.deltas(of: key, property.name) {
-      if try frame.tells(transaction.transactionName(delta.transaction)) {
+      if frame.tells(delta.name) {
         told.append(delta)
       } else {
         rest.append(delta)
@@ -47,10 +48,11 @@ extension PageApplier {
   /// The value on which the rest is pending, once a part of what is pending is acknowledged; nil where that is not known.
   private func base(
     of key: ObjectKey, _ property: SyncSchema.Property,
-    told: [(transaction: Int64, value: PropertyValue)],
-    rest: [(transaction: Int64, value: PropertyValue)], left: PropertyValue
+    told: [TransactionDelta],
+    rest: [TransactionDelta], left: PropertyValue
   ) throws -> PropertyValue? {
     guard property.policy == .counter else { return left.isNull ? nil : left }
+    if rest.contains(where: { $0.value.isNull }) { return nil }
     let local = try currentValues(of: key)[property.slot]
     let former = Self.value(local, before: rest)
     // What was pending before must be all that the transactions did: else something is not known by them.
@@ -64,7 +66,7 @@ extension PageApplier {
 
   /// A counter's value before what some transactions added.
   private static func value(
-    _ value: PropertyValue, before deltas: [(transaction: Int64, value: PropertyValue)]
+    _ value: PropertyValue, before deltas: [TransactionDelta]
   ) -> PropertyValue? {
     deltas.reduce(value) { value, delta in
       value.flatMap { CounterDelta.difference($0, delta.value) }

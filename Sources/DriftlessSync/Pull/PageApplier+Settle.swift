@@ -95,6 +95,8 @@ extension PageApplier {
   ) throws {
     // What is offered is no insert of another object: all that it says, it says with its time.
     let isOffered = pending[key]?.offers.isEmpty == false
+    // The zone had lost the object, and has it again from another replica.
+    let isOneAgain = self.isOffered(key)
     if object.mark?.life == .inserted {
       if isOffered {
         setPending(key) {
@@ -130,8 +132,12 @@ extension PageApplier {
       case .elements(let relationship):
         try settleElements(property, relationship, of: key, remote)
       case .attribute, .toOne:
+        // What was counted on the lost object counts on the one that is there again.
+        let isCounted =
+          isOneAgain && property.policy == .counter
+          && (object.mark?.isOneAgain == true || (pending[key]?.transaction(of: slot) ?? 0) > 0)
         let outcome = try settleValue(
-          entity, property, of: key, &values, object, isInsert: isInsert)
+          entity, property, of: key, &values, object, isInsert: isInsert && !isCounted)
         outcomes[slot] = outcome
         if case .local = outcome { continue }
         written.insert(slot)

@@ -27,6 +27,8 @@ struct ZoneStates {
   struct Mark {
     var life: Life
     var side: RemoteSide
+    /// Of an insert: it is the very object whose insert the zone had lost, and is offered here.
+    var isOneAgain = false
 
     var isBuried: Bool { life == .buried || life == .buriedBraked }
     var isDead: Bool { life == .dead || life == .braked || isBuried }
@@ -115,7 +117,10 @@ struct ZoneStates {
         sequence: row.unsigned(5))
       let name = row.string(0)
       if name.isEmpty {
-        object.mark = Life(rawValue: row.int64(1)).map { Mark(life: $0, side: side) }
+        let isOneAgain = try RowArchive.decodeValues(row.data(2)) == [.integer(1)]
+        object.mark = Life(rawValue: row.int64(1)).map {
+          Mark(life: $0, side: side, isOneAgain: isOneAgain)
+        }
         return
       }
       var values = try RowArchive.decodeValues(row.data(2))
@@ -143,8 +148,10 @@ struct ZoneStates {
     return object
   }
 
-  mutating func set(_ life: Life, of key: ObjectKey, _ side: RemoteSide) throws {
-    try write(key, "", kind: life.rawValue, values: [], side)
+  mutating func set(
+    _ life: Life, of key: ObjectKey, _ side: RemoteSide, isOneAgain: Bool = false
+  ) throws {
+    try write(key, "", kind: life.rawValue, values: isOneAgain ? [.integer(1)] : [], side)
   }
 
   mutating func set(_ value: Value, of key: ObjectKey, _ property: String) throws {

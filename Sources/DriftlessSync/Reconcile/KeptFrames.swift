@@ -51,6 +51,22 @@ enum KeptFrames {
     }
   }
 
+  /// Hands over the entries up to a place, the last one first, until `body` has what it looks for.
+  static func forEach(
+    downFrom sequence: UInt64, on connection: SQLiteConnection,
+    _ body: (PullPage.Entry) throws -> Bool
+  ) throws {
+    var last = sequence
+    while true {
+      let next = try connection.number(
+        "SELECT coalesce(max(sequence), 0) FROM ZDL_FRAME WHERE sequence <= ?", [.unsigned(last)])
+      guard next > 0, let entry = try entry(at: UInt64(next), on: connection),
+        try body(entry)
+      else { return }
+      last = entry.sequence &- 1
+    }
+  }
+
   /// Whether every entry above a place and up to another is here.
   static func cover(
     after first: UInt64, through last: UInt64, on connection: SQLiteConnection

@@ -12,6 +12,8 @@ struct LostEdits {
   private(set) var elements:
     [ObjectKey: [String: (adds: Set<ObjectKey>, removes: Set<ObjectKey>)]] =
       [:]
+  /// What was counted.
+  private var counts: LostCounts
   private let transaction: WriteTransaction
   private let schema: SyncSchema
   private var directory: ObjectDirectory
@@ -22,6 +24,7 @@ struct LostEdits {
     self.transaction = transaction
     self.schema = schema
     directory = ObjectDirectory(transaction.connection)
+    counts = LostCounts(after: place)
     // What cannot be decoded was parked when it came: nothing of it is here to be offered.
     try KeptFrames.forEach(after: place, on: transaction.connection) { entry in
       guard let changeSet = try? ChangeSetDecoder().decode(entry.frame) else { return }
@@ -56,6 +59,8 @@ struct LostEdits {
           note(group.kind, of: key, entity, properties, by: stamp)
           // An offer is named by its time, not by who made the object.
           if group.kind == .insert, name != time { objects[key]?.maker = name }
+          counts.note(
+            group, row: row, of: key, entity, zip(properties, columns), index, run.transaction)
           guard group.kind == .update else { continue }
           for (property, column) in zip(properties, columns) {
             guard let property, case .elements = property.kind,
@@ -153,6 +158,8 @@ extension LostEdits {
   ///
   /// - Returns: how many objects are offered.
   func offer(beside pending: PendingSet) throws -> Int {
+    var counts = counts
+    try counts.findStarts(transaction, schema: schema)
     var count = 0
     for (key, lost) in objects {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
@@ -177,6 +184,7 @@ extension LostEdits {
           object.set(properties, by: edit.transaction)
         }
         try rewindBases(key, entity)
+        try counts.keep(key, entity, beside: before, transaction)
       }
       guard object != before else { continue }
       count += 1

@@ -27,7 +27,7 @@ public final class FetchedResults<Object: ManagedObject> {
   public private(set) var updateError: (any Error)?
 
   private var observers: [any NSObjectProtocol] = []
-  private var continuations: [UUID: AsyncStream<FetchedResultsUpdate>.Continuation] = [:]
+  private var listeners: [WeakListener] = []
   private var isUpdating = false
 
   /// - Throws: ``FetchError`` when the request has no sort key, or its first one is not the section's.
@@ -42,7 +42,7 @@ public final class FetchedResults<Object: ManagedObject> {
 
   deinit {
     for observer in observers { NotificationCenter.default.removeObserver(observer) }
-    for continuation in continuations.values { continuation.finish() }
+    for listener in listeners { listener.listener?.end() }
   }
 
   /// Fetches, and follows the context from now on.
@@ -55,10 +55,14 @@ public final class FetchedResults<Object: ManagedObject> {
   }
 
   /// The updates from now on. The stream ends with these results.
+  ///
+  /// What changes before somebody asks for the next update comes as one, which leads from what the last one told to what
+  /// is there now: who is slow misses nothing, and nothing piles up.
   public func updates() -> AsyncStream<FetchedResultsUpdate> {
-    let (stream, continuation) = AsyncStream.makeStream(of: FetchedResultsUpdate.self)
-    continuations[UUID()] = continuation
-    return stream
+    let listener = ResultsListener(shown: snapshot)
+    listeners.removeAll { $0.listener == nil }
+    listeners.append(WeakListener(listener: listener))
+    return AsyncStream { await listener.next() }
   }
 
   /// The object at a place of the snapshot; nil for a place that there is not.
@@ -86,14 +90,10 @@ public final class FetchedResults<Object: ManagedObject> {
     defer { isUpdating = false }
     do {
       let (objects, latest) = try fetchSnapshot()
-      let update = latest.update(from: snapshot, changed: Set(changes.updatedObjectIDs))
       (fetchedObjects, snapshot) = (objects, latest)
       updateError = nil
-      if update.isEmpty { return }
-      for (id, continuation) in continuations {
-        // Whoever listened has gone.
-        if case .terminated = continuation.yield(update) { continuations[id] = nil }
-      }
+      listeners.removeAll { $0.listener == nil }
+      for listener in listeners { listener.listener?.tell(latest, changes.updatedObjectIDs) }
     } catch {
       updateError = error
     }

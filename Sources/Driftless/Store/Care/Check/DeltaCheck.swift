@@ -15,7 +15,11 @@ struct DeltaCheck: TableCheck {
       "ZDL_DELTA", key: key,
       [
         inspection.objectRule(), .text("property"),
-        .integer("transaction_number", 1...max(1, newest)), .bytes("value"),
+        .integer("transaction_number", Int64.min...max(1, newest)), .bytes("value"),
+        .integer("name"),
+        RowRule(
+          "(name = 0) = (transaction_number > 0)",
+          "what was lost goes by a name, and what was counted here by its transaction"),
       ], suggestion: Self.suggestion)
     try inspection.checkArchives(
       "ZDL_DELTA", "value", key: key, suggestion: Self.suggestion
@@ -45,7 +49,9 @@ struct DeltaCheck: TableCheck {
       guard let layout = inspection.schema.entity(numbered: key.entity)?.layout,
         let slot = layout.index(named: property), layout.slots[slot].policy == .counter,
         let value = try inspection.transaction.row(key)?.values[slot],
-        let deltas = try? inspection.transaction.deltas(of: key, property)
+        let deltas = try? inspection.transaction.deltas(of: key, property),
+        // What was added may not be known of what a server lost.
+        !deltas.contains(where: { $0.value.isNull })
       else { continue }
       let name = "entity \(key.entity), key \(key.key), property \(property)"
       guard let base = try inspection.base(of: key, property) else {

@@ -1,0 +1,225 @@
+import Driftless
+import DriftlessProtocol
+import Foundation
+
+/// What the entries above a place of the log counted: the total of each counter at the place, and what each save added to it
+/// since, by the save's name.
+///
+/// They are pending like what was counted here (`ZDL_DELTA`), and go out as a total with the names. So replicas that offer
+/// what they know of one counter, each a part of it, count every save once.
+struct LostCounts {
+  fileprivate struct Word {
+    var name: UInt64
+    var time: HybridTime
+    /// The total that it left.
+    var total: PropertyValue
+  }
+
+  fileprivate struct Count {
+    /// The total before the first word; nil while it is not known.
+    var start: PropertyValue?
+    var words: [Word] = []
+    /// A word is an offer: what it added is not known by the saves that did it.
+    var hasOffers = false
+  }
+
+  private let place: UInt64
+  private var counts: [ObjectKey: [String: Count]] = [:]
+
+  /// - Parameter place: what came after it was lost.
+  init(after place: UInt64) { self.place = place }
+
+  /// Takes in one row of a lost entry, in order.
+  mutating func note(
+    _ group: ChangeSetIndex.Group, row: Int, of key: ObjectKey, _ entity: SyncSchema.Entity,
+    _ columns: some Sequence<(SyncSchema.Property?, Column)>, _ index: ChangeSetIndex,
+    _ transactionIndex: Int
+  ) {
+    guard entity.hasCounters else { return }
+    let transaction = index.transactions[transactionIndex]
+    switch group.kind {
+    case .delete: counts[key] = nil
+    case .insert, .revive:
+      counts[key] = [:]
+      for property in entity.properties where property.isCounter {
+        counts[key, default: [:]][property.name] = Count(start: .null)
+      }
+    case .update: break
+    }
+    let isOffer = transaction.name == transaction.hybridTime
+    for case (let property?, let column) in columns where property.isCounter {
+      guard let reader = PropertyReader(property: property, column: column) else { continue }
+      var count = counts[key]?[property.name] ?? Count()
+      if group.kind == .update {
+        // What an offer covers is in its total; which counters of it each name is of, it does not say.
+        let names = isOffer ? [transaction.name] + index.covered.map(\.name) : [transaction.name]
+        for name in names.prefix(Self.namesMax) {
+          count.words.append(
+            Word(
+              name: name, time: HybridTime(rawValue: transaction.hybridTime),
+              total: reader.value(row)))
+        }
+      } else {
+        count.start = reader.value(row)
+      }
+      count.hasOffers = count.hasOffers || isOffer
+      counts[key, default: [:]][property.name] = count
+    }
+  }
+
+  /// Names that are kept of one offer: with more, what it covers may count twice where it is lost a second time.
+  private static let namesMax = 64
+
+  /// Looks in the entries up to the place for the totals of then.
+  mutating func findStarts(_ transaction: WriteTransaction, schema: SyncSchema) throws {
+    var wanted: [ObjectKey: Set<String>] = [:]
+    for (key, properties) in counts {
+      for (name, count) in properties where count.start == nil && !count.hasOffers {
+        wanted[key, default: []].insert(name)
+      }
+    }
+    guard !wanted.isEmpty else { return }
+    var directory = ObjectDirectory(transaction.connection)
+    try KeptFrames.forEach(downFrom: place, on: transaction.connection) { entry in
+      guard let changeSet = try? ChangeSetDecoder().decode(entry.frame) else { return true }
+      var found: [ObjectKey: [String: PropertyValue]] = [:]
+      try Self.forEachTotal(changeSet, entry.firstObjectNumber, schema, &directory) {
+        key, name, total in
+        if wanted[key]?.contains(name) == true { found[key, default: [:]][name] = total }
+      }
+      for (key, totals) in found {
+        for (name, total) in totals {
+          counts[key]?[name]?.start = total
+          wanted[key]?.remove(name)
+        }
+        if wanted[key]?.isEmpty == true { wanted[key] = nil }
+      }
+      return !wanted.isEmpty
+    }
+  }
+
+  /// Hands over each total that a change set says, in order.
+  private static func forEachTotal(
+    _ changeSet: ChangeSet, _ firstNumber: UInt64, _ schema: SyncSchema,
+    _ directory: inout ObjectDirectory, _ body: (ObjectKey, String, PropertyValue) throws -> Void
+  ) throws {
+    let index = changeSet.index
+    let newCount = index.newObjectCount
+    var column = 0
+    for group in index.groups {
+      let columns = changeSet.columns[column..<column + group.properties.count]
+      column += group.properties.count
+      let names = index.entities[group.entity]
+      guard group.kind != .delete, let entity = schema.entity(named: names.name),
+        entity.hasCounters
+      else { continue }
+      var readers: [String: PropertyReader] = [:]
+      for (place, column) in zip(group.properties, columns) {
+        guard let property = entity.property(named: names.properties[place]), property.isCounter
+        else { continue }
+        readers[property.name] = PropertyReader(property: property, column: column)
+      }
+      for (row, object) in group.objects.enumerated() {
+        let number =
+          object < newCount
+          ? firstNumber &+ UInt64(object) : index.knownNumbers[object - newCount]
+        guard let root = try directory.key(ofNumber: number) else { continue }
+        let key = ObjectKey(entity: entity.number, key: root.key)
+        for property in entity.properties where property.isCounter {
+          if let reader = readers[property.name] {
+            try body(key, property.name, reader.value(row))
+          } else if group.kind != .update {
+            // What an insert does not name is null.
+            try body(key, property.name, .null)
+          }
+        }
+      }
+    }
+  }
+
+  /// Keeps what was counted of an object: it is pending on the totals at the place.
+  ///
+  /// - Parameter before: what was pending of it already.
+  func keep(
+    _ key: ObjectKey, _ entity: SyncSchema.Entity, beside before: PendingObject,
+    _ transaction: WriteTransaction
+  ) throws {
+    guard let counts = counts[key], before.offers.isEmpty,
+      let values = try transaction.row(key)?.values
+    else { return }
+    for property in entity.properties where property.isCounter {
+      guard let count = counts[property.name] else { continue }
+      let base = try BaseValues.value(of: key, property.name, on: transaction.connection)
+      let isPending = before.transaction(of: property.slot) != nil
+      let last = isPending ? base : values[property.slot]
+      let added = count.added(upTo: last)
+      if added != nil, let start = count.start {
+        try BaseValues.replace(key, property.name, with: start, on: transaction.connection)
+      }
+      for (index, word) in count.words.enumerated() {
+        try transaction.keepLostDelta(
+          TransactionDelta(
+            transaction: EditStamp.number(word.time), name: word.name,
+            value: added?[index] ?? .null), of: key, property.name)
+      }
+    }
+  }
+}
+
+extension LostCounts.Count {
+  /// What each word added; nil where that is not known, or the words do not lead to the zone's last total.
+  fileprivate func added(upTo last: PropertyValue?) -> [PropertyValue]? {
+    guard let start, !hasOffers, let last, last == words.last?.total ?? start else { return nil }
+    var former = start
+    var added: [PropertyValue] = []
+    for word in words {
+      guard let difference = CounterDelta.difference(word.total, former), !difference.isNull else {
+        return nil
+      }
+      added.append(difference)
+      former = word.total
+    }
+    return added
+  }
+}
+
+extension LostCounts {
+  /// Lets go of the names of what was counted and lost: what is offered of a counter is its total, and what was never sent is
+  /// pending on that.
+  ///
+  /// - Parameter key: of this object alone.
+  static func forget(
+    of key: ObjectKey? = nil, _ transaction: WriteTransaction, schema: SyncSchema
+  ) throws {
+    let connection = transaction.connection
+    for (owner, names) in try transaction.propertiesWithLostDeltas()
+    where key == nil || owner == key {
+      guard let entity = schema.entity(numbered: owner.entity) else { continue }
+      let values = try transaction.row(owner)?.values
+      for name in names {
+        let deltas = try transaction.deltas(of: owner, name)
+        for delta in deltas where delta.transaction < 0 {
+          try transaction.dropDelta(of: owner, name, transaction: delta.transaction)
+        }
+        guard let slot = entity.property(named: name)?.slot, let values,
+          try BaseValues.value(of: owner, name, on: connection) != nil
+        else { continue }
+        let own = deltas.filter { $0.transaction > 0 }
+        let former = own.reduce(values[slot]) { CounterDelta.difference($0, $1.value) ?? $0 }
+        try BaseValues.replace(owner, name, with: former, on: connection)
+      }
+    }
+  }
+}
+
+extension SyncSchema.Property {
+  /// Whether what each side adds to it adds up.
+  fileprivate var isCounter: Bool {
+    guard policy == .counter, case .attribute = kind else { return false }
+    return true
+  }
+}
+
+extension SyncSchema.Entity {
+  fileprivate var hasCounters: Bool { properties.contains(where: \.isCounter) }
+}

@@ -1,0 +1,99 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import TestSupport
+import Testing
+
+/// Counts on what a server lost: they add up, or the journal says which number stands.
+struct LostCountTests {
+  private func putBack(_ stage: Stage) async throws {
+    try stage.server.restore(0)
+    // Somebody who was never there before makes the logs part.
+    let newcomer = try await stage.addHost()
+    try stage.insert(newcomer.number, "Box", ["name": .string("in its place")])
+    try await stage.push(newcomer.number)
+  }
+
+  @Test(
+    "A count that was never sent, on an object that the server lost, adds to one that the server lost with it",
+    arguments: [[0, 1], [1, 0]])
+  func countedOnLost(order: [Int]) async throws {
+    let stage = try await Stage(.memory)
+    try stage.server.backup()
+    let item = try stage.insert(0, "Item", ["stock": .integer(6)])
+    try await stage.settle()
+    try stage.count(0, item, by: -3)
+    try await stage.sync(0)
+    try stage.count(1, item, by: -3)
+    try await putBack(stage)
+    for number in order { try await stage.sync(number) }
+    try await stage.settle()
+    #expect(stage.value(2, item, "stock") == "0")
+  }
+
+  @Test(
+    "Of two counts on two logs that are both gone, the journal names the one that does not stand")
+  func countedOnTwoLogs() async throws {
+    let stage = try await Stage(.memory)
+    let item = try stage.insert(0, "Item", ["stock": .integer(6)])
+    try await stage.settle()
+    try stage.server.backup()
+    try stage.count(0, item, by: -3)
+    try await stage.sync(0)
+    try await putBack(stage)
+    stage.clock.advance(milliseconds: 1000)
+    try stage.count(1, item, by: -3)
+    try await stage.sync(1)
+    try await putBack(stage)
+    for number in [0, 1] { try await stage.sync(number) }
+    try await stage.settle()
+    let entries = try stage.hosts.flatMap { try $0.conflicts }
+    #expect(
+      stage.value(2, item, "stock") == "0"
+        || entries.contains { $0.object == item && $0.property == "stock" })
+  }
+
+  @Test(
+    "Counts that a server lost add up with those that were never sent, whoever comes back first",
+    arguments: [Scenario.Server.sqlite, .memory], [[0, 1, 2], [1, 0, 2], [2, 1, 0], [1, 2, 0]])
+  func countedOnBoth(kind: Scenario.Server, order: [Int]) async throws {
+    let stage = try await Stage(kind)
+    let item = try stage.insert(0, "Item", ["stock": .integer(100)])
+    try await stage.settle()
+    try stage.server.backup()
+    try stage.count(0, item, by: -3)
+    try await stage.sync(0)
+    try stage.count(2, item, by: 10)
+    try await stage.sync(2)
+    try stage.count(0, item, by: -20)
+    try await stage.sync(0)
+    // The second knows nothing of the third's, and has one of its own.
+    try stage.count(1, item, by: -1)
+    try stage.count(2, item, by: -4)
+    try await putBack(stage)
+    for number in order { try await stage.sync(number) }
+    try await stage.settle()
+    for number in 0..<3 { #expect(stage.value(number, item, "stock") == "82") }
+  }
+
+  @Test(
+    "Counts on two logs that are both gone add up where their replicas come to the third",
+    arguments: [[0, 1], [1, 0]])
+  func countedOnTwoLogsApart(order: [Int]) async throws {
+    let stage = try await Stage(.memory)
+    let item = try stage.insert(0, "Item", ["stock": .integer(6)])
+    try await stage.settle()
+    try stage.server.backup()
+    try stage.count(0, item, by: -1)
+    try await stage.sync(0)
+    try await putBack(stage)
+    try stage.count(1, item, by: -2)
+    try await stage.sync(1)
+    try await putBack(stage)
+    for number in order { try await stage.sync(number) }
+    try await stage.settle()
+    #expect(stage.value(2, item, "stock") == "3")
+  }
+}
