@@ -6,26 +6,30 @@ import Foundation
 @main
 struct Bench {
   static func main() async throws {
-    let sizes = (ProcessInfo.processInfo.environment["SIZES"] ?? "10000,100000,480000")
+    let environment = ProcessInfo.processInfo.environment
+    // ROWS=fetch,sync: these groups alone.
+    let groups = Set((environment["ROWS"] ?? "").split(separator: ",").map(String.init))
+    let sizes = (environment["SIZES"] ?? "10000,100000,480000")
       .split(separator: ",").compactMap { Int($0) }
-    if ProcessInfo.processInfo.environment["PROGRAMS"] != nil {
+    if environment["PROGRAMS"] != nil {
       // The programs alone.
       let folder = FileManager.default.temporaryDirectory
       let rows = try ProgramRows(programs: folderOfPrograms(), folder: folder).run(sizes)
       return print(ProgramRows.table(rows))
     }
-    let count = Int(ProcessInfo.processInfo.environment["COUNT"] ?? "") ?? 100_000
+    let count = Int(environment["COUNT"] ?? "") ?? 100_000
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("driftless-bench-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     let items = Items(count: count)
     var rows: [Row] = []
-    rows += try StoreRows(items: items, folder: folder).run()
-    rows += try FetchRows(items: items, folder: folder).run()
-    rows += try ScaleRows(items: items, folder: folder).run()
-    rows += try GraphRows(folder: folder).run()
-    rows += try await SyncRows(items: items, folder: folder).run()
+    func isAsked(_ group: String) -> Bool { groups.isEmpty || groups.contains(group) }
+    if isAsked("store") { rows += try StoreRows(items: items, folder: folder).run() }
+    if isAsked("fetch") { rows += try FetchRows(items: items, folder: folder).run() }
+    if isAsked("scale") { rows += try ScaleRows(items: items, folder: folder).run() }
+    if isAsked("graph") { rows += try GraphRows(folder: folder).run() }
+    if isAsked("sync") { rows += try await SyncRows(items: items, folder: folder).run() }
     print(table(rows, count: count))
     let programs = try ProgramRows(programs: Self.folderOfPrograms(), folder: folder).run(sizes)
     print(ProgramRows.table(programs))

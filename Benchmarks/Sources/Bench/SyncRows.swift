@@ -29,6 +29,7 @@ struct SyncRows: Sendable {
     rows.append(
       try wire("bytes on the wire, 1 of 10,000", update.count, aim: 0.25, updates: 10_000))
     rows.append(apply)
+    rows.append(try await KeyRow(folder: folder).run())
     rows.append(try await accept(model))
     rows.append(try await ServeRow(folder: folder.appendingPathComponent("server")).run())
     return rows

@@ -21,9 +21,6 @@ public final class BackgroundContext: @unchecked Sendable {  // used on its queu
   public let persistentStoreCoordinator: PersistentStoreCoordinator
   private let context: ManagedObjectContext
   private let queue: DispatchQueue
-  /// Says on a queue whose it is.
-  private static let owner = DispatchSpecificKey<ObjectIdentifier>()
-
   /// A context on the stores of a coordinator.
   ///
   /// - Parameters:
@@ -34,7 +31,8 @@ public final class BackgroundContext: @unchecked Sendable {  // used on its queu
     context = ManagedObjectContext(coordinator)
     context.name = name
     queue = DispatchQueue(label: "driftless.context.\(name ?? "background")")
-    queue.setSpecific(key: Self.owner, value: ObjectIdentifier(self))
+    queue.setSpecific(key: Confinement.owner, value: ObjectIdentifier(self))
+    context.graph.confinement = .queue(ObjectIdentifier(self))
     context.inbox.setBell { [weak self] in
       self?.queue.async { [weak self] in self?.context.processPendingChanges() }
     }
@@ -60,7 +58,7 @@ public final class BackgroundContext: @unchecked Sendable {  // used on its queu
   public func performAndWait<Value: Sendable>(
     _ body: @Sendable (ManagedObjectContext) throws -> Value
   ) rethrows -> Value {
-    if DispatchQueue.getSpecific(key: Self.owner) == ObjectIdentifier(self) {
+    if DispatchQueue.getSpecific(key: Confinement.owner) == ObjectIdentifier(self) {
       return try body(context)
     }
     return try queue.sync { try context.perform { try body(context) } }

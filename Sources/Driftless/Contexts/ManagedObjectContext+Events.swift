@@ -6,6 +6,7 @@ extension ManagedObjectContext {
   ///
   /// A save and a fetch do it by themselves, and so does the end of a container's `perform`.
   public func processPendingChanges() {
+    graph.confinement.assertHere("The context")
     updatePlans()
     takeNews()
     endEvent()

@@ -115,6 +115,8 @@ public final class ManagedObjectContext {
   }
 
   deinit {
+    // Nobody else has it any more, and whoever was last may be anywhere.
+    graph.confinement = .caller
     prefetched = []
     graph.end()
   }

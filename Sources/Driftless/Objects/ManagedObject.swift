@@ -14,7 +14,7 @@ import Foundation
 /// }
 /// ```
 ///
-/// An object belongs to its context and is used where the context is. A *fault* has no values yet;
+/// An object belongs to its context and is used where the context is; there it is let go of, too. A *fault* has no values yet;
 /// they are read at first access. Errors that an accessor meets (the store cannot be read, a value
 /// does not fit) keep the context from being saved, until somebody looks: see
 /// ``ManagedObjectContext/accessorErrors``, and ``accessing(_:)`` for an access that throws.
@@ -70,7 +70,10 @@ open class ManagedObject {
     dropCommitted()
     values.deinitialize(count: shape.slotCount)
     guard let graphReference else { return values.deallocate() }
-    graphReference._withUnsafeGuaranteedRef { $0.keys.remove(self) }
+    graphReference._withUnsafeGuaranteedRef {
+      $0.confinement.assertHere(shape.entity.name)
+      $0.keys.remove(self)
+    }
     poolReference._withUnsafeGuaranteedRef { $0.give(values) }
   }
 

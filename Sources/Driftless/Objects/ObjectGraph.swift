@@ -33,6 +33,8 @@ final class ObjectGraph {
   @exclusivity(unchecked) var undoManager: UndoManager? {
     didSet { mark(.undoable, undoManager != nil) }
   }
+  /// Where the objects are used.
+  var confinement = Confinement.caller
   /// All objects, while the context holds on to them; else nil.
   var retained: Set<ManagedObject>?
   /// What new objects are born with, whatever else they are.
@@ -113,6 +115,7 @@ final class ObjectGraph {
   func register(
     _ shape: ObjectShape, key: Int64, state: ObjectState, as type: ManagedObject.Type
   ) -> ManagedObject {
+    confinement.assertHere(shape.entity.name)
     let object = type.init(ObjectBirth(shape: shape, graph: self, key: key, state: state))
     keys.add(object)
     retained?.insert(object)

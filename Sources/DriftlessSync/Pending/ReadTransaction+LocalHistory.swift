@@ -12,8 +12,7 @@ extension ReadTransaction {
   ) throws -> Int64 {
     let newest = max(number, try maximumTransactionNumber())
     guard newest > number else { return number }
-    try forEachChange(after: number) { header, type, key, mask in
-      guard header.kind != .imported else { return }
+    try forEachChange(after: number, passingOver: .imported) { header, type, key, mask in
       let change: LocalChange
       switch type {
       case .insert: change = .insert

@@ -66,10 +66,9 @@ struct RememberedDeletes {
     }
     guard !unsent.isEmpty else { return }
     var makers: [ObjectKey: Int64] = [:]
-    try transaction.forEachChange(after: acknowledged) { header, type, key, _ in
-      if type == .insert, header.kind != .imported, unsent.contains(key) {
-        makers[key] = header.number
-      }
+    try transaction.forEachChange(after: acknowledged, passingOver: .imported) {
+      header, type, key, _ in
+      if type == .insert, unsent.contains(key) { makers[key] = header.number }
     }
     for (key, maker) in makers {
       let name = try transaction.transactionName(maker)

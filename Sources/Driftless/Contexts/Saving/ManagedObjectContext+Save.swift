@@ -20,6 +20,7 @@ extension ManagedObjectContext {
 
   /// - Parameter validates: False while a migration has not finished its objects.
   func save(validates: Bool) throws {
+    graph.confinement.assertHere("The context")
     guard !isSaving else {
       throw ObjectError(
         .nestedSave, "The context is being saved",

@@ -18,24 +18,27 @@ extension ReadTransaction {
 
   /// Calls `body` with each change after a transaction, oldest first: its transaction, what it did, to which object, and
   /// for an update the slots.
+  ///
+  /// - Parameter kind: transactions of this kind are passed over, and their changes not read.
   package func forEachChange(
-    after number: Int64, through last: Int64 = .max,
+    after number: Int64, through last: Int64 = .max, passingOver kind: TransactionKind? = nil,
     _ body: (HistoryHeader, ChangeType, ObjectKey, PropertyMask?) throws -> Void
   ) throws {
-    try forEachNumberedChange(after: number, through: last) { header, _, type, key, mask in
+    try forEachNumberedChange(after: number, through: last, passingOver: kind) {
+      header, _, type, key, mask in
       try body(header, type, key, mask)
     }
   }
 
   /// As `forEachChange`, with the number of each change.
   package func forEachNumberedChange(
-    after number: Int64 = 0, through last: Int64 = .max,
+    after number: Int64 = 0, through last: Int64 = .max, passingOver kind: TransactionKind? = nil,
     _ body: (HistoryHeader, Int64, ChangeType, ObjectKey, PropertyMask?) throws -> Void
   ) throws {
     let headers = try connection.prepareUncached(
       """
       SELECT number, kind, hybrid_time, first_change, last_change, name FROM ZDL_TRANSACTION
-      WHERE number > ? AND number <= ? ORDER BY number
+      WHERE number > ? AND number <= ? AND kind IS NOT ? ORDER BY number
       """)
     let changes = try connection.prepareUncached(
       """
@@ -45,6 +48,7 @@ extension ReadTransaction {
     headers.bind(number, at: 1)
     let newest = try maximumTransactionNumber()
     headers.bind(last, at: 2)
+    if let kind { headers.bind(kind.rawValue, at: 3) }
     var program: RowProgram?
     while try headers.step() {
       let header = HistoryHeader(
