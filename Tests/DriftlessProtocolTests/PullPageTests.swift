@@ -16,8 +16,8 @@ import Testing
           sequence: 8, firstObjectNumber: 104, chain: .start(generation: Samples.imported),
           isOwnHeaderOnly: true, frame: frame.prefix(ChangeSetHeader.size)),
         .init(
-          sequence: .max, firstObjectNumber: .max, chain: Samples.chain, isOwnHeaderOnly: false,
-          frame: frame),
+          sequence: UInt64(Int64.max), firstObjectNumber: UInt64(Int64.max), chain: Samples.chain,
+          isOwnHeaderOnly: false, frame: frame),
       ])
   }
 
@@ -76,6 +76,18 @@ import Testing
     let bytes = Data((0..<Int(seed) * 7).map { _ in UInt8(numbers.number(below: 256)) })
     #expect(throws: ProtocolError.self) { try parsed(bytes) }
     #expect(throws: ProtocolError.self) { try parsed(Data("DLLE".utf8) + bytes) }
+  }
+
+  @Test(
+    "An entry at a place, or with an object number, that no log has is refused",
+    arguments: [(0, 1), (1, 0), (1 << 63, 1), (1, .max)] as [(UInt64, UInt64)])
+  func noNumber(sequence: UInt64, object: UInt64) throws {
+    var page = try page()
+    page.entries[0].sequence = sequence
+    page.entries[0].firstObjectNumber = object
+    let body = page.body
+    let error = #expect(throws: ProtocolError.self) { try parsed(body) }
+    #expect(error?.code == .malformed)
   }
 
   @Test("An entry longer than the limit is refused as too large")

@@ -3,18 +3,38 @@ import Foundation
 
 /// The tables that Driftless keeps beside Core Data's, and how those of an older version become what they are now.
 extension StoreDefinition {
+  /// What each row of these tables keeps by itself: the schema refuses another, and a check finds one that came into the
+  /// file in another way.
+  static let transactionRules: [RowRule] = [
+    .integer("number", 1...ReadTransaction.greatestNumber),
+    .integer(
+      "kind", TransactionKind.local.rawValue...TransactionKind.adopted.rawValue),
+    .integer("first_change", 1...ReadTransaction.greatestNumber),
+    .integer("last_change", 1...ReadTransaction.greatestNumber),
+  ]
+  static let identityRules: [RowRule] = [
+    .integer("count", 1...ReadTransaction.greatestNumber),
+    .integer("number", 1...Int64.max, orNull: true), .bytes("identity", count: 16),
+  ]
+  static let deltaRules: [RowRule] = [
+    .text("property"), .integer("transaction_number"), .bytes("value"), .integer("name"),
+    RowRule(
+      "(name = 0) = (transaction_number > 0)",
+      "what was lost goes by a name, and what was counted here by its transaction"),
+  ]
+
   static let ownTables = [
     "CREATE TABLE IF NOT EXISTS ZDL_STORE (key TEXT PRIMARY KEY, value) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS ZDL_MODEL (version INTEGER PRIMARY KEY, content BLOB NOT NULL)",
     """
     CREATE TABLE IF NOT EXISTS ZDL_TRANSACTION (number INTEGER PRIMARY KEY, kind INTEGER NOT NULL,
     hybrid_time INTEGER NOT NULL, first_change INTEGER NOT NULL, last_change INTEGER NOT NULL,
-    name INTEGER NOT NULL DEFAULT 0)
+    name INTEGER NOT NULL DEFAULT 0\(RowRule.constraints(transactionRules)))
     """,
     """
     CREATE TABLE IF NOT EXISTS ZDL_IDENTITY (root_entity INTEGER NOT NULL,
     first_key INTEGER NOT NULL, count INTEGER NOT NULL, number INTEGER, identity BLOB NOT NULL,
-    PRIMARY KEY (root_entity, first_key)) WITHOUT ROWID
+    PRIMARY KEY (root_entity, first_key)\(RowRule.constraints(identityRules))) WITHOUT ROWID
     """,
     "CREATE INDEX IF NOT EXISTS ZDL_IDENTITY_IDENTITY ON ZDL_IDENTITY (identity)",
     """
@@ -29,7 +49,8 @@ extension StoreDefinition {
     CREATE TABLE IF NOT EXISTS ZDL_DELTA (transaction_number INTEGER NOT NULL,
     entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL, value BLOB NOT NULL,
     name INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (entity, key, property, transaction_number)) WITHOUT ROWID
+    PRIMARY KEY (entity, key, property, transaction_number)\(RowRule.constraints(deltaRules)))
+    WITHOUT ROWID
     """,
     """
     CREATE TABLE IF NOT EXISTS ZDL_FORMER (entity INTEGER NOT NULL, key INTEGER NOT NULL,

@@ -66,6 +66,13 @@ struct PullEntryHeader {
     isOwnHeaderOnly = flags == Self.ownHeaderOnlyFlag
     sequence = try reader.next(UInt64.self)
     firstObjectNumber = try reader.next(UInt64.self)
+    // Both count from 1, and are kept in 64 bits with a sign.
+    guard (1...UInt64(Int64.max)).contains(sequence),
+      (1...UInt64(Int64.max)).contains(firstObjectNumber)
+    else {
+      throw .malformed(
+        "A log entry says that it is number \(sequence), with objects from \(firstObjectNumber) on")
+    }
     guard let chain = LogChain(bytes: try reader.next(count: LogChain.size)) else {
       throw .damaged("The page ends within the header of a log entry")
     }

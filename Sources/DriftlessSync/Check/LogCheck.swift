@@ -15,9 +15,7 @@ struct LogCheck: EngineCheck {
 
   func check(_ inspection: StoreInspection, _ schema: SyncSchema) throws {
     try inspection.check(
-      "ZDL_CHAIN", key: ["sequence"],
-      [.place("sequence"), .bytes("chain", count: LogChain.size), .place("next_number")],
-      suggestion: Self.suggestion)
+      "ZDL_CHAIN", key: ["sequence"], EngineTables.placeRules, suggestion: Self.suggestion)
     try inspection.report(
       rowsOf: """
         SELECT 'sequence ' || sequence FROM (SELECT sequence, next_number,
@@ -27,12 +25,10 @@ struct LogCheck: EngineCheck {
       suggestion: Self.suggestion)
     try inspection.check(
       "ZDL_FRAME", key: ["sequence"],
-      [
-        .place("sequence"), .place("first_number"), .bytes("chain", count: LogChain.size),
-        .seconds("time"), .bytes("frame"),
+      EngineTables.frameRules + [
         RowRule(
           "sequence <= (SELECT max(cursor, ifnull(mark, 0)) FROM ZDL_REPLICA)",
-          "the replica has not come so far", weight: .disagreement),
+          "the replica has not come so far", weight: .disagreement)
       ], suggestion: Self.suggestion)
     try checkFrames(inspection)
     let last = try inspection.connection.scalar(

@@ -11,15 +11,8 @@ struct ReplicaCheck: EngineCheck {
     let newest = try inspection.transaction.maximumTransactionNumber()
     try inspection.check(
       "ZDL_REPLICA", key: ["id"],
-      [
-        RowRule("id = 1", "its id is not 1"), .identity("replica"), .identity("zone_id"),
-        .identity("generation"), .natural("cursor"), .bytes("chain", count: LogChain.size),
-        .natural("mark", orNull: true), .bytes("mark_chain", count: LogChain.size, orNull: true),
-        RowRule("(mark IS NULL) = (mark_chain IS NULL)", "its mark has no chain"),
-        .natural("push_number"), .integer("acknowledged", 0...max(0, newest)), .text("server"),
-        .text("zone"), .natural("head"), .seconds("last_sync", orNull: true),
-        .text("last_error", orNull: true),
-      ], suggestion: EngineTables.suggestion)
+      EngineTables.replicaRules + [.integer("acknowledged", 0...max(0, newest))],
+      suggestion: EngineTables.suggestion)
     guard
       let state = try? ReplicaState.load(from: inspection.connection)
     else { return }

@@ -35,7 +35,11 @@ struct Outbox: Sendable {
 
   /// An answer says which frame it is about.
   func isAnswered(by reply: PushReply) -> Bool {
-    reply.pushNumber == pushNumber && reply.digest == ChangeSetHeader.storedDigest(of: frame)
+    // Places and object numbers count from 1, and are kept in 64 bits with a sign.
+    let numbers = 1...UInt64(Int64.max)
+    return numbers.contains(reply.sequence) && numbers.contains(reply.firstObjectNumber)
+      && reply.pushNumber == pushNumber
+      && reply.digest == ChangeSetHeader.storedDigest(of: frame)
   }
 
   static func load(from connection: SQLiteConnection) throws -> Outbox? {

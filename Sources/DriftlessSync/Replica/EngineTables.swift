@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSQLite
 
 /// The engine's own tables in the store. Each is written in the transaction of what it describes.
@@ -67,13 +68,31 @@ enum EngineTables {
       "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?)", [.text(table)]) != 0
   }
 
+  /// What each row of these tables keeps by itself, as the store's own do (`StoreDefinition`).
+  static let replicaRules: [RowRule] = [
+    RowRule("id = 1", "its id is not 1"), .identity("replica"), .identity("zone_id"),
+    .identity("generation"), .natural("cursor"), .bytes("chain", count: LogChain.size),
+    .natural("mark", orNull: true), .bytes("mark_chain", count: LogChain.size, orNull: true),
+    RowRule("(mark IS NULL) = (mark_chain IS NULL)", "its mark has no chain"),
+    .natural("push_number"), .text("server"), .text("zone"), .natural("head"),
+    .seconds("last_sync", orNull: true), .text("last_error", orNull: true),
+  ]
+  static let placeRules: [RowRule] = [
+    .place("sequence"), .bytes("chain", count: LogChain.size), .place("next_number"),
+  ]
+  static let frameRules: [RowRule] = [
+    .place("sequence"), .place("first_number"), .bytes("chain", count: LogChain.size),
+    .seconds("time"), .bytes("frame"),
+  ]
+
   private static let statements = [
     """
     CREATE TABLE IF NOT EXISTS ZDL_REPLICA(
-      id INTEGER PRIMARY KEY CHECK (id = 1), replica BLOB NOT NULL, zone_id BLOB NOT NULL,
+      id INTEGER PRIMARY KEY, replica BLOB NOT NULL, zone_id BLOB NOT NULL,
       generation BLOB NOT NULL, cursor INTEGER NOT NULL, chain BLOB NOT NULL, mark INTEGER, mark_chain BLOB,
       push_number INTEGER NOT NULL, acknowledged INTEGER NOT NULL, server TEXT NOT NULL,
-      zone TEXT NOT NULL, head INTEGER NOT NULL, last_sync REAL, last_error TEXT)
+      zone TEXT NOT NULL, head INTEGER NOT NULL, last_sync REAL,
+      last_error TEXT\(RowRule.constraints(replicaRules)))
     """,
     """
     CREATE TABLE IF NOT EXISTS ZDL_OUTBOX(
@@ -117,12 +136,13 @@ enum EngineTables {
     """,
     """
     CREATE TABLE IF NOT EXISTS ZDL_CHAIN(
-      sequence INTEGER PRIMARY KEY, chain BLOB NOT NULL, next_number INTEGER NOT NULL)
+      sequence INTEGER PRIMARY KEY, chain BLOB NOT NULL,
+      next_number INTEGER NOT NULL\(RowRule.constraints(placeRules)))
     """,
     """
     CREATE TABLE IF NOT EXISTS ZDL_FRAME(
       sequence INTEGER PRIMARY KEY, first_number INTEGER NOT NULL, chain BLOB NOT NULL,
-      time REAL NOT NULL, frame BLOB NOT NULL)
+      time REAL NOT NULL, frame BLOB NOT NULL\(RowRule.constraints(frameRules)))
     """,
     """
     CREATE TABLE IF NOT EXISTS ZDL_KEPT(

@@ -14,13 +14,8 @@ struct DeltaCheck: TableCheck {
     try inspection.check(
       "ZDL_DELTA", key: key,
       [
-        inspection.objectRule(), .text("property"),
-        .integer("transaction_number", Int64.min...max(1, newest)), .bytes("value"),
-        .integer("name"),
-        RowRule(
-          "(name = 0) = (transaction_number > 0)",
-          "what was lost goes by a name, and what was counted here by its transaction"),
-      ], suggestion: Self.suggestion)
+        inspection.objectRule(), .integer("transaction_number", Int64.min...max(1, newest)),
+      ] + StoreDefinition.deltaRules, suggestion: Self.suggestion)
     try inspection.checkArchives(
       "ZDL_DELTA", "value", key: key, suggestion: Self.suggestion
     ) { values, row in

@@ -6,13 +6,9 @@ struct HistoryNotesCheck: TableCheck {
   let tables = ["ZDL_TRANSACTION", "ZDL_HISTORY_READER"]
 
   func check(_ inspection: StoreInspection) throws {
-    let most = ReadTransaction.greatestNumber
-    let kinds = TransactionKind.local.rawValue...TransactionKind.adopted.rawValue
     try inspection.check(
       "ZDL_TRANSACTION", key: ["number"],
-      [
-        .integer("number", 1...most), .integer("kind", kinds),
-        .integer("first_change", 1...most), .integer("last_change", 1...most),
+      StoreDefinition.transactionRules + [
         .integer("name"),
         RowRule(
           "name <> 0 OR kind = \(TransactionKind.imported.rawValue)", "it has no name"),

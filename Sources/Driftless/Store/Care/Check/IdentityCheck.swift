@@ -11,13 +11,10 @@ struct IdentityCheck: TableCheck {
   private static let suggestion = "Keep a copy of the file; then enroll the store again."
 
   func check(_ inspection: StoreInspection) throws {
-    let most = ReadTransaction.greatestNumber
     try inspection.check(
       "ZDL_IDENTITY", key: ["root_entity", "first_key"],
-      [
-        inspection.rootRule("root_entity", "first_key"), .integer("count", 1...most),
-        .integer("number", 1...Int64.max, orNull: true), .bytes("identity", count: 16),
-      ], suggestion: Self.suggestion)
+      [inspection.rootRule("root_entity", "first_key")] + StoreDefinition.identityRules,
+      suggestion: Self.suggestion)
     try checkKeys(inspection)
     try checkNumbers(inspection)
     try checkIdentities(inspection)
