@@ -102,7 +102,7 @@ targets += [
     // Its own file calls stand before the C library's for SQLite as well.
     linkerSettings: [.unsafeFlags(["-Xlinker", "--export-dynamic"])]),
   test("DriftlessStoreTests", ["Driftless", "DriftlessSQLite", "storeprobe"]),
-  test("DriftlessObjectTests", ["Driftless"]),
+  test("DriftlessObjectTests", ["Driftless", "DriftlessSQLite"]),
   test("DriftlessProtocolTests", ["DriftlessProtocol", "CZlib"], exclude: ["Golden"]),
   test(
     "DriftlessSyncTests",

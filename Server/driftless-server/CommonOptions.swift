@@ -17,12 +17,13 @@ struct CommonOptions: ParsableArguments {
   func reporting(_ body: () async throws -> Void) async throws {
     do {
       try await body()
-    } catch let error as ServerError {
-      complain("\(error.message) (\(error.code))", try: error.suggestion)
-      throw ExitCode(exitCode(of: error.code))
     } catch let error as ExitCode {
       throw error
     } catch {
+      if let error = error as? ServerError ?? ServerError(command: error) {
+        complain("\(error.message) (\(error.code))", try: error.suggestion)
+        throw ExitCode(exitCode(of: error.code))
+      }
       complain("\(error)", try: "check the data folder \(data) and the server's log.")
       throw ExitCode.failure
     }
@@ -32,6 +33,7 @@ struct CommonOptions: ParsableArguments {
     switch code {
     case .badName, .badLimits, .damagedDatabase: 65
     case .locked, .busy: 75
+    case .diskFull: 74
     default: 1
     }
   }

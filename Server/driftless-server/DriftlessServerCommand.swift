@@ -23,7 +23,7 @@ struct DriftlessServerCommand: AsyncParsableCommand {
                 driftless-server serve --data DIR
 
       Exit codes: 0 done, 1 failed, 64 wrong usage, 65 bad data, 71 too few files to
-      open, 75 another server serves the folder.
+      open, 74 no space left, 75 another server or command has the folder.
       """,
     subcommands: [ServeCommand.self, ZoneCommand.self, TokenCommand.self])
 }

@@ -32,13 +32,30 @@ package final class SQLiteStatement {
   // MARK: Binding. Indexes start at 1, as SQLite's do.
 
   @inline(__always)
-  package func bind(_ value: Int64, at index: Int32) { sqlite3_bind_int64(handle, index, value) }
+  package func bind(_ value: Int64, at index: Int32) {
+    assertParameter(index)
+    sqlite3_bind_int64(handle, index, value)
+  }
 
   @inline(__always)
-  package func bind(_ value: Double, at index: Int32) { sqlite3_bind_double(handle, index, value) }
+  package func bind(_ value: Double, at index: Int32) {
+    assertParameter(index)
+    sqlite3_bind_double(handle, index, value)
+  }
 
   @inline(__always)
-  package func bindNull(at index: Int32) { sqlite3_bind_null(handle, index) }
+  package func bindNull(at index: Int32) {
+    assertParameter(index)
+    sqlite3_bind_null(handle, index)
+  }
+
+  /// SQLite refuses another index, and the value would be missing without a word.
+  @inline(__always)
+  private func assertParameter(_ index: Int32) {
+    assert(
+      index >= 1 && index <= sqlite3_bind_parameter_count(handle),
+      "\(sql) has no parameter \(index)")
+  }
 
   package func bind(_ value: String, at index: Int32) {
     var value = value
@@ -46,6 +63,7 @@ package final class SQLiteStatement {
   }
 
   func bind(text: UnsafeBufferPointer<UInt8>, at index: Int32) {
+    assertParameter(index)
     text.withMemoryRebound(to: CChar.self) { characters in
       // SQLite takes a copy: the text's memory may end soon. An empty text may have no address, and a null address
       // would bind NULL.
@@ -64,6 +82,7 @@ package final class SQLiteStatement {
   }
 
   package func bind(_ bytes: UnsafeRawBufferPointer, at index: Int32) {
+    assertParameter(index)
     if bytes.isEmpty {
       sqlite3_bind_zeroblob(handle, index, 0)
     } else {
@@ -149,21 +168,39 @@ package final class SQLiteStatement {
   }
 
   @inline(__always)
-  package func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+  package func int64(_ column: Int32) -> Int64 {
+    assertColumn(column)
+    return sqlite3_column_int64(handle, column)
+  }
 
   @inline(__always)
-  package func double(_ column: Int32) -> Double { sqlite3_column_double(handle, column) }
+  package func double(_ column: Int32) -> Double {
+    assertColumn(column)
+    return sqlite3_column_double(handle, column)
+  }
 
   @inline(__always)
   package func isNull(_ column: Int32) -> Bool {
-    sqlite3_column_type(handle, column) == SQLITE_NULL
+    assertColumn(column)
+    return sqlite3_column_type(handle, column) == SQLITE_NULL
+  }
+
+  /// Without a row, or beyond its columns, SQLite gives null: a zero that nobody wrote.
+  @inline(__always)
+  private func assertColumn(_ column: Int32) {
+    assert(
+      column >= 0 && column < sqlite3_data_count(handle),
+      "\(sql) has no row with a column \(column)")
   }
 
   @inline(__always) package static var nullType: Int32 { SQLITE_NULL }
   @inline(__always) package static var blobType: Int32 { SQLITE_BLOB }
 
   @inline(__always)
-  package func type(_ column: Int32) -> Int32 { sqlite3_column_type(handle, column) }
+  package func type(_ column: Int32) -> Int32 {
+    assertColumn(column)
+    return sqlite3_column_type(handle, column)
+  }
 
   /// How SQLite keeps a value.
   package enum Storage: Sendable {
@@ -204,6 +241,7 @@ package final class SQLiteStatement {
 
   @inline(__always)
   package func string(_ column: Int32) -> String {
+    assertColumn(column)
     guard let text = sqlite3_column_text(handle, column) else { return "" }
     return String(
       decoding: UnsafeBufferPointer(
@@ -215,6 +253,7 @@ package final class SQLiteStatement {
   package func withBytes<T>(_ column: Int32, _ body: (UnsafeRawBufferPointer) throws -> T) rethrows
     -> T
   {
+    assertColumn(column)
     let start = sqlite3_column_blob(handle, column)
     return try body(
       UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))

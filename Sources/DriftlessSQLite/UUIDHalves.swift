@@ -22,6 +22,7 @@ extension UUID {
   /// The identity `distance` after this one: the low eight bytes count.
   package func following(by distance: UInt64) -> UUID {
     let (high, low) = halves
+    assert(low <= .max - distance, "identities of one run have the same high bytes")
     return UUID(high: high, low: low &+ distance)
   }
 }

@@ -1,3 +1,4 @@
+import DriftlessSQLite
 import Foundation
 import TestSupport
 import Testing
@@ -158,6 +159,25 @@ struct ForeignCommitTests {
     #expect(books.map(\.title) == ["a", "b"])
     try bring(["a": "z", "b": nil], to: try store)
     try store.deleteHistory(before: Date.distantFuture)
+    context.processPendingChanges()
+    #expect(books[0].title == "z")
+    #expect(books[1].title != "b")
+  }
+
+  @Test("Where the history is damaged, all that is known is read again")
+  func damaged() throws {
+    let context = library.container.newContext()
+    context.automaticallyMergesChangesFromParent = true
+    let books = try context.fetch(byTitle)
+    #expect(books.map(\.title) == ["a", "b"])
+    let sound = try store.read { try $0.maximumTransactionNumber() }
+    try bring(["a": "z", "b": nil], to: try store)
+    // A range of changes that ends before it begins.
+    let url = try #require(library.container.storeURL)
+    let other = try SQLiteConnection(path: url.path, mode: .readWrite)
+    try other.execute(
+      "UPDATE ZDL_TRANSACTION SET first_change = last_change + 1 WHERE number > \(sound)")
+    other.close()
     context.processPendingChanges()
     #expect(books[0].title == "z")
     #expect(books[1].title != "b")

@@ -16,8 +16,14 @@ extension ManagedObjectContext {
     var parts = news.saves.filter { $0.source != number }.flatMap(\.parts)
     for commits in news.commits where graph.plan(at: commits.plan.index) === commits.plan {
       guard commits.plan.store === commits.store else { continue }
-      // What could not be read now is read at the next event; objects that cannot be read say so themselves.
-      do { parts.append(try part(of: commits)) } catch { inbox.putBack(commits) }
+      do {
+        parts.append(try part(of: commits))
+      } catch let error as StoreError where error.code == .damaged {
+        // A history that cannot be read will not be at the next event either. Objects that cannot be read say so themselves.
+        parts.append(partOfAll(in: commits.plan))
+      } catch {
+        inbox.putBack(commits)
+      }
     }
     mergeAll(parts)
   }
@@ -27,9 +33,7 @@ extension ManagedObjectContext {
     var part = ContextChanges.Part(plan: commits.plan)
     try commits.store.read { transaction in
       guard try transaction.tellsHistory(after: commits.after) else {
-        part.updated = graph.keys.savedObjects.filter {
-          $0.shape.planIndex == commits.plan.index
-        }.map(\.objectKey)
+        part = partOfAll(in: commits.plan)
         return
       }
       try transaction.forEachChange(after: commits.after, through: commits.through) {
@@ -41,6 +45,14 @@ extension ManagedObjectContext {
         }
       }
     }
+    return part
+  }
+
+  /// Every object of a store that is here may have changed.
+  private func partOfAll(in plan: ObjectPlan) -> ContextChanges.Part {
+    var part = ContextChanges.Part(plan: plan)
+    part.updated = graph.keys.savedObjects.filter { $0.shape.planIndex == plan.index }
+      .map(\.objectKey)
     return part
   }
 

@@ -25,6 +25,7 @@ package struct PropertyMask: Hashable, Sendable {
 
   @inline(__always)
   package mutating func insert(_ index: Int) {
+    assert(index >= 0)
     if index < 64 {
       low |= 1 << UInt64(index)
     } else {

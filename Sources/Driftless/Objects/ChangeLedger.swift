@@ -26,6 +26,9 @@ struct ChangeLedger {
   mutating func unlistAll(clearing flags: ObjectState = []) -> [ManagedObject] {
     let listed = changed
     changed = []
+    assert(
+      listed.allSatisfy { $0.state.contains(.listed) || $0.graph == nil },
+      "what is listed knows it, as long as it is in a graph")
     listed.walk { $0.state.subtract(flags.union(.listed)) }
     return listed
   }
@@ -50,6 +53,9 @@ struct ChangeLedger {
   mutating func takeEvent() -> [ManagedObject] {
     let objects = inEvent
     inEvent = []
+    assert(
+      objects.allSatisfy { $0.state.contains(.inEvent) || $0.graph == nil },
+      "what is in the event knows it, as long as it is in a graph")
     return objects
   }
 

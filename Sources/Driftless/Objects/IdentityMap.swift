@@ -70,6 +70,7 @@ struct IdentityMap {
   /// Takes in an object that is new here.
   mutating func addNew(_ object: ManagedObject) {
     if object.key < 0 {
+      assert(object.key == nextTemporaryKey, "temporary keys are given in their order")
       new.append(.passUnretained(object))
     } else {
       registries[object.shape.hierarchy].insert(object)
@@ -93,6 +94,7 @@ struct IdentityMap {
 
   /// Takes a new object in again under the key that it had.
   mutating func fillVacancy(_ object: ManagedObject) {
+    assert(isVacant(object.key), "two objects have one temporary key")
     new[place(of: object.key)] = .passUnretained(object)
   }
 

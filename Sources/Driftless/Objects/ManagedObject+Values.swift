@@ -60,6 +60,7 @@ extension ManagedObject {
 
   /// Takes the values of the row.
   final func take(_ row: [PropertyValue], version: Int64) {
+    assert(row.count >= shape.slotCount, "a row of another shape than \(shape.entity.name)")
     for slot in 0..<min(row.count, shape.slotCount) {
       if observers != nil, values[slot] != row[slot] { tellObservers(slot) }
       values[slot] = row[slot]

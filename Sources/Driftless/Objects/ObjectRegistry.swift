@@ -25,6 +25,7 @@ final class ObjectRegistry {
   }
 
   func insert(_ object: ManagedObject) {
+    assert(object.key > 0, "a temporary key is no place here")
     if !turn(to: object.key) { startPage(of: object.key) }
     guard let page else { return }
     let place = Self.place(object.key)
@@ -38,6 +39,7 @@ final class ObjectRegistry {
     guard page[place]?.toOpaque() == Unmanaged.passUnretained(object).toOpaque() else { return }
     page[place] = nil
     count -= 1
+    assert(count >= 0, "a page has as many objects as it counts")
     if count == 0 { endPage() }
   }
 
@@ -85,6 +87,7 @@ final class ObjectRegistry {
   }
 
   private func endPage() {
+    assert((0..<Self.pageSize).allSatisfy { page?[$0] == nil }, "nobody is left on the page")
     page?.deallocate()
     page = nil
     pages[number] = nil

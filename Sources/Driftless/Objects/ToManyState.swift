@@ -30,6 +30,14 @@ final class ToManyState {
     cachedMembers = nil
     if !isArranged { list = nil }
     if hasChanges { reconcile(with: keys) }
+    assertSound()
+  }
+
+  /// What is added has its place, and nothing is added and removed at once.
+  private func assertSound() {
+    assert(addedPlaces.allSatisfy { key, place in additions[place]?.key == key })
+    assert(addedPlaces.count == added.count, "what was taken away leaves nothing in its place")
+    assert(removed.allSatisfy { key, object in key == object.key && addedPlaces[key] == nil })
   }
 
   /// The present objects; without what the store holds as long as that is not read.
@@ -113,6 +121,7 @@ final class ToManyState {
 
   /// Gives all objects their places; they must be the present ones.
   func arrange(_ keys: [ObjectKey]) {
+    assert(Set(keys) == Set(content) && keys.count == content.count, "an order loses no object")
     dropCaches()
     list = KeyList(keys)
     cachedContent = keys
@@ -153,6 +162,7 @@ final class ToManyState {
       removed.values.map { (name($0).key, name($0)) }, uniquingKeysWith: { first, _ in first })
     dropCaches()
     list = order.map { KeyList($0.map(name)) }
+    assertSound()
   }
 
   /// Reads again at the next access, keeping changes.

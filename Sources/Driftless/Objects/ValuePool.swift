@@ -15,6 +15,8 @@ final class ValuePool {
   /// The rest of the newest slab.
   private var next: UnsafeMutableRawPointer
   private var rest: Int
+  /// Rooms that somebody has.
+  private var taken = 0
 
   init(size: Int) {
     self.size = max(1, size)
@@ -25,10 +27,14 @@ final class ValuePool {
     slabs.append(next)
   }
 
-  deinit { for slab in slabs { slab.deallocate() } }
+  deinit {
+    assert(taken == 0, "an object outlives the memory of its values")
+    for slab in slabs { slab.deallocate() }
+  }
 
   /// A room without values in it.
   func take() -> Room {
+    taken += 1
     if let room = free {
       free = room.load(as: UnsafeMutableRawPointer?.self)
       return room.bindMemory(to: PropertyValue.self, capacity: size)
@@ -47,6 +53,8 @@ final class ValuePool {
 
   /// Takes back a room whose values are gone.
   func give(_ room: Room) {
+    taken -= 1
+    assert(taken >= 0, "a room is given back once")
     let room = UnsafeMutableRawPointer(room)
     room.storeBytes(of: free, as: UnsafeMutableRawPointer?.self)
     free = room

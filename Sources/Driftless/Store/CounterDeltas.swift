@@ -101,9 +101,15 @@ extension ReadTransaction {
   }
 
   /// The properties of which something is kept that a server lost, by object.
-  package func propertiesWithLostDeltas() throws -> [ObjectKey: Set<String>] {
-    try properties(
-      "SELECT DISTINCT entity, key, property FROM ZDL_DELTA WHERE transaction_number < 0")
+  ///
+  /// - Parameter key: of this object alone.
+  package func propertiesWithLostDeltas(
+    of key: ObjectKey? = nil
+  ) throws -> [ObjectKey: Set<String>] {
+    let query = "SELECT DISTINCT entity, key, property FROM ZDL_DELTA WHERE transaction_number < 0"
+    guard let key else { return try properties(query) }
+    return try properties(
+      query + " AND entity = ? AND key = ?", .integer(Int64(key.entity)), .integer(key.key))
   }
 
   /// The properties of which something is kept, by object.
@@ -111,9 +117,12 @@ extension ReadTransaction {
     try properties("SELECT DISTINCT entity, key, property FROM ZDL_DELTA")
   }
 
-  private func properties(_ query: String) throws -> [ObjectKey: Set<String>] {
+  private func properties(
+    _ query: String, _ values: SQLiteValue...
+  ) throws -> [ObjectKey: Set<String>] {
     let statement = try connection.prepare(query)
     defer { statement.reset() }
+    statement.bind(values)
     var properties: [ObjectKey: Set<String>] = [:]
     while try statement.step() {
       let key = statement.objectKey(0, 1)
@@ -144,14 +153,14 @@ extension WriteTransaction {
   /// Keeps what a transaction added to a counter that a server lost.
   ///
   /// - Parameters:
-  ///   - delta: its number is below zero, and raised until no other has it.
+  ///   - delta: its number is below zero, and lowered until no other has it: a push up to its time tells it.
   package func keepLostDelta(
     _ delta: TransactionDelta, of key: ObjectKey, _ property: String
   ) throws {
     assert(delta.transaction < 0, "a transaction of this store keeps its number")
     var number = delta.transaction
     let taken = try Set(deltas(of: key, property).map(\.transaction))
-    while taken.contains(number) { number += 1 }
+    while taken.contains(number) { number -= 1 }
     try connection.run(
       """
       INSERT INTO ZDL_DELTA (transaction_number, entity, key, property, value, name)

@@ -32,7 +32,13 @@ package enum OrderPlaces {
       before = after
       start = end + 1
     }
+    assert(
+      Self.ascend(current.indices.map { changes[$0] ?? current[$0] }), "places are in their order")
     return changes
+  }
+
+  private static func ascend(_ places: [Int64?]) -> Bool {
+    zip(places, places.dropFirst()).allSatisfy { ($0 ?? .max) < ($1 ?? .min) }
   }
 
   /// Ascending places in a gap; nil when it has no room.

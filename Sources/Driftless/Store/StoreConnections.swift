@@ -36,6 +36,7 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
     // Inside another write the lock is held already, and is the outer one's to let go.
     if isWriting { return try body(writer) }
     try lock?.lock(.shared, milliseconds: timeLeft(since: start))
+    assert(!writer.isInTransaction, "a write begins where the one before it has ended")
     isWriting = true
     defer {
       isWriting = false
@@ -79,6 +80,7 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
     }
     let connection = try pooled ?? file.connect(readOnly: file.options.isReadOnly)
     defer {
+      assert(!connection.isInTransaction, "a reader goes back to the pool without a transaction")
       let keep = readers.withLock { readers in
         guard !readers.isClosed, readers.idle.count < StoreTuning.idleReaders else { return false }
         readers.idle.append(connection)

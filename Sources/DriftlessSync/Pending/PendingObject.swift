@@ -97,6 +97,9 @@ package struct PendingObject: Hashable, Sendable {
     }
     edits.removeAll { $0.properties.isEmpty }
     offers.removeAll { $0.transaction <= transaction }
+    assert(
+      edits.reduce(0) { $0 + $1.properties.count } == properties.count,
+      "a property is pending by one edit")
   }
 
   /// Whether a push up to a transaction leaves the object out: what is pending of it as a whole comes after that.

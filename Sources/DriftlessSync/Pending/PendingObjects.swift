@@ -54,6 +54,7 @@ package struct PendingObjects: Sendable {
   }
 
   private mutating func append(_ key: ObjectKey, _ object: PendingObject) {
+    assert(own[key] == nil, "an object has one state")
     guard let last = runs[key.entity]?.last else {
       runs[key.entity, default: []].append(Run(keys: key.key..<key.key + 1, object: object))
       return
@@ -131,6 +132,7 @@ package struct PendingObjects: Sendable {
     count = 0
     for runs in runs.values { for run in runs { count += run.count } }
     for object in own.values where object != nil { count += 1 }
+    assert(count == reduce(0) { count, _ in count + 1 }, "as many objects as it counts")
   }
 
   /// Gives an object of a run an entry of its own.

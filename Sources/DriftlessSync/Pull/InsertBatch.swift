@@ -32,6 +32,7 @@ final class InsertBatch {
 
   /// Adds a row of nulls. The batch must not be full.
   func add(key: Int64, source: Int) {
+    assert(!isFull, "there is memory for \(Self.capacity) rows")
     rows.append(key, values + rows.count * slotCount)
     sources.append(source)
   }
@@ -43,6 +44,7 @@ final class InsertBatch {
 
   /// Sets one slot of all rows, by key and row of the change set.
   func fill(_ slot: Int, _ value: (ObjectKey, Int) throws -> PropertyValue) rethrows {
+    assert((0..<slotCount).contains(slot))
     var place = values + slot
     try forEach { key, source in
       place.pointee = try value(key, source)

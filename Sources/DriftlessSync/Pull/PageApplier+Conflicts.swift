@@ -113,7 +113,8 @@ extension PageApplier {
     return try BaseValues.value(of: key, property.name, on: transaction.connection)
   }
 
-  private func dropBase(of key: ObjectKey, _ property: SyncSchema.Property) throws {
+  /// Nothing is pending of a property any more.
+  func dropBase(of key: ObjectKey, _ property: SyncSchema.Property) throws {
     guard property.needsBase else { return }
     try BaseValues.drop(key, property.name, on: transaction.connection)
     if property.keepsDeltas { try transaction.dropDeltas(of: key, property.name) }

@@ -21,7 +21,10 @@ extension PageApplier {
       try object.whole == .none
         || property.policy == .counter && zone.object(key).mark?.isOneAgain == true
     else { return }
-    if last > 0, try frame.tells(transaction.transactionName(last)) {
+    let deltas = property.keepsDeltas ? try transaction.deltas(of: key, property.name) : []
+    // What the zone lost of others' counts may not be in what tells this replica's own.
+    let isAll = deltas.allSatisfy { $0.transaction > 0 || frame.tells($0.name) }
+    if last > 0, isAll, try frame.tells(transaction.transactionName(last)) {
       setPending(key) { $0.clear(PropertyMask([property.slot])) }
       try BaseValues.drop(key, property.name, on: transaction.connection)
       return try transaction.dropDeltas(of: key, property.name)
@@ -29,7 +32,7 @@ extension PageApplier {
     guard property.keepsDeltas else { return }
     var told: [TransactionDelta] = []
     var rest: [TransactionDelta] = []
-    for delta in try transaction.deltas(of: key, property.name) {
+    for delta in deltas {
       if frame.tells(delta.name) {
         told.append(delta)
       } else {
@@ -37,8 +40,12 @@ extension PageApplier {
       }
     }
     guard let newest = told.last else { return }
+    let connection = transaction.connection
     if let base = try base(of: key, property, told: told, rest: rest, left: newest.value) {
-      try BaseValues.replace(key, property.name, with: base, on: transaction.connection)
+      try BaseValues.replace(key, property.name, with: base, on: connection)
+    } else if property.policy == .counter {
+      // A part is acknowledged, and how much that is nobody can tell: the later total stands.
+      try BaseValues.drop(key, property.name, on: connection)
     }
     for delta in told {
       try transaction.dropDelta(of: key, property.name, transaction: delta.transaction)
@@ -52,12 +59,17 @@ extension PageApplier {
     rest: [TransactionDelta], left: PropertyValue
   ) throws -> PropertyValue? {
     guard property.policy == .counter else { return left.isNull ? nil : left }
-    if rest.contains(where: { $0.value.isNull }) { return nil }
+    // What a save added may be in what another one did: then both must be told, or neither.
+    if rest.contains(where: { $0.value.isNull })
+      || told.contains(where: { $0.value.isNull }) && rest.contains(where: { $0.transaction < 0 })
+    {
+      return nil
+    }
     let local = try currentValues(of: key)[property.slot]
     let former = Self.value(local, before: rest)
     // What was pending before must be all that the transactions did: else something is not known by them.
     if let base = try baseValue(of: key, property), let former,
-      Self.value(former, before: told) != base
+      Self.value(former, before: told)?.isClose(to: base) != true
     {
       return nil
     }

@@ -296,6 +296,9 @@ extension PageApplier {
       }
       state.clear(unsaid)
     }
+    for property in entity.properties where unsaid.contains(property.slot) {
+      try dropBase(of: key, property)
+    }
   }
 
   /// An object that the zone deleted stays, and is pushed whole.

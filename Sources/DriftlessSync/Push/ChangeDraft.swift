@@ -34,6 +34,8 @@ struct ChangeDraft {
 
   /// The group with its objects in the order of their places in the object table.
   func sorted(by place: [Int]) -> ChangeDraft {
+    assert(place.count == keys.count && transactions.count == keys.count)
+    assert(columns.allSatisfy { $0.count == keys.count }, "a column has a cell an object")
     guard zip(place, place.dropFirst()).contains(where: { $0 > $1 }) else { return self }
     let order = place.indices.sorted { place[$0] < place[$1] }
     var draft = self

@@ -223,7 +223,9 @@ struct ChangeSetBuilder {
     }
     guard !sent.isEmpty else { return }
     var names: [UInt64] = []
-    try transaction.forEachNamedDelta(through: through) { key, property, name in
+    // What was stamped with its time has its number all the same; an edit that is not sent is of no property that is.
+    let last = EditStamp.time(through) == nil ? through : .max
+    try transaction.forEachNamedDelta(through: last) { key, property, name in
       guard sent[key]?.contains(where: { $0.name == property }) == true,
         told.insert(name).inserted
       else { return }

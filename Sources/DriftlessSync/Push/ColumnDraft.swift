@@ -20,7 +20,7 @@ struct ColumnDraft {
   let property: SyncSchema.Property
   /// Whether no cell says anything.
   private(set) var isEmpty = true
-  private var count = 0
+  private(set) var count = 0
   private var nulls = RowBitmap()
   // What the property's kind uses is filled.
   private var integers: [Int64] = []
@@ -135,6 +135,7 @@ struct ColumnDraft {
   ///
   /// - Parameter order: the place that each cell has now.
   func reordered(_ order: [Int]) -> ColumnDraft {
+    assert(order.count == count, "each cell has a place")
     var column = ColumnDraft(property)
     column.isEmpty = isEmpty
     column.count = count

@@ -11,16 +11,16 @@ struct LostCounts {
   fileprivate struct Word {
     var name: UInt64
     var time: HybridTime
-    /// The total that it left.
-    var total: PropertyValue
+    /// The total that it left; nil for a save of which a later one's word has what it added.
+    var total: PropertyValue?
   }
 
   fileprivate struct Count {
     /// The total before the first word; nil while it is not known.
     var start: PropertyValue?
     var words: [Word] = []
-    /// A word is an offer: what it added is not known by the saves that did it.
-    var hasOffers = false
+    /// A word is an offer, or the object was brought back: what a save added is not known.
+    var isUnknown = false
   }
 
   private let place: UInt64
@@ -42,7 +42,9 @@ struct LostCounts {
     case .insert, .revive:
       counts[key] = [:]
       for property in entity.properties where property.isCounter {
-        counts[key, default: [:]][property.name] = Count(start: .null)
+        // An object that was brought back is there at the place, with a total that its revival does not say.
+        counts[key, default: [:]][property.name] =
+          group.kind == .insert ? Count(start: .null) : Count(isUnknown: true)
       }
     case .update: break
     }
@@ -51,30 +53,30 @@ struct LostCounts {
       guard let reader = PropertyReader(property: property, column: column) else { continue }
       var count = counts[key]?[property.name] ?? Count()
       if group.kind == .update {
-        // What an offer covers is in its total; which counters of it each name is of, it does not say.
-        let names = isOffer ? [transaction.name] + index.covered.map(\.name) : [transaction.name]
-        for name in names.prefix(Self.namesMax) {
-          count.words.append(
-            Word(
-              name: name, time: HybridTime(rawValue: transaction.hybridTime),
-              total: reader.value(row)))
+        let time = HybridTime(rawValue: transaction.hybridTime)
+        if transaction.name != 0 {
+          count.words.append(Word(name: transaction.name, time: time, total: reader.value(row)))
         }
-      } else {
+        // What it covers is in its total; how much of it, and of which counters, it does not say.
+        for name in index.covered.lazy.map(\.name).prefix(Self.namesMax) {
+          count.words.append(Word(name: name, time: time, total: nil))
+        }
+      } else if group.kind == .insert {
         count.start = reader.value(row)
       }
-      count.hasOffers = count.hasOffers || isOffer
+      count.isUnknown = count.isUnknown || isOffer || transaction.name == 0
       counts[key, default: [:]][property.name] = count
     }
   }
 
-  /// Names that are kept of one offer: with more, what it covers may count twice where it is lost a second time.
+  /// Covered names that are kept of one entry: with more, what it covers may count twice where it is lost a second time.
   private static let namesMax = 64
 
   /// Looks in the entries up to the place for the totals of then.
   mutating func findStarts(_ transaction: WriteTransaction, schema: SyncSchema) throws {
     var wanted: [ObjectKey: Set<String>] = [:]
     for (key, properties) in counts {
-      for (name, count) in properties where count.start == nil && !count.hasOffers {
+      for (name, count) in properties where count.start == nil && !count.isUnknown {
         wanted[key, default: []].insert(name)
       }
     }
@@ -137,6 +139,9 @@ struct LostCounts {
     }
   }
 
+  /// There is room below it for saves of one time.
+  private static let leastNumber = Int64.min + (1 << 32)
+
   /// Keeps what was counted of an object: it is pending on the totals at the place.
   ///
   /// - Parameter before: what was pending of it already.
@@ -155,11 +160,14 @@ struct LostCounts {
       let added = count.added(upTo: last)
       if added != nil, let start = count.start {
         try BaseValues.replace(key, property.name, with: start, on: transaction.connection)
+      } else {
+        // What was pending is on a total that the zone lost: with nothing to count from, the later total stands.
+        try BaseValues.drop(key, property.name, on: transaction.connection)
       }
       for (index, word) in count.words.enumerated() {
         try transaction.keepLostDelta(
           TransactionDelta(
-            transaction: EditStamp.number(word.time), name: word.name,
+            transaction: max(EditStamp.number(word.time), Self.leastNumber), name: word.name,
             value: added?[index] ?? .null), of: key, property.name)
       }
     }
@@ -167,19 +175,24 @@ struct LostCounts {
 }
 
 extension LostCounts.Count {
-  /// What each word added; nil where that is not known, or the words do not lead to the zone's last total.
+  /// What each word added, null for one that another has; nil where that is not known, or the words do not lead to the
+  /// zone's last total.
   fileprivate func added(upTo last: PropertyValue?) -> [PropertyValue]? {
-    guard let start, !hasOffers, let last, last == words.last?.total ?? start else { return nil }
+    guard let start, !isUnknown, let last else { return nil }
     var former = start
     var added: [PropertyValue] = []
     for word in words {
-      guard let difference = CounterDelta.difference(word.total, former), !difference.isNull else {
+      guard let total = word.total else {
+        added.append(.null)
+        continue
+      }
+      guard let difference = CounterDelta.difference(total, former), !difference.isNull else {
         return nil
       }
       added.append(difference)
-      former = word.total
+      former = total
     }
-    return added
+    return former == last ? added : nil
   }
 }
 
@@ -192,8 +205,7 @@ extension LostCounts {
     of key: ObjectKey? = nil, _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
     let connection = transaction.connection
-    for (owner, names) in try transaction.propertiesWithLostDeltas()
-    where key == nil || owner == key {
+    for (owner, names) in try transaction.propertiesWithLostDeltas(of: key) {
       guard let entity = schema.entity(numbered: owner.entity) else { continue }
       let values = try transaction.row(owner)?.values
       for name in names {

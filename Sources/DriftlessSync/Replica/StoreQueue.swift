@@ -112,6 +112,7 @@ final class StoreQueue: Sendable {
 
   func leave() {
     let next = state.withLock { state -> Waiter? in
+      assert(state.isBusy, "who leaves has entered")
       guard !state.waiters.isEmpty else {
         state.isBusy = false
         return nil
@@ -142,6 +143,7 @@ final class StoreQueue: Sendable {
     deinit {
       queue.state.withLock { state in
         state.lockHolders -= 1
+        assert(state.lockHolders >= 0, "the lock is let go of as often as it was taken")
         if state.lockHolders == 0 { state.lock = nil }
       }
     }

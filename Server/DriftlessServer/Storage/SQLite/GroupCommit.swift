@@ -168,6 +168,26 @@ extension ServerError {
     }
   }
 
+  /// What an operator's command says of an error of the data folder; nil for one that is none of these.
+  package init?(command error: any Error) {
+    guard let error = error as? SQLiteError else { return nil }
+    let file = error.file ?? "the data folder"
+    if error.isFull {
+      self.init(
+        .diskFull, "there is no space left on the file system of \(file); nothing was changed",
+        suggestion: "Make room there, then say the command again.")
+    } else if error.isBusy {
+      self.init(
+        .locked, "\(file) is in use by another command",
+        suggestion: "Say the command again when that has ended.")
+    } else if error.isReadOnly {
+      self.init(
+        .folder, "\(file) may not be written", suggestion: "Run the command as the folder's owner.")
+    } else {
+      return nil
+    }
+  }
+
   /// Opens a database file, and refuses one that is damaged with its name.
   static func opening<Opened>(_ file: String, _ open: () throws -> Opened) throws -> Opened {
     do {

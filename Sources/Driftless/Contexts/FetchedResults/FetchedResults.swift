@@ -29,6 +29,8 @@ public final class FetchedResults<Object: ManagedObject> {
   private var observers: [any NSObjectProtocol] = []
   private var listeners: [WeakListener] = []
   private var isUpdating = false
+  /// Objects that changed since the listeners were told.
+  private var changedIDs: Set<ManagedObjectID> = []
 
   /// - Throws: ``FetchError`` when the request has no sort key, or its first one is not the section's.
   public init(
@@ -49,7 +51,9 @@ public final class FetchedResults<Object: ManagedObject> {
   public func performFetch() throws {
     (fetchedObjects, snapshot) = try fetchSnapshot()
     updateError = nil
-    guard observers.isEmpty else { return }
+    guard observers.isEmpty else { return tellListeners() }
+    // What is there at first is no update.
+    for listener in listeners { listener.listener?.begin(at: snapshot) }
     observe(.managedObjectContextDidSave)
     observe(.managedObjectContextObjectsDidChange)
   }
@@ -88,15 +92,21 @@ public final class FetchedResults<Object: ManagedObject> {
     guard !isUpdating else { return }
     isUpdating = true
     defer { isUpdating = false }
+    changedIDs.formUnion(changes.updatedObjectIDs)
     do {
       let (objects, latest) = try fetchSnapshot()
       (fetchedObjects, snapshot) = (objects, latest)
       updateError = nil
-      listeners.removeAll { $0.listener == nil }
-      for listener in listeners { listener.listener?.tell(latest, changes.updatedObjectIDs) }
+      tellListeners()
     } catch {
       updateError = error
     }
+  }
+
+  private func tellListeners() {
+    listeners.removeAll { $0.listener == nil }
+    for listener in listeners { listener.listener?.tell(snapshot, changedIDs) }
+    changedIDs = []
   }
 
   private func fetchSnapshot() throws -> ([Object], FetchedResultsSnapshot) {

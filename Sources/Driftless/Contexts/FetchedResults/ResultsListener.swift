@@ -18,6 +18,11 @@ final class ResultsListener: Sendable {
     (bell, ringing) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
   }
 
+  /// What is there before the first update.
+  func begin(at snapshot: FetchedResultsSnapshot) {
+    state.withLock { $0 = State(shown: snapshot, latest: snapshot) }
+  }
+
   func tell(_ latest: FetchedResultsSnapshot, _ changed: some Sequence<ManagedObjectID>) {
     state.withLock { state in
       state.latest = latest

@@ -29,6 +29,12 @@ enum ReadOnlyOverlay {
         FROM main.ZDL_TRANSACTION
         """)
     }
+    if try !missing.contains("ZDL_DELTA")
+      && !StoreDefinition.hasColumn("name", of: "ZDL_DELTA", connection)
+    {
+      missing.insert("")
+      statements.append("CREATE TEMP VIEW ZDL_DELTA AS SELECT *, 0 AS name FROM main.ZDL_DELTA")
+    }
     guard !missing.isEmpty else { return [] }
     if missing.contains("ZDL_STORE") {
       // The same from connection to connection and from day to day: objects keep their identities.

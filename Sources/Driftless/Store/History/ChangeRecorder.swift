@@ -66,6 +66,7 @@ final class ChangeRecorder {
     }
     keys.append(contentsOf: newKeys)
     count += Int64(newKeys.count)
+    assert(keys.count <= count, "what is not written yet is counted")
   }
 
   /// Keeps values of the object whose delete was just recorded.

@@ -96,7 +96,7 @@ extension PropertySlot {
 
 extension PropertyValue {
   /// Whether two sums are the same but for the last digits.
-  fileprivate func isClose(to other: PropertyValue) -> Bool {
+  package func isClose(to other: PropertyValue) -> Bool {
     if case .double(let a) = self, case .double(let b) = other {
       return a == b || abs(a - b) <= 1e-9 * max(abs(a), abs(b), 1) || !(a - b).isFinite
     }
