@@ -53,6 +53,18 @@ struct DamagedNumberTests {
     #expect(try store.check().findings.contains { $0.message.contains("transaction 2") })
   }
 
+  @Test("L3 A row that says it is of an entity of another table is an error, and no other object")
+  func strangeEntity() throws {
+    let store = try store(
+      "UPDATE ZITEM SET Z_ENT = (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Shelf')")
+    let item = try #require(store.schema.model.entitiesByName["Item"])
+    let key = ObjectKey(entity: store.schema.entityNumber(of: item), key: 1)
+    #expect {
+      try store.read { try $0.row(key) }
+    } throws: { ($0 as? StoreError)?.code == .damaged }
+    #expect(try !store.check().isSound)
+  }
+
   @Test("L4 A token of the least number purges nothing")
   func token() throws {
     let store = try store("")

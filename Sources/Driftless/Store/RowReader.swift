@@ -6,6 +6,8 @@ package struct RowReader {
   let statement: SQLiteStatement
   let schema: StoreSchema
   private var program: RowProgram?
+  /// The table that the statement is known to read.
+  private var table: String?
 
   package init(statement: SQLiteStatement, schema: StoreSchema) {
     self.statement = statement
@@ -23,7 +25,7 @@ package struct RowReader {
   /// - Throws: `StoreError` when the row's entity is not in the model.
   package mutating func decode(into slots: UnsafeMutablePointer<PropertyValue>) throws {
     let number = statement.entityNumber(1)
-    if program?.number != number { program = schema.program(numbered: number) }
+    if program?.number != number { program = try program(numbered: number) }
     guard let program else {
       throw StoreError(
         .damaged, "A row is of entity number \(number), which the model does not have.",
@@ -33,6 +35,26 @@ package struct RowReader {
       // Null has nothing to release.
       (slots + step.slot).initialize(to: step.value(in: statement, at: step.column))
     }
+  }
+
+  /// How rows of an entity are read; nil for one that the model does not have.
+  ///
+  /// - Throws: `StoreError` for an entity whose rows lie in another table: another object would come out of this row.
+  private mutating func program(numbered number: Int32) throws -> RowProgram? {
+    guard let program = schema.program(numbered: number) else { return nil }
+    guard program.table.name != table else { return program }
+    let columns = program.table.columns
+    guard statement.sql.contains("\"\(program.table.name)\""),
+      statement.columnCount >= columns.count + 3,
+      columns.indices.allSatisfy({ statement.columnName(Int32($0 + 3)) == columns[$0].name })
+    else {
+      throw StoreError(
+        .damaged,
+        "Row \(statement.int64(0)) says that it is of \(program.entity.name), whose rows lie in another table.",
+        suggestion: "Check the store, and restore its file from a copy.")
+    }
+    table = program.table.name
+    return program
   }
 
   /// The row's values by slot.
