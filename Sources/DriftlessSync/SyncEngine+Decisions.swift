@@ -91,15 +91,13 @@ extension SyncEngine {
     }
     let info = TransactionInfo(author: author, kind: .local)
     return try store.write(info) { transaction in
+      let set = side == .local ? entry.local : entry.remote
       if let value = side == .local ? values.local : values.remote {
-        guard let entity = schema.entity(named: entry.entity),
-          let property = entity.property(named: name)
-        else {
-          throw SyncError(
-            .cannotUndo, "The model has no \(entry.entity).\(name) any more.",
-            suggestion: "Set the value by hand where it belongs now.")
-        }
+        let (entity, property) = try property(name, of: entry, schema)
         try PutBack(entry, entity, transaction).set(value, property, row: values.row)
+      } else if let set {
+        let (entity, property) = try property(name, of: entry, schema)
+        try PutBack(entry, entity, transaction).set(elements: set, property)
       } else if try isAlive(entry, schema, transaction) {
         throw SyncError(
           .cannotUndo, "On that side object \(entry.object.uuidString.lowercased()) was deleted.",
@@ -108,6 +106,19 @@ extension SyncEngine {
       try Journal.decide(number, side, on: transaction.connection)
       return try Journal.entry(number, on: transaction.connection)?.entry ?? entry
     }.0
+  }
+
+  private static func property(
+    _ name: String, of entry: JournalEntry, _ schema: SyncSchema
+  ) throws -> (SyncSchema.Entity, SyncSchema.Property) {
+    guard let entity = schema.entity(named: entry.entity),
+      let property = entity.property(named: name)
+    else {
+      throw SyncError(
+        .cannotUndo, "The model has no \(entry.entity).\(name) any more.",
+        suggestion: "Set the value by hand where it belongs now.")
+    }
+    return (entity, property)
   }
 
   private static func journaled(

@@ -91,11 +91,14 @@ extension SyncEngine {
   ) throws -> Int {
     // Of a counter the total is offered.
     try LostCounts.forget(transaction, schema: schema)
-    let pending = try PendingLoader.load(
+    var pending = try PendingLoader.load(
       transaction, schema: schema, acknowledged: state.acknowledged)
+    try rebaseUnanswered(pending, transaction, schema: schema)
+    try offerUnanswered(&pending, transaction, schema: schema)
     var history = try EditHistory(transaction, schema: schema, acknowledged: state.acknowledged)
     let log = try LostEdits(after: 0, transaction, schema: schema)
     history.follow(log)
+    try log.saves.keep(transaction)
     if offersDeletes {
       try OfferedDeletes.keep(of: pending, from: 0, transaction, schema: schema) {
         let known = history.offer($0, $2)
@@ -108,8 +111,56 @@ extension SyncEngine {
     }
     try forgetLog(&state, generation, head: head, transaction)
     return try offerRows(
-      transaction, schema: schema, through: pending.through, history, pending
+      transaction, schema: schema, through: pending.through, history, pending, ofZone: offersDeletes
     ) { _ in true }
+  }
+
+  /// What was sent and never answered may be known to the zone all the same.
+  static func rebaseUnanswered(
+    _ pending: PendingSet, _ transaction: WriteTransaction, schema: SyncSchema
+  ) throws {
+    guard let outbox = try? Outbox.load(from: transaction.connection) else { return }
+    var sent = SentFrame(outbox, transaction, schema: schema)
+    try sent.rebaseUnanswered(pending)
+  }
+
+  /// New objects that were sent and never answered may have been edited and deleted by others since: they are offered as
+  /// what the zone had, by the times of their making. Where the zone never heard of them, that is how they are new to it.
+  private static func offerUnanswered(
+    _ pending: inout PendingSet, _ transaction: WriteTransaction, schema: SyncSchema
+  ) throws {
+    guard let outbox = try? Outbox.load(from: transaction.connection) else { return }
+    for run in outbox.runs {
+      for offset in 0..<max(0, run.count) {
+        let key = ObjectKey(entity: run.entity, key: run.first &+ offset)
+        guard let object = pending[key], object.whole == .insert, object.wholeTransaction > 0,
+          object.wholeTransaction <= outbox.throughTransaction
+        else { continue }
+        var offered = try object.stamped(through: outbox.throughTransaction, transaction)
+        offered.maker = try transaction.transactionName(object.wholeTransaction)
+        offered.offers = offered.edits.filter { EditStamp.time($0.transaction) != nil }
+        pending.objects[key] = offered
+        guard let entity = schema.entity(numbered: key.entity) else { continue }
+        try offerTotals(of: key, entity, through: outbox.throughTransaction, transaction)
+      }
+    }
+  }
+
+  /// What was counted up to a transaction is in the totals that are offered.
+  private static func offerTotals(
+    of key: ObjectKey, _ entity: SyncSchema.Entity, through number: Int64,
+    _ transaction: WriteTransaction
+  ) throws {
+    let values = try transaction.row(key)?.values
+    for property in entity.properties where property.keepsDeltas {
+      try transaction.dropDeltas(of: key, property.name, through: number)
+      let rest = try transaction.deltas(of: key, property.name)
+      guard property.policy == .counter, let values,
+        try BaseValues.value(of: key, property.name, on: transaction.connection) != nil
+      else { continue }
+      let total = rest.reduce(values[property.slot]) { CounterDelta.difference($0, $1.value) ?? $0 }
+      try BaseValues.replace(key, property.name, with: total, on: transaction.connection)
+    }
   }
 
   /// Puts the cursor at the beginning of a log and forgets the former one: places, entries, numbers.
@@ -146,7 +197,8 @@ extension SyncEngine {
 
   private static func offerRows(
     _ transaction: WriteTransaction, schema: SyncSchema, through number: Int64,
-    _ history: EditHistory, _ pending: PendingSet, where isOffered: (ObjectKey) -> Bool
+    _ history: EditHistory, _ pending: PendingSet, ofZone isOfZone: Bool = false,
+    where isOffered: (ObjectKey) -> Bool
   ) throws -> Int {
     var count = 0
     for entity in schema.entities {
@@ -156,7 +208,9 @@ extension SyncEngine {
       }
       for key in keys {
         let known = history.offer(key, entity)
-        let object = pending[key]?.offered(as: known, entity) ?? known
+        var object = pending[key]?.offered(as: known, entity) ?? known
+        // Deleted before it is offered, it is told to be deleted: others offer it too.
+        object.wasInZone = isOfZone && object.isOffered
         try OfferedSets.begin(object, after: pending[key], of: key, entity, transaction)
         try PendingState.save(
           object, of: key, entity: entity, through: number, on: transaction.connection)

@@ -66,6 +66,7 @@ extension SyncEngine {
     _ portion: Pusher.Portion, _ allowsMassDelete: Bool
   ) throws -> BuiltOutbox {
     try restamp()
+    var last: PushSelection?
     while true {
       let (selection, outbox, error) = try store.read { transaction in
         try transaction.connection.withCache(kibibytes: SyncTuning.walkCacheKibibytes) {
@@ -90,6 +91,14 @@ extension SyncEngine {
       let isDone = try settle(
         through: selection.through, omitted: selection.omitted, sent: nil)
       if selection.isEmpty || isDone { return .nothing }
+      // What is settled is pending no more. Should a defect keep it so, that is told, and not done again for ever.
+      guard last.map({ !$0.isOfSame(as: selection) }) ?? true else {
+        throw SyncError(
+          .damagedState,
+          "What is pending of \(window.count) objects can neither be sent nor settled.",
+          suggestion: "Report this with a copy of the store; to go on, enroll the store again.")
+      }
+      last = selection
     }
   }
 
@@ -208,17 +217,17 @@ extension SyncEngine {
     let kept = try transaction.propertiesWithDeltas()
     guard !kept.isEmpty else { return }
     var frame = outbox.map { SentFrame($0, transaction, schema: schema) }
-    let told = try frame?.properties() ?? [:]
+    let told = try frame?.properties(pending) ?? [:]
     for (key, names) in kept {
       let object = pending[key]
-      // An object that is deleted here may come back with what is pending of it.
-      if object?.whole == .delete { continue }
       for name in names {
         let slot = schema.entity(numbered: key.entity)?.property(named: name)?.slot
-        if slot.flatMap({ object?.transaction(of: $0) }) == nil {
-          try transaction.dropDeltas(of: key, name)
-        } else if told[key]?.contains(name) == true {
+        let isPending = slot.flatMap { object?.transaction(of: $0) } != nil
+        if told[key]?.contains(name) == true, isPending || object?.whole == .delete {
           try transaction.dropDeltas(of: key, name, through: outbox?.throughTransaction ?? 0)
+        } else if !isPending, object?.whole != .delete {
+          // An object that is deleted here may come back with what is pending of it.
+          try transaction.dropDeltas(of: key, name)
         }
       }
     }

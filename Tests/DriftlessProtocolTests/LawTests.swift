@@ -65,6 +65,14 @@ import Testing
     }
   }
 
+  @Test("Where a new object's maker is told, each has one or none, and some has one")
+  func makers() {
+    expect("their makers differ") { $0.index.newObjects[0].makers = [1] }
+    expect("tells no maker") {
+      $0.index.newObjects[0].makers = Array(repeating: 0, count: $0.index.newObjects[0].count)
+    }
+  }
+
   @Test("Numbers and indexes ascend and stay within their tables")
   func tables() {
     expect("do not ascend") { $0.index.knownNumbers = [3, 900, 900, 70_000] }

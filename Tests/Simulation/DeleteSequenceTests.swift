@@ -99,14 +99,6 @@ struct DeleteSequenceTests {
     #expect(entries.contains { $0.object == item && $0.property == "title" })
   }
 
-  private func putBack(_ stage: Stage) async throws {
-    try stage.server.restore(0)
-    // Somebody who was never there before makes the logs part.
-    let newcomer = try await stage.addHost()
-    try stage.insert(newcomer.number, "Box", ["name": .string("in its place")])
-    try await stage.push(newcomer.number)
-  }
-
   @Test(
     "An edit that a server lost is named when whoever deleted the object had not known it",
     arguments: [false, true])
@@ -118,7 +110,7 @@ struct DeleteSequenceTests {
     try stage.set(0, item, ["title": .string("lost, and offered")])
     try await stage.sync(0)
     if isKnown { try await stage.sync(1) }
-    try await putBack(stage)
+    try await stage.partLogs()
     stage.clock.advance(milliseconds: 1000)
     try stage.delete(1, item)
     try await stage.sync(0)
@@ -134,7 +126,7 @@ struct DeleteSequenceTests {
   func deletedUnsent(kind: Scenario.Server, order: [Int]) async throws {
     let (stage, item) = try await parted(kind)
     try stage.delete(1, item)
-    try await putBack(stage)
+    try await stage.partLogs()
     for number in order { try await stage.sync(number) }
     try await stage.settle()
     for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
@@ -147,7 +139,7 @@ struct DeleteSequenceTests {
     let (stage, item) = try await parted(kind)
     try stage.delete(1, item)
     try await stage.sync(1)
-    try await putBack(stage)
+    try await stage.partLogs()
     for number in order { try await stage.sync(number) }
     try await stage.settle()
     for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
@@ -156,11 +148,11 @@ struct DeleteSequenceTests {
   @Test("What a server lost twice and was deleted before it was offered again stays deleted")
   func deletedWhileItIsOffered() async throws {
     let (stage, item) = try await parted(.memory)
-    try await putBack(stage)
+    try await stage.partLogs()
     try await stage.settle()
     stage.clock.advance(milliseconds: 2 * 86_400_000)
     // Who made the item is in no log any more: the one that is lost now has it as it was offered.
-    try await putBack(stage)
+    try await stage.partLogs()
     _ = try await stage.hosts[1].engine.pull()
     try stage.delete(1, item)
     for number in [0, 1] { try await stage.sync(number) }
@@ -175,7 +167,7 @@ struct DeleteSequenceTests {
     let (stage, item) = try await parted(.memory, model: model)
     try stage.delete(1, item)
     try stage.set(2, item, ["title": .string("edited, unsent")])
-    try await putBack(stage)
+    try await stage.partLogs()
     try await stage.sync(1)
     try await stage.sync(2)
     try await stage.settle()

@@ -9,14 +9,6 @@ import Testing
 
 /// Counts on what a server lost: they add up, or the journal says which number stands.
 struct LostCountTests {
-  private func putBack(_ stage: Stage) async throws {
-    try stage.server.restore(0)
-    // Somebody who was never there before makes the logs part.
-    let newcomer = try await stage.addHost()
-    try stage.insert(newcomer.number, "Box", ["name": .string("in its place")])
-    try await stage.push(newcomer.number)
-  }
-
   @Test(
     "A count that was never sent, on an object that the server lost, adds to one that the server lost with it",
     arguments: [[0, 1], [1, 0]])
@@ -28,7 +20,7 @@ struct LostCountTests {
     try stage.count(0, item, by: -3)
     try await stage.sync(0)
     try stage.count(1, item, by: -3)
-    try await putBack(stage)
+    try await stage.partLogs()
     for number in order { try await stage.sync(number) }
     try await stage.settle()
     #expect(stage.value(2, item, "stock") == "0")
@@ -43,11 +35,11 @@ struct LostCountTests {
     try stage.server.backup()
     try stage.count(0, item, by: -3)
     try await stage.sync(0)
-    try await putBack(stage)
+    try await stage.partLogs()
     stage.clock.advance(milliseconds: 1000)
     try stage.count(1, item, by: -3)
     try await stage.sync(1)
-    try await putBack(stage)
+    try await stage.partLogs()
     for number in [0, 1] { try await stage.sync(number) }
     try await stage.settle()
     let entries = try stage.hosts.flatMap { try $0.conflicts }
@@ -73,7 +65,7 @@ struct LostCountTests {
     // The second knows nothing of the third's, and has one of its own.
     try stage.count(1, item, by: -1)
     try stage.count(2, item, by: -4)
-    try await putBack(stage)
+    try await stage.partLogs()
     for number in order { try await stage.sync(number) }
     try await stage.settle()
     for number in 0..<3 { #expect(stage.value(number, item, "stock") == "82") }
@@ -89,10 +81,10 @@ struct LostCountTests {
     try stage.server.backup()
     try stage.count(0, item, by: -1)
     try await stage.sync(0)
-    try await putBack(stage)
+    try await stage.partLogs()
     try stage.count(1, item, by: -2)
     try await stage.sync(1)
-    try await putBack(stage)
+    try await stage.partLogs()
     for number in order { try await stage.sync(number) }
     try await stage.settle()
     #expect(stage.value(2, item, "stock") == "3")
@@ -109,12 +101,12 @@ struct LostCountTests {
     try stage.count(2, item, by: 5)
     try await stage.sync(2)
     try await stage.sync(0)
-    try await putBack(stage)
+    try await stage.partLogs()
     try stage.count(0, item, by: 1)
     try await stage.sync(0)
     try await stage.sync(1)
     stage.clock.advance(milliseconds: 2 * 86_400_000)
-    try await putBack(stage)
+    try await stage.partLogs()
     for number in order { try await stage.sync(number) }
     try await stage.settle()
     let entries = try stage.hosts.flatMap { try $0.conflicts }
@@ -136,7 +128,7 @@ struct LostCountTests {
     try stage.count(2, item, by: 5)
     try await stage.sync(2)
     _ = try await stage.hosts[0].engine.pull()
-    try await putBack(stage)
+    try await stage.partLogs()
     try await stage.sync(copy)
     try await stage.sync(0)
     try await stage.settle()
@@ -163,12 +155,41 @@ struct LostCountTests {
       }
     }
     try stage.count(0, item, by: 1)
-    try await putBack(stage)
+    try await stage.partLogs()
     for number in [1, 0, 2] { try await stage.sync(number) }
     try await stage.settle()
     let value = stage.value(1, item, "stock")
     let entries = try stage.hosts.flatMap { try $0.conflicts }
     #expect(value == "113" || entries.contains { $0.object == item && $0.property == "stock" })
     #expect(Int(value) ?? 0 >= 112, "\(value)")
+  }
+
+  @Test("What a new object counts in a change set after the one that makes it adds up with others")
+  func countedInALaterChangeSet() async throws {
+    let stage = try await Stage(.memory)
+    let before = Set(stage.hosts[0].image.things.keys)
+    try stage.save(0) { context in
+      let item = try context.insert(entityNamed: "Item")
+      try item.setValue(PropertyValue.integer(-3), forKey: "stock")
+      for _ in 0..<3 { _ = try context.insert(entityNamed: "Box") }
+    }
+    let item = try #require(
+      stage.hosts[0].image.things.first {
+        !before.contains($0.key) && $0.value.entity == "Item"
+      }?.key)
+    try stage.save(0) { context in
+      let object = try #require(try context.object(withIdentity: item))
+      try object.setValue(PropertyValue.integer(-4), forKey: "stock")
+      for _ in 0..<3 { _ = try context.insert(entityNamed: "Box") }
+    }
+    stage.hosts[0].network.isDeaf = true
+    await #expect(throws: SimulatedNetwork.Lost.self) { try await stage.push(0) }
+    try await stage.sync(1)
+    #expect(stage.value(1, item, "stock") == "-3")
+    try stage.count(1, item, by: 2)
+    try await stage.sync(1)
+    stage.hosts[0].network.isDeaf = false
+    try await stage.settle()
+    #expect(stage.value(2, item, "stock") == "-2")
   }
 }

@@ -8,33 +8,10 @@ import Testing
 
 /// Sequences of zones that began anew, once or twice, while replicas had edits and deletes that nobody had heard of.
 struct RenewedZoneSequenceTests {
-  private static func model() -> ManagedObjectModel {
+  static func model() -> ManagedObjectModel {
     let model = Stage.model()
     model.entitiesByName["Item"]?.deletePolicy = .editWins
     return model
-  }
-
-  private func tags(_ stage: Stage, _ count: Int) throws -> [UUID] {
-    try (0..<count).map { try stage.insert(0, "Tag", ["name": .string("\($0)")]) }
-  }
-
-  private func renew(_ stage: Stage) throws {
-    // Twice within a day would be two servers behind one address, which a person has to look at.
-    stage.clock.advance(milliseconds: 90_000_000)
-    try stage.server.renew(.offer)
-  }
-
-  private func expect(
-    _ stage: Stage, _ item: UUID, has tags: [UUID], not others: [UUID] = [],
-    _ location: SourceLocation = #_sourceLocation
-  ) {
-    let value = stage.value(2, item, "tags")
-    for tag in tags {
-      #expect(value.contains(tag.uuidString.lowercased()), sourceLocation: location)
-    }
-    for tag in others {
-      #expect(!value.contains(tag.uuidString.lowercased()), sourceLocation: location)
-    }
   }
 
   @Test("What was edited and deleted, unsent, and is kept by an edit, comes back with both edits")
@@ -45,7 +22,7 @@ struct RenewedZoneSequenceTests {
     try stage.set(1, item, ["title": .string("edited, unsent")])
     try stage.delete(1, item)
     try stage.set(0, item, ["done": .bool(true)])
-    try renew(stage)
+    try stage.renew()
     try await stage.sync(0)
     try await stage.sync(1)
     try await stage.settle()
@@ -63,7 +40,7 @@ struct RenewedZoneSequenceTests {
     try await stage.sync(0)
     for id in [item, other] { try stage.delete(1, id) }
     try stage.set(2, item, ["done": .bool(true)])
-    try renew(stage)
+    try stage.renew()
     try await stage.sync(0)
     try await stage.sync(2)
     try await stage.sync(1)
@@ -83,7 +60,7 @@ struct RenewedZoneSequenceTests {
     stage.clock.advance(milliseconds: 1000)
     try stage.set(1, item, ["title": .string("later, unsent")])
     try stage.delete(1, item)
-    try renew(stage)
+    try stage.renew()
     try await stage.settle()
     #expect(stage.hosts[0].image.things[item] == nil)
     let entries = try stage.hosts.flatMap { try $0.conflicts }
@@ -96,9 +73,9 @@ struct RenewedZoneSequenceTests {
     let item = try stage.insert(1, "Item", ["title": .string("deleted")])
     try await stage.settle()
     try stage.delete(2, item)
-    try renew(stage)
+    try stage.renew()
     try await stage.sync(2)
-    try renew(stage)
+    try stage.renew()
     try await stage.settle()
     for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
   }
@@ -110,10 +87,10 @@ struct RenewedZoneSequenceTests {
     try await stage.settle()
     try stage.set(2, item, ["done": .bool(true)])
     try stage.set(1, item, ["title": .string("later")])
-    try renew(stage)
+    try stage.renew()
     try await stage.sync(1)
     try await stage.sync(0)
-    try renew(stage)
+    try stage.renew()
     try await stage.settle()
     #expect(stage.value(0, item, "done") == "true")
     #expect(stage.value(0, item, "title") == "\"later\"")
@@ -123,14 +100,14 @@ struct RenewedZoneSequenceTests {
   func editedSet(first: Int) async throws {
     let stage = try await Stage(.memory)
     let item = try stage.insert(0)
-    let tags = try tags(stage, 4)
+    let tags = try stage.tags(4)
     try stage.relate(0, item, "tags", to: [tags[0], tags[1], tags[2]])
     try await stage.settle()
     try stage.relate(1, item, "tags", to: [tags[0], tags[1], tags[3]])
-    try renew(stage)
+    try stage.renew()
     try await stage.sync(first)
     try await stage.settle()
-    expect(stage, item, has: [tags[0], tags[1], tags[3]], not: [tags[2]])
+    stage.expect(item, has: [tags[0], tags[1], tags[3]], not: [tags[2]])
   }
 
   @Test(
@@ -139,16 +116,16 @@ struct RenewedZoneSequenceTests {
   func laterSet(order: [Int]) async throws {
     let stage = try await Stage(.memory)
     let item = try stage.insert(0)
-    let tags = try tags(stage, 4)
+    let tags = try stage.tags(4)
     try stage.relate(0, item, "tags", to: [tags[0], tags[1]])
     try await stage.settle()
     try stage.relate(0, item, "tags", to: [tags[1], tags[2]])
     try await stage.sync(0)
     try stage.relate(1, item, "tags", to: [tags[0], tags[1], tags[3]])
-    try renew(stage)
+    try stage.renew()
     for number in order { try await stage.sync(number) }
     try await stage.settle()
-    expect(stage, item, has: [tags[1], tags[2], tags[3]], not: [tags[0]])
+    stage.expect(item, has: [tags[1], tags[2], tags[3]], not: [tags[0]])
   }
 
   @Test("What was to be offered to a zone is offered to its next generation, by its time alone")
@@ -158,12 +135,85 @@ struct RenewedZoneSequenceTests {
     try await stage.settle()
     try stage.set(0, item, ["notes": .string("one two")])
     try await stage.sync(0)
-    try renew(stage)
+    try stage.renew()
     _ = try await stage.hosts[1].engine.pull()
-    try renew(stage)
+    try stage.renew()
     try await stage.sync(0)
     try await stage.settle()
     #expect(stage.value(2, item, "notes") == "\"one two\"")
     #expect(try stage.hosts[1].conflicts.isEmpty == false)
+  }
+
+  @Test("What is brought back to a new zone from two sides is in the same sets everywhere")
+  func bothBroughtBack() async throws {
+    let stage = try await Stage(.memory, model: Stage.tagged())
+    let item = try stage.insert(2, "Item", ["title": .string("item")])
+    try await stage.settle()
+    let tag = try stage.insert(0, "Tag", ["name": .string("tag")])
+    try stage.relate(0, item, "tags", to: [tag])
+    try await stage.settle()
+    try stage.set(2, tag, ["name": .string("edited")])
+    try stage.delete(2, item)
+    try stage.delete(0, tag)
+    try stage.set(0, item, ["title": .string("edited")])
+    try await stage.sync(0)
+    try stage.renew()
+    try await stage.settle()
+    #expect(stage.hosts[0].image == stage.hosts[2].image)
+    #expect(stage.hosts[1].image == stage.hosts[2].image)
+    #expect(stage.value(2, item, "title") == "\"edited\"")
+    #expect(stage.value(2, tag, "name") == "\"edited\"")
+  }
+
+  @Test(
+    "What is deleted while a store comes back to a zone that began anew stays deleted",
+    arguments: 1...8)
+  func deletedMeanwhile(moment: Int) async throws {
+    let stage = try await Stage(.memory)
+    let item = try stage.insert(2, "Item", ["title": .string("everybody's")])
+    try await stage.settle()
+    try stage.renew()
+    var count = 0
+    let host = stage.hosts[1]
+    nonisolated(unsafe) let delete = {
+      count += 1
+      if count == moment { try stage.delete(1, item) }
+    }
+    host.network.interlude = { _ in try delete() }
+    try await stage.sync(1)
+    host.network.interlude = nil
+    if count < moment { try stage.delete(1, item) }
+    try await stage.settle()
+    for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
+  }
+
+  @Test("What is edited and then deleted, with nothing of it sent to a new zone, stays deleted")
+  func editedAndDeletedMeanwhile() async throws {
+    let stage = try await Stage(.memory)
+    let box = try stage.insert(2, "Box", ["name": .string("everybody's")])
+    try await stage.settle()
+    try stage.set(1, box, ["name": .string("edited")])
+    try stage.renew()
+    _ = try await stage.hosts[1].engine.pull()
+    try stage.delete(1, box)
+    try await stage.settle()
+    #expect(stage.hosts[0].image.things.isEmpty)
+  }
+
+  @Test("A set that was edited, of an object that an edit brings back, is sent in a new zone")
+  func editedSetOfARevived() async throws {
+    let stage = try await Stage(.memory, model: Stage.tagged())
+    let tags = try stage.tags(2)
+    let item = try stage.insert(0)
+    try stage.relate(0, item, "tags", to: [tags[0]])
+    try await stage.settle()
+    try stage.relate(1, item, "tags", to: tags)
+    try stage.renew()
+    try await stage.sync(0)
+    try await stage.sync(2)
+    try stage.delete(2, item)
+    try await stage.sync(2)
+    try await stage.settle()
+    stage.expect(item, has: tags)
   }
 }

@@ -114,6 +114,20 @@ final class Stage {
     try await hosts[number].reopen(model, contents: image)
   }
 
+  /// The zone begins anew. Twice within a day would be two servers behind one address, which a person has to look at.
+  func renew() throws {
+    clock.advance(milliseconds: 90_000_000)
+    try server.renew(.offer)
+  }
+
+  /// Puts the server back to its first backup, and has somebody who was never there before push, so that the logs part.
+  func partLogs() async throws {
+    try server.restore(0)
+    let newcomer = try await addHost()
+    try insert(newcomer.number, "Box", ["name": .string("in its place")])
+    try await push(newcomer.number)
+  }
+
   // MARK: - Edits
 
   func save(_ number: Int, _ body: (ManagedObjectContext) throws -> Void) throws {
@@ -169,6 +183,25 @@ final class Stage {
   func count(_ number: Int, _ id: UUID, by step: Int64) throws {
     let now = Int64(hosts[number].image.value(id, "stock")) ?? 0
     try set(number, id, ["stock": .integer(now + step)])
+  }
+
+  /// New objects of the entity that items have sets of.
+  func tags(_ count: Int) throws -> [UUID] {
+    try (0..<count).map { try insert(0, "Tag", ["name": .string("\($0)")]) }
+  }
+
+  /// What an item's set has, and what it has not, at the last host.
+  func expect(
+    _ item: UUID, has tags: [UUID], not others: [UUID] = [],
+    _ location: SourceLocation = #_sourceLocation
+  ) {
+    let value = value(2, item, "tags")
+    for tag in tags {
+      #expect(value.contains(tag.uuidString.lowercased()), sourceLocation: location)
+    }
+    for tag in others {
+      #expect(!value.contains(tag.uuidString.lowercased()), sourceLocation: location)
+    }
   }
 
   // MARK: - Sync

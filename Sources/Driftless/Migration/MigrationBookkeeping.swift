@@ -113,6 +113,7 @@ struct MigrationBookkeeping {
     }
     for (former, name) in names {
       names[PlaceName.of(former)] = name.isEmpty ? "" : PlaceName.of(name)
+      names[OfferName.of(former)] = name.isEmpty ? "" : OfferName.of(name)
     }
     return names.filter { $0.key != $0.value }
   }

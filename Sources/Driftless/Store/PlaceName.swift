@@ -4,3 +4,8 @@ package enum PlaceName {
   /// - Parameter property: the to-one relationship whose inverse is ordered.
   package static func of(_ property: String) -> String { property + "#place" }
 }
+
+/// The name under which sync keeps a set as it is offered to a zone that began anew, where it was edited since.
+package enum OfferName {
+  package static func of(_ property: String) -> String { property + "#offer" }
+}

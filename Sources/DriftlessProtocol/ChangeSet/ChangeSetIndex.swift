@@ -35,6 +35,10 @@ public struct ChangeSetIndex: Hashable, Sendable {
     /// Whether the identities come from outside (an import of external keys): then one identity is
     /// one object wherever it comes from. Minted ones belong to the replica that minted them.
     public var isGiven: Bool
+    /// The names of the saves that made the objects, one an object; 0 where the transaction of the
+    /// insert is that save. Empty: it is for all. An offer tells them, whose transactions are
+    /// named by their times: by its maker whoever minted an identity knows its object again.
+    public var makers: [UInt64]
 
     /// How many objects there are.
     public var count: Int { identities.count }
@@ -43,10 +47,14 @@ public struct ChangeSetIndex: Hashable, Sendable {
     ///   - entity: Index in `entities`.
     ///   - identities: One an object.
     ///   - isGiven: Whether the identities come from outside.
-    public init(entity: Int, identities: Identities, isGiven: Bool = false) {
+    ///   - makers: The names of the saves that made the objects; empty where their inserts tell.
+    public init(
+      entity: Int, identities: Identities, isGiven: Bool = false, makers: [UInt64] = []
+    ) {
       self.entity = entity
       self.identities = identities
       self.isGiven = isGiven
+      self.makers = makers
     }
   }
 
@@ -174,6 +182,9 @@ public struct ChangeSetIndex: Hashable, Sendable {
   public var knownNumbers: [UInt64]
   /// The saves that the groups belong to.
   public var transactions: [Transaction]
+  /// Something of these saves was left out, because it is in quarantine or would be too much at
+  /// once: their names say nothing of what no group sets.
+  public var isPartial = false
   /// What is done, in order.
   public var groups: [Group]
   /// Transactions that are part of what the groups set, beside those listed. Each once.

@@ -100,6 +100,12 @@ struct ChangeSetRules {
         throw .malformed("New objects are of an entity that is not named")
       }
       guard run.count > 0 else { throw .malformed("A run of new objects is empty") }
+      guard run.makers.isEmpty || run.makers.count == run.count else {
+        throw .malformed("New objects and their makers differ in number")
+      }
+      guard run.makers.isEmpty || run.makers.contains(where: { $0 != 0 }) else {
+        throw .malformed("A run of new objects tells no maker")
+      }
       switch run.identities {
       case .range(let first, let count): ranges.append(IdentityRange(first, count: count))
       case .listed(let list): ranges.append(contentsOf: list.map { IdentityRange($0, count: 1) })

@@ -149,6 +149,10 @@ nonisolated struct WireNewObjects: Sendable {
   /// the identities come from outside, nobody minted them
   var isGiven: Bool = false
 
+  /// 8 bytes little-endian each: the name of the save that made the object. Empty: the transaction
+  /// of its insert is that save.
+  var makers: Data = Data()
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -182,6 +186,9 @@ nonisolated struct WireTransactions: Sendable {
 
   /// uuids
   var originReplicas: Data = Data()
+
+  /// Something of the transactions was left out: their names say nothing of what no group sets.
+  var isPartial: Bool = false
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -543,7 +550,7 @@ nonisolated extension WireEntity: SwiftProtobuf.Message, SwiftProtobuf._MessageI
 
 nonisolated extension WireNewObjects: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".NewObjects"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entity\0\u{1}count\0\u{1}identities\0\u{3}is_given\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entity\0\u{1}count\0\u{1}identities\0\u{3}is_given\0\u{1}makers\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -555,6 +562,7 @@ nonisolated extension WireNewObjects: SwiftProtobuf.Message, SwiftProtobuf._Mess
       case 2: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
       case 3: try { try decoder.decodeSingularBytesField(value: &self.identities) }()
       case 4: try { try decoder.decodeSingularBoolField(value: &self.isGiven) }()
+      case 5: try { try decoder.decodeSingularBytesField(value: &self.makers) }()
       default: break
       }
     }
@@ -573,6 +581,9 @@ nonisolated extension WireNewObjects: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if self.isGiven != false {
       try visitor.visitSingularBoolField(value: self.isGiven, fieldNumber: 4)
     }
+    if !self.makers.isEmpty {
+      try visitor.visitSingularBytesField(value: self.makers, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -581,6 +592,7 @@ nonisolated extension WireNewObjects: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if lhs.count != rhs.count {return false}
     if lhs.identities != rhs.identities {return false}
     if lhs.isGiven != rhs.isGiven {return false}
+    if lhs.makers != rhs.makers {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -588,7 +600,7 @@ nonisolated extension WireNewObjects: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension WireTransactions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Transactions"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}count\0\u{3}hybrid_times\0\u{1}names\0\u{1}authors\0\u{1}contexts\0\u{3}drawn_names\0\u{1}origins\0\u{3}origin_replicas\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}count\0\u{3}hybrid_times\0\u{1}names\0\u{1}authors\0\u{1}contexts\0\u{3}drawn_names\0\u{1}origins\0\u{3}origin_replicas\0\u{3}is_partial\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -604,6 +616,7 @@ nonisolated extension WireTransactions: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 6: try { try decoder.decodeSingularBytesField(value: &self.drawnNames) }()
       case 7: try { try decoder.decodeSingularBytesField(value: &self.origins) }()
       case 8: try { try decoder.decodeSingularBytesField(value: &self.originReplicas) }()
+      case 9: try { try decoder.decodeSingularBoolField(value: &self.isPartial) }()
       default: break
       }
     }
@@ -634,6 +647,9 @@ nonisolated extension WireTransactions: SwiftProtobuf.Message, SwiftProtobuf._Me
     if !self.originReplicas.isEmpty {
       try visitor.visitSingularBytesField(value: self.originReplicas, fieldNumber: 8)
     }
+    if self.isPartial != false {
+      try visitor.visitSingularBoolField(value: self.isPartial, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -646,6 +662,7 @@ nonisolated extension WireTransactions: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.drawnNames != rhs.drawnNames {return false}
     if lhs.origins != rhs.origins {return false}
     if lhs.originReplicas != rhs.originReplicas {return false}
+    if lhs.isPartial != rhs.isPartial {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -29,6 +29,7 @@ extension IndexCodec {
     }
     index.knownNumbers = try knownNumbers(section)
     index.transactions = try transactions(section.transactions, limits: limits)
+    index.isPartial = section.transactions.isPartial
     index.groups = try groups(section.groups, limits: limits)
     index.relied = try relied(section.relied, limits: limits)
     index.claims = try claims(section.claims, limits: limits)
@@ -42,15 +43,18 @@ extension IndexCodec {
   ) throws(ProtocolError) -> ChangeSetIndex.NewObjects {
     let count = Int(run.count)
     let entity = Int(run.entity)
+    let makers = run.makers.isEmpty ? [] : try readDrawnNames(run.makers, count: count)
     // One identity for one object may be read as a range or as a list: it is a range.
     if run.identities.count == 16, let first = run.identities.uuids(count: 1)?.first {
       return .init(
-        entity: entity, identities: .range(first: first, count: count), isGiven: run.isGiven)
+        entity: entity, identities: .range(first: first, count: count), isGiven: run.isGiven,
+        makers: makers)
     }
     guard let identities = run.identities.uuids(count: count) else {
       throw .malformed("New objects and their identities differ in number")
     }
-    return .init(entity: entity, identities: .listed(identities), isGiven: run.isGiven)
+    return .init(
+      entity: entity, identities: .listed(identities), isGiven: run.isGiven, makers: makers)
   }
 
   private static func knownNumbers(_ section: WireIndexSection) throws(ProtocolError) -> [UInt64] {

@@ -17,7 +17,7 @@ extension IndexCodec {
 
   static func readDrawnNames(_ data: Data, count: Int) throws(ProtocolError) -> [UInt64] {
     guard data.count % 8 == 0, data.count / 8 == count else {
-      throw .malformed("The names of transactions are not in their format")
+      throw .malformed("Names of transactions are not in their format")
     }
     return data.withUnsafeBytes { bytes in
       (0..<count).map {

@@ -21,11 +21,13 @@ enum IndexCodec {
         $0.count = UInt32(clamping: run.count)
         $0.identities = bytes(of: run.identities)
         $0.isGiven = run.isGiven
+        $0.makers = drawnNames(run.makers)
       }
     }
     section.knownCount = UInt32(clamping: index.knownNumbers.count)
     section.knownNumbers = ascending(count: index.knownNumbers.count) { index.knownNumbers[$0] }
     section.transactions = transactions(index.transactions)
+    if index.isPartial { section.transactions.isPartial = true }
     section.groups = index.groups.map(group)
     section.relied = index.relied.map(reliance)
     section.claims = index.claims.map(claims)

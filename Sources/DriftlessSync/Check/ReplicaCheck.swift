@@ -90,13 +90,15 @@ extension EngineTables {
     switch (name, value) {
     case (versionSetting, .integer(let number)), ("sync.deleted", .integer(let number)):
       number >= 0
+    case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0
     case ("sync.unsettled", .integer(let number)), ("sync.reconcileAllowed", .integer(let number)):
       number == 1
     case ("sync.reconciled", .text(let text)):
       (try? JSONDecoder().decode(Reconciliation.self, from: Data(text.utf8))) != nil
     case ("sync.damagedEntry", .text): true
     case (versionSetting, _), ("sync.deleted", _), ("sync.unsettled", _), ("sync.reconciled", _),
-      ("sync.reconcileAllowed", _), ("sync.damagedEntry", _):
+      ("sync.reconcileAllowed", _), ("sync.damagedEntry", _),
+      ("sync.unansweredSaves", _):
       false
     default: false
     }

@@ -59,7 +59,7 @@ struct JournalDraft {
     row: [PropertyValue]? = nil, explanation: String
   ) throws {
     // What stands is the delete; what it took is the other side's.
-    let set = try elements.map(text)
+    let set = try elements.map { try text($0, in: property) }
     let localText = try outcome == .local ? local.map(text) : set ?? local.map(text)
     let remoteText = try outcome == .local ? set ?? remote.map(text) : remote.map(text)
     let entry = JournalEntry(
@@ -69,6 +69,22 @@ struct JournalDraft {
       outcome: outcome, origin: side.origin, localTime: localTime, remoteTime: side.time,
       transaction: 0, sequence: side.sequence, explanation: explanation)
     entries.append((entry, Journal.Values(local: local, remote: remote, row: row)))
+  }
+
+  /// Two sets, of which neither is known to be what the other was made on.
+  mutating func addSets(
+    entity: SyncSchema.Entity, property: SyncSchema.Property, key: ObjectKey,
+    local: [ObjectKey], remote: [ObjectKey], kept: [ObjectKey], outcome: JournalEntry.Outcome,
+    localTime: HybridTime, side: RemoteSide, explanation: String
+  ) throws {
+    let entry = JournalEntry(
+      number: 0, object: try transaction.identity(of: key), entity: entity.name,
+      property: property.name, policy: property.policy.text, base: nil,
+      local: try text(local, in: property), remote: try text(remote, in: property),
+      kept: try text(kept, in: property), outcome: outcome, origin: side.origin,
+      localTime: localTime, remoteTime: side.time, transaction: 0, sequence: side.sequence,
+      explanation: explanation)
+    entries.append((entry, Journal.Values()))
   }
 
   /// A conflict about an object as a whole.
@@ -120,10 +136,14 @@ struct JournalDraft {
     return String(decoding: json.bytes, as: UTF8.self)
   }
 
-  private func text(_ elements: [ObjectKey]) throws -> String {
+  /// A set by identity; an ordered one in its order.
+  private func text(
+    _ elements: [ObjectKey], in property: SyncSchema.Property
+  ) throws -> String {
     let identities = try elements.map {
       "\"" + (try transaction.identity(of: $0).uuidString.lowercased()) + "\""
     }
-    return "[" + identities.sorted().joined(separator: ",") + "]"
+    let isOrdered = property.relationship?.isOrdered ?? false
+    return "[" + (isOrdered ? identities : identities.sorted()).joined(separator: ",") + "]"
   }
 }

@@ -7,6 +7,7 @@ struct PutBack {
   private let entry: JournalEntry
   private let entity: SyncSchema.Entity
   private let transaction: WriteTransaction
+  private var schema: SyncSchema { SyncSchema(transaction.schema) }
 
   init(_ entry: JournalEntry, _ entity: SyncSchema.Entity, _ transaction: WriteTransaction) {
     self.entry = entry
@@ -68,6 +69,44 @@ struct PutBack {
     case .attribute, .elements:
       try write(value, property.slot, of: key)
     }
+  }
+
+  /// Gives an object a set again, as the journal tells it. What the set held and is deleted stays so.
+  func set(elements text: String, _ property: SyncSchema.Property) throws {
+    guard case .elements(let relationship) = property.kind,
+      let names = try? JSONDecoder().decode([UUID].self, from: Data(text.utf8))
+    else {
+      throw SyncError(
+        .cannotUndo, "The journal has that \(property.name) as text alone: \(text)",
+        suggestion: "Set it by hand.")
+    }
+    guard let key = try Self.key(of: entry, entity, transaction),
+      try transaction.row(key) != nil
+    else {
+      throw SyncError(
+        .cannotUndo, "The \(name) is deleted.",
+        suggestion: "Undo the conflict about its delete first: syncctl conflicts")
+    }
+    let former = try transaction.toManyKeys(of: key, relationship)
+    let wanted = try names.compactMap { try transaction.key(of: $0) }
+      .compactMap { try transaction.concreteKey(root: $0) }
+      .filter { schema.admits($0, isAlive: true, in: relationship) }
+    let added = wanted.filter { !former.contains($0) }
+    let removed = former.filter { !wanted.contains($0) }
+    try transaction.removePairs(relationship, key, removed)
+    try transaction.addPairs(relationship, key, added)
+    if relationship.isOrdered { try transaction.setOrder(relationship, key, wanted) }
+    try record(relationship, of: key)
+    guard let inverse = relationship.inverseRelationship else { return }
+    for element in added + removed { try record(inverse, of: element) }
+  }
+
+  private func record(_ relationship: RelationshipDescription, of key: ObjectKey) throws {
+    guard
+      let slot = transaction.schema.entity(numbered: key.entity)?.layout.index(
+        named: relationship.name)
+    else { return }
+    try transaction.recordUpdate(key, PropertyMask([slot]))
   }
 
   private func point(

@@ -7,6 +7,9 @@ package import Driftless
 /// (`ZDL_PENDING`) plus local history after that.
 package struct PendingSet: Sendable {
   package var objects = PendingObjects()
+  /// What is offered is told by its time, in numbers below zero (`EditStamp`).
+  static let lastOffer: Int64 = -1
+
   /// History is taken in up to here.
   package var through: Int64
 
@@ -73,6 +76,11 @@ package struct PendingSet: Sendable {
       }
     }
     return window
+  }
+
+  /// Whether something is offered.
+  var hasOffers: Bool {
+    objects.containsState { !$0.offers.isEmpty && !$0.isOfLater(than: Self.lastOffer) }
   }
 
   /// Whether something that is offered was edited since, so that the offer goes before the edit.

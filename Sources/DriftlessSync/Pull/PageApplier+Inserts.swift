@@ -145,8 +145,7 @@ extension PageApplier {
 
   /// Whether the zone had the object, lost it, and is offered it.
   func isOffered(_ key: ObjectKey) -> Bool {
-    guard let object = pending[key], object.whole == .insert else { return false }
-    return EditStamp.time(object.wholeTransaction) != nil
+    pending[key]?.isOffered ?? false
   }
 
   /// Gives a dead key its row again, with the values of the wire, and the references to it.

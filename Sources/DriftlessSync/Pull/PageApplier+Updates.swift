@@ -106,7 +106,9 @@ extension PageApplier {
       case .attribute:
         value.side.value = reader.value(row)
         if object?.offer(of: reader.property.slot) != nil, reader.property.policy == .counter {
-          try noteCount(&value, of: key, reader.property, after: before, isOffer: isOffer)
+          try noteCount(
+            &value, of: key, reader.property, after: before, isOffer: isOffer,
+            count: try knownCount(group, row: row, frame))
         }
       }
       try zone.set(value, of: key, reader.property.name)
@@ -145,8 +147,11 @@ extension PageApplier {
     let (added, removed) = reader.elements(row)
     let adds = try rooted(admitted(added, change.relationship, &frame), &frame)
     if isWhole { return adds }
-    let base =
-      try had ?? BaseValues.keys(of: key, reader.property.name, on: transaction.connection) ?? []
+    // The base is of what the zone had before: of an object that it has anew since, it had nothing.
+    let isAnew = try zone.object(key).mark?.life == .inserted
+    let former =
+      isAnew ? nil : try BaseValues.keys(of: key, reader.property.name, on: transaction.connection)
+    let base = had ?? former ?? []
     let removes = Set(try rooted(removed, &frame))
     let kept = base.map(rooted).filter { !removes.contains($0) }
     if change.relationship.isOrdered {

@@ -44,6 +44,8 @@ final class PageApplier {
   /// The last transaction of this store that the zone has acknowledged.
   private let acknowledged: Int64
   private var editsOfDeleted: EditHistory?
+  private var savesOfFormerLogs: Set<UInt64>?
+  private var coveredOfFormerLogs: (sequence: UInt64, count: Int)?
 
   init(
     transaction: WriteTransaction, schema: SyncSchema, replica: UUID, zoneID: UUID,
@@ -77,6 +79,23 @@ final class PageApplier {
       transaction, schema: schema, knownOfDeleted: pending, acknowledged: acknowledged)
     editsOfDeleted = history
     return history
+  }
+
+  /// The names of saves that are in what is offered here; read when something asks.
+  func unansweredSaves() throws -> Set<UInt64> {
+    if let savesOfFormerLogs { return savesOfFormerLogs }
+    let names = Set(try UnansweredSaves.names(transaction))
+    savesOfFormerLogs = names
+    return names
+  }
+
+  /// How many of these saves a change set covers.
+  func knownCovered(_ frame: FrameContext) throws -> Int {
+    if let last = coveredOfFormerLogs, last.sequence == frame.sequence { return last.count }
+    let known = try unansweredSaves()
+    let count = frame.changeSet.index.covered.count { known.contains($0.name) }
+    coveredOfFormerLogs = (frame.sequence, count)
+    return count
   }
 
   /// Applies one change set. What it cannot take in of it is parked.

@@ -48,6 +48,8 @@ struct ZoneStates {
     var offered: HybridTime?
     /// Of a counter: what was counted beside offers.
     var counted = PropertyValue.null
+    /// Of a counter: a part of `counted` is in what is offered here, and nobody can tell how much.
+    var isCountedInPart = false
     /// Of a set: what it would be without what was changed beside offers.
     var offeredElements: [ObjectKey] = []
 
@@ -57,6 +59,7 @@ struct ZoneStates {
       static let fromInsert = Kind(rawValue: 1)
       static let offered = Kind(rawValue: 2)
       static let known = Kind(rawValue: 4)
+      static let countedInPart = Kind(rawValue: 8)
     }
 
     /// What it refers to.
@@ -129,6 +132,7 @@ struct ZoneStates {
       let kind = Value.Kind(rawValue: row.int64(1))
       var value = Value(side: side, isFromInsert: kind.contains(.fromInsert))
       value.isKnown = kind.contains(.known)
+      value.isCountedInPart = kind.contains(.countedInPart)
       var count = values.count
       if kind.contains(.offered), values.count > 2, case .integer(let time) = values[0],
         case .integer(let elements) = values[2]
@@ -157,6 +161,7 @@ struct ZoneStates {
   mutating func set(_ value: Value, of key: ObjectKey, _ property: String) throws {
     var kind: Value.Kind = value.isFromInsert ? .fromInsert : []
     if value.isKnown { kind.insert(.known) }
+    if value.isCountedInPart { kind.insert(.countedInPart) }
     var values = [value.side.value]
     if let offered = value.offered {
       kind.insert(.offered)

@@ -23,6 +23,8 @@ struct ChangeSetBuilder {
   private var knownPlaces: [UInt64: Int32] = [:]
   private var index = ChangeSetIndex()
   private var entityPlaces: [String: Int] = [:]
+  /// By new object whose insert goes by another transaction: the name of the save that made it.
+  private var makers: [ObjectKey: UInt64] = [:]
 
   /// - Parameter zone: the zone's own UUID, which its keys are hashed with.
   init(_ transaction: ReadTransaction, schema: SyncSchema, zone: UUID) {
@@ -38,7 +40,8 @@ struct ChangeSetBuilder {
     _ selection: PushSelection, header: ChangeSetHeader
   ) throws -> Built? {
     var reader = try PendingReader(
-      transaction, schema: schema, zone: zone, isPartial: !selection.omitted.isEmpty)
+      transaction, schema: schema, zone: zone, isPartial: !selection.omitted.isEmpty,
+      through: selection.through)
     var drafts = try reader.read(selection.window)
     guard drafts.contains(where: { !$0.keys.isEmpty }) || !reader.tombstones.isEmpty else {
       return nil
@@ -49,8 +52,10 @@ struct ChangeSetBuilder {
     try placeKnownObjects(drafts, reliances)
     let entities = placeEntities(drafts)
     let transactions = try placeTransactions(drafts)
-    try addMakers(of: reader.newKeys, selection.window, transactions)
-    try addCounted(drafts, through: selection.through)
+    try addMakers(drafts, selection.window)
+    try addCounted(drafts, selection)
+    if selection.isOffer { try addUnanswered() }
+    index.isPartial = !selection.omitted.isEmpty
     var columns: [Column] = []
     for place in drafts.indices where !drafts[place].keys.isEmpty {
       let draft = drafts[place]
@@ -188,28 +193,37 @@ struct ChangeSetBuilder {
 
   /// The saves that made new objects are named also where a later one set all that they had set: a copy of this store
   /// that has such an object knows it by that name.
-  private mutating func addMakers(
-    of keys: [ObjectKey], _ window: PendingObjects, _ transactions: [Int64: Int]
-  ) throws {
-    var makers: Set<Int64> = []
-    var names: Set<UInt64> = []
-    for key in keys {
-      guard let object = window[key] else { continue }
-      if object.maker != 0 { names.insert(object.maker) }
-      if object.wholeTransaction > 0, transactions[object.wholeTransaction] == nil {
-        makers.insert(object.wholeTransaction)
+  private mutating func addMakers(_ drafts: [ChangeDraft], _ window: PendingObjects) throws {
+    var names: [Int64: UInt64] = [:]
+    for draft in drafts where draft.kind == .insert {
+      for (key, told) in zip(draft.keys, draft.transactions) {
+        guard let object = window[key] else { continue }
+        let made = object.wholeTransaction
+        if object.maker != 0 {
+          makers[key] = object.maker
+        } else if made > 0, made != told {
+          let name = try names[made] ?? transaction.transactionName(made)
+          names[made] = name
+          makers[key] = name
+        }
       }
     }
-    for maker in makers { names.insert(try transaction.transactionName(maker)) }
     let told = Set(index.transactions.map(\.name))
-    for name in names.subtracting(told).sorted() where name != 0 {
+    for name in Set(makers.values).subtracting(told).sorted() where name != 0 {
       index.covered.append(.init(name: name, isPartial: true))
     }
   }
 
+  /// The makers of a run of new objects, empty where their inserts tell them all.
+  private func makers(of keys: ArraySlice<ObjectKey>) -> [UInt64] {
+    guard !makers.isEmpty else { return [] }
+    let names = keys.map { makers[$0] ?? 0 }
+    return names.contains { $0 != 0 } ? names : []
+  }
+
   /// Saves whose edits add up are named also where a later one set the property: a copy of this store that has one of them
   /// counts it once.
-  private mutating func addCounted(_ drafts: [ChangeDraft], through: Int64) throws {
+  private mutating func addCounted(_ drafts: [ChangeDraft], _ selection: PushSelection) throws {
     var told: Set<UInt64> = []
     for transaction in index.transactions { told.insert(transaction.name) }
     for covered in index.covered { told.insert(covered.name) }
@@ -219,12 +233,19 @@ struct ChangeSetBuilder {
         draft.kind == .update ? draft.columns.map(\.property) : draft.entity.properties
       let adding = properties.filter(\.keepsDeltas)
       guard !adding.isEmpty else { continue }
-      for key in draft.keys { sent[key, default: []] += adding }
+      for key in draft.keys {
+        let object = selection.window[key]
+        // A total that is offered is without what was counted here since.
+        sent[key, default: []] += adding.filter {
+          object?.transaction(of: $0.slot) != nil
+            && ($0.policy != .counter || object?.offer(of: $0.slot) == nil)
+        }
+      }
     }
     guard !sent.isEmpty else { return }
     var names: [UInt64] = []
     // What was stamped with its time has its number all the same; an edit that is not sent is of no property that is.
-    let last = EditStamp.time(through) == nil ? through : .max
+    let last = selection.isOffer ? .max : selection.through
     try transaction.forEachNamedDelta(through: last) { key, property, name in
       guard sent[key]?.contains(where: { $0.name == property }) == true,
         told.insert(name).inserted
@@ -232,6 +253,14 @@ struct ChangeSetBuilder {
       names.append(name)
     }
     index.covered += names.sorted().map { .init(name: $0, isPartial: true) }
+  }
+
+  /// What a log that is over had and its maker may not know of.
+  private mutating func addUnanswered() throws {
+    let told = Set(index.transactions.map(\.name)).union(index.covered.map(\.name))
+    for name in try UnansweredSaves.names(transaction) where !told.contains(name) {
+      index.covered.append(.init(name: name, isPartial: true))
+    }
   }
 
   /// What the save drew. An edit that outlived its history goes by its time.
@@ -277,17 +306,18 @@ struct ChangeSetBuilder {
     var listed: [UUID] = []
     var range: (first: UUID, count: Int)?
     var isGiven = false
-    func flush(_ index: inout ChangeSetIndex) {
-      if let run = range {
-        index.newObjects.append(
+    var rest = draft.keys[...]
+    var runs: [ChangeSetIndex.NewObjects] = []
+    func flush() {
+      func add(_ identities: ChangeSetIndex.Identities) {
+        runs.append(
           .init(
-            entity: entity, identities: .range(first: run.first, count: run.count),
-            isGiven: isGiven))
+            entity: entity, identities: identities, isGiven: isGiven,
+            makers: makers(of: rest.prefix(identities.count))))
+        rest.removeFirst(identities.count)
       }
-      if !listed.isEmpty {
-        index.newObjects.append(
-          .init(entity: entity, identities: .listed(listed), isGiven: isGiven))
-      }
+      if let run = range { add(.range(first: run.first, count: run.count)) }
+      if !listed.isEmpty { add(.listed(listed)) }
       range = nil
       listed = []
     }
@@ -303,7 +333,7 @@ struct ChangeSetBuilder {
       }
       last = (key.key, identity)
       if identity.isMinted == isGiven {
-        flush(&index)
+        flush()
         isGiven = !identity.isMinted
       }
       if let run = range, run.first.advanced(by: UInt64(run.count)) == identity {
@@ -313,13 +343,14 @@ struct ChangeSetBuilder {
       if let last = listed.last, last.advanced(by: 1) == identity {
         listed.removeLast()
         let first = last
-        flush(&index)
+        flush()
         range = (first, 2)
         continue
       }
-      if range != nil { flush(&index) }
+      if range != nil { flush() }
       listed.append(identity)
     }
-    flush(&index)
+    flush()
+    index.newObjects += runs
   }
 }

@@ -36,6 +36,8 @@ struct PendingReader {
   /// pending.
   private(set) var unsent: [ObjectKey: PropertyMask] = [:]
   private let isPartial: Bool
+  /// Up to which transaction the window goes.
+  private let through: Int64
   /// Properties of the window that are offers.
   private var offered: [ObjectKey: PropertyMask] = [:]
   /// Those that were edited since.
@@ -47,8 +49,13 @@ struct PendingReader {
   private(set) var objects = 0
   private(set) var properties = 0
 
-  /// - Parameter isPartial: objects are left out of the window, to which others may refer.
-  init(_ transaction: ReadTransaction, schema: SyncSchema, zone: UUID, isPartial: Bool) throws {
+  /// - Parameters:
+  ///   - isPartial: objects are left out of the window, to which others may refer.
+  ///   - through: the last transaction of the window.
+  init(
+    _ transaction: ReadTransaction, schema: SyncSchema, zone: UUID, isPartial: Bool, through: Int64
+  ) throws {
+    self.through = through
     claims = KeyClaimsDraft(transaction, zone: zone)
     self.transaction = transaction
     self.schema = schema
@@ -311,15 +318,18 @@ struct PendingReader {
       .map { .reference($0) } ?? value
   }
 
-  /// The value of an attribute as it is sent: of a counter that is offered without what was counted here since.
+  /// The value of an attribute as it is sent: of a counter that is offered without what was counted here since, and of a
+  /// new object's without what a later change set tells.
   private func total(
     _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64?
   ) throws -> PropertyValue {
     let value = values[property.slot]
-    guard property.policy == .counter, let edit, EditStamp.time(edit) != nil,
-      offered[key]?.contains(property.slot) == true
-    else { return value }
-    return try transaction.deltas(of: key, property.name).reduce(value) {
+    guard property.policy == .counter else { return value }
+    let isOffered =
+      edit.flatMap(EditStamp.time) != nil && offered[key]?.contains(property.slot) == true
+    guard isOffered || edit == nil else { return value }
+    let deltas = try transaction.deltas(of: key, property.name)
+    return deltas.lazy.filter { isOffered || $0.transaction > through }.reduce(value) {
       CounterDelta.difference($0, $1.value) ?? $0
     }
   }

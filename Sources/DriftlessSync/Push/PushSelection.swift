@@ -9,6 +9,8 @@ struct PushSelection {
   private(set) var through: Int64 = 0
   private(set) var window = PendingObjects()
   private(set) var omitted = OmittedParts()
+  /// All that it carries is offered to a zone that began anew.
+  var isOffer: Bool { through < 0 }
 
   /// - Parameter held: the objects in quarantine.
   init(
@@ -30,13 +32,18 @@ struct PushSelection {
     if sendable.objects.containsState(where: { !$0.offers.isEmpty }) {
       sendable.objects.changeStates { number, object in
         guard !object.offers.isEmpty, let entity = schema.entity(numbered: number) else { return }
+        // What was made or came back since goes whole, as it is now.
+        if object.whole != .delete, object.isOfLater(than: PendingSet.lastOffer) {
+          object.offers = []
+        }
         object.withdrawEditedOffers(entity)
       }
     }
     let inTheWay = try Self.keys(of: portion.inTheWay, transaction)
     through = Self.reaching(
       inTheWay, from: sendable.cut(objectsMax: portion.objectsMax), sendable, schema)
-    if sendable.hasEditedOffers { through = min(through, -1) }
+    let goesApart = try sendable.hasOffers && !UnansweredSaves.names(transaction).isEmpty
+    if goesApart || sendable.hasEditedOffers { through = min(through, PendingSet.lastOffer) }
     if EditStamp.time(through) != nil {
       through = try Self.reaching(through, sendable, transaction, schema)
     }
@@ -144,6 +151,12 @@ struct PushSelection {
       window[key] = nil
       omitted.objects.insert(key)
     }
+  }
+
+  /// Whether it carries the same edits of the same objects.
+  func isOfSame(as other: PushSelection) -> Bool {
+    through == other.through && window.count == other.window.count
+      && zip(window, other.window).allSatisfy { $0.0 == $1.0 && $0.1 == $1.1 }
   }
 
   /// References of the window to objects that have no place in its change set.

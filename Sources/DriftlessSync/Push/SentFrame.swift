@@ -128,6 +128,50 @@ struct SentFrame {
     try BaseValues.replace(key, name, with: base, on: connection)
   }
 
+  /// The zone may have the sets as the change set said, which was never answered: what was changed of them since is told
+  /// against that, where it would be no change of what is known to be there.
+  mutating func rebaseUnanswered(_ pending: PendingSet) throws {
+    // A damaged one was never taken by a server, and goes with the log.
+    guard let changeSet = try? ChangeSetDecoder().decode(outbox.frame) else { return }
+    let keys = try objectKeys(changeSet.index, deleted: pending)
+    guard keys.count == changeSet.index.objectCount else { return }
+    var column = 0
+    for group in changeSet.index.groups {
+      let names = changeSet.index.entities[group.entity]
+      let entity = schema.entity(named: names.name)
+      for index in group.properties {
+        defer { column += 1 }
+        guard let property = entity?.property(named: names.properties[index]),
+          case .elements(let relationship) = property.kind,
+          let reader = PropertyReader(property: property, column: changeSet.columns[column])
+        else { continue }
+        for (row, object) in group.objects.enumerated() {
+          guard let key = keys[object], pending[key]?.transaction(of: property.slot) != nil,
+            try transaction.row(key) != nil
+          else { continue }
+          let change = reader.elements(row)
+          let local = Set(try transaction.toManyKeys(of: key, relationship))
+          let gone = change.adds.compactMap { keys[$0] }.filter { !local.contains($0) }
+          let back = Set(change.removes.compactMap { keys[$0] }).intersection(local)
+          try rebase(key, property.name, adding: gone, removing: back)
+          try rebase(key, OfferedSets.name(property.name), adding: gone, removing: back)
+        }
+      }
+    }
+  }
+
+  private func rebase(
+    _ key: ObjectKey, _ name: String, adding gone: [ObjectKey], removing back: Set<ObjectKey>
+  ) throws {
+    guard let former = try BaseValues.set(of: key, name, on: transaction.connection) else { return }
+    let base =
+      former.elements.filter { !back.contains($0) }
+      + gone.filter { !former.elements.contains($0) }
+    guard base != former.elements else { return }
+    try BaseValues.replace(
+      key, name, with: base, asserting: former.asserted, on: transaction.connection)
+  }
+
   /// References that the change set set are the zone's now: what they referred to before is
   /// forgotten.
   mutating func settleDangling() throws {
@@ -206,10 +250,10 @@ struct SentFrame {
     }
   }
 
-  /// The properties that the change set sets, by object.
-  mutating func properties() throws -> [ObjectKey: Set<String>] {
+  /// The properties that the change set sets, by object, also of what was deleted here since.
+  mutating func properties(_ pending: PendingSet) throws -> [ObjectKey: Set<String>] {
     let (_, index) = try ChangeSetDecoder().decodeIndex(outbox.frame)
-    let keys = try objectKeys(index)
+    let keys = try objectKeys(index, deleted: pending)
     var properties: [ObjectKey: Set<String>] = [:]
     for group in index.groups where group.kind != .delete {
       let names = index.entities[group.entity]

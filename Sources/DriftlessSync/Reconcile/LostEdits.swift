@@ -14,6 +14,7 @@ struct LostEdits {
       [:]
   /// What was counted.
   private var counts: LostCounts
+  private(set) var saves = UnansweredSaves()
   private let transaction: WriteTransaction
   private let schema: SyncSchema
   private var directory: ObjectDirectory
@@ -34,10 +35,15 @@ struct LostEdits {
 
   private mutating func read(_ changeSet: ChangeSet, firstNumber: UInt64) throws {
     let index = changeSet.index
+    saves.note(changeSet)
     try noteTombstones(index)
     var keys: [ObjectKey?] = []
-    for place in 0..<UInt64(index.newObjectCount) {
-      keys.append(try directory.key(ofNumber: firstNumber &+ place))
+    var makers: [UInt64] = []
+    for run in index.newObjects {
+      for _ in 0..<run.count {
+        keys.append(try directory.key(ofNumber: firstNumber &+ UInt64(keys.count)))
+      }
+      makers += run.makers.isEmpty ? Array(repeating: 0, count: run.count) : run.makers
     }
     for number in index.knownNumbers { keys.append(try directory.key(ofNumber: number)) }
     var column = 0
@@ -57,8 +63,11 @@ struct LostEdits {
           guard let root = keys[group.objects[row]] else { continue }
           let key = ObjectKey(entity: entity.number, key: root.key)
           note(group.kind, of: key, entity, properties, by: stamp)
-          // An offer is named by its time, not by who made the object.
-          if group.kind == .insert, name != time { objects[key]?.maker = name }
+          if group.kind == .insert {
+            let told = makers.indices.contains(group.objects[row]) ? makers[group.objects[row]] : 0
+            // An offer is named by its time, not by who made the object.
+            objects[key]?.maker = told != 0 || name == time ? told : name
+          }
           counts.note(
             group, row: row, of: key, entity, zip(properties, columns), index, run.transaction)
           guard group.kind == .update else { continue }

@@ -6,7 +6,7 @@ import Foundation
 /// Sets that are offered to a zone that began anew: what is offered of one that was edited since is the set without the
 /// edits, which is kept for that (`ZDL_BASE`, under a name of its own). The edits go after it.
 enum OfferedSets {
-  private static func name(_ property: String) -> String { property + "#offer" }
+  static func name(_ property: String) -> String { OfferName.of(property) }
 
   /// What is kept of a property's offer.
   static func names(of object: PendingObject, _ entity: SyncSchema.Entity) -> [String] {
@@ -138,6 +138,9 @@ extension PageApplier {
         isPending = merge.isPending || relationship.isOrdered && isLater && settled != theirs
       }
     }
+    try journalOffer(
+      property, of: key, own, theirs, kept: settled,
+      time: try EditStamp.time(offer) ?? transaction.editTime(edit), remote.side)
     try apply(
       ElementChange(
         relationship: relationship, adds: settled.filter { !local.contains($0) },
@@ -155,6 +158,29 @@ extension PageApplier {
     touched.insert(key)
     try BaseValues.replace(
       key, property.name, with: base, asserting: asserted, on: connection)
+  }
+
+  /// CONFLICT: the zone was offered two sets. RESOLUTION: see `settleOffer`. What stands in one alone may have been removed
+  /// from the other or never been in it, so both are named.
+  private func journalOffer(
+    _ property: SyncSchema.Property, of key: ObjectKey, _ own: [ObjectKey], _ theirs: [ObjectKey],
+    kept: [ObjectKey], time: HybridTime, _ side: RemoteSide
+  ) throws {
+    guard Set(own) != Set(theirs), let entity = schema.entity(numbered: key.entity) else { return }
+    let outcome: JournalEntry.Outcome =
+      Set(kept) == Set(theirs) ? .remote : Set(kept) == Set(own) ? .local : .combined
+    let standing =
+      switch outcome {
+      case .local: "this one stands"
+      case .remote: "the other one stands"
+      default: "what stands is made of both"
+      }
+    try journal.addSets(
+      entity: entity, property: property, key: key, local: own, remote: theirs, kept: kept,
+      outcome: outcome, localTime: time, side: side,
+      explanation: "\(property.name) was another set at another replica when the zone began anew: "
+        + standing + ".")
+    report.conflicts += 1
   }
 
   private func living(_ elements: [ObjectKey]) throws -> [ObjectKey] {

@@ -61,6 +61,9 @@ extension PageApplier {
       let total = CounterDelta.sum(local, remote.counted)
     {
       // CONFLICT: the zone was offered an earlier total. RESOLUTION: this one stands, with what was counted there since.
+      if remote.isCountedInPart {
+        try journalTotal(total, property, of: key, local: local, time, remote.side)
+      }
       touched.insert(key)
       try BaseValues.replace(key, property.name, with: remote.side.value, on: connection)
       return total
@@ -81,24 +84,62 @@ extension PageApplier {
     return CounterDelta.sum(remote.side.value, counted) ?? remote.side.value
   }
 
+  /// What was counted there since is in this total in part: what stands may hold it twice.
+  private func journalTotal(
+    _ total: PropertyValue, _ property: SyncSchema.Property, of key: ObjectKey,
+    local: PropertyValue, _ time: HybridTime, _ side: RemoteSide
+  ) throws {
+    guard let entity = schema.entity(numbered: key.entity) else { return }
+    let conflict = PropertyConflict(
+      policy: property.policy, base: nil, local: local, remote: side.value, localTime: time,
+      remoteTime: side.time, localReplica: replica, remoteReplica: side.origin)
+    try journal.add(
+      conflict,
+      Verdict(
+        .combined(total),
+        note: "A part of what the other replica counted was in this one's total: it may "
+          + "count twice."),
+      entity: entity, property: property, key: key, sequence: side.sequence)
+    report.conflicts += 1
+  }
+
   private func object(_ key: ObjectKey, isEditedAfterOffer slot: Int) -> Bool {
     (pending[key]?.transaction(of: slot) ?? 0) > 0
   }
 
+  /// How many of the saves that a row counted are in the total that is offered here: they were in a log that is over.
+  enum KnownCount { case none, part, all }
+
+  func knownCount(
+    _ group: ChangeSetIndex.Group, row: Int, _ frame: FrameContext
+  ) throws -> KnownCount {
+    let known = try unansweredSaves()
+    guard !known.isEmpty, let place = frame.transaction(group, row: row) else { return .none }
+    let covered = frame.changeSet.index.covered.count
+    let isKnown = known.contains(frame.changeSet.index.transactions[place].name)
+    let count = try knownCovered(frame) + (isKnown ? 1 : 0)
+    return count == 0 ? .none : count == covered + 1 ? .all : .part
+  }
+
   /// What a row of the log says of a counter, with what it says of how the value came to be.
+  ///
+  /// - Parameter count: How much of what it counted is in the total that is offered here.
   func noteCount(
     _ value: inout ZoneStates.Value, of key: ObjectKey, _ property: SyncSchema.Property,
-    after before: ZoneStates.Value?, isOffer: Bool
+    after before: ZoneStates.Value?, isOffer: Bool, count: @autoclosure () throws -> KnownCount
   ) throws {
     value.counted = before?.counted ?? .null
     value.offered = before?.offered
+    value.isCountedInPart = before?.isCountedInPart ?? false
     if isOffer {
       value.offered = max(value.side.time, before?.offered ?? value.side.time)
       return
     }
     let former = try before?.side.value ?? baseValue(of: key, property)
+    let known = try count()
+    value.isCountedInPart = value.isCountedInPart || known == .part
     guard let former, let added = CounterDelta.difference(value.side.value, former) else { return }
-    value.counted = CounterDelta.sum(value.counted, added) ?? value.counted
+    if known != .all { value.counted = CounterDelta.sum(value.counted, added) ?? value.counted }
     // Offered before: it was lifted or taken when that was settled.
     if before == nil { value.offered = HybridTime(rawValue: 0) }
   }
@@ -133,6 +174,9 @@ extension PendingObject {
   func offer(of slot: Int) -> Int64? {
     offers.first { $0.properties.contains(slot) }?.transaction
   }
+
+  /// Whether the object as a whole is offered, which the zone had before.
+  var isOffered: Bool { whole == .insert && EditStamp.time(wholeTransaction) != nil }
 
   /// Whether nothing is pending but what is offered.
   var isOfferAlone: Bool {

@@ -158,6 +158,7 @@ extension SyncEngine {
     }
     let pending = try PendingLoader.load(
       transaction, schema: schema, acknowledged: state.acknowledged)
+    try Self.rebaseUnanswered(pending, transaction, schema: schema)
     let lost = try LostEdits(after: place.sequence, transaction, schema: schema)
     let count = try lost.offer(beside: pending)
     try OfferedDeletes.keep(of: pending, from: next, transaction, schema: schema) {

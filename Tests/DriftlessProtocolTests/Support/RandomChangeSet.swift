@@ -44,7 +44,10 @@ struct RandomChangeSet {
         ? .range(first: first, count: count)
         : .listed((0..<count).map { first.advanced(by: UInt64(count - $0) * 3) })
       index.newObjects.append(
-        .init(entity: entity, identities: identities, isGiven: numbers.chance(30)))
+        .init(
+          entity: entity, identities: identities, isGiven: numbers.chance(30),
+          makers: numbers.chance(20)
+            ? (0..<count).map { $0 == 0 ? 1 : numbers.chance(50) ? numbers.next() : 0 } : []))
     }
     var number: UInt64 = 0
     for _ in 0..<numbers.number(below: 40) {
@@ -55,6 +58,7 @@ struct RandomChangeSet {
 
   /// What the change set covers, relies on and claims, and tombstones.
   private mutating func makeGuards() {
+    index.isPartial = numbers.chance(20)
     index.covered = (0..<numbers.number(below: 4)).map {
       .init(name: UInt64($0) + 1, isPartial: numbers.chance(50))
     }

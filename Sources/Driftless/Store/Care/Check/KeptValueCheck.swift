@@ -87,7 +87,9 @@ extension StoreInspection {
   package func breach(
     of values: [PropertyValue], in entity: EntityDescription, property name: String
   ) -> String? {
-    if let slot = entity.layout.index(named: name).map({ entity.layout.slots[$0] }) {
+    let named = entity.layout.index(named: name).map { entity.layout.slots[$0] }
+    let isOffered = entity.layout.slots.first { $0.isToMany && OfferName.of($0.name) == name }
+    if let slot = named ?? isOffered {
       if slot.isToMany {
         return values.allSatisfy { $0.fits(slot) } ? nil : "holds something else than objects"
       }
