@@ -60,6 +60,19 @@ struct GrammarTests {
     }
   }
 
+  @Test("Expressions that are made by hand are those that their texts give")
+  func madeByHand() throws {
+    #expect(
+      try FetchExpression(format: "uppercase(title)")
+        == .function(.uppercase, [.keyPath(["title"])]))
+    #expect(
+      try FetchExpression(format: "SUBQUERY(tags, $tag, TRUEPREDICATE)")
+        == .subquery(of: .keyPath(["tags"]), variable: "tag", where: .constant(true)))
+    #expect(
+      try FetchExpression(format: "TERNARY(TRUEPREDICATE, title, name)")
+        == .conditional(.constant(true), then: .keyPath(["title"]), else: .keyPath(["name"])))
+  }
+
   @Test("Each example of what is refused is refused as the page says, before anything is read")
   func refused() throws {
     let library = try Library()

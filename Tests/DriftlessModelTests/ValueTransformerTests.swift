@@ -84,6 +84,15 @@ struct ValueTransformerTests {
     #expect(throws: ObjectError.self) { try thing.setValue([NSDecimalNumber(1)], forKey: "tint") }
     let transformer = SecureUnarchiveFromData()
     #expect(transformer.transformedValue(Data([1, 2, 3])) == nil)
+    // A class that a subclass does not allow is not taken.
+    final class Texts: SecureUnarchiveFromData, @unchecked Sendable {  // as its superclass
+      override class var allowedTopLevelClasses: [AnyClass] { [NSString.self] }
+    }
+    let archive = transformer.reverseTransformedValue("text")
+    #expect(Texts().transformedValue(archive) as? String == "text")
+    let number = transformer.reverseTransformedValue(NSNumber(value: 7))
+    #expect(transformer.transformedValue(number) as? Int == 7)
+    #expect(Texts().transformedValue(number) == nil)
   }
 
   @Test("Without a transformer the value is the bytes")

@@ -91,6 +91,7 @@ struct EventTests {
   func dictionaries() throws {
     let book = try context.insert(Book.self)
     book.title = "saved"
+    #expect(book.committedValues(forKeys: nil).isEmpty && book.committedValues.isEmpty)
     try context.save()
     book.title = "changed"
     context.processPendingChanges()

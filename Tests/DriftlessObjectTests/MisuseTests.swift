@@ -73,7 +73,7 @@ struct MisuseTests {
       #expect(throws: ObjectError.self) { try book.validateValue(1, forKey: name) }
       #expect(throws: ObjectError.self) { try book.objectIDs(forRelationshipNamed: name) }
       #expect(book[name] == nil)
-      #expect(!book.hasFault(forRelationshipNamed: name))
+      try refused(.unknownProperty) { _ = book.hasFault(forRelationshipNamed: name) }
       #expect(book.committedValues(forKeys: [name]).isEmpty)
       book.willAccessValue(forKey: name)
       book.willChangeValue(forKey: name)

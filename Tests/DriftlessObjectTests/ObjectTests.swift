@@ -146,7 +146,9 @@ struct ObjectTests {
     context.delete(book)
     #expect(book.isDeleted)
     try context.save()
-    #expect(book.log == ["prepareForDeletion", "willSave", "didSave"])
+    #expect(
+      book.log
+        == ["prepareForDeletion", "willSave", "didSave", "willTurnIntoFault", "didTurnIntoFault"])
     #expect(!book.isDeleted && book.managedObjectContext == nil)
   }
 

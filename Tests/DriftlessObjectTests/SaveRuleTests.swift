@@ -56,6 +56,12 @@ struct SaveRuleTests {
     try context.save()
     #expect((note.error as? ObjectError)?.code == .nestedSave)
     #expect(!context.hasChanges)
+    // A context tells that it is about to save.
+    nonisolated(unsafe) var announced = 0  // posted on this thread
+    let announcement = NotificationCenter.default.addObserver(
+      forName: .managedObjectContextWillSave, object: context, queue: nil
+    ) { _ in announced += 1 }
+    defer { NotificationCenter.default.removeObserver(announcement) }
     // Who is told of a save may save again.
     nonisolated(unsafe) let observed = (context: context, note: note)  // posted on this thread
     nonisolated(unsafe) var count = 0
@@ -71,6 +77,7 @@ struct SaveRuleTests {
     note[Memo.text] = "before"
     try context.save()
     #expect(count == 2 && !context.hasChanges && note[Memo.text] == "after")
+    #expect(announced == 2)
   }
 
   @Test("An object that deletes itself, or those that delete it, when it is deleted goes once")

@@ -231,10 +231,21 @@ struct StoreLoadingTests {
     let pragma = PersistentStoreDescription(url: url)
     pragma.setValue("OFF", forPragmaNamed: "synchronous")
     #expect(throws: StoreError.self) { try coordinator.addPersistentStore(with: pragma) }
-    let nowhere = PersistentStoreDescription()
-    #expect(throws: StoreError.self) { try coordinator.addPersistentStore(with: nowhere) }
-    nowhere.type = .inMemory
-    #expect(try coordinator.addPersistentStore(with: nowhere).url == nil)
+    for type in ["Binary", "XML", "nonsense"] {
+      let other = PersistentStoreDescription(url: url)
+      other.type = StoreType(rawValue: type)
+      let error = #expect(throws: StoreError.self) {
+        try coordinator.addPersistentStore(with: other)
+      }
+      #expect(error?.code == .invalidArgument && error?.message.contains(type) == true)
+    }
+    for url in [nil, URL(fileURLWithPath: "/dev/null")] {
+      let nowhere = PersistentStoreDescription()
+      nowhere.url = url
+      let store = try coordinator.addPersistentStore(with: nowhere)
+      #expect(store.url == nil)
+      coordinator.remove(store)
+    }
     let readOnly = PersistentStoreDescription(url: url)
     readOnly.setOption(true, forKey: "NSReadOnlyPersistentStoreOption")
     #expect(try coordinator.addPersistentStore(with: readOnly).isReadOnly)

@@ -291,6 +291,7 @@ struct MappingMigrationTests {
     }
     let names = try FileManager.default.contentsOfDirectory(atPath: directory.url.path)
     #expect(!names.contains { $0.contains("partial") })
+    manager.reset()
   }
 
   @Test("What fails ends the migration with its error, and the store stays as it is")

@@ -125,6 +125,13 @@ struct StagedMigrationTests {
       }
       try context.save()
     })
+    let custom = try #require(stages.first as? CustomMigrationStage)
+    #expect(custom.willMigrateHandler != nil && custom.didMigrateHandler != nil)
+    #expect(try custom.currentModel.versionChecksum == model(1).versionChecksum)
+    #expect(try custom.nextModel.versionChecksum == model(2).versionChecksum)
+    let light = try #require(stages.last as? LightweightMigrationStage)
+    #expect(
+      light.versionChecksums == [try model(2).versionChecksum, try model(3).versionChecksum])
     var store = try open(url, 2, stages)
     func petName() throws -> PropertyValue? {
       guard case .reference(let pet)? = try store.values(users[0])?["pet"] else { return nil }

@@ -92,6 +92,30 @@ struct CoverageTests {
     }
   }
 
+  /// Names that stand for a syntax.
+  private static let unspelled: Set<String> = ["init", "subscript", "Sequence", "Codable"]
+
+  @Test("A member is used in the tests of the target whose test is named for it")
+  func testsUseMembers() throws {
+    var texts: [String: String] = [:]
+    let folder = Pages.root.appendingPathComponent("Tests")
+    for target in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+      let text = Self.swiftFiles(in: "Tests/\(target)").joined()
+      for line in text.split(separator: "\n") where !line.hasPrefix("  ") {
+        for keyword in ["struct ", "class "] {
+          if let name = Self.word(after: keyword, in: line) { texts[name] = text }
+        }
+      }
+    }
+    for row in try Self.rows() where !row.isLeftOut && row.here != "`==`" {
+      guard !Self.unspelled.contains(row.identifier) else { continue }
+      let isUsed = row.tests.contains { test in
+        texts[String(test.prefix { $0 != "." })]?.contains(row.identifier) == true
+      }
+      #expect(isUsed, "\(row.place): no test of \(row.type).\(row.member) has \(row.identifier)")
+    }
+  }
+
   @Test("Every member that the coverage claims is declared in the sources")
   func membersExist() throws {
     var declared: Set<String> = ["Sequence", "Codable"]

@@ -123,7 +123,7 @@ public final class PersistentStoreDescription: Sendable {
     options[StoreOptionKey.pragmas] as? [String: any Sendable] ?? [:]
   }
 
-  /// How the store is to be opened, and where.
+  /// How the store is to be opened, and where: in memory without a URL, and at `/dev/null`.
   ///
   /// - Throws: `StoreError` with code `invalidArgument` for what cannot be.
   func resolved() throws -> (url: URL?, options: StoreOptions) {
@@ -131,13 +131,14 @@ public final class PersistentStoreDescription: Sendable {
     var options = values.store
     if !values.infersMapping { options.migratesAutomatically = false }
     for (key, value) in values.given { try StoreOptionKey.apply(value, forKey: key, to: &options) }
-    if values.type == .inMemory || values.url?.path == "/dev/null" { return (nil, options) }
-    guard let url = values.url else {
+    guard values.type == .sqlite || values.type == .inMemory else {
       throw StoreError(
-        .invalidArgument, "The description of the store has no URL.",
-        suggestion: "Set its url, or its type to .inMemory.")
+        .invalidArgument, "There are no stores of type \(values.type.rawValue).",
+        suggestion: "Use .sqlite or .inMemory. A binary or XML store of Core Data's is taken over "
+          + "on a Mac first: migratePersistentStore(_:to:options:type:) to SQLite.")
     }
-    return (url, options)
+    let isFile = values.type == .sqlite && values.url?.path != "/dev/null"
+    return (isFile ? values.url : nil, options)
   }
 }
 

@@ -34,6 +34,17 @@ extension ValidationErrors: CustomNSError, LocalizedError {
   public var errorUserInfo: [String: Any] { Self.userInfo(of: errors) }
   public var errorDescription: String? { Self.text(of: errors) }
 
+  /// The errors that one error stands for, however it was made.
+  static func details(of error: any Error) -> [any Error] {
+    if let errors = error as? ValidationErrors { return errors.errors }
+    let nsError = error as NSError
+    guard nsError.domain == NSCocoaErrorDomain,
+      nsError.code == CocoaCode.validationMultipleErrors,
+      let details = nsError.userInfo["NSDetailedErrors"] as? [any Error], !details.isEmpty
+    else { return [error] }
+    return details.flatMap { Self.details(of: $0) }
+  }
+
   static func code(of errors: [any Error]) -> Int {
     errors.count == 1 ? (errors[0] as NSError).code : CocoaCode.validationMultipleErrors
   }
@@ -62,7 +73,16 @@ extension ValidationFailure: CustomNSError, LocalizedError {
   }
   public var errorDescription: String? { ValidationErrors.text(of: errors) }
 
-  private var errors: [any Error] { items.map(\.error) }
+  /// Each with the object that it is about under `NSValidationErrorObject`, as long as that is there.
+  private var errors: [any Error] {
+    items.map { item in
+      guard let object = item.object, item.error is ValidationError else { return item.error }
+      let error = item.error as NSError
+      return NSError(
+        domain: error.domain, code: error.code,
+        userInfo: error.userInfo.merging(["NSValidationErrorObject": object]) { own, _ in own })
+    }
+  }
 }
 
 extension SaveConflictError: CustomNSError, LocalizedError {

@@ -195,7 +195,7 @@ extension ManagedObjectContext {
     let ids = objects.map(\.objectID)
     for object in objects {
       graph.keys.remove(object)
-      object.detach()
+      object.dismiss()
     }
     _ = graph.ledger.unlistAll()
     graph.ledger.forgetWatched()

@@ -136,7 +136,7 @@ extension ManagedObjectContext {
       // Unsaved changes meet the delete at the save, where the merge policy decides.
       if object.isUpdated { continue }
       graph.keys.remove(object)
-      object.detach()
+      object.dismiss()
       object.state.insert(.deleted)
       deleted.append(object)
     }

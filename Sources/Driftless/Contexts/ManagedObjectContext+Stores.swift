@@ -27,7 +27,7 @@ extension ManagedObjectContext {
     func isLost(_ object: ManagedObject) -> Bool { object.shape.planIndex == plan.index }
     for object in registeredObjects where isLost(object) {
       graph.keys.remove(object)
-      object.detach()
+      object.dismiss()
     }
     graph.ledger.forget(where: isLost)
     prefetched.removeAll(where: isLost)

@@ -14,6 +14,59 @@ extension ManagedObject {
     context.take(self)
   }
 
+  /// Makes a new object of an entity in the context; of a plain ``ManagedObject`` any entity's.
+  ///
+  /// ```swift
+  /// let book = try ManagedObject(entity: model.entitiesByName["Book"]!, insertInto: context)
+  /// ```
+  /// - Throws: ``ObjectError`` when the context's stores do not have the entity, it is abstract, or its objects are of
+  ///   another class than this.
+  public convenience init(
+    entity: EntityDescription, insertInto context: ManagedObjectContext
+  ) throws(ObjectError) {
+    let shape = try context.shape(named: entity.name)
+    guard !shape.isAbstract else {
+      throw ObjectError(
+        .unknownEntity, "\(entity.name) is abstract and has no objects",
+        suggestion: "Make an object of one of its subentities.")
+    }
+    let isRight = Self.self == ManagedObject.self || shape.takes(Self.self)
+    guard isRight else {
+      throw ObjectError(
+        .unknownEntity,
+        "Objects of \(entity.name) are of the class \(shape.objectClass), not of \(Self.self)",
+        suggestion: "Make the object of that class, or name this one in the entity.")
+    }
+    self.init(context.graph.birth(of: shape))
+    context.take(self)
+  }
+
+  /// The entity that the class stands for, in the models of the process: in the latest one that has such an entity.
+  /// - Throws: ``ObjectError`` when there is none, or that model has several.
+  public class func entity() throws(ObjectError) -> EntityDescription {
+    var count = 0
+    for model in FrozenModels.all.reversed() {
+      let all = model.entities.filter { ObjectClasses.represents(self, $0) }
+      let exact = all.filter { ObjectClasses.isWholeName(of: self, $0) }
+      let candidates = exact.isEmpty ? all : exact
+      let topmost = candidates.filter { entity in
+        !candidates.contains { $0 !== entity && entity.isKindOf(entity: $0) }
+      }
+      if topmost.count == 1 { return topmost[0] }
+      count = topmost.count
+      if count > 1 { break }
+    }
+    throw ObjectError(
+      .unknownEntity, "The class \(self) stands for \(count) entities of the models in use",
+      suggestion: "Name the class in one entity of the model, or use the entity's name.")
+  }
+
+  /// A request for the objects of the entity that the class stands for.
+  /// - Throws: as ``entity()``.
+  public class func fetchRequest() throws(ObjectError) -> FetchRequest<ManagedObject> {
+    FetchRequest(entityName: try entity().name)
+  }
+
   /// nil once the object is gone from its context.
   public final var managedObjectContext: ManagedObjectContext? {
     graph?.source as? ManagedObjectContext

@@ -196,6 +196,7 @@ public final class ManagedObjectModel: @unchecked Sendable {  // frozen before i
       }
     }
     try outcome.get()
+    FrozenModels.note(self)
   }
 }
 

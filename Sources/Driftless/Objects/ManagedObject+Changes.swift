@@ -12,9 +12,10 @@ extension ManagedObject {
     return result
   }
 
-  /// The values of attributes and to-one relationships as last read or saved; of a new object its
-  /// present ones. To-one relationships give ``ObjectKey``.
+  /// The values of attributes and to-one relationships as last read or saved; none of an object that was never saved.
+  /// To-one relationships give ``ObjectKey``.
   public final var committedValues: [String: PropertyValue] {
+    if isInserted { return [:] }
     if isFault { fire() }
     let source = committed ?? values
     var result: [String: PropertyValue] = [:]
@@ -45,8 +46,13 @@ extension ManagedObject {
   }
 
   /// Whether the objects at the other end of a to-many relationship are still to be read.
+  ///
+  /// A name that is no property keeps the context from being saved (``ManagedObjectContext/accessorErrors``).
   public final func hasFault(forRelationshipNamed name: String) -> Bool {
-    guard let slot = shape.layout.index(named: name) else { return false }
+    guard let slot = shape.layout.index(named: name) else {
+      graph?.deferError { throw unknownProperty(name) }
+      return false
+    }
     if shape.kinds[slot] != .toMany { return isFault }
     return !isInserted && collection(ifUsed: slot)?.isRead != true
   }

@@ -63,8 +63,9 @@ extension ManagedObject {
   }
 
   /// The value as its Swift type: of a transformable attribute what its transformer makes of it.
-  private final func plainValue(of slot: Int) -> Any? {
-    let value = read(slot)
+  private final func plainValue(of slot: Int) -> Any? { plain(read(slot), at: slot) }
+
+  final func plain(_ value: PropertyValue, at slot: Int) -> Any? {
     guard case .data(let data) = value, let transformer = transformer(of: slot) else {
       return value.plain
     }
@@ -103,14 +104,14 @@ extension ManagedObject {
     for (leaf, slot) in leaves { write(try propertyValue(elements[leaf], for: slot), at: slot) }
   }
 
-  private static func unwrapped(_ value: Any?) -> Any? {
+  static func unwrapped(_ value: Any?) -> Any? {
     guard let value, !(value is NSNull) else { return nil }
     let mirror = Mirror(reflecting: value)
     guard mirror.displayStyle == .optional else { return value }
     return unwrapped(mirror.children.first?.value)
   }
 
-  private static func objects(in value: Any?) -> [ManagedObject]? {
+  static func objects(in value: Any?) -> [ManagedObject]? {
     switch unwrapped(value) {
     case nil: []
     case let objects as [ManagedObject]: objects

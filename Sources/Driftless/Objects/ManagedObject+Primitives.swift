@@ -7,18 +7,26 @@ extension ManagedObject {
 
   // MARK: Primitive values
 
-  /// The value as it lies in the object: of a to-one relationship the object at the other end.
+  /// The value as it lies in the object: of a to-one relationship the object at the other end, of a to-many one a set of
+  /// objects, of an ordered one an array.
   ///
   /// Reads the object's row when it is a fault.
-  /// - Throws: ``ObjectError`` when the entity has no such attribute or to-one relationship.
+  /// - Throws: ``ObjectError`` when the entity has no such property.
   public final func primitiveValue(forKey name: String) throws(ObjectError) -> Any? {
+    if let slot = shape.layout.index(named: name), let relation = shape.relations[slot],
+      relation.isToMany
+    {
+      let objects = destinations(slot)
+      return relation.isOrdered ? objects : Set(objects)
+    }
     let value = read(try primitiveSlot(name))
     if case .reference(let key) = value { return objects([key]).first }
     return value.plain
   }
 
-  /// Sets a value without noting a change: no other end follows, nothing can be undone, and an update does not write it.
-  /// An insert writes all values, these too.
+  /// Sets a value without noting a change: no other end follows, nothing can be undone, and the object is not saved for it.
+  /// A save that writes the object for another reason writes this value too, so that `willSave` can set one; so does an
+  /// insert.
   /// - Throws: ``ObjectError`` when there is no such attribute, or the value does not fit.
   public final func setPrimitiveValue(_ value: Any?, forKey name: String) throws(ObjectError) {
     let slot = try primitiveSlot(name)
@@ -34,6 +42,11 @@ extension ManagedObject {
     }
     if isFault { fire() }
     guard !state.contains(.unreadable) else { throw unreadable(nil) }
+    guard values[slot] != converted else { return }
+    if state.isDisjoint(with: [.awakening, .inserted]) {
+      keepCommitted()
+      changed.insert(slot)
+    }
     values[slot] = converted
   }
 
@@ -64,7 +77,7 @@ extension ManagedObject {
   public final func willChangeValue(forKey name: String) {
     guard let slot = try? primitiveSlot(name) else { return }
     if isFault { fire() }
-    guard !state.contains(.unreadable) else { return }
+    guard state.isDisjoint(with: [.unreadable, .awakening]) else { return }
     willWrite(slot)
   }
 
@@ -85,7 +98,8 @@ extension ManagedObject {
   }
 
   /// Some of the values as last read or saved; all attributes and to-one relationships when `names` is nil. No value
-  /// gives nil, a to-one relationship its object, a to-many one that is named an array.
+  /// gives nil, a to-one relationship its object, a to-many one that is named an array. An object that was never saved
+  /// has none.
   public final func committedValues(forKeys names: [String]?) -> [String: Any?] {
     let committed = committedValues
     var result: [String: Any?] = [:]
@@ -97,7 +111,7 @@ extension ManagedObject {
       } else if case .reference(let key)? = committed[name] {
         value = objects([key]).first
       } else {
-        value = committed[name]?.plain
+        value = committed[name].flatMap { plain($0, at: slot) }
       }
       result.updateValue(value, forKey: name)
     }
@@ -112,13 +126,35 @@ extension ManagedObject {
 
   // MARK: Validation
 
-  /// Checks a value against the model's rules for one attribute, without setting it.
-  /// - Throws: ``ObjectError`` when there is no such attribute or the value does not fit it, ``ValidationError`` for a
+  /// Checks a value against the model's rules for one property, without setting it.
+  /// - Throws: ``ObjectError`` when there is no such property or the value does not fit it, ``ValidationError`` for a
   ///   rule that it breaks.
   public final func validateValue(_ value: Any?, forKey name: String) throws {
-    let slot = try primitiveSlot(name)
-    let converted = try propertyValue(value, for: slot)
-    guard case .attribute(let attribute, _) = shape.layout.slots[slot].kind else { return }
-    try attribute.validate(converted)
+    guard let slot = shape.layout.index(named: name) else { throw unknownProperty(name) }
+    switch shape.layout.slots[slot].kind {
+    case .attribute(let attribute, _): try attribute.validate(propertyValue(value, for: slot))
+    case .toOne(let relationship):
+      guard let plain = Self.unwrapped(value) else {
+        if !relationship.isOptional { throw missing(relationship) }
+        return
+      }
+      guard let object = plain as? ManagedObject, isRight(object, at: slot) else {
+        throw typeMismatch(plain, slot)
+      }
+    case .toMany(let relationship):
+      try validate(related(value, at: slot).count, relationship)
+    }
+  }
+
+  /// The objects that a relationship is to hold.
+  private final func related(_ value: Any?, at slot: Int) throws(ObjectError) -> [ManagedObject] {
+    guard let objects = Self.objects(in: value), objects.allSatisfy({ isRight($0, at: slot) })
+    else { throw typeMismatch(value ?? "nil", slot) }
+    return objects
+  }
+
+  /// Whether an object is of an entity that a relationship holds.
+  private final func isRight(_ object: ManagedObject, at slot: Int) -> Bool {
+    shape.relations[slot].map { object.shape.isKind(of: $0.destination) } ?? false
   }
 }

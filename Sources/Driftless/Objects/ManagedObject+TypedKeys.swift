@@ -3,11 +3,16 @@ import Foundation
 extension ManagedObject {
   /// Reads or writes an attribute.
   ///
-  /// A value that the attribute's type cannot hold is not taken, and saves throw an ``ObjectError``
-  /// (``ManagedObjectContext/accessorErrors``).
+  /// A value that the attribute's type cannot hold is not taken, and one that is of another type than the key's reads as
+  /// none: saves throw an ``ObjectError`` then (``ManagedObjectContext/accessorErrors``).
   @inlinable
   public final subscript<Root, Value>(key: Attribute<Root, Value>) -> Value {
-    get { Value(propertyValue: attributeValue(key.property)) ?? key.fallback }
+    get {
+      let value = attributeValue(key.property)
+      if let value = Value(propertyValue: value) { return value }
+      if !value.isNull { noteMismatch(value, key.property) }
+      return key.fallback
+    }
     set { setAttributeValue(newValue.propertyValue, key.property) }
   }
 
@@ -51,6 +56,14 @@ extension ManagedObject {
       return .null
     }
     return read(slot)
+  }
+
+  /// The attribute is of another type than the key says.
+  @usableFromInline
+  final func noteMismatch(_ value: PropertyValue, _ name: PropertyName) {
+    let slot = shape.layout.index(of: name)
+    guard slot >= 0 else { return }
+    graph?.deferError { throw typeMismatch(value, slot) }
   }
 
   @usableFromInline

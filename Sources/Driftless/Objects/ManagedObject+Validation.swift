@@ -6,6 +6,15 @@ public struct ValidationFailure: Error, CustomStringConvertible {
     public let objectID: ManagedObjectID
     /// What is wrong with it.
     public let error: any Error
+    /// The object itself, to be used where its context is.
+    // Sendable: a weak reference is taken and let go of on any thread; what it gives is as confined as any object.
+    nonisolated(unsafe) weak var object: ManagedObject?
+
+    init(_ object: ManagedObject, _ error: any Error) {
+      objectID = object.objectID
+      self.error = error
+      self.object = object
+    }
 
     public var description: String { "\(objectID): \(error)" }
   }
@@ -40,7 +49,7 @@ public struct ValidationErrors: Error, CustomStringConvertible {
 
   /// - Parameter errors: at least one; several that one of them stands for are taken one by one.
   public init(_ errors: [any Error]) {
-    self.errors = errors.flatMap { ($0 as? ValidationErrors)?.errors ?? [$0] }
+    self.errors = errors.flatMap { Self.details(of: $0) }
   }
 
   public var description: String { errors.map { "\($0)" }.joined(separator: "\n") }
@@ -61,9 +70,7 @@ extension ManagedObject {
           try attribute.validate(values[slot.index])
         case .toOne(let relationship):
           if state.contains(.fault) { continue }
-          if !slot.isOptional, values[slot.index].isNull {
-            throw failure(relationship, ValidationError.missingMandatoryProperty, "is required")
-          }
+          if !slot.isOptional, values[slot.index].isNull { throw missing(relationship) }
           if !values[slot.index].isNull { try relationship.validatePredicates(on: self) }
         case .toMany(let relationship):
           try validateCount(relationship, slot)
@@ -84,9 +91,15 @@ extension ManagedObject {
   ) throws(ValidationError) {
     let isBounded = relationship.minCount > 0 || relationship.maxCount > 0 || !slot.isOptional
     guard isBounded, isInserted || changed.contains(slot.index) else { return }
-    let count = destinationKeys(slot.index).count
+    try validate(destinationKeys(slot.index).count, relationship)
+  }
+
+  /// Checks how many objects a to-many relationship holds.
+  final func validate(
+    _ count: Int, _ relationship: RelationshipDescription
+  ) throws(ValidationError) {
     if count == 0 {
-      if slot.isOptional { return }
+      if relationship.isOptional { return }
       throw failure(relationship, ValidationError.relationshipLacksMinimumCount, "is required")
     }
     if count < relationship.minCount {
@@ -114,6 +127,10 @@ extension ManagedObject {
           "still holds objects, and its delete rule is deny")
       }
     }
+  }
+
+  final func missing(_ relationship: RelationshipDescription) -> ValidationError {
+    failure(relationship, ValidationError.missingMandatoryProperty, "is required")
   }
 
   private final func failure(

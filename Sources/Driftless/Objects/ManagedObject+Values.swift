@@ -32,16 +32,20 @@ extension ManagedObject {
 
   /// Notes a change of an attribute or to-one slot that is about to be written.
   final func willWrite(_ slot: Int) {
-    if committed == nil, !state.contains(.inserted), graph != nil {
-      let copy = pool.take()
-      copy.initialize(from: values, count: shape.slotCount)
-      committed = copy
-    }
+    if committed == nil, !state.contains(.inserted) { keepCommitted() }
     if state.contains(.undoable), let undo = graph?.undoManager {
       let old = values[slot]
       undo.registerUndo(withTarget: self) { $0.restore(old, at: slot) }
     }
     noteChange(slot)
+  }
+
+  /// The values as they are become those that were read or saved, unless there are such.
+  final func keepCommitted() {
+    guard committed == nil, graph != nil else { return }
+    let copy = pool.take()
+    copy.initialize(from: values, count: shape.slotCount)
+    committed = copy
   }
 
   /// Notes a change of any slot.
@@ -61,6 +65,11 @@ extension ManagedObject {
   /// Takes the values of the row.
   final func take(_ row: [PropertyValue], version: Int64) {
     assert(row.count >= shape.slotCount, "a row of another shape than \(shape.entity.name)")
+    if committed != nil {
+      // What was set beneath, without a change, goes with the values that it was set on.
+      dropCommitted()
+      changed = PropertyMask()
+    }
     for slot in 0..<min(row.count, shape.slotCount) {
       if observers != nil, values[slot] != row[slot] { tellObservers(slot) }
       values[slot] = row[slot]
@@ -140,6 +149,22 @@ extension ManagedObject {
     markUnchanged()
     state.remove(.missing)
     state.insert(.fault)
+    didTurnIntoFault()
+  }
+
+  /// Leaves the graph for good, with its values, when the context is reset or what was deleted is gone.
+  final func dismiss() {
+    let hasValues = !state.contains(.fault)
+    if hasValues { willTurnIntoFault() }
+    detach()
+    if hasValues { didTurnIntoFault() }
+  }
+
+  /// A save deleted it: it is told of that, and that its values go.
+  final func dismissSaved() {
+    didSave()
+    guard !state.contains(.fault) else { return }
+    willTurnIntoFault()
     didTurnIntoFault()
   }
 

@@ -165,6 +165,10 @@ open class ManagedObject {
 
   // MARK: Life cycle, to override
 
+  /// Whether setting a property that the model does not have leaves the object unchanged: it does, since such a property is
+  /// the class's own and the context does not hear of it.
+  open class var contextShouldIgnoreUnmodeledPropertyChanges: Bool { true }
+
   /// Once, after the object was made and its defaults are in place. Changes count.
   open func awakeFromInsert() {}
   /// After its values were read. Changes to attributes do not count as changes.
@@ -254,7 +258,7 @@ extension ManagedObject: CustomStringConvertible {
     guard !isFault else { return "<\(name): fault>" }
     let texts = shape.layout.slots.compactMap { slot -> String? in
       guard shape.kinds[slot.index] != .toMany, !values[slot.index].isNull else { return nil }
-      return "\(slot.name): \(values[slot.index])"
+      return "\(slot.name): \(values[slot.index].plain ?? "nil")"
     }
     return "<\(name): \(texts.joined(separator: ", "))>"
   }

@@ -10,9 +10,25 @@ enum ObjectClasses {
     var byName: [String: ManagedObject.Type] = [:]
     /// By the whole name: `Shop.Book`.
     var byWholeName: [String: ManagedObject.Type] = [:]
+    /// Whole names under which the process has no class.
+    var unknown: Set<String> = []
+    /// Where classes are looked for that are named without a module.
+    var modules: Set<String> = mainModule.map { [$0] } ?? []
   }
 
   private static let registry = Mutex(Registry())
+  /// Another number whenever a class became known.
+  private static let registrations = Atomic<Int>(0)
+
+  /// Another number whenever a class became known.
+  static var version: Int { registrations.load(ordering: .acquiring) }
+
+  /// The module of a package's program is called as its file is.
+  private static var mainModule: String? {
+    CommandLine.arguments.first?.split(separator: "/").last.map {
+      String($0).replacing("-", with: "_").replacing(".xctest", with: "")
+    }
+  }
 
   /// A class name that no class has: objects of an entity that names it are plain ``ManagedObject``s.
   static let plain = "-"
@@ -20,16 +36,24 @@ enum ObjectClasses {
   static func register(_ type: ManagedObject.Type) {
     registry.withLock {
       $0.byName[String(describing: type)] = type
-      $0.byWholeName[String(reflecting: type)] = type
+      let wholeName = String(reflecting: type)
+      $0.byWholeName[wholeName] = type
+      $0.unknown = []
+      if let module = wholeName.split(separator: ".").first { $0.modules.insert(String(module)) }
     }
+    registrations.add(1, ordering: .releasing)
   }
 
-  /// The registered class of the entity, or of the nearest entity above that has one.
+  /// The class that the entity names, or the nearest entity above does whose class is there: a registered one, or another
+  /// of the process. A name without a module is of the program's, or of one that has registered classes.
   static func objectClass(for entity: EntityDescription) -> ManagedObject.Type {
     var candidate: EntityDescription? = entity
     while let current = candidate, current.managedObjectClassName != plain {
       let name = className(of: current)
       if let type = named(current) ?? registry.withLock({ $0.byName[name] }) { return type }
+      for module in registry.withLock({ $0.modules.sorted() }) {
+        if let type = loaded("\(module).\(name)") { return type }
+      }
       candidate = current.superentity
     }
     return ManagedObject.self
@@ -46,10 +70,26 @@ enum ObjectClasses {
     return String(describing: type) == className(of: entity)
   }
 
-  /// The registered class that the entity names with its module.
+  /// The class that the entity names with its module.
   private static func named(_ entity: EntityDescription) -> ManagedObject.Type? {
     let name = entity.managedObjectClassName ?? ""
-    return name.contains(".") ? registry.withLock { $0.byWholeName[name] } : nil
+    guard name.contains("."), !name.hasPrefix(".") else { return nil }
+    return registry.withLock { $0.byWholeName[name] } ?? loaded(name)
+  }
+
+  /// The class of a whole name, though nobody registered it: the runtime finds classes by their mangled names.
+  private static func loaded(_ wholeName: String) -> ManagedObject.Type? {
+    let parts = wholeName.split(separator: ".")
+    // Other letters are mangled in another way: a class of such a name is registered.
+    guard parts.count == 2, wholeName.utf8.allSatisfy({ $0 < 0x80 }),
+      !registry.withLock({ $0.unknown.contains(wholeName) })
+    else { return nil }
+    let mangled = parts.map { "\($0.utf8.count)\($0)" }.joined() + "C"
+    guard let type = _typeByName(mangled) as? ManagedObject.Type else {
+      registry.withLock { _ = $0.unknown.insert(wholeName) }
+      return nil
+    }
+    return type
   }
 
   /// `Book` for the class names `Book`, `.Book` and `Shop.Book`; the entity's own name without one.

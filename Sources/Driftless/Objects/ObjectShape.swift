@@ -30,7 +30,8 @@ package final class ObjectShape: Sendable {
   private let lineage: [ObjectIdentifier]
   /// The class that is there from the start, which stays.
   private let firstClass: ManagedObject.Type?
-  private let registeredClass: Mutex<ManagedObject.Type>
+  /// The class that became known later, and what was known when it was looked for.
+  private let laterClass: Mutex<(type: ManagedObject.Type, version: Int)>
 
   init(
     entity: EntityDescription, number: Int32, planIndex: Int, hierarchy: Int, ordinal: Int
@@ -52,18 +53,34 @@ package final class ObjectShape: Sendable {
     isTransient = layout.slots.map(\.isTransient)
     toOneSlots = layout.slots.indices.filter { [kinds] in kinds[$0] == .toOne }
     toManySlots = layout.slots.indices.filter { [kinds] in kinds[$0] == .toMany }
+    let version = ObjectClasses.version
     let objectClass = ObjectClasses.objectClass(for: entity)
     firstClass = objectClass == ManagedObject.self ? nil : objectClass
-    registeredClass = Mutex(objectClass)
+    laterClass = Mutex((objectClass, version))
   }
 
-  /// The class of the entity's objects.
-  var objectClass: ManagedObject.Type { firstClass ?? registeredClass.withLock { $0 } }
+  /// The class of the entity's objects. A plain entity's is looked for again when another class became known.
+  var objectClass: ManagedObject.Type {
+    if let firstClass { return firstClass }
+    let version = ObjectClasses.version
+    return laterClass.withLock { later in
+      if later.type == ManagedObject.self, later.version != version {
+        later = (ObjectClasses.objectClass(for: entity), version)
+      }
+      return later.type
+    }
+  }
 
   /// Takes the class that a caller's typed key or request names, unless one is registered.
   func adopt(_ type: ManagedObject.Type) {
     guard type != ManagedObject.self, ObjectClasses.represents(type, entity) else { return }
-    registeredClass.withLock { if $0 == ManagedObject.self { $0 = type } }
+    laterClass.withLock { if $0.type == ManagedObject.self { $0.type = type } }
+  }
+
+  /// Whether objects of the entity may be of a class: it is the entity's, or the entity has none.
+  func takes(_ type: ManagedObject.Type) -> Bool {
+    adopt(type)
+    return objectClass == type || objectClass == ManagedObject.self
   }
 
   /// Whether objects of this entity are of that one as well.

@@ -14,9 +14,13 @@ open class SecureUnarchiveFromData: ValueTransformer, @unchecked Sendable {  // 
 
   /// The value in an archive; nil for bytes that are none, and for other classes.
   open override func transformedValue(_ value: Any?) -> Any? {
-    guard let data = value as? Data else { return nil }
-    return try? NSKeyedUnarchiver.unarchivedObject(
-      ofClasses: Self.allowedTopLevelClasses, from: data)
+    let allowed = Self.allowedTopLevelClasses
+    guard let data = value as? Data,
+      let value = try? NSKeyedUnarchiver.unarchivedObject(ofClasses: allowed, from: data)
+    else { return nil }
+    // This platform's unarchiver does not ask of what class a number or a text is that stands alone.
+    guard let object = (value as AnyObject) as? NSObject else { return value }
+    return allowed.contains { object.isKind(of: $0) } ? value : nil
   }
 
   /// The archive of a value; nil for one that cannot be archived.

@@ -194,7 +194,8 @@ extension ManagedObjectContext {
     forgetSavedChanges()
     tellChildren(renamed)
     isSaving = false
-    for object in save.inserted + save.updated + save.deleted { object.didSave() }
+    for object in save.inserted + save.updated { object.didSave() }
+    for object in save.deleted { object.dismissSaved() }
     return SavedObjects(
       changes: ContextChanges(source: number, parts: parts), inserted: save.inserted,
       updated: save.updated, deleted: save.deleted + save.lost)

@@ -12,9 +12,9 @@ extension ManagedObjectContext {
   ///
   /// When it throws, nothing is saved and the context keeps its changes. An error that an accessor met keeps being thrown
   /// until ``rollback()`` or ``clearAccessorErrors()``.
-  /// - Throws: ``ValidationFailure`` with all that is wrong, ``SaveConflictError`` when another
-  ///   save changed the same objects and ``ConstraintConflictError`` when a uniqueness constraint
-  ///   would be broken, unless ``mergePolicy`` resolves it, ``ObjectError`` for what accessors could
+  /// - Throws: ``ValidationFailure`` with all that is wrong, or an error of an override as it is when it is the only one,
+  ///   ``SaveConflictError`` when another save changed the same objects and ``ConstraintConflictError`` when a uniqueness
+  ///   constraint would be broken, unless ``mergePolicy`` resolves it, ``ObjectError`` for what accessors could
   ///   not do, or what the store met.
   public func save() throws { try save(validates: true) }
 
@@ -138,7 +138,10 @@ extension ManagedObjectContext {
       object.validate(into: &items)
       if hasDeleted, !object.isDeleted { checkReferences(of: object, into: &items) }
     }
-    if !items.isEmpty { throw ValidationFailure(items: items) }
+    guard let first = items.first else { return }
+    // An application's own error stays what it is when it is the only one.
+    if items.count == 1, !(first.error is ValidationError) { throw first.error }
+    throw ValidationFailure(items: items)
   }
 
   /// An object must not be set to refer to one that this save deletes.
@@ -153,7 +156,7 @@ extension ManagedObjectContext {
       let error = ValidationError(
         code: ValidationError.managedObjectValidation, property: relation.description,
         message: "refers to an object that is deleted")
-      items.append(ValidationFailure.Item(objectID: object.objectID, error: error))
+      items.append(ValidationFailure.Item(object, error))
     }
   }
 
@@ -181,10 +184,14 @@ extension ManagedObjectContext {
       writer.inserted.walk { $0.didSave() }
       writer.updated.walk { $0.didSave() }
       for resolution in writer.resolutions {
-        if resolution.values != nil { awaken(resolution.object, .mergePolicy) }
+        guard resolution.values != nil else {
+          resolution.object.dismissSaved()
+          continue
+        }
+        awaken(resolution.object, .mergePolicy)
         resolution.object.didSave()
       }
-      writer.deleted.walk { $0.didSave() }
+      writer.deleted.walk { $0.dismissSaved() }
     }
     return SavedObjects(
       changes: ContextChanges(source: number, parts: parts),
@@ -274,8 +281,7 @@ extension ManagedObject {
         try validateForUpdate()
       }
     } catch {
-      let errors = (error as? ValidationErrors)?.errors ?? [error]
-      items += errors.map { ValidationFailure.Item(objectID: objectID, error: $0) }
+      items += ValidationErrors.details(of: error).map { ValidationFailure.Item(self, $0) }
     }
   }
 
