@@ -198,6 +198,7 @@ extension SyncEngine {
             zoneID: state.zoneID, pending: pending, acknowledged: state.acknowledged,
             options: options)
           for key in revived { try applier.restoreReferences(to: key) }
+          try OneToOneEnds(applier).follow()
         }
       }
       try dropGraves(through: through, omitted, transaction)

@@ -126,6 +126,23 @@ struct ClassPageTests {
     #expect(try entry.primitiveValue(forKey: "parts") as? Set<ManagedObject> == Set(parts))
   }
 
+  @Test("A rule of a class is asked by saves and by validateValue, and may correct the value")
+  func rules() throws {
+    Entry.text.validate { entry, text in
+      if text.hasPrefix("bad") { throw NSError(domain: "rule", code: 7) }
+      text = text.replacing("\t", with: " ")
+    }
+    let entry = try saved("a\tb")
+    #expect(entry.text == "a b")
+    var value: Any? = "c\td"
+    try entry.validateValue(&value, forKey: "text")
+    #expect(value as? String == "c d" && entry.text == "a b")
+    entry.text = "bad"
+    let error = try #require(throws: (any Error).self) { try context.save() } as NSError
+    #expect(error.domain == "rule" && error.code == 7)
+    #expect(throws: NSError.self) { try entry.validateValue("bad too", forKey: "text") }
+  }
+
   @Test("A class that is named with its module needs no registration; one may be registered late")
   func classes() throws {
     #expect(try context.insert(entityNamed: "Part") is Part)

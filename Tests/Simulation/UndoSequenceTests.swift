@@ -127,4 +127,24 @@ struct UndoSequenceTests {
     #expect(error?.code == .cannotUndo)
     try await stage.settle()
   }
+
+  @Test("What an undo brings back has its partner again, at both ends")
+  func partnerOfWhatIsBack() async throws {
+    let stage = try await Stage(.memory)
+    let item = try stage.insert(0, "Item", ["title": .string("old")])
+    let badge = try stage.insert(0, "Badge", ["name": .string("badge")])
+    try await stage.settle()
+    try stage.relate(2, badge, "owner", item)
+    try stage.set(2, item, ["title": .string("edited")])
+    try await stage.sync(2)
+    stage.clock.advance(milliseconds: 1000)
+    try stage.delete(0, item)
+    try await stage.sync(0)
+    let entry = try #require(
+      try stage.hosts[0].conflicts.first { $0.object == item && $0.property == "title" })
+    _ = try SyncEngine.undo(conflict: entry.number, of: stage.hosts[0].store)
+    try stage.hosts[0].look()
+    try await stage.settle()
+    #expect(stage.value(1, badge, "owner") == "\"\(item.uuidString.lowercased())\"")
+  }
 }

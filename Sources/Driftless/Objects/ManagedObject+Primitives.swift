@@ -126,13 +126,28 @@ extension ManagedObject {
 
   // MARK: Validation
 
-  /// Checks a value against the model's rules for one property, without setting it.
+  /// Checks a value against the rules for one property, its class's and the model's, without setting it.
   /// - Throws: ``ObjectError`` when there is no such property or the value does not fit it, ``ValidationError`` for a
-  ///   rule that it breaks.
+  ///   rule of the model that it breaks, or what a rule of the class throws.
   public final func validateValue(_ value: Any?, forKey name: String) throws {
+    var value = value
+    try validateValue(&value, forKey: name)
+  }
+
+  /// Checks a value in the same way, and puts in place of it what the class's rules make of it.
+  /// - Throws: as the one that takes a value alone.
+  public final func validateValue(_ value: inout Any?, forKey name: String) throws {
     guard let slot = shape.layout.index(named: name) else { throw unknownProperty(name) }
     switch shape.layout.slots[slot].kind {
-    case .attribute(let attribute, _): try attribute.validate(propertyValue(value, for: slot))
+    case .attribute(let attribute, _):
+      let given = try propertyValue(value, for: slot)
+      var corrected = given
+      if PropertyRules.areThere {
+        let rules = PropertyRules.all(of: type(of: self))[name] ?? []
+        corrected = try self.corrected(given, at: slot, by: rules)
+      }
+      try attribute.validate(corrected)
+      if corrected != given { value = plain(corrected, at: slot) }
     case .toOne(let relationship):
       guard let plain = Self.unwrapped(value) else {
         if !relationship.isOptional { throw missing(relationship) }

@@ -60,6 +60,7 @@ extension ManagedObject {
   final func validateProperties() throws {
     if state.contains(.fault), changed.isEmpty { return }
     var errors: [any Error] = []
+    applyRules(into: &errors)
     for index in shape.restrictedSlots {
       let slot = shape.layout.slots[index]
       do throws(ValidationError) {
