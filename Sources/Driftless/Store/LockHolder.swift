@@ -20,12 +20,15 @@ struct LockHolder {
     return log ?? find(path) { $0.contains("POSIX") && $0.contains("WRITE") }
   }
 
+  /// A busy host changes the list all the time. It is looked at when somebody has waited for a lock in vain.
+  private static let looks = 50
+
   /// Each line is: number, kind, strength, access, process, device and inode, first and last byte.
   private static func find(_ path: String, _ isMeant: ([Substring]) -> Bool) -> LockHolder? {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
     // The list comes a page at a time, and what is taken or let go of meanwhile moves the rest: a line may be missed.
-    for _ in 0..<3 {
+    for _ in 0..<Self.looks {
       if let holder = find(inode: status.st_ino, isMeant) { return holder }
     }
     return nil
