@@ -39,8 +39,10 @@ struct ClassPageTests {
     module.managedObjectClassName = ".InModule"
     module.properties = [AttributeDescription("name", .string)]
     late.properties = [AttributeDescription("name", .string)]
+    let plain = EntityDescription("Plain")
+    plain.properties = [AttributeDescription("name", .string)]
     container = PersistentContainer(
-      name: "Entries", model: ManagedObjectModel(entities: [entry, part, late, module]),
+      name: "Entries", model: ManagedObjectModel(entities: [entry, part, late, module, plain]),
       storeURL: directory.file("entries.sqlite"))
     try container.loadPersistentStores()
     context = container.newContext()
@@ -108,7 +110,7 @@ struct ClassPageTests {
     let details = try #require(error.userInfo["NSDetailedErrors"] as? [NSError])
     #expect(details.map(\.code).sorted() == [1, 2, 1610])
     let rule = try #require(details.first { $0.code == 1610 })
-    #expect(rule.userInfo["NSValidationErrorObject"] as? Entry === large)
+    #expect(rule.userInfo["NSValidationErrorObject"] as? ManagedObjectID == large.objectID)
     #expect(rule.userInfo["NSValidationErrorKey"] as? String == "size")
   }
 
@@ -162,7 +164,9 @@ struct ClassPageTests {
     let entry = try #require(container.managedObjectModel.entitiesByName["Entry"])
     let object = try Entry(entity: entry, insertInto: context)
     #expect(object.isInserted && object.managedObjectContext === context)
-    #expect(try ManagedObject(entity: entry, insertInto: context).entity === entry)
+    #expect(throws: ObjectError.self) { try ManagedObject(entity: entry, insertInto: context) }
+    let plain = try #require(container.managedObjectModel.entitiesByName["Plain"])
+    #expect(try ManagedObject(entity: plain, insertInto: context).entity === plain)
     #expect(throws: ObjectError.self) { try Part(entity: entry, insertInto: context) }
     #expect(Entry.contextShouldIgnoreUnmodeledPropertyChanges)
   }
@@ -173,6 +177,47 @@ struct ClassPageTests {
     #expect(entry[Attribute<Entry, Int>("text")] == 0)
     #expect(context.accessorErrors.count == 1)
     #expect(throws: ObjectError.self) { try context.save() }
+  }
+
+  @Test("A case that this program does not know reads as the key's fallback, and saves go on")
+  func unknownCase() throws {
+    let entry = try saved("third")
+    #expect(entry[Attribute<Entry, Kind>("text", default: .first)] == .first)
+    entry.text = "first"
+    try context.save()
+    #expect(context.accessorErrors.isEmpty)
+  }
+
+  @Test("Primitive values are taken back by a rollback, and a primitive reference is saved")
+  func primitivesAndRollback() throws {
+    let (entry, next) = (try saved("one"), try context.insert(Entry.self))
+    try entry.setPrimitiveValue("beneath", forKey: "text")
+    context.rollback()
+    #expect(entry.text == "one" && !entry.hasChanges)
+    let other = try context.insert(Entry.self)
+    try entry.setPrimitiveValue(other, forKey: "next")
+    try context.save()
+    entry.text = "two"
+    try context.save()
+    #expect(try entry.value(forKey: "next") as? Entry === other)
+    #expect(next.managedObjectContext == nil)
+  }
+
+  @Test("What an object does while its context is reset changes nothing of the context")
+  func callbacksAtReset() throws {
+    let entry = try saved()
+    let fresh = try context.insert(Entry.self)
+    for object in [entry, fresh] {
+      object.farewell = { [context] object in
+        object.text = "changed at last"
+        try? context.save()
+        if object === fresh { context.reset() }
+      }
+    }
+    context.reset()
+    #expect(!context.hasChanges && context.registeredObjects.isEmpty)
+    #expect(entry.log == ["will", "did"] && fresh.log.filter { $0 == "did" } == ["did"])
+    #expect(try context.fetch(Entry.self).map(\.handWritten) == ["awoken too"])
   }
 
   @Test("Objects are told that their values go when a save deletes them or their context is reset")
@@ -217,9 +262,17 @@ private final class Entry: ManagedObject {
     if let flaw { throw flaw }
     try super.validateForUpdate()
   }
-  override func willTurnIntoFault() { log.append("will") }
+  var farewell: ((Entry) -> Void)?
+  override func willTurnIntoFault() {
+    log.append("will")
+    let last = farewell
+    farewell = nil
+    last?(self)
+  }
   override func didTurnIntoFault() { log.append("did") }
 }
+
+private enum Kind: String, AttributeConvertible { case first, second }
 
 final class Part: ManagedObject {}
 final class InModule: ManagedObject {}

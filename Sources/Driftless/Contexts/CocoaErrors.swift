@@ -73,14 +73,15 @@ extension ValidationFailure: CustomNSError, LocalizedError {
   }
   public var errorDescription: String? { ValidationErrors.text(of: errors) }
 
-  /// Each with the object that it is about under `NSValidationErrorObject`, as long as that is there.
+  /// Each with the ID of its object under `NSValidationErrorObject`: an error goes where objects must not.
   private var errors: [any Error] {
     items.map { item in
-      guard let object = item.object, item.error is ValidationError else { return item.error }
+      guard item.error is ValidationError else { return item.error }
       let error = item.error as NSError
       return NSError(
         domain: error.domain, code: error.code,
-        userInfo: error.userInfo.merging(["NSValidationErrorObject": object]) { own, _ in own })
+        userInfo: error.userInfo.merging(["NSValidationErrorObject": item.objectID]) { own, _ in own
+        })
     }
   }
 }

@@ -144,6 +144,10 @@ extension ManagedObjectContext {
         object.revert()
       }
     }
+    if graph.hasPrimitives {
+      for object in registeredObjects where object.committed != nil { object.revert() }
+      graph.hasPrimitives = false
+    }
     // No object of these is left.
     graph.keys.retireTemporaryKeys()
     graph.clearAccessorErrors()
@@ -189,14 +193,42 @@ extension ManagedObjectContext {
     try graph.throwingErrors(of: body)
   }
 
+  /// Lets go of objects for good, with their values: each is told before any of them leaves, and after all have left.
+  func dismiss(_ objects: [ManagedObject]) {
+    let told = objects.filter { !$0.isFault }
+    let wasSaving = isSaving
+    isSaving = true
+    isDismissing = true
+    for object in told where object.isIn(self) {
+      // What it does with itself now counts no more.
+      object.state.insert(.awakening)
+      object.willTurnIntoFault()
+      object.state.remove(.awakening)
+    }
+    isSaving = wasSaving
+    isDismissing = false
+    let leaving = objects.filter { $0.isIn(self) }
+    for object in leaving {
+      graph.keys.remove(object)
+      object.detach()
+    }
+    let left = Set(leaving)
+    for object in told where left.contains(object) { object.didTurnIntoFault() }
+    guard isResetDue else { return }
+    isResetDue = false
+    reset()
+  }
+
   /// Forgets all objects and changes. Objects that someone holds belong to no context any more.
   public func reset() {
+    if isDismissing {
+      // An object that is told to go asks for it.
+      isResetDue = true
+      return
+    }
     let objects = registeredObjects
     let ids = objects.map(\.objectID)
-    for object in objects {
-      graph.keys.remove(object)
-      object.dismiss()
-    }
+    dismiss(Array(objects))
     _ = graph.ledger.unlistAll()
     graph.ledger.forgetWatched()
     prefetched = []

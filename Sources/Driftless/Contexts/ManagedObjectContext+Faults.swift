@@ -46,9 +46,10 @@ extension ManagedObjectContext: ObjectSource {
   }
 
   func awaken(_ object: ManagedObject) {
+    let wasAwakening = object.state.contains(.awakening)
     object.state.insert(.awakening)
     object.awakeFromFetch()
-    object.state.remove(.awakening)
+    if !wasAwakening { object.state.remove(.awakening) }
   }
 
   /// What the store, or the parent, holds of a to-many relationship; nil when it cannot be read.

@@ -135,8 +135,7 @@ extension ManagedObjectContext {
       guard let object = graph.registered(key, in: part.plan.index) else { continue }
       // Unsaved changes meet the delete at the save, where the merge policy decides.
       if object.isUpdated { continue }
-      graph.keys.remove(object)
-      object.dismiss()
+      dismiss([object])
       object.state.insert(.deleted)
       deleted.append(object)
     }

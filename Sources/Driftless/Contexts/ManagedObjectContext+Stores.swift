@@ -25,10 +25,7 @@ extension ManagedObjectContext {
 
   private func forgetObjects(of plan: ObjectPlan) {
     func isLost(_ object: ManagedObject) -> Bool { object.shape.planIndex == plan.index }
-    for object in registeredObjects where isLost(object) {
-      graph.keys.remove(object)
-      object.dismiss()
-    }
+    dismiss(registeredObjects.filter(isLost))
     graph.ledger.forget(where: isLost)
     prefetched.removeAll(where: isLost)
   }

@@ -37,9 +37,10 @@ extension ManagedObjectContext {
   }
 
   func awaken(_ object: ManagedObject, _ events: SnapshotEvents) {
+    let wasAwakening = object.state.contains(.awakening)
     object.state.insert(.awakening)
     object.awake(fromSnapshotEvents: events)
-    object.state.remove(.awakening)
+    if !wasAwakening { object.state.remove(.awakening) }
   }
 
   // MARK: Opposites of inserts and deletes

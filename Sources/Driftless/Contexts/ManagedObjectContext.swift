@@ -77,6 +77,9 @@ public final class ManagedObjectContext {
   var queryGeneration: QueryGenerationToken?
   /// Whether a save goes on, until it has written.
   var isSaving = false
+  /// Objects are told that they go; a reset waits for that.
+  var isDismissing = false
+  var isResetDue = false
   /// Whether a save holds the stores' write locks.
   var isWriting = false
 

@@ -14,10 +14,11 @@ extension ManagedObject {
     context.take(self)
   }
 
-  /// Makes a new object of an entity in the context; of a plain ``ManagedObject`` any entity's.
+  /// Makes a new object of an entity in the context: of the class that the entity names, and of an entity without one a
+  /// plain ``ManagedObject``.
   ///
   /// ```swift
-  /// let book = try ManagedObject(entity: model.entitiesByName["Book"]!, insertInto: context)
+  /// let book = try Book(entity: model.entitiesByName["Book"]!, insertInto: context)
   /// ```
   /// - Throws: ``ObjectError`` when the context's stores do not have the entity, it is abstract, or its objects are of
   ///   another class than this.
@@ -30,7 +31,7 @@ extension ManagedObject {
         .unknownEntity, "\(entity.name) is abstract and has no objects",
         suggestion: "Make an object of one of its subentities.")
     }
-    let isRight = Self.self == ManagedObject.self || shape.takes(Self.self)
+    let isRight = shape.takes(Self.self)
     guard isRight else {
       throw ObjectError(
         .unknownEntity,

@@ -10,7 +10,7 @@ extension ManagedObject {
     get {
       let value = attributeValue(key.property)
       if let value = Value(propertyValue: value) { return value }
-      if !value.isNull { noteMismatch(value, key.property) }
+      if !value.isNull { noteMismatch(value, key.property, Value.attributeTypes) }
       return key.fallback
     }
     set { setAttributeValue(newValue.propertyValue, key.property) }
@@ -58,11 +58,16 @@ extension ManagedObject {
     return read(slot)
   }
 
-  /// The attribute is of another type than the key says.
+  /// A value did not convert: where the attribute is of another type than the key says, that is told. One that is out of
+  /// range, or a case that this program does not know, reads as the key's fallback.
   @usableFromInline
-  final func noteMismatch(_ value: PropertyValue, _ name: PropertyName) {
+  final func noteMismatch(
+    _ value: PropertyValue, _ name: PropertyName, _ types: Set<AttributeType>
+  ) {
     let slot = shape.layout.index(of: name)
-    guard slot >= 0 else { return }
+    guard slot >= 0, case .attribute(_, let type) = shape.layout.slots[slot].kind,
+      !types.contains(type)
+    else { return }
     graph?.deferError { throw typeMismatch(value, slot) }
   }
 

@@ -6,21 +6,19 @@ public struct ValidationFailure: Error, CustomStringConvertible {
     public let objectID: ManagedObjectID
     /// What is wrong with it.
     public let error: any Error
-    /// The object itself, to be used where its context is.
-    // Sendable: a weak reference is taken and let go of on any thread; what it gives is as confined as any object.
-    nonisolated(unsafe) weak var object: ManagedObject?
-
-    init(_ object: ManagedObject, _ error: any Error) {
-      objectID = object.objectID
-      self.error = error
-      self.object = object
-    }
 
     public var description: String { "\(objectID): \(error)" }
   }
 
   /// Every defect of every object.
   public let items: [Item]
+
+  /// Throws what is wrong: an application's own error as it is when it is the only one.
+  static func check(_ items: [Item]) throws {
+    guard let first = items.first else { return }
+    if items.count == 1, !(first.error is ValidationError) { throw first.error }
+    throw ValidationFailure(items: items)
+  }
 
   /// What to do about it.
   public var suggestion: String { "Correct the values, or delete the objects, and save again." }

@@ -152,14 +152,6 @@ extension ManagedObject {
     didTurnIntoFault()
   }
 
-  /// Leaves the graph for good, with its values, when the context is reset or what was deleted is gone.
-  final func dismiss() {
-    let hasValues = !state.contains(.fault)
-    if hasValues { willTurnIntoFault() }
-    detach()
-    if hasValues { didTurnIntoFault() }
-  }
-
   /// A save deleted it: it is told of that, and that its values go.
   final func dismissSaved() {
     didSave()

@@ -13,7 +13,7 @@ enum ObjectClasses {
     /// Whole names under which the process has no class.
     var unknown: Set<String> = []
     /// Where classes are looked for that are named without a module.
-    var modules: Set<String> = mainModule.map { [$0] } ?? []
+    var modules: Set<String> = []
   }
 
   private static let registry = Mutex(Registry())
@@ -24,11 +24,11 @@ enum ObjectClasses {
   static var version: Int { registrations.load(ordering: .acquiring) }
 
   /// The module of a package's program is called as its file is.
-  private static var mainModule: String? {
+  private static let mainModule: String? = {
     CommandLine.arguments.first?.split(separator: "/").last.map {
       String($0).replacing("-", with: "_").replacing(".xctest", with: "")
     }
-  }
+  }()
 
   /// A class name that no class has: objects of an entity that names it are plain ``ManagedObject``s.
   static let plain = "-"
@@ -51,7 +51,8 @@ enum ObjectClasses {
     while let current = candidate, current.managedObjectClassName != plain {
       let name = className(of: current)
       if let type = named(current) ?? registry.withLock({ $0.byName[name] }) { return type }
-      for module in registry.withLock({ $0.modules.sorted() }) {
+      let others = registry.withLock { $0.modules.sorted() }
+      for module in [mainModule].compactMap({ $0 }) + others {
         if let type = loaded("\(module).\(name)") { return type }
       }
       candidate = current.superentity

@@ -44,6 +44,8 @@ final class ObjectGraph {
   @exclusivity(unchecked) private var planByIndex: [ObjectPlan?] = []
   /// Memory of values by shape.
   @exclusivity(unchecked) private var pools: [ValuePool?] = []
+  /// Values may have been set beneath, without a change, of objects that have none.
+  @exclusivity(unchecked) var hasPrimitives = false
   /// Names of slots for observers, by slot.
   private var observationPaths: [KeyPath<ManagedObject, Int>] = []
   /// What accessors met and could not throw, the oldest first, until it is cleared.

@@ -55,17 +55,19 @@ package final class ObjectShape: Sendable {
     toManySlots = layout.slots.indices.filter { [kinds] in kinds[$0] == .toMany }
     let version = ObjectClasses.version
     let objectClass = ObjectClasses.objectClass(for: entity)
-    firstClass = objectClass == ManagedObject.self ? nil : objectClass
+    firstClass = ObjectClasses.represents(objectClass, entity) ? objectClass : nil
     laterClass = Mutex((objectClass, version))
   }
 
-  /// The class of the entity's objects. A plain entity's is looked for again when another class became known.
+  /// The class of the entity's objects. Where that is not the one that the entity names, it is looked for again when another
+  /// class became known.
   var objectClass: ManagedObject.Type {
     if let firstClass { return firstClass }
     let version = ObjectClasses.version
     return laterClass.withLock { later in
-      if later.type == ManagedObject.self, later.version != version {
-        later = (ObjectClasses.objectClass(for: entity), version)
+      if later.version != version {
+        let isNamed = ObjectClasses.represents(later.type, entity)
+        later = (isNamed ? later.type : ObjectClasses.objectClass(for: entity), version)
       }
       return later.type
     }
@@ -74,7 +76,7 @@ package final class ObjectShape: Sendable {
   /// Takes the class that a caller's typed key or request names, unless one is registered.
   func adopt(_ type: ManagedObject.Type) {
     guard type != ManagedObject.self, ObjectClasses.represents(type, entity) else { return }
-    laterClass.withLock { if $0.type == ManagedObject.self { $0.type = type } }
+    laterClass.withLock { if !ObjectClasses.represents($0.type, entity) { $0.type = type } }
   }
 
   /// Whether objects of the entity may be of a class: it is the entity's, or the entity has none.

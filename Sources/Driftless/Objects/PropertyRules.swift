@@ -31,11 +31,20 @@ extension Attribute {
 enum PropertyRules {
   typealias Rule = @Sendable (ManagedObject, inout PropertyValue) throws -> Void
 
-  private static let rules = Mutex<[ObjectIdentifier: [String: [Rule]]]>([:])
+  private struct Registry {
+    var own: [ObjectIdentifier: [String: [Rule]]] = [:]
+    /// With those of the superclasses.
+    var all: [ObjectIdentifier: [String: [Rule]]] = [:]
+  }
+
+  private static let registry = Mutex(Registry())
   private static let count = Atomic<Int>(0)
 
   static func add(_ name: String, of type: ManagedObject.Type, _ rule: @escaping Rule) {
-    rules.withLock { $0[ObjectIdentifier(type), default: [:]][name, default: []].append(rule) }
+    registry.withLock {
+      $0.own[ObjectIdentifier(type), default: [:]][name, default: []].append(rule)
+      $0.all = [:]
+    }
     count.add(1, ordering: .releasing)
   }
 
@@ -44,16 +53,19 @@ enum PropertyRules {
 
   /// The rules of a class, those of its superclasses first.
   static func all(of type: ManagedObject.Type) -> [String: [Rule]] {
-    var lineage: [AnyClass] = []
-    var next: AnyClass? = type
-    while let one = next, one != ManagedObject.self {
-      lineage.append(one)
-      next = _getSuperclass(one)
-    }
-    return rules.withLock { rules in
-      lineage.reversed().reduce(into: [:]) { all, one in
-        all.merge(rules[ObjectIdentifier(one)] ?? [:]) { $0 + $1 }
+    registry.withLock { registry in
+      if let all = registry.all[ObjectIdentifier(type)] { return all }
+      var lineage: [AnyClass] = []
+      var next: AnyClass? = type
+      while let one = next {
+        lineage.append(one)
+        next = _getSuperclass(one)
       }
+      let all = lineage.reversed().reduce(into: [:]) { all, one in
+        all.merge(registry.own[ObjectIdentifier(one)] ?? [:]) { $0 + $1 }
+      }
+      registry.all[ObjectIdentifier(type)] = all
+      return all
     }
   }
 }
@@ -62,7 +74,9 @@ extension ManagedObject {
   /// Asks the class's rules of every attribute, and takes the values that they put in place.
   final func applyRules(into errors: inout [any Error]) {
     guard PropertyRules.areThere, !state.contains(.fault) else { return }
-    for (name, rules) in PropertyRules.all(of: type(of: self)).sorted(by: { $0.key < $1.key }) {
+    let all = PropertyRules.all(of: type(of: self))
+    guard !all.isEmpty else { return }
+    for (name, rules) in all.sorted(by: { $0.key < $1.key }) {
       guard let slot = shape.layout.index(named: name), shape.relations[slot] == nil else {
         continue
       }

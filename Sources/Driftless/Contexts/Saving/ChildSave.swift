@@ -195,7 +195,7 @@ extension ManagedObjectContext {
     tellChildren(renamed)
     isSaving = false
     for object in save.inserted + save.updated { object.didSave() }
-    for object in save.deleted { object.dismissSaved() }
+    for object in save.deleted + save.lost { object.dismissSaved() }
     return SavedObjects(
       changes: ContextChanges(source: number, parts: parts), inserted: save.inserted,
       updated: save.updated, deleted: save.deleted + save.lost)

@@ -138,10 +138,7 @@ extension ManagedObjectContext {
       object.validate(into: &items)
       if hasDeleted, !object.isDeleted { checkReferences(of: object, into: &items) }
     }
-    guard let first = items.first else { return }
-    // An application's own error stays what it is when it is the only one.
-    if items.count == 1, !(first.error is ValidationError) { throw first.error }
-    throw ValidationFailure(items: items)
+    try ValidationFailure.check(items)
   }
 
   /// An object must not be set to refer to one that this save deletes.
@@ -156,7 +153,7 @@ extension ManagedObjectContext {
       let error = ValidationError(
         code: ValidationError.managedObjectValidation, property: relation.description,
         message: "refers to an object that is deleted")
-      items.append(ValidationFailure.Item(object, error))
+      items.append(ValidationFailure.Item(objectID: object.objectID, error: error))
     }
   }
 
@@ -281,7 +278,9 @@ extension ManagedObject {
         try validateForUpdate()
       }
     } catch {
-      items += ValidationErrors.details(of: error).map { ValidationFailure.Item(self, $0) }
+      items += ValidationErrors.details(of: error).map {
+        ValidationFailure.Item(objectID: objectID, error: $0)
+      }
     }
   }
 

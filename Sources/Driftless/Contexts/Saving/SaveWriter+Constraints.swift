@@ -38,7 +38,7 @@ extension SaveWriter {
     for object in Set(objects) where object.isIn(context) && object.hasChanges {
       object.validate(into: &items)
     }
-    if !items.isEmpty { throw ValidationFailure(items: items) }
+    try ValidationFailure.check(items)
   }
 
   private mutating func clearTheWay(

@@ -23,6 +23,7 @@ extension SaveWriter {
       for slot in own where object.values[slot] != values[slot] {
         object.tellObservers(slot)
         object.values[slot] = values[slot]
+        object.committed?[slot] = values[slot]
       }
     }
   }
