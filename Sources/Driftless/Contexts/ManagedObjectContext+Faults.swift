@@ -46,10 +46,9 @@ extension ManagedObjectContext: ObjectSource {
   }
 
   func awaken(_ object: ManagedObject) {
-    let wasAwakening = object.state.contains(.awakening)
     object.state.insert(.awakening)
     object.awakeFromFetch()
-    if !wasAwakening { object.state.remove(.awakening) }
+    object.state.remove(.awakening)
   }
 
   /// What the store, or the parent, holds of a to-many relationship; nil when it cannot be read.

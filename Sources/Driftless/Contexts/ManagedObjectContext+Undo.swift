@@ -37,10 +37,9 @@ extension ManagedObjectContext {
   }
 
   func awaken(_ object: ManagedObject, _ events: SnapshotEvents) {
-    let wasAwakening = object.state.contains(.awakening)
     object.state.insert(.awakening)
     object.awake(fromSnapshotEvents: events)
-    if !wasAwakening { object.state.remove(.awakening) }
+    object.state.remove(.awakening)
   }
 
   // MARK: Opposites of inserts and deletes

@@ -24,8 +24,8 @@ extension ManagedObject {
     return value.plain
   }
 
-  /// Sets a value without noting a change: no other end follows, nothing can be undone, and the object is not saved for it,
-  /// but for one that refers to an object. A save that writes the object for another reason writes this value too, so that `willSave` can set one; so does an
+  /// Sets a value without noting a change: no other end follows, nothing can be undone, and the object is not saved for it.
+  /// A save that writes the object for another reason writes this value too, so that `willSave` can set one; so does an
   /// insert.
   /// - Throws: ``ObjectError`` when there is no such attribute, or the value does not fit.
   public final func setPrimitiveValue(_ value: Any?, forKey name: String) throws(ObjectError) {
@@ -44,14 +44,9 @@ extension ManagedObject {
     guard !state.contains(.unreadable) else { throw unreadable(nil) }
     guard values[slot] != converted else { return }
     if state.isDisjoint(with: [.awakening, .inserted]) {
-      if case .reference = converted {
-        // Kept without a change it would not follow when the other object gets its key.
-        willWrite(slot)
-      } else {
-        keepCommitted()
-        changed.insert(slot)
-        graph?.hasPrimitives = true
-      }
+      keepCommitted()
+      changed.insert(slot)
+      if !state.contains(.dirty) { graph?.hasPrimitives = true }
     }
     values[slot] = converted
   }

@@ -174,6 +174,7 @@ extension ManagedObjectContext {
           deleted: writer.deleted.objectKeys))
       if tellsChildren { writer.collectNewKeys(&renamed) }
     }
+    if graph.hasPrimitives { renamePrimitives(writers) }
     if isPartial { forgetChangesOfSomeStores() } else { forgetSavedChanges() }
     if tellsChildren { tellChildren(renamed) }
     isSaving = false
@@ -199,6 +200,21 @@ extension ManagedObjectContext {
       deleted: writers.map { writer in
         writer.deleted + writer.resolutions.filter { $0.values == nil }.map(\.object)
       }.joinedLists)
+  }
+
+  /// Objects that were not saved may refer to new ones that were, by values that were set beneath.
+  private func renamePrimitives(_ writers: [SaveWriter]) {
+    graph.hasPrimitives = false
+    for object in registeredObjects where object.committed != nil {
+      graph.hasPrimitives = true
+      guard let writer = writers.first(where: { $0.plan.index == object.shape.planIndex }) else {
+        continue
+      }
+      for slot in object.shape.toOneSlots {
+        guard case .reference(let key) = object.values[slot], key.key < 0 else { continue }
+        object.setReference(writer.newKey(key), at: slot)
+      }
+    }
   }
 
   /// Nothing is unsaved any more.
