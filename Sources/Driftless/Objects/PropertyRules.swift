@@ -3,9 +3,9 @@ import Synchronization
 extension Attribute {
   /// Adds a rule for the attribute: what a method `validate<Key>` is in Core Data. Call it once, at start.
   ///
-  /// It is asked before each save of a changed object of the class, and by
-  /// ``ManagedObject/validateValue(_:forKey:)``. It may put another value in place of the one that it gets, which the
-  /// object takes then; the model's own rules are checked afterwards.
+  /// It is asked before each save of a changed object of the class, and by `validateValue(_:forKey:)` of
+  /// ``ManagedObject``. It may put another value in place of the one that it gets, which the object takes then; the
+  /// model's own rules are checked afterwards.
   ///
   /// ```swift
   /// Person.age.validate { person, age in
