@@ -168,7 +168,7 @@ public final class PersistentContainer: Sendable {
     if let mainContext { return mainContext }
     let context = newContext()
     context.name = "viewContext"
-    context.graph.confinement = .main
+    context.use(on: .main)
     context.tracksObservation = true
     context.inbox.setBell { [weak self] in
       Task { @MainActor in self?.mainContext?.processPendingChanges() }

@@ -1,5 +1,3 @@
-import Dispatch
-
 /// One long-lived context that any task can send work to: the pieces of work run one after another, in the order in
 /// which they were sent, on a queue of its own.
 ///
@@ -16,23 +14,57 @@ import Dispatch
 /// The context lives as long as this does: unsaved changes of one piece of work are there for the next. Objects cannot
 /// leave, for they are not Sendable; values and IDs can. It takes over what others save, between two pieces of work, when
 /// `automaticallyMergesChangesFromParent` is on in it.
+///
+/// One on a parent reads the parent and saves into it, on the parent's queue, and waits while it does so.
 public final class BackgroundContext: @unchecked Sendable {  // used on its queue alone
   /// The coordinator of the stores that it works on.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
   private let context: ManagedObjectContext
-  private let queue: DispatchQueue
+  private let queue: ContextQueue
+
   /// A context on the stores of a coordinator.
   ///
   /// - Parameters:
   ///   - coordinator: The coordinator of the stores.
   ///   - name: Recorded with each save.
-  public init(_ coordinator: PersistentStoreCoordinator, name: String? = nil) {
-    persistentStoreCoordinator = coordinator
-    context = ManagedObjectContext(coordinator)
+  public convenience init(_ coordinator: PersistentStoreCoordinator, name: String? = nil) {
+    self.init(name) { ManagedObjectContext(coordinator, queue: $0) }
+  }
+
+  /// A context on another one with a queue of its own.
+  ///
+  /// Work of the parent must not wait for the child while the child waits for the parent: that never ends, but inside of a
+  /// piece of work of the child that the parent waits for.
+  /// - Parameters:
+  ///   - parent: What it reads from and saves to.
+  ///   - name: The context's name.
+  public convenience init(parent: BackgroundContext, name: String? = nil) {
+    self.init(name) { ManagedObjectContext(parent: parent.context, queue: $0) }
+  }
+
+  /// A context on one of the main actor: long work that shows there when it is saved.
+  ///
+  /// ```swift
+  /// let edit = BackgroundContext(parent: container.viewContext)
+  /// try await edit.perform { context in
+  ///   try importBooks(into: context)
+  ///   try context.save()  // into the view context, which saves it into the store
+  /// }
+  /// ```
+  /// - Parameters:
+  ///   - parent: A context that the main actor alone uses, from now on at the latest: a container's `viewContext`.
+  ///   - name: The context's name.
+  @MainActor
+  public convenience init(parent: ManagedObjectContext, name: String? = nil) {
+    if parent.queue == nil { parent.use(on: .main) }
+    self.init(name) { ManagedObjectContext(parent: parent, queue: $0) }
+  }
+
+  private init(_ name: String?, _ make: (ContextQueue) -> ManagedObjectContext) {
+    queue = ContextQueue(label: "driftless.context.\(name ?? "background")")
+    context = make(queue)
     context.name = name
-    queue = DispatchQueue(label: "driftless.context.\(name ?? "background")")
-    queue.setSpecific(key: Confinement.owner, value: ObjectIdentifier(self))
-    context.graph.confinement = .queue(ObjectIdentifier(self))
+    persistentStoreCoordinator = context.persistentStoreCoordinator
     context.inbox.setBell { [weak self] in
       self?.queue.async { [weak self] in self?.context.processPendingChanges() }
     }
@@ -58,9 +90,7 @@ public final class BackgroundContext: @unchecked Sendable {  // used on its queu
   public func performAndWait<Value: Sendable>(
     _ body: @Sendable (ManagedObjectContext) throws -> Value
   ) rethrows -> Value {
-    if DispatchQueue.getSpecific(key: Confinement.owner) == ObjectIdentifier(self) {
-      return try body(context)
-    }
+    if queue.isHeld { return try body(context) }
     return try queue.sync { try context.perform { try body(context) } }
   }
 }

@@ -1,7 +1,8 @@
 /// Parents and children: what a child sees of its parent, and what it learns when the parent saves.
 ///
-/// Both are used in one isolation, so a child asks its parent directly. An object that the parent has not saved is known
-/// to the child by the parent's temporary key; when the parent saves, it tells its children the permanent ones.
+/// A child that is used where its parent is asks it directly; one on another queue asks it on the parent's queue, and waits.
+/// An object that the parent has not saved is known to the child by the parent's temporary key; when the parent saves, it
+/// tells its children the permanent ones.
 extension ManagedObjectContext {
   /// A context without keeping it.
   struct WeakContext {
@@ -13,15 +14,27 @@ extension ManagedObjectContext {
     children.append(WeakContext(context: child))
   }
 
-  var hasChildren: Bool { children.contains { $0.context != nil } }
+  var hasChildren: Bool {
+    children.contains { $0.context != nil } || distantChildren.wereThere
+  }
 
   // MARK: Asked by a child
 
   /// This context's object for one of a child.
   func object(above object: ManagedObject) -> ManagedObject? {
     updatePlans()
-    return graph.object(
-      for: object.objectKey, in: object.shape.planIndex, adopting: type(of: object))
+    return self.object(
+      forChild: object.objectKey, in: object.shape.planIndex, adopting: type(of: object))
+  }
+
+  /// This context's object for a key of a child, which may be one that the object had before.
+  func object(
+    forChild key: ObjectKey, in plan: Int, adopting type: ManagedObject.Type
+  ) -> ManagedObject? {
+    guard key.key < 0, let place = graph.keys.permanentKey(for: key.key) else {
+      return graph.object(for: key, in: plan, adopting: type)
+    }
+    return graph.object(for: place.key, in: place.plan, adopting: type)
   }
 
   /// This context's object, with its values, for one of a child; nil when it is deleted or was never there.
@@ -32,6 +45,24 @@ extension ManagedObjectContext {
   }
 
   // MARK: Asking the parent
+
+  /// Works with the parent where that is used, while this context waits.
+  ///
+  /// Objects of the parent must not leave the work: the last to let go of one does so on the parent's queue.
+  func ask<Value>(
+    _ parent: ManagedObjectContext, _ body: (ManagedObjectContext) throws -> Value
+  ) rethrows -> Value {
+    guard let other = parent.queue, other !== queue else { return try body(parent) }
+    graph.confinement.assertHere("The context")
+    let confinement = graph.confinement
+    return try other.sync {
+      // This context's queue waits, so that nobody else uses it.
+      graph.confinement = .caller
+      defer { graph.confinement = confinement }
+      updatePlans()
+      return try body(parent)
+    }
+  }
 
   /// The child's object for one of the parent.
   func object(under above: ManagedObject) -> ManagedObject? {
@@ -47,17 +78,19 @@ extension ManagedObjectContext {
   ) throws -> [ManagedObject] {
     var asked = request
     asked.relationshipKeyPathsForPrefetching = []
-    let objects = try parent.objects(for: asked).compactMap { above -> ManagedObject? in
-      guard let object = object(under: above) else { return nil }
-      if request.includesPropertyValues, !above.isFault, object.isFault {
-        object.takeBeneathChanges(above.values, version: above.version)
-        object.state.remove(.fault)
-        object.state.insert(.awakening)
-      } else if request.shouldRefreshRefetchedObjects, !object.isFault {
-        object.forgetStoredCollections()
-        object.takeBeneathChanges(above.values, version: above.version)
+    let objects = try ask(parent) { parent in
+      try parent.objects(for: asked).compactMap { above -> ManagedObject? in
+        guard let object = object(under: above) else { return nil }
+        if request.includesPropertyValues, !above.isFault, object.isFault {
+          object.takeBeneathChanges(above.values, version: above.version)
+          object.state.remove(.fault)
+          object.state.insert(.awakening)
+        } else if request.shouldRefreshRefetchedObjects, !object.isFault {
+          object.forgetStoredCollections()
+          object.takeBeneathChanges(above.values, version: above.version)
+        }
+        return object
       }
-      return object
     }
     for object in objects where object.state.contains(.awakening) { awaken(object) }
     return objects
@@ -69,14 +102,17 @@ extension ManagedObjectContext {
   func tellChildren(_ renamed: [Int64: PlacedKey]) {
     guard !renamed.isEmpty else { return }
     for child in children { child.context?.rename(renamed) }
+    distantChildren.tell(renamed)
   }
 
   /// Takes over keys, wherever the old ones stand.
-  private func rename(_ renamed: [Int64: PlacedKey]) {
+  func rename(_ renamed: [Int64: PlacedKey]) {
     updatePlans()
     func name(_ key: ObjectKey) -> ObjectKey { renamed[key.key]?.key ?? key }
     for object in registeredObjects { object.rename(name) }
-    graph.keys.renameAdopted(renamed, isUndoable: undoManager != nil)
+    graph.keys.renameAdopted(
+      renamed, isUndoable: undoManager != nil,
+      isAskedFor: newKeys != nil || distantChildren.wereThere)
     tellChildren(renamed)
   }
 }

@@ -35,9 +35,11 @@ extension ManagedObjectContext: ObjectSource {
   /// none.
   func takeValuesBeneath(_ object: ManagedObject) throws -> Bool {
     if let parent {
-      guard let above = try parent.readable(object) else { return false }
-      object.takeBeneathChanges(above.values, version: above.version)
-      return true
+      return try ask(parent) { parent in
+        guard let above = try parent.readable(object) else { return false }
+        object.takeBeneathChanges(above.values, version: above.version)
+        return true
+      }
     }
     let plan = try plan(of: object.shape)
     guard let row = try read(plan, { try $0.row(object.objectKey) }) else { return false }
@@ -56,8 +58,10 @@ extension ManagedObjectContext: ObjectSource {
     var keys: [ObjectKey]?
     graph.deferError {
       if let parent {
-        keys = try parent.graph.throwingErrors {
-          try parent.readable(object)?.destinationKeys(relation.slot) ?? []
+        keys = try ask(parent) { parent in
+          try parent.graph.throwingErrors {
+            try parent.readable(object)?.destinationKeys(relation.slot) ?? []
+          }
         }
       } else {
         keys = try read(plan(of: object.shape)) {
@@ -76,12 +80,14 @@ extension ManagedObjectContext: ObjectSource {
       return identity
     }
     if let parent {
-      guard let above = try parent.readable(object) else {
-        throw ObjectError(
-          .missingObject, "\(object.description) is gone from the parent context",
-          suggestion: "It was deleted there; fetch again.")
+      return try ask(parent) { parent in
+        guard let above = try parent.readable(object) else {
+          throw ObjectError(
+            .missingObject, "\(object.description) is gone from the parent context",
+            suggestion: "It was deleted there; fetch again.")
+        }
+        return try parent.identity(of: above)
       }
-      return try parent.identity(of: above)
     }
     return try read(plan(of: object.shape)) { try $0.identity(of: object.objectKey) }
   }
@@ -89,7 +95,30 @@ extension ManagedObjectContext: ObjectSource {
   func objectOfParent(
     for key: ObjectKey, in plan: Int, adopting type: ManagedObject.Type
   ) -> ManagedObject? {
-    parent?.graph.object(for: key, in: plan, adopting: type).flatMap(object(under:))
+    guard let parent else { return nil }
+    return ask(parent) { parent in
+      // Asking may have brought the key that the object has now.
+      if let place = graph.keys.permanentKey(for: key.key), place.key.key > 0 {
+        return graph.object(for: place.key, in: place.plan, adopting: type)
+      }
+      return parent.object(forChild: key, in: plan, adopting: type).flatMap(object(under:))
+    }
+  }
+
+  func objects(
+    of property: FetchedPropertyDescription, for object: ManagedObject
+  ) throws(ObjectError) -> [ManagedObject] {
+    do {
+      guard var request = try property.request() else { return [] }
+      request.predicate = try request.predicate?.withSubstitutionVariables([
+        "FETCH_SOURCE": object, "FETCHED_PROPERTY": property.name,
+      ])
+      return try fetch(request)
+    } catch {
+      throw ObjectError(
+        .unreadable, "\(object.entity.name).\(property.name) cannot be fetched: \(error)",
+        suggestion: "Correct the fetch request of the property in the model.")
+    }
   }
 
   func objects(foundBy fetch: SubFetch) throws(FetchError) -> [any PropertySource] {

@@ -98,7 +98,7 @@ extension ManagedObjectContext {
     try request.check(gives: .count)
     processPendingChanges()
     if try needsOverlay(request) { return try overlaid(request).count }
-    if let parent { return try parent.count(for: request) }
+    if let parent { return try ask(parent) { try $0.count(for: request) } }
     // A cut is one of the whole result, which no store has alone.
     if try shapes(for: request).count > 1, request.limit > 0 || request.offset > 0 {
       return try keys(for: request).count

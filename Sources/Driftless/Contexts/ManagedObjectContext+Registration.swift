@@ -32,8 +32,9 @@ extension ManagedObjectContext {
   public func object(withIdentity identity: UUID) throws -> ManagedObject? {
     if let key = graph.keys.key(of: identity) { return graph.keys.object(temporary: key) }
     if let parent {
-      guard let above = try parent.object(withIdentity: identity) else { return nil }
-      let object = object(under: above)
+      let object = try ask(parent) { parent in
+        try parent.object(withIdentity: identity).flatMap(object(under:))
+      }
       return object?.isDeleted == true ? nil : object
     }
     for plan in try plans() {
@@ -56,6 +57,7 @@ extension ManagedObjectContext {
   /// Where the object of the ID is; nil for one of a store that is not attached.
   func place(of id: ManagedObjectID) -> PlacedKey? {
     if id.isTemporaryID {
+      updatePlans()
       return graph.keys.permanentKey(for: id.key.key) ?? PlacedKey(plan: -1, key: id.key)
     }
     return plan(identifier: id.storeIdentifier).map { PlacedKey(plan: $0.index, key: id.key) }

@@ -11,8 +11,10 @@ extension ManagedObjectContext {
     return graph.plans
   }
 
-  /// Takes over which stores the coordinator has now, and forgets the objects of those that it lost.
+  /// Takes over which stores the coordinator has now, and forgets the objects of those that it lost. Takes over which keys
+  /// the parent's objects have now.
   func updatePlans() {
+    if let newKeys { for renamed in newKeys.takeAll() { rename(renamed) } }
     let version = persistentStoreCoordinator.storesVersion
     guard version != plansVersion else { return }
     plansVersion = version

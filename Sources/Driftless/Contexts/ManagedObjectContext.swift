@@ -19,6 +19,11 @@ public final class ManagedObjectContext {
   /// The context that this one reads from and saves to; nil for one on the coordinator's stores.
   public let parent: ManagedObjectContext?
   var children: [WeakContext] = []
+  let distantChildren = DistantChildren()
+  /// What a parent that is used on another queue has to tell; nil for any other context.
+  let newKeys: NewKeys?
+  /// Where it is used, if that is a queue of its own or the main one. A child of the same isolation has its parent's.
+  private(set) var queue: ContextQueue?
   /// Recorded with each save, beside the author.
   public var name: String?
   /// Who makes the changes; recorded with each save.
@@ -101,12 +106,31 @@ public final class ManagedObjectContext {
   /// ```
   public convenience init(parent: ManagedObjectContext) {
     self.init(parent.persistentStoreCoordinator, parent: parent)
+    if let queue = parent.queue { use(on: queue) }
     parent.adopt(self)
   }
 
-  private init(_ coordinator: PersistentStoreCoordinator, parent: ManagedObjectContext?) {
+  /// A context that is used on a queue.
+  package convenience init(_ coordinator: PersistentStoreCoordinator, queue: ContextQueue) {
+    self.init(coordinator, parent: nil)
+    use(on: queue)
+  }
+
+  /// A context that is used on a queue, on one that is used on another. The parent may be at work meanwhile.
+  package convenience init(parent: ManagedObjectContext, queue: ContextQueue) {
+    assert(parent.queue != nil && parent.queue !== queue, "the parent could not be asked")
+    self.init(parent.persistentStoreCoordinator, parent: parent, newKeys: NewKeys())
+    use(on: queue)
+    if let newKeys { parent.distantChildren.add(newKeys) }
+  }
+
+  private init(
+    _ coordinator: PersistentStoreCoordinator, parent: ManagedObjectContext?,
+    newKeys: NewKeys? = nil
+  ) {
     persistentStoreCoordinator = coordinator
     self.parent = parent
+    self.newKeys = newKeys
     number = Self.contextCount.withLock { count in
       count += 1
       return count
@@ -115,6 +139,12 @@ public final class ManagedObjectContext {
     inbox = ContextInbox(owner: number)
     coordinator.register(inbox)
     graph.source = self
+  }
+
+  /// It is used on a queue from now on.
+  func use(on queue: ContextQueue) {
+    self.queue = queue
+    graph.confinement = .queue(queue)
   }
 
   deinit {

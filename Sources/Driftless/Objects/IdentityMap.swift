@@ -156,8 +156,22 @@ struct IdentityMap {
     givenOut = adopted.isEmpty ? [] : givenOut.filter { adopted[$0] != nil }
   }
 
-  /// The key that an object has now, whose temporary one was given out.
-  func permanentKey(for temporaryKey: Int64) -> PlacedKey? { permanentKeys[temporaryKey] }
+  func isGivenOut(_ temporaryKey: Int64) -> Bool { givenOut.contains(temporaryKey) }
+
+  /// The key that an object has now, whose temporary one was given out. A key of a child leads to one that this graph gave,
+  /// and that to the store's.
+  func permanentKey(for temporaryKey: Int64) -> PlacedKey? {
+    var newest = permanentKeys[temporaryKey]
+    while let place = newest, place.key.key < 0, let next = permanentKeys[place.key.key] {
+      newest = next
+    }
+    return newest
+  }
+
+  /// The temporary keys that somebody may know for objects which have other temporary ones now.
+  var formerTemporaryKeys: [(old: Int64, new: Int64)] {
+    permanentKeys.compactMap { $0.value.key.key < 0 ? ($0.key, $0.value.key.key) : nil }
+  }
 
   /// Notes which key an object has in place of a temporary one that somebody may know.
   mutating func notePermanent(_ place: PlacedKey, for temporaryKey: Int64) {
@@ -185,8 +199,13 @@ struct IdentityMap {
 
   /// The parent's objects have other keys.
   ///
-  /// - Parameter isUndoable: Whether changes may be undone that knew them by the old ones.
-  mutating func renameAdopted(_ renamed: [Int64: PlacedKey], isUndoable: Bool) {
+  /// - Parameters:
+  ///   - isUndoable: Whether changes may be undone that knew them by the old ones.
+  ///   - isAskedFor: Whether somebody may come with an old one that was not given out.
+  mutating func renameAdopted(
+    _ renamed: [Int64: PlacedKey], isUndoable: Bool, isAskedFor: Bool
+  ) {
+    if isAskedFor { permanentKeys.merge(renamed) { _, newest in newest } }
     for (old, reference) in adopted {
       guard let place = renamed[old] else { continue }
       let object = reference.takeUnretainedValue()

@@ -11,10 +11,14 @@ extension ManagedObject {
   }
 
   /// The value of a property: of an attribute as its Swift type, of a to-one relationship the
-  /// object, of a to-many relationship an array, of a composite attribute a dictionary.
-  /// - Throws: ``ObjectError`` when the entity has no such property.
+  /// object, of a to-many relationship an array, of a composite attribute a dictionary, of a fetched property an array of
+  /// what it finds now.
+  /// - Throws: ``ObjectError`` when the entity has no such property, or a fetched property cannot be fetched.
   public final func value(forKey name: String) throws(ObjectError) -> Any? {
     guard let slot = shape.layout.index(named: name) else {
+      if let property = entity.propertiesByName[name] as? FetchedPropertyDescription {
+        return try graph?.source?.objects(of: property, for: self)
+      }
       let leaves = leaves(of: name)
       guard !leaves.isEmpty else { throw unknownProperty(name) }
       return leaves.compactMapValues { read($0).plain }

@@ -33,6 +33,7 @@ extension ManagedObject {
         .outOfRange, "\(entity.name).\(relation.name) has no place \(index)",
         suggestion: "Give a place from 0 to \(count).")
     }
+    if state.contains(.awakening) { return }
     if !isThere { try addDestination(object, to: relation) }
     guard isThere || index < count else { return }
     place(

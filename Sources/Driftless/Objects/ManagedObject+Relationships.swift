@@ -20,6 +20,10 @@ extension ManagedObject {
 
   final func setDestination(_ object: ManagedObject?, of relation: Relation) throws(ObjectError) {
     if let object { try check(object, fits: relation) }
+    if state.contains(.awakening) {
+      // No change, so the other end does not follow.
+      return write(object.map { .reference($0.objectKey) } ?? .null, at: relation.slot)
+    }
     let old = destination(of: relation, as: ManagedObject.self)
     guard !state.contains(.unreadable) else { throw unreadable(nil) }
     guard old !== object else {
@@ -70,7 +74,7 @@ extension ManagedObject {
 
   final func addDestination(_ object: ManagedObject, to relation: Relation) throws(ObjectError) {
     try check(object, fits: relation)
-    guard !contains(object, in: relation.slot) else { return }
+    guard !state.contains(.awakening), !contains(object, in: relation.slot) else { return }
     if relation.inverseSlot >= 0, !relation.inverseIsToMany,
       let inverse = object.shape.relations[relation.inverseSlot]
     {
@@ -84,7 +88,7 @@ extension ManagedObject {
   final func removeDestination(
     _ object: ManagedObject, from relation: Relation
   ) throws(ObjectError) {
-    guard contains(object, in: relation.slot) else { return }
+    guard !state.contains(.awakening), contains(object, in: relation.slot) else { return }
     if relation.inverseSlot >= 0, !relation.inverseIsToMany,
       let inverse = object.shape.relations[relation.inverseSlot]
     {
@@ -99,6 +103,7 @@ extension ManagedObject {
     _ objects: [ManagedObject], of relation: Relation
   ) throws(ObjectError) {
     for object in objects { try check(object, fits: relation) }
+    guard !state.contains(.awakening) else { return }
     var seen: Set<ObjectIdentifier> = []
     let wanted = objects.filter { seen.insert(ObjectIdentifier($0)).inserted }
     for object in destinations(relation.slot) where !seen.contains(ObjectIdentifier(object)) {
@@ -111,7 +116,7 @@ extension ManagedObject {
   /// Gives the objects of an ordered relationship, which must be the present ones, their places.
   final func arrange(_ objects: [ManagedObject], at slot: Int) {
     let keys = objects.map(\.objectKey)
-    guard keys != destinationKeys(slot) else { return }
+    guard !state.contains(.awakening), keys != destinationKeys(slot) else { return }
     if let undo = graph?.undoManager {
       let old = destinations(slot)
       undo.registerUndo(withTarget: self) { $0.rearrange(old, at: slot) }

@@ -96,6 +96,16 @@ open class ManagedObject {
     }
   }
 
+  /// A fault without a row is a new object from now on, under the key that it has.
+  final func becomeNew() {
+    assert(committed == nil, "an object with unsaved changes is no new one")
+    collections = []
+    for (slot, value) in shape.defaults.enumerated() { values[slot] = value }
+    version = 0
+    state.subtract([.fault, .missing, .unreadable, .deleted])
+    state.insert([.inserted, .dirty, .touched])
+  }
+
   /// Belongs to no graph any more: its values move out of the graph's memory.
   final func leaveGraph() {
     guard let graph else { return }
@@ -171,7 +181,8 @@ open class ManagedObject {
 
   /// Once, after the object was made and its defaults are in place. Changes count.
   open func awakeFromInsert() {}
-  /// After its values were read. Changes to attributes do not count as changes.
+  /// After its values were read. An attribute or a reference that it sets is no change, no other end follows, and to-many
+  /// relationships stay as they are.
   open func awakeFromFetch() {}
   /// Before a save writes it. Changes count, and bring another call for what they touch.
   open func willSave() {}
@@ -179,7 +190,7 @@ open class ManagedObject {
   open func didSave() {}
   /// When it is about to be deleted, before others are told.
   open func prepareForDeletion() {}
-  /// After an undo, a redo or a rollback changed it. Changes to attributes do not count as changes.
+  /// After an undo, a redo or a rollback changed it. What it sets does not count as a change, and no other end follows.
   open func awake(fromSnapshotEvents flags: SnapshotEvents) {}
   /// Before its values are dropped.
   open func willTurnIntoFault() {}

@@ -16,6 +16,11 @@ protocol ObjectSource: AnyObject {
     for key: ObjectKey, in plan: Int, adopting type: ManagedObject.Type
   ) -> ManagedObject?
 
+  /// What a fetched property of an object finds.
+  func objects(
+    of property: FetchedPropertyDescription, for object: ManagedObject
+  ) throws(ObjectError) -> [ManagedObject]
+
   /// The objects that a fetch inside of a predicate finds.
   func objects(foundBy fetch: SubFetch) throws(FetchError) -> [any PropertySource]
 }

@@ -1,7 +1,8 @@
 extension FetchPredicate {
   /// The predicate with each `$NAME` replaced by the value of that name.
   ///
-  /// Variables that SUBQUERY declares stay. Pass nil for null.
+  /// Variables that SUBQUERY declares stay. Pass nil for null. A managed object stands for itself, and for its properties as
+  /// they are now: `$AUTHOR.name`.
   /// - Throws: ``FetchError`` for a variable without a value, or a value that no predicate can
   ///   hold.
   public func withSubstitutionVariables(
@@ -35,6 +36,19 @@ extension FetchPredicate {
 }
 
 extension FetchExpression {
+  /// What an expression came to, for an object that stands for a variable.
+  private init(_ operand: PredicateEvaluator.Operand) throws(FetchError) {
+    switch operand {
+    case .value(let value): self = .constant(value)
+    case .object(let object):
+      self = .constant(object.predicateObjectKey.map { .reference($0) } ?? .null)
+    case .list(let operands):
+      var items: [FetchExpression] = []
+      for operand in operands { items.append(try FetchExpression(operand)) }
+      self = .list(items)
+    }
+  }
+
   fileprivate func substituting(
     _ variables: [String: Any?], declared: Set<String>
   ) throws(FetchError) -> FetchExpression {
@@ -48,12 +62,15 @@ extension FetchExpression {
           .unboundVariable, "No value was given for $\(name)",
           suggestion: "Add \"\(name)\" to the substitution variables.")
       }
-      guard path.isEmpty else {
+      guard !path.isEmpty else { return try FetchExpression(argument: value) }
+      guard let source = value as? any PropertySource else {
         throw FetchError(
-          .unsupported, "$\(name).\(path.joined(separator: ".")) is a property of a variable",
-          suggestion: "Substitute the property's value itself.")
+          .unsupported,
+          "$\(name).\(path.joined(separator: ".")) is a property of what is no object",
+          suggestion: "Substitute an object, or the property's value itself.")
       }
-      return try FetchExpression(argument: value)
+      let evaluator = PredicateEvaluator(nulls: .value, source: source)
+      return try FetchExpression(try evaluator.operand(.keyPath(path)))
     case .list(let items):
       return .list(try Self.substituting(items, variables, declared))
     case .function(let function, let operands):

@@ -7,7 +7,11 @@ extension ManagedObjectContext {
   /// - Throws: ``ObjectError`` for a step that is no relationship.
   func prefetch(_ paths: [String], of objects: [ManagedObject]) throws {
     prefetched = []
-    try parent?.prefetch(paths, of: objects.compactMap { try parent?.readable($0) })
+    if let parent {
+      try ask(parent) { parent in
+        try parent.prefetch(paths, of: objects.compactMap { try parent.readable($0) })
+      }
+    }
     for path in paths {
       var level = objects
       for name in path.split(separator: ".") {
@@ -77,7 +81,9 @@ extension ManagedObjectContext {
   func readFaults(_ objects: [ManagedObject]) throws {
     if let parent {
       let faults = objects.filter(\.isFault)
-      try parent.readFaults(faults.compactMap { parent.object(above: $0) })
+      try ask(parent) { parent in
+        try parent.readFaults(faults.compactMap { parent.object(above: $0) })
+      }
       for object in faults { try read(object) }
       return
     }

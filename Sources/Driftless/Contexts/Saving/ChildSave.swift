@@ -1,7 +1,7 @@
 /// A child's save: its changes become changes of the parent.
 ///
 /// The parent's objects are changed as an application would change them, both ends of a relationship at once, so that
-/// the parent's own unsaved changes stay consistent with what comes.
+/// the parent's own unsaved changes stay consistent with what comes. All of it runs where the parent is used.
 struct ChildSave {
   let child: ManagedObjectContext
   let parent: ManagedObjectContext
@@ -10,8 +10,10 @@ struct ChildSave {
   private(set) var deleted: [ManagedObject] = []
   /// Objects that the parent has lost, whose changes go with them.
   private(set) var lost: [ManagedObject] = []
-  /// The parent's new objects by the child's temporary key; held until the parent lists them.
+  /// The parent's new objects by the child's key, while it runs.
   private var newObjects: [Int64: ManagedObject] = [:]
+  /// The keys that the parent gave new objects, by the child's temporary ones.
+  private(set) var newKeys: [Int64: PlacedKey] = [:]
 
   init(_ child: ManagedObjectContext, to parent: ManagedObjectContext) {
     self.child = child
@@ -27,6 +29,7 @@ struct ChildSave {
       }
       newObjects[object.key] = above
     }
+    noteFormerKeys()
     for object in inserted + updated { copyAttributes(of: object) }
     // Half of the changes must not stay behind for a second save to repeat: what cannot be copied is an error of the
     // parent's next save.
@@ -34,17 +37,30 @@ struct ChildSave {
     for object in inserted + updated { parent.graph.deferError { try copyCollections(of: object) } }
     for object in deleted { if let above = parent.object(above: object) { parent.delete(above) } }
     parent.processPendingChanges()
+    for (old, above) in newObjects where old < 0 {
+      newKeys[old] = PlacedKey(plan: above.shape.planIndex, key: above.objectKey)
+    }
+    // The parent has them as its changes.
+    newObjects = [:]
+  }
+
+  /// An ID that was asked for in the child, or in a child of it, names the parent's object as well.
+  private func noteFormerKeys() {
+    func note(_ old: Int64, _ above: ManagedObject) {
+      let place = PlacedKey(plan: above.shape.planIndex, key: above.objectKey)
+      parent.graph.keys.notePermanent(place, for: old)
+      if above.key < 0 { parent.graph.keys.noteGivenOut(above.key) }
+    }
+    for object in inserted where child.graph.keys.isGivenOut(object.key) {
+      if let above = newObjects[object.key], above.key != object.key { note(object.key, above) }
+    }
+    for (old, new) in child.graph.keys.formerTemporaryKeys {
+      if let above = newObjects[new], above.key != new { note(old, above) }
+    }
   }
 
   /// The temporary key that the parent gave a new object, or the key that it has.
-  func newKey(_ key: ObjectKey) -> ObjectKey { newObjects[key.key]?.objectKey ?? key }
-
-  func collectNewKeys(_ keys: inout [Int64: PlacedKey]) {
-    for (old, object) in newObjects {
-      guard old < 0 else { continue }
-      keys[old] = PlacedKey(plan: object.shape.planIndex, key: object.objectKey)
-    }
-  }
+  func newKey(_ key: ObjectKey) -> ObjectKey { newKeys[key.key]?.key ?? key }
 
   /// Sorts the changes, and finds those of objects that the parent does not have any more.
   private mutating func sort() throws {
@@ -80,7 +96,8 @@ struct ChildSave {
 
   private func above(_ key: ObjectKey, of owner: ManagedObject) -> ManagedObject? {
     newObjects[key.key]
-      ?? parent.graph.object(for: key, in: owner.shape.planIndex, adopting: ManagedObject.self)
+      ?? parent.object(
+        forChild: key, in: owner.shape.planIndex, adopting: ManagedObject.self)
   }
 
   private func copyAttributes(of object: ManagedObject) {
@@ -150,6 +167,12 @@ extension ManagedObjectContext {
   /// A new object that a child made; it awoke there.
   fileprivate func insert(fromChild object: ManagedObject) -> ManagedObject {
     updatePlans()
+    if object.key > 0, let fault = graph.registered(object.objectKey, in: object.shape.planIndex) {
+      // Somebody asked for the object by its permanent ID before there was anything of it here.
+      fault.becomeNew()
+      takeIn(fault, identity: nil)
+      return fault
+    }
     let key = object.key > 0 ? object.key : graph.keys.nextTemporaryKey
     let own = type(of: object).init(
       ObjectBirth(shape: object.shape, graph: graph, key: key, state: .inserted))
@@ -160,17 +183,20 @@ extension ManagedObjectContext {
   /// Saves into the parent.
   func save(to parent: ManagedObjectContext) throws -> SavedObjects {
     var save = ChildSave(self, to: parent)
-    try save.run()
+    try ask(parent) { _ in try save.run() }
     return finish(save)
   }
 
   private func finish(_ save: ChildSave) -> SavedObjects {
-    var renamed: [Int64: PlacedKey] = [:]
-    save.collectNewKeys(&renamed)
+    let isAskedFor = distantChildren.wereThere
     for object in save.inserted {
       let (old, key) = (object.key, save.newKey(object.objectKey))
       let place = PlacedKey(plan: object.shape.planIndex, key: key)
-      graph.keys.notePermanentIfGivenOut(place, for: old)
+      if isAskedFor, old < 0 {
+        graph.keys.notePermanent(place, for: old)
+      } else {
+        graph.keys.notePermanentIfGivenOut(place, for: old)
+      }
       if undoManager != nil { graph.keys.noteRenamed(object.objectKey, key, in: place.plan) }
       object.commit(key: key.key, version: 0, save.newKey)
       graph.keys.add(object)
@@ -192,7 +218,7 @@ extension ManagedObjectContext {
         deleted: keys(save.deleted + save.lost))
     }
     forgetSavedChanges()
-    tellChildren(renamed)
+    tellChildren(save.newKeys)
     isSaving = false
     for object in save.inserted + save.updated { object.didSave() }
     for object in save.deleted + save.lost { object.dismissSaved() }

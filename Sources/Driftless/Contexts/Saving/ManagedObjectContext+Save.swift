@@ -240,11 +240,16 @@ extension ManagedObjectContext {
   }
 
   private func finish(_ writer: SaveWriter) {
+    let isAskedFor = distantChildren.wereThere
     writer.inserted.walk { object in
       // An object that took its key along is no longer found by the temporary one.
       let key = writer.newKey(object.objectKey)
-      graph.keys.notePermanentIfGivenOut(
-        PlacedKey(plan: writer.plan.index, key: key), for: object.key)
+      let place = PlacedKey(plan: writer.plan.index, key: key)
+      if isAskedFor, object.key < 0 {
+        graph.keys.notePermanent(place, for: object.key)
+      } else {
+        graph.keys.notePermanentIfGivenOut(place, for: object.key)
+      }
       if undoManager != nil {
         graph.keys.noteRenamed(object.objectKey, key, in: writer.plan.index)
       }
