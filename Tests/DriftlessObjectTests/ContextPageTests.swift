@@ -57,6 +57,45 @@ struct ContextPageTests {
     #expect(try library.container.newContext().fetch(Book.self).map(\.title) == ["known"])
   }
 
+  @Test("An object is made in no context, has its attributes there, and is taken in later")
+  func looseObjects() throws {
+    let entity = try #require(library.container.managedObjectModel.entitiesByName["Book"])
+    let book = try Book(entity: entity, insertInto: nil)
+    let other = try Book(entity: entity, insertInto: nil)
+    #expect(book.managedObjectContext == nil && book.entity === entity && book.title == "?")
+    #expect(!book.isInserted && !book.isFault && book.objectID != other.objectID)
+    book.title = "draft"
+    try book.setValue(7, forKey: "pages")
+    try book.validateForInsert()
+    #expect(try book.value(forKey: "pages") as? Int64 == 7 && book.author == nil)
+    let author = try context.insert(Author.self)
+    author.name = "Eco"
+    #expect(throws: ObjectError.self) { try book.setValue(author, forKey: "author") }
+    #expect(throws: ObjectError.self) { try author.setValue([book], forKey: "books") }
+    try context.insert(book)
+    #expect(book.isInserted && book.managedObjectContext === context)
+    book.author = author
+    try context.insert(book)
+    try context.save()
+    let reader = library.container.newContext()
+    #expect(try reader.fetch(Book.self).map(\.title) == ["draft"])
+    #expect(try reader.fetch(Author.self).first?.books.first?.pages == 7)
+    #expect(throws: ObjectError.self) { try reader.insert(book) }
+    #expect(throws: ObjectError.self) {
+      try ManagedObject(entity: EntityDescription("Book"), insertInto: nil)
+    }
+    #expect(throws: ObjectError.self) { try Author(entity: entity, insertInto: nil) }
+    // What was in a context and is no more is taken in anew, unless it is related to others.
+    context.delete(book)
+    try context.save()
+    #expect(throws: ObjectError.self) { try context.insert(book) }
+    context.delete(author)
+    try context.save()
+    try context.insert(author)
+    try context.save()
+    #expect(try reader.fetch(Author.self).map(\.name) == ["Eco"])
+  }
+
   @Test("A relationship that awakeFromFetch sets changes nothing, at either end")
   func awakening() throws {
     ManagedObject.register(Waking.self)

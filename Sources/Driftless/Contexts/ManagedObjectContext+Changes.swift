@@ -44,6 +44,42 @@ extension ManagedObjectContext {
     return object
   }
 
+  /// Takes an object that is in no context in as a new one, with its attributes.
+  ///
+  /// ```swift
+  /// let draft = try Book(entity: Book.entity(), insertInto: nil)
+  /// draft.title = "Baudolino"
+  /// if isConfirmed { try context.insert(draft) }
+  /// ```
+  /// - Throws: ``ObjectError`` for an object of another context, one that is related to others, or one of an entity that
+  ///   the context's stores do not have as it is.
+  public func insert(_ object: ManagedObject) throws(ObjectError) {
+    if object.isIn(self) { return }
+    guard object.graph == nil else {
+      throw ObjectError(
+        .foreignObject, "\(object.description) is in another context",
+        suggestion: "Get it in this context: context.object(with: object.objectID).")
+    }
+    let shape = try shape(named: object.entity.name)
+    guard shape.hasSlots(of: object.shape), shape.takes(type(of: object)) else {
+      throw ObjectError(
+        .unknownEntity,
+        "\(object.entity.name) is another one in the context's stores than that of the object",
+        suggestion: "Make the object with the entity of the model that the stores have.")
+    }
+    guard shape.toOneSlots.allSatisfy({ object.values[$0].isNull }),
+      object.collections.allSatisfy({ $0?.content.isEmpty ?? true })
+    else {
+      throw ObjectError(
+        .crossStore, "\(object.description) is related to objects of the context that it was in",
+        suggestion: "Insert a new object and copy the values.")
+    }
+    object.collections = []
+    object.markUnchanged()
+    object.join(graph, key: graph.keys.nextTemporaryKey, as: shape)
+    take(object)
+  }
+
   /// Takes in an object that was just born here.
   func take(_ object: ManagedObject, _ identity: UUID? = nil) {
     takeIn(object, identity: identity)

@@ -90,6 +90,14 @@ public final class ManagedObjectContext {
 
   private static let contextCount = Mutex<Int64>(0)
 
+  /// A number that no other context or graph of the process has.
+  static func nextNumber() -> Int64 {
+    contextCount.withLock { count in
+      count += 1
+      return count
+    }
+  }
+
   /// A context on the coordinator's stores.
   public convenience init(_ coordinator: PersistentStoreCoordinator) {
     self.init(coordinator, parent: nil)
@@ -131,10 +139,7 @@ public final class ManagedObjectContext {
     persistentStoreCoordinator = coordinator
     self.parent = parent
     self.newKeys = newKeys
-    number = Self.contextCount.withLock { count in
-      count += 1
-      return count
-    }
+    number = Self.nextNumber()
     graph = ObjectGraph(number: number)
     inbox = ContextInbox(owner: number)
     coordinator.register(inbox)

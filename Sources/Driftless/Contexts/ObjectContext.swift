@@ -14,18 +14,23 @@ extension ManagedObject {
     context.take(self)
   }
 
-  /// Makes a new object of an entity in the context: of the class that the entity names, and of an entity without one a
-  /// plain ``ManagedObject``.
+  /// Makes a new object of an entity, in the context or, for nil, in none: of the class that the entity names, and of an
+  /// entity without one a plain ``ManagedObject``.
+  ///
+  /// An object in no context has its attributes and no relationships, until ``ManagedObjectContext/insert(_:)`` takes it in.
   ///
   /// ```swift
   /// let book = try Book(entity: model.entitiesByName["Book"]!, insertInto: context)
   /// ```
-  /// - Throws: ``ObjectError`` when the context's stores do not have the entity, it is abstract, or its objects are of
-  ///   another class than this.
+  /// - Throws: ``ObjectError`` when the context's stores do not have the entity, it is of no model, it is abstract, or its
+  ///   objects are of another class than this.
   public convenience init(
-    entity: EntityDescription, insertInto context: ManagedObjectContext
+    entity: EntityDescription, insertInto context: ManagedObjectContext?
   ) throws(ObjectError) {
-    let shape = try context.shape(named: entity.name)
+    let shape =
+      if let context { try context.shape(named: entity.name) } else {
+        try ObjectShape(outside: entity)
+      }
     guard !shape.isAbstract else {
       throw ObjectError(
         .unknownEntity, "\(entity.name) is abstract and has no objects",
@@ -37,6 +42,12 @@ extension ManagedObject {
         .unknownEntity,
         "Objects of \(entity.name) are of the class \(shape.objectClass), not of \(Self.self)",
         suggestion: "Make the object of that class, or name this one in the entity.")
+    }
+    guard let context else {
+      let graph = ObjectGraph(number: ManagedObjectContext.nextNumber())
+      self.init(graph.birth(of: shape))
+      detach()
+      return
     }
     self.init(context.graph.birth(of: shape))
     context.take(self)

@@ -34,7 +34,7 @@ open class ManagedObject {
   /// The values as last read or saved, once one of them is changed; nil for a new object.
   @exclusivity(unchecked) var committed: ValuePool.Room?
   /// Where the values lie while there is a graph, which owns it.
-  private let poolReference: Unmanaged<ValuePool>
+  private var poolReference: Unmanaged<ValuePool>
   /// `Z_OPT` of the row that the values came from; 0 for a new object.
   @exclusivity(unchecked) var version: Int64
   /// Slots written since the last save or read.
@@ -77,8 +77,15 @@ open class ManagedObject {
     poolReference._withUnsafeGuaranteedRef { $0.give(values) }
   }
 
-  /// Belongs to a graph again, as a new object.
-  final func join(_ graph: ObjectGraph, key: Int64) {
+  /// Belongs to a graph, or to one again, as a new object.
+  ///
+  /// - Parameter newShape: What it is there, with the same slots; nil for what it was.
+  final func join(_ graph: ObjectGraph, key: Int64, as newShape: ObjectShape? = nil) {
+    if let newShape {
+      assert(newShape.slotCount == shape.slotCount, "values of another shape")
+      shape = newShape
+    }
+    poolReference = graph.pool(of: shape)
     let room = pool.take()
     room.moveInitialize(from: values, count: shape.slotCount)
     values.deallocate()

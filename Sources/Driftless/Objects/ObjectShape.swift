@@ -59,6 +59,22 @@ package final class ObjectShape: Sendable {
     laterClass = Mutex((objectClass, version))
   }
 
+  /// For an object that is in no context and no store.
+  /// - Throws: ``ObjectError`` for an entity of no model, which is not known as a whole.
+  convenience init(outside entity: EntityDescription) throws(ObjectError) {
+    guard entity.managedObjectModel != nil else {
+      throw ObjectError(
+        .unknownEntity, "\(entity.name) is of no model",
+        suggestion: "Take the entity from a model: model.entitiesByName[\"\(entity.name)\"].")
+    }
+    self.init(entity: entity, number: 0, planIndex: -1, hierarchy: 0, ordinal: 0)
+  }
+
+  /// Whether objects of the other shape have the same values.
+  func hasSlots(of other: ObjectShape) -> Bool {
+    kinds == other.kinds && zip(layout.slots, other.layout.slots).allSatisfy { $0.name == $1.name }
+  }
+
   /// The class of the entity's objects. Where that is not the one that the entity names, it is looked for again when another
   /// class became known.
   var objectClass: ManagedObject.Type {
