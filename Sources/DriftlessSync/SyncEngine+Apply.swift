@@ -180,10 +180,8 @@ extension SyncEngine {
     // History up to here is in the pending set; the import itself makes nothing pending.
     let through = applier.pending.through
     if applier.pending.isEmpty {
-      if try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_PENDING)") != 0 {
-        try connection.perform("DELETE FROM ZDL_PENDING")
-      }
-      try connection.perform("DELETE FROM ZDL_DELTA")
+      if try PendingState.exist(on: connection) { try PendingState.removeAll(on: connection) }
+      try TransactionDeltas.dropAll(on: connection)
       state.acknowledged = max(state.acknowledged, through)
     } else {
       for key in applier.touched.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) {

@@ -175,13 +175,8 @@ extension SyncEngine {
     state.move(to: Cursor.start(generation: generation).mark)
     state.mark = nil
     state.head = head
-    try Outbox.clear(on: connection)
-    for table in [
-      "ZDL_PARKED", "ZDL_STRUCK", "ZDL_DANGLING", "ZDL_CHAIN", "ZDL_FRAME", "ZDL_ZONE",
-    ] {
-      try connection.perform("DELETE FROM \(table)")
-    }
-    try transaction.forgetNumbers(from: 0)
+    try EngineTables.forgetLog(on: connection)
+    try IdentityRuns.forgetNumbers(from: 0, on: connection)
   }
 
   /// Rows that history does not know, because it was purged or came with a Core Data file, are

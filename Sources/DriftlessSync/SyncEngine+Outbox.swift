@@ -201,7 +201,8 @@ extension SyncEngine {
           try OneToOneEnds(applier).follow()
         }
       }
-      try dropGraves(through: through, omitted, transaction)
+      // The rows of deleted objects are kept until the zone knows of the delete.
+      try Graves.drop(through: through, but: omitted.objects, on: transaction.connection)
       state.acknowledged = max(state.acknowledged, through)
       try dropDeltas(pending, sent: sent?.outbox, transaction)
       try acknowledgeStates(
@@ -246,30 +247,7 @@ extension SyncEngine {
     }
   }
 
-  /// The rows of deleted objects are kept until the zone knows of the delete.
-  private func dropGraves(
-    through: Int64, _ omitted: OmittedParts, _ transaction: WriteTransaction
-  ) throws {
-    let connection = transaction.connection
-    guard !omitted.objects.isEmpty else {
-      return try connection.perform(
-        "DELETE FROM ZDL_GRAVE WHERE transaction_number <= ?", [.integer(through)])
-    }
-    var graves: [ObjectKey] = []
-    try connection.forEachRow(
-      "SELECT entity, key FROM ZDL_GRAVE WHERE transaction_number <= ?", [.integer(through)]
-    ) { row in
-      graves.append(
-        row.objectKey(0, 1))
-    }
-    for key in graves where !omitted.objects.contains(key) {
-      try connection.perform(
-        "DELETE FROM ZDL_GRAVE WHERE entity = ? AND key = ?",
-        [.integer(Int64(key.entity)), .integer(key.key)])
-    }
-  }
-
-  /// Brings `ZDL_PENDING` in line: what is left of the states that imports wrote, and what the
+  /// Brings the states of pending objects in line: what is left of the states that imports wrote, and what the
   /// change set left out.
   private func acknowledgeStates(
     acknowledged: Int64, _ kept: Set<ObjectKey>, _ pending: PendingSet,
@@ -278,20 +256,15 @@ extension SyncEngine {
     let connection = transaction.connection
     var rest = kept.filter { pending[$0] != nil }
     var done: [ObjectKey] = []
-    try connection.forEachRow("SELECT entity, key, transaction_number FROM ZDL_PENDING") { row in
-      let key = row.objectKey(0, 1)
+    try PendingState.forEach(on: connection) { key, through, _ in
       // History up to the acknowledged transaction is not read again: it needs nothing in its place.
-      if pending[key] == nil, row.int64(2) <= acknowledged {
+      if pending[key] == nil, through <= acknowledged {
         done.append(key)
       } else {
         rest.insert(key)
       }
     }
-    for key in done {
-      try connection.perform(
-        "DELETE FROM ZDL_PENDING WHERE entity = ? AND key = ?",
-        [.integer(Int64(key.entity)), .integer(key.key)])
-    }
+    for key in done { try PendingState.remove(key, on: connection) }
     for key in rest {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
       try PendingState.save(

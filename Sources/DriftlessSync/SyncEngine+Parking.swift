@@ -10,7 +10,7 @@ extension SyncEngine {
     let schema = SyncSchema(store.schema)
     return try store.read { transaction in
       let connection = transaction.connection
-      guard try EngineTables.exist("ZDL_PARKED", on: connection) else { return [] }
+      guard try Parking.hasTable(on: connection) else { return [] }
       let entries = try Parking.entries(on: connection).map { entry in
         ParkedEntry(
           sequence: entry.sequence, sender: entry.sender, code: entry.code.rawValue,
@@ -71,7 +71,7 @@ extension SyncEngine {
         try applier.takeIn(row)
       }
       if try Parking.entries(on: connection).isEmpty {
-        try connection.perform("DELETE FROM ZDL_STRUCK")
+        try Parking.forgetStruck(on: connection)
       }
       try noteUnsettled(applier)
     }

@@ -1,16 +1,9 @@
 import Foundation
 import Testing
 
-/// The catalogue's page `FileFormats.md` describes the tables that Driftless adds to a store as they are: which there are, their
-/// columns, and the files that make and write them.
+/// The catalogue's page `FileFormats.md` describes the tables that Driftless adds to a store as they are: which there are, and
+/// their columns. Who owns them, `OwnerTests` looks at.
 struct FormatTests {
-  /// One table, as the page or the sources have it.
-  private struct Table: Equatable {
-    var columns: Set<String> = []
-    var makers: Set<String> = []
-    var writers: Set<String> = []
-  }
-
   private static let sources: [String: String] = {
     let folder = Pages.root.appendingPathComponent("Sources")
     let names = FileManager.default.enumerator(atPath: folder.path)
@@ -24,31 +17,22 @@ struct FormatTests {
 
   // MARK: The sources
 
-  private static func sourceTables() throws -> [String: Table] {
+  private static func sourceTables() throws -> [String: Set<String>] {
     // Columns end where the statement does; the keys at its end are none.
     let create = try Regex<(Substring, Substring, Substring)>(
       #"CREATE TABLE IF NOT EXISTS (ZDL_[A-Z_]+) ?\(((?:[^()]|\([^()]*\))*)\)"#)
     let add = try Regex<(Substring, Substring, Substring)>(
       #"ALTER TABLE (ZDL_[A-Z_]+) ADD COLUMN (\w+|\\\(column\))"#)
-    let write = try Regex<(Substring, Substring)>(
-      #"(?:INTO|UPDATE|DELETE FROM)\s+(?:main\.)?(ZDL_[A-Z_]+)"#)
     // What a row keeps by itself, which the check's rules say.
     let constraints = try Regex(#"\\\(RowRule\.constraints\([a-zA-Z]+\)\)"#)
-    var tables: [String: Table] = [:]
-    for (path, source) in sources {
+    var tables: [String: Set<String>] = [:]
+    for source in sources.values {
       let text = source.replacing(constraints, with: "")
       for match in text.matches(of: create) {
-        let name = String(match.output.1)
-        tables[name, default: Table()].makers.insert(path)
-        tables[name, default: Table()].columns.formUnion(columns(of: match.output.2))
+        tables[String(match.output.1), default: []].formUnion(columns(of: match.output.2))
       }
       for match in text.matches(of: add) where match.output.2.first != "\\" {
-        tables[String(match.output.1), default: Table()].columns.insert(String(match.output.2))
-      }
-      // A migration writes all of them, which the page says once.
-      guard !path.hasPrefix("Driftless/Migration/") else { continue }
-      for match in text.matches(of: write) {
-        tables[String(match.output.1), default: Table()].writers.insert(path)
+        tables[String(match.output.1), default: []].insert(String(match.output.2))
       }
     }
     return tables
@@ -70,48 +54,33 @@ struct FormatTests {
 
   // MARK: The page
 
-  private static func pageTables() throws -> [String: Table] {
-    var tables: [String: Table] = [:]
+  private static func pageTables() throws -> [String: Set<String>] {
+    var tables: [String: Set<String>] = [:]
     for part in try Pages.text("FileFormats.md").components(separatedBy: "\n### ZDL_").dropFirst() {
       let section = part.components(separatedBy: "\n## ")[0]
       let lines = section.split(separator: "\n", omittingEmptySubsequences: false)
-      var table = Table()
+      var columns: Set<String> = []
       for line in lines where line.hasPrefix("| `") {
-        table.columns.insert(String(line.dropFirst(3).prefix { $0 != "`" }))
+        columns.insert(String(line.dropFirst(3).prefix { $0 != "`" }))
       }
-      table.makers = files(behind: "Made in:", in: lines)
-      table.writers = files(behind: "Written in:", in: lines)
-      tables["ZDL_\(lines[0])"] = table
+      tables["ZDL_\(lines[0])"] = columns
     }
     return tables
   }
 
-  /// What stands between backticks from a word to the end of its paragraph.
-  private static func files(behind word: String, in lines: [Substring]) -> Set<String> {
-    let paragraph = lines.drop { !$0.hasPrefix(word) }.prefix { !$0.isEmpty }
-    let parts = paragraph.joined(separator: " ").components(separatedBy: "`").enumerated()
-    return Set(parts.filter { !$0.offset.isMultiple(of: 2) }.map(\.element))
-  }
-
-  @Test("Every table of Driftless has its section, with the files that make and write it")
+  @Test("Every table of Driftless has its section")
   func tablesAreDescribed() throws {
     let page = try Self.pageTables()
     let sources = try Self.sourceTables()
     #expect(sources.count > 20)
     #expect(Set(page.keys) == Set(sources.keys))
-    for (name, table) in sources.sorted(by: { $0.key < $1.key }) {
-      guard let described = page[name] else { continue }
-      #expect(described.makers == table.makers, "\(name), Made in: \(table.makers.sorted())")
-      let writers = table.writers.sorted().map { "`\($0)`" }.joined(separator: ", ")
-      #expect(described.writers == table.writers, "\(name) is to say: Written in: \(writers).")
-    }
   }
 
   @Test("Every column of those tables is described")
   func columnsAreDescribed() throws {
     let page = try Self.pageTables()
-    for (name, table) in try Self.sourceTables() {
-      let missing = table.columns.subtracting(page[name]?.columns ?? [])
+    for (name, columns) in try Self.sourceTables() {
+      let missing = columns.subtracting(page[name] ?? [])
       #expect(missing.isEmpty, "\(name): \(missing.sorted())")
     }
   }

@@ -16,17 +16,15 @@ struct DeferredCleanup {
 
   static func tasks(on connection: SQLiteConnection) throws -> [Task] {
     guard
-      case .text(let text)? = try connection.scalar(
-        "SELECT value FROM main.ZDL_STORE WHERE key = ?", .text(setting))
+      case .text(let text)? = try StoreSettings.value(of: setting, on: connection)
     else { return [] }
     return (try? JSONDecoder().decode([Task].self, from: Data(text.utf8))) ?? []
   }
 
   static func set(_ tasks: [Task], on connection: SQLiteConnection) throws {
-    try connection.run("DELETE FROM main.ZDL_STORE WHERE key = ?", .text(setting))
-    guard !tasks.isEmpty else { return }
+    guard !tasks.isEmpty else { return try StoreSettings.set(setting, nil, on: connection) }
     let text = String(decoding: try JSONEncoder().encode(tasks), as: UTF8.self)
-    try connection.run("INSERT INTO main.ZDL_STORE VALUES (?, ?)", .text(setting), .text(text))
+    try StoreSettings.set(setting, .text(text), on: connection)
   }
 
   /// Does the first piece of work, in the transaction that runs.

@@ -135,17 +135,17 @@ final class MigrationAssociations {
       """
       INSERT INTO pair (mapping, source_entity, source, entity, key) VALUES (?, ?, ?, ?, ?)
       """)
-    try connection.execute("BEGIN")
-    for pair in unsaved where pair.destination.managedObjectContext != nil {
-      let key = pair.destination.objectKey
-      statement.bind(pair.mapping, at: 1)
-      statement.bind(Int64(pair.source.entity), at: 2)
-      statement.bind(pair.source.key, at: 3)
-      statement.bind(Int64(key.entity), at: 4)
-      statement.bind(key.key, at: 5)
-      try statement.run()
+    try connection.transaction(.deferred) {
+      for pair in unsaved where pair.destination.managedObjectContext != nil {
+        let key = pair.destination.objectKey
+        statement.bind(pair.mapping, at: 1)
+        statement.bind(Int64(pair.source.entity), at: 2)
+        statement.bind(pair.source.key, at: 3)
+        statement.bind(Int64(key.entity), at: 4)
+        statement.bind(key.key, at: 5)
+        try statement.run()
+      }
     }
-    try connection.execute("COMMIT")
     unsaved = []
     unsavedBySource = [:]
     unsavedByDestination = [:]

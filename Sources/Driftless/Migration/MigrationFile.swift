@@ -28,12 +28,13 @@ struct MigrationFile {
     let connection = try connect(ExternalDataFolder(store: self.source.path))
     defer { connection.close() }
     try create(schema, like: source, on: connection)
-    try connection.execute("BEGIN IMMEDIATE")
-    let keys = try MigrationKeys(
-      plan: plan, old: source.schema, new: schema, connection: connection)
-    try MigrationCopy(keys: keys, connection: connection).run { try progress($0 * 0.9) }
-    try MigrationHistory(keys: keys, connection: connection).run()
-    try writeModels(former, of: source, schema, on: connection)
+    try connection.transaction(.immediate) {
+      let keys = try MigrationKeys(
+        plan: plan, old: source.schema, new: schema, connection: connection)
+      try MigrationCopy(keys: keys, connection: connection).run { try progress($0 * 0.9) }
+      try MigrationHistory(keys: keys, connection: connection).run()
+      try writeModels(former, of: source, schema, on: connection)
+    }
     try finish(connection)
   }
 
@@ -61,12 +62,13 @@ struct MigrationFile {
     let connection = try connect(folder)
     defer { connection.close() }
     try connection.run("ATTACH ? AS old", .text(self.source.path))
-    try connection.execute("BEGIN IMMEDIATE")
-    try forgetMaking(on: connection)
-    try MigrationIdentities(keys: keys, connection: connection).dropMinted()
-    try MigrationHistory(keys: keys, connection: connection, keepsIdentities: true).run()
-    try MigrationChanges(keys: keys, source: source, connection: connection).run()
-    try writeModels(former, of: source, schema, on: connection)
+    try connection.transaction(.immediate) {
+      try forgetMaking(on: connection)
+      try IdentityRuns.dropMinted(on: connection)
+      try MigrationHistory(keys: keys, connection: connection, keepsIdentities: true).run()
+      try MigrationChanges(keys: keys, source: source, connection: connection).run()
+      try writeModels(former, of: source, schema, on: connection)
+    }
     try finish(connection)
   }
 
@@ -80,22 +82,17 @@ struct MigrationFile {
     let connection = try connect(folder)
     defer { connection.close() }
     try create(schema, like: source, on: connection)
-    try connection.execute("BEGIN IMMEDIATE")
-    let keys = try MigrationKeys(
-      plan: plan, old: source.schema, new: schema, connection: connection)
-    let isOurs = try connection.scalar(
-      "SELECT 1 FROM old.sqlite_master WHERE name = 'ZDL_IDENTITY'")
-    if isOurs != nil {
-      try connection.execute(
-        """
-        INSERT OR REPLACE INTO main.ZDL_STORE SELECT * FROM old.ZDL_STORE WHERE key = 'mintPrefix';
-        INSERT INTO main.ZDL_IDENTITY SELECT * FROM old.ZDL_IDENTITY
-        """)
+    return try connection.transaction(.immediate) {
+      let keys = try MigrationKeys(
+        plan: plan, old: source.schema, new: schema, connection: connection)
+      if try IdentityRuns.exist(in: "old", on: connection) {
+        try StoreSettings.copy(StoreSettings.mintPrefix, from: "old", on: connection)
+        try IdentityRuns.copy(from: "old", on: connection)
+      }
+      try MigrationIdentities(keys: keys, connection: connection, writesMinted: true).run()
+      try MigrationCopy(keys: keys, connection: connection).writeLastKeys()
+      return keys
     }
-    try MigrationIdentities(keys: keys, connection: connection, writesMinted: true).run()
-    try MigrationCopy(keys: keys, connection: connection).writeLastKeys()
-    try connection.execute("COMMIT")
-    return keys
   }
 
   private func migrateObjects(
@@ -125,10 +122,12 @@ struct MigrationFile {
     try connection.execute(
       """
       DELETE FROM main.ACHANGE; DELETE FROM main.ATRANSACTION; DELETE FROM main.ATRANSACTIONSTRING;
-      DELETE FROM main.ZDL_TRANSACTION; DELETE FROM main.ZDL_GRAVE; DELETE FROM main.ZDL_BASE;
-      DELETE FROM main.ZDL_DELTA;
       UPDATE main.Z_PRIMARYKEY SET Z_MAX = 0 WHERE Z_ENT >= 16000
       """)
+    try TransactionNotes.dropAll(on: connection)
+    try Graves.dropAll(on: connection)
+    try BaseValues.dropAll(on: connection)
+    try TransactionDeltas.dropAll(on: connection)
   }
 
   /// A copy of a model whose objects are plain: the application's classes are made for one version of it.
@@ -172,7 +171,6 @@ struct MigrationFile {
   }
 
   private func finish(_ connection: SQLiteConnection) throws {
-    try connection.execute("COMMIT")
     try connection.execute("DETACH old")
     _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     try progress(1)
@@ -213,12 +211,11 @@ struct MigrationFile {
     on connection: SQLiteConnection
   ) throws {
     try connection.run("UPDATE main.Z_METADATA SET Z_UUID = ?", .text(source.identifier))
-    try connection.run(
-      "UPDATE main.ZDL_MODEL SET content = ?", .blob(ModelArchive.encode(destination)))
-    try connection.run(
-      "INSERT OR REPLACE INTO main.ZDL_STORE VALUES (?, ?), (?, ?)", .text(Self.formerModels),
-      .text(former.joined(separator: "\n")), .text(ExternalColumns.setting),
-      .text(ExternalColumns.text(of: schema)))
+    try ModelInside.replace(by: ModelArchive.encode(destination), on: connection)
+    try StoreSettings.set(
+      Self.formerModels, .text(former.joined(separator: "\n")), on: connection)
+    try StoreSettings.set(
+      ExternalColumns.setting, .text(ExternalColumns.text(of: schema)), on: connection)
     try DeferredCleanup.set([], on: connection)
   }
 }

@@ -32,12 +32,12 @@ struct MigrationHistory {
   private func copyTables() throws {
     let tables = try connection.rows(
       """
-      SELECT name, sql FROM old.sqlite_master WHERE type = 'table' AND name <> 'ZDL_MODEL' AND
+      SELECT name, sql FROM old.sqlite_master WHERE type = 'table' AND name <> '\(ModelInside.table)' AND
       (name GLOB 'ZDL_*' OR name IN ('ATRANSACTION', 'ACHANGE', 'ATRANSACTIONSTRING'))
       """)
     for row in tables {
       guard case .text(let name) = row[0], case .text(let sql) = row[1],
-        !(keepsIdentities && name == "ZDL_IDENTITY")
+        !(keepsIdentities && name == IdentityRuns.table)
       else { continue }
       let extra = try tombstoneColumns(name)
       try connection.execute("DROP TABLE IF EXISTS main.\"\(name)\"")
@@ -60,8 +60,8 @@ struct MigrationHistory {
     }
     // A file of Core Data's has transactions, but not what we note of them.
     let names = Set(tables.map { $0[0] })
-    if names.contains(.text("ATRANSACTION")), !names.contains(.text("ZDL_TRANSACTION")) {
-      try connection.execute(StoreDefinition.takeOverHistory)
+    if names.contains(.text("ATRANSACTION")), !names.contains(.text(TransactionNotes.table)) {
+      try connection.execute(TransactionNotes.takeOver)
     }
     try connection.execute(
       """

@@ -18,40 +18,30 @@ struct MigrationIdentities {
     let way: MigrationKeys.Way
   }
 
+  /// A run that is written down, or that follows from the keys.
   private struct Run {
-    var first: Int64
-    var count: Int64
-    var number: Int64?
-    var identity: UUID
-    /// Whether it follows from the key, and is not written down.
-    var isMinted = false
+    var run: IdentityRun
+    let isMinted: Bool
   }
 
   func run() throws {
     let roots = keys.old.entities.filter { $0.superentity == nil }
     let moved = roots.filter { !stays($0) }
     // What is in flight names objects by keys.
-    if !moved.isEmpty, try has("ZDL_OUTBOX"),
-      try connection.scalar("SELECT 1 FROM old.ZDL_OUTBOX") != nil
-    {
+    if !moved.isEmpty, try EngineRows.isInFlight(in: "old", on: connection) {
       throw MigrationPlan.refusal(
         "hierarchies change, and a change set is on its way to the server",
         "Sync once with the old version, then migrate.")
     }
     let written = writesMinted ? roots : moved
-    guard
-      case .blob(let prefix)? = try connection.scalar(
-        "SELECT value FROM main.ZDL_STORE WHERE key = 'mintPrefix'"), prefix.count == 6,
-      try writesMinted || has("ZDL_IDENTITY")
+    guard let prefix = try StoreSettings.mintPrefix(on: connection),
+      try writesMinted || IdentityRuns.exist(in: "old", on: connection)
     else { return }
     try dropEntities()
-    for root in written {
-      try connection.run(
-        "DELETE FROM main.ZDL_IDENTITY WHERE root_entity = ?", .integer(number(of: root)))
-    }
+    for root in written { try drop(root) }
     for root in written {
       let stretches = try stretches(of: root)
-      for run in try runs(of: root, prefix: [UInt8](prefix)) {
+      for run in try runs(of: root, prefix: prefix) {
         for stretch in stretches { try write(run, within: stretch) }
       }
     }
@@ -62,34 +52,12 @@ struct MigrationIdentities {
   func dropEntities() throws {
     for root in keys.old.entities
     where root.superentity == nil && !keys.ways.contains(where: { $0.source === root }) {
-      try connection.run(
-        "DELETE FROM main.ZDL_IDENTITY WHERE root_entity = ?", .integer(number(of: root)))
+      try drop(root)
     }
   }
 
-  /// Forgets what follows from the keys again.
-  func dropMinted() throws {
-    guard
-      case .blob(let prefix)? = try connection.scalar(
-        "SELECT value FROM main.ZDL_STORE WHERE key = 'mintPrefix'"), prefix.count == 6
-    else { return }
-    for row in try connection.rows(
-      "SELECT root_entity, first_key, identity FROM main.ZDL_IDENTITY WHERE number IS NULL")
-    {
-      guard case .integer(let root) = row[0], case .integer(let key) = row[1],
-        case .blob(let identity) = row[2],
-        identity
-          == MintedIdentity.identity(
-            prefix: [UInt8](prefix), root: Int32(exactly: root) ?? -1, key: key
-          ).networkBytes
-      else { continue }
-      try connection.run(
-        "DELETE FROM main.ZDL_IDENTITY WHERE root_entity = ? AND first_key = ?", row[0], row[1])
-    }
-  }
-
-  private func number(of root: EntityDescription) -> Int64 {
-    Int64(keys.old.entityNumber(of: root))
+  private func drop(_ root: EntityDescription) throws {
+    try IdentityRuns.drop(root: keys.old.entityNumber(of: root), on: connection)
   }
 
   /// Whether all objects of the hierarchy keep key and number.
@@ -101,10 +69,6 @@ struct MigrationIdentities {
   private func keeps(_ way: MigrationKeys.Way) -> Bool {
     way.offset == 0
       && keys.old.entityNumber(of: way.source) == keys.new.entityNumber(of: way.destination)
-  }
-
-  private func has(_ table: String) throws -> Bool {
-    try connection.scalar("SELECT 1 FROM old.sqlite_master WHERE name = ?", .text(table)) != nil
   }
 
   /// All keys of a hierarchy, in order. Keys that no trace is left of stay with most.
@@ -125,7 +89,9 @@ struct MigrationIdentities {
     var next: Int64 = 1
     var sql =
       "SELECT Z_PK, Z_ENT FROM old.\"\(keys.old.table(for: root).name)\" WHERE Z_ENT IN (\(numbers))"
-    if try has("ACHANGE") {
+    let history = try connection.scalar(
+      "SELECT 1 FROM old.sqlite_master WHERE name = 'ACHANGE'")
+    if history != nil {
       sql += " UNION SELECT ZENTITYPK, ZENTITY FROM old.ACHANGE WHERE ZENTITY IN (\(numbers))"
     }
     for row in try connection.rows(sql + " ORDER BY 1") {
@@ -146,45 +112,40 @@ struct MigrationIdentities {
 
   /// What is written down, and between it what follows from the keys.
   private func runs(of root: EntityDescription, prefix: [UInt8]) throws -> [Run] {
+    let number = keys.old.entityNumber(of: root)
     var runs: [Run] = []
     var next: Int64 = 1
     func addMinted(upTo end: Int64) {
       guard next < end else { return }
-      let identity = MintedIdentity.identity(
-        prefix: prefix, root: keys.old.entityNumber(of: root), key: next)
-      runs.append(Run(first: next, count: end - next, identity: identity, isMinted: true))
+      let identity = MintedIdentity.identity(prefix: prefix, root: number, key: next)
+      let run = IdentityRun(
+        root: number, firstKey: next, count: end - next, number: nil, identity: identity)
+      runs.append(Run(run: run, isMinted: true))
     }
-    let written =
-      try has("ZDL_IDENTITY")
-      ? connection.rows(
-        """
-        SELECT first_key, count, number, identity FROM old.ZDL_IDENTITY WHERE root_entity = ?
-        ORDER BY first_key
-        """, .integer(number(of: root))) : []
-    for row in written {
-      guard case .integer(let first) = row[0], case .integer(let count) = row[1],
-        case .blob(let bytes) = row[3], let identity = UUID(networkBytes: bytes)
-      else { continue }
-      addMinted(upTo: first)
-      var run = Run(first: first, count: count, identity: identity)
-      if case .integer(let number) = row[2] { run.number = number }
-      runs.append(run)
-      next = max(next, first + count)
+    if try IdentityRuns.exist(in: "old", on: connection) {
+      for run in try IdentityRuns.runs(root: number, in: "old", on: connection)
+      where run.identity != nil {
+        addMinted(upTo: run.firstKey)
+        runs.append(Run(run: run, isMinted: false))
+        next = max(next, run.firstKey + run.count)
+      }
     }
     addMinted(upTo: keys.lastKey(of: root) + 1)
     return runs
   }
 
-  private func write(_ run: Run, within stretch: Stretch) throws {
-    let first = max(run.first, stretch.first)
-    let count = min(run.first + run.count, stretch.end) - first
-    guard count > 0, !(run.isMinted && keeps(stretch.way) && !writesMinted) else { return }
-    let skipped = first - run.first
-    try connection.run(
-      "INSERT INTO main.ZDL_IDENTITY VALUES (?, ?, ?, ?, ?)",
-      .integer(Int64(keys.new.entityNumber(of: stretch.way.destination))),
-      .integer(first + stretch.way.offset), .integer(count),
-      run.number.map { .integer($0 &+ skipped) } ?? .null,
-      .blob(run.identity.following(by: UInt64(skipped)).networkBytes))
+  private func write(_ former: Run, within stretch: Stretch) throws {
+    let run = former.run
+    let first = max(run.firstKey, stretch.first)
+    let count = min(run.firstKey + run.count, stretch.end) - first
+    guard count > 0, !(former.isMinted && keeps(stretch.way) && !writesMinted) else { return }
+    let skipped = UInt64(first - run.firstKey)
+    try IdentityRuns.add(
+      IdentityRun(
+        root: keys.new.entityNumber(of: stretch.way.destination),
+        firstKey: first + stretch.way.offset, count: count,
+        number: run.number.map { $0 &+ skipped },
+        identity: run.identity?.following(by: skipped)),
+      on: connection)
   }
 }

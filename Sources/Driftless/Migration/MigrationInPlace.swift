@@ -41,8 +41,7 @@ struct MigrationInPlace {
     _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     try StoreMigration.useAlone(connection)
-    try connection.execute("BEGIN EXCLUSIVE")
-    do {
+    let files = try connection.transaction(.exclusive) {
       // What an earlier migration left would stand in the way of new names.
       let files = try DeferredCleanup.finishAll(on: connection)
       for statement in changes.statements { try connection.execute(statement) }
@@ -54,12 +53,9 @@ struct MigrationInPlace {
       try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", .blob(metadata.plist()))
       try file.writeModels(former, of: source, schema, on: connection)
       try DeferredCleanup.set(changes.leftovers, on: connection)
-      try connection.execute("COMMIT")
-      ExternalDataFolder(store: url.path).remove(files)
-    } catch {
-      if connection.isInTransaction { try? connection.execute("ROLLBACK") }
-      throw error
+      return files
     }
+    ExternalDataFolder(store: url.path).remove(files)
     return true
   }
 

@@ -43,15 +43,10 @@ extension PersistentStore {
     try lock.lock(.shared)
     defer { lock.unlock() }
     try onFile(url, StoreOptions(createsFile: false)) { connection in
-      try connection.execute("BEGIN IMMEDIATE")
-      do {
+      try connection.transaction(.immediate) {
         let (_, metadata) = try StoreOpening.metadata(of: connection, path: url.path)
         let plist = try metadata.replacing(with: given).plist()
         try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", .blob(plist))
-        try connection.execute("COMMIT")
-      } catch {
-        if connection.isInTransaction { try? connection.execute("ROLLBACK") }
-        throw error
       }
     }
   }

@@ -154,13 +154,12 @@ public final class PersistentStore: Sendable {
       try setMetadata(configuration, forKey: StoreMetadata.configurationKey)
     }
     let given = try ModelArchive.encode(model)
-    let kept = try read { try $0.connection.scalar("SELECT content FROM ZDL_MODEL") }
-    guard kept != .blob(given) else { return }
+    guard try read({ try ModelInside.content(on: $0.connection) }) != given else { return }
     _ = try write(TransactionInfo()) { transaction in
-      try transaction.connection.run("UPDATE ZDL_MODEL SET content = ?", .blob(given))
-      try transaction.connection.run(
-        "INSERT OR IGNORE INTO ZDL_STORE VALUES (?, ?)", .text(ExternalColumns.setting),
-        .text(ExternalColumns.text(of: schema)))
+      try ModelInside.replace(by: given, on: transaction.connection)
+      try StoreSettings.setIfMissing(
+        ExternalColumns.setting, .text(ExternalColumns.text(of: schema)),
+        on: transaction.connection)
       try StoreDefinition.completeIndexes(schema, on: transaction.connection)
       try StoreDefinition.completeTombstones(schema, on: transaction.connection)
     }
@@ -228,23 +227,23 @@ public final class PersistentStore: Sendable {
     }
     do {
       let outcome = try connections.withWriter { connection in
-        try connection.execute("BEGIN IMMEDIATE")
         do {
-          let transaction = try WriteTransaction(
-            connection: connection, schema: schema, info: info)
-          derivedChanges?.forget()
-          transaction.derivedChanges = derivedChanges
-          let result = try body(transaction)
-          let now = now
-          let last = try transaction.hybridTime(of: transaction.number - 1)
-          let own = last.next(at: time(now, transaction.clockOffset))
-          let committed = try transaction.finish(
-            hybridTime: max(info.hybridTime ?? own, own), now: now)
-          try connection.execute("COMMIT")
+          let outcome = try connection.transaction(.immediate) {
+            let transaction = try WriteTransaction(
+              connection: connection, schema: schema, info: info)
+            derivedChanges?.forget()
+            transaction.derivedChanges = derivedChanges
+            let result = try body(transaction)
+            let now = now
+            let last = try transaction.hybridTime(of: transaction.number - 1)
+            let own = last.next(at: time(now, transaction.clockOffset))
+            let committed = try transaction.finish(
+              hybridTime: max(info.hybridTime ?? own, own), now: now)
+            return (result, committed: committed)
+          }
           externalData?.committed()
-          return (result, committed: committed)
+          return outcome
         } catch {
-          if connection.isInTransaction { try? connection.execute("ROLLBACK") }
           externalData?.rolledBack()
           throw error
         }

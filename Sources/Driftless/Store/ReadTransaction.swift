@@ -187,32 +187,6 @@ package class ReadTransaction {
     return last + 1...last + count
   }
 
-  /// The hybrid time of a transaction; zero for one that is unknown.
-  package func hybridTime(of transaction: Int64) throws -> HybridTime {
-    try time(ofTransaction: transaction) ?? HybridTime(rawValue: 0)
-  }
-
-  /// The hybrid time of a transaction; nil for one that is unknown.
-  func time(ofTransaction number: Int64) throws -> HybridTime? {
-    let statement = try connection.prepare(
-      "SELECT hybrid_time FROM ZDL_TRANSACTION WHERE number = ?")
-    defer { statement.reset() }
-    statement.bind(number, at: 1)
-    guard try statement.step() else { return nil }
-    return HybridTime(rawValue: statement.unsigned(0))
-  }
-
-  /// The values that a deleted object had, while its delete is not acknowledged.
-  package func grave(of key: ObjectKey) throws -> [PropertyValue]? {
-    let statement = try connection.prepare(
-      "SELECT row FROM ZDL_GRAVE WHERE entity = ? AND key = ?")
-    defer { statement.reset() }
-    statement.bind(Int64(key.entity), at: 1)
-    statement.bind(key.key, at: 2)
-    guard try statement.step() else { return nil }
-    return try archivedRow(statement.data(0), of: key.entity)
-  }
-
   /// A whole row that was kept, with a value for each property of its entity.
   ///
   /// - Throws: `StoreError` with code `damaged` for bytes that are none.

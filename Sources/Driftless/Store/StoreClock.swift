@@ -144,19 +144,10 @@ extension WriteTransaction {
     after number: Int64, through last: Int64 = .max, ceiling: HybridTime
   ) throws -> Int {
     let bound = Int64(bitPattern: min(ceiling.rawValue, UInt64(Int64.max)))
-    let rows = try connection.rows(
-      """
-      SELECT number, hybrid_time FROM ZDL_TRANSACTION WHERE number > ? AND number <= ?
-      AND kind <> ? ORDER BY number
-      """, .integer(number), .integer(last), .integer(TransactionKind.imported.rawValue))
-    var numbers: [Int64] = []
-    var times: [Int64] = []
-    for row in rows {
-      guard case .integer(let number) = row[0], case .integer(let time) = row[1] else { continue }
-      numbers.append(number)
-      // A time beyond the sign's bit is far ahead.
-      times.append(time < 0 ? .max : time)
-    }
+    let transactions = try TransactionNotes.times(after: number, through: last, on: connection)
+    let numbers = transactions.map(\.number)
+    // A time beyond the sign's bit is far ahead.
+    var times = transactions.map { $0.time < 0 ? .max : $0.time }
     let former = times
     guard times.contains(where: { $0 > bound }) else { return 0 }
     // From the newest on, each just before the next.
@@ -165,29 +156,17 @@ extension WriteTransaction {
       if times[place] > bound { times[place] = max(upper, 0) }
       upper = min(upper, times[place]) - 1
     }
-    var lower = try newestTime(through: bound, acknowledged: number)
+    var lower = try TransactionNotes.newestTime(through: bound, upTo: number, on: connection)
     for place in times.indices {
       if former[place] > bound { times[place] = max(times[place], lower + 1) }
       lower = max(lower, times[place])
     }
     var count = 0
     for place in times.indices where times[place] != former[place] {
-      try connection.run(
-        "UPDATE ZDL_TRANSACTION SET hybrid_time = ? WHERE number = ?", .integer(times[place]),
-        .integer(numbers[place]))
+      try TransactionNotes.setTime(times[place], of: numbers[place], on: connection)
       count += 1
     }
     return count
-  }
-
-  private func newestTime(through bound: Int64, acknowledged: Int64) throws -> Int64 {
-    let newest = try connection.scalar(
-      """
-      SELECT MAX(hybrid_time) FROM ZDL_TRANSACTION WHERE hybrid_time BETWEEN 0 AND ?
-      AND (kind = ? OR number <= ?)
-      """, .integer(bound), .integer(TransactionKind.imported.rawValue), .integer(acknowledged))
-    if case .integer(let newest)? = newest { return newest }
-    return 0
   }
 }
 
@@ -196,17 +175,10 @@ extension WriteTransaction {
   static func settings(
     _ connection: SQLiteConnection
   ) throws -> (isSyncing: Bool, clock: ClockOffset?) {
-    let statement = try connection.prepare(
-      "SELECT key, value FROM ZDL_STORE WHERE key IN ('syncing', '\(ClockOffset.setting)')")
-    var isSyncing = false
+    let settings = try StoreSettings.values(
+      of: StoreSettings.syncing, ClockOffset.setting, on: connection)
     var clock: ClockOffset?
-    while try statement.step() {
-      if statement.string(0) == ClockOffset.setting {
-        clock = ClockOffset(text: statement.string(1))
-      } else {
-        isSyncing = statement.int64(1) == 1
-      }
-    }
-    return (isSyncing, clock)
+    if case .text(let text)? = settings.second { clock = ClockOffset(text: text) }
+    return (settings.first == .integer(1), clock)
   }
 }

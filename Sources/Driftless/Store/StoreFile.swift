@@ -84,18 +84,13 @@ struct StoreFile {
     if url != nil {
       try connection.execute("PRAGMA auto_vacuum = INCREMENTAL; \(Self.useWAL)")
     }
-    try connection.execute("BEGIN IMMEDIATE")
-    do {
+    try connection.transaction(.immediate) {
       for statement in StoreDefinition.statements(for: schema) {
         try connection.execute(statement)
       }
       try StoreDefinition.createDerivedTriggers(schema, on: connection)
       try StoreDefinition.fill(schema, metadata, identifier: identifier, on: connection)
       try StoreDefinition.complete(schema, on: connection)
-      try connection.execute("COMMIT")
-    } catch {
-      if connection.isInTransaction { try? connection.execute("ROLLBACK") }
-      throw error
     }
   }
 }
@@ -154,9 +149,9 @@ enum StoreDefinition {
       try connection.run(
         "INSERT OR IGNORE INTO Z_PRIMARYKEY VALUES (?, ?, 0, 0)", .integer(number), .text(name))
     }
-    if try connection.scalar("SELECT 1 FROM ZDL_MODEL") == nil {
+    if try !ModelInside.isWritten(on: connection) {
       try fillOwn(schema, on: connection)
-      try connection.execute(takeOverHistory)
+      try connection.execute(TransactionNotes.takeOver)
     }
   }
 
@@ -213,18 +208,14 @@ enum StoreDefinition {
 
   /// Writes the rows of our own tables.
   private static func fillOwn(_ schema: StoreSchema, on connection: SQLiteConnection) throws {
-    try connection.run(
-      "INSERT OR REPLACE INTO ZDL_MODEL VALUES (1, ?)", .blob(ModelArchive.encode(schema.model)))
-    try connection.run(
-      "INSERT OR IGNORE INTO ZDL_STORE VALUES (?, ?)", .text(ExternalColumns.setting),
-      .text(ExternalColumns.text(of: schema)))
+    try ModelInside.write(ModelArchive.encode(schema.model), on: connection)
+    try StoreSettings.setIfMissing(
+      ExternalColumns.setting, .text(ExternalColumns.text(of: schema)), on: connection)
     if let file = FileIdentity(of: connection.path) {
-      try connection.run(
-        "INSERT OR IGNORE INTO ZDL_STORE VALUES (?, ?)", .text(FileIdentity.setting),
-        .text(file.text))
+      try StoreSettings.setIfMissing(FileIdentity.setting, .text(file.text), on: connection)
     }
-    try connection.run(
-      "INSERT OR IGNORE INTO ZDL_STORE VALUES ('mintPrefix', ?)",
-      .blob(Data((0..<6).map { _ in UInt8.random(in: .min ... .max) })))
+    try StoreSettings.setIfMissing(
+      StoreSettings.mintPrefix, .blob(Data((0..<6).map { _ in UInt8.random(in: .min ... .max) })),
+      on: connection)
   }
 }

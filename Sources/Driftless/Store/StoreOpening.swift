@@ -127,7 +127,7 @@ struct StoreOpening {
   /// Gives a file that Core Data or an older version wrote the tables that it lacks, and takes note of what Core Data did
   /// since.
   private func adopt(_ schema: StoreSchema, _ metadata: StoreMetadata) throws {
-    let isOurs = try StoreFile.hasTable("ZDL_MODEL", connection)
+    let isOurs = try ModelInside.exists(on: connection)
     if try isOurs && !StoreDefinition.hasOlderTables(connection)
       && (metadata.format > 0 || !isBehindCoreData())
     {
@@ -135,50 +135,52 @@ struct StoreOpening {
     }
     try file.alone {
       if !isOurs { try connection.execute(StoreFile.useWAL) }
-      try connection.execute("BEGIN IMMEDIATE")
-      do {
+      try connection.transaction(.immediate) {
         try StoreDefinition.complete(schema, on: connection)
         if !isOurs || metadata.format == 0 { try followCoreData() }
-        try connection.execute("COMMIT")
-      } catch {
-        if connection.isInTransaction { try? connection.execute("ROLLBACK") }
-        throw error
       }
     }
   }
 
   /// Whether Core Data wrote to the file, or purged its history, after it was given our tables.
   private func isBehindCoreData() throws -> Bool {
-    let rows = try connection.rows(
-      """
-      SELECT (SELECT MAX(Z_PK) FROM ATRANSACTION) >
-      (SELECT COALESCE(MAX(number), 0) FROM ZDL_TRANSACTION) OR \(Self.oldestGone) >
-      COALESCE((SELECT value FROM ZDL_STORE WHERE key = 'historyFloor'), 0)
-      """)
-    return rows.first?.first == .integer(1)
+    if case .integer(let newest)? = try connection.scalar("SELECT MAX(Z_PK) FROM ATRANSACTION"),
+      try newest > TransactionNotes.newest(on: connection)
+    {
+      return true
+    }
+    return try oldestGone() > historyFloor()
   }
 
   /// The transaction before the oldest that is left.
-  private static let oldestGone = """
-    COALESCE((SELECT MIN(Z_PK) - 1 FROM ATRANSACTION),
-    (SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = 16002), 0)
-    """
+  private func oldestGone() throws -> Int64 {
+    let number = try connection.scalar(
+      """
+      SELECT COALESCE((SELECT MIN(Z_PK) - 1 FROM ATRANSACTION),
+      (SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = 16002), 0)
+      """)
+    if case .integer(let number)? = number { return number }
+    return 0
+  }
+
+  private func historyFloor() throws -> Int64 {
+    let floor = try StoreSettings.value(of: StoreSettings.historyFloor, on: connection)
+    if case .integer(let floor)? = floor { return floor }
+    return 0
+  }
 
   private func followCoreData() throws {
-    try connection.execute(
-      """
-      \(StoreDefinition.takeOverHistory);
-      INSERT OR REPLACE INTO ZDL_STORE SELECT 'historyFloor', MAX(\(Self.oldestGone),
-      COALESCE((SELECT value FROM ZDL_STORE WHERE key = 'historyFloor'), 0))
-      """)
+    try connection.execute(TransactionNotes.takeOver)
+    try StoreSettings.set(
+      StoreSettings.historyFloor, .integer(max(oldestGone(), historyFloor())), on: connection)
   }
 
   /// The model that travels inside; else the one that Core Data left there; else, for reading, what the tables tell.
   private func modelOfFile(
     _ metadata: StoreMetadata
   ) throws -> (ManagedObjectModel, ModelOrigin) {
-    if try StoreFile.hasTable("ZDL_MODEL", connection),
-      case .blob(let content)? = try connection.scalar("SELECT content FROM ZDL_MODEL")
+    if try ModelInside.exists(on: connection),
+      let content = try ModelInside.content(on: connection)
     {
       return (try ModelArchive.decode(content), .inside)
     }

@@ -1,6 +1,6 @@
 import DriftlessSQLite
 
-/// Values of the zone that the model here cannot hold lie in `ZDL_PARKED_VALUE`, and their objects show something else.
+/// Values of the zone that the model here cannot hold are parked, and their objects show something else.
 extension WriteTransaction {
   /// Refuses an edit that is told as what it adds to the value before it, where the zone's value is not the one that was
   /// seen: the zone's would be lost for everybody.
@@ -20,18 +20,9 @@ extension WriteTransaction {
 
   /// Why the zone's value is not here; nil when it is.
   private func reasonNotHeld(_ key: ObjectKey, _ property: String) throws -> String? {
-    // Only a store that syncs has the table.
-    let mayLackValues =
-      try self.mayLackValues
-      ?? (connection.scalar(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ZDL_PARKED_VALUE'") != nil
-        && connection.scalar("SELECT 1 FROM ZDL_PARKED_VALUE LIMIT 1") != nil)
+    let mayLackValues = try self.mayLackValues ?? EngineRows.haveParkedValues(on: connection)
     self.mayLackValues = mayLackValues
-    guard mayLackValues,
-      case .text(let reason)? = try connection.scalar(
-        "SELECT reason FROM ZDL_PARKED_VALUE WHERE entity = ? AND key = ? AND property = ?",
-        .integer(Int64(key.entity)), .integer(key.key), .text(property))
-    else { return nil }
-    return reason
+    guard mayLackValues else { return nil }
+    return try EngineRows.reasonParked(key, property, on: connection)
   }
 }

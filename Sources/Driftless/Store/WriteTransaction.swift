@@ -288,9 +288,7 @@ package final class WriteTransaction: ReadTransaction {
 
   /// Keeps the row of an object that is about to be deleted.
   package func bury(_ key: ObjectKey, _ values: [PropertyValue]) throws {
-    try connection.run(
-      "INSERT OR REPLACE INTO ZDL_GRAVE VALUES (?, ?, ?, ?)", .integer(Int64(key.entity)),
-      .integer(key.key), .integer(number), .blob(RowArchive.encode(values)))
+    try Graves.keep(values, of: key, deletedBy: number, on: connection)
     guard let entity = schema.entity(numbered: key.entity) else { return }
     for slot in entity.layout.slots {
       guard let relationship = slot.relationship else { continue }
@@ -298,8 +296,9 @@ package final class WriteTransaction: ReadTransaction {
         try keepBase(of: key, relationship)
       } else if let place = try place(of: key, in: relationship) {
         // The row is kept by its properties, and a place is none.
-        try keepBase(
-          of: key, PlaceName.of(relationship.name), RowArchive.encode([.integer(place)]))
+        try BaseValues.keep(
+          RowArchive.encode([.integer(place)]), of: key, PlaceName.of(relationship.name),
+          on: connection)
       }
     }
   }
@@ -335,12 +334,11 @@ package final class WriteTransaction: ReadTransaction {
 
   private func keep(_ former: FormerValues, of key: ObjectKey) throws {
     for base in former.bases {
-      try keepBase(of: key, base.property, RowArchive.encode([base.value]))
+      try BaseValues.keep(
+        RowArchive.encode([base.value]), of: key, base.property, on: connection)
     }
     for cut in former.cuts {
-      try connection.run(
-        "INSERT OR REPLACE INTO ZDL_BASE VALUES (?, ?, ?, ?)", .integer(Int64(key.entity)),
-        .integer(key.key), .text(cut.property), .blob(RowArchive.encode([cut.value])))
+      try BaseValues.replace(key, cut.property, with: cut.value, on: connection)
     }
     for delta in former.deltas { try addDelta(delta.value, of: key, delta.property) }
     for left in former.left { try setDelta(left.value, of: key, left.property) }
@@ -348,18 +346,12 @@ package final class WriteTransaction: ReadTransaction {
 
   /// Keeps what a many-to-many relationship held before the first local change.
   func keepBase(of key: ObjectKey, _ relationship: RelationshipDescription) throws {
-    guard keepsForSync else { return }
-    let isKept = try connection.scalar(
-      "SELECT 1 FROM ZDL_BASE WHERE entity = ? AND key = ? AND property = ?",
-      .integer(Int64(key.entity)), .integer(key.key), .text(relationship.name))
-    guard isKept == nil else { return }
-    try keepBase(of: key, relationship.name, RowArchive.encode(toManyKeys(of: key, relationship)))
-  }
-
-  private func keepBase(of key: ObjectKey, _ property: String, _ value: Data) throws {
-    try connection.run(
-      "INSERT OR IGNORE INTO ZDL_BASE VALUES (?, ?, ?, ?)", .integer(Int64(key.entity)),
-      .integer(key.key), .text(property), .blob(value))
+    guard keepsForSync,
+      try !BaseValues.isKept(of: key, relationship.name, on: connection)
+    else { return }
+    try BaseValues.keep(
+      RowArchive.encode(toManyKeys(of: key, relationship)), of: key, relationship.name,
+      on: connection)
   }
 
   // MARK: End

@@ -15,7 +15,7 @@ struct LogCheck: EngineCheck {
 
   func check(_ inspection: StoreInspection, _ schema: SyncSchema) throws {
     try inspection.check(
-      "ZDL_CHAIN", key: ["sequence"], EngineTables.placeRules, suggestion: Self.suggestion)
+      "ZDL_CHAIN", key: ["sequence"], LogPlaces.rules, suggestion: Self.suggestion)
     try inspection.report(
       rowsOf: """
         SELECT 'sequence ' || sequence FROM (SELECT sequence, next_number,
@@ -25,7 +25,7 @@ struct LogCheck: EngineCheck {
       suggestion: Self.suggestion)
     try inspection.check(
       "ZDL_FRAME", key: ["sequence"],
-      EngineTables.frameRules + [
+      KeptFrames.rules + [
         RowRule(
           "sequence <= (SELECT max(cursor, ifnull(mark, 0)) FROM ZDL_REPLICA)",
           "the replica has not come so far", weight: .disagreement)

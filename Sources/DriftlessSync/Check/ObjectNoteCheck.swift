@@ -20,11 +20,8 @@ struct ObjectNoteCheck: EngineCheck {
       ], suggestion: Self.suggestion)
     try inspection.check(
       "ZDL_ALIAS", key: ["identity"],
-      [
-        .identity("identity"), object, inspection.objectRule("entity", "former_key"),
-        .bytes("row", orNull: true), .bytes("state", orNull: true),
-        RowRule("(row IS NULL) = (state IS NULL)", "it keeps half of the object that went"),
-      ], suggestion: Self.suggestion)
+      Unions.aliasRules + [object, inspection.objectRule("entity", "former_key")],
+      suggestion: Self.suggestion)
     try inspection.check(
       "ZDL_DELETED", key: ["identity"],
       [

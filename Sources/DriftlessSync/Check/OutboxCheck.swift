@@ -14,9 +14,8 @@ struct OutboxCheck: EngineCheck {
     let newest = try inspection.transaction.maximumTransactionNumber()
     try inspection.check(
       "ZDL_OUTBOX", key: ["push_number"],
-      [
-        .place("push_number"), .integer("through_transaction", 0...max(0, newest)),
-        .natural("objects"), .natural("properties"), .bytes("runs"), .bytes("frame"),
+      Outbox.rules + [
+        .integer("through_transaction", 0...max(0, newest)),
         RowRule(
           "push_number = (SELECT push_number FROM ZDL_REPLICA)", "the replica is at another push"),
         RowRule(

@@ -16,8 +16,7 @@ struct PendingCheck: EngineCheck {
       "ZDL_PENDING", key: ["entity", "key"],
       [
         inspection.objectRule(), .integer("transaction_number", 0...max(0, newest)),
-        .bytes("state"),
-      ], suggestion: Self.suggestion)
+      ] + PendingState.rules, suggestion: Self.suggestion)
     var (broken, unordered, later) = (
       StoreInspection.Tally(), StoreInspection.Tally(), StoreInspection.Tally()
     )

@@ -11,7 +11,7 @@ struct ReplicaCheck: EngineCheck {
     let newest = try inspection.transaction.maximumTransactionNumber()
     try inspection.check(
       "ZDL_REPLICA", key: ["id"],
-      EngineTables.replicaRules + [.integer("acknowledged", 0...max(0, newest))],
+      ReplicaState.rules + [.integer("acknowledged", 0...max(0, newest))],
       suggestion: EngineTables.suggestion)
     guard
       let state = try? ReplicaState.load(from: inspection.connection)

@@ -2,8 +2,32 @@ import Driftless
 import DriftlessSQLite
 import Foundation
 
-/// Reads and writes `ZDL_JOURNAL`.
+/// Owns `ZDL_JOURNAL`: every settled conflict.
 enum Journal {
+  static let statements = [
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_JOURNAL(
+      number INTEGER PRIMARY KEY AUTOINCREMENT, object BLOB NOT NULL, entity TEXT NOT NULL,
+      property TEXT, policy TEXT NOT NULL, base TEXT, local TEXT, remote TEXT, kept TEXT,
+      outcome TEXT NOT NULL, origin BLOB NOT NULL, local_time INTEGER NOT NULL,
+      remote_time INTEGER NOT NULL, transaction_number INTEGER NOT NULL,
+      sequence INTEGER NOT NULL, explanation TEXT NOT NULL)
+    """,
+    "CREATE INDEX IF NOT EXISTS ZDL_JOURNAL_OBJECT ON ZDL_JOURNAL(object, property)",
+  ]
+
+  /// Brings the table of an earlier version to this one, and that which was just made.
+  static func complete(on connection: SQLiteConnection) throws {
+    guard try !EngineTables.has(column: "decision", of: "ZDL_JOURNAL", on: connection) else {
+      return
+    }
+    for column in [
+      "local_value BLOB", "remote_value BLOB", "row BLOB", "decision TEXT", "decided_at REAL",
+    ] {
+      try connection.execute("ALTER TABLE ZDL_JOURNAL ADD COLUMN \(column)")
+    }
+  }
+
   /// What it takes to put a value back: the values themselves beside their texts.
   struct Values {
     var local: PropertyValue?

@@ -3,8 +3,15 @@ import DriftlessSQLite
 import Foundation
 
 /// Values of the zone that a row here cannot have for now, because another object holds the unique key that they are part
-/// of (`ZDL_KEPT`). The row has null in their place until the key is free.
+/// of. The row has null in their place until the key is free. Owns `ZDL_KEPT`.
 final class KeptKeys: KeyKeeper {
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_KEPT(
+      entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL, value BLOB NOT NULL,
+      time INTEGER NOT NULL, origin BLOB NOT NULL, sequence INTEGER NOT NULL,
+      PRIMARY KEY (entity, key, property)) WITHOUT ROWID
+    """
+
   /// One value that a row is to have.
   struct Value {
     var value: PropertyValue
@@ -29,6 +36,11 @@ final class KeptKeys: KeyKeeper {
     side = RemoteSide(
       value: .null, time: HybridTime(rawValue: 0), origin: replica, sequence: 0)
     try load()
+  }
+
+  /// Whether any value is kept.
+  static func exist(on connection: SQLiteConnection) throws -> Bool {
+    try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_KEPT)") != 0
   }
 
   private func load() throws {

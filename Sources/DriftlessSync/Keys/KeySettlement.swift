@@ -43,7 +43,7 @@ struct KeySettlement {
   /// Whether there may be something to settle.
   static func isDue(_ pending: PendingSet, _ transaction: ReadTransaction) throws -> Bool {
     try OneToOneEnds.mayClash(pending, transaction.schema)
-      || transaction.connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_KEPT)") != 0
+      || KeptKeys.exist(on: transaction.connection)
   }
 
   func run() throws {

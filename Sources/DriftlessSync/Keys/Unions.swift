@@ -44,9 +44,7 @@ struct Unions {
 
   private func remove(_ lost: ObjectKey) throws {
     try transaction.delete(lost, expectedVersion: nil)
-    try transaction.connection.perform(
-      "DELETE FROM ZDL_BASE WHERE entity = ? AND key = ?",
-      [.integer(Int64(lost.entity)), .integer(lost.key)])
+    try BaseValues.drop(lost, on: transaction.connection)
     try transaction.dropDeltas(of: lost)
     applier.setPending(lost) { $0 = PendingObject() }
   }
@@ -226,6 +224,21 @@ struct Unions {
   }
 
   // MARK: Aliases
+
+  /// What each row keeps by itself.
+  static let aliasRules: [RowRule] = [
+    .identity("identity"), .bytes("row", orNull: true), .bytes("state", orNull: true),
+    RowRule("(row IS NULL) = (state IS NULL)", "it keeps half of the object that went"),
+  ]
+  static let aliasStatements = [
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_ALIAS(
+      identity BLOB PRIMARY KEY, entity INTEGER NOT NULL, key INTEGER NOT NULL,
+      former_key INTEGER NOT NULL, row BLOB,
+      state BLOB\(RowRule.constraints(aliasRules))) WITHOUT ROWID
+    """,
+    "CREATE INDEX IF NOT EXISTS ZDL_ALIAS_OBJECT ON ZDL_ALIAS(entity, key)",
+  ]
 
   private func remember(
     _ identity: UUID, _ lost: ObjectKey, _ stayed: ObjectKey, _ entity: SyncSchema.Entity,

@@ -2,9 +2,10 @@ import Driftless
 import DriftlessSQLite
 import Foundation
 
-/// Values of the zone that this model cannot hold (`ZDL_PARKED_VALUE`): the object shows what
-/// `StandIn` says instead. What the log or an edit sets later strikes them.
+/// Values of the zone that this model cannot hold: the object shows what `StandIn` says instead. What
+/// the log or an edit sets later strikes them. Owns `ZDL_PARKED_VALUE`.
 struct ParkedValues {
+  private static let table = "ZDL_PARKED_VALUE"
   private let connection: SQLiteConnection
   /// Whether there may be any: most stores never have one, and then nothing is asked.
   private(set) var mayHaveAny: Bool
@@ -67,7 +68,7 @@ struct ParkedValues {
   }
 
   static func rows(on connection: SQLiteConnection) throws -> [Row] {
-    guard try EngineTables.exist("ZDL_PARKED_VALUE", on: connection) else { return [] }
+    guard try EngineTables.has(table, on: connection) else { return [] }
     var rows: [Row] = []
     try connection.forEachRow(
       """
@@ -89,9 +90,13 @@ struct ParkedValues {
     return rows
   }
 
+  static func removeAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_PARKED_VALUE")
+  }
+
   /// How many there are of one entry, or of all.
   static func count(of sequence: UInt64? = nil, on connection: SQLiteConnection) throws -> Int {
-    guard try EngineTables.exist("ZDL_PARKED_VALUE", on: connection) else { return 0 }
+    guard try EngineTables.has(table, on: connection) else { return 0 }
     let asked: SQLiteValue = sequence.map { .unsigned($0) } ?? .null
     return Int(
       truncatingIfNeeded: try connection.number(

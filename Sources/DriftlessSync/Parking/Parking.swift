@@ -3,8 +3,8 @@ import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// Entries of the log that were not taken in, whole or in part (`ZDL_PARKED`), and what later
-/// entries set of what they say (`ZDL_STRUCK`).
+/// Entries of the log that were not taken in, whole or in part, and what later entries set of what
+/// they say: owns `ZDL_PARKED` and `ZDL_STRUCK`.
 ///
 /// The bytes are read only when an entry is tried again: when the model knows more names, when the
 /// program reads more, or when a person asks for it.
@@ -120,6 +120,15 @@ enum Parking {
     try connection.perform("DELETE FROM ZDL_PARKED WHERE sequence = ?", [.unsigned(sequence)])
   }
 
+  static func forget(above sequence: UInt64, on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_PARKED WHERE sequence > ?", [.unsigned(sequence)])
+  }
+
+  static func forgetAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_PARKED")
+    try forgetStruck(on: connection)
+  }
+
   /// The server has the entry whole by now.
   static func replace(
     _ frame: Data, of sequence: UInt64, on connection: SQLiteConnection
@@ -218,15 +227,28 @@ enum Parking {
     return names
   }
 
-  static let entryStatement = """
+  /// Nothing is parked any more that could be struck.
+  static func forgetStruck(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_STRUCK")
+  }
+
+  // MARK: Tables
+
+  static func hasTable(on connection: SQLiteConnection) throws -> Bool {
+    try EngineTables.has("ZDL_PARKED", on: connection)
+  }
+
+  static let statements = [
+    """
     CREATE TABLE IF NOT EXISTS ZDL_PARKED(
       sequence INTEGER PRIMARY KEY, first_number INTEGER NOT NULL, new_objects INTEGER,
       code TEXT NOT NULL, reason TEXT NOT NULL, sender BLOB, since REAL NOT NULL,
       tried_level INTEGER NOT NULL, unknown TEXT NOT NULL, frame BLOB NOT NULL)
+    """,
     """
-  static let struckStatement = """
     CREATE TABLE IF NOT EXISTS ZDL_STRUCK(
       number INTEGER NOT NULL, property TEXT NOT NULL, sequence INTEGER NOT NULL,
       PRIMARY KEY (number, property)) WITHOUT ROWID
-    """
+    """,
+  ]
 }

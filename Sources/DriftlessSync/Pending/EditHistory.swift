@@ -115,22 +115,15 @@ struct EditHistory {
 
 /// The times of imported changes, asked in the order of history.
 private struct ImportedTimes {
-  private var rows: [(first: Int64, time: HybridTime)] = []
+  private let rows: [(firstChange: Int64, time: HybridTime)]
   private var place = 0
 
   init(_ transaction: ReadTransaction) throws {
-    guard try EngineTables.exist("ZDL_IMPORT", on: transaction.connection) else { return }
-    var rows: [(first: Int64, time: HybridTime)] = []
-    try transaction.connection.forEachRow(
-      "SELECT first_change, time FROM ZDL_IMPORT ORDER BY first_change"
-    ) { row in
-      rows.append((row.int64(0), HybridTime(rawValue: row.unsigned(1))))
-    }
-    self.rows = rows
+    rows = try ImportTimes.all(on: transaction.connection)
   }
 
   mutating func time(of change: Int64) throws -> HybridTime? {
-    while place + 1 < rows.count, rows[place + 1].first <= change { place += 1 }
-    return place < rows.count && rows[place].first <= change ? rows[place].time : nil
+    while place + 1 < rows.count, rows[place + 1].firstChange <= change { place += 1 }
+    return place < rows.count && rows[place].firstChange <= change ? rows[place].time : nil
   }
 }

@@ -1,12 +1,28 @@
 import Driftless
 import DriftlessSQLite
 
-/// References of the zone's log whose target is deleted (`ZDL_DANGLING`).
+/// References of the zone's log whose target is deleted: owns `ZDL_DANGLING`.
 ///
 /// A reference to a deleted object reads as null, and comes back when an edit that wins brings the
 /// object back. So what a replica shows depends on the log alone, not on when it heard of the
 /// delete.
 struct DanglingReferences {
+  static let statements = [
+    """
+    CREATE TABLE IF NOT EXISTS ZDL_DANGLING(
+      target_root INTEGER NOT NULL, target_key INTEGER NOT NULL, entity INTEGER NOT NULL,
+      key INTEGER NOT NULL, property TEXT NOT NULL, state INTEGER NOT NULL, place INTEGER,
+      PRIMARY KEY (target_root, target_key, entity, key, property)) WITHOUT ROWID
+    """,
+    "CREATE INDEX IF NOT EXISTS ZDL_DANGLING_SOURCE ON ZDL_DANGLING(entity, key, property)",
+  ]
+
+  /// Brings the table of an earlier version to this one.
+  static func complete(on connection: SQLiteConnection) throws {
+    guard try !EngineTables.has(column: "place", of: "ZDL_DANGLING", on: connection) else { return }
+    try connection.execute("ALTER TABLE ZDL_DANGLING ADD COLUMN place INTEGER")
+  }
+
   struct Source: Hashable {
     var key: ObjectKey
     var property: String
@@ -34,7 +50,15 @@ struct DanglingReferences {
 
   init(_ connection: SQLiteConnection) throws {
     self.connection = connection
-    mayHaveAny = try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_DANGLING)") != 0
+    mayHaveAny = try Self.exist(on: connection)
+  }
+
+  static func exist(on connection: SQLiteConnection) throws -> Bool {
+    try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_DANGLING)") != 0
+  }
+
+  static func removeAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_DANGLING")
   }
 
   /// - Parameters:

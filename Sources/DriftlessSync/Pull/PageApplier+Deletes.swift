@@ -117,9 +117,7 @@ extension PageApplier {
   func deleteHere(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws {
     try cutReferences(to: key, entity)
     if pending[key] != nil { setPending(key) { $0 = PendingObject() } }
-    try transaction.connection.perform(
-      "DELETE FROM ZDL_BASE WHERE entity = ? AND key = ?",
-      [.integer(Int64(key.entity)), .integer(key.key)])
+    try BaseValues.drop(key, on: transaction.connection)
     try transaction.dropDeltas(of: key)
     try parkedValues.strike(key)
     try transaction.delete(key, expectedVersion: nil)

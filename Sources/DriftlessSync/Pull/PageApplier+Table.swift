@@ -101,12 +101,10 @@ extension PageApplier {
       _ = try transaction.remint(key)
       return nil
     }
-    try transaction.connection.perform(
-      "UPDATE ZDL_IDENTITY SET identity = ? WHERE root_entity = ? AND first_key = ? AND count = 1",
-      [
-        .uuid(DerivedIdentity.identity(identity, of: other.name, in: zoneID)),
-        .integer(Int64(schema.root(of: key))), .integer(key.key),
-      ])
+    try IdentityRuns.replaceSingle(
+      root: schema.root(of: key), key: key.key,
+      by: DerivedIdentity.identity(identity, of: other.name, in: zoneID),
+      on: transaction.connection)
     return nil
   }
 
@@ -136,9 +134,7 @@ extension PageApplier {
     if try transaction.key(ofOwn: first) != nil { return true }
     let last = first.advanced(by: UInt64(count - 1))
     if try transaction.key(ofOwn: last) != nil { return true }
-    return try transaction.connection.number(
-      "SELECT EXISTS (SELECT 1 FROM ZDL_IDENTITY WHERE identity BETWEEN ? AND ?)",
-      [.uuid(first), .uuid(last)]) != 0
+    return try IdentityRuns.anyBegins(within: (first, last), on: transaction.connection)
   }
 
   /// Whether the object has a row here, and of which entity; asked once an object.

@@ -92,7 +92,7 @@ struct ZoneStates {
   /// Objects whose deletes are set aside by the mass-delete brake.
   static func braked(on connection: SQLiteConnection) throws -> Set<ObjectKey> {
     var keys: Set<ObjectKey> = []
-    guard try EngineTables.exist("ZDL_ZONE", on: connection) else { return [] }
+    guard try EngineTables.has("ZDL_ZONE", on: connection) else { return [] }
     try connection.forEachRow(
       "SELECT entity, key FROM ZDL_ZONE WHERE property = '' AND kind IN (?, ?)",
       [.integer(Life.braked.rawValue), .integer(Life.buriedBraked.rawValue)]
@@ -192,6 +192,15 @@ struct ZoneStates {
     try connection.perform(
       "DELETE FROM ZDL_ZONE WHERE entity = ? AND key = ?",
       [.integer(Int64(key.entity)), .integer(key.key)])
+  }
+
+  /// The log above a place is another one.
+  static func remove(above sequence: UInt64, on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_ZONE WHERE sequence > ?", [.unsigned(sequence)])
+  }
+
+  static func removeAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_ZONE")
   }
 
   /// What the log did to the object as a whole is as if it had not been; what it says of properties stays.

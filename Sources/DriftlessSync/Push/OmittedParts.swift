@@ -2,12 +2,18 @@ import Driftless
 import DriftlessSQLite
 import Foundation
 
-/// What the change set in flight leaves out of the history that it covers (`ZDL_OMITTED`): it stays
-/// pending when the rest is acknowledged.
+/// What the change set in flight leaves out of the history that it covers: it stays pending when the
+/// rest is acknowledged. Owns `ZDL_OMITTED`.
 ///
 /// That is what is in quarantine, references to new objects that are, and, while the object that a
 /// server refuses is looked for, the other part of a transaction.
 struct OmittedParts: Hashable, Sendable {
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_OMITTED(
+      entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,
+      PRIMARY KEY (entity, key, property)) WITHOUT ROWID
+    """
+
   /// Objects that are left out whole.
   var objects: Set<ObjectKey> = []
   /// Properties of objects whose other changes are sent.
@@ -38,8 +44,12 @@ struct OmittedParts: Hashable, Sendable {
     return parts
   }
 
-  func save(on connection: SQLiteConnection, schema: SyncSchema) throws {
+  static func removeAll(on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_OMITTED")
+  }
+
+  func save(on connection: SQLiteConnection, schema: SyncSchema) throws {
+    try Self.removeAll(on: connection)
     func insert(_ key: ObjectKey, _ property: String) throws {
       try connection.perform(
         "INSERT OR IGNORE INTO ZDL_OMITTED VALUES (?, ?, ?)",

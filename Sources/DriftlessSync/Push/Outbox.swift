@@ -4,8 +4,20 @@ import DriftlessSQLite
 import Foundation
 
 /// The change set in flight: saved before it is sent, sent byte for byte until the zone has
-/// answered.
+/// answered. Owns `ZDL_OUTBOX`, and is its row.
 struct Outbox: Sendable {
+  /// What the row keeps by itself.
+  static let rules: [RowRule] = [
+    .place("push_number"), .natural("objects"), .natural("properties"), .bytes("runs"),
+    .bytes("frame"),
+  ]
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_OUTBOX(
+      push_number INTEGER PRIMARY KEY, through_transaction INTEGER NOT NULL,
+      objects INTEGER NOT NULL, properties INTEGER NOT NULL, runs BLOB NOT NULL,
+      frame BLOB NOT NULL\(RowRule.constraints(rules)))
+    """
+
   var pushNumber: UInt64
   /// History up to here is in it.
   var throughTransaction: Int64
@@ -75,8 +87,9 @@ struct Outbox: Sendable {
   /// As many as a change set can have.
   private static let newObjectsMax = Int64(ChangeSetLimits().objectsMax)
 
+  /// Forgets it, and what it left out.
   static func clear(on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_OUTBOX")
-    try connection.perform("DELETE FROM ZDL_OMITTED")
+    try OmittedParts.removeAll(on: connection)
   }
 }

@@ -25,17 +25,13 @@ struct SentFrame {
   mutating func settleBases(_ pending: PendingSet) throws {
     let connection = transaction.connection
     try Unions.confirm(pending, on: connection)
-    guard try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_BASE)") != 0 else { return }
+    guard try BaseValues.exist(on: connection) else { return }
     var kept = keptBases(pending)
     // Sets that an object left by a delete are needed until that delete is acknowledged.
     let keepsSets = pending.objects.containsState { $0.whole == .delete }
-    guard keepsSets || !kept.isEmpty else {
-      return try connection.perform("DELETE FROM ZDL_BASE")
-    }
+    guard keepsSets || !kept.isEmpty else { return try BaseValues.dropAll(on: connection) }
     var stale: [(ObjectKey, String)] = []
-    try connection.forEachRow("SELECT entity, key, property FROM ZDL_BASE") { row in
-      let key = row.objectKey(0, 1)
-      let name = row.string(2)
+    try BaseValues.forEachProperty(on: connection) { key, name in
       if kept[key]?.contains(name) == true { return }
       if keepsSets, isSet(name, of: key) {
         kept[key, default: []].insert(name)
@@ -176,7 +172,7 @@ struct SentFrame {
   /// forgotten.
   mutating func settleDangling() throws {
     let connection = transaction.connection
-    guard try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_DANGLING)") != 0 else { return }
+    guard try DanglingReferences.exist(on: connection) else { return }
     let dangling = try DanglingReferences(connection)
     let changeSet = try ChangeSetDecoder().decode(outbox.frame)
     let index = changeSet.index

@@ -2,8 +2,22 @@ import Driftless
 import DriftlessSQLite
 import Foundation
 
-/// Reads and writes `ZDL_QUARANTINE`: objects that the server refuses for good.
+/// Owns `ZDL_QUARANTINE`: objects that the server refuses for good.
 enum Quarantine {
+  private static let table = "ZDL_QUARANTINE"
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_QUARANTINE(
+      entity INTEGER NOT NULL, key INTEGER NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL,
+      suggestion TEXT NOT NULL, bytes INTEGER NOT NULL, last_edit INTEGER NOT NULL,
+      time REAL NOT NULL, PRIMARY KEY (entity, key)) WITHOUT ROWID
+    """
+
+  /// Makes room for the table: an earlier form held whole change sets, and what they hold is pending all the same.
+  static func dropFormer(on connection: SQLiteConnection) throws {
+    guard try EngineTables.has(column: "frame", of: table, on: connection) else { return }
+    try connection.execute("DROP TABLE ZDL_QUARANTINE")
+  }
+
   struct Row {
     var key: ObjectKey
     var entry: QuarantineEntry
@@ -12,7 +26,7 @@ enum Quarantine {
   }
 
   static func rows(_ transaction: ReadTransaction, schema: SyncSchema) throws -> [Row] {
-    guard try EngineTables.exist("ZDL_QUARANTINE", on: transaction.connection) else { return [] }
+    guard try EngineTables.has(table, on: transaction.connection) else { return [] }
     var rows: [Row] = []
     try transaction.connection.forEachRow(
       """
@@ -51,8 +65,12 @@ enum Quarantine {
       [.integer(Int64(key.entity)), .integer(key.key)])
   }
 
+  static func removeAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_QUARANTINE")
+  }
+
   static func count(on connection: SQLiteConnection) throws -> Int {
-    guard try EngineTables.exist("ZDL_QUARANTINE", on: connection) else { return 0 }
+    guard try EngineTables.has(table, on: connection) else { return 0 }
     return Int(truncatingIfNeeded: try connection.number("SELECT count(*) FROM ZDL_QUARANTINE"))
   }
 }

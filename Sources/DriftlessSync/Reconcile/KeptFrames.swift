@@ -4,8 +4,19 @@ import DriftlessSQLite
 import Foundation
 
 /// The entries of the log that this replica applied or sent, byte for byte, for as long as an
-/// operator keeps backups: `ZDL_FRAME`. A server that was put back gets from here what it lost.
+/// operator keeps backups: owns `ZDL_FRAME`. A server that was put back gets from here what it lost.
 enum KeptFrames {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .place("sequence"), .place("first_number"), .bytes("chain", count: LogChain.size),
+    .seconds("time"), .bytes("frame"),
+  ]
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_FRAME(
+      sequence INTEGER PRIMARY KEY, first_number INTEGER NOT NULL, chain BLOB NOT NULL,
+      time REAL NOT NULL, frame BLOB NOT NULL\(RowRule.constraints(rules)))
+    """
+
   static func keep(
     _ entry: PullPage.Entry, at time: Date, on connection: SQLiteConnection
   ) throws {
@@ -94,6 +105,10 @@ enum KeptFrames {
 
   static func drop(above sequence: UInt64, on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_FRAME WHERE sequence > ?", [.unsigned(sequence)])
+  }
+
+  static func dropAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_FRAME")
   }
 
   /// Lets go of entries that are older than backups are, and of the oldest beyond the bound.

@@ -3,11 +3,21 @@ import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// The places of the zone's log that this replica can show: `ZDL_CHAIN`.
+/// The places of the zone's log that this replica can show: owns `ZDL_CHAIN`.
 ///
 /// Recent entries are there one by one, older ones at distances that double, so that the last common
 /// place with a server that was put back is found closely when it is near, and at all when it is far.
 enum LogPlaces {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .place("sequence"), .bytes("chain", count: LogChain.size), .place("next_number"),
+  ]
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_CHAIN(
+      sequence INTEGER PRIMARY KEY, chain BLOB NOT NULL,
+      next_number INTEGER NOT NULL\(RowRule.constraints(rules)))
+    """
+
   /// Notes an entry of the log; one that cannot be read here is no place to go back to.
   static func note(_ entry: PullPage.Entry, on connection: SQLiteConnection) throws {
     guard let header = try? ChangeSetDecoder().decodeHeader(entry.frame) else { return }
@@ -53,6 +63,10 @@ enum LogPlaces {
 
   static func drop(above sequence: UInt64, on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_CHAIN WHERE sequence > ?", [.unsigned(sequence)])
+  }
+
+  static func dropAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_CHAIN")
   }
 
   /// Lets older places go, so that the table grows with the logarithm of the log.

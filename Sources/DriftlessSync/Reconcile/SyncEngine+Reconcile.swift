@@ -164,11 +164,9 @@ extension SyncEngine {
     try OfferedDeletes.keep(of: pending, from: next, transaction, schema: schema) {
       key, object, _ in lost.edits(below: object, of: key)
     }
-    try transaction.forgetNumbers(from: next)
-    for table in ["ZDL_PARKED", "ZDL_ZONE"] {
-      try connection.perform(
-        "DELETE FROM \(table) WHERE sequence > ?", [.unsigned(place.sequence)])
-    }
+    try IdentityRuns.forgetNumbers(from: next, on: connection)
+    try Parking.forget(above: place.sequence, on: connection)
+    try ZoneStates.remove(above: place.sequence, on: connection)
     try Outbox.clear(on: connection)
     try LogPlaces.drop(above: place.sequence, on: connection)
     try KeptFrames.drop(above: place.sequence, on: connection)
@@ -225,12 +223,8 @@ extension SyncEngine {
         count += keys.count
       }
       try Self.forgetLog(&state, info.generation, head: info.head, transaction)
-      for table in [
-        "ZDL_PENDING", "ZDL_BASE", "ZDL_DELTA", "ZDL_DANGLING", "ZDL_QUARANTINE", "ZDL_GRAVE",
-        "ZDL_PARKED_VALUE",
-      ] {
-        try connection.perform("DELETE FROM \(table)")
-      }
+      try EngineTables.forgetPending(on: connection)
+      try Graves.dropAll(on: connection)
       state.acknowledged = try transaction.maximumTransactionNumber()
       return count
     }

@@ -2,7 +2,7 @@ import Driftless
 import DriftlessProtocol
 import DriftlessSQLite
 
-/// The engine's own tables in the store. Each is written in the transaction of what it describes.
+/// The engine's own tables in the store. Each has one owner, and is written in the transaction of what it describes.
 ///
 /// | table | holds |
 /// |---|---|
@@ -28,31 +28,21 @@ enum EngineTables {
   static let version: Int64 = 6
   static let versionSetting = "sync.tables"
 
+  private static let statements =
+    [ReplicaState.statement, Outbox.statement, OmittedParts.statement, PendingState.statement]
+    + DanglingReferences.statements + Journal.statements + Parking.statements
+    + [
+      ZoneStates.statement, ParkedValues.statement, Quarantine.statement, ImportTimes.statement,
+      LogPlaces.statement, KeptFrames.statement, KeptKeys.statement, RememberedDeletes.statement,
+    ] + Unions.aliasStatements
+
   /// Makes the tables, or brings those of an earlier version up to date.
   static func create(in transaction: WriteTransaction) throws {
     let connection = transaction.connection
-    // An earlier form held whole change sets; what they hold is pending all the same.
-    if try connection.number(
-      "SELECT count(*) FROM pragma_table_info('ZDL_QUARANTINE') WHERE name = 'frame'") != 0
-    {
-      try connection.execute("DROP TABLE ZDL_QUARANTINE")
-    }
+    try Quarantine.dropFormer(on: connection)
     for statement in statements { try connection.execute(statement) }
-    if try connection.number(
-      "SELECT count(*) FROM pragma_table_info('ZDL_DANGLING') WHERE name = 'place'") == 0
-    {
-      try connection.execute("ALTER TABLE ZDL_DANGLING ADD COLUMN place INTEGER")
-    }
-    if try connection.number(
-      "SELECT count(*) FROM pragma_table_info('ZDL_JOURNAL') WHERE name = 'decision'") == 0
-    {
-      for column in [
-        "local_value BLOB", "remote_value BLOB", "row BLOB", "decision TEXT",
-        "decided_at REAL",
-      ] {
-        try connection.execute("ALTER TABLE ZDL_JOURNAL ADD COLUMN \(column)")
-      }
-    }
+    try DanglingReferences.complete(on: connection)
+    try Journal.complete(on: connection)
     try transaction.setSetting(versionSetting, .integer(version))
   }
 
@@ -62,100 +52,44 @@ enum EngineTables {
     return try transaction.setting(versionSetting) != .integer(version)
   }
 
-  static func exist(_ table: String = "ZDL_REPLICA", on connection: SQLiteConnection) throws -> Bool
-  {
+  /// Whether the store has them: one that was never enrolled has none.
+  static func exist(on connection: SQLiteConnection) throws -> Bool {
+    try ReplicaState.hasTable(on: connection)
+  }
+
+  /// Whether the file has a table. An earlier version made fewer.
+  static func has(_ table: String, on connection: SQLiteConnection) throws -> Bool {
     try connection.number(
       "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?)", [.text(table)]) != 0
   }
 
-  /// What each row of these tables keeps by itself, as the store's own do (`StoreDefinition`).
-  static let replicaRules: [RowRule] = [
-    RowRule("id = 1", "its id is not 1"), .identity("replica"), .identity("zone_id"),
-    .identity("generation"), .natural("cursor"), .bytes("chain", count: LogChain.size),
-    .natural("mark", orNull: true), .bytes("mark_chain", count: LogChain.size, orNull: true),
-    RowRule("(mark IS NULL) = (mark_chain IS NULL)", "its mark has no chain"),
-    .natural("push_number"), .text("server"), .text("zone"), .natural("head"),
-    .seconds("last_sync", orNull: true), .text("last_error", orNull: true),
-  ]
-  static let placeRules: [RowRule] = [
-    .place("sequence"), .bytes("chain", count: LogChain.size), .place("next_number"),
-  ]
-  static let frameRules: [RowRule] = [
-    .place("sequence"), .place("first_number"), .bytes("chain", count: LogChain.size),
-    .seconds("time"), .bytes("frame"),
-  ]
+  static func has(
+    column: String, of table: String, on connection: SQLiteConnection
+  ) throws -> Bool {
+    try connection.number(
+      "SELECT count(*) FROM pragma_table_info(?) WHERE name = ?", [.text(table), .text(column)])
+      != 0
+  }
 
-  private static let statements = [
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_REPLICA(
-      id INTEGER PRIMARY KEY, replica BLOB NOT NULL, zone_id BLOB NOT NULL,
-      generation BLOB NOT NULL, cursor INTEGER NOT NULL, chain BLOB NOT NULL, mark INTEGER, mark_chain BLOB,
-      push_number INTEGER NOT NULL, acknowledged INTEGER NOT NULL, server TEXT NOT NULL,
-      zone TEXT NOT NULL, head INTEGER NOT NULL, last_sync REAL,
-      last_error TEXT\(RowRule.constraints(replicaRules)))
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_OUTBOX(
-      push_number INTEGER PRIMARY KEY, through_transaction INTEGER NOT NULL,
-      objects INTEGER NOT NULL, properties INTEGER NOT NULL, runs BLOB NOT NULL,
-      frame BLOB NOT NULL)
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_DANGLING(
-      target_root INTEGER NOT NULL, target_key INTEGER NOT NULL, entity INTEGER NOT NULL,
-      key INTEGER NOT NULL, property TEXT NOT NULL, state INTEGER NOT NULL, place INTEGER,
-      PRIMARY KEY (target_root, target_key, entity, key, property)) WITHOUT ROWID
-    """,
-    ZoneStates.statement, ParkedValues.statement,
-    "CREATE INDEX IF NOT EXISTS ZDL_DANGLING_SOURCE ON ZDL_DANGLING(entity, key, property)",
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_PENDING(
-      entity INTEGER NOT NULL, key INTEGER NOT NULL, transaction_number INTEGER NOT NULL,
-      state BLOB NOT NULL, PRIMARY KEY (entity, key)) WITHOUT ROWID
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_JOURNAL(
-      number INTEGER PRIMARY KEY AUTOINCREMENT, object BLOB NOT NULL, entity TEXT NOT NULL,
-      property TEXT, policy TEXT NOT NULL, base TEXT, local TEXT, remote TEXT, kept TEXT,
-      outcome TEXT NOT NULL, origin BLOB NOT NULL, local_time INTEGER NOT NULL,
-      remote_time INTEGER NOT NULL, transaction_number INTEGER NOT NULL,
-      sequence INTEGER NOT NULL, explanation TEXT NOT NULL)
-    """,
-    "CREATE INDEX IF NOT EXISTS ZDL_JOURNAL_OBJECT ON ZDL_JOURNAL(object, property)",
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_QUARANTINE(
-      entity INTEGER NOT NULL, key INTEGER NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL,
-      suggestion TEXT NOT NULL, bytes INTEGER NOT NULL, last_edit INTEGER NOT NULL,
-      time REAL NOT NULL, PRIMARY KEY (entity, key)) WITHOUT ROWID
-    """,
-    "CREATE TABLE IF NOT EXISTS ZDL_IMPORT(first_change INTEGER PRIMARY KEY, time INTEGER NOT NULL)",
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_OMITTED(
-      entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,
-      PRIMARY KEY (entity, key, property)) WITHOUT ROWID
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_CHAIN(
-      sequence INTEGER PRIMARY KEY, chain BLOB NOT NULL,
-      next_number INTEGER NOT NULL\(RowRule.constraints(placeRules)))
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_FRAME(
-      sequence INTEGER PRIMARY KEY, first_number INTEGER NOT NULL, chain BLOB NOT NULL,
-      time REAL NOT NULL, frame BLOB NOT NULL\(RowRule.constraints(frameRules)))
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_KEPT(
-      entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL, value BLOB NOT NULL,
-      time INTEGER NOT NULL, origin BLOB NOT NULL, sequence INTEGER NOT NULL,
-      PRIMARY KEY (entity, key, property)) WITHOUT ROWID
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS ZDL_ALIAS(
-      identity BLOB PRIMARY KEY, entity INTEGER NOT NULL, key INTEGER NOT NULL,
-      former_key INTEGER NOT NULL, row BLOB, state BLOB) WITHOUT ROWID
-    """,
-    "CREATE INDEX IF NOT EXISTS ZDL_ALIAS_OBJECT ON ZDL_ALIAS(entity, key)",
-    Parking.entryStatement, Parking.struckStatement, RememberedDeletes.statement,
-  ]
+  // MARK: Beginning anew
+
+  /// Forgets a log of the zone: what is in flight to it, and what came of it.
+  static func forgetLog(on connection: SQLiteConnection) throws {
+    try Outbox.clear(on: connection)
+    try Parking.forgetAll(on: connection)
+    try DanglingReferences.removeAll(on: connection)
+    try LogPlaces.dropAll(on: connection)
+    try KeptFrames.dropAll(on: connection)
+    try ZoneStates.removeAll(on: connection)
+  }
+
+  /// Forgets what is pending, and what is kept for it.
+  static func forgetPending(on connection: SQLiteConnection) throws {
+    try PendingState.removeAll(on: connection)
+    try BaseValues.dropAll(on: connection)
+    try TransactionDeltas.dropAll(on: connection)
+    try DanglingReferences.removeAll(on: connection)
+    try Quarantine.removeAll(on: connection)
+    try ParkedValues.removeAll(on: connection)
+  }
 }

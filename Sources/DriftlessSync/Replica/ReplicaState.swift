@@ -3,8 +3,31 @@ import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// Who this replica is and where it stands: the row of `ZDL_REPLICA`.
+/// Who this replica is and where it stands: owns `ZDL_REPLICA`, and is its row.
 struct ReplicaState: Hashable, Sendable {
+  /// What the row keeps by itself.
+  static let rules: [RowRule] = [
+    RowRule("id = 1", "its id is not 1"), .identity("replica"), .identity("zone_id"),
+    .identity("generation"), .natural("cursor"), .bytes("chain", count: LogChain.size),
+    .natural("mark", orNull: true), .bytes("mark_chain", count: LogChain.size, orNull: true),
+    RowRule("(mark IS NULL) = (mark_chain IS NULL)", "its mark has no chain"),
+    .natural("push_number"), .text("server"), .text("zone"), .natural("head"),
+    .seconds("last_sync", orNull: true), .text("last_error", orNull: true),
+  ]
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_REPLICA(
+      id INTEGER PRIMARY KEY, replica BLOB NOT NULL, zone_id BLOB NOT NULL,
+      generation BLOB NOT NULL, cursor INTEGER NOT NULL, chain BLOB NOT NULL, mark INTEGER, mark_chain BLOB,
+      push_number INTEGER NOT NULL, acknowledged INTEGER NOT NULL, server TEXT NOT NULL,
+      zone TEXT NOT NULL, head INTEGER NOT NULL, last_sync REAL,
+      last_error TEXT\(RowRule.constraints(rules)))
+    """
+
+  /// Whether the store was ever enrolled.
+  static func hasTable(on connection: SQLiteConnection) throws -> Bool {
+    try EngineTables.has("ZDL_REPLICA", on: connection)
+  }
+
   var replica: UUID
   /// The zone's own identity, which its generations share.
   var zoneID: UUID
@@ -27,7 +50,7 @@ struct ReplicaState: Hashable, Sendable {
 
   /// The state, or nil when the store is not enrolled.
   static func load(from connection: SQLiteConnection) throws -> ReplicaState? {
-    guard try EngineTables.exist(on: connection) else { return nil }
+    guard try hasTable(on: connection) else { return nil }
     var state: ReplicaState?
     try connection.forEachRow(
       """
@@ -63,6 +86,11 @@ struct ReplicaState: Hashable, Sendable {
         .unsigned(pushNumber), .integer(acknowledged), .text(server), .text(zone), .unsigned(head),
         lastSync.map { .real($0.timeIntervalSince1970) } ?? .null, .optional(lastError),
       ])
+  }
+
+  /// The store is no replica until it is enrolled again.
+  static func remove(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_REPLICA")
   }
 
   /// Saves the state with what history must keep for it: everything after the acknowledged

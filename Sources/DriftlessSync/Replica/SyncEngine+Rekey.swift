@@ -14,14 +14,10 @@ extension SyncEngine {
     return try store.rekey { transaction in
       let connection = transaction.connection
       guard try EngineTables.exist(on: connection) else { return }
-      for table in [
-        "ZDL_REPLICA", "ZDL_OUTBOX", "ZDL_PENDING", "ZDL_PARKED", "ZDL_DANGLING", "ZDL_BASE",
-        "ZDL_QUARANTINE", "ZDL_ZONE", "ZDL_DELTA", "ZDL_PARKED_VALUE", "ZDL_STRUCK", "ZDL_CHAIN",
-        "ZDL_FRAME",
-      ] {
-        try connection.perform("DELETE FROM \(table)")
-      }
-      try connection.perform("UPDATE ZDL_IDENTITY SET number = NULL")
+      try ReplicaState.remove(on: connection)
+      try EngineTables.forgetLog(on: connection)
+      try EngineTables.forgetPending(on: connection)
+      try IdentityRuns.forgetNumbers(on: connection)
       try transaction.setSyncing(false)
     }
   }

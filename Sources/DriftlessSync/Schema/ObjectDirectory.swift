@@ -3,27 +3,17 @@ import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// Finds objects by zone object number, and numbers and identities by object, in the runs of `ZDL_IDENTITY`.
+/// Finds objects by zone object number, and numbers and identities by object, among the runs of identities.
 ///
 /// What was found last is kept: sorted numbers and keys mostly fall into it.
 struct ObjectDirectory {
-  private struct Run {
-    var root: Int32
-    var firstKey: Int64
-    var count: Int64
-    var number: UInt64?
-    var identity: UUID?
-
-    var end: Int64 { firstKey &+ count }
-  }
-
   /// A stretch of a hierarchy's keys, with all the runs in it. Keys between them are objects made here that the zone does
   /// not know.
   private struct Stretch {
     var root: Int32 = 0
     var keys: Range<Int64> = 0..<0
     /// Ascending.
-    var runs: [Run] = []
+    var runs: [IdentityRun] = []
 
     func covers(_ root: Int32, _ key: Int64) -> Bool { self.root == root && keys.contains(key) }
 
@@ -43,7 +33,7 @@ struct ObjectDirectory {
 
   private let connection: SQLiteConnection
   private let readsAhead: Bool
-  private var byNumber: Run?
+  private var byNumber: IdentityRun?
   private var stretch = Stretch()
   /// How many runs the next read takes where it goes on after the last one.
   private var batch = 1
@@ -72,12 +62,7 @@ struct ObjectDirectory {
   /// The root entity and key of the object with this number. Its row may be deleted.
   mutating func key(ofNumber number: UInt64) throws -> ObjectKey? {
     if let run = byNumber, let found = Self.key(ofNumber: number, in: run) { return found }
-    try connection.forEachRow(
-      """
-      SELECT root_entity, first_key, count, number, identity FROM ZDL_IDENTITY
-      WHERE number <= ? ORDER BY number DESC LIMIT 1
-      """, [.unsigned(number)]
-    ) { byNumber = Self.run($0) }
+    if let run = try IdentityRuns.last(upToNumber: number, on: connection) { byNumber = run }
     return byNumber.flatMap { Self.key(ofNumber: number, in: $0) }
   }
 
@@ -93,7 +78,7 @@ struct ObjectDirectory {
     return run.identity?.advanced(by: UInt64(key &- run.firstKey))
   }
 
-  private mutating func run(root: Int32, key: Int64) throws -> Run? {
+  private mutating func run(root: Int32, key: Int64) throws -> IdentityRun? {
     if !stretch.covers(root, key) { try read(root, key) }
     let place = stretch.place(of: key)
     guard place < stretch.runs.count, stretch.runs[place].firstKey <= key else { return nil }
@@ -108,14 +93,9 @@ struct ObjectDirectory {
       if stretch.covers(root, key) { return }
     }
     batch = 1
-    var before: Run?
-    try connection.forEachRow(
-      """
-      SELECT root_entity, first_key, count, number, identity FROM ZDL_IDENTITY
-      WHERE root_entity = ? AND first_key <= ? ORDER BY first_key DESC LIMIT 1
-      """, [.integer(Int64(root)), .integer(key)]
-    ) { before = Self.run($0) }
-    if let before, key < before.end {
+    if let before = try IdentityRuns.last(root: root, upToKey: key, on: connection),
+      key < before.end
+    {
       stretch = Stretch(root: root, keys: before.firstKey..<before.end, runs: [before])
     } else {
       try read(root, from: key, 1)
@@ -127,25 +107,12 @@ struct ObjectDirectory {
 
   /// Reads the runs that begin at a key or after it.
   private mutating func read(_ root: Int32, from key: Int64, _ count: Int) throws {
-    var runs: [Run] = []
-    try connection.forEachRow(
-      """
-      SELECT root_entity, first_key, count, number, identity FROM ZDL_IDENTITY
-      WHERE root_entity = ? AND first_key >= ? ORDER BY first_key LIMIT ?
-      """, [.integer(Int64(root)), .integer(key), .integer(Int64(count))]
-    ) { runs.append(Self.run($0)) }
+    let runs = try IdentityRuns.runs(root: root, fromKey: key, most: count, on: connection)
     let end = runs.count == count ? runs.last?.end ?? key : .max
     stretch = Stretch(root: root, keys: key..<Swift.max(end, key), runs: runs)
   }
 
-  private static func run(_ row: SQLiteStatement) -> Run {
-    Run(
-      root: row.entityNumber(0), firstKey: row.int64(1), count: row.int64(2),
-      number: row.isNull(3) ? nil : row.unsigned(3),
-      identity: row.uuid(4))
-  }
-
-  private static func key(ofNumber number: UInt64, in run: Run) -> ObjectKey? {
+  private static func key(ofNumber number: UInt64, in run: IdentityRun) -> ObjectKey? {
     guard let first = run.number, number >= first, number &- first < UInt64(max(0, run.count))
     else { return nil }
     return ObjectKey(entity: run.root, key: run.firstKey &+ Int64(number &- first))

@@ -116,27 +116,27 @@ struct FileIdentity: Hashable {
 
   /// Notes in a copy that it is one, wherever it is put: even in the place of the original.
   static func markCopy(_ connection: SQLiteConnection) throws {
-    guard try StoreFile.hasTable("ZDL_STORE", connection) else { return }
-    try connection.run("INSERT OR REPLACE INTO ZDL_STORE VALUES (?, 'copy')", .text(setting))
+    guard try StoreSettings.exist(on: connection) else { return }
+    try StoreSettings.set(setting, .text("copy"), on: connection)
   }
 
   /// Gives a file that took another's place what that one had noted.
-  static func keep(_ notes: [[SQLiteValue]], in connection: SQLiteConnection) throws {
-    guard try StoreFile.hasTable("ZDL_STORE", connection) else { return }
-    try connection.execute("BEGIN IMMEDIATE")
-    try connection.run(
-      "DELETE FROM ZDL_STORE WHERE key IN (?, ?)", .text(setting), .text(copySetting))
-    for note in notes {
-      try connection.run("INSERT INTO ZDL_STORE VALUES (?, ?)", note[0], note[1])
+  static func keep(_ notes: Notes, in connection: SQLiteConnection) throws {
+    guard try StoreSettings.exist(on: connection) else { return }
+    try connection.transaction(.immediate) {
+      try StoreSettings.set(setting, notes.identity, on: connection)
+      try StoreSettings.set(copySetting, notes.isCopy, on: connection)
     }
-    try connection.execute("COMMIT")
   }
 
-  static func notes(_ connection: SQLiteConnection) throws -> [[SQLiteValue]] {
-    guard try StoreFile.hasTable("ZDL_STORE", connection) else { return [] }
-    return try connection.rows(
-      "SELECT key, value FROM ZDL_STORE WHERE key IN (?, ?)", .text(setting), .text(copySetting))
+  static func notes(_ connection: SQLiteConnection) throws -> Notes {
+    guard try StoreSettings.exist(on: connection) else { return (nil, nil) }
+    let notes = try StoreSettings.values(of: setting, copySetting, on: connection)
+    return (notes.first, notes.second)
   }
+
+  /// What a file notes of itself.
+  typealias Notes = (identity: SQLiteValue?, isCopy: SQLiteValue?)
 }
 
 /// What tells a file from all others of the host, as long as somebody has it open.
@@ -178,7 +178,7 @@ extension PersistentStore {
     let mark = connections.mark
     let (kept, syncs, newest) = try read {
       (
-        try $0.setting(FileIdentity.setting), try $0.setting("syncing") != nil,
+        try $0.setting(FileIdentity.setting), try $0.setting(StoreSettings.syncing) != nil,
         try $0.maximumTransactionNumber()
       )
     }

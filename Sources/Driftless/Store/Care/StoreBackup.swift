@@ -53,7 +53,7 @@ extension PersistentStore {
 extension PersistentStore {
   /// Whether the file has Driftless's tables: one that Core Data wrote has them once it was opened for writing.
   package func hasOwnTables() throws -> Bool {
-    try read { try StoreFile.hasTable("ZDL_MODEL", $0.connection) }
+    try read { try ModelInside.exists(on: $0.connection) }
   }
 
   /// Writes a file anew without the room that deleted rows left, whoever wrote it, and adds nothing to it.

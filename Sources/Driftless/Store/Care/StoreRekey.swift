@@ -14,7 +14,7 @@ extension PersistentStore {
       let connection = transaction.connection
       try transaction.renewMintPrefix()
       // Whoever reads the original's history has not read this one's.
-      try connection.run("DELETE FROM ZDL_HISTORY_READER")
+      try RegisteredReaders.removeAll(on: connection)
       try connection.run("UPDATE Z_METADATA SET Z_UUID = ?", .text(identifier))
       try body(transaction)
     }

@@ -17,33 +17,26 @@ enum ReadOnlyOverlay {
       missing.insert(name)
       statements.append("CREATE TEMP TABLE \(rest)")
     }
-    if try !missing.contains("ZDL_TRANSACTION")
-      && !StoreDefinition.hasColumn("name", of: "ZDL_TRANSACTION", connection)
+    var views: [String] = []
+    if !missing.contains(TransactionNotes.table),
+      let view = try TransactionNotes.overlay(on: connection)
     {
-      missing.insert("")
-      statements.append(
-        """
-        CREATE TEMP VIEW ZDL_TRANSACTION AS SELECT *, CASE kind WHEN
-        \(TransactionKind.imported.rawValue) THEN 0 ELSE
-        \(TransactionName.derivedSQL("number", "hybrid_time")) END AS name
-        FROM main.ZDL_TRANSACTION
-        """)
+      views.append(view)
     }
-    if try !missing.contains("ZDL_DELTA")
-      && !StoreDefinition.hasColumn("name", of: "ZDL_DELTA", connection)
+    if !missing.contains(TransactionDeltas.table),
+      let view = try TransactionDeltas.overlay(on: connection)
     {
-      missing.insert("")
-      statements.append("CREATE TEMP VIEW ZDL_DELTA AS SELECT *, 0 AS name FROM main.ZDL_DELTA")
+      views.append(view)
     }
-    guard !missing.isEmpty else { return [] }
-    if missing.contains("ZDL_STORE") {
+    guard !missing.isEmpty || !views.isEmpty else { return [] }
+    statements += views
+    if missing.contains(StoreSettings.table) {
       // The same from connection to connection and from day to day: objects keep their identities.
       let prefix = (UUID(uuidString: identifier) ?? UUID()).networkBytes.prefix(6)
-      let digits = prefix.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-      statements.append("INSERT INTO temp.ZDL_STORE VALUES ('mintPrefix', x'\(digits)')")
+      statements.append(StoreSettings.overlay(mintPrefix: prefix))
     }
-    if missing.contains("ZDL_TRANSACTION"), !missing.contains("ATRANSACTION") {
-      statements.append(StoreDefinition.takeOverHistory)
+    if missing.contains(TransactionNotes.table), !missing.contains("ATRANSACTION") {
+      statements.append(TransactionNotes.takeOver)
     }
     return statements
   }

@@ -61,14 +61,9 @@ extension StoreDefinition {
       let triggers = DerivedTriggers(attribute: attribute)
       let missing = try triggers.all.filter { try !StoreFile.hasTable($0.name, connection) }
       guard !missing.isEmpty else { continue }
-      try connection.execute("BEGIN IMMEDIATE")
-      do {
+      try connection.transaction(.immediate) {
         for trigger in missing { try connection.execute(trigger.sql) }
         try connection.execute(triggers.recomputation)
-        try connection.execute("COMMIT")
-      } catch {
-        if connection.isInTransaction { try? connection.execute("ROLLBACK") }
-        throw error
       }
     }
   }

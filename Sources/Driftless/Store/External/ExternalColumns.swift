@@ -17,13 +17,11 @@ enum ExternalColumns {
   static func read(
     _ connection: SQLiteConnection, numbers: [String: Int32]
   ) throws -> Set<String>? {
-    guard try StoreFile.hasTable("ZDL_STORE", connection) else { return nil }
+    guard try StoreSettings.exist(on: connection) else { return nil }
     var kept: String?
-    if case .text(let text)? = try connection.scalar(
-      "SELECT value FROM ZDL_STORE WHERE key = ?", .text(setting))
-    {
+    if case .text(let text)? = try StoreSettings.value(of: setting, on: connection) {
       kept = text
-    } else if case .blob(let content)? = try connection.scalar("SELECT content FROM ZDL_MODEL") {
+    } else if let content = try ModelInside.content(on: connection) {
       // A file that does not say yet goes by the model inside.
       kept = text(of: StoreSchema(model: try ModelArchive.decode(content), numbers: numbers))
     }

@@ -60,6 +60,7 @@ struct HistoryReader {
       conditions.append("COALESCE(a.ZNAME, t.ZAUTHOR) = ?")
       values.append(.text(author))
     }
+    // A join of Core Data's row of a transaction with what is noted of it (``TransactionNotes``): one pass over both.
     let statement = try transaction.connection.prepareUncached(
       """
       SELECT t.Z_PK, t.ZTIMESTAMP, COALESCE(a.ZNAME, t.ZAUTHOR), COALESCE(c.ZNAME, t.ZCONTEXTNAME),

@@ -38,13 +38,9 @@ struct HistoryWriter {
       """,
       .integer(number), try string(info.author), try string(info.contextName),
       try string(Self.processName), .real(now.timeIntervalSinceReferenceDate))
-    try connection.run(
-      """
-      INSERT INTO ZDL_TRANSACTION (number, kind, hybrid_time, first_change, last_change, name)
-      VALUES (?, ?, ?, ?, ?, ?)
-      """, .integer(number), .integer(info.kind.rawValue),
-      .integer(Int64(bitPattern: hybridTime.rawValue)), .integer(firstChange),
-      .integer(firstChange + changeCount - 1), .integer(Int64(bitPattern: name)))
+    try TransactionNotes.add(
+      HistoryHeader(number: number, kind: info.kind, hybridTime: hybridTime, name: name),
+      changes: firstChange...(firstChange + changeCount - 1), on: connection)
     try setMaximum(HistoryEntity.transaction, number)
     try setMaximum(HistoryEntity.change, firstChange + changeCount - 1)
   }

@@ -141,56 +141,38 @@ extension PersistentStore {
   /// Lets purges pass what the reader has not read. A name that nobody registered is no error.
   public func unregisterHistoryReader(_ name: String) throws {
     _ = try write(TransactionInfo()) { transaction in
-      try transaction.connection.run(
-        "DELETE FROM ZDL_HISTORY_READER WHERE name = ?", .text(name))
+      try RegisteredReaders.remove(name, on: transaction.connection)
     }
   }
 
   /// Who reads the history; the sync engine is one.
   public func historyReaders() throws -> [PersistentHistoryReader] {
-    try read { transaction in
-      try transaction.connection.rows("SELECT name, number FROM ZDL_HISTORY_READER ORDER BY name")
-        .compactMap { row in
-          guard case .text(let name) = row[0], case .integer(let number) = row[1] else {
-            return nil
-          }
-          return PersistentHistoryReader(name: name, transactionNumber: number)
-        }
-    }
+    try read { try RegisteredReaders.all(on: $0.connection) }
   }
 }
 
 extension WriteTransaction {
   package func registerHistoryReader(_ name: String, through number: Int64) throws {
-    try connection.run(
-      "INSERT OR REPLACE INTO ZDL_HISTORY_READER VALUES (?, ?)", .text(name), .integer(number))
+    try RegisteredReaders.register(name, through: number, on: connection)
   }
 
   /// Deletes the transactions before a number that every reader has seen. Returns how many.
   fileprivate func deleteHistory(before number: Int64) throws -> Int {
     var bound = number
-    if case .integer(let least)? = try connection.scalar(
-      "SELECT MIN(number) FROM ZDL_HISTORY_READER")
-    {
+    if let least = try RegisteredReaders.least(on: connection) {
       bound = min(bound, least == .max ? .max : least + 1)
     }
-    if case .integer(let last)? = try connection.scalar(
-      "SELECT last_change FROM ZDL_TRANSACTION WHERE number < ? ORDER BY number DESC LIMIT 1",
-      .integer(bound))
-    {
+    if let last = try TransactionNotes.lastChange(before: bound, on: connection) {
       try connection.run("DELETE FROM ACHANGE WHERE Z_PK <= ?", .integer(last))
     }
-    // The newest stays: the hybrid clock goes on from it.
-    try connection.run(
-      """
-      DELETE FROM ZDL_TRANSACTION WHERE number < ?
-      AND number < (SELECT MAX(number) FROM ZDL_TRANSACTION)
-      """, .integer(bound))
+    try TransactionNotes.drop(before: bound, on: connection)
     try connection.run("DELETE FROM ATRANSACTION WHERE Z_PK < ?", .integer(bound))
     let deleted = connection.changes
     var floor = bound - 1
-    if case .integer(let former)? = try setting("historyFloor") { floor = max(floor, former) }
-    try setSetting("historyFloor", .integer(floor))
+    if case .integer(let former)? = try setting(StoreSettings.historyFloor) {
+      floor = max(floor, former)
+    }
+    try setSetting(StoreSettings.historyFloor, .integer(floor))
     return deleted
   }
 }

@@ -12,7 +12,7 @@ package struct HistoryHeader: Hashable, Sendable {
 extension ReadTransaction {
   /// Whether the history has all that came after a transaction.
   func tellsHistory(after number: Int64) throws -> Bool {
-    guard case .integer(let floor)? = try setting("historyFloor") else { return true }
+    guard case .integer(let floor)? = try setting(StoreSettings.historyFloor) else { return true }
     return number >= floor
   }
 
@@ -35,33 +35,21 @@ extension ReadTransaction {
     after number: Int64 = 0, through last: Int64 = .max, passingOver kind: TransactionKind? = nil,
     _ body: (HistoryHeader, Int64, ChangeType, ObjectKey, PropertyMask?) throws -> Void
   ) throws {
-    let headers = try connection.prepareUncached(
-      """
-      SELECT number, kind, hybrid_time, first_change, last_change, name FROM ZDL_TRANSACTION
-      WHERE number > ? AND number <= ? AND kind IS NOT ? ORDER BY number
-      """)
+    let headers = try TransactionNotes.Headers(
+      after: number, through: last, passingOver: kind, on: connection)
     let changes = try connection.prepareUncached(
       """
       SELECT ZCHANGETYPE, ZENTITY, ZENTITYPK, ZCOLUMNS, Z_PK FROM ACHANGE
       WHERE Z_PK BETWEEN ? AND ? ORDER BY Z_PK
       """)
-    headers.bind(number, at: 1)
     let newest = try maximumTransactionNumber()
-    headers.bind(last, at: 2)
-    if let kind { headers.bind(kind.rawValue, at: 3) }
     var program: RowProgram?
-    while try headers.step() {
-      let header = HistoryHeader(
-        number: headers.int64(0), kind: TransactionKind(rawValue: headers.int64(1)) ?? .local,
-        hybridTime: HybridTime(rawValue: headers.unsigned(2)),
-        name: headers.unsigned(5))
+    while let (header, firstChange, lastChange) = try headers.next() {
       // Whoever acknowledges what there is would never come to the end of it.
       guard header.number <= newest else { throw HistoryReader.neverGivenOut(header.number) }
-      guard headers.int64(3) <= headers.int64(4) else {
-        throw HistoryReader.damaged(header.number)
-      }
-      changes.bind(headers.int64(3), at: 1)
-      changes.bind(headers.int64(4), at: 2)
+      guard firstChange <= lastChange else { throw HistoryReader.damaged(header.number) }
+      changes.bind(firstChange, at: 1)
+      changes.bind(lastChange, at: 2)
       while try changes.step() {
         let entity = changes.entityNumber(1)
         let type = ChangeType(rawValue: changes.count(0)) ?? .update

@@ -37,22 +37,3 @@ enum TransactionName {
     return max(name, 1)
   }
 }
-
-extension ReadTransaction {
-  /// The name of a transaction; 0 for an import without one, and for a transaction that is unknown.
-  package func transactionName(_ number: Int64) throws -> UInt64 {
-    let statement = try connection.prepare("SELECT name FROM ZDL_TRANSACTION WHERE number = ?")
-    defer { statement.reset() }
-    statement.bind(number, at: 1)
-    return try statement.step() ? statement.unsigned(0) : 0
-  }
-
-  /// The number of the transaction with a name; nil for one that is not, or no longer, in the history.
-  package func transactionNumber(named name: UInt64) throws -> Int64? {
-    guard name != 0 else { return nil }
-    let number = try connection.scalar(
-      "SELECT number FROM ZDL_TRANSACTION WHERE name = ?", .integer(Int64(bitPattern: name)))
-    if case .integer(let number)? = number { return number }
-    return nil
-  }
-}

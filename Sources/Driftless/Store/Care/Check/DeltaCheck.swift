@@ -15,7 +15,7 @@ struct DeltaCheck: TableCheck {
       "ZDL_DELTA", key: key,
       [
         inspection.objectRule(), .integer("transaction_number", Int64.min...max(1, newest)),
-      ] + StoreDefinition.deltaRules, suggestion: Self.suggestion)
+      ] + TransactionDeltas.rules, suggestion: Self.suggestion)
     try inspection.checkArchives(
       "ZDL_DELTA", "value", key: key, suggestion: Self.suggestion
     ) { values, row in

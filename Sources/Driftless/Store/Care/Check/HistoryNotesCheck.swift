@@ -8,7 +8,7 @@ struct HistoryNotesCheck: TableCheck {
   func check(_ inspection: StoreInspection) throws {
     try inspection.check(
       "ZDL_TRANSACTION", key: ["number"],
-      StoreDefinition.transactionRules + [
+      TransactionNotes.rules + [
         .integer("name"),
         RowRule(
           "name <> 0 OR kind = \(TransactionKind.imported.rawValue)", "it has no name"),

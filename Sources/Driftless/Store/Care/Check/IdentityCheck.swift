@@ -13,7 +13,7 @@ struct IdentityCheck: TableCheck {
   func check(_ inspection: StoreInspection) throws {
     try inspection.check(
       "ZDL_IDENTITY", key: ["root_entity", "first_key"],
-      [inspection.rootRule("root_entity", "first_key")] + StoreDefinition.identityRules,
+      [inspection.rootRule("root_entity", "first_key")] + IdentityRuns.rules,
       suggestion: Self.suggestion)
     try checkKeys(inspection)
     try checkNumbers(inspection)

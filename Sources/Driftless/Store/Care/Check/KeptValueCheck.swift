@@ -14,11 +14,11 @@ struct KeptValueCheck: TableCheck {
     let newest = try inspection.transaction.maximumTransactionNumber()
     try inspection.check(
       "ZDL_GRAVE", key: ["entity", "key"],
-      [object, .integer("transaction_number", 1...max(1, newest)), .bytes("row")],
+      [object, .integer("transaction_number", 1...max(1, newest))] + Graves.rules,
       suggestion: Self.suggestion)
     try inspection.check(
       "ZDL_BASE", key: ["entity", "key", "property"],
-      [object, .text("property"), .bytes("value")], suggestion: Self.suggestion)
+      [object] + BaseValues.rules, suggestion: Self.suggestion)
     try inspection.check(
       "ZDL_FORMER", key: ["entity", "key"], [object], suggestion: Self.suggestion)
     try checkGraves(inspection)

@@ -47,9 +47,7 @@ struct MetadataCheck: TableCheck {
   private func checkModel(_ inspection: StoreInspection) throws {
     // A file that Core Data wrote, and nobody here, has none.
     guard inspection.isOurs else { return }
-    try inspection.check(
-      "ZDL_MODEL", key: ["version"],
-      [RowRule("version = 1", "its version is not 1"), .bytes("content")])
+    try inspection.check("ZDL_MODEL", key: ["version"], ModelInside.rules)
     try checkCount(of: "ZDL_MODEL", inspection)
     let content = try inspection.connection.scalar("SELECT content FROM ZDL_MODEL")
     guard case .blob(let content)? = content else { return }

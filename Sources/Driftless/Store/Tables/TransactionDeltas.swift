@@ -1,43 +1,4 @@
-import DriftlessSQLite
-import Foundation
-
-/// Sums and differences of counters, in the attribute's type. Null counts as zero. Whole numbers stop at the bounds of
-/// 64 bits; the narrower bounds of an attribute are for its values, not for what is added to them.
-package enum CounterDelta {
-  /// What makes `value` of `former`; nil for values that are no numbers.
-  package static func difference(
-    _ value: PropertyValue, _ former: PropertyValue
-  ) -> PropertyValue? {
-    switch (value, former) {
-    case (.integer(let value), .integer(let former)):
-      let (difference, overflows) = value.subtractingReportingOverflow(former)
-      return .integer(overflows ? (value < former ? .min : .max) : difference)
-    case (.integer, .null): return value
-    case (.null, .integer(let former)): return .integer(former == .min ? .max : -former)
-    case (.double(let value), .double(let former)): return .double(value - former)
-    case (.double, .null): return value
-    case (.null, .double(let former)): return .double(-former)
-    case (.decimal(let value), .decimal(let former)): return .decimal(value - former)
-    case (.decimal, .null): return value
-    case (.null, .decimal(let former)): return .decimal(-former)
-    default: return nil
-    }
-  }
-
-  /// Nil for values that are no numbers of one type.
-  package static func sum(_ value: PropertyValue, _ delta: PropertyValue) -> PropertyValue? {
-    switch (value, delta) {
-    case (.integer(let value), .integer(let delta)):
-      let (sum, overflows) = value.addingReportingOverflow(delta)
-      return .integer(overflows ? (delta < 0 ? .min : .max) : sum)
-    case (.double(let value), .double(let delta)): return .double(value + delta)
-    case (.decimal(let value), .decimal(let delta)): return .decimal(value + delta)
-    case (.integer, .null), (.double, .null), (.decimal, .null): return value
-    case (.null, .integer), (.null, .double), (.null, .decimal): return delta
-    default: return nil
-    }
-  }
-}
+package import DriftlessSQLite
 
 /// What one transaction did to a property whose edits add up.
 package struct TransactionDelta: Hashable, Sendable {
@@ -55,8 +16,46 @@ package struct TransactionDelta: Hashable, Sendable {
   }
 }
 
-/// `ZDL_DELTA`: what each local transaction of a store that syncs did to the properties whose edits add up. Of a counter it
-/// keeps what the transaction added; of a text or a list of elements the value that it left, or null for a long one.
+/// Owns `ZDL_DELTA`: what each local transaction of a store that syncs did to the properties whose edits add up. Of a counter
+/// it keeps what the transaction added; of a text or a list of elements the value that it left, or null for a long one.
+package enum TransactionDeltas {
+  static let table = "ZDL_DELTA"
+  static let rules: [RowRule] = [
+    .text("property"), .integer("transaction_number"), .bytes("value"), .integer("name"),
+    RowRule(
+      "(name = 0) = (transaction_number > 0)",
+      "what was lost goes by a name, and what was counted here by its transaction"),
+  ]
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_DELTA (transaction_number INTEGER NOT NULL,
+    entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL, value BLOB NOT NULL,
+    name INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (entity, key, property, transaction_number)\(RowRule.constraints(rules)))
+    WITHOUT ROWID
+    """
+
+  /// Brings the table of an older version to this one.
+  static func complete(on connection: SQLiteConnection) throws {
+    guard try !hasNames(connection) else { return }
+    try connection.execute("ALTER TABLE ZDL_DELTA ADD COLUMN name INTEGER NOT NULL DEFAULT 0")
+  }
+
+  /// What a connection runs that reads the table of an older version, and may not change it; nil for one of this version.
+  static func overlay(on connection: SQLiteConnection) throws -> String? {
+    try hasNames(connection)
+      ? nil : "CREATE TEMP VIEW ZDL_DELTA AS SELECT *, 0 AS name FROM main.ZDL_DELTA"
+  }
+
+  private static func hasNames(_ connection: SQLiteConnection) throws -> Bool {
+    try StoreDefinition.hasColumn("name", of: table, connection)
+  }
+
+  package static func dropAll(on connection: SQLiteConnection) throws {
+    try connection.run("DELETE FROM main.ZDL_DELTA")
+  }
+}
+
+/// A transaction of this store has its name in `ZDL_TRANSACTION`: two questions here join both tables.
 extension ReadTransaction {
   private static let deltaName = "CASE d.name WHEN 0 THEN coalesce(t.name, 0) ELSE d.name END"
 

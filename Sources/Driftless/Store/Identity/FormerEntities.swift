@@ -1,6 +1,32 @@
 import DriftlessSQLite
 package import Foundation
 
+/// Owns `ZDL_FORMER`: of which entity a deleted object was that had a given identity.
+enum FormerEntities {
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_FORMER (entity INTEGER NOT NULL, key INTEGER NOT NULL,
+    PRIMARY KEY (entity, key)) WITHOUT ROWID
+    """
+
+  static func note(_ key: ObjectKey, on connection: SQLiteConnection) throws {
+    try connection.run(
+      "INSERT OR IGNORE INTO ZDL_FORMER VALUES (?, ?)", .integer(Int64(key.entity)),
+      .integer(key.key))
+  }
+
+  static func drop(_ key: ObjectKey, on connection: SQLiteConnection) throws {
+    try connection.run(
+      "DELETE FROM ZDL_FORMER WHERE entity = ? AND key = ?", .integer(Int64(key.entity)),
+      .integer(key.key))
+  }
+
+  static func has(_ key: ObjectKey, on connection: SQLiteConnection) throws -> Bool {
+    try connection.scalar(
+      "SELECT 1 FROM ZDL_FORMER WHERE entity = ? AND key = ?", .integer(Int64(key.entity)),
+      .integer(key.key)) != nil
+  }
+}
+
 /// One identity under two entities is two objects. The zone knows the first one by the identity, also when that is deleted;
 /// the other goes by one that every replica derives alike (`DerivedIdentity`).
 extension ReadTransaction {
@@ -18,14 +44,7 @@ extension ReadTransaction {
 
   /// The zone's own UUID; nil when the store does not sync.
   fileprivate func zoneID() throws -> UUID? {
-    guard try has("ZDL_REPLICA"),
-      case .blob(let bytes)? = try connection.scalar("SELECT zone_id FROM ZDL_REPLICA")
-    else { return nil }
-    return UUID(networkBytes: Data(bytes))
-  }
-
-  fileprivate func has(_ table: String) throws -> Bool {
-    try connection.scalar("SELECT 1 FROM sqlite_master WHERE name = ?", .text(table)) != nil
+    try EngineRows.zoneID(on: connection)
   }
 }
 
@@ -47,42 +66,32 @@ extension WriteTransaction {
     if isKnown { return DerivedIdentity.identity(identity, of: entity.name, in: zone) }
     // Made and deleted before the zone heard of it: the identity is free.
     if !isOfHierarchy {
-      try connection.run(
-        "DELETE FROM ZDL_IDENTITY WHERE root_entity = ? AND first_key = ? AND count = 1",
-        .integer(Int64(root)), .integer(dead.key))
+      try IdentityRuns.dropSingle(root: root, key: dead.key, on: connection)
     }
     return identity
   }
 
   /// Whether the change set in flight makes an object.
   private func isInFlight(root: Int32, key: Int64) throws -> Bool {
-    guard try has("ZDL_OUTBOX"),
-      case .blob(let bytes)? = try connection.scalar("SELECT runs FROM ZDL_OUTBOX"),
-      let runs = [KeyRun](bytes: bytes)
-    else { return false }
-    return runs.contains { schema.rootNumber(of: $0.entity) == root && $0.contains(key) }
+    try EngineRows.runsInFlight(on: connection).contains {
+      schema.rootNumber(of: $0.entity) == root && $0.contains(key)
+    }
   }
 
   /// Notes of which entity an object was that goes (`ZDL_FORMER`): its identity knows the hierarchy alone.
   func noteFormerEntity(of key: ObjectKey) throws {
-    guard schema.isOfSeveral(key.entity), try setting("syncing") != nil,
+    guard schema.isOfSeveral(key.entity), try setting(StoreSettings.syncing) != nil,
       try !identity(of: key).isMinted
     else { return }
     for other in schema.kin(of: key.entity) where other != key.entity {
-      try connection.run(
-        "DELETE FROM ZDL_FORMER WHERE entity = ? AND key = ?", .integer(Int64(other)),
-        .integer(key.key))
+      try FormerEntities.drop(ObjectKey(entity: other, key: key.key), on: connection)
     }
-    try connection.run(
-      "INSERT OR IGNORE INTO ZDL_FORMER VALUES (?, ?)", .integer(Int64(key.entity)),
-      .integer(key.key))
+    try FormerEntities.note(key, on: connection)
   }
 
   private func formerEntity(of key: ObjectKey, _ root: Int32) throws -> Int32? {
     try schema.kin(of: root).first { number in
-      try connection.scalar(
-        "SELECT 1 FROM ZDL_FORMER WHERE entity = ? AND key = ?", .integer(Int64(number)),
-        .integer(key.key)) != nil
+      try FormerEntities.has(ObjectKey(entity: number, key: key.key), on: connection)
     }
   }
 }

@@ -1,4 +1,4 @@
-package import DriftlessSQLite
+import DriftlessSQLite
 package import Foundation
 
 extension WriteTransaction {
@@ -227,20 +227,5 @@ extension WriteTransaction {
       let identity = statement.uuid(2)
     else { return nil }
     return (statement.int64(0), statement.int64(1), identity, statement.value(3))
-  }
-
-  /// Sets or removes a flag or text of the store's own.
-  package func setSetting(_ key: String, _ value: SQLiteValue?) throws {
-    if let value {
-      try connection.run(
-        "INSERT OR REPLACE INTO ZDL_STORE VALUES (?, ?)", .text(key), value)
-    } else {
-      try connection.run("DELETE FROM ZDL_STORE WHERE key = ?", .text(key))
-    }
-  }
-
-  /// Whether deletes keep their rows and counters their bases from now on.
-  package func setSyncing(_ isSyncing: Bool) throws {
-    try setSetting("syncing", isSyncing ? .integer(1) : nil)
   }
 }

@@ -1,4 +1,4 @@
-package import DriftlessSQLite
+import DriftlessSQLite
 package import Foundation
 
 /// Identities of objects.
@@ -45,18 +45,11 @@ extension ReadTransaction {
     return try alias(identity) ?? own
   }
 
-  /// The object that an identity stands for since two became one (`ZDL_ALIAS`); nil for one that was never united, or whose
+  /// The object that an identity stands for since two became one; nil for one that was never united, or whose
   /// other object is gone.
   private func alias(_ identity: UUID) throws -> ObjectKey? {
-    let exists = try connection.scalar(
-      "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ZDL_ALIAS'")
-    guard exists != nil else { return nil }
-    let statement = try connection.prepare("SELECT entity, key FROM ZDL_ALIAS WHERE identity = ?")
-    defer { statement.reset() }
-    statement.bind(identity, at: 1)
-    guard try statement.step() else { return nil }
-    return try concreteKey(
-      root: statement.objectKey(0, 1))
+    guard let key = try EngineRows.alias(of: identity, on: connection) else { return nil }
+    return try concreteKey(root: key)
   }
 
   /// The object that was made with an identity, whatever it became one with.
@@ -118,23 +111,6 @@ extension ReadTransaction {
     guard distance >= 0, distance < statement.int64(2) else { return nil }
     return ObjectKey(
       entity: statement.entityNumber(0), key: statement.int64(1) &+ distance)
-  }
-
-  /// The six bytes that begin the identities made here.
-  func mintPrefix() throws -> [UInt8] {
-    let statement = try connection.prepare("SELECT value FROM ZDL_STORE WHERE key = 'mintPrefix'")
-    defer { statement.reset() }
-    guard try statement.step(), case .blob(let bytes) = statement.value(0), bytes.count == 6 else {
-      throw StoreError(
-        .damaged, "The store does not say how it makes identities.",
-        suggestion: "Restore the file from a copy.")
-    }
-    return [UInt8](bytes)
-  }
-
-  /// A flag or text of the store's own.
-  package func setting(_ key: String) throws -> SQLiteValue? {
-    try connection.scalar("SELECT value FROM ZDL_STORE WHERE key = ?", .text(key))
   }
 }
 

@@ -15,7 +15,7 @@ extension WriteTransaction {
     repeat {
       prefix = (0..<6).map { _ in UInt8.random(in: .min ... .max) }
     } while try isUsed(prefix)
-    try setSetting("mintPrefix", .blob(Data(prefix)))
+    try setSetting(StoreSettings.mintPrefix, .blob(Data(prefix)))
   }
 
   /// Whether an object that is made here from now on would get this identity: a copy of this store made one under it, or

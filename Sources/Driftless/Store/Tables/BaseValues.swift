@@ -1,0 +1,205 @@
+package import DriftlessSQLite
+import Foundation
+
+/// Owns `ZDL_BASE`: values as the zone knows them, kept while a property that needs them is
+/// pending.
+package enum BaseValues {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [.text("property"), .bytes("value")]
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_BASE (entity INTEGER NOT NULL, key INTEGER NOT NULL,
+    property TEXT NOT NULL, value BLOB NOT NULL,
+    PRIMARY KEY (entity, key, property)\(RowRule.constraints(rules))) WITHOUT ROWID
+    """
+
+  /// A many-to-many relationship as the zone has it.
+  package struct ElementSet {
+    package var elements: [ObjectKey]
+    /// Elements that the pending edit adds or removes although the zone did the same, earlier: what the zone did may be
+    /// taken back by an edit that is older than this one. Whether it adds or removes, the row says.
+    package var asserted: [ObjectKey] = []
+
+    fileprivate init(elements: [ObjectKey], asserted: [ObjectKey]) {
+      self.elements = elements
+      self.asserted = asserted
+    }
+
+    /// The elements, and after a null the asserted ones.
+    fileprivate init(_ bytes: Data) throws {
+      let parts = try RowArchive.decodeValues(bytes).split(
+        separator: .null, maxSplits: 1, omittingEmptySubsequences: false)
+      func keys(_ part: Int) -> [ObjectKey] {
+        guard parts.indices.contains(part) else { return [] }
+        return parts[part].compactMap { if case .reference(let key) = $0 { key } else { nil } }
+      }
+      self.init(elements: keys(0), asserted: keys(1))
+    }
+
+    fileprivate var bytes: Data {
+      guard !asserted.isEmpty else { return RowArchive.encode(elements) }
+      func references(_ keys: [ObjectKey]) -> [PropertyValue] { keys.map { .reference($0) } }
+      return RowArchive.encode(references(elements) + [.null] + references(asserted))
+    }
+  }
+
+  // MARK: Reading
+
+  /// Whether anything is kept at all.
+  package static func exist(on connection: SQLiteConnection) throws -> Bool {
+    try connection.scalar("SELECT 1 FROM ZDL_BASE LIMIT 1") != nil
+  }
+
+  package static func value(
+    of key: ObjectKey, _ property: String, on connection: SQLiteConnection
+  ) throws -> PropertyValue? {
+    guard let bytes = try bytes(of: key, property, on: connection) else { return nil }
+    return try RowArchive.decodeValues(bytes).first
+  }
+
+  package static func set(
+    of key: ObjectKey, _ property: String, on connection: SQLiteConnection
+  ) throws -> ElementSet? {
+    try bytes(of: key, property, on: connection).map { try ElementSet($0) }
+  }
+
+  package static func keys(
+    of key: ObjectKey, _ property: String, on connection: SQLiteConnection
+  ) throws -> [ObjectKey]? {
+    try set(of: key, property, on: connection)?.elements
+  }
+
+  /// Every kept set of a relationship of this name, with the object whose it is.
+  package static func sets(
+    named property: String, on connection: SQLiteConnection
+  ) throws -> [(ObjectKey, ElementSet)] {
+    var sets: [(ObjectKey, ElementSet)] = []
+    try forEach(named: property, on: connection) { key, bytes in
+      // A property of this name in another entity may hold one value.
+      sets.append((key, try ElementSet(bytes)))
+    }
+    return sets
+  }
+
+  /// Every kept value of a property of this name that refers to an object, with whose it is.
+  package static func referrers(
+    named property: String, to target: ObjectKey, on connection: SQLiteConnection
+  ) throws -> [ObjectKey] {
+    var keys: [ObjectKey] = []
+    try forEach(named: property, on: connection) { key, bytes in
+      guard case .reference(let kept)? = try? RowArchive.decodeValues(bytes).first,
+        kept == target
+      else { return }
+      keys.append(key)
+    }
+    return keys
+  }
+
+  /// Hands over each property of which something is kept. The body must not ask for the same.
+  package static func forEachProperty(
+    on connection: SQLiteConnection, _ body: (ObjectKey, String) throws -> Void
+  ) throws {
+    let statement = try connection.prepare("SELECT entity, key, property FROM ZDL_BASE")
+    defer { statement.reset() }
+    while try statement.step() { try body(statement.objectKey(0, 1), statement.string(2)) }
+  }
+
+  private static func forEach(
+    named property: String, on connection: SQLiteConnection,
+    _ body: (ObjectKey, Data) throws -> Void
+  ) throws {
+    let statement = try connection.prepare(
+      "SELECT entity, key, value FROM ZDL_BASE WHERE property = ?")
+    defer { statement.reset() }
+    statement.bind(property, at: 1)
+    while try statement.step() { try body(statement.objectKey(0, 1), statement.data(2)) }
+  }
+
+  private static func bytes(
+    of key: ObjectKey, _ property: String, on connection: SQLiteConnection
+  ) throws -> Data? {
+    let statement = try connection.prepare(
+      "SELECT value FROM ZDL_BASE WHERE entity = ? AND key = ? AND property = ?")
+    defer { statement.reset() }
+    statement.bind(Int64(key.entity), at: 1)
+    statement.bind(key.key, at: 2)
+    statement.bind(property, at: 3)
+    return try statement.step() ? statement.data(0) : nil
+  }
+
+  // MARK: Writing
+
+  /// Keeps what a property had before its first pending edit: a value that is kept already stays.
+  static func keep(
+    _ value: Data, of key: ObjectKey, _ property: String, on connection: SQLiteConnection
+  ) throws {
+    try connection.run(
+      "INSERT OR IGNORE INTO ZDL_BASE VALUES (?, ?, ?, ?)", .integer(Int64(key.entity)),
+      .integer(key.key), .text(property), .blob(value))
+  }
+
+  /// Whether something is kept of a property.
+  static func isKept(
+    of key: ObjectKey, _ property: String, on connection: SQLiteConnection
+  ) throws -> Bool {
+    try connection.scalar(
+      "SELECT 1 FROM ZDL_BASE WHERE entity = ? AND key = ? AND property = ?",
+      .integer(Int64(key.entity)), .integer(key.key), .text(property)) != nil
+  }
+
+  package static func replace(
+    _ key: ObjectKey, _ property: String, with value: PropertyValue, on connection: SQLiteConnection
+  ) throws {
+    try replace(key, property, with: RowArchive.encode([value]), on: connection)
+  }
+
+  package static func replace(
+    _ key: ObjectKey, _ property: String, with keys: [ObjectKey],
+    asserting asserted: [ObjectKey] = [], on connection: SQLiteConnection
+  ) throws {
+    try replace(
+      key, property, with: ElementSet(elements: keys, asserted: asserted).bytes, on: connection)
+  }
+
+  private static func replace(
+    _ key: ObjectKey, _ property: String, with bytes: Data, on connection: SQLiteConnection
+  ) throws {
+    try connection.run(
+      "INSERT OR REPLACE INTO ZDL_BASE VALUES (?, ?, ?, ?)", .integer(Int64(key.entity)),
+      .integer(key.key), .text(property), .blob(bytes))
+  }
+
+  package static func drop(
+    _ key: ObjectKey, _ property: String, on connection: SQLiteConnection
+  ) throws {
+    try connection.run(
+      "DELETE FROM ZDL_BASE WHERE entity = ? AND key = ? AND property = ?",
+      .integer(Int64(key.entity)), .integer(key.key), .text(property))
+  }
+
+  /// The object is gone.
+  package static func drop(_ key: ObjectKey, on connection: SQLiteConnection) throws {
+    try connection.run(
+      "DELETE FROM ZDL_BASE WHERE entity = ? AND key = ?", .integer(Int64(key.entity)),
+      .integer(key.key))
+  }
+
+  package static func dropAll(on connection: SQLiteConnection) throws {
+    try connection.run("DELETE FROM main.ZDL_BASE")
+  }
+
+  // MARK: Migration
+
+  /// Says in other words what is kept: objects have other keys in a file that is migrated.
+  static func migrate(
+    on connection: SQLiteConnection, _ value: (PropertyValue) -> PropertyValue
+  ) throws {
+    for row in try connection.rows("SELECT entity, key, property, value FROM main.ZDL_BASE") {
+      guard case .blob(let bytes) = row[3] else { continue }
+      let changed = RowArchive.encode(try RowArchive.decodeValues(bytes).map(value))
+      guard changed != bytes else { continue }
+      try connection.run(
+        "UPDATE main.ZDL_BASE SET value = ? WHERE entity = ? AND key = ? AND property = ?",
+        .blob(changed), row[0], row[1], row[2])
+    }
+  }
+}

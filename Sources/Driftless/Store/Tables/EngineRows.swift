@@ -1,0 +1,157 @@
+import DriftlessSQLite
+import Foundation
+
+/// What the library does with tables that the engine of sync owns: a program without the engine reads, writes and migrates a
+/// store that syncs. Only such a store has them.
+enum EngineRows {
+  private static func has(_ table: String, _ connection: SQLiteConnection) throws -> Bool {
+    try connection.scalar(
+      "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?", .text(table)) != nil
+  }
+
+  /// The zone's own UUID; nil when the store does not sync.
+  static func zoneID(on connection: SQLiteConnection) throws -> UUID? {
+    guard try has("ZDL_REPLICA", connection),
+      case .blob(let bytes)? = try connection.scalar("SELECT zone_id FROM ZDL_REPLICA")
+    else { return nil }
+    return UUID(networkBytes: bytes)
+  }
+
+  /// The objects that the change set in flight makes.
+  static func runsInFlight(on connection: SQLiteConnection) throws -> [KeyRun] {
+    guard try has("ZDL_OUTBOX", connection),
+      case .blob(let bytes)? = try connection.scalar("SELECT runs FROM ZDL_OUTBOX")
+    else { return [] }
+    return [KeyRun](bytes: bytes) ?? []
+  }
+
+  /// Whether a change set is in flight, in a file that is attached under a name.
+  static func isInFlight(in file: String, on connection: SQLiteConnection) throws -> Bool {
+    let table = try connection.scalar(
+      "SELECT 1 FROM \(file).sqlite_master WHERE name = 'ZDL_OUTBOX'")
+    return try table != nil && connection.scalar("SELECT 1 FROM \(file).ZDL_OUTBOX") != nil
+  }
+
+  /// What an identity stands for since two objects became one; nil for one that was never united.
+  static func alias(of identity: UUID, on connection: SQLiteConnection) throws -> ObjectKey? {
+    guard try has("ZDL_ALIAS", connection) else { return nil }
+    let statement = try connection.prepare("SELECT entity, key FROM ZDL_ALIAS WHERE identity = ?")
+    defer { statement.reset() }
+    statement.bind(identity, at: 1)
+    return try statement.step() ? statement.objectKey(0, 1) : nil
+  }
+
+  /// Whether there are values of the zone that the model here cannot hold.
+  static func haveParkedValues(on connection: SQLiteConnection) throws -> Bool {
+    try has("ZDL_PARKED_VALUE", connection)
+      && connection.scalar("SELECT 1 FROM ZDL_PARKED_VALUE LIMIT 1") != nil
+  }
+
+  /// Why the zone's value of a property is not here; nil when it is.
+  static func reasonParked(
+    _ key: ObjectKey, _ property: String, on connection: SQLiteConnection
+  ) throws -> String? {
+    guard
+      case .text(let reason)? = try connection.scalar(
+        "SELECT reason FROM ZDL_PARKED_VALUE WHERE entity = ? AND key = ? AND property = ?",
+        .integer(Int64(key.entity)), .integer(key.key), .text(property))
+    else { return nil }
+    return reason
+  }
+
+  // MARK: Migration
+
+  /// What became one under the old model stays one.
+  static func confirmUnions(on connection: SQLiteConnection) throws {
+    guard try has("ZDL_ALIAS", connection) else { return }
+    try connection.execute("UPDATE main.ZDL_ALIAS SET row = NULL, state = NULL")
+  }
+
+  /// Gives properties other names in what imports left pending of an entity's objects: JSON, in which those whose name is
+  /// empty now are left out.
+  static func renamePending(
+    _ properties: [String: String], ofEntity entity: Int64, on connection: SQLiteConnection
+  ) throws {
+    guard !properties.isEmpty, try has("ZDL_PENDING", connection) else { return }
+    for row in try connection.rows(
+      "SELECT key, state FROM main.ZDL_PENDING WHERE entity = ?", .integer(entity))
+    {
+      guard case .blob(let bytes) = row[1],
+        var state = try JSONSerialization.jsonObject(with: bytes) as? [String: Any],
+        let edits = state["edits"] as? [[String: Any]]
+      else { continue }
+      state["edits"] = edits.compactMap { edit -> [String: Any]? in
+        var edit = edit
+        let names = (edit["properties"] as? [String] ?? []).map { properties[$0] ?? $0 }
+          .filter { !$0.isEmpty }
+        edit["properties"] = names
+        return names.isEmpty ? nil : edit
+      }
+      try connection.run(
+        "UPDATE main.ZDL_PENDING SET state = ? WHERE entity = ? AND key = ?",
+        .blob(try JSONSerialization.data(withJSONObject: state, options: .sortedKeys)),
+        .integer(entity), row[0])
+    }
+  }
+
+  /// References to deleted objects of a hierarchy whose keys move into another.
+  static func moveTargets(
+    root: Int32, to newRoot: Int32, by offset: Int64, on connection: SQLiteConnection
+  ) throws {
+    guard try has("ZDL_DANGLING", connection) else { return }
+    try connection.execute(
+      """
+      UPDATE main.ZDL_DANGLING SET target_key = -(target_key + \(offset)),
+      target_root = \(newRoot) WHERE target_root = \(root);
+      UPDATE main.ZDL_DANGLING SET target_key = -target_key WHERE target_key < 0
+      """)
+  }
+
+  /// Settled conflicts, which somebody may still want to undo: they know entities by name.
+  struct Journal {
+    private let connection: SQLiteConnection
+
+    /// Nil for a store without a journal.
+    init?(on connection: SQLiteConnection) throws {
+      guard try has("ZDL_JOURNAL", connection) else { return nil }
+      self.connection = connection
+    }
+
+    /// Says in other words what is kept of an entity's objects.
+    func mapRows(ofEntity entity: String, _ row: ([PropertyValue]) -> [PropertyValue]) throws {
+      // Those of an earlier version have no rows.
+      guard try StoreDefinition.hasColumn("row", of: "ZDL_JOURNAL", connection) else { return }
+      for entry in try connection.rows(
+        "SELECT number, row FROM main.ZDL_JOURNAL WHERE entity = ? AND row IS NOT NULL",
+        .text(entity))
+      {
+        guard case .blob(let bytes) = entry[1] else { continue }
+        try connection.run(
+          "UPDATE main.ZDL_JOURNAL SET row = ? WHERE number = ?",
+          .blob(RowArchive.encode(row(try RowArchive.decodeValues(bytes)))), entry[0])
+      }
+    }
+
+    /// Gives a property another name, which may be the former one of another, until `finish`.
+    func rename(_ property: String, ofEntity entity: String, to name: String) throws {
+      try connection.run(
+        "UPDATE main.ZDL_JOURNAL SET property = ? WHERE entity = ? AND property = ?",
+        .text(ObjectTables.mark + name), .text(entity), .text(property))
+    }
+
+    /// As above, an entity. It comes after its properties.
+    func rename(entity: String, to name: String) throws {
+      try connection.run(
+        "UPDATE main.ZDL_JOURNAL SET entity = ? WHERE entity = ?",
+        .text(ObjectTables.mark + name), .text(entity))
+    }
+
+    func finish() throws {
+      try connection.execute(
+        """
+        UPDATE main.ZDL_JOURNAL SET entity = ltrim(entity, '\(ObjectTables.mark)'),
+        property = ltrim(property, '\(ObjectTables.mark)')
+        """)
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import DriftlessSQLite
+
+/// What a migration does to all tables that know objects, the store's own and the engine's: they name an object in `entity`
+/// and `key`, and one of its properties in `property`. Which do, the file's own schema says: a table that is added needs no
+/// place in a list.
+struct ObjectTables {
+  private let connection: SQLiteConnection
+  /// The tables that name objects.
+  private let names: [String]
+  /// Of these, those that name a property.
+  private let namesWithProperty: [String]
+
+  /// Marks what is changed already, so that names may change places.
+  static let mark = "\u{1}"
+
+  init(on connection: SQLiteConnection) throws {
+    self.connection = connection
+    func tables(with columns: [String]) throws -> [String] {
+      let conditions = columns.map {
+        "EXISTS (SELECT 1 FROM pragma_table_info(t.name, 'main') WHERE name = '\($0)')"
+      }
+      return try connection.rows(
+        """
+        SELECT name FROM main.sqlite_master t WHERE type = 'table' AND name GLOB 'ZDL_*'
+        AND \(conditions.joined(separator: " AND ")) ORDER BY name
+        """
+      ).compactMap { if case .text(let name) = $0[0] { name } else { nil } }
+    }
+    names = try tables(with: ["entity", "key"])
+    namesWithProperty = try tables(with: ["entity", "key", "property"])
+  }
+
+  /// Forgets the objects of an entity.
+  func drop(entity: Int64) throws {
+    for table in names {
+      try connection.run("DELETE FROM main.\(table) WHERE entity = ?", .integer(entity))
+    }
+  }
+
+  /// Gives properties of an entity other names, which may be former ones of others; those whose name is empty now are
+  /// forgotten.
+  func rename(_ properties: [String: String], ofEntity entity: Int64) throws {
+    guard !properties.isEmpty else { return }
+    for table in namesWithProperty {
+      for (former, name) in properties {
+        if name.isEmpty {
+          try connection.run(
+            "DELETE FROM main.\(table) WHERE entity = ? AND property = ?", .integer(entity),
+            .text(former))
+        } else {
+          try connection.run(
+            "UPDATE main.\(table) SET property = ? WHERE entity = ? AND property = ?",
+            .text(Self.mark + name), .integer(entity), .text(former))
+        }
+      }
+      try connection.run(
+        """
+        UPDATE main.\(table) SET property = ltrim(property, '\(Self.mark)')
+        WHERE entity = ? AND substr(property, 1, 1) = '\(Self.mark)'
+        """, .integer(entity))
+    }
+  }
+
+  /// Moves the keys of an entity's objects.
+  func shiftKeys(ofEntity entity: Int64, by offset: Int64) throws {
+    for table in names {
+      // By way of negative keys, since a new key may be another's old one.
+      try connection.execute(
+        """
+        UPDATE main.\(table) SET key = -(key + \(offset)) WHERE entity = \(entity);
+        UPDATE main.\(table) SET key = -key WHERE entity = \(entity) AND key < 0
+        """)
+    }
+  }
+}

@@ -1,0 +1,120 @@
+package import DriftlessSQLite
+
+/// Owns `ZDL_STORE`: what a store notes of itself, by name. What a value means is the business of
+/// whoever sets it.
+enum StoreSettings {
+  static let table = "ZDL_STORE"
+  static let statement =
+    "CREATE TABLE IF NOT EXISTS ZDL_STORE (key TEXT PRIMARY KEY, value) WITHOUT ROWID"
+
+  /// The six random bytes of minted identities.
+  static let mintPrefix = "mintPrefix"
+  /// There in a replica.
+  static let syncing = "syncing"
+  /// The history up to this transaction number is purged.
+  static let historyFloor = "historyFloor"
+
+  /// Whether the file has the table: one that Core Data wrote has none.
+  static func exist(on connection: SQLiteConnection) throws -> Bool {
+    try StoreFile.hasTable(table, connection)
+  }
+
+  static func value(of name: String, on connection: SQLiteConnection) throws -> SQLiteValue? {
+    let statement = try connection.prepare("SELECT value FROM ZDL_STORE WHERE key = ?")
+    defer { statement.reset() }
+    statement.bind(name, at: 1)
+    return try statement.step() ? statement.value(0) : nil
+  }
+
+  /// Two settings by one question.
+  static func values(
+    of first: String, _ second: String, on connection: SQLiteConnection
+  ) throws -> (first: SQLiteValue?, second: SQLiteValue?) {
+    let statement = try connection.prepare("SELECT key, value FROM ZDL_STORE WHERE key IN (?, ?)")
+    defer { statement.reset() }
+    statement.bind(first, at: 1)
+    statement.bind(second, at: 2)
+    var values: (first: SQLiteValue?, second: SQLiteValue?)
+    while try statement.step() {
+      if statement.string(0) == first {
+        values.first = statement.value(1)
+      } else {
+        values.second = statement.value(1)
+      }
+    }
+    return values
+  }
+
+  /// Sets a value, or removes it.
+  static func set(
+    _ name: String, _ value: SQLiteValue?, on connection: SQLiteConnection
+  ) throws {
+    if let value {
+      try connection.run("INSERT OR REPLACE INTO ZDL_STORE VALUES (?, ?)", .text(name), value)
+    } else {
+      try connection.run("DELETE FROM ZDL_STORE WHERE key = ?", .text(name))
+    }
+  }
+
+  /// Sets a value where there is none.
+  static func setIfMissing(
+    _ name: String, _ value: SQLiteValue, on connection: SQLiteConnection
+  ) throws {
+    try connection.run("INSERT OR IGNORE INTO ZDL_STORE VALUES (?, ?)", .text(name), value)
+  }
+
+  /// Takes a value over from a file that is attached under a name.
+  static func copy(
+    _ name: String, from file: String, on connection: SQLiteConnection
+  ) throws {
+    try connection.run(
+      "INSERT OR REPLACE INTO main.ZDL_STORE SELECT * FROM \(file).ZDL_STORE WHERE key = ?",
+      .text(name))
+  }
+
+  /// The six bytes that begin minted identities; nil where the file does not say them.
+  static func mintPrefix(on connection: SQLiteConnection) throws -> [UInt8]? {
+    // Asked for each identity that follows from a key: the name is part of the text, and nothing is bound.
+    let statement = try connection.prepare("SELECT value FROM ZDL_STORE WHERE key = 'mintPrefix'")
+    defer { statement.reset() }
+    guard try statement.step(), case .blob(let bytes) = statement.value(0), bytes.count == 6 else {
+      return nil
+    }
+    return [UInt8](bytes)
+  }
+
+  /// What a connection runs that reads a file without the table, and may not add it.
+  static func overlay(mintPrefix prefix: some Sequence<UInt8>) -> String {
+    let digits = prefix.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    return "INSERT INTO temp.ZDL_STORE VALUES ('\(mintPrefix)', x'\(digits)')"
+  }
+}
+
+extension ReadTransaction {
+  /// The six bytes that begin the identities made here.
+  func mintPrefix() throws -> [UInt8] {
+    guard let prefix = try StoreSettings.mintPrefix(on: connection) else {
+      throw StoreError(
+        .damaged, "The store does not say how it makes identities.",
+        suggestion: "Restore the file from a copy.")
+    }
+    return prefix
+  }
+
+  /// A flag or text of the store's own.
+  package func setting(_ name: String) throws -> SQLiteValue? {
+    try StoreSettings.value(of: name, on: connection)
+  }
+}
+
+extension WriteTransaction {
+  /// Sets or removes a flag or text of the store's own.
+  package func setSetting(_ name: String, _ value: SQLiteValue?) throws {
+    try StoreSettings.set(name, value, on: connection)
+  }
+
+  /// Whether deletes keep their rows and counters their bases from now on.
+  package func setSyncing(_ isSyncing: Bool) throws {
+    try setSetting(StoreSettings.syncing, isSyncing ? .integer(1) : nil)
+  }
+}

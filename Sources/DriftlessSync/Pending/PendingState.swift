@@ -1,0 +1,106 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Owns `ZDL_PENDING`: what an import left pending of an object, as JSON with property names, which
+/// outlive a model's slots.
+enum PendingState {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [.bytes("state")]
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_PENDING(
+      entity INTEGER NOT NULL, key INTEGER NOT NULL, transaction_number INTEGER NOT NULL,
+      state BLOB NOT NULL, PRIMARY KEY (entity, key)\(RowRule.constraints(rules))) WITHOUT ROWID
+    """
+
+  private struct Form: Codable {
+    var whole: PendingObject.Whole
+    var wholeTransaction: Int64
+    var maker: UInt64?
+    var wasInZone: Bool?
+    var isDeadInZone: Bool?
+    var edits: [Edit]
+    var offers: [Edit]?
+  }
+
+  private struct Edit: Codable {
+    var transaction: Int64
+    var properties: [String]
+  }
+
+  /// Makes `object` the pending state of an object in place of all history up to `through`.
+  static func save(
+    _ object: PendingObject, of key: ObjectKey, entity: SyncSchema.Entity, through: Int64,
+    on connection: SQLiteConnection
+  ) throws {
+    try connection.perform(
+      "INSERT OR REPLACE INTO ZDL_PENDING VALUES (?, ?, ?, ?)",
+      [
+        .integer(Int64(key.entity)), .integer(key.key), .integer(through),
+        .blob(try encode(object, entity: entity)),
+      ])
+  }
+
+  /// Hands over each object that has a state, up to which transaction that stands for history, and how to read the state.
+  static func forEach(
+    on connection: SQLiteConnection, _ body: (ObjectKey, Int64, () -> Data) throws -> Void
+  ) throws {
+    try connection.forEachRow("SELECT entity, key, transaction_number, state FROM ZDL_PENDING") {
+      row in
+      try body(row.objectKey(0, 1), row.int64(2)) { row.data(3) }
+    }
+  }
+
+  static func remove(_ key: ObjectKey, on connection: SQLiteConnection) throws {
+    try connection.perform(
+      "DELETE FROM ZDL_PENDING WHERE entity = ? AND key = ?",
+      [.integer(Int64(key.entity)), .integer(key.key)])
+  }
+
+  static func removeAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_PENDING")
+  }
+
+  /// Whether any object has a state.
+  static func exist(on connection: SQLiteConnection) throws -> Bool {
+    try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_PENDING)") != 0
+  }
+
+  // MARK: The form of a state
+
+  static func encode(_ object: PendingObject, entity: SyncSchema.Entity) throws -> Data {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    func named(_ edit: PendingObject.Edit) -> Edit {
+      Edit(
+        transaction: edit.transaction,
+        properties: entity.properties.filter { edit.properties.contains($0.slot) }.map(\.name))
+    }
+    return try encoder.encode(
+      Form(
+        whole: object.whole, wholeTransaction: object.wholeTransaction,
+        maker: object.maker == 0 ? nil : object.maker,
+        wasInZone: object.wasInZone ? true : nil,
+        isDeadInZone: object.isDeadInZone ? true : nil, edits: object.edits.map(named),
+        offers: object.offers.isEmpty ? nil : object.offers.map(named)))
+  }
+
+  static func decode(_ data: Data, entity: SyncSchema.Entity) throws -> PendingObject {
+    guard let form = try? JSONDecoder().decode(Form.self, from: data) else {
+      throw SyncError.damaged("a pending object of \(entity.name)")
+    }
+    var object = PendingObject()
+    object.whole = form.whole
+    object.wholeTransaction = form.wholeTransaction
+    object.maker = form.maker ?? 0
+    object.wasInZone = form.wasInZone ?? false
+    object.isDeadInZone = form.isDeadInZone ?? false
+    func edit(_ edit: Edit) -> PendingObject.Edit {
+      let slots = edit.properties.compactMap { entity.property(named: $0)?.slot }
+      return PendingObject.Edit(transaction: edit.transaction, properties: PropertyMask(slots))
+    }
+    object.edits = form.edits.map(edit)
+    object.offers = form.offers?.map(edit) ?? []
+    return object
+  }
+}

@@ -1,0 +1,149 @@
+import Foundation
+import Testing
+
+/// Each table that Driftless adds to a store has one owner, the file or folder that `FileFormats.md` names. No other file
+/// says anything of it in a statement.
+struct OwnerTests {
+  /// A file, or a folder, that names tables which are not its own.
+  private struct Guest {
+    let path: String
+    /// Nil for all.
+    let tables: Set<String>?
+    let reason: String
+
+    init(_ path: String, _ tables: Set<String>?, _ reason: String) {
+      self.path = path
+      self.tables = tables
+      self.reason = reason
+    }
+  }
+
+  private static let guests = [
+    Guest(
+      "Driftless/Store/Care/Check/", nil,
+      "a check reads rows as they lie in the file, damaged ones too, which no owner hands out"),
+    Guest("DriftlessSync/Check/", nil, "as the store's own checks do"),
+    Guest(
+      "Driftless/Store/Tables/EngineRows.swift",
+      [
+        "ZDL_REPLICA", "ZDL_OUTBOX", "ZDL_ALIAS", "ZDL_PARKED_VALUE", "ZDL_PENDING", "ZDL_DANGLING",
+        "ZDL_JOURNAL",
+      ], "a program without the engine reads, writes and migrates a store that syncs"),
+    Guest(
+      "Driftless/Store/Tables/TransactionDeltas.swift", ["ZDL_TRANSACTION"],
+      "a join: what a transaction did, with the name that the transaction has"),
+    Guest(
+      "Driftless/Store/History/HistoryReader.swift", ["ZDL_TRANSACTION"],
+      "a join: Core Data's row of a transaction with what is noted of it"),
+  ]
+
+  /// A table's name in the code of a file.
+  private struct Mention: Hashable {
+    let table: String
+    let file: String
+    let line: Int
+  }
+
+  /// The owner of each table: a file, or a folder, whose name ends with a slash.
+  private static func owners() throws -> [String: String] {
+    var owners: [String: String] = [:]
+    for part in try Pages.text("FileFormats.md").components(separatedBy: "\n### ").dropFirst()
+    where part.hasPrefix("ZDL_") {
+      let lines = part.components(separatedBy: "\n")
+      let owner = lines.first { $0.hasPrefix("Owner: `") }
+      owners[lines[0]] = owner?.components(separatedBy: "`")[1]
+    }
+    return owners
+  }
+
+  private static func mentions(of tables: Set<String>) throws -> [Mention] {
+    let name = try Regex<(Substring, Substring)>(#"\b(ZDL_[A-Z_]*[A-Z])\b"#)
+    var mentions: [Mention] = []
+    for folder in ["Sources", "Client", "Server"] {
+      let url = Pages.root.appendingPathComponent(folder)
+      let paths = FileManager.default.enumerator(atPath: url.path)
+      while let path = paths?.nextObject() as? String {
+        guard path.hasSuffix(".swift") else { continue }
+        let text = try String(contentsOf: url.appendingPathComponent(path), encoding: .utf8)
+        guard text.contains("ZDL_") else { continue }
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        for (number, line) in lines.enumerated() where !isComment(line) {
+          for match in line.matches(of: name) {
+            let file = folder == "Sources" ? path : "\(folder)/\(path)"
+            mentions.append(
+              Mention(table: table(String(match.output.1), tables), file: file, line: number + 1))
+          }
+        }
+      }
+    }
+    return mentions
+  }
+
+  private static func isComment(_ line: Substring) -> Bool {
+    line.drop(while: \.isWhitespace).hasPrefix("//")
+  }
+
+  /// The table whose name it is, or whose index's.
+  private static func table(_ name: String, _ tables: Set<String>) -> String {
+    if tables.contains(name) { return name }
+    return tables.filter { name.hasPrefix("\($0)_") }.max { $0.count < $1.count } ?? name
+  }
+
+  private static func isWithin(_ file: String, _ path: String) -> Bool {
+    path.hasSuffix("/") ? file.hasPrefix(path) : file == path
+  }
+
+  @Test("Only the owner of a table names it")
+  func tablesHaveOneOwner() throws {
+    let owners = try Self.owners()
+    let mentions = try Self.mentions(of: Set(owners.keys))
+    #expect(owners.count > 20 && mentions.count > 200)
+    for mention in mentions {
+      let place = "\(mention.file):\(mention.line)"
+      guard let owner = owners[mention.table] else {
+        Issue.record("\(place) names \(mention.table), which FileFormats.md does not describe")
+        continue
+      }
+      let isGuest = Self.guests.contains {
+        Self.isWithin(mention.file, $0.path) && $0.tables?.contains(mention.table) != false
+      }
+      #expect(
+        Self.isWithin(mention.file, owner) || isGuest,
+        "\(place) names \(mention.table): its owner is \(owner), which is to be asked")
+    }
+  }
+
+  @Test("Every owner names its table, and every guest the tables that it is let name")
+  func ownersAndGuestsAreThere() throws {
+    let owners = try Self.owners()
+    let mentions = try Self.mentions(of: Set(owners.keys))
+    for (table, owner) in owners.sorted(by: { $0.key < $1.key }) {
+      let isThere = mentions.contains { $0.table == table && Self.isWithin($0.file, owner) }
+      #expect(isThere, "\(owner) does not name \(table)")
+    }
+    for guest in Self.guests {
+      let named = Set(mentions.filter { Self.isWithin($0.file, guest.path) }.map(\.table))
+      #expect(!named.isEmpty, "\(guest.path) names no table: \(guest.reason)")
+      let unnamed = guest.tables?.subtracting(named) ?? []
+      #expect(unnamed.isEmpty, "\(guest.path) does not name \(unnamed.sorted())")
+    }
+  }
+
+  @Test("A transaction is begun where it is ended: by the connection")
+  func transactionsAreClosures() throws {
+    // A read and a snapshot are transactions that are only ended, in a way that cannot fail.
+    let allowed = [
+      "DriftlessSQLite/SQLiteConnection.swift", "DriftlessSQLite/SQLiteConnection+Backup.swift",
+      "Driftless/Store/PersistentStore.swift", "Driftless/Store/StoreSnapshot.swift",
+    ]
+    let folder = Pages.root.appendingPathComponent("Sources")
+    let paths = FileManager.default.enumerator(atPath: folder.path)
+    while let path = paths?.nextObject() as? String {
+      guard path.hasSuffix(".swift"), !allowed.contains(path) else { continue }
+      let text = try String(contentsOf: folder.appendingPathComponent(path), encoding: .utf8)
+      for statement in ["BEGIN", "BEGIN IMMEDIATE", "BEGIN EXCLUSIVE", "COMMIT", "ROLLBACK"] {
+        #expect(!text.contains("\"\(statement)\""), "\(path) says \(statement) by hand")
+      }
+    }
+  }
+}
