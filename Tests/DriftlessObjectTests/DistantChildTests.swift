@@ -11,6 +11,8 @@ struct DistantChildTests {
 
   private final class Held: @unchecked Sendable {  // used on the child's queue alone
     var book: Book?
+    var other: Book?
+    var author: Author?
   }
 
   private func titles() throws -> [String] {
@@ -198,5 +200,93 @@ struct DistantChildTests {
     }
     try await parent.perform { try $0.save() }
     #expect(try titles().count == 20)
+  }
+
+  @Test("A child that merges by itself and its parent do not wait for each other")
+  @MainActor func mergesByItself() async throws {
+    let view = library.container.viewContext
+    let book = try view.insert(Book.self)
+    book.title = "first"
+    try view.save()
+    let id = book.objectID
+    let child = BackgroundContext(parent: view)
+    let held = Held()
+    try await child.perform { context in
+      context.automaticallyMergesChangesFromParent = true
+      held.book = try context.existingObject(with: id) as? Book
+      held.book?.pages = 7
+    }
+    for round in 0..<20 {
+      book.title = "\(round)"
+      try view.save()
+      let seen = child.performAndWait { context -> String? in
+        context.processPendingChanges()
+        return held.book?.title
+      }
+      #expect(seen == "\(round)")
+    }
+    child.performAndWait { _ in held.book = nil }
+  }
+
+  @Test("Over three levels an object is one when the uppermost one saves")
+  func threeLevels() async throws {
+    let root = library.container.newBackgroundContext()
+    let parent = BackgroundContext(parent: root)
+    let child = BackgroundContext(parent: parent)
+    let ids = try await root.perform { context in
+      let author = try context.insert(Author.self)
+      author.name = "Eco"
+      return try (0..<2).map { number in
+        let book = try context.insert(Book.self)
+        book.title = "\(number)"
+        book.author = author
+        return book.objectID
+      }
+    }
+    // The parent has its own temporary IDs of none: all are the root's.
+    let held = Held()
+    try await child.perform { context in
+      held.book = try context.existingObject(with: ids[0]) as? Book
+      held.other = context.object(with: ids[1]) as? Book
+      held.author = held.book?.author
+    }
+    try await root.perform { try $0.save() }
+    try await child.perform { context in
+      #expect(held.other?.author === held.author && held.book?.author === held.author)
+      #expect(try context.fetch(Author.self).count == 1)
+      #expect(held.author?.books.count == 2)
+      (held.book, held.other, held.author) = (nil, nil, nil)
+    }
+  }
+
+  @Test("A child in the same isolation as a child of another queue learns of keys with it")
+  func nearOfDistant() async throws {
+    let parent = library.container.newBackgroundContext()
+    let child = BackgroundContext(parent: parent)
+    let id = try await parent.perform { context in
+      let book = try context.insert(Book.self)
+      book.title = "new"
+      return book.objectID
+    }
+    final class Near: @unchecked Sendable {  // used on the child's queue alone
+      var context: ManagedObjectContext?
+      var book: ManagedObject?
+    }
+    let near = Near()
+    try await child.perform { context in
+      let below = ManagedObjectContext(parent: context)
+      near.context = below
+      near.book = try below.existingObject(with: id)
+    }
+    let saved = try await parent.perform { context in
+      try context.save()
+      return try context.existingObject(with: id).objectID
+    }
+    try await child.perform { _ in
+      let below = try #require(near.context)
+      #expect(try below.existingObject(with: saved) === near.book)
+      near.book = nil
+      near.context = nil
+    }
   }
 }

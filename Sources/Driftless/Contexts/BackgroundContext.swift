@@ -15,7 +15,8 @@
 /// leave, for they are not Sendable; values and IDs can. It takes over what others save, between two pieces of work, when
 /// `automaticallyMergesChangesFromParent` is on in it.
 ///
-/// One on a parent reads the parent and saves into it, on the parent's queue, and waits while it does so.
+/// One on a parent reads the parent and saves into it, on the parent's queue, and waits while it does so. It takes over what
+/// others save in its next piece of work.
 public final class BackgroundContext: @unchecked Sendable {  // used on its queue alone
   /// The coordinator of the stores that it works on.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
@@ -65,6 +66,8 @@ public final class BackgroundContext: @unchecked Sendable {  // used on its queu
     context = make(queue)
     context.name = name
     persistentStoreCoordinator = context.persistentStoreCoordinator
+    // News that a child takes over it reads from its parent, whose work may be waiting for the child: not by itself.
+    guard context.parent == nil else { return }
     context.inbox.setBell { [weak self] in
       self?.queue.async { [weak self] in self?.context.processPendingChanges() }
     }

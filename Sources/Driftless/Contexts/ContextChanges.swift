@@ -14,6 +14,8 @@ public struct ContextChanges: Sendable {
 
   /// Which context saved; 0 for another process or an import.
   let source: Int64
+  /// The parent that it saved into; nil for a save into the stores.
+  var target: Int64?
   let parts: [Part]
 
   /// The IDs of new objects.

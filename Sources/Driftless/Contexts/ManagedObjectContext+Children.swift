@@ -15,7 +15,7 @@ extension ManagedObjectContext {
   }
 
   var hasChildren: Bool {
-    children.contains { $0.context != nil } || distantChildren.wereThere
+    children.contains { $0.context != nil } || distantChildren.areThere
   }
 
   // MARK: Asked by a child
@@ -60,7 +60,10 @@ extension ManagedObjectContext {
       graph.confinement = .caller
       defer { graph.confinement = confinement }
       updatePlans()
-      return try body(parent)
+      let value = try body(parent)
+      // What the parent took over meanwhile is in the values that were read.
+      updatePlans()
+      return value
     }
   }
 
@@ -78,6 +81,7 @@ extension ManagedObjectContext {
   ) throws -> [ManagedObject] {
     var asked = request
     asked.relationshipKeyPathsForPrefetching = []
+    asked.predicate = newest(request.predicate)
     let objects = try ask(parent) { parent in
       try parent.objects(for: asked).compactMap { above -> ManagedObject? in
         guard let object = object(under: above) else { return nil }
@@ -107,12 +111,12 @@ extension ManagedObjectContext {
 
   /// Takes over keys, wherever the old ones stand.
   func rename(_ renamed: [Int64: PlacedKey]) {
-    updatePlans()
     func name(_ key: ObjectKey) -> ObjectKey { renamed[key.key]?.key ?? key }
     for object in registeredObjects { object.rename(name) }
     graph.keys.renameAdopted(
       renamed, isUndoable: undoManager != nil,
-      isAskedFor: newKeys != nil || distantChildren.wereThere)
+      isAskedFor: newKeys != nil || distantChildren.areThere
+    ) { [graph] place in graph.plan(at: place.plan)?.shape(numbered: place.key.entity) }
     tellChildren(renamed)
   }
 }
@@ -120,11 +124,13 @@ extension ManagedObjectContext {
 extension ManagedObject {
   /// Other objects have other keys.
   final func rename(_ name: (ObjectKey) -> ObjectKey) {
-    guard !isFault else { return }
-    for slot in shape.toOneSlots {
-      if case .reference(let key) = values[slot] { setReference(name(key), at: slot) }
-      if case .reference(let key)? = committed?[slot] { committed?[slot] = .reference(name(key)) }
+    if !isFault {
+      for slot in shape.toOneSlots {
+        if case .reference(let key) = values[slot] { setReference(name(key), at: slot) }
+        if case .reference(let key)? = committed?[slot] { committed?[slot] = .reference(name(key)) }
+      }
     }
+    // A fault may have got other ends of relationships all the same.
     for state in collections { state?.rename(name) }
   }
 }

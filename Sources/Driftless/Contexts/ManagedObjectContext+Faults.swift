@@ -22,13 +22,13 @@ extension ManagedObjectContext: ObjectSource {
 
   /// Reads the values of a fault; an object without a row reads as empty.
   func read(_ object: ManagedObject) throws {
-    guard try takeValuesBeneath(object) else {
-      object.state.subtract([.fault, .unreadable])
-      object.state.insert(.missing)
-      return
-    }
-    object.state.subtract([.fault, .unreadable])
-    awaken(object)
+    end(object, try takeValuesBeneath(object))
+  }
+
+  /// A fault has its values now, if there are any.
+  func end(_ fault: ManagedObject, _ isThere: Bool) {
+    fault.state.subtract([.fault, .unreadable])
+    if isThere { awaken(fault) } else { fault.state.insert(.missing) }
   }
 
   /// Takes the values that the store, or the parent, has now under the object's unsaved changes. False when there are
@@ -74,12 +74,12 @@ extension ManagedObjectContext: ObjectSource {
 
   func identity(of object: ManagedObject) throws -> UUID {
     if let identity = graph.keys.identity(of: object.key) { return identity }
-    if object.isInserted {
+    if object.isInserted, object.key < 0 {
       let identity = UUID()
       graph.keys.give(identity, to: object.key)
       return identity
     }
-    if let parent {
+    if let parent, !object.isInserted {
       return try ask(parent) { parent in
         guard let above = try parent.readable(object) else {
           throw ObjectError(

@@ -47,10 +47,14 @@ extension ManagedObjectContext {
     for shape in try shapes(for: request) { shape.adopt(Object.self) }
     let size = request.fetchBatchSize > 0 ? request.fetchBatchSize : 256
     let places: [BatchedObjects<Object>.Place]
+    func place(of object: ManagedObject) -> BatchedObjects<Object>.Place {
+      // A temporary key of the parent's is another one once the parent saves.
+      object.hasChanges || object.key < 0 ? .held(object) : .saved(object.objectKey, object.shape)
+    }
     if try needsOverlay(request) {
-      places = try overlaid(request).map { object in
-        object.hasChanges ? .held(object) : .saved(object.objectKey, object.shape)
-      }
+      places = try overlaid(request).map(place)
+    } else if let parent {
+      places = try found(by: request, in: parent).map(place)
     } else {
       places = try keys(for: request).compactMap { place in
         shape(at: place).map { .saved(place.key, $0) }
@@ -64,6 +68,7 @@ extension ManagedObjectContext {
     try request.check(gives: .managedObjectID)
     processPendingChanges()
     if try needsOverlay(request) { return try overlaid(request).map(\.objectID) }
+    if let parent { return try found(by: request, in: parent).map(\.objectID) }
     return try keys(for: request).compactMap { graph.plan(at: $0.plan)?.objectID($0.key) }
   }
 
@@ -98,7 +103,11 @@ extension ManagedObjectContext {
     try request.check(gives: .count)
     processPendingChanges()
     if try needsOverlay(request) { return try overlaid(request).count }
-    if let parent { return try ask(parent) { try $0.count(for: request) } }
+    if let parent {
+      var asked = request
+      asked.predicate = newest(request.predicate)
+      return try ask(parent) { try $0.count(for: asked) }
+    }
     // A cut is one of the whole result, which no store has alone.
     if try shapes(for: request).count > 1, request.limit > 0 || request.offset > 0 {
       return try keys(for: request).count

@@ -3,10 +3,12 @@ import Foundation
 /// Taking over what others saved.
 extension ManagedObjectContext {
   /// Takes over another context's save: changed objects are read again under unsaved changes,
-  /// deleted ones go.
+  /// deleted ones go. What a child saved is with its parent, which has it as its own changes, and in no store: other
+  /// children of that parent take it over.
   public func mergeChanges(fromContextDidSave changes: ContextChanges) {
     updatePlans()
-    guard changes.source != number else { return }
+    guard changes.source != number, changes.target == nil || changes.target == parent?.number
+    else { return }
     merge(changes.parts)
   }
 

@@ -14,7 +14,16 @@ extension ManagedObjectContext {
   /// Takes over which stores the coordinator has now, and forgets the objects of those that it lost. Takes over which keys
   /// the parent's objects have now.
   func updatePlans() {
-    if let newKeys { for renamed in newKeys.takeAll() { rename(renamed) } }
+    updateStores()
+    if let newKeys {
+      for renamed in newKeys.takeAll() { rename(renamed) }
+    } else if let parent {
+      // Used where this is: what it has to take over from afar concerns this one as well.
+      parent.updatePlans()
+    }
+  }
+
+  private func updateStores() {
     let version = persistentStoreCoordinator.storesVersion
     guard version != plansVersion else { return }
     plansVersion = version
@@ -99,11 +108,24 @@ extension ManagedObjectContext {
     return shapes
   }
 
+  /// The predicate with the keys that objects have now: it may have been made before they were saved.
+  func newest(_ predicate: FetchPredicate?) -> FetchPredicate? {
+    guard let predicate, graph.keys.haveChanged else { return predicate }
+    return predicate.mapExpressions { expression in
+      guard case .constant(.reference(let key)) = expression, key.key < 0,
+        var newest = graph.keys.permanentKey(for: key.key)?.key
+      else { return expression }
+      newest.store = key.store
+      return .constant(.reference(newest))
+    }
+  }
+
   /// The predicate as it is in one of the stores, where objects of the others are nobody.
   func predicate<Result>(of request: FetchRequest<Result>, in plan: ObjectPlan) -> FetchPredicate? {
-    guard graph.plans.count > 1 else { return request.predicate }
+    let predicate = newest(request.predicate)
+    guard graph.plans.count > 1 else { return predicate }
     let tag = plan.store.tag
-    return request.predicate?.mapExpressions { expression in
+    return predicate?.mapExpressions { expression in
       guard case .constant(.reference(let key)) = expression, key.store != 0, key.store != tag
       else { return expression }
       return .constant(.reference(ObjectKey(entity: 0, key: 0)))

@@ -26,13 +26,12 @@ final class DistantChildren: Sendable {
 
   private let children = Mutex<[Child]>([])
 
-  /// Whether there was one, so that somebody may come with any key that an object had.
-  var wereThere: Bool { children.withLock { !$0.isEmpty } }
+  /// Whether there is one, so that somebody may come with any key that an object had.
+  var areThere: Bool { children.withLock { $0.contains { $0.keys != nil } } }
 
   func add(_ keys: NewKeys) {
     children.withLock { children in
-      // One is left, which says that there were some.
-      if children.count > 1 { children.removeAll { $0.keys == nil } }
+      children.removeAll { $0.keys == nil }
       children.append(Child(keys: keys))
     }
   }

@@ -27,6 +27,8 @@ struct IdentityMap {
   private var givenOut: Set<Int64> = []
   /// The keys of objects whose temporary one was given out, by that one.
   private var permanentKeys: [Int64: PlacedKey] = [:]
+  /// Those of objects that have another temporary key now, by one that was given out.
+  private var aliases: [Int64: PlacedKey] = [:]
   /// Keys that objects have now, by those that changes to be undone knew them by.
   private var newerKeys: [PlacedKey: ObjectKey] = [:]
   /// Identities given to new objects, by temporary key, and back.
@@ -153,34 +155,43 @@ struct IdentityMap {
 
   /// What is saved is known by its permanent key; the parent's keys are temporary as well, and may have been given out.
   mutating func forgetGivenOut() {
-    givenOut = adopted.isEmpty ? [] : givenOut.filter { adopted[$0] != nil }
+    if !givenOut.isEmpty { givenOut = givenOut.filter { !isOwn($0) } }
   }
+
+  /// Whether this graph gave the temporary key.
+  private func isOwn(_ key: Int64) -> Bool { (0 &- key) >> 40 == temporaryBase >> 40 }
 
   func isGivenOut(_ temporaryKey: Int64) -> Bool { givenOut.contains(temporaryKey) }
 
   /// The key that an object has now, whose temporary one was given out. A key of a child leads to one that this graph gave,
   /// and that to the store's.
   func permanentKey(for temporaryKey: Int64) -> PlacedKey? {
-    var newest = permanentKeys[temporaryKey]
-    while let place = newest, place.key.key < 0, let next = permanentKeys[place.key.key] {
-      newest = next
-    }
-    return newest
+    var newest = aliases[temporaryKey]
+    while let alias = newest, let next = aliases[alias.key.key] { newest = next }
+    return permanentKeys[newest?.key.key ?? temporaryKey] ?? newest
   }
 
   /// The temporary keys that somebody may know for objects which have other temporary ones now.
   var formerTemporaryKeys: [(old: Int64, new: Int64)] {
-    permanentKeys.compactMap { $0.value.key.key < 0 ? ($0.key, $0.value.key.key) : nil }
+    aliases.map { ($0.key, $0.value.key.key) }
   }
+
+  /// Whether a key that somebody has may be a former one.
+  var haveChanged: Bool { !permanentKeys.isEmpty || !aliases.isEmpty }
 
   /// Notes which key an object has in place of a temporary one that somebody may know.
   mutating func notePermanent(_ place: PlacedKey, for temporaryKey: Int64) {
-    permanentKeys[temporaryKey] = place
+    if place.key.key < 0 {
+      aliases[temporaryKey] = place
+    } else {
+      permanentKeys[temporaryKey] = place
+      aliases[temporaryKey] = nil
+    }
   }
 
   /// Notes it if the temporary key was given out.
   mutating func notePermanentIfGivenOut(_ place: PlacedKey, for temporaryKey: Int64) {
-    if givenOut.contains(temporaryKey) { permanentKeys[temporaryKey] = place }
+    if givenOut.contains(temporaryKey) { notePermanent(place, for: temporaryKey) }
   }
 
   /// Notes that an object has another key. The new one may be an old one of its own: an object that comes back takes its
@@ -202,22 +213,28 @@ struct IdentityMap {
   /// - Parameters:
   ///   - isUndoable: Whether changes may be undone that knew them by the old ones.
   ///   - isAskedFor: Whether somebody may come with an old one that was not given out.
+  ///   - shape: What objects of a key are: the parent may have put a new one into another store.
   mutating func renameAdopted(
-    _ renamed: [Int64: PlacedKey], isUndoable: Bool, isAskedFor: Bool
+    _ renamed: [Int64: PlacedKey], isUndoable: Bool, isAskedFor: Bool,
+    _ shape: (PlacedKey) -> ObjectShape?
   ) {
-    if isAskedFor { permanentKeys.merge(renamed) { _, newest in newest } }
+    for (old, place) in renamed where isAskedFor || givenOut.contains(old) {
+      notePermanent(place, for: old)
+      givenOut.remove(old)
+      if place.key.key < 0 { givenOut.insert(place.key.key) }
+    }
     for (old, reference) in adopted {
       guard let place = renamed[old] else { continue }
       let object = reference.takeUnretainedValue()
       adopted[old] = nil
-      notePermanentIfGivenOut(place, for: old)
       if isUndoable { noteRenamed(object.objectKey, place.key, in: place.plan) }
       object.key = place.key.key
+      if place.plan != object.shape.planIndex, let shape = shape(place) { object.shape = shape }
       add(object)
     }
     // What was renamed here before leads to the newest key.
-    for (old, place) in permanentKeys {
-      if let newest = renamed[place.key.key] { permanentKeys[old] = newest }
+    for (old, place) in aliases {
+      if let newest = renamed[place.key.key] { notePermanent(newest, for: old) }
     }
   }
 

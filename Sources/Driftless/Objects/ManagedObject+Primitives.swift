@@ -30,6 +30,8 @@ extension ManagedObject {
   /// - Throws: ``ObjectError`` when there is no such attribute, or the value does not fit.
   public final func setPrimitiveValue(_ value: Any?, forKey name: String) throws(ObjectError) {
     let slot = try primitiveSlot(name)
+    if isFault { fire() }
+    guard !state.contains(.unreadable) else { throw unreadable(nil) }
     var value = value
     if let object = value as? ManagedObject, object.graph === graph,
       object.shape.planIndex == shape.planIndex
@@ -40,8 +42,6 @@ extension ManagedObject {
     if case .reference(let key) = converted, !refers(to: key, at: slot) {
       throw typeMismatch(converted, slot)
     }
-    if isFault { fire() }
-    guard !state.contains(.unreadable) else { throw unreadable(nil) }
     guard values[slot] != converted else { return }
     if state.isDisjoint(with: [.awakening, .inserted]) {
       keepCommitted()

@@ -96,21 +96,27 @@ open class ManagedObject {
     state.formIntersection([.listed, .inEvent])
     state.insert([.inserted, .dirty, .touched])
     state.formUnion(graph.bornState)
+    startCollections()
+  }
+
+  /// A fault without a row is a new object from now on, under the key that it has.
+  final func becomeNew() {
+    dropCommitted()
+    markUnchanged()
+    for (slot, value) in shape.defaults.enumerated() { values[slot] = value }
+    startCollections()
+    version = 0
+    state.subtract([.fault, .missing, .unreadable, .deletedInEvent])
+    state.insert([.inserted, .dirty, .touched])
+  }
+
+  /// What its to-many relationships hold was added, for it was never saved.
+  private final func startCollections() {
     for slot in shape.toManySlots {
       guard let members = collection(ifUsed: slot)?.content else { continue }
       collections[slot] = ToManyState(stored: [])
       for member in members { collections[slot]?.add(member) }
     }
-  }
-
-  /// A fault without a row is a new object from now on, under the key that it has.
-  final func becomeNew() {
-    assert(committed == nil, "an object with unsaved changes is no new one")
-    collections = []
-    for (slot, value) in shape.defaults.enumerated() { values[slot] = value }
-    version = 0
-    state.subtract([.fault, .missing, .unreadable, .deleted])
-    state.insert([.inserted, .dirty, .touched])
   }
 
   /// Belongs to no graph any more: its values move out of the graph's memory.
@@ -264,6 +270,7 @@ extension ManagedObject: Hashable {
 extension ManagedObject: ObjectKeyProviding {
   package final var providedObjectKey: ObjectKey {
     var key = objectKey
+    if key.key < 0 { graph?.keys.noteGivenOut(key.key) }
     key.store = graph?.plan(at: shape.planIndex)?.store.tag ?? 0
     return key
   }

@@ -41,7 +41,8 @@ extension FetchExpression {
     switch operand {
     case .value(let value): self = .constant(value)
     case .object(let object):
-      self = .constant(object.predicateObjectKey.map { .reference($0) } ?? .null)
+      let key = (object as? any ObjectKeyProviding)?.providedObjectKey
+      self = .constant((key ?? object.predicateObjectKey).map { .reference($0) } ?? .null)
     case .list(let operands):
       var items: [FetchExpression] = []
       for operand in operands { items.append(try FetchExpression(operand)) }

@@ -81,10 +81,15 @@ extension ManagedObjectContext {
   func readFaults(_ objects: [ManagedObject]) throws {
     if let parent {
       let faults = objects.filter(\.isFault)
+      var isThere: [Bool] = []
       try ask(parent) { parent in
-        try parent.readFaults(faults.compactMap { parent.object(above: $0) })
+        // Held until their values are taken.
+        let above = faults.compactMap { parent.object(above: $0) }
+        try parent.readFaults(above)
+        for object in faults { isThere.append(try takeValuesBeneath(object)) }
+        withExtendedLifetime(above) {}
       }
-      for object in faults { try read(object) }
+      for (object, isThere) in zip(faults, isThere) where object.isFault { end(object, isThere) }
       return
     }
     var keys: [Int: (shape: ObjectShape, keys: [Int64])] = [:]

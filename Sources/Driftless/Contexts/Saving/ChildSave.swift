@@ -10,7 +10,7 @@ struct ChildSave {
   private(set) var deleted: [ManagedObject] = []
   /// Objects that the parent has lost, whose changes go with them.
   private(set) var lost: [ManagedObject] = []
-  /// The parent's new objects by the child's key, while it runs.
+  /// The parent's new objects by the child's temporary key, while it runs. One that has its permanent key is found by that.
   private var newObjects: [Int64: ManagedObject] = [:]
   /// The keys that the parent gave new objects, by the child's temporary ones.
   private(set) var newKeys: [Int64: PlacedKey] = [:]
@@ -27,7 +27,7 @@ struct ChildSave {
       if let identity = child.graph.keys.identity(of: object.key) {
         parent.graph.keys.give(identity, to: above.key)
       }
-      newObjects[object.key] = above
+      if object.key < 0 { newObjects[object.key] = above }
     }
     noteFormerKeys()
     for object in inserted + updated { copyAttributes(of: object) }
@@ -37,7 +37,7 @@ struct ChildSave {
     for object in inserted + updated { parent.graph.deferError { try copyCollections(of: object) } }
     for object in deleted { if let above = parent.object(above: object) { parent.delete(above) } }
     parent.processPendingChanges()
-    for (old, above) in newObjects where old < 0 {
+    for (old, above) in newObjects {
       newKeys[old] = PlacedKey(plan: above.shape.planIndex, key: above.objectKey)
     }
     // The parent has them as its changes.
@@ -52,10 +52,10 @@ struct ChildSave {
       if above.key < 0 { parent.graph.keys.noteGivenOut(above.key) }
     }
     for object in inserted where child.graph.keys.isGivenOut(object.key) {
-      if let above = newObjects[object.key], above.key != object.key { note(object.key, above) }
+      if let above = newObjects[object.key] { note(object.key, above) }
     }
     for (old, new) in child.graph.keys.formerTemporaryKeys {
-      if let above = newObjects[new], above.key != new { note(old, above) }
+      if let above = newObjects[new] { note(old, above) }
     }
   }
 
@@ -188,7 +188,7 @@ extension ManagedObjectContext {
   }
 
   private func finish(_ save: ChildSave) -> SavedObjects {
-    let isAskedFor = distantChildren.wereThere
+    let isAskedFor = distantChildren.areThere
     for object in save.inserted {
       let (old, key) = (object.key, save.newKey(object.objectKey))
       let place = PlacedKey(plan: object.shape.planIndex, key: key)
@@ -200,6 +200,10 @@ extension ManagedObjectContext {
       if undoManager != nil { graph.keys.noteRenamed(object.objectKey, key, in: place.plan) }
       object.commit(key: key.key, version: 0, save.newKey)
       graph.keys.add(object)
+    }
+    if graph.hasPrimitives {
+      // Values that were set beneath may refer to what was new here.
+      for object in registeredObjects where object.committed != nil { object.rename(save.newKey) }
     }
     for object in save.updated {
       object.commit(key: object.key, version: object.version, save.newKey)
@@ -223,7 +227,8 @@ extension ManagedObjectContext {
     for object in save.inserted + save.updated { object.didSave() }
     for object in save.deleted + save.lost { object.dismissSaved() }
     return SavedObjects(
-      changes: ContextChanges(source: number, parts: parts), inserted: save.inserted,
+      changes: ContextChanges(source: number, target: parent?.number, parts: parts),
+      inserted: save.inserted,
       updated: save.updated, deleted: save.deleted + save.lost)
   }
 }

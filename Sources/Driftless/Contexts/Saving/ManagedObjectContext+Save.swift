@@ -240,7 +240,7 @@ extension ManagedObjectContext {
   }
 
   private func finish(_ writer: SaveWriter) {
-    let isAskedFor = distantChildren.wereThere
+    let isAskedFor = distantChildren.areThere
     writer.inserted.walk { object in
       // An object that took its key along is no longer found by the temporary one.
       let key = writer.newKey(object.objectKey)
