@@ -5,6 +5,7 @@ extension ManagedObject {
   /// The value of a property by name: nil when it has none or when there is no such property.
   ///
   /// A value that does not fit is not taken, and saves throw an ``ObjectError`` (``ManagedObjectContext/accessorErrors``).
+  @_disfavoredOverload
   public final subscript(name: String) -> Any? {
     get { try? value(forKey: name) }
     set { graph?.deferError { try setValue(newValue, forKey: name) } }
@@ -13,6 +14,7 @@ extension ManagedObject {
   /// The value of a property: of an attribute as its Swift type, of a to-one relationship the
   /// object, of a to-many relationship an array, of a composite attribute a dictionary.
   /// - Throws: ``ObjectError`` when the entity has no such property.
+  @_disfavoredOverload
   public final func value(forKey name: String) throws(ObjectError) -> Any? {
     guard let slot = shape.layout.index(named: name) else {
       let leaves = leaves(of: name)
@@ -31,6 +33,7 @@ extension ManagedObject {
   /// Foundation's classes for them (`NSNumber`, `NSString`, …) and ``PropertyValue``; to-one relationships an object; to-many ones an array, a set or a view;
   /// composite attributes a dictionary.
   /// - Throws: ``ObjectError`` when there is no such property or the value does not fit.
+  @_disfavoredOverload
   public final func setValue(_ value: Any?, forKey name: String) throws(ObjectError) {
     guard let slot = shape.layout.index(named: name) else {
       return try setComposite(value, name)
