@@ -4,7 +4,9 @@ import Testing
 
 /// Contexts: queues, parents, merges, notifications, undo.
 struct ContextTests {
-  private let folder = TemporaryDirectory()
+  private let folder: TemporaryDirectory
+
+  init() throws { folder = try TemporaryDirectory() }
 
   @Test("Work of a private queue runs there, in order, and gives values and errors")
   func perform() async throws {
@@ -53,7 +55,8 @@ struct ContextTests {
     let request: NSFetchRequest<Item> = Item.fetchRequest()
     try context.performAndWait {
       Item(context: context).name = "Lamp"
-      #expect(try request.execute().map(\.name) == ["Lamp"])
+      let names = try request.execute().map(\.name)
+      #expect(names == ["Lamp"])
     }
     #expect(throws: CocoaError.self) { try request.execute() }
   }
@@ -80,7 +83,8 @@ struct ContextTests {
     }
     let other = try Shop.container(folder).newBackgroundContext()
     try other.performAndWait {
-      #expect(try other.fetch(Item.fetchRequest() as NSFetchRequest<Item>).map(\.name) == ["Chair"])
+      let names = try other.fetch(Item.fetchRequest() as NSFetchRequest<Item>).map(\.name)
+      #expect(names == ["Chair"])
     }
   }
 

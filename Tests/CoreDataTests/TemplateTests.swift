@@ -4,7 +4,9 @@ import Testing
 
 /// Code in the shape that templates and tutorials give it: list, insert, delete, save, fetch, history.
 struct TemplateTests {
-  private let folder = TemporaryDirectory()
+  private let folder: TemporaryDirectory
+
+  init() throws { folder = try TemporaryDirectory() }
 
   @Test("What is inserted by name and saved is fetched by another stack")
   func insertsAndFetches() throws {
@@ -63,7 +65,9 @@ struct TemplateTests {
     }
   }
 
-  @Test("A save that breaks a rule throws Core Data's error, with its object, as NSError and as CocoaError")
+  @Test(
+    "A save that breaks a rule throws Core Data's error, with its object, as NSError and as CocoaError"
+  )
   func validation() throws {
     let context = try Shop.container(folder).newBackgroundContext()
     try context.performAndWait {
@@ -106,7 +110,8 @@ struct TemplateTests {
       #expect(change.updatedProperties?.map(\.name) == ["price"])
       #expect(change.transaction?.author == "app")
 
-      let all = NSPersistentHistoryChangeRequest.fetchHistory(after: nil as NSPersistentHistoryToken?)
+      let all = NSPersistentHistoryChangeRequest.fetchHistory(
+        after: nil as NSPersistentHistoryToken?)
       all.resultType = .count
       let fetch = try #require(NSPersistentHistoryTransaction.fetchRequest)
       fetch.predicate = NSPredicate(format: "author == %@", "nobody")

@@ -6,8 +6,6 @@ final class ContextQueue: Sendable {
   private let queue: DispatchQueue?
   private let isMain: Bool
 
-  private static let owner = DispatchSpecificKey<ObjectIdentifier>()
-
   /// The main queue.
   static let main = ContextQueue(.main, isMain: true)
   /// Wherever it is asked.
@@ -16,31 +14,47 @@ final class ContextQueue: Sendable {
   private init(_ queue: DispatchQueue?, isMain: Bool) {
     self.queue = queue
     self.isMain = isMain
-    queue?.setSpecific(key: Self.owner, value: ObjectIdentifier(self))
   }
 
   /// A queue of its own.
   convenience init(label: String) { self.init(DispatchQueue(label: label), isMain: false) }
 
-  /// Whether the caller is on it.
+  /// Whether the caller is on it, or waits on it for what runs here.
   var isHere: Bool {
     guard queue != nil else { return true }
-    // The main queue may be drained by another thread than the first one.
-    return isMain && Thread.isMainThread
-      || DispatchQueue.getSpecific(key: Self.owner) == ObjectIdentifier(self)
+    return isMain && Thread.isMainThread || Self.held.contains(ObjectIdentifier(self))
+  }
+
+  private static let key = "coredata.queues"
+
+  /// The queues that wait for what the thread does, its own among them: work that is waited for may wait for work of
+  /// those in turn.
+  private static var held: Set<ObjectIdentifier> {
+    get { Thread.current.threadDictionary[key] as? Set<ObjectIdentifier> ?? [] }
+    set { Thread.current.threadDictionary[key] = newValue.isEmpty ? nil : newValue }
+  }
+
+  private func holding<T, E: Error>(
+    _ others: Set<ObjectIdentifier>, _ work: () throws(E) -> T
+  ) throws(E) -> T {
+    let former = Self.held
+    Self.held = others.union([ObjectIdentifier(self)])
+    defer { Self.held = former }
+    return try work()
   }
 
   /// Runs the work after what was sent before.
   func async(_ work: @escaping @Sendable () -> Void) {
-    if let queue { queue.async(execute: work) } else { work() }
+    if let queue { queue.async { self.holding([], work) } } else { work() }
   }
 
   /// Runs the work and waits for it; at once when the caller is on the queue.
   func sync<T, E: Error>(_ work: () throws(E) -> T) throws(E) -> T {
     guard let queue, !isHere else { return try work() }
+    let others = Self.held
     // The queue's own method knows no typed errors.
     let outcome = queue.sync { () -> Result<T, E> in
-      do throws(E) { return .success(try work()) } catch { return .failure(error) }
+      do throws(E) { return .success(try holding(others, work)) } catch { return .failure(error) }
     }
     return try outcome.get()
   }

@@ -151,7 +151,8 @@ func predicateArgument(_ argument: Any?) -> Any? {
   case let token as NSPersistentHistoryToken: token.known
   case let value as ManagedObject: value
   case let value as ManagedObjectID: value
-  default: propertyValue(argument) ?? argument
+  // A text may be a key path, which the library takes as it is.
+  default: propertyValue(argument).map { $0.plain } ?? argument
   }
 }
 
