@@ -22,10 +22,21 @@ final class ContextQueue: Sendable {
   /// Whether the caller is on it, or waits on it for what runs here.
   var isHere: Bool {
     guard queue != nil else { return true }
-    return isMain && Thread.isMainThread || Self.held.contains(ObjectIdentifier(self))
+    return isMain && Self.isOnMain || Self.held.contains(ObjectIdentifier(self))
   }
 
   private static let key = "coredata.queues"
+
+  private static let mainKey = {
+    let key = DispatchSpecificKey<Bool>()
+    DispatchQueue.main.setSpecific(key: key, value: true)
+    return key
+  }()
+
+  /// The main queue may be drained by another thread than the first one.
+  private static var isOnMain: Bool {
+    Thread.isMainThread || DispatchQueue.getSpecific(key: mainKey) == true
+  }
 
   /// The queues that wait for what the thread does, its own among them: work that is waited for may wait for work of
   /// those in turn.

@@ -7,6 +7,11 @@ extension ManagedObjectModel {
     do { try self.init(reading: url) } catch { return nil }
   }
 
+  /// One model of several; nil when two describe an entity differently.
+  public convenience init?(byMerging models: [NSManagedObjectModel]) {
+    do { try self.init(merging: models) } catch { return nil }
+  }
+
   /// One model of several, or of those of the main bundle for nil; nil when two describe an entity differently.
   public convenience init?(byMerging models: [NSManagedObjectModel]?) {
     do {
