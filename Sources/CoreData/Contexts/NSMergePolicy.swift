@@ -6,7 +6,7 @@ public import Foundation
 
 /// What a save does when another one changed the same object in the meantime, and when objects meet under a uniqueness
 /// constraint. A subclass changes the objects of a conflict, and calls super.
-open class NSMergePolicy: NSObject, @unchecked Sendable {  // nothing of it changes
+open class NSMergePolicy: NSObject {
   /// What becomes of conflicts.
   public let mergeType: NSMergePolicyType
 

@@ -69,10 +69,14 @@ extension PersistentStoreCoordinator {
   }
 
   /// Sets what a store says of itself, at once. Values that no property list can have are a precondition failure.
+  public func setMetadata(_ metadata: [String: Any], for store: NSPersistentStore) {
+    do { try setKnownMetadata(metadata, for: store) } catch { preconditionFailure("\(error)") }
+  }
+
+  /// Sets what a store says of itself, at once; nil leaves nothing but the store's own.
   public func setMetadata(_ metadata: [String: Any]?, for store: NSPersistentStore) {
-    do { try setKnownMetadata(metadata ?? [:], for: store) } catch {
-      preconditionFailure("\(error)")
-    }
+    let given: [String: Any] = metadata ?? [:]
+    setMetadata(given, for: store)
   }
 
   /// What the store in a file says of itself, without opening it for work.
@@ -194,7 +198,14 @@ extension PersistentStoreCoordinator {
   public func currentPersistentHistoryToken(
     fromStores stores: [Any]?
   ) -> NSPersistentHistoryToken? {
-    let asked = stores?.compactMap { $0 as? PersistentStore } ?? persistentStores
+    currentPersistentHistoryToken(fromStores: stores?.compactMap { $0 as? PersistentStore })
+  }
+
+  /// The place in the history after everything that stores have recorded; nil when one cannot be read.
+  public func currentPersistentHistoryToken(
+    fromStores stores: [NSPersistentStore]?
+  ) -> NSPersistentHistoryToken? {
+    let asked = stores ?? persistentStores
     var token = PersistentHistoryToken()
     for store in asked {
       guard let part = try? store.currentHistoryToken() else { return nil }
