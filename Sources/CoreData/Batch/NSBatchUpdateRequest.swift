@@ -9,7 +9,7 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest {
   private let ownEntity: NSEntityDescription?
   /// All objects when nil.
   open var predicate: NSPredicate?
-  /// By name or property description: a value, `NSNull`, an ``NSExpression`` that is computed for each object from what it
+  /// By name or property description: a value, `NSNull`, an `NSExpression` that is computed for each object from what it
   /// was before, or the ID of an object.
   open var propertiesToUpdate: [AnyHashable: Any]?
   /// Objects of subentities too.
@@ -17,13 +17,13 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest {
   /// What the result tells.
   open var resultType = NSBatchUpdateRequestResultType.statusOnlyResultType
 
-  /// A request that changes nothing until ``propertiesToUpdate`` is set.
+  /// A request that changes nothing until `propertiesToUpdate` is set.
   public init(entityName: String) {
     self.entityName = entityName
     ownEntity = nil
   }
 
-  /// A request that changes nothing until ``propertiesToUpdate`` is set.
+  /// A request that changes nothing until `propertiesToUpdate` is set.
   public init(entity: NSEntityDescription) {
     entityName = entity.knownName
     ownEntity = entity

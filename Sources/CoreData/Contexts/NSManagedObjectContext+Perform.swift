@@ -11,9 +11,9 @@ extension NSManagedObjectContext {
   }
 
   /// Runs the block on the context's queue after what was sent before, and ends the event. It does not wait.
-  public func perform(_ block: @escaping () -> Void) {
-    let work = Carried(block)
-    queue.async { self.run(work.value) }
+  @preconcurrency
+  public func perform(_ block: @escaping @Sendable () -> Void) {
+    queue.async { self.run(block) }
   }
 
   /// Runs the block on the context's queue and waits for it; at once when the caller is there already. Two contexts whose
@@ -28,15 +28,15 @@ extension NSManagedObjectContext {
   ///
   /// Objects belong on the queue: give IDs and values.
   /// - Throws: what the block throws.
+  @preconcurrency
   public func perform<T, E: Error>(
-    schedule: ScheduledTaskType = .immediate, _ block: @escaping () throws(E) -> T
+    schedule: ScheduledTaskType = .immediate, _ block: @escaping @Sendable () throws(E) -> T
   ) async throws(E) -> sending T {
-    let work = Carried(block)
     let outcome = await withCheckedContinuation { continuation in
       let job: @Sendable () -> Void = {
         let outcome: Result<T, E>
         do throws(E) {
-          outcome = .success(try self.run(work.value))
+          outcome = .success(try self.run(block))
         } catch { outcome = .failure(error) }
         continuation.resume(returning: Carried(outcome))
       }

@@ -3,11 +3,11 @@ public import Foundation
 
 /// A scratch pad on the stores of a coordinator, or on another context.
 ///
-/// A context is used on its queue: inside of ``perform(_:)`` or ``performAndWait(_:)``, and one of the main queue on that.
+/// A context is used on its queue: inside of `perform(_:)` or `performAndWait(_:)`, and one of the main queue on that.
 /// A context on another one has its parent's queue, of whatever type it is: both are used in one place. Objects are let go
 /// of there, too.
 ///
-/// An event ends with a save, a fetch, ``processPendingChanges()``, and the end of a block; nothing ends one by itself.
+/// An event ends with a save, a fetch, `processPendingChanges()`, and the end of a block; nothing ends one by itself.
 open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on its queue, as its users see to
   /// What queue the context was made for.
   public let concurrencyType: NSManagedObjectContextConcurrencyType
@@ -22,7 +22,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
 
   private static let representative = "NSManagedObjectContext"
 
-  /// A context without stores: set ``persistentStoreCoordinator`` or ``parent`` before it is used.
+  /// A context without stores: set `persistentStoreCoordinator` or `parent` before it is used.
   ///
   /// - Parameter type: Where its work runs.
   public init(concurrencyType type: NSManagedObjectContextConcurrencyType) {
@@ -130,7 +130,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     set { base.transactionAuthor = newValue }
   }
 
-  /// An ``NSMergePolicy``: what a save does about objects that another one changed. Anything else is refused with a
+  /// An `NSMergePolicy`: what a save does about objects that another one changed. Anything else is refused with a
   /// precondition failure.
   open var mergePolicy: Any {
     get { policy }

@@ -29,15 +29,15 @@ open class NSMergePolicy: NSObject {
   public class var rollback: NSMergePolicy { NSMergePolicy(merge: .rollbackMergePolicyType) }
 
   /// Resolves conflicts of both kinds.
-  /// - Throws: 133020 or 133021 for those that ``mergeType`` does not resolve; the save fails with it.
+  /// - Throws: 133020 or 133021 for those that `mergeType` does not resolve; the save fails with it.
   open func resolve(mergeConflicts list: [Any]) throws {
     try resolve(optimisticLockingConflicts: list.compactMap { $0 as? NSMergeConflict })
     try resolve(constraintConflicts: list.compactMap { $0 as? NSConstraintConflict })
   }
 
   /// Resolves conflicts with another save. One that is passed over is resolved as by
-  /// ``mergeByPropertyObjectTrump``: what the objects have then is written.
-  /// - Throws: 133020 when ``mergeType`` is the error policy's; the save fails with it.
+  /// `mergeByPropertyObjectTrump`: what the objects have then is written.
+  /// - Throws: 133020 when `mergeType` is the error policy's; the save fails with it.
   open func resolve(optimisticLockingConflicts list: [NSMergeConflict]) throws {
     for conflict in list { conflict.resolution = mergeType.known }
     guard mergeType != .errorMergePolicyType || list.isEmpty else {
@@ -48,7 +48,7 @@ open class NSMergePolicy: NSObject {
 
   /// Resolves conflicts under a uniqueness constraint. One that is passed over counts as resolved by what was done to
   /// its objects.
-  /// - Throws: 133021 when ``mergeType`` is the error policy's; the save fails with it.
+  /// - Throws: 133021 when `mergeType` is the error policy's; the save fails with it.
   open func resolve(constraintConflicts list: [NSConstraintConflict]) throws {
     for conflict in list { conflict.resolution = mergeType.known }
     guard mergeType != .errorMergePolicyType || list.isEmpty else {
@@ -58,19 +58,19 @@ open class NSMergePolicy: NSObject {
   }
 }
 
-/// ``NSMergePolicy/error``
+/// `NSMergePolicy/error`
 public var NSErrorMergePolicy: AnyObject { NSMergePolicy.error }
-/// ``NSMergePolicy/mergeByPropertyStoreTrump``
+/// `NSMergePolicy/mergeByPropertyStoreTrump`
 public var NSMergeByPropertyStoreTrumpMergePolicy: AnyObject {
   NSMergePolicy.mergeByPropertyStoreTrump
 }
-/// ``NSMergePolicy/mergeByPropertyObjectTrump``
+/// `NSMergePolicy/mergeByPropertyObjectTrump`
 public var NSMergeByPropertyObjectTrumpMergePolicy: AnyObject {
   NSMergePolicy.mergeByPropertyObjectTrump
 }
-/// ``NSMergePolicy/overwrite``
+/// `NSMergePolicy/overwrite`
 public var NSOverwriteMergePolicy: AnyObject { NSMergePolicy.overwrite }
-/// ``NSMergePolicy/rollback``
+/// `NSMergePolicy/rollback`
 public var NSRollbackMergePolicy: AnyObject { NSMergePolicy.rollback }
 
 /// One object that a context changed and another save changed too.
@@ -88,6 +88,26 @@ open class NSMergeConflict: NSObject {
   /// The row's version that the context knew.
   public let oldVersionNumber: Int
   var resolution: MergePolicyType?
+
+  /// A conflict that an application names.
+  ///
+  /// - Parameters:
+  ///   - srcObject: The object.
+  ///   - newvers: The row's version now; 0 when it was deleted.
+  ///   - oldvers: The row's version that the context knew.
+  ///   - cachesnap: The object's values as the context last read or saved them.
+  ///   - persnap: The row's values now; nil when it was deleted.
+  public init(
+    source srcObject: NSManagedObject, newVersion newvers: Int, oldVersion oldvers: Int,
+    cachedSnapshot cachesnap: [String: Any]?, persistedSnapshot persnap: [String: Any]?
+  ) {
+    sourceObject = srcObject
+    objectSnapshot = cachesnap
+    cachedSnapshot = cachesnap
+    persistedSnapshot = persnap
+    newVersionNumber = newvers
+    oldVersionNumber = oldvers
+  }
 
   init(_ conflict: MergeConflict, _ context: NSManagedObjectContext) {
     sourceObject = context.object(with: conflict.objectID)

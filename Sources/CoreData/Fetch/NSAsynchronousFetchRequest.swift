@@ -1,4 +1,12 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+// The names are Core Data's.
 import Foundation
+
+/// What is called once an asynchronous fetch is over, of whatever result.
+public typealias NSPersistentStoreAsynchronousFetchResultCompletionBlock = (
+  NSAsynchronousFetchResult<any NSFetchRequestResult>
+) -> Void
 
 /// A fetch that a context carries out on its queue while its caller goes on.
 open class NSAsynchronousFetchRequest<ResultType>: NSPersistentStoreRequest {

@@ -3,7 +3,7 @@ public import Foundation
 
 /// Which objects to fetch, in which order, how many, and what to give of them.
 ///
-/// `ResultType` is a class of objects, `NSManagedObjectID`, `NSDictionary` or `NSNumber`, as ``resultType`` says.
+/// `ResultType` is a class of objects, `NSManagedObjectID`, `NSDictionary` or `NSNumber`, as `resultType` says.
 open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, NSCopying {
   /// The name that the request was made with, or that of its entity.
   open var entityName: String? { entity?.knownName ?? name }
@@ -45,7 +45,7 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, NSCopying {
   /// Asked of the history in place of objects.
   var historyTarget: PersistentHistoryFetchRequest.Target?
 
-  /// A request that needs an ``entity``.
+  /// A request that needs an `entity`.
   public override required init() { super.init() }
 
   /// A request for the objects of an entity.

@@ -59,12 +59,12 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     try results.begin()
   }
 
-  /// What the latest fetch found, in its order; nil before ``performFetch()``.
+  /// What the latest fetch found, in its order; nil before `performFetch()`.
   open var fetchedObjects: [ResultType]? {
     results.sections?.flatMap(\.members).compactMap { $0 as? ResultType }
   }
 
-  /// The sections, in the order of the fetch; nil before ``performFetch()``.
+  /// The sections, in the order of the fetch; nil before `performFetch()`.
   open var sections: [any NSFetchedResultsSectionInfo]? { results.sections }
 
   /// The object at a place. A place that there is not is a precondition failure.

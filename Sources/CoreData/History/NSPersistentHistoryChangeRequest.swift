@@ -5,7 +5,7 @@ public import Foundation
 public final class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest {
   private var known: PersistentHistoryChangeRequest
   /// Which of the transactions, or of their changes, are meant: made of
-  /// ``NSPersistentHistoryTransaction/fetchRequest`` or ``NSPersistentHistoryChange/fetchRequest``.
+  /// `NSPersistentHistoryTransaction/fetchRequest` or `NSPersistentHistoryChange/fetchRequest`.
   public var fetchRequest: NSFetchRequest<any NSFetchRequestResult>?
 
   private init(_ known: PersistentHistoryChangeRequest) { self.known = known }
@@ -104,7 +104,7 @@ public final class NSPersistentHistoryResult: NSPersistentStoreResult {
     NSPersistentHistoryResultType(rawValue: known.resultType.rawValue) ?? .statusOnly
   }
 
-  /// By the type of the request: ``NSPersistentHistoryTransaction``s, ``NSPersistentHistoryChange``s or object IDs in an
+  /// By the type of the request: `NSPersistentHistoryTransaction`s, `NSPersistentHistoryChange`s or object IDs in an
   /// array, oldest first; a number; or whether there is anything.
   public var result: Any? {
     if let transactions = known.transactions {

@@ -33,7 +33,7 @@ public final class NSPersistentHistoryTransaction: NSObject, NSFetchRequestResul
   public func objectIDNotification() -> Notification { known.objectIDNotification() }
 
   /// A request for all transactions, to be narrowed and given to
-  /// ``NSPersistentHistoryChangeRequest/fetchHistory(withFetch:)``.
+  /// `NSPersistentHistoryChangeRequest/fetchHistory(withFetch:)`.
   public static var fetchRequest: NSFetchRequest<any NSFetchRequestResult>? {
     let request = NSFetchRequest<any NSFetchRequestResult>(entityName: "Transaction")
     request.historyTarget = .transaction
@@ -84,7 +84,7 @@ public final class NSPersistentHistoryChange: NSObject, NSFetchRequestResult, Se
   }
 
   /// A request for all changes, to be narrowed and given to
-  /// ``NSPersistentHistoryChangeRequest/fetchHistory(withFetch:)``.
+  /// `NSPersistentHistoryChangeRequest/fetchHistory(withFetch:)`.
   public static var fetchRequest: NSFetchRequest<any NSFetchRequestResult>? {
     let request = NSFetchRequest<any NSFetchRequestResult>(entityName: "Change")
     request.historyTarget = .change

@@ -74,7 +74,7 @@ open class NSEntityMapping: NSObject {
   open var relationshipMappings: [NSPropertyMapping]?
   /// Which objects of the source; all when nil.
   open var sourceExpression: NSExpression?
-  /// An ``NSEntityMigrationPolicy``, with its module: `Shop.ItemPolicy`; nil for that class itself.
+  /// An `NSEntityMigrationPolicy`, with its module: `Shop.ItemPolicy`; nil for that class itself.
   open var entityMigrationPolicyClassName: String?
   /// What an application keeps with the mapping; of it the migration sees texts.
   open var userInfo: [AnyHashable: Any]?

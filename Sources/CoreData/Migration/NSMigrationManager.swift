@@ -74,7 +74,7 @@ open class NSMigrationManager: NSObject {
   /// Writes what a store becomes by the mapping to a new file; the source stays as it is.
   ///
   /// - Throws: 134190 when the mapping does not fit or the destination is there; what the stores met; what a policy or
-  ///   ``cancelMigrationWithError(_:)`` gave. There is no new file then.
+  ///   `cancelMigrationWithError(_:)` gave. There is no new file then.
   open func migrateStore(
     from sourceURL: URL, sourceType sStoreType: String, options sOptions: [AnyHashable: Any]? = nil,
     with mappings: NSMappingModel?, toDestinationURL dURL: URL, destinationType dStoreType: String,

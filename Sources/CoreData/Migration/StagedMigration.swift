@@ -59,9 +59,9 @@ public final class NSCustomMigrationStage: NSMigrationStage, @unchecked Sendable
   public let currentModel: NSManagedObjectModelReference
   /// The model after the step.
   public let nextModel: NSManagedObjectModelReference
-  /// Before the step: `manager.container` has the store with ``currentModel``.
+  /// Before the step: `manager.container` has the store with `currentModel`.
   public var willMigrateHandler: Handler?
-  /// After the step: `manager.container` has the store with ``nextModel``.
+  /// After the step: `manager.container` has the store with `nextModel`.
   public var didMigrateHandler: Handler?
 
   /// - Parameters:
@@ -91,7 +91,7 @@ public final class NSCustomMigrationStage: NSMigrationStage, @unchecked Sendable
 }
 
 /// Brings a store through the versions of a model, one after another, with work on its objects in between: the value of the
-/// option ``NSPersistentStoreStagedMigrationManagerOptionKey``.
+/// option `NSPersistentStoreStagedMigrationManagerOptionKey`.
 public final class NSStagedMigrationManager: NSObject, Sendable {
   /// In the order in which they are taken.
   public let stages: [NSMigrationStage]

@@ -5,13 +5,13 @@ import Driftless
 public import Foundation
 
 extension NSNotification.Name {
-  /// Objects of a context changed. The object is the context; sets of objects are under ``NSInsertedObjectsKey`` and so on.
+  /// Objects of a context changed. The object is the context; sets of objects are under `NSInsertedObjectsKey` and so on.
   public static let NSManagedObjectContextObjectsDidChange = Notification.Name(
     "NSObjectsChangedInManagingContextNotification")
   /// A context is about to save. The object is the context.
   public static let NSManagedObjectContextWillSave = Notification.Name(
     "NSManagingContextWillSaveChangesNotification")
-  /// A context saved. The object is the context; sets of objects are under ``NSInsertedObjectsKey`` and so on.
+  /// A context saved. The object is the context; sets of objects are under `NSInsertedObjectsKey` and so on.
   public static let NSManagedObjectContextDidSave = Notification.Name(
     "NSManagingContextDidSaveChangesNotification")
   /// A context saved, with sets of object IDs, which can go to other threads.
@@ -30,7 +30,7 @@ extension NSNotification.Name {
   public static let NSPersistentStoreCoordinatorWillRemoveStore =
     Notification.Name.persistentStoreCoordinatorWillRemoveStore
   /// A store has a new transaction, of this process or of another one that has the option
-  /// ``NSPersistentStoreRemoteChangeNotificationPostOptionKey``.
+  /// `NSPersistentStoreRemoteChangeNotificationPostOptionKey`.
   public static let NSPersistentStoreRemoteChange = Notification.Name.persistentStoreRemoteChange
 }
 

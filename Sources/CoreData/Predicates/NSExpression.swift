@@ -1,3 +1,6 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+// The names are Core Data's.
 import Driftless
 public import Foundation
 
@@ -182,6 +185,9 @@ open class NSExpression: NSObject, @unchecked Sendable {  // nothing of it chang
     return known
   }
 }
+
+/// The type of an `NSFetchRequestExpression`.
+public let NSFetchRequestExpressionType = NSExpression.ExpressionType.fetchRequest
 
 /// What another fetch finds, inside of a predicate: `FETCH(%@, nil, NO)`.
 open class NSFetchRequestExpression: NSExpression, @unchecked Sendable {  // nothing of it changes

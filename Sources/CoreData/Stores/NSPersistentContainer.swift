@@ -12,7 +12,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {  // what chang
   private let loaded = Mutex<[ObjectIdentifier: NSPersistentStore]>([:])
   private let main = Mutex<NSManagedObjectContext?>(nil)
 
-  /// A container with one store, `NAME.sqlite` in ``defaultDirectoryURL()``.
+  /// A container with one store, `NAME.sqlite` in `defaultDirectoryURL()`.
   ///
   /// - Parameters:
   ///   - name: What the application calls it.
@@ -108,18 +108,19 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {  // what chang
   }
 
   /// Works in a context of its own, on its queue. It does not wait.
-  open func performBackgroundTask(_ block: @escaping (NSManagedObjectContext) -> Void) {
+  @preconcurrency
+  open func performBackgroundTask(_ block: @escaping @Sendable (NSManagedObjectContext) -> Void) {
     let context = newBackgroundContext()
     context.perform { block(context) }
   }
 
   /// Works in a context of its own, on its queue, and gives what the block gave: values and IDs, not objects.
   /// - Throws: what the block throws.
+  @preconcurrency
   public func performBackgroundTask<T, E: Error>(
-    _ block: @escaping (NSManagedObjectContext) throws(E) -> T
+    _ block: @escaping @Sendable (NSManagedObjectContext) throws(E) -> T
   ) async throws(E) -> sending T {
     let context = newBackgroundContext()
-    let work = Carried(block)
-    return try await context.perform { () throws(E) -> T in try work.value(context) }
+    return try await context.perform { () throws(E) -> T in try block(context) }
   }
 }

@@ -3,7 +3,7 @@ public import Foundation
 import Synchronization
 
 extension PersistentStore {
-  /// ``NSSQLiteStoreType`` or ``NSInMemoryStoreType``.
+  /// `NSSQLiteStoreType` or `NSInMemoryStoreType`.
   public var type: String { url == nil ? NSInMemoryStoreType : NSSQLiteStoreType }
 
   /// The name of the configuration whose entities the store has; `PF_DEFAULT_CONFIGURATION_NAME` for all entities.

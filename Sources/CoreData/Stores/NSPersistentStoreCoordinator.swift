@@ -82,7 +82,15 @@ extension PersistentStoreCoordinator {
   /// What the store in a file says of itself, without opening it for work.
   /// - Throws: 134080 when there is no store.
   public class func metadataForPersistentStore(
-    ofType storeType: String?, at url: URL, options: [AnyHashable: Any]? = nil
+    ofType storeType: String?, at url: URL
+  ) throws -> [String: Any] {
+    try PersistentStore.metadataForPersistentStore(with: url)
+  }
+
+  /// What the store in a file says of itself, without opening it for work.
+  /// - Throws: 134080 when there is no store.
+  public class func metadataForPersistentStore(
+    ofType storeType: String, at url: URL, options: [AnyHashable: Any]? = nil
   ) throws -> [String: Any] {
     try PersistentStore.metadataForPersistentStore(with: url)
   }
@@ -99,7 +107,15 @@ extension PersistentStoreCoordinator {
   /// Sets what the store in a file says of itself.
   /// - Throws: 134060 for values that no property list can have, or what kept the file from being written.
   public class func setMetadata(
-    _ metadata: [String: Any]?, forPersistentStoreOfType storeType: String?, at url: URL,
+    _ metadata: [String: Any]?, forPersistentStoreOfType storeType: String?, at url: URL
+  ) throws {
+    try PersistentStore.setMetadata(metadata, forPersistentStoreAt: url)
+  }
+
+  /// Sets what the store in a file says of itself.
+  /// - Throws: 134060 for values that no property list can have, or what kept the file from being written.
+  public class func setMetadata(
+    _ metadata: [String: Any]?, forPersistentStoreOfType storeType: String, at url: URL,
     options: [AnyHashable: Any]? = nil
   ) throws {
     try PersistentStore.setMetadata(metadata, forPersistentStoreAt: url)
@@ -220,10 +236,27 @@ extension PersistentStoreCoordinator {
     try block()
   }
 
+  /// Runs the block on another thread, and gives what it gave.
+  /// - Throws: what the block throws.
+  @preconcurrency
+  public func perform<T, E: Error>(
+    _ block: @escaping @Sendable () throws(E) -> T
+  ) async throws(E) -> sending T {
+    let outcome = await withCheckedContinuation { continuation in
+      DispatchQueue.global().async {
+        let outcome: Result<T, E>
+        do throws(E) { outcome = .success(try block()) } catch { outcome = .failure(error) }
+        continuation.resume(returning: Carried(outcome))
+      }
+    }
+    nonisolated(unsafe) let result = outcome.value  // the thread is done with it
+    return try result.get()
+  }
+
   /// Runs the block on another thread. It does not wait.
-  public func perform(_ block: @escaping () -> Void) {
-    let work = Carried(block)
-    DispatchQueue.global().async { work.value() }
+  @preconcurrency
+  public func perform(_ block: @escaping @Sendable () -> Void) {
+    DispatchQueue.global().async(execute: block)
   }
 }
 

@@ -2,7 +2,7 @@ public import Driftless
 public import Foundation
 
 extension PersistentStoreDescription {
-  /// ``NSSQLiteStoreType``, unless set, or ``NSInMemoryStoreType``. Another type makes loading the store fail.
+  /// `NSSQLiteStoreType`, unless set, or `NSInMemoryStoreType`. Another type makes loading the store fail.
   public var type: String {
     get { knownType.rawValue }
     set { knownType = StoreType(rawValue: newValue) }
