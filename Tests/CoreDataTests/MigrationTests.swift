@@ -156,4 +156,29 @@ struct MigrationTests {
     #expect(try values(migrated, "name", "first") == ["Ada Lovelace", "Ada"])
     #expect(manager.container == nil)
   }
+
+  @Test("A model is found in a bundle by its name and by its hashes")
+  func references() throws {
+    let text = """
+      <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+      <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+        <entity name="Person"><attribute name="name" attributeType="String" optional="YES"/></entity>
+      </model>
+      """
+    let version = folder.file("People.xcdatamodeld").appendingPathComponent("Two.xcdatamodel")
+    try FileManager.default.createDirectory(at: version, withIntermediateDirectories: true)
+    try Data(text.utf8).write(to: version.appendingPathComponent("contents"))
+    let bundle = try #require(Bundle(path: folder.file("People.xcdatamodeld").path + "/.."))
+    let model = model("name")
+    try model.freeze()
+    for reference in [
+      NSManagedObjectModelReference(
+        name: "Two", in: bundle, versionChecksum: model.versionChecksum),
+      NSManagedObjectModelReference(
+        entityVersionHashes: model.entityVersionHashesByName, in: bundle,
+        versionChecksum: model.versionChecksum),
+    ] {
+      #expect(reference.resolvedModel.entitiesByName["Person"]?.properties.map(\.name) == ["name"])
+    }
+  }
 }

@@ -32,7 +32,7 @@ struct ObjectTests {
         #expect((item.value(forKey: "cost") as? NSDecimalNumber)?.stringValue == "2.5")
         #expect(item.value(forKey: "photo") as? Data == Data([1, 2]))
         #expect(item.value(forKey: "rating") as? Float == 0.1)
-        #expect(item["price"] as? Int == 3)
+        #expect(item["price"] as? Int64 == 3)
         try context.save()
         context.refresh(item, mergeChanges: false)
       }

@@ -72,14 +72,14 @@ final class ContextQueue: Sendable {
 }
 
 /// Carries a value to a queue, and back, where the compiler cannot see that it goes along with the work.
-struct Carried<Value>: @unchecked Sendable {  // used by one side at a time: who sends it waits, or lets go of it
+struct Carried<Value>: @unchecked Sendable {  // one side uses it at a time
   let value: Value
 
   init(_ value: Value) { self.value = value }
 }
 
 /// A reference that keeps nothing alive.
-final class WeakReference<Object: AnyObject>: @unchecked Sendable {  // weak references may be read anywhere
+final class WeakReference<Object: AnyObject>: @unchecked Sendable {  // read only
   weak let object: Object?
 
   init(_ object: Object) { self.object = object }

@@ -19,6 +19,7 @@ extension NSManagedObjectContext {
   /// Runs the block on the context's queue and waits for it; at once when the caller is there already. Two contexts whose
   /// work waits for each other wait for ever.
   /// - Throws: what the block throws.
+  @discardableResult
   public func performAndWait<T, E: Error>(_ block: () throws(E) -> T) throws(E) -> T {
     if queue.isHere { return try inside(block) }
     return try queue.sync { () throws(E) -> T in try run(block) }
@@ -29,6 +30,7 @@ extension NSManagedObjectContext {
   /// Objects belong on the queue: give IDs and values.
   /// - Throws: what the block throws.
   @preconcurrency
+  @discardableResult
   public func perform<T, E: Error>(
     schedule: ScheduledTaskType = .immediate, _ block: @escaping @Sendable () throws(E) -> T
   ) async throws(E) -> sending T {

@@ -8,7 +8,7 @@ public import Foundation
 /// of there, too.
 ///
 /// An event ends with a save, a fetch, `processPendingChanges()`, and the end of a block; nothing ends one by itself.
-open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on its queue, as its users see to
+open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on its queue
   /// What queue the context was made for.
   public let concurrencyType: NSManagedObjectContextConcurrencyType
   /// What an application keeps with the context.

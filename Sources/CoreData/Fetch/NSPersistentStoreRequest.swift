@@ -29,8 +29,9 @@ open class NSPersistentStoreRequest: NSObject {
 open class NSPersistentStoreResult: NSObject {}
 
 /// The answer to a request that is carried out while its caller goes on.
-open class NSPersistentStoreAsynchronousResult: NSPersistentStoreResult, @unchecked Sendable {
-  // Its context writes it once, before others are told.
+open class NSPersistentStoreAsynchronousResult: NSPersistentStoreResult,
+  @unchecked Sendable  // its context writes it once, before others are told
+{
   /// The context that carries the request out.
   public let managedObjectContext: NSManagedObjectContext
   /// How far it has come; nil where no progress was current as it was sent.

@@ -18,6 +18,36 @@ public final class NSManagedObjectModelReference: NSObject, Sendable {
     known = ModelReference(fileURL: fileURL, versionChecksum: versionChecksum)
   }
 
+  /// The version of that name among the models of a bundle, the main one for nil.
+  public convenience init(name modelName: String, in bundle: Bundle?, versionChecksum: String) {
+    let found = Self.versions(in: bundle).first { $0.name == modelName }
+    let missing = (bundle ?? .main).bundleURL.appendingPathComponent("\(modelName).mom")
+    self.init(fileURL: found?.url ?? missing, versionChecksum: versionChecksum)
+  }
+
+  /// The version among the models of a bundle, the main one for nil, whose entities have these hashes, in `Data`.
+  public convenience init(
+    entityVersionHashes versionHash: [AnyHashable: Any], in bundle: Bundle?,
+    versionChecksum: String
+  ) {
+    let metadata: [String: Any] = [NSStoreModelVersionHashesKey: versionHash]
+    let found = Self.versions(in: bundle).first { version in
+      guard let model = try? version.model() else { return false }
+      return model.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
+    }
+    let missing = (bundle ?? .main).bundleURL.appendingPathComponent("\(versionChecksum).mom")
+    self.init(fileURL: found?.url ?? missing, versionChecksum: versionChecksum)
+  }
+
+  private static func versions(in bundle: Bundle?) -> [ModelVersion] {
+    guard let folder = (bundle ?? .main).resourceURL else { return [] }
+    let files = try? FileManager.default.contentsOfDirectory(
+      at: folder, includingPropertiesForKeys: nil)
+    return (files ?? []).filter { ["momd", "mom", "xcdatamodeld"].contains($0.pathExtension) }
+      .sorted { $0.path < $1.path }
+      .flatMap { (try? ManagedObjectModel.versions(at: $0)) ?? [] }
+  }
+
   /// Base64 of the model's hash.
   public var versionChecksum: String { known.versionChecksum }
 
@@ -36,8 +66,9 @@ open class NSMigrationStage: NSObject, @unchecked Sendable {  // set up before i
 }
 
 /// Versions of a model that follow each other, each of which follows from the one before without a mapping.
-public final class NSLightweightMigrationStage: NSMigrationStage, @unchecked Sendable {
-  // Set up before its manager is made.
+public final class NSLightweightMigrationStage: NSMigrationStage,
+  @unchecked Sendable  // set up before its manager is made
+{
   /// The checksums of the models, oldest first.
   public let versionChecksums: [String]
 
@@ -50,8 +81,9 @@ public final class NSLightweightMigrationStage: NSMigrationStage, @unchecked Sen
 }
 
 /// A step from one version of a model to the next, with work on the objects before or after it.
-public final class NSCustomMigrationStage: NSMigrationStage, @unchecked Sendable {
-  // Set up before its manager is made.
+public final class NSCustomMigrationStage: NSMigrationStage,
+  @unchecked Sendable  // set up before its manager is made
+{
   /// Work on the objects, beside a step. What it throws ends the migration, and the store is as it was.
   public typealias Handler = (NSStagedMigrationManager, NSCustomMigrationStage) throws -> Void
 

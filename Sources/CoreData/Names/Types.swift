@@ -3,6 +3,9 @@ public import Driftless
 @_exported public import Foundation
 
 @_exported public import class Driftless.ManagedObject
+// Foundation has none of these on Linux; under an alias they would be ambiguous to who imports both modules.
+@_exported public import class Driftless.UndoManager
+@_exported public import class Driftless.ValueTransformer
 
 /// One object of the graph, in one context. Subclass it once an entity; see `ManagedObject`.
 public typealias NSManagedObject = ManagedObject
@@ -42,12 +45,8 @@ public typealias NSPersistentStoreDescription = PersistentStoreDescription
 public typealias NSQueryGenerationToken = QueryGenerationToken
 /// Why an object awakes.
 public typealias NSSnapshotEventType = SnapshotEvents
-/// Takes changes back and does them again. Foundation has none on Linux.
-public typealias UndoManager = Driftless.UndoManager
-/// Turns a transformable attribute's values into bytes and back. Foundation has none on Linux.
-public typealias ValueTransformer = Driftless.ValueTransformer
 /// The name that a transformer is registered by.
-public typealias NSValueTransformerName = Driftless.ValueTransformer.Name
+public typealias NSValueTransformerName = ValueTransformer.Name
 /// The transformer of values that can be archived.
 public typealias NSSecureUnarchiveFromDataTransformer = SecureUnarchiveFromData
 

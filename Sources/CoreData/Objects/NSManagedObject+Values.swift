@@ -22,12 +22,6 @@ extension ManagedObject {
     deferError { try setKnownValue(Self.inward(value), forKey: key) }
   }
 
-  /// The value of a property by name.
-  public final subscript(key: String) -> Any? {
-    get { value(forKey: key) }
-    set { setValue(newValue, forKey: key) }
-  }
-
   /// The value as it lies in the object, without reading a fault's row first. Call `willAccessValue(forKey:)` before it.
   public final func primitiveValue(forKey key: String) -> Any? {
     var value: Any?

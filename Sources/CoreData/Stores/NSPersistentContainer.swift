@@ -117,6 +117,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {  // what chang
   /// Works in a context of its own, on its queue, and gives what the block gave: values and IDs, not objects.
   /// - Throws: what the block throws.
   @preconcurrency
+  @discardableResult
   public func performBackgroundTask<T, E: Error>(
     _ block: @escaping @Sendable (NSManagedObjectContext) throws(E) -> T
   ) async throws(E) -> sending T {

@@ -136,12 +136,11 @@ extension PersistentStoreCoordinator {
   /// - Throws: what kept it from being done; the coordinator keeps the store that it has.
   @discardableResult
   public func migratePersistentStore(
-    _ store: NSPersistentStore, to URL: URL, options: [AnyHashable: Any]? = nil,
+    _ store: NSPersistentStore, to url: URL, options: [AnyHashable: Any]? = nil,
     withType storeType: String
   ) throws -> NSPersistentStore {
     do {
-      let place: Foundation.URL? = storeType == NSInMemoryStoreType ? nil : URL
-      return try migratePersistentStore(store, to: place)
+      return try migratePersistentStore(store, to: storeType == NSInMemoryStoreType ? nil : url)
     } catch { throw cocoaError(error) }
   }
 
@@ -232,6 +231,7 @@ extension PersistentStoreCoordinator {
 
   /// Runs the block at once: a coordinator may be used from any thread.
   /// - Throws: what the block throws.
+  @discardableResult
   public func performAndWait<T, E: Error>(_ block: () throws(E) -> T) throws(E) -> T {
     try block()
   }
@@ -239,6 +239,7 @@ extension PersistentStoreCoordinator {
   /// Runs the block on another thread, and gives what it gave.
   /// - Throws: what the block throws.
   @preconcurrency
+  @discardableResult
   public func perform<T, E: Error>(
     _ block: @escaping @Sendable () throws(E) -> T
   ) async throws(E) -> sending T {
