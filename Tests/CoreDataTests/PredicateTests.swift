@@ -136,6 +136,19 @@ struct PredicateTests {
     #expect(throws: CocoaError.self) { try context.performAndWait { try context.fetch(request) } }
   }
 
+  @Test("A copy asks the same, and so does that of a request")
+  func copies() throws {
+    let copy = NSPredicate(format: "name == 'chair'").copy() as? NSPredicate
+    #expect(try names(copy) == ["chair"])
+    let request: NSFetchRequest<Item> = Item.fetchRequest()
+    request.predicate = copy
+    request.fetchLimit = 3
+    let other = try #require(request.copy() as? NSFetchRequest<Item>)
+    #expect(other !== request && other.fetchLimit == 3 && other.entityName == "Item")
+    request.fetchLimit = 4
+    #expect(other.fetchLimit == 3)
+  }
+
   @Test("A format is asked of a dictionary")
   func dictionaries() {
     let predicate = NSPredicate(format: "age > 3 AND name BEGINSWITH 'A'")

@@ -6,7 +6,7 @@ enum Shop {
   static func model() -> NSManagedObjectModel {
     let item = NSEntityDescription()
     item.name = "Item"
-    item.managedObjectClassName = "Item"
+    item.managedObjectClassName = NSStringFromClass(Item.self)
     let order = NSEntityDescription()
     order.name = "Order"
     order.managedObjectClassName = NSStringFromClass(Order.self)
@@ -65,7 +65,7 @@ enum Shop {
     let container = NSPersistentContainer(name: name, managedObjectModel: model())
     let url = folder.file("\(name).sqlite")
     container.persistentStoreDescriptions = [NSPersistentStoreDescription(url: url)]
-    var failure: (any Error)?
+    nonisolated(unsafe) var failure: (any Error)?
     container.loadPersistentStores { _, error in failure = error }
     if let failure { throw failure }
     return container

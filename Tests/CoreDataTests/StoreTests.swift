@@ -55,7 +55,7 @@ struct StoreTests {
     description.setOption(false as NSNumber, forKey: NSReadOnlyPersistentStoreOption)
     #expect(description.options[NSReadOnlyPersistentStoreOption] as? NSNumber == false)
     container.persistentStoreDescriptions = [description]
-    var failure: (any Error)?
+    nonisolated(unsafe) var failure: (any Error)?
     container.loadPersistentStores { _, error in failure = error }
     #expect((failure as NSError?)?.domain == NSCocoaErrorDomain)
     #expect(failure is CocoaError)
@@ -108,7 +108,7 @@ struct StoreTests {
       container.loadPersistentStores { _, error in continuation.resume(returning: error) }
     }
     #expect(error == nil)
-    var count = 0
+    nonisolated(unsafe) var count = 0
     container.loadPersistentStores { _, _ in count += 1 }
     #expect(count == 0 && container.persistentStoreCoordinator.persistentStores.count == 1)
     let names = await container.performBackgroundTask {

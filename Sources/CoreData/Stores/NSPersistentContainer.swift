@@ -61,17 +61,18 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {  // what chang
   ///
   /// The block is called before this returns; for a description that says `shouldAddStoreAsynchronously` later, on another
   /// thread.
+  @preconcurrency
   open func loadPersistentStores(
-    completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
+    completionHandler block:
+      @escaping @Sendable (NSPersistentStoreDescription, (any Error)?) -> Void
   ) {
-    let handler = Carried(block)
     for description in persistentStoreDescriptions where !isLoaded(description) {
       let work: @Sendable () -> Void = {
         do {
           let store = try self.persistentStoreCoordinator.attach(description)
           self.loaded.withLock { $0[ObjectIdentifier(description)] = store }
-          handler.value(description, nil)
-        } catch { handler.value(description, error) }
+          block(description, nil)
+        } catch { block(description, error) }
       }
       if description.shouldAddStoreAsynchronously {
         DispatchQueue.global().async(execute: work)

@@ -4,16 +4,17 @@ public import Foundation
 extension PersistentStoreCoordinator {
   /// Opens the store that is described, or makes it, attaches it, and calls the block: before it returns, or later on
   /// another thread where the description says `shouldAddStoreAsynchronously`.
+  @preconcurrency
   public func addPersistentStore(
     with storeDescription: NSPersistentStoreDescription,
-    completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
+    completionHandler block:
+      @escaping @Sendable (NSPersistentStoreDescription, (any Error)?) -> Void
   ) {
-    let handler = Carried(block)
     let work: @Sendable () -> Void = {
       do {
         try self.attach(storeDescription)
-        handler.value(storeDescription, nil)
-      } catch { handler.value(storeDescription, error) }
+        block(storeDescription, nil)
+      } catch { block(storeDescription, error) }
     }
     if storeDescription.shouldAddStoreAsynchronously {
       DispatchQueue.global().async(execute: work)
