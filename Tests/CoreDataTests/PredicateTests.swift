@@ -165,6 +165,13 @@ struct PredicateTests {
       ).prefix(2) == ["Lamp", "lamp"])
     #expect(
       try names(nil, NSSortDescriptor(keyPath: \Item.price, ascending: false)).first == "file 9")
+    let byName = NSSortDescriptor(keyPath: \Item.name, ascending: true)
+    #expect(try names(nil, byName).first == "Lamp")
+    let (one, two) = try context.performAndWait {
+      let all = try context.fetch(Item.fetchRequest() as NSFetchRequest<Item>)
+      return (all.first { $0.name == "Lamp" }, all.first { $0.name == "chair" })
+    }
+    #expect(byName.compare(try #require(one), to: try #require(two)) == .orderedAscending)
     let standard = NSSortDescriptor(
       key: "name", ascending: true, selector: .localizedStandardCompare)
     #expect(try names(nil, standard).filter { $0.hasPrefix("file") } == ["file 9", "file 10"])

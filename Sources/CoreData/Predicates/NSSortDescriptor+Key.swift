@@ -1,4 +1,4 @@
-import Driftless
+public import Driftless
 public import Foundation
 
 // Foundation's sort descriptors on Linux know Swift key paths alone. A key is kept in one, as the arguments of a subscript.
@@ -15,6 +15,17 @@ extension NSSortDescriptor {
   public convenience init(key: String?, ascending: Bool, selector: Comparison?) {
     let keyPath = \SortKeys[key ?? "", selector?.options.rawValue ?? 0]
     self.init(keyPath: keyPath, ascending: ascending)
+  }
+
+  /// Orders objects by a Swift property of any type, such as an optional one: the attribute or relationship that its
+  /// getter gives as it is.
+  @_disfavoredOverload
+  public convenience init<Root: ManagedObject, Value>(
+    keyPath: KeyPath<Root, Value>, ascending: Bool
+  ) {
+    self.init(keyPath: keyPath, ascending: ascending) { left, right in
+      order(propertyValue(left) ?? .null, propertyValue(right) ?? .null)
+    }
   }
 
   /// The key that the descriptor was made with; nil for one with a key path.
@@ -62,4 +73,26 @@ private struct SortKey: Comparable {
   let options: Int
 
   static func < (left: SortKey, right: SortKey) -> Bool { left.name < right.name }
+}
+
+/// The order of two values in memory: none first, texts by their characters.
+private func order(_ left: PropertyValue, _ right: PropertyValue) -> ComparisonResult {
+  switch (left, right) {
+  case (.null, .null): .orderedSame
+  case (.null, _): .orderedAscending
+  case (_, .null): .orderedDescending
+  case (.string(let left), .string(let right)): order(left, right)
+  case (.date(let left), .date(let right)): order(left, right)
+  case (.integer(let left), .integer(let right)): order(left, right)
+  case (.double(let left), .double(let right)): order(left, right)
+  case (.decimal(let left), .decimal(let right)): order(left, right)
+  case (.bool(let left), .bool(let right)): order(left ? 1 : 0, right ? 1 : 0)
+  case (.uuid(let left), .uuid(let right)): order(left.uuidString, right.uuidString)
+  case (.uri(let left), .uri(let right)): order(left.absoluteString, right.absoluteString)
+  default: .orderedSame
+  }
+}
+
+private func order<Value: Comparable>(_ left: Value, _ right: Value) -> ComparisonResult {
+  left < right ? .orderedAscending : left == right ? .orderedSame : .orderedDescending
 }
