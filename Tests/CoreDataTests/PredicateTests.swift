@@ -140,6 +140,8 @@ struct PredicateTests {
   func copies() throws {
     let copy = NSPredicate(format: "name == 'chair'").copy() as? NSPredicate
     #expect(try names(copy) == ["chair"])
+    #expect(copy == NSPredicate(format: "name == %@", "chair"))
+    #expect(copy != NSPredicate(format: "name == 'lamp'"))
     let request: NSFetchRequest<Item> = Item.fetchRequest()
     request.predicate = copy
     request.fetchLimit = 3

@@ -57,7 +57,7 @@ extension NSFetchRequest {
   /// A request of the library's under Core Data's names.
   convenience init<Result>(_ request: FetchRequest<Result>) {
     self.init()
-    predicate = request.predicate.map(NSPredicate.init(known:))
+    predicate = request.predicate.map(NSPredicate.made(of:))
     sortDescriptors = request.sort.map(NSSortDescriptor.make)
     fetchLimit = request.limit
     fetchOffset = request.offset

@@ -18,7 +18,7 @@ extension PropertyDescription {
 
   /// Conditions that a value has to satisfy, `SELF` being the value.
   public var validationPredicates: [NSPredicate] {
-    knownPredicates.map(NSPredicate.init(known:))
+    knownPredicates.map(NSPredicate.made(of:))
   }
 
   /// For each validation predicate a text or an error code.
@@ -87,7 +87,7 @@ extension FetchIndexDescription {
 
   /// Only rows that meet it are in the index; nil for all.
   public var partialIndexPredicate: NSPredicate? {
-    get { knownPredicate.map(NSPredicate.init(known:)) }
+    get { knownPredicate.map(NSPredicate.made(of:)) }
     set { knownPredicate = newValue.flatMap { try? $0.known() } }
   }
 }

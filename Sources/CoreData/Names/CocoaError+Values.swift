@@ -53,7 +53,7 @@ private func described(_ error: NSError, in context: NSManagedObjectContext?) ->
     userInfo[NSDetailedErrorsKey] = details.map { described($0, in: context) }
   }
   if let predicate = userInfo[NSValidationPredicateErrorKey] as? FetchPredicate {
-    userInfo[NSValidationPredicateErrorKey] = NSPredicate(known: predicate)
+    userInfo[NSValidationPredicateErrorKey] = NSPredicate.made(of: predicate)
   }
   if let context {
     if let ids = userInfo["NSAffectedObjects"] as? [ManagedObjectID] {

@@ -51,6 +51,8 @@ open class NSComparisonPredicate: NSPredicate {
   public let predicateOperatorType: Operator
   /// How texts are compared.
   public let options: Options
+  /// As the library has it, or why it has none.
+  let outcome: Result<FetchPredicate, FetchError>
 
   /// - Parameters:
   ///   - lhs: The left side.
@@ -73,9 +75,12 @@ open class NSComparisonPredicate: NSPredicate {
           try lhs.outcome.get(), type.known, try rhs.outcome.get(), modifier: modifier.known,
           options: FetchComparison.Options(rawValue: Int(options.rawValue))))
     }
+    self.outcome = outcome
     super.init(block: PredicateTrees.block(outcome))
-    PredicateTrees.note(outcome, of: self)
   }
+
+  /// The predicate itself: it does not change.
+  open override func copy(with zone: NSZone? = nil) -> Any { self }
 
   /// There are no archives of predicates.
   public required init?(coder: NSCoder) { nil }

@@ -1,37 +1,75 @@
 import Driftless
 public import Foundation
-import Synchronization
 
-// Foundation's predicates on Linux are constants, blocks and combinations of them. One that is made here is a block that
-// evaluates what the format says, and the tree is kept beside it for stores.
-extension NSPredicate {
+/// What `init(format:_:)` is a member of: predicates are.
+public protocol NSPredicateMaking {}
+
+extension NSPredicate: NSPredicateMaking {}
+
+// Foundation's predicates on Linux are constants, blocks and combinations of them. One that is made here is of a class of
+// the module, which an initialiser of a protocol can give in place of the one that was named.
+extension NSPredicateMaking {
   /// A predicate in words, with arguments for `%@`, `%K`, `%d`, `%ld`, `%f` and the like, in their order.
   ///
   /// A string that does not parse, or arguments that do not fit it, make the fetch that uses the predicate throw; evaluating
-  /// it is a precondition failure.
-  public convenience init(format predicateFormat: String, _ args: Any?...) {
-    self.init(format: predicateFormat, arguments: args)
+  /// it is a precondition failure. So is making a subclass by a format.
+  public init(format predicateFormat: String, _ args: Any?...) {
+    self = Self.made(predicateFormat, args)
   }
 
   /// A predicate in words, with its arguments in an array.
-  public convenience init(format predicateFormat: String, argumentArray arguments: [Any]?) {
-    self.init(format: predicateFormat, arguments: arguments ?? [])
+  public init(format predicateFormat: String, argumentArray arguments: [Any]?) {
+    self = Self.made(predicateFormat, arguments ?? [])
   }
 
-  private convenience init(format: String, arguments: [Any?]) {
+  private static func made(_ format: String, _ arguments: [Any?]) -> Self {
     let values = arguments.map(predicateArgument)
-    self.init(
-      outcome: Result { () throws(FetchError) in
-        try FetchPredicate(format: format, argumentArray: values)
-      })
+    let outcome = Result { () throws(FetchError) in
+      try FetchPredicate(format: format, argumentArray: values)
+    }
+    guard let made = KnownPredicate(outcome) as? Self else {
+      preconditionFailure("\(Self.self) is not made by a format: make an NSPredicate")
+    }
+    return made
+  }
+}
+
+/// A predicate that knows what it asks.
+final class KnownPredicate: NSPredicate {
+  let outcome: Result<FetchPredicate, FetchError>
+
+  init(_ outcome: Result<FetchPredicate, FetchError>) {
+    self.outcome = outcome
+    super.init(block: PredicateTrees.block(outcome))
   }
 
-  /// A predicate of the library's.
-  convenience init(known predicate: FetchPredicate) { self.init(outcome: .success(predicate)) }
+  /// There are no archives of predicates.
+  required init?(coder: NSCoder) { nil }
 
-  convenience init(outcome: Result<FetchPredicate, FetchError>) {
-    self.init(block: PredicateTrees.block(outcome))
-    PredicateTrees.note(outcome, of: self)
+  /// Nothing of it changes.
+  override func copy(with zone: NSZone? = nil) -> Any { self }
+
+  override func isEqual(_ object: Any?) -> Bool {
+    guard case .success(let mine) = outcome,
+      case .success(let theirs)? = (object as? KnownPredicate)?.outcome
+    else { return self === object as? KnownPredicate }
+    return mine == theirs
+  }
+
+  override var hash: Int { (try? outcome.get())?.hashValue ?? 0 }
+
+  override var description: String {
+    switch outcome {
+    case .success(let predicate): predicate.description
+    case .failure(let error): "\(error)"
+    }
+  }
+}
+
+extension NSPredicate {
+  /// A predicate of the library's.
+  static func made(of predicate: FetchPredicate) -> NSPredicate {
+    KnownPredicate(.success(predicate))
   }
 
   /// The predicate with each `$NAME` replaced by the value of that name. A variable without a value makes the fetch that
@@ -45,7 +83,7 @@ extension NSPredicate {
         throw FetchError(.argument, "\(error)", suggestion: "Correct the predicate.")
       }
     }
-    return NSPredicate(outcome: outcome)
+    return KnownPredicate(outcome)
   }
 
   /// The predicate as the library has it. A block of the application's is one for objects in memory, which fetches refuse.
@@ -60,7 +98,8 @@ extension NSPredicate {
       @unknown default: break
       }
     }
-    if let outcome = PredicateTrees.outcome(of: self) { return try outcome.get() }
+    if let known = self as? KnownPredicate { return try known.outcome.get() }
+    if let known = self as? NSComparisonPredicate { return try known.outcome.get() }
     for value in [true, false] where isEqual(NSPredicate(value: value)) { return .constant(value) }
     let block = Carried(self)
     return FetchPredicate { block.value.evaluate(with: $0) }
@@ -69,37 +108,6 @@ extension NSPredicate {
 
 /// What predicates that were made here ask.
 enum PredicateTrees {
-  private struct Entry: Sendable {
-    let predicate: WeakReference<NSPredicate>
-    let outcome: Result<FetchPredicate, FetchError>
-  }
-
-  private struct Entries {
-    var byObject: [ObjectIdentifier: Entry] = [:]
-    /// Entries of predicates that are gone are dropped when there are so many.
-    var limit = 256
-  }
-
-  private static let entries = Mutex(Entries())
-
-  static func note(_ outcome: Result<FetchPredicate, FetchError>, of predicate: NSPredicate) {
-    let entry = Entry(predicate: WeakReference(predicate), outcome: outcome)
-    let id = ObjectIdentifier(predicate)
-    entries.withLock { entries in
-      entries.byObject[id] = entry
-      guard entries.byObject.count > entries.limit else { return }
-      entries.byObject = entries.byObject.filter { $0.value.predicate.object != nil }
-      entries.limit = max(256, 2 * entries.byObject.count)
-    }
-  }
-
-  static func outcome(of predicate: NSPredicate) -> Result<FetchPredicate, FetchError>? {
-    let id = ObjectIdentifier(predicate)
-    let entry = entries.withLock { $0.byObject[id] }
-    // The place may be that of one that is gone.
-    return entry?.predicate.object === predicate ? entry?.outcome : nil
-  }
-
   /// Evaluates what a predicate asks on an object, or on a dictionary.
   static func block(
     _ outcome: Result<FetchPredicate, FetchError>
