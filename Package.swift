@@ -31,6 +31,9 @@ var targets: [Target] = [
     name: "Driftless", dependencies: ["DriftlessSQLite", log],
     exclude: isForDocumentation ? ["Driftless.docc"] : [], swiftSettings: settings),
 
+  // The embedded library under Core Data's names, for who wants it.
+  .target(name: "CoreData", dependencies: ["Driftless"], swiftSettings: settings),
+
   // Sync.
   .target(
     name: "DriftlessProtocol", dependencies: ["CZlib", crypto, protobuf],
@@ -103,6 +106,7 @@ targets += [
     linkerSettings: [.unsafeFlags(["-Xlinker", "--export-dynamic"])]),
   test("DriftlessStoreTests", ["Driftless", "DriftlessSQLite", "storeprobe"]),
   test("DriftlessObjectTests", ["Driftless", "DriftlessSQLite"]),
+  test("CoreDataTests", ["CoreData"]),
   test("DriftlessProtocolTests", ["DriftlessProtocol", "CZlib"], exclude: ["Golden"]),
   test(
     "DriftlessSyncTests",
@@ -197,7 +201,8 @@ if let only = Context.environment["ONLY"] {
 let package = Package(
   name: "driftless",
   products: [
-    "Driftless", "DriftlessProtocol", "DriftlessSync", "DriftlessHTTP", "DriftlessTesting",
+    "Driftless", "CoreData", "DriftlessProtocol", "DriftlessSync", "DriftlessHTTP",
+    "DriftlessTesting",
   ]
   .filter { name in targets.contains { $0.name == name } }
   .map { .library(name: $0, targets: [$0]) },

@@ -17,6 +17,7 @@ extension PersistentStoreCoordinator {
   }
 
   /// The file of a store; nil for one in memory.
+  @_disfavoredOverload
   public func url(for store: PersistentStore) -> URL? { store.url }
 
   /// What a store says of itself, by Core Data's keys, with its type and UUID.
@@ -25,6 +26,7 @@ extension PersistentStoreCoordinator {
   }
 
   /// Sets what a store says of itself, at once: see ``setMetadata(_:forPersistentStoreAt:)``.
+  @_disfavoredOverload
   public func setMetadata(_ metadata: [String: Any], for store: PersistentStore) throws {
     try store.setMetadata(metadata)
   }

@@ -50,6 +50,7 @@ public final class PersistentStoreDescription: Sendable {
   }
 
   /// In a file, unless set.
+  @_disfavoredOverload
   public var type: StoreType {
     get { values.withLock { $0.type } }
     set { values.withLock { $0.type = newValue } }
@@ -100,16 +101,19 @@ public final class PersistentStoreDescription: Sendable {
   // MARK: Options by Core Data's keys
 
   /// The options that were set by their keys.
+  @_disfavoredOverload
   public var options: [String: any Sendable] { values.withLock { $0.given } }
 
   /// Sets an option by its key in Core Data, such as `NSReadOnlyPersistentStoreOption`; nil sets it back.
   ///
   /// A key or value that a store cannot have makes loading fail, with the key in the message.
+  @_disfavoredOverload
   public func setOption(_ option: (any Sendable)?, forKey key: String) {
     values.withLock { $0.given[key] = option }
   }
 
   /// Sets a pragma of SQLite's: `synchronous` is the one that a store leaves to its user.
+  @_disfavoredOverload
   public func setValue(_ value: (any Sendable)?, forPragmaNamed name: String) {
     values.withLock { values in
       var pragmas = values.given[StoreOptionKey.pragmas] as? [String: any Sendable] ?? [:]
@@ -119,6 +123,7 @@ public final class PersistentStoreDescription: Sendable {
   }
 
   /// The pragmas that were set by name.
+  @_disfavoredOverload
   public var sqlitePragmas: [String: any Sendable] {
     options[StoreOptionKey.pragmas] as? [String: any Sendable] ?? [:]
   }

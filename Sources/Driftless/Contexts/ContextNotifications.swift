@@ -47,6 +47,14 @@ extension ManagedObjectContext {
     case invalidatedObjectIDs = "invalidated_objectIDs"
   }
 
+  /// Tells observers, or whoever stands for the context.
+  func post(_ name: Notification.Name, _ userInfo: [AnyHashable: Any]? = nil) {
+    guard let relay else {
+      return NotificationCenter.default.post(name: name, object: self, userInfo: userInfo)
+    }
+    relay(Notification(name: name, object: self, userInfo: userInfo))
+  }
+
   /// Tells observers of changes of objects; lists with nothing in them are absent.
   func postObjectsDidChange(
     _ lists: KeyValuePairs<NotificationKey, [ManagedObject]>, _ changes: ContextChanges? = nil
@@ -55,17 +63,16 @@ extension ManagedObjectContext {
     for (key, objects) in lists where !objects.isEmpty { userInfo[key.rawValue] = objects }
     if let changes { userInfo["changes"] = changes }
     guard !userInfo.isEmpty else { return }
-    NotificationCenter.default.post(
-      name: .managedObjectContextObjectsDidChange, object: self, userInfo: userInfo)
+    post(.managedObjectContextObjectsDidChange, userInfo)
   }
 
   /// Tells observers of a save.
   func postDidSave(_ saved: SavedObjects) {
-    let (center, changes) = (NotificationCenter.default, saved.changes)
-    center.post(name: .managedObjectContextDidSave, object: self, userInfo: saved.userInfo)
-    center.post(
-      name: .managedObjectContextDidSaveObjectIDs, object: self,
-      userInfo: changes.info([
+    let changes = saved.changes
+    post(.managedObjectContextDidSave, saved.userInfo)
+    post(
+      .managedObjectContextDidSaveObjectIDs,
+      changes.info([
         .insertedObjectIDs: changes.ids(\.inserted), .updatedObjectIDs: changes.ids(\.updated),
         .deletedObjectIDs: changes.ids(\.deleted),
       ]))
@@ -73,9 +80,9 @@ extension ManagedObjectContext {
 
   /// Tells observers of a merge.
   func postDidMerge(_ changes: ContextChanges) {
-    NotificationCenter.default.post(
-      name: .managedObjectContextDidMergeChangesObjectIDs, object: self,
-      userInfo: changes.info([
+    post(
+      .managedObjectContextDidMergeChangesObjectIDs,
+      changes.info([
         .insertedObjectIDs: changes.ids(\.inserted), .refreshedObjectIDs: changes.ids(\.updated),
         .deletedObjectIDs: changes.ids(\.deleted),
       ]))

@@ -129,6 +129,7 @@ extension PersistentHistoryResult {
 
 extension PersistentStoreCoordinator {
   /// The place after everything that stores have recorded: those that are given, or all that are attached.
+  @_disfavoredOverload
   public func currentPersistentHistoryToken(
     fromStores stores: [PersistentStore]? = nil
   ) throws -> PersistentHistoryToken {

@@ -274,9 +274,8 @@ extension ManagedObjectContext {
     forgetEvent()
     undoManager?.removeAllActions()
     guard !ids.isEmpty else { return }
-    NotificationCenter.default.post(
-      name: .managedObjectContextObjectsDidChange, object: self,
-      userInfo: [NotificationKey.invalidatedAllObjects.rawValue: ids])
+    post(
+      .managedObjectContextObjectsDidChange, [NotificationKey.invalidatedAllObjects.rawValue: ids])
   }
 
   /// Takes what the store has now: under the object's unsaved changes, or in place of them.

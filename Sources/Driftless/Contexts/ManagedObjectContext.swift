@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import Synchronization
 
 /// A scratch pad on the stores of a coordinator, or on another context: objects are made, read, changed and deleted here, and saved together.
@@ -65,6 +65,10 @@ public final class ManagedObjectContext {
   /// Whether an object whose row is gone reads as empty. Otherwise reading it is an error, which the next save throws
   /// as it throws those of other accessors.
   public var shouldDeleteInaccessibleFaults = true
+
+  /// Takes what the context would post, for a class that stands for the context towards others and posts under its own
+  /// names; nil to post to the notification centre.
+  package var relay: ((Notification) -> Void)?
 
   /// Tells this context from others of the process.
   let number: Int64

@@ -55,6 +55,7 @@ extension ManagedObject {
 
   /// The entity that the class stands for, in the models of the process: in the latest one that has such an entity.
   /// - Throws: ``ObjectError`` when there is none, or that model has several.
+  @_disfavoredOverload
   public class func entity() throws(ObjectError) -> EntityDescription {
     var count = 0
     for model in FrozenModels.all.reversed() {
@@ -75,11 +76,13 @@ extension ManagedObject {
 
   /// A request for the objects of the entity that the class stands for.
   /// - Throws: as ``entity()``.
+  @_disfavoredOverload
   public class func fetchRequest() throws(ObjectError) -> FetchRequest<ManagedObject> {
     FetchRequest(entityName: try entity().name)
   }
 
   /// nil once the object is gone from its context.
+  @_disfavoredOverload
   public final var managedObjectContext: ManagedObjectContext? {
     graph?.source as? ManagedObjectContext
   }

@@ -44,6 +44,7 @@ extension PersistentStoreCoordinator {
   /// - Throws: ``ObjectError`` with the code `noStore` for a store of another coordinator; `StoreError`: `invalidArgument` for
   ///   a store in memory, or where another store lies at `url`; `cannotOpen` when there is none. The coordinator keeps the store
   ///   that it has.
+  @_disfavoredOverload
   @discardableResult
   public func setURL(_ url: URL, for store: PersistentStore) throws -> PersistentStore {
     let plan = try plan(of: store)

@@ -94,6 +94,7 @@ public final class PersistentStoreCoordinator: Sendable {
   /// ends its event: at the next fetch, save or ``ManagedObjectContext/processPendingChanges()``.
   ///
   /// The file is closed when the last context let go of it; `close()` does it at once.
+  @_disfavoredOverload
   public func remove(_ store: PersistentStore) {
     guard persistentStores.contains(where: { $0 === store }) else { return }
     post(.persistentStoreCoordinatorWillRemoveStore, removed: [store])

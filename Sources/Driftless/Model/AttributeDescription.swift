@@ -42,6 +42,7 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
   }
 
   /// The type under the name that Core Data first gave it.
+  @_disfavoredOverload
   public var attributeType: AttributeType {
     get { type }
     set { type = newValue }
@@ -52,6 +53,7 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
     set { edit { $0.type = newValue } }
   }
   /// The value of a new object.
+  @_disfavoredOverload
   public var defaultValue: PropertyValue {
     get { values.defaultValue }
     set { edit { $0.defaultValue = newValue } }
@@ -109,11 +111,13 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
   }
 
   /// The conditions, those of `minimum`, `maximum` and `regularExpression` first.
+  @_disfavoredOverload
   public override var validationPredicates: [FetchPredicate] {
     bounds.map(\.predicate) + super.validationPredicates
   }
   /// For each validation predicate what to say of a value that does not satisfy it. A bound has the
   /// error code that Core Data gives it.
+  @_disfavoredOverload
   public override var validationWarnings: [ValidationWarning] {
     bounds.map { .code($0.code) } + super.validationWarnings
   }
@@ -122,6 +126,7 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
   ///
   /// A condition that is a bound or a pattern, with the error code of one, becomes `minimum`,
   /// `maximum` or `regularExpression`; so the attribute's type comes first.
+  @_disfavoredOverload
   public override func setValidationPredicates(
     _ predicates: [FetchPredicate]?, withValidationWarnings warnings: [ValidationWarning]?
   ) {

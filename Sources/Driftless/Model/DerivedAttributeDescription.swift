@@ -8,6 +8,7 @@ public final class DerivedAttributeDescription: AttributeDescription,
   /// `uppercase:(name)`, `lowercase:(name)`, `canonical:(name)`.
   ///
   /// Nil for a text that is no expression: ``derivationExpressionFormat`` has the text.
+  @_disfavoredOverload
   public var derivationExpression: FetchExpression? {
     get { format.flatMap { try? FetchExpression(format: $0) } }
     set { derivationExpressionFormat = newValue?.description }

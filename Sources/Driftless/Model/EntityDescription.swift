@@ -41,6 +41,7 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
   }
 
   /// The model that the entity belongs to.
+  @_disfavoredOverload
   public private(set) weak var managedObjectModel: ManagedObjectModel?
   /// The entity that this one inherits from. For one that is given by name, nil until the model is
   /// frozen.
@@ -56,6 +57,7 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
   }
 
   /// A letter, and then letters, digits and underscores; unique in the model, whatever the case.
+  @_disfavoredOverload
   public var name: String {
     get { values.name }
     set { edit { $0.name = newValue } }
@@ -113,6 +115,7 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
     }
   }
   /// Groups of properties whose values together are unique.
+  @_disfavoredOverload
   public var uniquenessConstraints: [[String]] {
     get { values.uniquenessConstraints }
     set { edit { $0.uniquenessConstraints = newValue } }
@@ -129,6 +132,7 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
     }
   }
   /// What an app notes about the entity. Policies ride in it.
+  @_disfavoredOverload
   public var userInfo: [String: String] {
     get { values.userInfo }
     set { edit { $0.userInfo = newValue } }
@@ -146,6 +150,7 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
   /// What a search index shows of an object. Kept for model files; nothing here reads it.
   ///
   /// Nil for a text that is no expression: ``coreSpotlightDisplayNameFormat`` has the text.
+  @_disfavoredOverload
   public var coreSpotlightDisplayNameExpression: FetchExpression? {
     get { coreSpotlightDisplayNameFormat.flatMap { try? FetchExpression(format: $0) } }
     set { coreSpotlightDisplayNameFormat = newValue?.description }

@@ -16,6 +16,7 @@ public final class ExpressionDescription: PropertyDescription,
   public override init() { super.init() }
 
   /// What is computed. Nil for a text that is no expression: ``expressionFormat`` has the text.
+  @_disfavoredOverload
   public var expression: FetchExpression? {
     get { expressionFormat.flatMap { try? FetchExpression(format: $0) } }
     set { expressionFormat = newValue?.description }
@@ -26,6 +27,7 @@ public final class ExpressionDescription: PropertyDescription,
     set { if mayChange() { values.format = newValue } }
   }
   /// The type of the result. Undefined for a new description.
+  @_disfavoredOverload
   public var expressionResultType: AttributeType {
     get { values.type }
     set { if mayChange() { values.type = newValue } }

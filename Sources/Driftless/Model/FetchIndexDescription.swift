@@ -53,6 +53,7 @@ public final class FetchIndexDescription: @unchecked Sendable {  // frozen befor
   /// Only rows that meet this predicate are in the index; nil for all.
   ///
   /// Nil for a text that is no predicate: ``partialIndexPredicateFormat`` has the text.
+  @_disfavoredOverload
   public var partialIndexPredicate: FetchPredicate? {
     get { partialIndexPredicateFormat.flatMap { try? FetchPredicate(format: $0) } }
     set { partialIndexPredicateFormat = newValue?.description }

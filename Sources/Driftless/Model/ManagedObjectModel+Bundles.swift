@@ -9,6 +9,7 @@ extension ManagedObjectModel {
   /// - Parameter bundles: nil for the main bundle, which for an executable is its folder.
   /// - Throws: ``ModelError`` when a model cannot be read, or when two describe an entity
   ///   differently.
+  @_disfavoredOverload
   public static func mergedModel(
     from bundles: [Bundle]? = nil
   ) throws(ModelError) -> ManagedObjectModel? {

@@ -16,6 +16,7 @@ extension ManagedObjectModel {
   /// - Parameter models: none give a model without entities.
   /// - Throws: ``ModelError`` when two models describe an entity, or a fetch request template,
   ///   differently.
+  @_disfavoredOverload
   public convenience init(byMerging models: [ManagedObjectModel]) throws(ModelError) {
     self.init()
     var meanings: [String: Data] = [:]

@@ -86,18 +86,21 @@ public final class ManagedObjectModel: @unchecked Sendable {  // frozen before i
   }
 
   /// The fetch requests that the model keeps, by name.
+  @_disfavoredOverload
   public var fetchRequestTemplatesByName: [String: FetchRequestTemplate] {
     get { storage.templates }
     set { edit { $0.templates = newValue } }
   }
 
   /// A developer's marks of the version. They are kept in a store's metadata and never consulted.
+  @_disfavoredOverload
   public var versionIdentifiers: Set<String> {
     get { storage.versionIdentifiers }
     set { edit { $0.versionIdentifiers = newValue } }
   }
 
   /// Display names, under keys such as `Entity/Book` and `Property/title/Entity/Book`.
+  @_disfavoredOverload
   public var localizationDictionary: [String: String] {
     get { storage.localizationDictionary }
     set { edit { $0.localizationDictionary = newValue } }

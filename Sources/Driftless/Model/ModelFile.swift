@@ -8,6 +8,7 @@ extension ManagedObjectModel {
   /// its entities. Words in a file `<Name>Model.strings` beside the model, or in the folder of a
   /// language there, are its ``localizationDictionary``.
   /// - Throws: ``ModelError``, which names the file or the element that is wrong.
+  @_disfavoredOverload
   public convenience init(contentsOf url: URL) throws(ModelError) {
     let versions = try ManagedObjectModel.versions(at: url)
     guard let current = versions.first(where: \.isCurrent) else {

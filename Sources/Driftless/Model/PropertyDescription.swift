@@ -21,6 +21,7 @@ open class PropertyDescription: @unchecked Sendable {  // frozen before it is sh
   }
 
   /// The entity that declares the property. Nil until it is given to one.
+  @_disfavoredOverload
   public private(set) weak var entity: EntityDescription?
   private(set) var isFrozen = false
 
@@ -44,6 +45,7 @@ open class PropertyDescription: @unchecked Sendable {  // frozen before it is sh
     set { edit { $0.isTransient = newValue } }
   }
   /// What an app notes about the property. A conflict policy rides in it.
+  @_disfavoredOverload
   public var userInfo: [String: String] {
     get { values.userInfo }
     set { edit { $0.userInfo = newValue } }
@@ -78,8 +80,10 @@ open class PropertyDescription: @unchecked Sendable {  // frozen before it is sh
   /// What a value must satisfy: conditions on `SELF`, such as `SELF >= 0` or `length < 80`.
   ///
   /// A missing value satisfies them all. They are in no version hash.
+  @_disfavoredOverload
   public var validationPredicates: [FetchPredicate] { values.predicates }
   /// For each validation predicate what to say of a value that does not satisfy it.
+  @_disfavoredOverload
   public var validationWarnings: [ValidationWarning] { values.warnings }
 
   /// Replaces the conditions that a value must satisfy.
@@ -92,6 +96,7 @@ open class PropertyDescription: @unchecked Sendable {  // frozen before it is sh
   ///   - predicates: nil for none. `SELF` is the value, `length` the length of a text.
   ///   - warnings: one for each predicate, or none at all; another number is refused when the
   ///     model is frozen.
+  @_disfavoredOverload
   public func setValidationPredicates(
     _ predicates: [FetchPredicate]?, withValidationWarnings warnings: [ValidationWarning]?
   ) {

@@ -88,6 +88,7 @@ public final class RelationshipDescription: PropertyDescription,
     set { edit { $0.maxCount = newValue } }
   }
   /// What a delete of the source does to the objects at the other end.
+  @_disfavoredOverload
   public var deleteRule: DeleteRule {
     get { values.deleteRule }
     set { edit { $0.deleteRule = newValue } }

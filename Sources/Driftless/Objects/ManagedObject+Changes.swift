@@ -3,6 +3,7 @@ public import Foundation
 extension ManagedObject {
   /// The properties whose values differ from the last read or save, with their present values;
   /// of a new object all that differ from no value. Relationships give objects.
+  @_disfavoredOverload
   public final func changedValues() -> [String: Any?] {
     var result: [String: Any?] = [:]
     for slot in changedSlots.indexes {
@@ -28,6 +29,7 @@ extension ManagedObject {
 
   /// The IDs at the other end of a relationship, without reading these objects.
   /// - Throws: ``ObjectError`` when there is no such relationship.
+  @_disfavoredOverload
   public final func objectIDs(
     forRelationshipNamed name: String
   ) throws(ObjectError) -> [ManagedObjectID] {

@@ -14,6 +14,7 @@ extension ManagedObject {
   /// object, of a to-many relationship an array, of a composite attribute a dictionary, of a fetched property an array of
   /// what it finds now.
   /// - Throws: ``ObjectError`` when the entity has no such property, or a fetched property cannot be fetched.
+  @_disfavoredOverload
   public final func value(forKey name: String) throws(ObjectError) -> Any? {
     guard let slot = shape.layout.index(named: name) else {
       if let property = entity.propertiesByName[name] as? FetchedPropertyDescription {
@@ -35,6 +36,7 @@ extension ManagedObject {
   /// Foundation's classes for them (`NSNumber`, `NSString`, …) and ``PropertyValue``; to-one relationships an object; to-many ones an array, a set or a view;
   /// composite attributes a dictionary.
   /// - Throws: ``ObjectError`` when there is no such property or the value does not fit.
+  @_disfavoredOverload
   public final func setValue(_ value: Any?, forKey name: String) throws(ObjectError) {
     guard let slot = shape.layout.index(named: name) else {
       return try setComposite(value, name)

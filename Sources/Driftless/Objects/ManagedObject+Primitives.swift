@@ -12,6 +12,7 @@ extension ManagedObject {
   ///
   /// Reads the object's row when it is a fault.
   /// - Throws: ``ObjectError`` when the entity has no such property.
+  @_disfavoredOverload
   public final func primitiveValue(forKey name: String) throws(ObjectError) -> Any? {
     if let slot = shape.layout.index(named: name), let relation = shape.relations[slot],
       relation.isToMany
@@ -28,6 +29,7 @@ extension ManagedObject {
   /// A save that writes the object for another reason writes this value too, so that `willSave` can set one; so does an
   /// insert.
   /// - Throws: ``ObjectError`` when there is no such attribute, or the value does not fit.
+  @_disfavoredOverload
   public final func setPrimitiveValue(_ value: Any?, forKey name: String) throws(ObjectError) {
     let slot = try primitiveSlot(name)
     if isFault { fire() }
@@ -89,6 +91,7 @@ extension ManagedObject {
 
   /// The properties that changed since the last event ended (``ManagedObjectContext/processPendingChanges()``), with
   /// their present values. Relationships give objects.
+  @_disfavoredOverload
   public final func changedValuesForCurrentEvent() -> [String: Any?] {
     var result: [String: Any?] = [:]
     for slot in changedInEvent.indexes where !shape.isTransient[slot] {
@@ -101,6 +104,7 @@ extension ManagedObject {
   /// Some of the values as last read or saved; all attributes and to-one relationships when `names` is nil. No value
   /// gives nil, a to-one relationship its object, a to-many one that is named an array. An object that was never saved
   /// has none.
+  @_disfavoredOverload
   public final func committedValues(forKeys names: [String]?) -> [String: Any?] {
     let committed = committedValues
     var result: [String: Any?] = [:]
@@ -137,6 +141,7 @@ extension ManagedObject {
 
   /// Checks a value in the same way, and puts in place of it what the class's rules make of it.
   /// - Throws: as the one that takes a value alone.
+  @_disfavoredOverload
   public final func validateValue(_ value: inout Any?, forKey name: String) throws {
     guard let slot = shape.layout.index(named: name) else { throw unknownProperty(name) }
     switch shape.layout.slots[slot].kind {

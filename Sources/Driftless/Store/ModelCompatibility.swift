@@ -58,6 +58,7 @@ extension ManagedObjectModel {
   /// of two that describe the same entities the first does. Versions of one model may therefore be
   /// given together.
   /// - Throws: ``ModelError`` when models that take part describe a further entity differently.
+  @_disfavoredOverload
   public convenience init?(
     byMerging models: [ManagedObjectModel], forStoreMetadata metadata: [String: Any]
   ) throws(ModelError) {
@@ -84,6 +85,7 @@ extension ManagedObjectModel {
   ///   - bundles: nil for the main bundle.
   ///   - metadata: The store's, under Core Data's keys.
   /// - Throws: ``ModelError`` when a model cannot be read.
+  @_disfavoredOverload
   public static func mergedModel(
     from bundles: [Bundle]?, forStoreMetadata metadata: [String: Any]
   ) throws(ModelError) -> ManagedObjectModel? {

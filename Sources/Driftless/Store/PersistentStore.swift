@@ -17,10 +17,12 @@ public final class PersistentStore: Sendable {
   /// Nil for a store in memory.
   public let url: URL?
   /// How it was opened.
+  @_disfavoredOverload
   public let options: StoreOptions
   /// The model: the one the store was opened with, or the one that travels inside.
   public let model: ManagedObjectModel
   /// The configuration of the model whose entities the store has; nil for all entities.
+  @_disfavoredOverload
   public var configurationName: String? { metadata.configurationName }
   package let schema: StoreSchema
   package let modelOrigin: ModelOrigin
@@ -39,6 +41,7 @@ public final class PersistentStore: Sendable {
   /// Whether it was opened for reading only.
   public var isReadOnly: Bool { options.isReadOnly }
   /// What the store says of itself, as last read or written here.
+  @_disfavoredOverload
   public var metadata: StoreMetadata { storedMetadata.withLock { $0 } }
 
   /// Opens a store, and creates it when the file is missing.

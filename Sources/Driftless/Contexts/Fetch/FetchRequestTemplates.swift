@@ -115,6 +115,7 @@ extension FetchRequestTemplate {
 
 extension FetchedPropertyDescription {
   /// What is fetched; nil while no entity is named, and for a predicate that does not parse.
+  @_disfavoredOverload
   public var fetchRequest: FetchRequest<ManagedObject>? {
     get { try? request() }
     set {
@@ -144,16 +145,19 @@ extension FetchedPropertyDescription {
 
 extension ManagedObjectModel {
   /// The fetch request that the model keeps under a name; nil when there is none.
+  @_disfavoredOverload
   public func fetchRequestTemplate(forName name: String) -> FetchRequestTemplate? {
     fetchRequestTemplatesByName[name]
   }
 
   /// Keeps a fetch request under a name; nil removes it.
+  @_disfavoredOverload
   public func setFetchRequestTemplate(_ template: FetchRequestTemplate?, forName name: String) {
     fetchRequestTemplatesByName[name] = template
   }
 
   /// Keeps a fetch request under a name, its `$VARIABLES` in place; nil removes what is there.
+  @_disfavoredOverload
   public func setFetchRequestTemplate<Result>(
     _ request: FetchRequest<Result>?, forName name: String
   ) {
@@ -169,6 +173,7 @@ extension ManagedObjectModel {
   ///   - variables: a value for each variable; nil stands for "has no value".
   /// - Returns: nil when the model keeps no template of the name.
   /// - Throws: ``FetchError`` for a predicate that does not parse, and for a variable without a value.
+  @_disfavoredOverload
   public func fetchRequestFromTemplate(
     withName name: String, substitutionVariables variables: [String: Any?] = [:]
   ) throws(FetchError) -> FetchRequest<ManagedObject>? {

@@ -32,7 +32,7 @@ extension ManagedObjectContext {
     let plans = try plans()
     isSaving = true
     defer { isSaving = false }
-    NotificationCenter.default.post(name: .managedObjectContextWillSave, object: self)
+    post(.managedObjectContextWillSave)
     try runWillSave()
     endEvent()
     if validates { try validate() }

@@ -1,0 +1,68 @@
+import Driftless
+public import Foundation
+
+/// Sets properties of all objects that a predicate finds, without a context: no callbacks, no validation but unique
+/// constraints. All of it is one transaction of the history.
+open class NSBatchUpdateRequest: NSPersistentStoreRequest {
+  /// The name of the entity of the objects.
+  public let entityName: String
+  private let ownEntity: NSEntityDescription?
+  /// All objects when nil.
+  open var predicate: NSPredicate?
+  /// By name or property description: a value, `NSNull`, an `NSExpression` that is computed for each object from what it
+  /// was before, or the ID of an object.
+  open var propertiesToUpdate: [AnyHashable: Any]?
+  /// Objects of subentities too.
+  open var includesSubentities = true
+  /// What the result tells.
+  open var resultType = NSBatchUpdateRequestResultType.statusOnlyResultType
+
+  /// A request that changes nothing until `propertiesToUpdate` is set.
+  public init(entityName: String) {
+    self.entityName = entityName
+    ownEntity = nil
+  }
+
+  /// A request that changes nothing until `propertiesToUpdate` is set.
+  public init(entity: NSEntityDescription) {
+    entityName = entity.knownName
+    ownEntity = entity
+  }
+
+  /// The entity that the request was made with. Of a request by name it is a precondition failure.
+  open var entity: NSEntityDescription {
+    guard let ownEntity else { preconditionFailure("The request was made with a name") }
+    return ownEntity
+  }
+
+  open override var requestType: NSPersistentStoreRequestType { .batchUpdateRequestType }
+
+  override func run(in context: NSManagedObjectContext) throws -> NSPersistentStoreResult {
+    var request = BatchUpdateRequest(entityName: entityName)
+    request.predicate = try predicate?.known()
+    request.includesSubentities = includesSubentities
+    request.resultType = BatchResultType(rawValue: Int(resultType.rawValue)) ?? .statusOnly
+    for (key, value) in propertiesToUpdate ?? [:] {
+      let name = (key.base as? PropertyDescription)?.name ?? "\(key.base)"
+      if let expression = value as? NSExpression {
+        request.propertiesToUpdate[name] = .some(try expression.outcome.get())
+      } else {
+        request.propertiesToUpdate.updateValue(value, forKey: name)
+      }
+    }
+    return NSBatchUpdateResult(try context.base.execute(request), resultType)
+  }
+}
+
+/// What a batch update did.
+open class NSBatchUpdateResult: NSPersistentStoreResult {
+  /// What the request asked for.
+  public let resultType: NSBatchUpdateRequestResultType
+  /// That it was done, as a `Bool`; the IDs of the objects, in an array; or how many, as an `Int`.
+  public let result: Any?
+
+  init(_ result: BatchResult, _ type: NSBatchUpdateRequestResultType) {
+    resultType = type
+    self.result = result.value
+  }
+}

@@ -1,0 +1,222 @@
+public import Driftless
+public import Foundation
+
+/// A scratch pad on the stores of a coordinator, or on another context.
+///
+/// A context is used on its queue: inside of `perform(_:)` or `performAndWait(_:)`, and one of the main queue on that.
+/// A context on another one has its parent's queue, of whatever type it is: both are used in one place. Objects are let go
+/// of there, too.
+///
+/// An event ends with a save, a fetch, `processPendingChanges()`, and the end of a block; nothing ends one by itself.
+open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on its queue
+  /// What queue the context was made for.
+  public let concurrencyType: NSManagedObjectContextConcurrencyType
+  /// What an application keeps with the context.
+  public let userInfo = NSMutableDictionary()
+  /// Does the work.
+  private(set) var base: ManagedObjectContext
+  private let ownQueue: ContextQueue
+  private var policy = NSMergePolicy.error
+  private var isPlaced = false
+  private var parentContext: NSManagedObjectContext?
+
+  private static let representative = "NSManagedObjectContext"
+
+  /// A context without stores: set `persistentStoreCoordinator` or `parent` before it is used.
+  ///
+  /// - Parameter type: Where its work runs.
+  public init(concurrencyType type: NSManagedObjectContextConcurrencyType) {
+    concurrencyType = type
+    ownQueue =
+      switch type {
+      case .mainQueueConcurrencyType: .main
+      case .privateQueueConcurrencyType: ContextQueue(label: "coredata.context")
+      case .confinementConcurrencyType: .caller
+      }
+    base = ManagedObjectContext(
+      PersistentStoreCoordinator(managedObjectModel: ManagedObjectModel()))
+    super.init()
+    represent()
+  }
+
+  /// A context without stores, by the newer names of the types.
+  public convenience init(_ type: ConcurrencyType) { self.init(concurrencyType: type.rawValue) }
+
+  /// A context of the caller's thread, without stores.
+  public convenience override init() { self.init(concurrencyType: .confinementConcurrencyType) }
+
+  /// A context that there is already, as a migration's.
+  init(_ base: ManagedObjectContext) {
+    concurrencyType = .confinementConcurrencyType
+    ownQueue = .caller
+    self.base = base
+    super.init()
+    isPlaced = true
+    represent()
+  }
+
+  /// The context that stands for one of the library's; nil when there is none.
+  static func standing(for base: ManagedObjectContext?) -> NSManagedObjectContext? {
+    (base?.userInfo[representative] as? WeakReference<NSManagedObjectContext>)?.object
+  }
+
+  private func represent() {
+    base.userInfo[Self.representative] = WeakReference(self)
+    base.relay = { [weak self] in self?.post($0) }
+    base.mergePolicy = PolicyBridge(policy, self)
+    base.setBell { [weak self] in
+      guard let self else { return }
+      queue.async { [weak self] in self?.base.processPendingChanges() }
+    }
+  }
+
+  // MARK: Where it is
+
+  /// The parent's, where there is one.
+  var queue: ContextQueue { parentContext?.queue ?? ownQueue }
+
+  /// The coordinator of its stores, or of its parent's; nil before one was set. Another one makes the context forget its
+  /// objects.
+  open var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
+    get { isPlaced ? base.persistentStoreCoordinator : nil }
+    set {
+      guard newValue !== persistentStoreCoordinator || parentContext != nil else { return }
+      parentContext = nil
+      isPlaced = newValue != nil
+      replaceBase(
+        with: ManagedObjectContext(
+          newValue ?? PersistentStoreCoordinator(managedObjectModel: ManagedObjectModel())))
+    }
+  }
+
+  /// The context that this one reads from and saves to; nil for one on a coordinator's stores. Another one makes the
+  /// context forget its objects.
+  open var parent: NSManagedObjectContext? {
+    get { parentContext }
+    set {
+      guard let newValue else {
+        if parentContext != nil { persistentStoreCoordinator = nil }
+        return
+      }
+      parentContext = newValue
+      isPlaced = true
+      replaceBase(with: ManagedObjectContext(parent: newValue.base))
+    }
+  }
+
+  private func replaceBase(with new: ManagedObjectContext) {
+    new.name = base.name
+    new.transactionAuthor = base.transactionAuthor
+    new.undoManager = base.undoManager
+    new.automaticallyMergesChangesFromParent = base.automaticallyMergesChangesFromParent
+    new.retainsRegisteredObjects = base.retainsRegisteredObjects
+    new.shouldDeleteInaccessibleFaults = base.shouldDeleteInaccessibleFaults
+    base.relay = nil
+    base = new
+    represent()
+  }
+
+  // MARK: Settings
+
+  /// Recorded with each save, beside the author.
+  open var name: String? {
+    get { base.name }
+    set { base.name = newValue }
+  }
+
+  /// Who makes the changes; recorded with each save.
+  open var transactionAuthor: String? {
+    get { base.transactionAuthor }
+    set { base.transactionAuthor = newValue }
+  }
+
+  /// An `NSMergePolicy`: what a save does about objects that another one changed. Anything else is refused with a
+  /// precondition failure.
+  open var mergePolicy: Any {
+    get { policy }
+    set {
+      guard let newValue = newValue as? NSMergePolicy else {
+        preconditionFailure("mergePolicy takes an NSMergePolicy, not \(type(of: newValue))")
+      }
+      policy = newValue
+      base.mergePolicy = PolicyBridge(newValue, self)
+    }
+  }
+
+  /// Takes changes back and does them again; nil, as at first, registers none.
+  open var undoManager: UndoManager? {
+    get { base.undoManager }
+    set { base.undoManager = newValue }
+  }
+
+  /// Whether the context takes over, on its queue, what other contexts save and what comes into its stores in another way.
+  open var automaticallyMergesChangesFromParent: Bool {
+    get { base.automaticallyMergesChangesFromParent }
+    set { base.automaticallyMergesChangesFromParent = newValue }
+  }
+
+  /// Whether the context holds on to every object that it knows, changed or not, until it is reset.
+  open var retainsRegisteredObjects: Bool {
+    get { base.retainsRegisteredObjects }
+    set { base.retainsRegisteredObjects = newValue }
+  }
+
+  /// Whether an object whose row is gone reads as empty. Otherwise reading it is an error, which the next save throws.
+  open var shouldDeleteInaccessibleFaults: Bool {
+    get { base.shouldDeleteInaccessibleFaults }
+    set { base.shouldDeleteInaccessibleFaults = newValue }
+  }
+
+  // MARK: State
+
+  /// Whether an object is new, deleted, or was changed since the last save.
+  open var hasChanges: Bool { base.hasChanges }
+  /// New objects that are not deleted.
+  open var insertedObjects: Set<NSManagedObject> { base.insertedObjects }
+  /// Saved objects that were changed since, and are not deleted.
+  open var updatedObjects: Set<NSManagedObject> { base.updatedObjects }
+  /// Objects that were deleted since the last save.
+  open var deletedObjects: Set<NSManagedObject> { base.deletedObjects }
+  /// All objects that the context knows and someone holds.
+  open var registeredObjects: Set<NSManagedObject> { base.registeredObjects }
+
+  /// The state of the stores that is read; nil for the newest.
+  open var queryGenerationToken: NSQueryGenerationToken? { base.queryGenerationToken }
+
+  /// Goes on reading one state of the stores, or the newest for nil.
+  /// - Throws: 134060 for a token of other stores.
+  open func setQueryGenerationFrom(_ generation: NSQueryGenerationToken?) throws {
+    try asCocoaErrors { try base.setQueryGenerationFrom(generation) }
+  }
+
+  // MARK: Saving
+
+  /// Saves to the stores, or makes the changes ones of the parent.
+  ///
+  /// Subclasses may override it.
+  /// - Throws: Errors of Core Data's domain and codes: validation, conflicts, what kept a store from being written; first of
+  ///   all what accessors of objects could not do since the last save.
+  open func save() throws {
+    try asCocoaErrors { try base.save() }
+  }
+
+  /// Gives up all unsaved changes: new objects go, deleted ones are back.
+  open func rollback() { base.rollback() }
+
+  /// Forgets all objects and changes.
+  open func reset() { base.reset() }
+
+  /// Takes back the changes of the last event.
+  open func undo() { base.undo() }
+
+  /// Does again what was taken back.
+  open func redo() { base.redo() }
+
+  /// Ends the event: takes over what came from elsewhere, closes the undo group, and tells observers.
+  open func processPendingChanges() { base.processPendingChanges() }
+
+  /// Runs the body, and gives its errors Core Data's form, with objects of this context.
+  func asCocoaErrors<T>(_ body: () throws -> T) throws -> T {
+    do { return try body() } catch { throw cocoaError(error, in: self) }
+  }
+}

@@ -1,0 +1,191 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+// The names are Core Data's.
+import Driftless
+public import Foundation
+
+/// What a save does when another one changed the same object in the meantime, and when objects meet under a uniqueness
+/// constraint. A subclass changes the objects of a conflict, and calls super.
+open class NSMergePolicy: NSObject {
+  /// What becomes of conflicts.
+  public let mergeType: NSMergePolicyType
+
+  /// - Parameter ty: What becomes of conflicts.
+  public init(merge ty: NSMergePolicyType) { mergeType = ty }
+
+  /// The save fails and names the conflicts.
+  public class var error: NSMergePolicy { NSMergePolicy(merge: .errorMergePolicyType) }
+  /// Property by property; the store's values stay.
+  public class var mergeByPropertyStoreTrump: NSMergePolicy {
+    NSMergePolicy(merge: .mergeByPropertyStoreTrumpMergePolicyType)
+  }
+  /// Property by property; this context's values are written.
+  public class var mergeByPropertyObjectTrump: NSMergePolicy {
+    NSMergePolicy(merge: .mergeByPropertyObjectTrumpMergePolicyType)
+  }
+  /// This context's whole objects are written.
+  public class var overwrite: NSMergePolicy { NSMergePolicy(merge: .overwriteMergePolicyType) }
+  /// This context's changes are dropped.
+  public class var rollback: NSMergePolicy { NSMergePolicy(merge: .rollbackMergePolicyType) }
+
+  /// Resolves conflicts of both kinds.
+  /// - Throws: 133020 or 133021 for those that `mergeType` does not resolve; the save fails with it.
+  open func resolve(mergeConflicts list: [Any]) throws {
+    try resolve(optimisticLockingConflicts: list.compactMap { $0 as? NSMergeConflict })
+    try resolve(constraintConflicts: list.compactMap { $0 as? NSConstraintConflict })
+  }
+
+  /// Resolves conflicts with another save. One that is passed over is resolved as by
+  /// `mergeByPropertyObjectTrump`: what the objects have then is written.
+  /// - Throws: 133020 when `mergeType` is the error policy's; the save fails with it.
+  open func resolve(optimisticLockingConflicts list: [NSMergeConflict]) throws {
+    for conflict in list { conflict.resolution = mergeType.known }
+    guard mergeType != .errorMergePolicyType || list.isEmpty else {
+      throw CocoaError(
+        .managedObjectMerge, userInfo: [NSPersistentStoreSaveConflictsErrorKey: list])
+    }
+  }
+
+  /// Resolves conflicts under a uniqueness constraint. One that is passed over counts as resolved by what was done to
+  /// its objects.
+  /// - Throws: 133021 when `mergeType` is the error policy's; the save fails with it.
+  open func resolve(constraintConflicts list: [NSConstraintConflict]) throws {
+    for conflict in list { conflict.resolution = mergeType.known }
+    guard mergeType != .errorMergePolicyType || list.isEmpty else {
+      throw CocoaError(
+        .managedObjectConstraintMerge, userInfo: [NSPersistentStoreSaveConflictsErrorKey: list])
+    }
+  }
+}
+
+/// `NSMergePolicy/error`
+public var NSErrorMergePolicy: AnyObject { NSMergePolicy.error }
+/// `NSMergePolicy/mergeByPropertyStoreTrump`
+public var NSMergeByPropertyStoreTrumpMergePolicy: AnyObject {
+  NSMergePolicy.mergeByPropertyStoreTrump
+}
+/// `NSMergePolicy/mergeByPropertyObjectTrump`
+public var NSMergeByPropertyObjectTrumpMergePolicy: AnyObject {
+  NSMergePolicy.mergeByPropertyObjectTrump
+}
+/// `NSMergePolicy/overwrite`
+public var NSOverwriteMergePolicy: AnyObject { NSMergePolicy.overwrite }
+/// `NSMergePolicy/rollback`
+public var NSRollbackMergePolicy: AnyObject { NSMergePolicy.rollback }
+
+/// One object that a context changed and another save changed too.
+open class NSMergeConflict: NSObject {
+  /// The object.
+  public let sourceObject: NSManagedObject
+  /// The object's values as the context last read or saved them, `NSNull` for none.
+  public let objectSnapshot: [String: Any]?
+  /// The same: there is no cache of rows in between.
+  public let cachedSnapshot: [String: Any]?
+  /// The row's values now; nil when it was deleted.
+  public let persistedSnapshot: [String: Any]?
+  /// The row's version now; 0 when it was deleted.
+  public let newVersionNumber: Int
+  /// The row's version that the context knew.
+  public let oldVersionNumber: Int
+  var resolution: MergePolicyType?
+
+  /// A conflict that an application names.
+  ///
+  /// - Parameters:
+  ///   - srcObject: The object.
+  ///   - newvers: The row's version now; 0 when it was deleted.
+  ///   - oldvers: The row's version that the context knew.
+  ///   - cachesnap: The object's values as the context last read or saved them.
+  ///   - persnap: The row's values now; nil when it was deleted.
+  public init(
+    source srcObject: NSManagedObject, newVersion newvers: Int, oldVersion oldvers: Int,
+    cachedSnapshot cachesnap: [String: Any]?, persistedSnapshot persnap: [String: Any]?
+  ) {
+    sourceObject = srcObject
+    objectSnapshot = cachesnap
+    cachedSnapshot = cachesnap
+    persistedSnapshot = persnap
+    newVersionNumber = newvers
+    oldVersionNumber = oldvers
+  }
+
+  init(_ conflict: MergeConflict, _ context: NSManagedObjectContext) {
+    sourceObject = context.object(with: conflict.objectID)
+    let known = foundationValues(conflict.objectSnapshot)
+    objectSnapshot = known
+    cachedSnapshot = known
+    persistedSnapshot = conflict.persistedSnapshot.map(foundationValues)
+    newVersionNumber = Int(conflict.newVersionNumber)
+    oldVersionNumber = Int(conflict.oldVersionNumber)
+  }
+}
+
+/// Objects with the same values of properties that a uniqueness constraint keeps unique.
+open class NSConstraintConflict: NSObject {
+  /// The constrained properties.
+  public let constraint: [String]
+  /// The values that the objects share.
+  public let constraintValues: [String: Any]
+  /// The object whose row in the store has the values; nil when only unsaved objects do.
+  public let databaseObject: NSManagedObject?
+  /// The row's values; nil without one.
+  public let databaseSnapshot: [String: Any]?
+  /// This context's objects that are to be saved with the values.
+  public let conflictingObjects: [NSManagedObject]
+  /// Their values as last read or saved; empty for a new one.
+  public let conflictingSnapshots: [[AnyHashable: Any]]
+  var resolution: MergePolicyType?
+
+  init(_ conflict: ConstraintConflict, _ context: NSManagedObjectContext) {
+    constraint = conflict.constraint
+    constraintValues = foundationValues(conflict.constraintValues)
+    databaseObject = conflict.databaseObject.map(context.object)
+    databaseSnapshot = conflict.databaseSnapshot.map(foundationValues)
+    conflictingObjects = conflict.conflictingObjects.map(context.object)
+    conflictingSnapshots = conflict.conflictingSnapshots.map { foundationValues($0 ?? [:]) }
+  }
+}
+
+private func foundationValues(_ values: [String: PropertyValue]) -> [String: Any] {
+  values.mapValues { foundationValue($0.plain) ?? NSNull() }
+}
+
+/// Asks a policy of Core Data's form what the library asks one of its own.
+final class PolicyBridge: MergePolicy {
+  private let policy: NSMergePolicy
+  private weak var standing: NSManagedObjectContext?
+
+  init(_ policy: NSMergePolicy, _ context: NSManagedObjectContext) {
+    self.policy = policy
+    standing = context
+    super.init(merge: policy.mergeType.known)
+  }
+
+  override func resolve(
+    optimisticLockingConflicts conflicts: inout [MergeConflict], in context: ManagedObjectContext
+  ) throws {
+    // A policy as it is decides as the library's own, with its errors.
+    guard let standing, type(of: policy) != NSMergePolicy.self else {
+      return try super.resolve(optimisticLockingConflicts: &conflicts, in: context)
+    }
+    let told = conflicts.map { NSMergeConflict($0, standing) }
+    try policy.resolve(optimisticLockingConflicts: told)
+    for (index, conflict) in told.enumerated() {
+      conflicts[index].resolution = conflict.resolution ?? .mergeByPropertyObjectTrump
+    }
+    try super.resolve(optimisticLockingConflicts: &conflicts, in: context)
+  }
+
+  override func resolve(
+    constraintConflicts conflicts: inout [ConstraintConflict], in context: ManagedObjectContext
+  ) throws {
+    guard let standing, type(of: policy) != NSMergePolicy.self else {
+      return try super.resolve(constraintConflicts: &conflicts, in: context)
+    }
+    let told = conflicts.map { NSConstraintConflict($0, standing) }
+    try policy.resolve(constraintConflicts: told)
+    for (index, conflict) in told.enumerated() { conflicts[index].resolution = conflict.resolution }
+    conflicts.removeAll { $0.resolution == nil }
+    try super.resolve(constraintConflicts: &conflicts, in: context)
+  }
+}

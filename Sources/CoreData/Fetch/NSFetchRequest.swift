@@ -1,0 +1,121 @@
+public import Driftless
+public import Foundation
+
+/// Which objects to fetch, in which order, how many, and what to give of them.
+///
+/// `ResultType` is a class of objects, `NSManagedObjectID`, `NSDictionary` or `NSNumber`, as `resultType` says.
+open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, NSCopying {
+  /// The name that the request was made with, or that of its entity.
+  open var entityName: String? { entity?.knownName ?? name }
+  private var name: String?
+  private var ownEntity: NSEntityDescription?
+
+  /// Only objects that satisfy it; all when nil.
+  open var predicate: NSPredicate?
+  /// Later ones order what earlier ones leave equal.
+  open var sortDescriptors: [NSSortDescriptor]?
+  /// At most this many objects; 0 for all.
+  open var fetchLimit = 0
+  /// Leaves out this many from the start.
+  open var fetchOffset = 0
+  /// Without effect: a fetch reads all that it gives.
+  open var fetchBatchSize = 0
+  /// What the fetch gives.
+  open var resultType = NSFetchRequestResultType.managedObjectResultType
+  /// Objects of subentities too.
+  open var includesSubentities = true
+  /// Unsaved inserts, changes and deletes of the context count; not for dictionaries.
+  open var includesPendingChanges = true
+  /// When false only keys are read, and the objects are faults.
+  open var includesPropertyValues = true
+  /// Objects come with their values when false.
+  open var returnsObjectsAsFaults = true
+  /// Objects that the context has in memory take the store's values, beneath their unsaved changes.
+  open var shouldRefreshRefetchedObjects = false
+  /// Relationships whose objects are read along.
+  open var relationshipKeyPathsForPrefetching: [String]?
+  /// What dictionaries hold: names, key paths, and property descriptions.
+  open var propertiesToFetch: [Any]?
+  /// Dictionaries only: one for each combination of the values of these.
+  open var propertiesToGroupBy: [Any]?
+  /// Dictionaries only: which groups to give.
+  open var havingPredicate: NSPredicate?
+  /// Dictionaries only: equal ones once.
+  open var returnsDistinctResults = false
+  /// Asked of the history in place of objects.
+  var historyTarget: PersistentHistoryFetchRequest.Target?
+
+  /// A request that needs an `entity`.
+  public override required init() { super.init() }
+
+  /// A request for the objects of an entity.
+  public convenience init(entityName: String) {
+    self.init()
+    name = entityName
+    if let type = ResultType.self as? ManagedObject.Type { ObjectClassNames.note(type) }
+  }
+
+  /// Asks for another entity, by name.
+  func rename(_ entityName: String) {
+    name = entityName
+    ownEntity = nil
+  }
+
+  /// The entity of the objects; nil for a request by name, until it is set.
+  open var entity: NSEntityDescription? {
+    get { ownEntity }
+    set { ownEntity = newValue }
+  }
+
+  open override var requestType: NSPersistentStoreRequestType { .fetchRequestType }
+
+  /// Fetches in the context whose block the caller is in.
+  /// - Throws: as a context's `fetch(_:)`; 134060 outside of a context's `perform(_:)` and `performAndWait(_:)`.
+  open func execute() throws -> [ResultType] {
+    guard let context = NSManagedObjectContext.current else {
+      throw CocoaError(
+        .coreData,
+        userInfo: [
+          NSLocalizedDescriptionKey: "A fetch request is executed in the block of a context."
+        ])
+    }
+    return try context.fetch(self)
+  }
+
+  /// A request of its own with the same content.
+  open func copy(with zone: NSZone? = nil) -> Any {
+    let copy = Self()
+    copy.take(self)
+    return copy
+  }
+
+  /// Takes over everything but the kind of result.
+  func take<Other>(_ other: NSFetchRequest<Other>) {
+    name = other.entityName
+    ownEntity = other.entity
+    affectedStores = other.affectedStores
+    predicate = other.predicate
+    sortDescriptors = other.sortDescriptors
+    fetchLimit = other.fetchLimit
+    fetchOffset = other.fetchOffset
+    fetchBatchSize = other.fetchBatchSize
+    resultType = other.resultType
+    includesSubentities = other.includesSubentities
+    includesPendingChanges = other.includesPendingChanges
+    includesPropertyValues = other.includesPropertyValues
+    returnsObjectsAsFaults = other.returnsObjectsAsFaults
+    shouldRefreshRefetchedObjects = other.shouldRefreshRefetchedObjects
+    relationshipKeyPathsForPrefetching = other.relationshipKeyPathsForPrefetching
+    propertiesToFetch = other.propertiesToFetch
+    propertiesToGroupBy = other.propertiesToGroupBy
+    havingPredicate = other.havingPredicate
+    returnsDistinctResults = other.returnsDistinctResults
+    historyTarget = other.historyTarget
+  }
+
+  override func run(in context: NSManagedObjectContext) throws -> NSPersistentStoreResult {
+    throw CocoaError(
+      .persistentStoreUnsupportedRequestType,
+      userInfo: [NSLocalizedDescriptionKey: "Use fetch(_:) for a fetch request."])
+  }
+}

@@ -1,0 +1,67 @@
+import Driftless
+import Foundation
+
+extension NSManagedObjectContext {
+  /// What the request asks for, unsaved changes of this context included.
+  /// - Throws: 134060 for a request that does not fit the model or does not parse, and for objects of another class than
+  ///   `T`; what kept the store from being read.
+  public func fetch<T>(_ request: NSFetchRequest<T>) throws -> [T] {
+    try asCocoaErrors {
+      let found = try found(by: request)
+      if let typed = found as? [T] { return typed }
+      return try found.map { item in
+        if let item = item as? T { return item }
+        // A dictionary of Swift's is asked for as Foundation's.
+        if let values = item as? [String: Any], let item = NSDictionary(dictionary: values) as? T {
+          return item
+        }
+        throw FetchError(
+          .typeMismatch, "\(request.entityName ?? "") gives \(type(of: item)), not \(T.self)",
+          suggestion: "Ask for that type, or set resultType.")
+      }
+    }
+  }
+
+  /// What the request asks for, as whatever it is.
+  /// - Throws: as the one that knows its type.
+  public func fetch(_ request: NSFetchRequest<any NSFetchRequestResult>) throws -> [Any] {
+    try asCocoaErrors {
+      try found(by: request).map {
+        ($0 as? [String: Any]).map(NSDictionary.init(dictionary:)) ?? $0
+      }
+    }
+  }
+
+  private func found<T>(by request: NSFetchRequest<T>) throws -> [Any] {
+    let known = try request.known(in: self)
+    switch known.resultType {
+    case .managedObject: return try base.fetch(known)
+    case .managedObjectID: return try base.fetchIDs(known)
+    case .count: return [NSNumber(value: try base.count(for: known))]
+    case .dictionary:
+      return try base.fetchRows(known).map { row -> [String: Any] in
+        row.dictionary.mapValues { foundationValue($0) ?? NSNull() }
+      }
+    }
+  }
+
+  /// How many objects the request asks for.
+  /// - Throws: as `fetch(_:)`.
+  public func count<T>(for request: NSFetchRequest<T>) throws -> Int {
+    try asCocoaErrors {
+      var known = try request.known(in: self)
+      if known.resultType != .dictionary { known.resultType = .count }
+      if known.resultType == .dictionary { return try base.fetchRows(known).count }
+      return try base.count(for: known)
+    }
+  }
+
+  /// Carries a request out.
+  ///
+  /// - Returns: An `NSBatchInsertResult` and so on, by the request.
+  /// - Throws: as the request says; 134060 and others in Core Data's domain.
+  @discardableResult
+  public func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
+    try asCocoaErrors { try request.run(in: self) }
+  }
+}

@@ -1,0 +1,195 @@
+import Driftless
+import Foundation
+
+/// The objects of a fetch, kept up to date, whatever kind of controller shows them.
+final class FollowedResults {
+  /// Objects that follow each other and have one value of the section's key path.
+  struct Section: NSFetchedResultsSectionInfo {
+    let name: String
+    let indexTitle: String?
+    var members: [ManagedObject]
+
+    var numberOfObjects: Int { members.count }
+    var objects: [Any]? { members }
+  }
+
+  let context: NSManagedObjectContext
+  let sectionNameKeyPath: String?
+  private(set) var sections: [Section]?
+  weak var delegate: (any NSFetchedResultsControllerDelegate)?
+  private let fetch: () throws -> [ManagedObject]
+  private var observer: (any NSObjectProtocol)?
+  private var isUpdating = false
+
+  init(
+    _ context: NSManagedObjectContext, _ sectionNameKeyPath: String?,
+    _ fetch: @escaping () throws -> [ManagedObject]
+  ) {
+    self.context = context
+    self.sectionNameKeyPath = sectionNameKeyPath
+    self.fetch = fetch
+  }
+
+  deinit {
+    if let observer { NotificationCenter.default.removeObserver(observer) }
+  }
+
+  /// Stands for the controller towards its delegate.
+  private var controller: NSFetchedResultsController<any NSFetchRequestResult> {
+    NSFetchedResultsController(standingFor: self)
+  }
+
+  func begin() throws {
+    isUpdating = true
+    defer { isUpdating = false }
+    sections = made(of: try fetch())
+    guard observer == nil else { return }
+    nonisolated(unsafe) weak let results = self  // a context posts where it and these are used
+    observer = NotificationCenter.default.addObserver(
+      forName: .NSManagedObjectContextObjectsDidChange, object: context, queue: nil
+    ) { results?.contextDidChange($0) }
+  }
+
+  func indexTitle(of section: String) -> String? {
+    guard let delegate else { return section.first.map { String($0).uppercased() } }
+    return delegate.controller(controller, sectionIndexTitleForSectionName: section)
+  }
+
+  private func made(of objects: [ManagedObject]) -> [Section] {
+    guard let sectionNameKeyPath else {
+      return [Section(name: "", indexTitle: nil, members: objects)]
+    }
+    var sections: [Section] = []
+    for object in objects {
+      let name = object.value(forKeyPath: sectionNameKeyPath).map { "\($0)" } ?? ""
+      if sections.last?.name == name {
+        sections[sections.count - 1].members.append(object)
+      } else {
+        sections.append(Section(name: name, indexTitle: indexTitle(of: name), members: [object]))
+      }
+    }
+    return sections
+  }
+
+  private func contextDidChange(_ notification: Notification) {
+    guard !isUpdating, let old = sections else { return }
+    isUpdating = true
+    defer { isUpdating = false }
+    // What cannot be fetched now leaves the results as they are.
+    guard let objects = try? fetch() else { return }
+    let new = made(of: objects)
+    sections = new
+    var changed: Set<ManagedObject> = []
+    for key in [NSUpdatedObjectsKey, NSRefreshedObjectsKey] {
+      changed.formUnion(notification.userInfo?[key] as? Set<ManagedObject> ?? [])
+    }
+    guard let delegate else { return }
+    let changes = ResultChanges(from: old, to: new, changed: changed)
+    guard !changes.isEmpty else { return }
+    tell(delegate, changes, old, new)
+  }
+
+  private func tell(
+    _ delegate: any NSFetchedResultsControllerDelegate, _ changes: ResultChanges,
+    _ old: [Section], _ new: [Section]
+  ) {
+    let controller = controller
+    delegate.controllerWillChangeContent(controller)
+    for index in changes.deletedSections {
+      delegate.controller(
+        controller, didChange: old[index], atSectionIndex: index, for: .delete)
+    }
+    for index in changes.insertedSections {
+      delegate.controller(
+        controller, didChange: new[index], atSectionIndex: index, for: .insert)
+    }
+    for row in changes.rows {
+      delegate.controller(
+        controller, didChange: row.object, at: row.origin, for: row.type, newIndexPath: row.place)
+    }
+    delegate.controllerDidChangeContent(controller)
+    guard sectionNameKeyPath == nil else { return }
+    func ids(_ sections: [Section]) -> [NSManagedObjectID] {
+      sections.flatMap { $0.members.map(\.objectID) }
+    }
+    delegate.controller(
+      controller, didChangeContentWith: ids(new).difference(from: ids(old)).inferringMoves())
+  }
+}
+
+/// What leads from some sections to others.
+struct ResultChanges {
+  struct Row {
+    let object: ManagedObject
+    let type: NSFetchedResultsChangeType
+    let origin: IndexPath?
+    let place: IndexPath?
+  }
+
+  let deletedSections: [Int]
+  let insertedSections: [Int]
+  private(set) var rows: [Row] = []
+
+  var isEmpty: Bool { deletedSections.isEmpty && insertedSections.isEmpty && rows.isEmpty }
+
+  init(
+    from old: [FollowedResults.Section], to new: [FollowedResults.Section],
+    changed: Set<ManagedObject>
+  ) {
+    let (before, after) = (old.map(\.name), new.map(\.name))
+    deletedSections = before.indices.filter { !after.contains(before[$0]) }.reversed()
+    insertedSections = after.indices.filter { !before.contains(after[$0]) }
+    let (origins, places) = (Self.places(old), Self.places(new))
+    for object in old.flatMap(\.members) where places[object] == nil {
+      rows.append(Row(object: object, type: .delete, origin: origins[object], place: nil))
+    }
+    let moved = Self.moved(old, new, origins)
+    for object in new.flatMap(\.members) {
+      let (origin, place) = (origins[object], places[object])
+      if origin == nil {
+        rows.append(Row(object: object, type: .insert, origin: nil, place: place))
+      } else if moved.contains(object) {
+        rows.append(Row(object: object, type: .move, origin: origin, place: place))
+      } else if changed.contains(object) {
+        rows.append(Row(object: object, type: .update, origin: origin, place: place))
+      }
+    }
+  }
+
+  private static func places(
+    _ sections: [FollowedResults.Section]
+  ) -> [ManagedObject: IndexPath] {
+    var places: [ManagedObject: IndexPath] = [:]
+    for (section, content) in sections.enumerated() {
+      for (row, object) in content.members.enumerated() {
+        places[object] = IndexPath(indexes: [section, row])
+      }
+    }
+    return places
+  }
+
+  /// Objects in another section than before, or at another place among those that stayed in theirs.
+  private static func moved(
+    _ old: [FollowedResults.Section], _ new: [FollowedResults.Section],
+    _ origins: [ManagedObject: IndexPath]
+  ) -> Set<ManagedObject> {
+    var moved: Set<ManagedObject> = []
+    for section in new {
+      var stayed: [ManagedObject] = []
+      for object in section.members {
+        guard let origin = origins[object] else { continue }
+        if old[origin[0]].name == section.name {
+          stayed.append(object)
+        } else {
+          moved.insert(object)
+        }
+      }
+      let known = Set(stayed)
+      let before = old.first { $0.name == section.name }?.members.filter(known.contains) ?? []
+      for change in stayed.difference(from: before).removals {
+        if case .remove(_, let object, _) = change { moved.insert(object) }
+      }
+    }
+    return moved
+  }
+}

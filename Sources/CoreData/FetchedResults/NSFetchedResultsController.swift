@@ -1,0 +1,176 @@
+import Driftless
+public import Foundation
+
+/// The objects of a fetch in sections, kept up to date as their context changes, for who shows them in a list.
+///
+/// It follows unsaved changes too: a change is told when the event ends that it is part of. It is used where its context is.
+/// A delegate is told by a controller of all results that stands for this one, and has its objects and places: Swift on
+/// Linux casts no controller to another kind of result.
+open class NSFetchedResultsController<ResultType>: NSObject {
+  /// What is asked for.
+  public let fetchRequest: NSFetchRequest<ResultType>
+  /// The context that fetches, and that the objects are in.
+  public var managedObjectContext: NSManagedObjectContext { results.context }
+  /// The key path whose values make the sections; nil for one section.
+  public var sectionNameKeyPath: String? { results.sectionNameKeyPath }
+  /// As it was given: sections are made of the objects of the fetch, and no cache is kept.
+  public let cacheName: String?
+  private let results: FollowedResults
+
+  /// - Parameters:
+  ///   - fetchRequest: Sorted by what makes the sections first.
+  ///   - context: Fetches, and is followed.
+  ///   - sectionNameKeyPath: The key path whose values make the sections; nil for one section.
+  ///   - name: Kept, and without effect.
+  public init(
+    fetchRequest: NSFetchRequest<ResultType>, managedObjectContext context: NSManagedObjectContext,
+    sectionNameKeyPath: String?, cacheName name: String?
+  ) {
+    self.fetchRequest = fetchRequest
+    cacheName = name
+    let asked = NSFetchRequest<NSManagedObject>()
+    results = FollowedResults(context, sectionNameKeyPath) {
+      asked.take(fetchRequest)
+      return try context.fetch(asked)
+    }
+  }
+
+  /// One of the same results, whatever they are.
+  init(standingFor results: FollowedResults) {
+    fetchRequest = NSFetchRequest()
+    cacheName = nil
+    self.results = results
+  }
+
+  /// Told of changes. It is not held.
+  open var delegate: (any NSFetchedResultsControllerDelegate)? {
+    get { results.delegate }
+    set { results.delegate = newValue }
+  }
+
+  /// Fetches, and follows the context from now on.
+  /// - Throws: as a context's `fetch(_:)`; 134060 for a request without sort descriptors.
+  open func performFetch() throws {
+    guard fetchRequest.sortDescriptors?.isEmpty == false else {
+      throw CocoaError(
+        .coreData,
+        userInfo: [NSLocalizedDescriptionKey: "Fetched results need sort descriptors."])
+    }
+    try results.begin()
+  }
+
+  /// What the latest fetch found, in its order; nil before `performFetch()`.
+  open var fetchedObjects: [ResultType]? {
+    results.sections?.flatMap(\.members).compactMap { $0 as? ResultType }
+  }
+
+  /// The sections, in the order of the fetch; nil before `performFetch()`.
+  open var sections: [any NSFetchedResultsSectionInfo]? { results.sections }
+
+  /// The object at a place. A place that there is not is a precondition failure.
+  open func object(at indexPath: IndexPath) -> ResultType {
+    guard let sections = results.sections, sections.indices.contains(indexPath[0]),
+      sections[indexPath[0]].members.indices.contains(indexPath[1]),
+      let object = sections[indexPath[0]].members[indexPath[1]] as? ResultType
+    else { preconditionFailure("There is no object at \(indexPath)") }
+    return object
+  }
+
+  /// Where an object is; nil when it is not among the results.
+  open func indexPath(forObject object: ResultType) -> IndexPath? {
+    for (section, content) in (results.sections ?? []).enumerated() {
+      if let row = content.members.firstIndex(where: { $0 === object as? ManagedObject }) {
+        return IndexPath(indexes: [section, row])
+      }
+    }
+    return nil
+  }
+
+  /// A letter for each section.
+  open var sectionIndexTitles: [String] { (results.sections ?? []).compactMap(\.indexTitle) }
+
+  /// The letter of a section: by the delegate, else the first one of its name, in upper case.
+  open func sectionIndexTitle(forSectionName sectionName: String) -> String? {
+    results.indexTitle(of: sectionName)
+  }
+
+  /// The section of a letter; the given index, within the sections, when none has it.
+  open func section(forSectionIndexTitle title: String, at sectionIndex: Int) -> Int {
+    let sections = results.sections ?? []
+    return sections.firstIndex { $0.indexTitle == title }
+      ?? max(0, min(sectionIndex, sections.count - 1))
+  }
+
+  /// Does nothing: no cache is kept.
+  open class func deleteCache(withName name: String?) {}
+}
+
+/// A section of fetched results.
+public protocol NSFetchedResultsSectionInfo {
+  /// The value that its objects have in common, as text; empty without sections.
+  var name: String { get }
+  /// A letter for it.
+  var indexTitle: String? { get }
+  /// How many objects it has.
+  var numberOfObjects: Int { get }
+  /// The objects, in the order of the fetch.
+  var objects: [Any]? { get }
+}
+
+/// Told of changes of fetched results. What it does not implement does nothing.
+public protocol NSFetchedResultsControllerDelegate: AnyObject {
+  /// Changes are about to be told.
+  func controllerWillChangeContent(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>)
+  /// A section came or went.
+  func controller(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    didChange sectionInfo: any NSFetchedResultsSectionInfo, atSectionIndex sectionIndex: Int,
+    for type: NSFetchedResultsChangeType)
+  /// An object came, went, moved or changed. The first place is that before, the new one that after.
+  func controller(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    didChange anObject: Any, at indexPath: IndexPath?, for type: NSFetchedResultsChangeType,
+    newIndexPath: IndexPath?)
+  /// All changes were told.
+  func controllerDidChangeContent(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>)
+  /// All changes at once, of results without sections.
+  func controller(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    didChangeContentWith diff: CollectionDifference<NSManagedObjectID>)
+  /// A letter for a section.
+  func controller(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    sectionIndexTitleForSectionName sectionName: String
+  ) -> String?
+}
+
+extension NSFetchedResultsControllerDelegate {
+  public func controllerWillChangeContent(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>
+  ) {}
+  public func controller(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    didChange sectionInfo: any NSFetchedResultsSectionInfo, atSectionIndex sectionIndex: Int,
+    for type: NSFetchedResultsChangeType
+  ) {}
+  public func controller(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    didChange anObject: Any, at indexPath: IndexPath?, for type: NSFetchedResultsChangeType,
+    newIndexPath: IndexPath?
+  ) {}
+  public func controllerDidChangeContent(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>
+  ) {}
+  public func controller(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    didChangeContentWith diff: CollectionDifference<NSManagedObjectID>
+  ) {}
+  public func controller(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    sectionIndexTitleForSectionName sectionName: String
+  ) -> String? {
+    sectionName.first.map { String($0).uppercased() }
+  }
+}

@@ -1,0 +1,43 @@
+public import Driftless
+import Foundation
+
+extension AttributeDescription {
+  /// The type under the name that Core Data first gave it.
+  public var attributeType: NSAttributeType {
+    get { NSAttributeType(type) }
+    set {
+      type = newValue.known
+      // A default that came before the type was known.
+      knownDefault = Self.fitting(knownDefault, type)
+    }
+  }
+
+  /// The value of a new object; nil for none. A value of another type makes loading a store of the model fail.
+  public var defaultValue: Any? {
+    get {
+      foundationValue(knownDefault.plain)
+    }
+    set {
+      let value = propertyValue(newValue) ?? .null
+      knownDefault = Self.fitting(value, type)
+    }
+  }
+
+  /// A number as one of the type.
+  private static func fitting(_ value: PropertyValue, _ type: AttributeType) -> PropertyValue {
+    switch (value, type) {
+    case (.integer(let number), .boolean): .bool(number != 0)
+    case (.bool(let flag), .integer16), (.bool(let flag), .integer32),
+      (.bool(let flag), .integer64):
+      .integer(flag ? 1 : 0)
+    case (.integer(let number), .double), (.integer(let number), .float): .double(Double(number))
+    case (.bool(let flag), .double), (.bool(let flag), .float): .double(flag ? 1 : 0)
+    case (.integer(let number), .decimal): .decimal(Decimal(number))
+    case (.double(let number), .decimal): .decimal(Decimal(number))
+    case (.double(let number), .integer16), (.double(let number), .integer32),
+      (.double(let number), .integer64):
+      Int64(exactly: number).map { .integer($0) } ?? value
+    default: value
+    }
+  }
+}

@@ -1,0 +1,196 @@
+import Driftless
+public import Foundation
+
+/// What `init(format:_:)` is a member of: predicates are.
+public protocol NSPredicateMaking {}
+
+extension NSPredicate: NSPredicateMaking {}
+
+// Foundation's predicates on Linux are constants, blocks and combinations of them. One that is made here is of a class of
+// the module, which an initialiser of a protocol can give in place of the one that was named.
+extension NSPredicateMaking {
+  /// A predicate in words, with arguments for `%@`, `%K`, `%d`, `%ld`, `%f` and the like, in their order.
+  ///
+  /// A string that does not parse, or arguments that do not fit it, make the fetch that uses the predicate throw; evaluating
+  /// it is a precondition failure. So is making a subclass by a format.
+  public init(format predicateFormat: String, _ args: Any?...) {
+    self = Self.made(predicateFormat, args)
+  }
+
+  /// A predicate in words, with its arguments in an array.
+  public init(format predicateFormat: String, argumentArray arguments: [Any]?) {
+    self = Self.made(predicateFormat, arguments ?? [])
+  }
+
+  private static func made(_ format: String, _ arguments: [Any?]) -> Self {
+    let values = arguments.map(predicateArgument)
+    let outcome = Result { () throws(FetchError) in
+      try FetchPredicate(format: format, argumentArray: values)
+    }
+    guard let made = KnownPredicate(outcome) as? Self else {
+      preconditionFailure("\(Self.self) is not made by a format: make an NSPredicate")
+    }
+    return made
+  }
+}
+
+/// A predicate that knows what it asks.
+final class KnownPredicate: NSPredicate {
+  let outcome: Result<FetchPredicate, FetchError>
+
+  init(_ outcome: Result<FetchPredicate, FetchError>) {
+    self.outcome = outcome
+    super.init(block: PredicateTrees.block(outcome))
+  }
+
+  /// There are no archives of predicates.
+  required init?(coder: NSCoder) { nil }
+
+  /// Nothing of it changes.
+  override func copy(with zone: NSZone? = nil) -> Any { self }
+
+  override func isEqual(_ object: Any?) -> Bool {
+    guard case .success(let mine) = outcome,
+      case .success(let theirs)? = (object as? KnownPredicate)?.outcome
+    else { return self === object as? KnownPredicate }
+    return mine == theirs
+  }
+
+  override var hash: Int { (try? outcome.get())?.hashValue ?? 0 }
+
+  override var description: String {
+    switch outcome {
+    case .success(let predicate): predicate.description
+    case .failure(let error): "\(error)"
+    }
+  }
+}
+
+extension NSPredicate {
+  /// A predicate of the library's.
+  static func made(of predicate: FetchPredicate) -> NSPredicate {
+    KnownPredicate(.success(predicate))
+  }
+
+  /// The predicate with each `$NAME` replaced by the value of that name. A variable without a value makes the fetch that
+  /// uses the predicate throw.
+  public func withSubstitutionVariables(_ variables: [String: Any]) -> NSPredicate {
+    let values: [String: Any?] = variables.mapValues(predicateArgument)
+    let outcome = Result { () throws(FetchError) in
+      do {
+        return try known().withSubstitutionVariables(values)
+      } catch let error as FetchError { throw error } catch {
+        throw FetchError(.argument, "\(error)", suggestion: "Correct the predicate.")
+      }
+    }
+    return KnownPredicate(outcome)
+  }
+
+  /// The predicate as the library has it. A block of the application's is one for objects in memory, which fetches refuse.
+  /// - Throws: `FetchError` for a format that does not parse.
+  func known() throws -> FetchPredicate {
+    if let compound = self as? NSCompoundPredicate {
+      let parts = try compound.subpredicates.map { try $0.known() }
+      switch compound.compoundPredicateType {
+      case .and: return .and(parts)
+      case .or: return .or(parts)
+      case .not: return .not(parts.first ?? .constant(false))
+      @unknown default: break
+      }
+    }
+    if let known = self as? KnownPredicate { return try known.outcome.get() }
+    if let known = self as? NSComparisonPredicate { return try known.outcome.get() }
+    for value in [true, false] where isEqual(NSPredicate(value: value)) { return .constant(value) }
+    let block = Carried(self)
+    return FetchPredicate { block.value.evaluate(with: $0) }
+  }
+}
+
+/// What predicates that were made here ask.
+enum PredicateTrees {
+  /// Evaluates what a predicate asks on an object, or on a dictionary.
+  static func block(
+    _ outcome: Result<FetchPredicate, FetchError>
+  ) -> @Sendable (Any?, [String: Any]?) -> Bool {
+    { object, variables in
+      do {
+        var predicate = try outcome.get()
+        if let variables {
+          predicate = try predicate.withSubstitutionVariables(
+            variables.mapValues(predicateArgument))
+        }
+        switch object {
+        case let object as ManagedObject: return try predicate.evaluate(with: object)
+        case let values as [String: Any]: return try predicate.evaluate(Values(values: values))
+        case let values as NSDictionary:
+          let named = values.reduce(into: [String: Any]()) { $0["\($1.key)"] = $1.value }
+          return try predicate.evaluate(Values(values: named))
+        default:
+          throw FetchError(
+            .unsupported, "A predicate with a format is for managed objects and dictionaries",
+            suggestion: "Use a block for other objects.")
+        }
+      } catch {
+        preconditionFailure("\(error)")
+      }
+    }
+  }
+
+  /// A dictionary as something that predicates read.
+  private struct Values: PropertySource {
+    let values: [String: Any]
+
+    var predicateObjectKey: ObjectKey? { nil }
+
+    func predicateValue(forKey key: String) -> PredicateValue? {
+      .scalar(propertyValue(values[key]) ?? .null)
+    }
+  }
+}
+
+/// An argument as the library takes it: Foundation's classes as Swift's types.
+func predicateArgument(_ argument: Any?) -> Any? {
+  switch argument {
+  case let list as [Any?]: list.map(predicateArgument)
+  case let set as Set<AnyHashable>: set.map { predicateArgument($0.base) }
+  case let array as NSArray: array.map { predicateArgument($0) }
+  case let set as NSSet: set.allObjects.map { predicateArgument($0) }
+  case let set as NSOrderedSet: set.array.map { predicateArgument($0) }
+  case let token as NSPersistentHistoryToken: token.known
+  case let value as ManagedObject: value
+  case let value as ManagedObjectID: value
+  // A text may be a key path, which the library takes as it is.
+  default: propertyValue(argument).map { $0.plain } ?? argument
+  }
+}
+
+/// A value of Swift's or Foundation's as the library's; nil for what is none.
+func propertyValue(_ value: Any?) -> PropertyValue? {
+  switch value {
+  case nil, is NSNull: .null
+  case let value as PropertyValue: value
+  case let value as NSDecimalNumber: .decimal(value.decimalValue)
+  case let value as any AttributeConvertible: value.propertyValue
+  case let value as any BinaryInteger: Int64(exactly: value).map { .integer($0) }
+  case let value as NSString: .string(String(describing: value))
+  case let value as NSNumber: numberValue(value)
+  case let value as NSDate:
+    .date(Date(timeIntervalSinceReferenceDate: value.timeIntervalSinceReferenceDate))
+  case let value as NSData: .data(Data(referencing: value))
+  case let value as NSUUID: UUID(uuidString: value.uuidString).map { .uuid($0) }
+  case let value as NSURL: URL(string: value.absoluteString).map { .uri($0) }
+  default: nil
+  }
+}
+
+/// A truth value is stored in one byte, like small numbers, of which 0 and 1 mean the same to a store.
+private func numberValue(_ number: NSNumber) -> PropertyValue? {
+  switch UInt8(bitPattern: number.objCType.pointee) {
+  case UInt8(ascii: "d"), UInt8(ascii: "f"): .double(number.doubleValue)
+  case UInt8(ascii: "Q"): Int64(exactly: number.uint64Value).map { .integer($0) }
+  case UInt8(ascii: "B"),
+    UInt8(ascii: "c") where (0...1).contains(number.intValue):
+    .bool(number.boolValue)
+  default: .integer(number.int64Value)
+  }
+}

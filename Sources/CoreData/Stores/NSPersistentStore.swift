@@ -1,0 +1,95 @@
+public import Driftless
+public import Foundation
+import Synchronization
+
+extension PersistentStore {
+  /// `NSSQLiteStoreType` or `NSInMemoryStoreType`.
+  public var type: String { url == nil ? NSInMemoryStoreType : NSSQLiteStoreType }
+
+  /// The name of the configuration whose entities the store has; `PF_DEFAULT_CONFIGURATION_NAME` for all entities.
+  public var configurationName: String {
+    knownConfigurationName ?? "PF_DEFAULT_CONFIGURATION_NAME"
+  }
+
+  /// What the store says of itself. What cannot be written is left out: a coordinator's `setMetadata(_:for:)` is the same.
+  public var metadata: [String: Any]! {
+    get {
+      knownMetadata.values
+        .merging([NSStoreUUIDKey: identifier, NSStoreTypeKey: type]) { $1 }
+    }
+    set {
+      for (key, value) in newValue ?? [:] where !key.hasPrefix("NSStore") {
+        try? setMetadata(value, forKey: key)
+      }
+    }
+  }
+
+  /// How the store was opened, by Core Data's keys.
+  public var options: [AnyHashable: Any]? {
+    let options = knownOptions
+    return [
+      NSReadOnlyPersistentStoreOption: NSNumber(value: options.isReadOnly),
+      NSMigratePersistentStoresAutomaticallyOption: NSNumber(value: options.migratesAutomatically),
+      NSPersistentHistoryTrackingKey: NSNumber(value: true),
+      NSPersistentStoreTimeoutOption: NSNumber(
+        value: Double(options.busyTimeoutMilliseconds) / 1000),
+    ]
+  }
+
+  /// The coordinator that the store is attached to.
+  public var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
+    StoreOwners.coordinator(of: self)
+  }
+
+  /// What the store in a file says of itself.
+  /// - Throws: 134080 when there is no store.
+  public class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
+    do { return try PersistentStoreCoordinator.metadataForPersistentStore(at: url) } catch {
+      throw cocoaError(error)
+    }
+  }
+
+  /// Sets what the store in a file says of itself; keys that are missing go, except the store's own.
+  /// - Throws: 134060 for values that no property list can have, or what kept the file from being written.
+  public class func setMetadata(
+    _ metadata: [String: Any]?, forPersistentStoreAt url: URL
+  ) throws {
+    do {
+      try PersistentStoreCoordinator.setMetadata(metadata ?? [:], forPersistentStoreAt: url)
+    } catch { throw cocoaError(error) }
+  }
+}
+
+extension ManagedObjectID {
+  /// The store that the object is in, as long as a coordinator has it; nil for a temporary ID.
+  public var persistentStore: NSPersistentStore? {
+    isTemporaryID ? nil : StoreOwners.store(withIdentifier: storeIdentifier)
+  }
+}
+
+/// Which coordinators were given stores by this module.
+enum StoreOwners {
+  private static let coordinators = Mutex<[WeakReference<PersistentStoreCoordinator>]>([])
+
+  static func note(_ coordinator: PersistentStoreCoordinator) {
+    coordinators.withLock { all in
+      all.removeAll { $0.object == nil || $0.object === coordinator }
+      all.append(WeakReference(coordinator))
+    }
+  }
+
+  static func coordinator(of store: PersistentStore) -> PersistentStoreCoordinator? {
+    all.last { $0.persistentStores.contains { $0 === store } }
+  }
+
+  static func store(withIdentifier identifier: String) -> PersistentStore? {
+    for coordinator in all.reversed() {
+      if let store = coordinator.persistentStore(withIdentifier: identifier) { return store }
+    }
+    return nil
+  }
+
+  private static var all: [PersistentStoreCoordinator] {
+    coordinators.withLock { $0.compactMap(\.object) }
+  }
+}

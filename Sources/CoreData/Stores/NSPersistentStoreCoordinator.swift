@@ -1,0 +1,285 @@
+public import Driftless
+public import Foundation
+
+extension PersistentStoreCoordinator {
+  /// Opens the store that is described, or makes it, attaches it, and calls the block: before it returns, or later on
+  /// another thread where the description says `shouldAddStoreAsynchronously`.
+  @preconcurrency
+  public func addPersistentStore(
+    with storeDescription: NSPersistentStoreDescription,
+    completionHandler block:
+      @escaping @Sendable (NSPersistentStoreDescription, (any Error)?) -> Void
+  ) {
+    let work: @Sendable () -> Void = {
+      do {
+        try self.attach(storeDescription)
+        block(storeDescription, nil)
+      } catch { block(storeDescription, error) }
+    }
+    if storeDescription.shouldAddStoreAsynchronously {
+      DispatchQueue.global().async(execute: work)
+    } else {
+      work()
+    }
+  }
+
+  /// Opens a store, or makes it, and attaches it.
+  /// - Throws: Errors of Core Data's domain: 134060 for another type or option than there is, 134080 and others for what
+  ///   kept it from being opened.
+  @discardableResult
+  public func addPersistentStore(
+    ofType storeType: String, configurationName configuration: String?, at storeURL: URL?,
+    options: [AnyHashable: Any]? = nil
+  ) throws -> NSPersistentStore {
+    try attach(.made(storeType, configuration, storeURL, options))
+  }
+
+  /// Opens a store, or makes it, and attaches it.
+  /// - Throws: as the one that takes a name of the type.
+  @discardableResult
+  public func addPersistentStore(
+    type: NSPersistentStore.StoreType, configuration: String? = nil, at storeURL: URL,
+    options: [AnyHashable: Any]? = nil
+  ) throws -> NSPersistentStore {
+    try attach(.made(type.rawValue, configuration, storeURL, options))
+  }
+
+  @discardableResult
+  func attach(_ description: PersistentStoreDescription) throws -> PersistentStore {
+    do {
+      let store = try addPersistentStore(with: description)
+      StoreOwners.note(self)
+      return store
+    } catch { throw cocoaError(error) }
+  }
+
+  /// Detaches the store. Objects that contexts have of it are forgotten when the context ends its event.
+  /// - Throws: 134060 for a store of another coordinator.
+  public func remove(_ store: NSPersistentStore) throws {
+    guard persistentStores.contains(where: { $0 === store }) else {
+      throw CocoaError(
+        .coreData,
+        userInfo: [NSLocalizedDescriptionKey: "\(store.identifier) is not the coordinator's."])
+    }
+    detach(store)
+  }
+
+  /// The file of a store; `/dev/null` for one in memory.
+  public func url(for store: NSPersistentStore) -> URL {
+    store.url ?? URL(fileURLWithPath: "/dev/null")
+  }
+
+  /// Sets what a store says of itself, at once. Values that no property list can have are a precondition failure.
+  public func setMetadata(_ metadata: [String: Any], for store: NSPersistentStore) {
+    do { try setKnownMetadata(metadata, for: store) } catch { preconditionFailure("\(error)") }
+  }
+
+  /// Sets what a store says of itself, at once; nil leaves nothing but the store's own.
+  public func setMetadata(_ metadata: [String: Any]?, for store: NSPersistentStore) {
+    let given: [String: Any] = metadata ?? [:]
+    setMetadata(given, for: store)
+  }
+
+  /// What the store in a file says of itself, without opening it for work.
+  /// - Throws: 134080 when there is no store.
+  public class func metadataForPersistentStore(
+    ofType storeType: String?, at url: URL
+  ) throws -> [String: Any] {
+    try PersistentStore.metadataForPersistentStore(with: url)
+  }
+
+  /// What the store in a file says of itself, without opening it for work.
+  /// - Throws: 134080 when there is no store.
+  public class func metadataForPersistentStore(
+    ofType storeType: String, at url: URL, options: [AnyHashable: Any]? = nil
+  ) throws -> [String: Any] {
+    try PersistentStore.metadataForPersistentStore(with: url)
+  }
+
+  /// What the store in a file says of itself, without opening it for work.
+  /// - Throws: 134080 when there is no store.
+  public class func metadataForPersistentStore(
+    type storeType: NSPersistentStore.StoreType, at storeURL: URL,
+    options: [AnyHashable: Any]? = nil
+  ) throws -> [String: Any] {
+    try PersistentStore.metadataForPersistentStore(with: storeURL)
+  }
+
+  /// Sets what the store in a file says of itself.
+  /// - Throws: 134060 for values that no property list can have, or what kept the file from being written.
+  public class func setMetadata(
+    _ metadata: [String: Any]?, forPersistentStoreOfType storeType: String?, at url: URL
+  ) throws {
+    try PersistentStore.setMetadata(metadata, forPersistentStoreAt: url)
+  }
+
+  /// Sets what the store in a file says of itself.
+  /// - Throws: 134060 for values that no property list can have, or what kept the file from being written.
+  public class func setMetadata(
+    _ metadata: [String: Any]?, forPersistentStoreOfType storeType: String, at url: URL,
+    options: [AnyHashable: Any]? = nil
+  ) throws {
+    try PersistentStore.setMetadata(metadata, forPersistentStoreAt: url)
+  }
+
+  /// Sets what the store in a file says of itself.
+  /// - Throws: 134060 for values that no property list can have, or what kept the file from being written.
+  public class func setMetadata(
+    _ metadata: [String: Any]?, type storeType: NSPersistentStore.StoreType, at storeURL: URL,
+    options: [AnyHashable: Any]? = nil
+  ) throws {
+    try PersistentStore.setMetadata(metadata, forPersistentStoreAt: storeURL)
+  }
+
+  // MARK: Files
+
+  /// Saves a store as another one, which takes its place.
+  /// - Throws: what kept it from being done; the coordinator keeps the store that it has.
+  @discardableResult
+  public func migratePersistentStore(
+    _ store: NSPersistentStore, to url: URL, options: [AnyHashable: Any]? = nil,
+    withType storeType: String
+  ) throws -> NSPersistentStore {
+    do {
+      return try migratePersistentStore(store, to: storeType == NSInMemoryStoreType ? nil : url)
+    } catch { throw cocoaError(error) }
+  }
+
+  /// Saves a store as another one, which takes its place.
+  /// - Throws: what kept it from being done; the coordinator keeps the store that it has.
+  @discardableResult
+  public func migratePersistentStore(
+    _ store: NSPersistentStore, to storeURL: URL, options: [AnyHashable: Any]? = nil,
+    type storeType: NSPersistentStore.StoreType
+  ) throws -> NSPersistentStore {
+    try migratePersistentStore(store, to: storeURL, options: options, withType: storeType.rawValue)
+  }
+
+  /// Empties the store at a URL.
+  /// - Throws: what kept it from being done.
+  public func destroyPersistentStore(
+    at url: URL, ofType storeType: String, options: [AnyHashable: Any]? = nil
+  ) throws {
+    do { try destroyPersistentStore(at: url) } catch { throw cocoaError(error) }
+  }
+
+  /// Empties the store at a URL.
+  /// - Throws: what kept it from being done.
+  public func destroyPersistentStore(
+    at url: URL, type storeType: NSPersistentStore.StoreType, options: [AnyHashable: Any]? = nil
+  ) throws {
+    try destroyPersistentStore(at: url, ofType: storeType.rawValue)
+  }
+
+  /// Puts the content of one store in place of another's.
+  /// - Throws: what kept it from being done.
+  public func replacePersistentStore(
+    at destinationURL: URL, destinationOptions: [AnyHashable: Any]? = nil,
+    withPersistentStoreFrom sourceURL: URL, sourceOptions: [AnyHashable: Any]? = nil,
+    ofType storeType: String
+  ) throws {
+    do { try replacePersistentStore(at: destinationURL, withPersistentStoreFrom: sourceURL) } catch
+    {
+      throw cocoaError(error)
+    }
+  }
+
+  /// Puts the content of one store in place of another's.
+  /// - Throws: what kept it from being done.
+  public func replacePersistentStore(
+    at destinationURL: URL, destinationOptions: [AnyHashable: Any]? = nil,
+    withPersistentStoreFrom sourceURL: URL, sourceOptions: [AnyHashable: Any]? = nil,
+    type sourceType: NSPersistentStore.StoreType
+  ) throws {
+    try replacePersistentStore(
+      at: destinationURL, withPersistentStoreFrom: sourceURL, ofType: sourceType.rawValue)
+  }
+
+  // MARK: Work
+
+  /// The ID that a URI in words names.
+  public func managedObjectID(for string: String) -> NSManagedObjectID? {
+    URL(string: string).flatMap(managedObjectID(forURIRepresentation:))
+  }
+
+  /// Carries a request out in a context, on the caller's thread.
+  /// - Throws: as the context's `execute(_:)`.
+  public func execute(
+    _ request: NSPersistentStoreRequest, with context: NSManagedObjectContext
+  ) throws -> Any {
+    try context.execute(request)
+  }
+
+  /// The place in the history after everything that stores have recorded; nil when one cannot be read.
+  public func currentPersistentHistoryToken(
+    fromStores stores: [Any]?
+  ) -> NSPersistentHistoryToken? {
+    currentPersistentHistoryToken(fromStores: stores?.compactMap { $0 as? PersistentStore })
+  }
+
+  /// The place in the history after everything that stores have recorded; nil when one cannot be read.
+  public func currentPersistentHistoryToken(
+    fromStores stores: [NSPersistentStore]?
+  ) -> NSPersistentHistoryToken? {
+    let asked = stores ?? persistentStores
+    var token = PersistentHistoryToken()
+    for store in asked {
+      guard let part = try? store.currentHistoryToken() else { return nil }
+      token.formUnion(part)
+    }
+    return NSPersistentHistoryToken(token)
+  }
+
+  /// Runs the block at once: a coordinator may be used from any thread.
+  /// - Throws: what the block throws.
+  @discardableResult
+  public func performAndWait<T, E: Error>(_ block: () throws(E) -> T) throws(E) -> T {
+    try block()
+  }
+
+  /// Runs the block on another thread, and gives what it gave.
+  /// - Throws: what the block throws.
+  @preconcurrency
+  @discardableResult
+  public func perform<T, E: Error>(
+    _ block: @escaping @Sendable () throws(E) -> T
+  ) async throws(E) -> sending T {
+    let outcome = await withCheckedContinuation { continuation in
+      DispatchQueue.global().async {
+        let outcome: Result<T, E>
+        do throws(E) { outcome = .success(try block()) } catch { outcome = .failure(error) }
+        continuation.resume(returning: Carried(outcome))
+      }
+    }
+    nonisolated(unsafe) let result = outcome.value  // the thread is done with it
+    return try result.get()
+  }
+
+  /// Runs the block on another thread. It does not wait.
+  @preconcurrency
+  public func perform(_ block: @escaping @Sendable () -> Void) {
+    DispatchQueue.global().async(execute: block)
+  }
+}
+
+extension PersistentStoreDescription {
+  fileprivate static func made(
+    _ type: String, _ configuration: String?, _ url: URL?, _ options: [AnyHashable: Any]?
+  ) -> PersistentStoreDescription {
+    let description = PersistentStoreDescription()
+    description.type = type
+    description.url = url
+    description.configuration = configuration
+    // By this way a store is not migrated unless an option says so.
+    description.shouldMigrateStoreAutomatically = false
+    for (key, value) in options ?? [:] {
+      guard let key = key.base as? String else { continue }
+      if let manager = value as? NSStagedMigrationManager {
+        description.storeOptions.stagedMigration = manager.known
+      } else {
+        description.setKnownOption(optionValue(value), forKey: key)
+      }
+    }
+    return description
+  }
+}

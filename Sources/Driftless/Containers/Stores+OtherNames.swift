@@ -1,0 +1,43 @@
+// For the module that gives the library under Core Data's names, whose members of other types hide those of the same name.
+
+extension PersistentStoreDescription {
+  /// ``type``.
+  package var knownType: StoreType {
+    get { type }
+    set { type = newValue }
+  }
+
+  /// ``options``.
+  package var knownOptions: [String: any Sendable] { options }
+
+  /// ``setOption(_:forKey:)``.
+  package func setKnownOption(_ option: (any Sendable)?, forKey key: String) {
+    setOption(option, forKey: key)
+  }
+
+  /// ``setValue(_:forPragmaNamed:)``.
+  package func setKnownValue(_ value: (any Sendable)?, forPragmaNamed name: String) {
+    setValue(value, forPragmaNamed: name)
+  }
+
+  /// ``sqlitePragmas``.
+  package var knownPragmas: [String: any Sendable] { sqlitePragmas }
+}
+
+extension PersistentStore {
+  /// ``options``.
+  package var knownOptions: StoreOptions { options }
+
+  /// ``configurationName``.
+  package var knownConfigurationName: String? { configurationName }
+
+  /// ``metadata``.
+  package var knownMetadata: StoreMetadata { metadata }
+}
+
+extension PersistentStoreCoordinator {
+  /// ``setMetadata(_:for:)``.
+  package func setKnownMetadata(_ metadata: [String: Any], for store: PersistentStore) throws {
+    try setMetadata(metadata, for: store)
+  }
+}

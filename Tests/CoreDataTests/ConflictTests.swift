@@ -1,0 +1,94 @@
+import CoreData
+import TestSupport
+import Testing
+
+/// Merge policies: conflicts with another save, and under uniqueness constraints.
+struct ConflictTests {
+  /// Keeps the greater price.
+  private final class Dearest: NSMergePolicy {
+    override func resolve(optimisticLockingConflicts list: [NSMergeConflict]) throws {
+      for conflict in list {
+        let theirs = conflict.persistedSnapshot?["price"] as? Int ?? 0
+        let mine = conflict.sourceObject.value(forKey: "price") as? Int ?? 0
+        conflict.sourceObject.setValue(max(theirs, mine), forKey: "price")
+      }
+      try super.resolve(optimisticLockingConflicts: list)
+    }
+  }
+
+  private let folder: TemporaryDirectory
+  private let container: NSPersistentContainer
+
+  init() throws {
+    folder = try TemporaryDirectory()
+    container = try Shop.container(folder)
+  }
+
+  /// What two contexts make of one price, the second with a policy: theirs is 5, mine 3.
+  private func price(_ policy: Any) throws -> Int32 {
+    let (one, two) = (container.newBackgroundContext(), container.newBackgroundContext())
+    two.mergePolicy = policy
+    return try one.performAndWait {
+      let item = Item(context: one)
+      item.name = "Lamp"
+      try one.save()
+      return try two.performAndWait {
+        let same = try #require(try two.existingObject(with: item.objectID) as? Item)
+        item.price = 5
+        try one.save()
+        same.price = 3
+        try two.save()
+        return same.price
+      }
+    }
+  }
+
+  @Test("Each of the standard policies decides as Core Data's does")
+  func standard() throws {
+    #expect(try price(NSMergePolicy.mergeByPropertyObjectTrump) == 3)
+    #expect(try price(NSMergeByPropertyStoreTrumpMergePolicy) == 5)
+    #expect(try price(NSOverwriteMergePolicy) == 3)
+    #expect(try price(NSMergePolicy(merge: .rollbackMergePolicyType)) == 5)
+  }
+
+  @Test("A policy of one's own sees the object and the row, and its change is saved")
+  func own() throws {
+    #expect(try price(Dearest(merge: .mergeByPropertyObjectTrumpMergePolicyType)) == 5)
+  }
+
+  @Test("The error policy makes the save throw with the conflicts as objects")
+  func error() throws {
+    let error = #expect(throws: (any Error).self) { try price(NSMergePolicy.error) }
+    #expect((error as NSError?)?.code == NSManagedObjectMergeError)
+    let conflicts =
+      (error as NSError?)?.userInfo[NSPersistentStoreSaveConflictsErrorKey] as? [NSMergeConflict]
+    let conflict = try #require(conflicts?.first)
+    #expect(conflict.persistedSnapshot?["price"] as? Int == 5)
+    #expect(conflict.newVersionNumber > conflict.oldVersionNumber)
+  }
+
+  @Test(
+    "Objects that meet under a constraint: the error names them, and a policy makes one of them")
+  func constraints() throws {
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      let code = UUID()
+      for name in ["old", "new"] {
+        let item = Item(context: context)
+        item.name = name
+        item.setValue(code, forKey: "code")
+        if name == "old" { try context.save() }
+      }
+      let error = #expect(throws: (any Error).self) { try context.save() }
+      #expect((error as NSError?)?.code == NSManagedObjectConstraintMergeError)
+      let conflict = try #require(
+        ((error as NSError?)?.userInfo["conflictList"] as? [NSConstraintConflict])?.first)
+      #expect(conflict.constraint == ["code"])
+      #expect(conflict.databaseObject?.value(forKey: "name") as? String == "old")
+      context.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+      try context.save()
+      let names = try context.fetch(Item.fetchRequest() as NSFetchRequest<Item>).map(\.name)
+      #expect(names == ["new"])
+    }
+  }
+}

@@ -1,0 +1,184 @@
+import CoreData
+import TestSupport
+import Testing
+
+/// Splits a name into two.
+final class NamePolicy: NSEntityMigrationPolicy {
+  override func createDestinationInstances(
+    forSource sInstance: NSManagedObject, in mapping: NSEntityMapping,
+    manager: NSMigrationManager
+  ) throws {
+    try super.createDestinationInstances(forSource: sInstance, in: mapping, manager: manager)
+    let made = manager.destinationInstances(
+      forEntityMappingName: mapping.name, sourceInstances: [sInstance])
+    let parts = (sInstance.value(forKey: "name") as? String ?? "").split(separator: " ")
+    made.first?.setValue(parts.first.map(String.init), forKey: "first")
+    made.first?.setValue(parts.last.map(String.init), forKey: "last")
+  }
+}
+
+/// Migrations: inferred, by a mapping model with a policy, and in stages.
+struct MigrationTests {
+  private let folder: TemporaryDirectory
+
+  init() throws { folder = try TemporaryDirectory() }
+
+  private func model(_ names: String...) -> NSManagedObjectModel {
+    let person = NSEntityDescription()
+    person.name = "Person"
+    person.properties = names.map { Shop.attribute($0, .stringAttributeType) }
+    let model = NSManagedObjectModel()
+    model.entities = [person]
+    return model
+  }
+
+  private func context(
+    _ model: NSManagedObjectModel, _ options: [AnyHashable: Any]? = nil, file: String = "a.sqlite"
+  ) throws -> NSManagedObjectContext {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: folder.file(file), options: options)
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    return context
+  }
+
+  private func fill(_ model: NSManagedObjectModel) throws {
+    let context = try context(model)
+    try context.performAndWait {
+      let person = NSEntityDescription.insertNewObject(forEntityName: "Person", into: context)
+      person.setValue("Ada Lovelace", forKey: "name")
+      try context.save()
+    }
+    for store in context.persistentStoreCoordinator?.persistentStores ?? [] { store.close() }
+  }
+
+  private func values(_ context: NSManagedObjectContext, _ names: String...) throws -> [String?] {
+    try context.performAndWait {
+      let person = try context.fetch(NSFetchRequest<NSManagedObject>(entityName: "Person")).first
+      return names.map { person?.value(forKey: $0) as? String }
+    }
+  }
+
+  @Test("A store of another model is refused without the options, and migrated with them")
+  func inferred() throws {
+    try fill(model("name"))
+    let error = #expect(throws: (any Error).self) { try context(model("name", "city")) }
+    #expect((error as NSError?)?.code == NSPersistentStoreIncompatibleVersionHashError)
+    let migrated = try context(
+      model("name", "city"),
+      [
+        NSMigratePersistentStoresAutomaticallyOption: true,
+        NSInferMappingModelAutomaticallyOption: true,
+      ])
+    #expect(try values(migrated, "name", "city") == ["Ada Lovelace", nil])
+  }
+
+  @Test("A mapping model with a policy of the application's own")
+  func policy() throws {
+    let (old, new) = (model("name"), model("first", "last"))
+    try fill(old)
+    let mapping = NSEntityMapping()
+    mapping.name = "PersonToPerson"
+    mapping.mappingType = .customEntityMappingType
+    mapping.sourceEntityName = "Person"
+    mapping.destinationEntityName = "Person"
+    mapping.attributeMappings = ["first", "last"].map {
+      let property = NSPropertyMapping()
+      property.name = $0
+      return property
+    }
+    mapping.entityMigrationPolicyClassName = NSStringFromClass(NamePolicy.self)
+    let mappings = NSMappingModel()
+    mappings.entityMappings = [mapping]
+    #expect(mappings.entityMappingsByName["PersonToPerson"] === mapping)
+    let manager = NSMigrationManager(sourceModel: old, destinationModel: new)
+    try manager.migrateStore(
+      from: folder.file("a.sqlite"), sourceType: NSSQLiteStoreType, with: mappings,
+      toDestinationURL: folder.file("b.sqlite"), destinationType: NSSQLiteStoreType)
+    #expect(manager.migrationProgress == 1)
+    #expect(
+      try values(context(new, file: "b.sqlite"), "first", "last") == ["Ada", "Lovelace"])
+  }
+
+  @Test("An inferred mapping model names what becomes of each entity")
+  func inferredMapping() throws {
+    let mapping = try NSMappingModel.inferredMappingModel(
+      forSourceModel: model("name"), destinationModel: model("name", "city"))
+    let person = try #require(mapping.entityMappings.first)
+    #expect(person.mappingType == .transformEntityMappingType)
+    #expect(Set(person.attributeMappings?.map(\.name) ?? []) == ["name", "city"])
+  }
+
+  @Test("A policy that is not there ends the migration with an error")
+  func unknownPolicy() throws {
+    let (old, new) = (model("name"), model("name", "city"))
+    try fill(old)
+    let mappings = try NSMappingModel.inferredMappingModel(
+      forSourceModel: old, destinationModel: new)
+    mappings.entityMappings[0].entityMigrationPolicyClassName = "Shop.NoSuchPolicy"
+    let manager = NSMigrationManager(sourceModel: old, destinationModel: new)
+    #expect(throws: CocoaError.self) {
+      try manager.migrateStore(
+        from: folder.file("a.sqlite"), sourceType: NSSQLiteStoreType, with: mappings,
+        toDestinationURL: folder.file("b.sqlite"), destinationType: NSSQLiteStoreType)
+    }
+  }
+
+  @Test("Stages, with work on the objects between two models")
+  func stages() throws {
+    let (one, two) = (model("name"), model("name", "first"))
+    try fill(one)
+    let stage = NSCustomMigrationStage(
+      migratingFrom: NSManagedObjectModelReference(
+        model: one, versionChecksum: one.versionChecksum),
+      to: NSManagedObjectModelReference(model: two, versionChecksum: two.versionChecksum))
+    stage.label = "first names"
+    stage.didMigrateHandler = { manager, stage in
+      #expect(stage.label == "first names")
+      guard let context = manager.container?.newBackgroundContext() else { return }
+      try context.performAndWait {
+        for person in try context.fetch(NSFetchRequest<NSManagedObject>(entityName: "Person")) {
+          let name = person.value(forKey: "name") as? String ?? ""
+          person.setValue(name.split(separator: " ").first.map(String.init), forKey: "first")
+        }
+        try context.save()
+      }
+    }
+    let manager = NSStagedMigrationManager([stage])
+    let migrated = try context(
+      two,
+      [
+        NSMigratePersistentStoresAutomaticallyOption: true,
+        NSInferMappingModelAutomaticallyOption: true,
+        NSPersistentStoreStagedMigrationManagerOptionKey: manager,
+      ])
+    #expect(try values(migrated, "name", "first") == ["Ada Lovelace", "Ada"])
+    #expect(manager.container == nil)
+  }
+
+  @Test("A model is found in a bundle by its name and by its hashes")
+  func references() throws {
+    let text = """
+      <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+      <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+        <entity name="Person"><attribute name="name" attributeType="String" optional="YES"/></entity>
+      </model>
+      """
+    let version = folder.file("People.xcdatamodeld").appendingPathComponent("Two.xcdatamodel")
+    try FileManager.default.createDirectory(at: version, withIntermediateDirectories: true)
+    try Data(text.utf8).write(to: version.appendingPathComponent("contents"))
+    let bundle = try #require(Bundle(path: folder.file("People.xcdatamodeld").path + "/.."))
+    let model = model("name")
+    try model.freeze()
+    for reference in [
+      NSManagedObjectModelReference(
+        name: "Two", in: bundle, versionChecksum: model.versionChecksum),
+      NSManagedObjectModelReference(
+        entityVersionHashes: model.entityVersionHashesByName, in: bundle,
+        versionChecksum: model.versionChecksum),
+    ] {
+      #expect(reference.resolvedModel.entitiesByName["Person"]?.properties.map(\.name) == ["name"])
+    }
+  }
+}

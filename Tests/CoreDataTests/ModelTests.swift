@@ -1,0 +1,105 @@
+import CoreData
+import TestSupport
+import Testing
+
+/// Models in code under Core Data's names, and what they say of themselves.
+struct ModelTests {
+  @Test("Descriptions take and give Core Data's types")
+  func descriptions() throws {
+    let model = Shop.model()
+    let item = try #require(model.entitiesByName["Item"])
+    #expect(item.name == "Item" && item.managedObjectModel === model)
+    #expect(item.uniquenessConstraints as? [[String]] == [["code"]])
+    item.userInfo = ["note": "x"]
+    #expect(item.userInfo?["note"] as? String == "x")
+    item.name = "Thing"
+    #expect(item.name == "Thing")
+    item.name = nil
+    #expect(item.name == nil)
+
+    let price = try #require(item.attributesByName["price"])
+    #expect(price.attributeType == .integer32AttributeType && price.type == .integer32)
+    #expect(price.defaultValue as? Int == 0 && price.entity === item)
+    price.defaultValue = NSNumber(value: 4)
+    #expect(price.defaultValue as? Int32 == 4)
+    price.defaultValue = nil
+    #expect(price.defaultValue == nil)
+    price.userInfo = ["a": "b"]
+    #expect(price.userInfo as? [String: String] == ["a": "b"])
+    price.setValidationPredicates(
+      [NSPredicate(format: "SELF > 3")], withValidationWarnings: ["too cheap"])
+    #expect(price.validationPredicates.count == 1)
+    #expect(price.validationWarnings as? [String] == ["too cheap"])
+    switch price.attributeType {
+    case .integer32AttributeType: break
+    default: Issue.record("another type")
+    }
+
+    let items = try #require(model.entitiesByName["Order"]?.relationshipsByName["items"])
+    #expect(items.deleteRule == .cascadeDeleteRule && items.isToMany)
+    items.deleteRule = .denyDeleteRule
+    #expect(items.deleteRule == .denyDeleteRule)
+    #expect(items.inverseRelationship?.name == "order")
+  }
+
+  @Test("A default that came before its type becomes one of the type")
+  func defaults() {
+    let attribute = NSAttributeDescription()
+    attribute.defaultValue = 2
+    attribute.attributeType = .doubleAttributeType
+    #expect(attribute.defaultValue as? Double == 2)
+    attribute.attributeType = .decimalAttributeType
+    #expect(attribute.defaultValue as? Decimal == 2)
+    let flag = NSAttributeDescription()
+    flag.attributeType = .booleanAttributeType
+    flag.defaultValue = true
+    #expect(flag.defaultValue as? Bool == true)
+  }
+
+  @Test("Indexes, derived attributes, fetched properties and templates keep their predicates")
+  func parts() throws {
+    let model = Shop.model()
+    let item = try #require(model.entitiesByName["Item"])
+    let index = NSFetchIndexDescription(
+      name: "byPrice",
+      elements: [
+        NSFetchIndexElementDescription(
+          property: try #require(item.propertiesByName["price"]), collationType: .binary)
+      ])
+    index.partialIndexPredicate = NSPredicate(format: "price > 3")
+    item.indexes = [index]
+    #expect(item.indexes.first?.partialIndexPredicate != nil)
+
+    let derived = NSDerivedAttributeDescription()
+    derived.derivationExpression = NSExpression(format: "canonical:(name)")
+    #expect(derived.derivationExpression?.description == "canonical:(name)")
+
+    let request = NSFetchRequest<any NSFetchRequestResult>(entityName: "Item")
+    request.predicate = NSPredicate(format: "price > $LIMIT")
+    request.fetchLimit = 3
+    model.setFetchRequestTemplate(request, forName: "dear")
+    let made = model.fetchRequestFromTemplate(
+      withName: "dear", substitutionVariables: ["LIMIT": 5])
+    #expect(made?.entityName == "Item" && made?.fetchLimit == 3 && made?.predicate != nil)
+    #expect(model.fetchRequestTemplate(forName: "none") == nil)
+    #expect(model.fetchRequestTemplatesByName.keys.sorted() == ["dear"])
+
+    let property = NSFetchedPropertyDescription()
+    property.fetchRequest = request
+    #expect(property.fetchRequest?.entityName == "Item")
+  }
+
+  @Test("Models are merged, and one that is not there is nil")
+  func files() throws {
+    let folder = try TemporaryDirectory()
+    #expect(NSManagedObjectModel(contentsOf: folder.file("none.momd")) == nil)
+    let made: NSManagedObjectModel? = NSManagedObjectModel(byMerging: [Shop.model()])
+    let merged = try #require(made)
+    #expect(Set(merged.entitiesByName.keys) == ["Item", "Order"])
+    merged.versionIdentifiers = ["2"]
+    #expect(merged.versionIdentifiers == ["2"])
+    #expect(merged.localizationDictionary == nil)
+    merged.localizationDictionary = ["Entity/Item": "Thing"]
+    #expect(merged.localizationDictionary == ["Entity/Item": "Thing"])
+  }
+}

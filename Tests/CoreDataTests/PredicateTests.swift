@@ -1,0 +1,214 @@
+import CoreData
+import TestSupport
+import Testing
+
+/// Predicates, expressions and sort descriptors, against a store and in memory.
+struct PredicateTests {
+  private let folder: TemporaryDirectory
+  private let context: NSManagedObjectContext
+
+  init() throws {
+    folder = try TemporaryDirectory()
+    context = try Shop.container(folder).newBackgroundContext()
+    try context.performAndWait { [context] in
+      let order = NSEntityDescription.insertNewObject(forEntityName: "Order", into: context)
+      order.setValue(7, forKey: "number")
+      for (index, name) in ["lamp", "Lamp", "chair", "Äpfel", "file 10", "file 9"].enumerated() {
+        let item = Item(context: context)
+        item.name = name
+        item.price = Int32(index)
+        item.setValue(Double(index) / 2, forKey: "weight")
+        item.setValue(index.isMultiple(of: 2), forKey: "isSold")
+        item.setValue(Date(timeIntervalSinceReferenceDate: Double(index)), forKey: "made")
+        item.setValue(UUID(), forKey: "code")
+        if index < 2 { item.setValue(order, forKey: "order") }
+      }
+      try context.save()
+    }
+  }
+
+  private func names(_ predicate: NSPredicate?, _ sort: NSSortDescriptor...) throws -> [String] {
+    try context.performAndWait {
+      let request: NSFetchRequest<Item> = Item.fetchRequest()
+      request.predicate = predicate
+      request.sortDescriptors =
+        sort.isEmpty ? [NSSortDescriptor(key: "price", ascending: true)] : sort
+      let found = try context.fetch(request)
+      if let predicate {
+        let all = try context.fetch(Item.fetchRequest() as NSFetchRequest<Item>)
+        #expect(Set(all.filter { predicate.evaluate(with: $0) }) == Set(found), "in memory")
+      }
+      return found.compactMap(\.name)
+    }
+  }
+
+  @Test("Formats with C-style arguments find in the store what they find in memory")
+  func formats() throws {
+    #expect(try names(NSPredicate(format: "price > %d", 3)) == ["file 10", "file 9"])
+    #expect(try names(NSPredicate(format: "price > %ld AND weight <= %f", 1, 1.5)).count == 2)
+    #expect(try names(NSPredicate(format: "name ==[c] %@", "LAMP")) == ["lamp", "Lamp"])
+    #expect(try names(NSPredicate(format: "%K BEGINSWITH %@", "name", "file")).count == 2)
+    #expect(try names(NSPredicate(format: "isSold == %@", NSNumber(value: true))).count == 3)
+    #expect(try names(NSPredicate(format: "isSold == YES")).count == 3)
+    #expect(try names(NSPredicate(format: "price IN %@", [1, 3] as NSArray)) == ["Lamp", "Äpfel"])
+    #expect(try names(NSPredicate(format: "price IN %@", Set([1, 3]))) == ["Lamp", "Äpfel"])
+    #expect(try names(NSPredicate(format: "order.number == %i", 7)) == ["lamp", "Lamp"])
+    #expect(try names(NSPredicate(format: "order == nil")).count == 4)
+    #expect(try names(NSPredicate(format: "price BETWEEN %@", [1, 2])) == ["Lamp", "chair"])
+    let date = Date(timeIntervalSinceReferenceDate: 4)
+    #expect(try names(NSPredicate(format: "made >= %@", date as NSDate)).count == 2)
+    #expect(
+      try names(NSPredicate(format: "name == %@ OR price == %@", argumentArray: ["chair", 0]))
+        == ["lamp", "chair"])
+    #expect(try names(NSPredicate(value: false)).isEmpty)
+  }
+
+  @Test("An object and its ID are arguments")
+  func objects() throws {
+    try context.performAndWait {
+      let order = try #require(
+        try context.fetch(NSFetchRequest<NSManagedObject>(entityName: "Order")).first)
+      let request: NSFetchRequest<Item> = Item.fetchRequest()
+      request.predicate = NSPredicate(format: "order == %@", order)
+      var found = try context.count(for: request)
+      #expect(found == 2)
+      request.predicate = NSPredicate(format: "order == %@", order.objectID)
+      found = try context.count(for: request)
+      #expect(found == 2)
+      let orders = NSFetchRequest<NSManagedObject>(entityName: "Order")
+      orders.predicate = NSPredicate(format: "ANY items.price == 1 AND items.@count == 2")
+      found = try context.count(for: orders)
+      #expect(found == 1)
+      orders.predicate = NSPredicate(format: "SUBQUERY(items, $i, $i.price > 5).@count > 0")
+      found = try context.count(for: orders)
+      #expect(found == 0)
+    }
+  }
+
+  @Test("Compounds and comparisons that are made by hand")
+  func madeByHand() throws {
+    let cheap = NSComparisonPredicate(
+      leftExpression: NSExpression(forKeyPath: "price"),
+      rightExpression: NSExpression(forConstantValue: 2), modifier: .direct, type: .lessThan)
+    let lamp = NSComparisonPredicate(
+      leftExpression: NSExpression(forKeyPath: "name"),
+      rightExpression: NSExpression(forConstantValue: "LAMP"), modifier: .direct, type: .equalTo,
+      options: .caseInsensitive)
+    let both = NSCompoundPredicate(andPredicateWithSubpredicates: [cheap, lamp])
+    #expect(try names(both) == ["lamp", "Lamp"])
+    #expect(try names(NSCompoundPredicate(notPredicateWithSubpredicate: both)).count == 4)
+    let chair = NSPredicate(format: "name == 'chair'")
+    #expect(try names(NSCompoundPredicate(orPredicateWithSubpredicates: [chair, lamp])).count == 3)
+  }
+
+  @Test("Variables are substituted, and one that is missing makes the fetch throw")
+  func variables() throws {
+    let template = NSPredicate(format: "name == $NAME")
+    #expect(try names(template.withSubstitutionVariables(["NAME": "chair"])) == ["chair"])
+    let request: NSFetchRequest<Item> = Item.fetchRequest()
+    request.predicate = template
+    #expect(throws: CocoaError.self) { try context.performAndWait { try context.fetch(request) } }
+  }
+
+  @Test(
+    "A format that does not parse, or names no property, makes the fetch throw",
+    arguments: ["price >", "price > %@", "nothing == 3", "name MATCHES '['"])
+  func wrongFormats(format: String) throws {
+    let request: NSFetchRequest<Item> = Item.fetchRequest()
+    request.predicate = NSPredicate(format: format)
+    let error = #expect(throws: (any Error).self) {
+      try context.performAndWait { try context.fetch(request) }
+    }
+    #expect((error as NSError?)?.domain == NSCocoaErrorDomain)
+    #expect((error as NSError?)?.code == NSCoreDataError)
+  }
+
+  @Test("A block is for memory: a fetch refuses it, and does not run it on anything else")
+  func blocks() throws {
+    let block = NSPredicate { object, _ in
+      guard let item = object as? Item else { preconditionFailure("asked of \(object ?? "nil")") }
+      return item.price > 4
+    }
+    let request: NSFetchRequest<Item> = Item.fetchRequest()
+    let all = try context.performAndWait { try context.fetch(request) }
+    #expect(all.filter { block.evaluate(with: $0) }.count == 1)
+    request.predicate = block
+    #expect(throws: CocoaError.self) { try context.performAndWait { try context.fetch(request) } }
+  }
+
+  @Test("A copy asks the same, and so does that of a request")
+  func copies() throws {
+    let copy = NSPredicate(format: "name == 'chair'").copy() as? NSPredicate
+    #expect(try names(copy) == ["chair"])
+    #expect(copy == NSPredicate(format: "name == %@", "chair"))
+    #expect(copy != NSPredicate(format: "name == 'lamp'"))
+    let request: NSFetchRequest<Item> = Item.fetchRequest()
+    request.predicate = copy
+    request.fetchLimit = 3
+    let other = try #require(request.copy() as? NSFetchRequest<Item>)
+    #expect(other !== request && other.fetchLimit == 3 && other.entityName == "Item")
+    request.fetchLimit = 4
+    #expect(other.fetchLimit == 3)
+  }
+
+  @Test("A format is asked of a dictionary")
+  func dictionaries() {
+    let predicate = NSPredicate(format: "age > 3 AND name BEGINSWITH 'A'")
+    #expect(predicate.evaluate(with: ["age": 4, "name": "Ann"]))
+    #expect(!predicate.evaluate(with: ["age": 3, "name": "Ann"]))
+  }
+
+  @Test("Sort descriptors by key, by Swift key path, and by a locale's order")
+  func sorts() throws {
+    #expect(
+      try names(
+        nil, NSSortDescriptor(key: "order.number", ascending: false),
+        NSSortDescriptor(key: "price", ascending: false)
+      ).prefix(2) == ["Lamp", "lamp"])
+    #expect(
+      try names(nil, NSSortDescriptor(keyPath: \Item.price, ascending: false)).first == "file 9")
+    let byName = NSSortDescriptor(keyPath: \Item.name, ascending: true)
+    #expect(try names(nil, byName).first == "Lamp")
+    let (one, two) = try context.performAndWait {
+      let all = try context.fetch(Item.fetchRequest() as NSFetchRequest<Item>)
+      return (all.first { $0.name == "Lamp" }, all.first { $0.name == "chair" })
+    }
+    #expect(byName.compare(try #require(one), to: try #require(two)) == .orderedAscending)
+    let standard = NSSortDescriptor(
+      key: "name", ascending: true, selector: .localizedStandardCompare)
+    #expect(try names(nil, standard).filter { $0.hasPrefix("file") } == ["file 9", "file 10"])
+    #expect(standard.key == "name" && standard.ascending)
+  }
+
+  @Test("Dictionaries of properties, expressions and groups; IDs; a count")
+  func resultTypes() throws {
+    try context.performAndWait {
+      let request = NSFetchRequest<NSDictionary>(entityName: "Item")
+      request.resultType = .dictionaryResultType
+      let sum = NSExpressionDescription()
+      sum.name = "total"
+      sum.expression = NSExpression(
+        forFunction: "sum:", arguments: [NSExpression(forKeyPath: "price")])
+      sum.expressionResultType = .integer64AttributeType
+      request.propertiesToFetch = ["isSold", sum]
+      request.propertiesToGroupBy = ["isSold"]
+      request.sortDescriptors = [NSSortDescriptor(key: "isSold", ascending: true)]
+      let rows = try context.fetch(request)
+      #expect(rows.map { $0["total"] as? Int } == [9, 6])
+      request.havingPredicate = NSPredicate(format: "total > 8")
+      #expect(try context.fetch(request).count == 1)
+
+      let ids = NSFetchRequest<NSManagedObjectID>(entityName: "Item")
+      ids.resultType = .managedObjectIDResultType
+      #expect(try context.fetch(ids).count == 6)
+      let count = NSFetchRequest<NSNumber>(entityName: "Item")
+      count.resultType = .countResultType
+      #expect(try context.fetch(count) == [6])
+
+      let erased: NSFetchRequest<any NSFetchRequestResult> = Item.fetchRequest()
+      #expect(try context.fetch(erased) as? [Item] != nil)
+      let wrong = NSFetchRequest<Order>(entityName: "Item")
+      #expect(throws: CocoaError.self) { try context.fetch(wrong) }
+    }
+  }
+}

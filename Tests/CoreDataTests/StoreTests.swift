@@ -1,0 +1,119 @@
+import CoreData
+import TestSupport
+import Testing
+
+/// Coordinators, descriptions, options, metadata and files.
+struct StoreTests {
+  private let folder: TemporaryDirectory
+
+  init() throws { folder = try TemporaryDirectory() }
+
+  @Test("A coordinator adds stores by type and options, and says what they are")
+  func adding() throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: Shop.model())
+    let url = folder.file("a.sqlite")
+    let store = try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: url,
+      options: [
+        NSPersistentHistoryTrackingKey: true as NSNumber, NSPersistentStoreTimeoutOption: 3,
+        NSSQLitePragmasOption: ["synchronous": "NORMAL"],
+      ])
+    #expect(store.type == NSSQLiteStoreType && coordinator.url(for: store) == url)
+    #expect(store.persistentStoreCoordinator === coordinator)
+    #expect(store.options?[NSPersistentStoreTimeoutOption] as? Double == 3)
+    #expect(store.configurationName == "PF_DEFAULT_CONFIGURATION_NAME")
+    coordinator.setMetadata(["note": "x"], for: store)
+    #expect(coordinator.metadata(for: store)["note"] as? String == "x")
+    let read = try NSPersistentStoreCoordinator.metadataForPersistentStore(
+      ofType: NSSQLiteStoreType, at: url)
+    #expect(read[NSStoreUUIDKey] as? String == store.identifier && read["note"] as? String == "x")
+    #expect(
+      coordinator.managedObjectModel.isConfiguration(
+        withName: nil, compatibleWithStoreMetadata: read))
+    let memory = try coordinator.addPersistentStore(
+      ofType: NSInMemoryStoreType, configurationName: nil, at: nil)
+    #expect(memory.type == NSInMemoryStoreType && coordinator.persistentStores.count == 2)
+    try coordinator.remove(memory)
+    #expect(throws: CocoaError.self) { try coordinator.remove(memory) }
+  }
+
+  @Test("A type, an option or a file that cannot be is an error, by both ways")
+  func refusals() throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: Shop.model())
+    #expect(throws: CocoaError.self) {
+      try coordinator.addPersistentStore(
+        ofType: "XML", configurationName: nil, at: folder.file("a.xml"))
+    }
+    #expect(throws: CocoaError.self) {
+      try coordinator.addPersistentStore(
+        ofType: NSSQLiteStoreType, configurationName: nil, at: folder.file("b.sqlite"),
+        options: ["NoSuchOption": true])
+    }
+    try Data("no store".utf8).write(to: folder.file("c.sqlite"))
+    let container = NSPersistentContainer(name: "c", managedObjectModel: Shop.model())
+    let description = NSPersistentStoreDescription(url: folder.file("c.sqlite"))
+    description.setOption(false as NSNumber, forKey: NSReadOnlyPersistentStoreOption)
+    #expect(description.options[NSReadOnlyPersistentStoreOption] as? NSNumber == false)
+    container.persistentStoreDescriptions = [description]
+    nonisolated(unsafe) var failure: (any Error)?
+    container.loadPersistentStores { _, error in failure = error }
+    #expect((failure as NSError?)?.domain == NSCocoaErrorDomain)
+    #expect(failure is CocoaError)
+  }
+
+  @Test("A store moves, is replaced and destroyed")
+  func files() throws {
+    let container = try Shop.container(folder)
+    let coordinator = container.persistentStoreCoordinator
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      Item(context: context).name = "Lamp"
+      try context.save()
+    }
+    let moved = try coordinator.migratePersistentStore(
+      coordinator.persistentStores[0], to: folder.file("moved.sqlite"), withType: NSSQLiteStoreType)
+    #expect(moved.url == folder.file("moved.sqlite") && coordinator.persistentStores.count == 1)
+    try context.performAndWait {
+      let count = try context.count(for: Item.fetchRequest() as NSFetchRequest<Item>)
+      #expect(count == 1)
+    }
+    try coordinator.remove(moved)
+    moved.close()
+    try coordinator.destroyPersistentStore(
+      at: folder.file("moved.sqlite"), ofType: NSSQLiteStoreType)
+    try coordinator.addPersistentStore(
+      type: .sqlite, at: folder.file("moved.sqlite"))
+    context.reset()
+    try context.performAndWait {
+      let count = try context.count(for: Item.fetchRequest() as NSFetchRequest<Item>)
+      #expect(count == 0)
+    }
+  }
+
+  @Test("A container loads each store once, later ones where the description says so")
+  func containers() async throws {
+    final class Shelf: NSPersistentContainer, @unchecked Sendable {
+      override class func defaultDirectoryURL() -> URL {
+        FileManager.default.temporaryDirectory
+      }
+    }
+    let container = Shelf(name: "Shelf", managedObjectModel: Shop.model())
+    let first = try #require(container.persistentStoreDescriptions.first)
+    #expect(first.url?.lastPathComponent == "Shelf.sqlite" && first.type == NSSQLiteStoreType)
+    let description = NSPersistentStoreDescription()
+    description.type = NSInMemoryStoreType
+    description.shouldAddStoreAsynchronously = true
+    container.persistentStoreDescriptions = [description]
+    let error: (any Error)? = await withCheckedContinuation { continuation in
+      container.loadPersistentStores { _, error in continuation.resume(returning: error) }
+    }
+    #expect(error == nil)
+    nonisolated(unsafe) var count = 0
+    container.loadPersistentStores { _, _ in count += 1 }
+    #expect(count == 0 && container.persistentStoreCoordinator.persistentStores.count == 1)
+    let names = await container.performBackgroundTask {
+      $0.persistentStoreCoordinator?.persistentStores.count
+    }
+    #expect(names == 1)
+  }
+}
