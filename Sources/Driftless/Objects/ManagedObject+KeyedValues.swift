@@ -5,7 +5,6 @@ extension ManagedObject {
   /// The value of a property by name: nil when it has none or when there is no such property.
   ///
   /// A value that does not fit is not taken, and saves throw an ``ObjectError`` (``ManagedObjectContext/accessorErrors``).
-  @_disfavoredOverload
   public final subscript(name: String) -> Any? {
     get { try? value(forKey: name) }
     set { graph?.deferError { try setValue(newValue, forKey: name) } }
