@@ -62,7 +62,7 @@ struct SyncControlCommand: AsyncParsableCommand {
       PushCommand.self, PullCommand.self, LogCommand.self, ConflictsCommand.self, WhyCommand.self,
       QuarantineCommand.self, ParkedCommand.self,
       ImportCommand.self, ExportCommand.self, DigestCommand.self, ModelCommand.self,
-      StoreCommand.self, DoctorCommand.self,
+      CodeCommand.self, StoreCommand.self, DoctorCommand.self,
     ])
 
   private static var exitCodes: String {

@@ -1,0 +1,230 @@
+/// Changes the text of a Swift file that uses Core Data on Apple's systems into one for the module `CoreData` here, as far as
+/// that is mechanical, and says what is left to a person.
+///
+/// Comments, texts, and branches of `#if` that are not for Linux stay as they are. What was changed once has nothing that is
+/// changed again.
+struct SourcePort {
+  /// What was done to a line, or is left to do there.
+  struct Note: Hashable, Encodable {
+    /// Counted from 1, in the text as it was.
+    var line: Int
+    /// Whether a person has to do it.
+    var isLeft: Bool
+    var text: String
+  }
+
+  /// A text for Linux.
+  struct Result: Hashable {
+    var text: String
+    /// In the order of the lines.
+    var notes: [Note]
+  }
+
+  /// A new text for a stretch of bytes.
+  struct Edit {
+    var range: Range<Int>
+    var text: String
+  }
+
+  let bytes: [UInt8]
+  let tokens: [SwiftToken]
+  let isLive: [Bool]
+  var edits: [Edit] = []
+  /// What goes away together with the white space around it.
+  var removals: [Range<Int>] = []
+  /// The kinds of declarations that have their changes, whatever further attributes they have.
+  var finished: Set<Int> = []
+  private var notes: [Note] = []
+  private let lineStarts: [Int]
+
+  private init(_ bytes: [UInt8], _ tokens: [SwiftToken]) {
+    self.bytes = bytes
+    self.tokens = tokens
+    isLive = LiveSource(tokens).isLive
+    lineStarts = Self.lineStarts(in: bytes)
+  }
+
+  private static func lineStarts(in bytes: [UInt8]) -> [Int] {
+    [0]
+      + bytes.indices.filter { index in
+        // A return before a line feed ends the line with it.
+        bytes[index] == UInt8(ascii: "\n")
+          || (bytes[index] == UInt8(ascii: "\r")
+            && (index + 1 == bytes.count || bytes[index + 1] != UInt8(ascii: "\n")))
+      }.map { $0 + 1 }
+  }
+
+  /// Changes a text.
+  static func port(_ text: String) -> Result {
+    let bytes = Array(text.utf8)
+    do {
+      var port = SourcePort(bytes, try SwiftLexer.tokens(of: bytes))
+      port.walk()
+      guard let edited = port.edited() else {
+        let note = Note(line: 1, isLeft: true, text: "declarations lie in each other: nothing done")
+        return Result(text: text, notes: [note])
+      }
+      return Result(text: edited, notes: port.sortedNotes)
+    } catch {
+      let line = lineStarts(in: bytes).count { $0 <= error.offset }
+      let note = Note(
+        line: line, isLeft: true, text: "\(error.what) that begins here has no end: nothing done")
+      return Result(text: text, notes: [note])
+    }
+  }
+
+  // MARK: The walk
+
+  /// What a brace opens.
+  private enum Scope {
+    case classExtension
+    case other
+  }
+
+  private mutating func walk() {
+    var scopes: [Scope] = []
+    var next = Scope.other
+    for index in tokens.indices where isLive[index] {
+      switch tokens[index].text {
+      case "{":
+        scopes.append(next)
+        next = .other
+      case "}": _ = scopes.popLast()
+      case "extension" where isDeclaration(index): next = .classExtension
+      case "override" where isDeclaration(index):
+        noteOverride(index, inExtension: scopes.last == .classExtension)
+      case "dynamic" where isDynamicModifier(index):
+        removals.append(tokens[index].range)
+        done(index, "dynamic removed")
+      case "import" where isDeclaration(index): noteImport(index)
+      case "@": attribute(index)
+      case "#keyPath": keyPath(index)
+      case "#selector": selector(index)
+      default: break
+      }
+    }
+  }
+
+  // MARK: Notes
+
+  mutating func done(_ index: Int, _ text: String) { note(index, isLeft: false, text) }
+
+  mutating func left(_ index: Int, _ text: String) { note(index, isLeft: true, text) }
+
+  private mutating func note(_ index: Int, isLeft: Bool, _ text: String) {
+    let offset = tokens[index].range.lowerBound
+    var (low, high) = (0, lineStarts.count)
+    while low + 1 < high {
+      let middle = (low + high) / 2
+      if lineStarts[middle] <= offset { low = middle } else { high = middle }
+    }
+    notes.append(Note(line: low + 1, isLeft: isLeft, text: text))
+  }
+
+  private var sortedNotes: [Note] {
+    // Those of one line keep their order.
+    notes.enumerated().sorted { ($0.element.line, $0.offset) < ($1.element.line, $1.offset) }
+      .map(\.element)
+  }
+
+  // MARK: Tokens
+
+  func text(_ index: Int) -> String {
+    tokens.indices.contains(index) ? tokens[index].text : ""
+  }
+
+  func source(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
+
+  /// A name without its backticks.
+  func name(_ index: Int) -> String { text(index).filter { $0 != "`" } }
+
+  /// Whether a token follows the one before at once.
+  func isAdjacent(_ index: Int) -> Bool {
+    tokens.indices.contains(index) && index > 0
+      && tokens[index - 1].range.upperBound == tokens[index].range.lowerBound
+  }
+
+  /// The token behind a group in parentheses or brackets that begins at one; the end of the tokens where it has no end.
+  func end(ofGroup index: Int) -> Int {
+    var depth = 0
+    for place in index..<tokens.count {
+      switch text(place) {
+      case "(", "[", "{": depth += 1
+      case ")", "]", "}":
+        depth -= 1
+        if depth == 0 { return place + 1 }
+      default: break
+      }
+    }
+    return tokens.count
+  }
+
+  /// Whether a word with a meaning stands where a declaration does: not as a member or a label.
+  func isDeclaration(_ index: Int) -> Bool {
+    text(index - 1) != "." && text(index + 1) != ":" && tokens.indices.contains(index + 1)
+      && (tokens[index + 1].kind == .word || text(index + 1) == "@")
+  }
+
+  // MARK: The result
+
+  /// The new text; nil where changes overlap, as they do in no source that compiles.
+  private func edited() -> String? {
+    let all = (edits + merged(removals).map { Edit(range: withSpace($0), text: "") })
+      .sorted {
+        ($0.range.lowerBound, $0.range.upperBound) < ($1.range.lowerBound, $1.range.upperBound)
+      }
+    var result: [UInt8] = []
+    result.reserveCapacity(bytes.count + 256)
+    var place = 0
+    for edit in all {
+      guard edit.range.lowerBound >= place else { return nil }
+      result += bytes[place..<edit.range.lowerBound]
+      result += edit.text.utf8
+      place = edit.range.upperBound
+    }
+    result += bytes[place...]
+    return String(decoding: result, as: UTF8.self)
+  }
+
+  private static func isSpace(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+  }
+
+  /// What lies on one line with nothing but spaces between goes as one.
+  private func merged(_ ranges: [Range<Int>]) -> [Range<Int>] {
+    var result: [Range<Int>] = []
+    for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+      if let last = result.last,
+        last.upperBound >= range.lowerBound
+          || bytes[last.upperBound..<range.lowerBound].allSatisfy(Self.isSpace)
+      {
+        result[result.count - 1] = last.lowerBound..<max(last.upperBound, range.upperBound)
+      } else {
+        result.append(range)
+      }
+    }
+    return result
+  }
+
+  /// A whole line where nothing else is on it, and the spaces on one side where something is.
+  private func withSpace(_ range: Range<Int>) -> Range<Int> {
+    var start = range.lowerBound
+    while start > 0, Self.isSpace(bytes[start - 1]) { start -= 1 }
+    var end = range.upperBound
+    while end < bytes.count, Self.isSpace(bytes[end]) { end += 1 }
+    let beginsLine = start == 0 || SwiftLexer.isLineEnd(bytes[start - 1])
+    guard end == bytes.count || SwiftLexer.isLineEnd(bytes[end]) else {
+      // A word that stands right before keeps its distance from the next one.
+      let isAtWord =
+        start > SwiftLexer.textStart(of: bytes)
+        && SwiftLexer.isOfWord(bytes[range.lowerBound - 1])
+      return isAtWord ? range : range.lowerBound..<end
+    }
+    guard beginsLine else { return start..<range.upperBound }
+    if end < bytes.count { end += 1 }
+    if end < bytes.count, bytes[end - 1] == UInt8(ascii: "\r"), bytes[end] == UInt8(ascii: "\n") {
+      end += 1
+    }
+    return start..<end
+  }
+}

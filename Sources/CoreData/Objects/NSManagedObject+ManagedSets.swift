@@ -1,0 +1,59 @@
+import Driftless
+public import Foundation
+
+// What the accessors of a to-many relationship that Xcode generates do here: `syncctl code port` writes the calls. They
+// change what they name and read no more than that.
+extension ManagedObject {
+  /// Adds an object, or those of a set or an array, at the end of an ordered relationship; those that are there stay.
+  public final func addManagedObjects(_ objects: Any, forKey key: String) {
+    var related = self[ToMany<ManagedObject, ManagedObject>(key)]
+    related.formUnion(Self.named(objects))
+  }
+
+  /// Takes out an object, or those of a set or an array; what is not there is passed over.
+  public final func removeManagedObjects(_ objects: Any, forKey key: String) {
+    var related = self[ToMany<ManagedObject, ManagedObject>(key)]
+    related.subtract(Self.named(objects))
+  }
+
+  /// Puts an object, or those of an ordered set or an array, at places of an ordered relationship: each at the place that
+  /// it has at the end. One that is there stays where it is. A place that there is not is a precondition failure.
+  public final func insertManagedObjects(
+    _ objects: Any, at indexes: IndexSet, forKey key: String
+  ) {
+    var related = self[ToMany<ManagedObject, ManagedObject>(key)].array
+    for (object, index) in zip(Self.named(objects), indexes) {
+      precondition(index <= related.count, "\(entity.knownName).\(key) has no place \(index)")
+      if !related.contains(where: { $0 === object }) { related.insert(object, at: index) }
+    }
+    setValue(related, forKey: key)
+  }
+
+  /// Takes out the objects at places of an ordered relationship. A place that there is not is a precondition failure.
+  public final func removeManagedObjects(at indexes: IndexSet, forKey key: String) {
+    var related = self[ToMany<ManagedObject, ManagedObject>(key)].array
+    for index in indexes.reversed() {
+      precondition(index < related.count, "\(entity.knownName).\(key) has no place \(index)")
+      related.remove(at: index)
+    }
+    setValue(related, forKey: key)
+  }
+
+  /// Puts other objects in the places of an ordered relationship. One that is there already stays where it is. A place that
+  /// there is not is a precondition failure.
+  public final func replaceManagedObjects(
+    at indexes: IndexSet, with objects: Any, forKey key: String
+  ) {
+    var related = self[ToMany<ManagedObject, ManagedObject>(key)].array
+    for (object, index) in zip(Self.named(objects), indexes) {
+      precondition(index < related.count, "\(entity.knownName).\(key) has no place \(index)")
+      if !related.contains(where: { $0 === object }) { related[index] = object }
+    }
+    setValue(related, forKey: key)
+  }
+
+  /// One object, or those of a list. Other things are none.
+  private static func named(_ objects: Any) -> [ManagedObject] {
+    (objects as? ManagedObject).map { [$0] } ?? Self.objects(of: objects) ?? []
+  }
+}

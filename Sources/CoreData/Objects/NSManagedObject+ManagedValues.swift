@@ -1,0 +1,175 @@
+import Driftless
+public import Foundation
+
+// What a property that is `@NSManaged` on Apple reads and writes here: `syncctl code port` writes the calls. The type asked
+// for picks the member, so that a number is made without `NSNumber`.
+extension ManagedObject {
+  /// The value of a property as the type that it is declared with: an attribute of any type, an object, or a set of them.
+  ///
+  /// An absent value is nil for an optional type, and for others what Core Data gives: no text, no bytes, an empty
+  /// collection. Where there is no such value, and where the model's type is another one, it is a precondition failure.
+  public final func managedValue<Value>(forKey key: String) -> Value {
+    managed(value(forKey: key), key)
+  }
+
+  /// An integer; 0 for an absent one.
+  public final func managedValue<Value: FixedWidthInteger>(forKey key: String) -> Value {
+    Self.integer(plainValue(key))
+  }
+
+  /// A truth value; false for an absent one.
+  public final func managedValue(forKey key: String) -> Bool { Self.truth(plainValue(key)) }
+
+  /// A number with a fraction; 0 for an absent one. A date is its seconds since 2001.
+  public final func managedValue<Value: BinaryFloatingPoint>(forKey key: String) -> Value {
+    Self.fraction(plainValue(key))
+  }
+
+  /// An enumeration that an integer attribute holds; an absent one is the case for 0. A number without a case is a
+  /// precondition failure.
+  public final func managedValue<Value: RawRepresentable>(forKey key: String) -> Value
+  where Value.RawValue: FixedWidthInteger {
+    choice(Self.integer(plainValue(key)), key)
+  }
+
+  /// Sets a property; nil takes its value away. What does not fit keeps the context's next save from being done.
+  public final func setManagedValue<Value>(_ value: Value?, forKey key: String) {
+    setValue(value, forKey: key)
+  }
+
+  /// Sets a number with a fraction, or, in an attribute for dates, the seconds since 2001.
+  public final func setManagedValue<Value: BinaryFloatingPoint>(_ value: Value, forKey key: String)
+  {
+    setValue(inFull(value, key), forKey: key)
+  }
+
+  /// Sets an integer attribute to the number of a case.
+  public final func setManagedValue<Value: RawRepresentable>(_ value: Value, forKey key: String)
+  where Value.RawValue: FixedWidthInteger {
+    setValue(value.rawValue, forKey: key)
+  }
+
+  // MARK: Primitive values
+
+  /// A property's primitive value: as `managedValue(forKey:)`, without noting an access.
+  public final func managedPrimitiveValue<Value>(forKey key: String) -> Value {
+    managed(primitiveValue(forKey: key), key)
+  }
+
+  /// An integer as its primitive value; 0 for an absent one.
+  public final func managedPrimitiveValue<Value: FixedWidthInteger>(forKey key: String) -> Value {
+    Self.integer(plainPrimitiveValue(key))
+  }
+
+  /// A truth value as its primitive value; false for an absent one.
+  public final func managedPrimitiveValue(forKey key: String) -> Bool {
+    Self.truth(plainPrimitiveValue(key))
+  }
+
+  /// A number with a fraction as its primitive value; 0 for an absent one. A date is its seconds since 2001.
+  public final func managedPrimitiveValue<Value: BinaryFloatingPoint>(
+    forKey key: String
+  ) -> Value {
+    Self.fraction(plainPrimitiveValue(key))
+  }
+
+  /// The enumeration's case for a primitive value; an absent one is the case for 0. A number without a case is a
+  /// precondition failure.
+  public final func managedPrimitiveValue<Value: RawRepresentable>(forKey key: String) -> Value
+  where Value.RawValue: FixedWidthInteger {
+    choice(Self.integer(plainPrimitiveValue(key)), key)
+  }
+
+  /// Sets a property's primitive value, without noting a change; nil takes it away.
+  public final func setManagedPrimitiveValue<Value>(_ value: Value?, forKey key: String) {
+    setPrimitiveValue(value, forKey: key)
+  }
+
+  /// Sets a primitive value to a number with a fraction, or, in an attribute for dates, to the seconds since 2001.
+  public final func setManagedPrimitiveValue<Value: BinaryFloatingPoint>(
+    _ value: Value, forKey key: String
+  ) {
+    setPrimitiveValue(inFull(value, key), forKey: key)
+  }
+
+  /// Sets a primitive value to the number of a case.
+  public final func setManagedPrimitiveValue<Value: RawRepresentable>(
+    _ value: Value, forKey key: String
+  ) where Value.RawValue: FixedWidthInteger {
+    setPrimitiveValue(value.rawValue, forKey: key)
+  }
+
+  // MARK: Conversion
+
+  private final func plainValue(_ key: String) -> Any? {
+    var value: Any?
+    deferError { value = try knownValue(forKey: key) }
+    return value
+  }
+
+  private final func plainPrimitiveValue(_ key: String) -> Any? {
+    var value: Any?
+    deferError { value = try knownPrimitiveValue(forKey: key) }
+    return value
+  }
+
+  private final func managed<Value>(_ value: Any?, _ key: String) -> Value {
+    if let value = value as? Value { return value }
+    // A decimal number is asked for, and the attribute holds another one.
+    if let number = value as? NSNumber, let decimal = number.decimalValue as? Value {
+      return decimal
+    }
+    if value == nil, let type = Value.self as? any EmptyWhenAbsent.Type,
+      let empty = type.init() as? Value
+    {
+      return empty
+    }
+    let place = "\(entity.knownName).\(key)"
+    guard let value else {
+      preconditionFailure("\(place) has no value, and is declared as \(Value.self)")
+    }
+    preconditionFailure("\(place) is \(type(of: value)), and is declared as \(Value.self)")
+  }
+
+  private final func choice<Value: RawRepresentable>(
+    _ number: Value.RawValue, _ key: String
+  ) -> Value {
+    guard let value = Value(rawValue: number) else {
+      preconditionFailure("\(entity.knownName).\(key) is \(number), no case of \(Value.self)")
+    }
+    return value
+  }
+
+  private final func inFull(_ value: some BinaryFloatingPoint, _ key: String) -> Any {
+    entity.attributesByName[key]?.type == .date
+      ? Date(timeIntervalSinceReferenceDate: Double(value)) : Double(value)
+  }
+
+  private static func integer<Value: FixedWidthInteger>(_ value: Any?) -> Value {
+    if let value = value as? Int64 { return Value(truncatingIfNeeded: value) }
+    guard let number = foundationValue(value) as? NSNumber else { return 0 }
+    return Value(truncatingIfNeeded: number.int64Value)
+  }
+
+  private static func truth(_ value: Any?) -> Bool {
+    if let value = value as? Bool { return value }
+    return (foundationValue(value) as? NSNumber)?.boolValue ?? false
+  }
+
+  private static func fraction<Value: BinaryFloatingPoint>(_ value: Any?) -> Value {
+    if let value = value as? Double { return Value(value) }
+    if let date = value as? Date { return Value(date.timeIntervalSinceReferenceDate) }
+    return Value((foundationValue(value) as? NSNumber)?.doubleValue ?? 0)
+  }
+}
+
+/// A type whose value for none is an empty one, as where Core Data's nil becomes a Swift value.
+private protocol EmptyWhenAbsent {
+  init()
+}
+
+extension String: EmptyWhenAbsent {}
+extension Data: EmptyWhenAbsent {}
+extension Set: EmptyWhenAbsent {}
+extension Array: EmptyWhenAbsent {}
+extension Dictionary: EmptyWhenAbsent {}
