@@ -215,4 +215,53 @@ struct ContextTests {
       #expect((error as NSError?)?.code == NSManagedObjectReferentialIntegrityError)
     }
   }
+
+  @Test("A private child of the view context works on its own queue and shows there when saved")
+  func privateChild() async throws {
+    let container = try Shop.container(folder)
+    let main = container.viewContext
+    let child = NSManagedObjectContext(.privateQueue)
+    child.parent = main
+    child.automaticallyMergesChangesFromParent = true
+    let id = try await main.perform {
+      let item = Item(context: main)
+      item.name = "Lamp"
+      try main.save()
+      item.name = "unsaved"
+      return item.objectID
+    }
+    let isMain = try await child.perform {
+      let item = try #require(try child.existingObject(with: id) as? Item)
+      #expect(item.name == "unsaved")
+      item.name = "Chair"
+      try child.save()
+      return Thread.isMainThread
+    }
+    #expect(!isMain)
+    let name = await main.perform { main.object(with: id).value(forKey: "name") as? String }
+    #expect(name == "Chair")
+    await main.perform {
+      let name = child.performAndWait { child.object(with: id).value(forKey: "name") as? String }
+      #expect(name == "Chair")
+    }
+    try await main.perform { try main.save() }
+  }
+
+  @Test("An object is made in no context and inserted later")
+  func looseObject() throws {
+    let context = try Shop.container(folder).newBackgroundContext()
+    try context.performAndWait {
+      let entity = try #require(NSEntityDescription.entity(forEntityName: "Item", in: context))
+      let item = Item(entity: entity, insertInto: nil)
+      item.name = "Lamp"
+      #expect(item.managedObjectContext == nil && item.name == "Lamp" && !item.isInserted)
+      context.insert(item)
+      #expect(item.managedObjectContext === context && context.insertedObjects == [item])
+      try context.save()
+      context.insert(item)
+      #expect(!context.hasChanges)
+      let names = try context.fetch(Item.fetchRequest() as NSFetchRequest<Item>).map(\.name)
+      #expect(names == ["Lamp"])
+    }
+  }
 }

@@ -13,7 +13,7 @@ struct PortedClassTests {
     container.persistentStoreDescriptions = [
       NSPersistentStoreDescription(url: folder.file("Volumes.sqlite"))
     ]
-    var failure: (any Error)?
+    nonisolated(unsafe) var failure: (any Error)?
     container.loadPersistentStores { _, error in failure = error }
     if let failure { throw failure }
     context = container.newBackgroundContext()

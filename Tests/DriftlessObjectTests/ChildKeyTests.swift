@@ -58,7 +58,8 @@ struct ChildKeyTests {
     #expect(fault.title == "child's" && fault.isInserted)
     #expect(fault.chapters.map { $0 } == [chapter])
     try parent.save()
-    let read = try #require(try library.container.newContext().fetch(Book.self).first)
+    let reader = library.container.newContext()
+    let read = try #require(try reader.fetch(Book.self).first)
     #expect(read.title == "child's" && read.chapters.count == 1)
   }
 

@@ -65,7 +65,7 @@ struct ContextPageTests {
     #expect(book.managedObjectContext == nil && book.entity === entity && book.title == "?")
     #expect(!book.isInserted && !book.isFault && book.objectID != other.objectID)
     book.title = "draft"
-    try book.setValue(7, forKey: "pages")
+    book["pages"] = 7
     try book.validateForInsert()
     #expect(try book.value(forKey: "pages") as? Int64 == 7 && book.author == nil)
     let author = try context.insert(Author.self)

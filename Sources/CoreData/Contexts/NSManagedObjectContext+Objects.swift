@@ -28,16 +28,9 @@ extension NSManagedObjectContext {
     try asCocoaErrors { try base.obtainPermanentIDs(for: objects) }
   }
 
-  /// Does nothing for an object of this context: an object is made in its context and stays there. One of another context
-  /// makes the next save fail.
-  public func insert(_ object: NSManagedObject) {
-    guard object.managedObjectContext !== self else { return }
-    failSave {
-      throw ObjectError(
-        .foreignObject, "\(object.description) is not of this context",
-        suggestion: "Make the object with init(context:) of this context.")
-    }
-  }
+  /// Takes an object that is in no context in as a new one, with its attributes; does nothing for one of this context. One of
+  /// another context, or that is related to others, makes the next save fail.
+  public func insert(_ object: NSManagedObject) { failSave { try base.insert(object) } }
 
   /// Deletes the object with the next save, and follows the delete rules of its relationships at once.
   public func delete(_ object: NSManagedObject) { base.delete(object) }

@@ -13,7 +13,7 @@ extension NSManagedObjectContext {
   /// Runs the block on the context's queue after what was sent before, and ends the event. It does not wait.
   @preconcurrency
   public func perform(_ block: @escaping @Sendable () -> Void) {
-    queue.async { self.run(block) }
+    send { self.run(block) }
   }
 
   /// Runs the block on the context's queue and waits for it; at once when the caller is there already. Two contexts whose
@@ -21,8 +21,21 @@ extension NSManagedObjectContext {
   /// - Throws: what the block throws.
   @discardableResult
   public func performAndWait<T, E: Error>(_ block: () throws(E) -> T) throws(E) -> T {
-    if queue.isHere { return try inside(block) }
-    return try queue.sync { () throws(E) -> T in try run(block) }
+    if isHere { return try inside(block) }
+    guard let queue else { return try run(block) }
+    // The queue's own method knows no typed errors.
+    let outcome = queue.sync { () -> Result<T, E> in
+      do throws(E) { return .success(try run(block)) } catch { return .failure(error) }
+    }
+    return try outcome.get()
+  }
+
+  /// Whether the caller is on the context's queue, or waits on it for what runs here.
+  private var isHere: Bool { queue?.isHeld ?? true }
+
+  /// Does the work on the context's queue after what was sent before.
+  func send(_ work: @escaping @Sendable () -> Void) {
+    if let queue { queue.async(work) } else { work() }
   }
 
   /// Runs the block on the context's queue, ends the event, and gives what the block gave.
@@ -42,7 +55,7 @@ extension NSManagedObjectContext {
         } catch { outcome = .failure(error) }
         continuation.resume(returning: Carried(outcome))
       }
-      if schedule == .immediate, self.queue.isHere { job() } else { self.queue.async(job) }
+      if schedule == .immediate, self.isHere { job() } else { self.send(job) }
     }
     nonisolated(unsafe) let result = outcome.value  // the queue is done with it
     return try result.get()

@@ -4,8 +4,7 @@ public import Foundation
 /// A scratch pad on the stores of a coordinator, or on another context.
 ///
 /// A context is used on its queue: inside of `perform(_:)` or `performAndWait(_:)`, and one of the main queue on that.
-/// A context on another one has its parent's queue, of whatever type it is: both are used in one place. Objects are let go
-/// of there, too.
+/// A context on another one asks its parent on the parent's queue, and waits. Objects are let go of on the queue, too.
 ///
 /// An event ends with a save, a fetch, `processPendingChanges()`, and the end of a block; nothing ends one by itself.
 open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on its queue
@@ -15,7 +14,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
   public let userInfo = NSMutableDictionary()
   /// Does the work.
   private(set) var base: ManagedObjectContext
-  private let ownQueue: ContextQueue
+  /// Nil for one of its caller's thread.
+  private let ownQueue: ContextQueue?
   private var policy = NSMergePolicy.error
   private var isPlaced = false
   private var parentContext: NSManagedObjectContext?
@@ -31,10 +31,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
       switch type {
       case .mainQueueConcurrencyType: .main
       case .privateQueueConcurrencyType: ContextQueue(label: "coredata.context")
-      case .confinementConcurrencyType: .caller
+      case .confinementConcurrencyType: nil
       }
-    base = ManagedObjectContext(
-      PersistentStoreCoordinator(managedObjectModel: ManagedObjectModel()))
+    base = Self.base(
+      PersistentStoreCoordinator(managedObjectModel: ManagedObjectModel()), ownQueue)
     super.init()
     represent()
   }
@@ -48,7 +48,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
   /// A context that there is already, as a migration's.
   init(_ base: ManagedObjectContext) {
     concurrencyType = .confinementConcurrencyType
-    ownQueue = .caller
+    ownQueue = nil
     self.base = base
     super.init()
     isPlaced = true
@@ -64,16 +64,35 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     base.userInfo[Self.representative] = WeakReference(self)
     base.relay = { [weak self] in self?.post($0) }
     base.mergePolicy = PolicyBridge(policy, self)
+    // News that a child takes over it reads from its parent, whose work may be waiting for the child: not by itself.
+    guard parentContext == nil else { return }
     base.setBell { [weak self] in
-      guard let self else { return }
-      queue.async { [weak self] in self?.base.processPendingChanges() }
+      self?.send { [weak self] in self?.base.processPendingChanges() }
     }
+  }
+
+  /// One of the library's on a coordinator. Code that was written for Core Data lets go of objects anywhere.
+  private static func base(
+    _ coordinator: PersistentStoreCoordinator, _ queue: ContextQueue?
+  ) -> ManagedObjectContext {
+    guard let queue else { return ManagedObjectContext(coordinator) }
+    return ManagedObjectContext(coordinator, queue: queue, isAsserted: false)
+  }
+
+  private static func base(
+    parent: ManagedObjectContext, _ queue: ContextQueue?
+  ) -> ManagedObjectContext {
+    guard let queue, let other = parent.queue, other !== queue else {
+      return ManagedObjectContext(parent: parent)
+    }
+    return ManagedObjectContext(parent: parent, queue: queue, isAsserted: false)
   }
 
   // MARK: Where it is
 
-  /// The parent's, where there is one.
-  var queue: ContextQueue { parentContext?.queue ?? ownQueue }
+  /// Where its work runs: of a context without a queue of its own its parent's, and nil, the caller's thread, beneath a
+  /// parent of that.
+  var queue: ContextQueue? { base.queue }
 
   /// The coordinator of its stores, or of its parent's; nil before one was set. Another one makes the context forget its
   /// objects.
@@ -84,8 +103,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
       parentContext = nil
       isPlaced = newValue != nil
       replaceBase(
-        with: ManagedObjectContext(
-          newValue ?? PersistentStoreCoordinator(managedObjectModel: ManagedObjectModel())))
+        with: Self.base(
+          newValue ?? PersistentStoreCoordinator(managedObjectModel: ManagedObjectModel()),
+          ownQueue))
     }
   }
 
@@ -100,7 +120,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
       }
       parentContext = newValue
       isPlaced = true
-      replaceBase(with: ManagedObjectContext(parent: newValue.base))
+      replaceBase(with: Self.base(parent: newValue.base, ownQueue))
     }
   }
 

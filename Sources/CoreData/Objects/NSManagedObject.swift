@@ -24,19 +24,24 @@ extension NSManagedObjectMaking {
     moc.base.welcome(self)
   }
 
-  /// Makes a new object of an entity in the context. An entity that the context's stores do not have, or whose objects are
-  /// of another class, and no context, are precondition failures: an object is always in a context here.
+  /// Makes a new object of an entity in the context, or, for nil, in none until a context's `insert(_:)` takes it in. An entity
+  /// that the context's stores do not have, that is of no model, or whose objects are of another class, is a precondition
+  /// failure.
   public init(entity: NSEntityDescription, insertInto context: NSManagedObjectContext?) {
-    guard let context else {
-      preconditionFailure("An object of \(entity.knownName) needs a context to be made in")
-    }
     do {
       if Self.self != ManagedObject.self { ObjectClassNames.note(Self.self) }
+      guard let context else {
+        let birth = try ManagedObjectContext.looseBirth(of: Self.self, entity: entity)
+        self.init(birth)
+        becomeLoose()
+        withExtendedLifetime(birth) {}
+        return
+      }
       self.init(try context.base.birth(of: Self.self, entity: entity))
+      context.base.welcome(self)
     } catch {
       preconditionFailure("\(error)")
     }
-    context.base.welcome(self)
   }
 }
 

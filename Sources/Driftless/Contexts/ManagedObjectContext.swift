@@ -23,7 +23,7 @@ public final class ManagedObjectContext {
   /// What a parent that is used on another queue has to tell; nil for any other context.
   let newKeys: NewKeys?
   /// Where it is used, if that is a queue of its own or the main one. A child of the same isolation has its parent's.
-  private(set) var queue: ContextQueue?
+  package private(set) var queue: ContextQueue?
   /// Recorded with each save, beside the author.
   public var name: String?
   /// Who makes the changes; recorded with each save.
@@ -118,21 +118,30 @@ public final class ManagedObjectContext {
   /// ```
   public convenience init(parent: ManagedObjectContext) {
     self.init(parent.persistentStoreCoordinator, parent: parent)
-    if let queue = parent.queue { use(on: queue) }
+    queue = parent.queue
+    graph.confinement = parent.graph.confinement
     parent.adopt(self)
   }
 
   /// A context that is used on a queue.
-  package convenience init(_ coordinator: PersistentStoreCoordinator, queue: ContextQueue) {
+  ///
+  /// - Parameter isAsserted: Whether a debug build stops where the context or an object is used elsewhere.
+  package convenience init(
+    _ coordinator: PersistentStoreCoordinator, queue: ContextQueue, isAsserted: Bool = true
+  ) {
     self.init(coordinator, parent: nil)
-    use(on: queue)
+    use(on: queue, isAsserted: isAsserted)
   }
 
   /// A context that is used on a queue, on one that is used on another. The parent may be at work meanwhile.
-  package convenience init(parent: ManagedObjectContext, queue: ContextQueue) {
+  ///
+  /// - Parameter isAsserted: Whether a debug build stops where the context or an object is used elsewhere.
+  package convenience init(
+    parent: ManagedObjectContext, queue: ContextQueue, isAsserted: Bool = true
+  ) {
     assert(parent.queue != nil && parent.queue !== queue, "the parent could not be asked")
     self.init(parent.persistentStoreCoordinator, parent: parent, newKeys: NewKeys())
-    use(on: queue)
+    use(on: queue, isAsserted: isAsserted)
     if let newKeys { parent.distantChildren.add(newKeys) }
   }
 
@@ -151,9 +160,9 @@ public final class ManagedObjectContext {
   }
 
   /// It is used on a queue from now on.
-  func use(on queue: ContextQueue) {
+  func use(on queue: ContextQueue, isAsserted: Bool = true) {
     self.queue = queue
-    graph.confinement = .queue(queue)
+    if isAsserted { graph.confinement = .queue(queue) }
   }
 
   deinit {

@@ -24,6 +24,7 @@ extension ManagedObject {
   /// ```
   /// - Throws: ``ObjectError`` when the context's stores do not have the entity, it is of no model, it is abstract, or its
   ///   objects are of another class than this.
+  @_disfavoredOverload
   public convenience init(
     entity: EntityDescription, insertInto context: ManagedObjectContext?
   ) throws(ObjectError) {
@@ -31,18 +32,7 @@ extension ManagedObject {
       if let context { try context.shape(named: entity.name) } else {
         try ObjectShape(outside: entity)
       }
-    guard !shape.isAbstract else {
-      throw ObjectError(
-        .unknownEntity, "\(entity.name) is abstract and has no objects",
-        suggestion: "Make an object of one of its subentities.")
-    }
-    let isRight = shape.takes(Self.self)
-    guard isRight else {
-      throw ObjectError(
-        .unknownEntity,
-        "Objects of \(entity.name) are of the class \(shape.objectClass), not of \(Self.self)",
-        suggestion: "Make the object of that class, or name this one in the entity.")
-    }
+    try shape.check(makes: Self.self)
     guard let context else {
       let graph = ObjectGraph(number: ManagedObjectContext.nextNumber())
       self.init(graph.birth(of: shape))

@@ -14,18 +14,17 @@ extension ManagedObjectContext {
     } else {
       shape = try self.shape(for: type)
     }
-    guard !shape.isAbstract else {
-      throw ObjectError(
-        .unknownEntity, "\(shape.entity.name) is abstract and has no objects",
-        suggestion: "Make an object of one of its subentities.")
-    }
-    guard shape.takes(type) else {
-      throw ObjectError(
-        .unknownEntity,
-        "Objects of \(shape.entity.name) are of the class \(shape.objectClass), not of \(type)",
-        suggestion: "Make the object of that class, or name this one in the entity.")
-    }
+    try shape.check(makes: type)
     return graph.birth(of: shape)
+  }
+
+  /// What an object in no context is made with, which is to be kept until the object is ``becomeLoose()``.
+  package static func looseBirth(
+    of type: ManagedObject.Type, entity: EntityDescription
+  ) throws(ObjectError) -> ObjectBirth {
+    let shape = try ObjectShape(outside: entity)
+    try shape.check(makes: type)
+    return ObjectGraph(number: nextNumber()).birth(of: shape)
   }
 
   /// Keeps what could not be thrown where it was met, so that the next save throws it.
@@ -49,6 +48,9 @@ extension ManagedObjectContext {
 extension ManagedObject {
   /// The entity that the class stands for: ``entity()``.
   package class func knownEntity() throws(ObjectError) -> EntityDescription { try entity() }
+
+  /// Is in no context, after it was made for none.
+  package final func becomeLoose() { detach() }
 
   /// ``managedObjectContext``.
   package final var knownContext: ManagedObjectContext? { managedObjectContext }

@@ -32,7 +32,7 @@ package final class ContextQueue: Sendable {
   }
 
   /// Whether what runs here may use what belongs to the queue.
-  var isHeld: Bool {
+  package var isHeld: Bool {
     if self === Self.main, Self.isOnMain { return true }
     var holding = Self.held
     while let next = holding {

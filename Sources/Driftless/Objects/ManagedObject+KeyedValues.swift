@@ -7,7 +7,13 @@ extension ManagedObject {
   /// A value that does not fit is not taken, and saves throw an ``ObjectError`` (``ManagedObjectContext/accessorErrors``).
   public final subscript(name: String) -> Any? {
     get { try? value(forKey: name) }
-    set { graph?.deferError { try setValue(newValue, forKey: name) } }
+    set { deferError { try setValue(newValue, forKey: name) } }
+  }
+
+  /// Does what an accessor asks for, and keeps its error for the next save. An object in no context has none: it takes
+  /// nothing then.
+  package final func deferError(_ body: () throws -> Void) {
+    if let graph { graph.deferError(body) } else { try? body() }
   }
 
   /// The value of a property: of an attribute as its Swift type, of a to-one relationship the

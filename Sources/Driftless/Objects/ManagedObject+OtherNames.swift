@@ -42,7 +42,4 @@ extension ManagedObject {
   package final func knownCommittedValues(forKeys names: [String]?) -> [String: Any?] {
     committedValues(forKeys: names)
   }
-
-  /// Keeps what an accessor met, so that the next save throws it.
-  package final func deferError(_ body: () throws -> Void) { graph?.deferError(body) }
 }

@@ -101,6 +101,21 @@ package final class ObjectShape: Sendable {
     return objectClass == type || objectClass == ManagedObject.self
   }
 
+  /// Checks that an object of the class can be made of the entity.
+  /// - Throws: ``ObjectError`` when it is abstract, or its objects are of another class.
+  func check(makes type: ManagedObject.Type) throws(ObjectError) {
+    guard !isAbstract else {
+      throw ObjectError(
+        .unknownEntity, "\(entity.name) is abstract and has no objects",
+        suggestion: "Make an object of one of its subentities.")
+    }
+    guard takes(type) else {
+      throw ObjectError(
+        .unknownEntity, "Objects of \(entity.name) are of the class \(objectClass), not of \(type)",
+        suggestion: "Make the object of that class, or name this one in the entity.")
+    }
+  }
+
   /// Whether objects of this entity are of that one as well.
   func isKind(of other: EntityDescription) -> Bool {
     lineage.contains(ObjectIdentifier(other))
