@@ -25,10 +25,13 @@ var targets: [Target] = [
   .target(name: "CZlib", linkerSettings: [.linkedLibrary("z")]),
   .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
 
+  // What the language does not reach of Swift's own runtime.
+  .target(name: "CSwiftRuntime"),
+
   // The embedded library.
   .target(name: "DriftlessSQLite", dependencies: ["CSQLite"], swiftSettings: settings),
   .target(
-    name: "Driftless", dependencies: ["DriftlessSQLite", log],
+    name: "Driftless", dependencies: ["CSwiftRuntime", "DriftlessSQLite", log],
     exclude: isForDocumentation ? ["Driftless.docc"] : [], swiftSettings: settings),
 
   // The embedded library under Core Data's names, for who wants it.
@@ -195,6 +198,7 @@ if isForDocumentation {
 if let only = Context.environment["ONLY"] {
   var names = Set(only.split(separator: ",").map(String.init))
   if names.contains("DriftlessStoreTests") { names.insert("storeprobe") }
+  if names.contains("Driftless") { names.insert("CSwiftRuntime") }
   targets = targets.filter { names.contains($0.name) }
 }
 

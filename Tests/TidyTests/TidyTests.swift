@@ -81,6 +81,7 @@ struct TidyTests {
       "CSQLite": [
         "Sources/DriftlessSQLite/", "Tests/DriftlessSQLiteTests/", "Tests/StoreProbe/",
       ],
+      "CSwiftRuntime": ["Sources/Driftless/Objects/"],
       "CZlib": ["Sources/DriftlessProtocol/", "Tests/DriftlessProtocolTests/"],
       "CCurl": ["Sources/DriftlessHTTP/"],
       "Hummingbird": ["Server/", "Tests/DriftlessServerTests/"],

@@ -31,8 +31,11 @@ struct Bench {
     if isAsked("graph") { rows += try GraphRows(folder: folder).run() }
     if isAsked("sync") { rows += try await SyncRows(items: items, folder: folder).run() }
     print(table(rows, count: count))
-    let programs = try ProgramRows(programs: Self.folderOfPrograms(), folder: folder).run(sizes)
-    print(ProgramRows.table(programs))
+    var programs: [Row] = []
+    if isAsked("programs") {
+      programs = try ProgramRows(programs: Self.folderOfPrograms(), folder: folder).run(sizes)
+      print(ProgramRows.table(programs))
+    }
     if CommandLine.arguments.count > 1 {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys]

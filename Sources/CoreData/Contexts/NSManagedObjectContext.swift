@@ -4,7 +4,8 @@ public import Foundation
 /// A scratch pad on the stores of a coordinator, or on another context.
 ///
 /// A context is used on its queue: inside of `perform(_:)` or `performAndWait(_:)`, and one of the main queue on that.
-/// A context on another one asks its parent on the parent's queue, and waits. Objects are let go of on the queue, too.
+/// A context on another one asks its parent on the parent's queue, and waits. Its objects may be let go of
+/// anywhere.
 ///
 /// An event ends with a save, a fetch, `processPendingChanges()`, and the end of a block; nothing ends one by itself.
 open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on its queue

@@ -207,6 +207,12 @@ public final class PersistentContainer: Sendable {
   public func performAndWait<Value: Sendable>(
     _ body: (ManagedObjectContext) throws -> Value
   ) rethrows -> Value {
-    try body(newContext())
+    // The thread holds a queue meanwhile: whoever lets go of an object elsewhere is told from it.
+    let queue = ContextQueue(label: "driftless.container")
+    return try queue.sync {
+      let context = newContext()
+      context.use(on: queue)
+      return try body(context)
+    }
   }
 }

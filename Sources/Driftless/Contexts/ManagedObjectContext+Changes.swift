@@ -7,9 +7,13 @@ extension ManagedObjectContext {
   public func insert<Object: ManagedObject>(
     _ type: Object.Type, identity: UUID? = nil
   ) throws(ObjectError) -> Object {
-    let object = try insert(try shape(for: type), identity)
-    guard let typed = object as? Object else { throw object.classMismatch(type) }
-    return typed
+    let shape = try shape(for: type)
+    guard shape.objectClass is Object.Type else { throw shape.classMismatch(type) }
+    // The same class makes the object.
+    guard let object = try insert(shape, identity) as? Object else {
+      throw shape.classMismatch(type)
+    }
+    return object
   }
 
   /// Makes a new object.
@@ -59,6 +63,12 @@ extension ManagedObjectContext {
       throw ObjectError(
         .foreignObject, "\(object.description) is in another context",
         suggestion: "Get it in this context: context.object(with: object.objectID).")
+    }
+    guard graph.ledger.isFree(object) else {
+      throw ObjectError(
+        .foreignObject,
+        "\(object.description) is among the changes of the context that it was deleted in",
+        suggestion: "Save that context or roll it back first, or insert a new object.")
     }
     let shape = try shape(named: object.entity.name)
     guard shape.hasSlots(of: object.shape), shape.takes(type(of: object)) else {
@@ -149,7 +159,8 @@ extension ManagedObjectContext {
         relation.isToMany
         ? object.destinations(relation.slot)
         : [object.destination(of: relation, as: ManagedObject.self)].compactMap { $0 }
-      for destination in destinations where destination !== object {
+      for destination in destinations
+      where destination !== object && !isElsewhere(destination, from: object, relation) {
         if relation.inverseSlot >= 0, !destination.isDeleted {
           destination.unlink(object, at: relation.inverseSlot)
         }
@@ -159,12 +170,21 @@ extension ManagedObjectContext {
     return cascaded
   }
 
+  /// Whether a member of a to-many relationship names another owner itself: what was read of the relationship is older.
+  private func isElsewhere(
+    _ member: ManagedObject, from object: ManagedObject, _ relation: Relation
+  ) -> Bool {
+    guard relation.isToMany, relation.inverseSlot >= 0, !relation.inverseIsToMany, !member.isFault,
+      member.shape.kinds.indices.contains(relation.inverseSlot)
+    else { return false }
+    guard case .reference(let owner) = member.read(relation.inverseSlot) else { return true }
+    return owner.key != object.key
+  }
+
   /// A new object is no more, as if it had never been.
   func vanish(_ object: ManagedObject) {
     graph.keys.remove(object)
-    let wasListed = object.state.contains(.listed)
-    object.detach()
-    if wasListed { object.state.insert(.listed) }
+    graph.leave(object)
   }
 
   /// Gives up all unsaved changes: new objects go, deleted ones are back.
@@ -186,6 +206,7 @@ extension ManagedObjectContext {
     }
     // No object of these is left.
     graph.keys.retireTemporaryKeys()
+    merged = [:]
     graph.clearAccessorErrors()
     forgetEvent()
     undoManager?.removeAllActions()
@@ -269,6 +290,7 @@ extension ManagedObjectContext {
     graph.ledger.forgetWatched()
     prefetched = []
     graph.keys.forgetUnsaved()
+    merged = [:]
     if retainsRegisteredObjects { graph.retained = [] }
     graph.clearAccessorErrors()
     forgetEvent()
@@ -299,6 +321,7 @@ extension ManagedObjectContext {
     object.state.remove(.unreadable)
     guard mergeChanges, object.hasChanges else {
       guard !object.isFault || object.hasChanges else { return false }
+      if object.hasChanges { object.leaveOtherEnds() }
       object.turnIntoFault()
       return true
     }

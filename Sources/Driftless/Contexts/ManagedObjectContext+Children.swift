@@ -70,7 +70,9 @@ extension ManagedObjectContext {
   /// The child's object for one of the parent.
   func object(under above: ManagedObject) -> ManagedObject? {
     updatePlans()
-    if let known = graph.registered(above.objectKey, in: above.shape.planIndex) { return known }
+    var known = graph.registered(above.objectKey, in: above.shape.planIndex)
+    graph.deferError { known = try graph.keeping(known, as: above.shape) }
+    if let known { return known }
     guard graph.plan(at: above.shape.planIndex) != nil else { return nil }
     return graph.register(above.shape, key: above.key, state: .fault, as: type(of: above))
   }
@@ -84,10 +86,10 @@ extension ManagedObjectContext {
     asked.predicate = newest(request.predicate)
     let objects = try ask(parent) { parent in
       try parent.objects(for: asked).compactMap { above -> ManagedObject? in
-        guard let object = object(under: above) else { return nil }
+        guard let object = object(under: above), object.shape === above.shape else { return nil }
         if request.includesPropertyValues, !above.isFault, object.isFault {
           object.takeBeneathChanges(above.values, version: above.version)
-          object.state.remove(.fault)
+          object.state.subtract([.fault, .unreadable])
           object.state.insert(.awakening)
         } else if request.shouldRefreshRefetchedObjects, !object.isFault {
           object.forgetStoredCollections()
@@ -96,7 +98,10 @@ extension ManagedObjectContext {
         return object
       }
     }
-    for object in objects where object.state.contains(.awakening) { awaken(object) }
+    for object in objects where object.state.contains(.awakening) {
+      object.state.remove(.awakening)
+      awaken(object)
+    }
     return objects
   }
 
@@ -113,10 +118,11 @@ extension ManagedObjectContext {
   func rename(_ renamed: [Int64: PlacedKey]) {
     func name(_ key: ObjectKey) -> ObjectKey { renamed[key.key]?.key ?? key }
     for object in registeredObjects { object.rename(name) }
-    graph.keys.renameAdopted(
+    let replaced = graph.keys.renameAdopted(
       renamed, isUndoable: undoManager != nil,
       isAskedFor: newKeys != nil || distantChildren.areThere
     ) { [graph] place in graph.plan(at: place.plan)?.shape(numbered: place.key.entity) }
+    for object in replaced { graph.leave(object) }
     tellChildren(renamed)
   }
 }

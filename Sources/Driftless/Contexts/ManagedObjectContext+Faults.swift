@@ -36,21 +36,24 @@ extension ManagedObjectContext: ObjectSource {
   func takeValuesBeneath(_ object: ManagedObject) throws -> Bool {
     if let parent {
       return try ask(parent) { parent in
-        guard let above = try parent.readable(object) else { return false }
+        guard let above = try parent.readable(object), above.shape === object.shape else {
+          return false
+        }
         object.takeBeneathChanges(above.values, version: above.version)
         return true
       }
     }
     let plan = try plan(of: object.shape)
-    guard let row = try read(plan, { try $0.row(object.objectKey) }) else { return false }
+    // A row of another entity is another object's.
+    guard let row = try read(plan, { try $0.row(object.objectKey) }),
+      row.key.entity == object.shape.number
+    else { return false }
     object.takeBeneathChanges(row.values, version: row.version)
     return true
   }
 
   func awaken(_ object: ManagedObject) {
-    object.state.insert(.awakening)
-    object.awakeFromFetch()
-    object.state.remove(.awakening)
+    object.whileAwakening { object.awakeFromFetch() }
   }
 
   /// What the store, or the parent, holds of a to-many relationship; nil when it cannot be read.

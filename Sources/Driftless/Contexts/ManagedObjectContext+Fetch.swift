@@ -172,7 +172,7 @@ extension ManagedObjectContext {
     try read(query.plan) { transaction in
       try transaction.forEachRow(of: query.query) { row in
         guard let object = graph.registered(row.key, in: query.plan.index), !object.isFault,
-          !object.isDeleted
+          !object.isDeleted, object.shape.number == row.key.entity
         else { return }
         object.forgetStoredCollections()
         object.takeBeneathChanges(try row.values(), version: row.version)
@@ -189,7 +189,10 @@ extension ManagedObjectContext {
     }
     let queries = try queries(request, .keys)
     if queries.count > 1, !request.sort.isEmpty {
-      return try saved(request).map { PlacedKey(plan: $0.shape.planIndex, key: $0.objectKey) }
+      // What is sorted by has to be read.
+      var whole = request
+      whole.includesPropertyValues = true
+      return try saved(whole).map { PlacedKey(plan: $0.shape.planIndex, key: $0.objectKey) }
     }
     var keys: [PlacedKey] = []
     for query in queries {

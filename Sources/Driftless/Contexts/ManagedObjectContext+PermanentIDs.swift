@@ -45,7 +45,7 @@ extension ManagedObjectContext {
       if undoManager != nil { graph.keys.noteRenamed(old, key, in: plan.index) }
       graph.keys.removeTemporary(old.key)
       object.key = key.key
-      graph.keys.add(object)
+      graph.add(object)
     }
     for object in registeredObjects { object.rename { renamed[$0.key]?.key ?? $0 } }
     tellChildren(renamed)

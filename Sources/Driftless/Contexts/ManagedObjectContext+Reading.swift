@@ -17,7 +17,7 @@ extension ManagedObjectContext {
           type = next.objectClass
         }
         let object: ManagedObject
-        if let known = registry.object(key.key) {
+        if let known = try graph.keeping(registry.object(key.key), as: current) {
           objects.append(known)
           guard known.isFault, !known.hasChanges else { return }
           object = known
@@ -25,7 +25,7 @@ extension ManagedObjectContext {
           object = graph.register(current, key: key.key, state: .fault, as: type)
           objects.append(object)
         }
-        object.state.remove(.fault)
+        object.state.subtract([.fault, .unreadable])
         object.state.insert(.awakening)
         try row.decode(into: object.values)
         object.version = row.version

@@ -37,9 +37,7 @@ extension ManagedObjectContext {
   }
 
   func awaken(_ object: ManagedObject, _ events: SnapshotEvents) {
-    object.state.insert(.awakening)
-    object.awake(fromSnapshotEvents: events)
-    object.state.remove(.awakening)
+    object.whileAwakening { object.awake(fromSnapshotEvents: events) }
   }
 
   // MARK: Opposites of inserts and deletes

@@ -84,6 +84,9 @@ public final class ManagedObjectContext {
   var prefetched: [ManagedObject] = []
   /// The state of the stores that is read; nil for the newest.
   var queryGeneration: QueryGenerationToken?
+  /// What new objects became that gave way to another under a uniqueness constraint, by temporary key. A save that fails
+  /// later leaves references to them.
+  var merged: [Int64: ManagedObject] = [:]
   /// Whether a save goes on, until it has written.
   var isSaving = false
   /// Objects are told that they go; a reset waits for that.
@@ -118,7 +121,7 @@ public final class ManagedObjectContext {
   /// ```
   public convenience init(parent: ManagedObjectContext) {
     self.init(parent.persistentStoreCoordinator, parent: parent)
-    queue = parent.queue
+    if let queue = parent.queue { use(on: queue, isAsserted: false) }
     graph.confinement = parent.graph.confinement
     parent.adopt(self)
   }
@@ -162,14 +165,19 @@ public final class ManagedObjectContext {
   /// It is used on a queue from now on.
   func use(on queue: ContextQueue, isAsserted: Bool = true) {
     self.queue = queue
+    graph.departures.setQueue(queue)
     if isAsserted { graph.confinement = .queue(queue) }
   }
 
+  /// Nobody else has the context any more, and whoever was last may be anywhere.
   deinit {
-    // Nobody else has it any more, and whoever was last may be anywhere.
-    graph.confinement = .caller
     prefetched = []
-    graph.end()
+    graph.source = nil
+    graph.confinement = .caller
+    guard queue === ContextQueue.main, !ContextQueue.main.isHeld else { return graph.end() }
+    // The main actor may have objects of it, and let go of one at this moment.
+    nonisolated(unsafe) let graph = graph
+    ContextQueue.main.async { graph.end() }
   }
 
   // MARK: Changes

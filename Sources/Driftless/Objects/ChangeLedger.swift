@@ -19,6 +19,12 @@ struct ChangeLedger {
     changed.append(object)
   }
 
+  /// Whether no other graph's ledger has the object, which is in no graph.
+  func isFree(_ object: ManagedObject) -> Bool {
+    (!object.state.contains(.listed) || changed.contains { $0 === object })
+      && (!object.state.contains(.inEvent) || inEvent.contains { $0 === object })
+  }
+
   /// Lists none any more.
   ///
   /// - Parameter flags: What the objects lose with it.

@@ -22,7 +22,7 @@ enum Confinement {
     assert(
       isHere,
       """
-      \(user()) is used, or let go, off its context's \(place). \
+      \(user()) is used off its context's \(place). \
       Pass IDs and values between contexts, not objects.
       """)
   }

@@ -14,15 +14,15 @@ struct PlacedKey: Hashable {
 /// can be undone.
 ///
 /// Objects are not held: they take themselves out when they go.
-struct IdentityMap {
+struct IdentityMap: ~Copyable {
   /// Saved objects, one registry a hierarchy of entities and store.
   private var registries: [ObjectRegistry] = []
   /// New objects by the place in their temporary key.
-  private var new: ContiguousArray<Unmanaged<ManagedObject>?> = []
+  private var new: ContiguousArray<ObjectReference?> = []
   /// What to add to a place for the temporary key, which no other graph has.
   private(set) var temporaryBase: Int64
   /// Objects that the parent context has not saved, by the temporary key that it gave them.
-  private var adopted: [Int64: Unmanaged<ManagedObject>] = [:]
+  private var adopted: [Int64: ObjectReference] = [:]
   /// Temporary keys that somebody outside may know.
   private var givenOut: Set<Int64> = []
   /// The keys of objects whose temporary one was given out, by that one.
@@ -38,6 +38,11 @@ struct IdentityMap {
   /// - Parameter number: Of the graph, in its process: 2^40 new objects a graph, 2^22 graphs a process.
   init(number: Int64) { temporaryBase = (number & 0x3F_FFFF) << 40 }
 
+  deinit {
+    for reference in new { reference?.drop() }
+    for reference in adopted.values { reference.drop() }
+  }
+
   // MARK: Finding
 
   /// The saved objects of a hierarchy by key.
@@ -45,18 +50,18 @@ struct IdentityMap {
 
   func object(temporary key: Int64) -> ManagedObject? {
     let place = place(of: key)
-    guard new.indices.contains(place) else { return adopted[key]?.takeUnretainedValue() }
-    return new[place]?.takeUnretainedValue()
+    guard new.indices.contains(place) else { return adopted[key]?.object }
+    return new[place]?.object
   }
 
   var savedObjects: [ManagedObject] { registries.flatMap(\.objects) }
 
   /// New ones, in the order of their keys.
-  var newObjects: [ManagedObject] { new.compactMap { $0?.takeUnretainedValue() } }
+  var newObjects: [ManagedObject] { new.compactMap { $0?.object } }
 
   /// All, held.
   var objects: [ManagedObject] {
-    savedObjects + newObjects + adopted.values.map { $0.takeUnretainedValue() }
+    savedObjects + newObjects + adopted.values.compactMap(\.object)
   }
 
   // MARK: Coming and going
@@ -73,45 +78,79 @@ struct IdentityMap {
   mutating func addNew(_ object: ManagedObject) {
     if object.key < 0 {
       assert(object.key == nextTemporaryKey, "temporary keys are given in their order")
-      new.append(.passUnretained(object))
+      new.append(ObjectReference(object))
     } else {
-      registries[object.shape.hierarchy].insert(object)
+      let former = registries[object.shape.hierarchy].insert(object)
+      assert(former == nil, "a key that is taken is no new object's")
     }
   }
 
   /// Takes in an object that the store or the parent has.
-  mutating func add(_ object: ManagedObject) {
-    if object.key > 0 {
-      registries[object.shape.hierarchy].insert(object)
-    } else {
-      adopted[object.key] = .passUnretained(object)
-    }
+  ///
+  /// - Returns: Another one that had the key.
+  mutating func add(_ object: ManagedObject) -> ManagedObject? {
+    if object.key > 0 { return registries[object.shape.hierarchy].insert(object) }
+    let former = adopted.updateValue(ObjectReference(object), forKey: object.key)
+    defer { former?.drop() }
+    return former?.object.flatMap { $0 === object ? nil : $0 }
+  }
+
+  /// Whether a temporary key of this graph is nobody's: its object was new, and went.
+  func isNobody(_ key: Int64) -> Bool {
+    let place = place(of: key)
+    return new.indices.contains(place) && new[place]?.object == nil
   }
 
   /// Whether a new object stood under the key, and nothing was saved since.
   func isVacant(_ key: Int64) -> Bool {
     let place = place(of: key)
-    return key < 0 && new.indices.contains(place) && new[place] == nil
+    return key < 0 && new.indices.contains(place) && new[place]?.object == nil
   }
 
   /// Takes a new object in again under the key that it had.
   mutating func fillVacancy(_ object: ManagedObject) {
     assert(isVacant(object.key), "two objects have one temporary key")
-    new[place(of: object.key)] = .passUnretained(object)
+    replace(at: place(of: object.key), with: ObjectReference(object))
+  }
+
+  /// Puts a reference, or none, in the place of one that is not needed any more.
+  private mutating func replace(at place: Int, with reference: ObjectReference?) {
+    new[place]?.drop()
+    new[place] = reference
   }
 
   mutating func remove(_ object: ManagedObject) {
     if object.key > 0 {
       registries[object.shape.hierarchy].remove(object)
-    } else {
+    } else if reference(of: object.key)?.isOf(object) == true {
       removeTemporary(object.key)
     }
+  }
+
+  /// Takes out an object that ended elsewhere, unless another has its key.
+  mutating func remove(_ departed: Departures.Departure) {
+    if departed.key > 0 {
+      registries[departed.shape.hierarchy].remove(departed.key) {
+        $0.isSame(as: departed.reference)
+      }
+    } else if reference(of: departed.key)?.isSame(as: departed.reference) == true {
+      removeTemporary(departed.key)
+    }
+  }
+
+  private func reference(of temporaryKey: Int64) -> ObjectReference? {
+    let place = place(of: temporaryKey)
+    return new.indices.contains(place) ? new[place] : adopted[temporaryKey]
   }
 
   /// No object has the temporary key any more.
   mutating func removeTemporary(_ key: Int64) {
     let place = place(of: key)
-    if new.indices.contains(place) { new[place] = nil } else { adopted[key] = nil }
+    if new.indices.contains(place) {
+      replace(at: place, with: nil)
+    } else {
+      adopted.removeValue(forKey: key)?.drop()
+    }
     if let identity = identities.removeValue(forKey: key) { keysByIdentity[identity] = nil }
   }
 
@@ -127,13 +166,14 @@ struct IdentityMap {
   /// No new object is left: keys go on where they are.
   mutating func retireTemporaryKeys() {
     temporaryBase += Int64(new.count)
+    for reference in new { reference?.drop() }
     new = []
   }
 
   /// Those that are saved are not new any more; others are.
   mutating func forgetSavedPlaces() {
-    for place in new.indices where (new[place]?.takeUnretainedValue().key ?? 0) > 0 {
-      new[place] = nil
+    for place in new.indices where (new[place]?.object?.key ?? 0) > 0 {
+      replace(at: place, with: nil)
     }
     for (key, identity) in identities where object(temporary: key) == nil {
       identities[key] = nil
@@ -144,6 +184,7 @@ struct IdentityMap {
   /// After a reset: nothing is known of unsaved objects, nor of what they were called.
   mutating func forgetUnsaved() {
     retireTemporaryKeys()
+    for reference in adopted.values { reference.drop() }
     adopted = [:]
     forgetIdentities()
     newerKeys = [:]
@@ -214,10 +255,12 @@ struct IdentityMap {
   ///   - isUndoable: Whether changes may be undone that knew them by the old ones.
   ///   - isAskedFor: Whether somebody may come with an old one that was not given out.
   ///   - shape: What objects of a key are: the parent may have put a new one into another store.
+  /// - Returns: Objects whose keys these are now.
   mutating func renameAdopted(
     _ renamed: [Int64: PlacedKey], isUndoable: Bool, isAskedFor: Bool,
     _ shape: (PlacedKey) -> ObjectShape?
-  ) {
+  ) -> [ManagedObject] {
+    var replaced: [ManagedObject] = []
     for (old, place) in renamed where isAskedFor || givenOut.contains(old) {
       notePermanent(place, for: old)
       givenOut.remove(old)
@@ -225,17 +268,19 @@ struct IdentityMap {
     }
     for (old, reference) in adopted {
       guard let place = renamed[old] else { continue }
-      let object = reference.takeUnretainedValue()
       adopted[old] = nil
+      defer { reference.drop() }
+      guard let object = reference.object else { continue }
       if isUndoable { noteRenamed(object.objectKey, place.key, in: place.plan) }
       object.key = place.key.key
       if place.plan != object.shape.planIndex, let shape = shape(place) { object.shape = shape }
-      add(object)
+      if let former = add(object) { replaced.append(former) }
     }
     // What was renamed here before leads to the newest key.
     for (old, place) in aliases {
       if let newest = renamed[place.key.key] { notePermanent(newest, for: old) }
     }
+    return replaced
   }
 
   // MARK: Identities of new objects

@@ -30,6 +30,14 @@ extension ManagedObject {
     values[slot] = key.key == 0 ? .null : .reference(key)
   }
 
+  /// What it sets in `body` is no change. It may awaken in another such piece of work.
+  final func whileAwakening(_ body: () -> Void) {
+    let isNested = state.contains(.awakening)
+    state.insert(.awakening)
+    body()
+    if !isNested { state.remove(.awakening) }
+  }
+
   /// Notes a change of an attribute or to-one slot that is about to be written.
   final func willWrite(_ slot: Int) {
     if committed == nil, !state.contains(.inserted) { keepCommitted() }
@@ -147,6 +155,8 @@ extension ManagedObject {
     for slot in 0..<shape.slotCount { values[slot] = .null }
     collections = []
     markUnchanged()
+    // There is nothing that another save could contradict.
+    version = 0
     state.remove(.missing)
     state.insert(.fault)
     didTurnIntoFault()

@@ -14,7 +14,7 @@ import Foundation
 /// }
 /// ```
 ///
-/// An object belongs to its context and is used where the context is; there it is let go of, too. A *fault* has no values yet;
+/// An object belongs to its context and is used where the context is; it may be let go of anywhere. A *fault* has no values yet;
 /// they are read at first access. Errors that an accessor meets (the store cannot be read, a value
 /// does not fit) keep the context from being saved, until somebody looks: see
 /// ``ManagedObjectContext/accessorErrors``, and ``accessing(_:)`` for an access that throws.
@@ -66,15 +66,26 @@ open class ManagedObject {
     }
   }
 
+  /// Runs where the last reference goes, which may be elsewhere than the context is used.
   deinit {
-    dropCommitted()
     values.deinitialize(count: shape.slotCount)
     guard let graphReference else { return values.deallocate() }
-    graphReference._withUnsafeGuaranteedRef {
-      $0.confinement.assertHere(shape.entity.name)
-      $0.keys.remove(self)
+    committed?.deinitialize(count: shape.slotCount)
+    if poolReference._withUnsafeGuaranteedRef({ $0.departures.areElsewhere }) {
+      return departElsewhere()
     }
-    poolReference._withUnsafeGuaranteedRef { $0.give(values) }
+    graphReference._withUnsafeGuaranteedRef { $0.keys.remove(self) }
+    poolReference._withUnsafeGuaranteedRef { pool in
+      if let committed { pool.give(committed) }
+      pool.give(values)
+    }
+  }
+
+  /// Touches nothing of the graph, which may be at work, or end meanwhile: the memory of the values is there until it is given
+  /// back.
+  private final func departElsewhere() {
+    let pool = pool
+    withExtendedLifetime(pool) { pool.departures.note(self, values, committed, of: pool) }
   }
 
   /// Belongs to a graph, or to one again, as a new object.

@@ -40,6 +40,8 @@ final class ObjectGraph {
   }
   /// Where the objects are used.
   var confinement = Confinement.caller
+  /// Objects that are let go of elsewhere.
+  let departures = Departures()
   /// All objects, while the context holds on to them; else nil.
   var retained: Set<ManagedObject>?
   /// What new objects are born with, whatever else they are.
@@ -57,6 +59,8 @@ final class ObjectGraph {
   private(set) var accessorErrors: [any Error] = []
   /// Whether there are objects that could not be read.
   private var hasUnreadable = false
+  /// How often they were cleared.
+  private var clearedCount = 0
   /// A loop over many objects that cannot be read says so often enough.
   private static let accessorErrorsMax = 100
 
@@ -67,9 +71,11 @@ final class ObjectGraph {
   func end() {
     ledger.letGo()
     retained = nil
+    takeInDepartures()
     // Held until all have left: observers are told, and may let go of some.
     let objects = keys.objects
     for object in objects { object.leaveGraph() }
+    departures.end(pools.compactMap { $0 }) { pool(of: $0).takeUnretainedValue() }
   }
 
   // MARK: Stores
@@ -94,7 +100,9 @@ final class ObjectGraph {
   // MARK: Objects
 
   func birth(of shape: ObjectShape) -> ObjectBirth {
-    ObjectBirth(shape: shape, graph: self, key: keys.nextTemporaryKey, state: .inserted)
+    confinement.assertHere(shape.entity.name)
+    if departures.arePending { takeInDepartures() }
+    return ObjectBirth(shape: shape, graph: self, key: keys.nextTemporaryKey, state: .inserted)
   }
 
   /// The object of the key if it is here.
@@ -123,10 +131,44 @@ final class ObjectGraph {
     _ shape: ObjectShape, key: Int64, state: ObjectState, as type: ManagedObject.Type
   ) -> ManagedObject {
     confinement.assertHere(shape.entity.name)
+    if departures.arePending { takeInDepartures() }
     let object = type.init(ObjectBirth(shape: shape, graph: self, key: key, state: state))
-    keys.add(object)
+    let former = keys.add(object)
+    assert(former == nil, "the object of a key is looked for before one is made")
     retained?.insert(object)
     return object
+  }
+
+  /// The registered object if it is of the shape that the store, or the parent, says. One that is of another leaves: its row
+  /// became that of another entity, or its ID named a wrong one.
+  ///
+  /// - Throws: ``ObjectError`` when it has unsaved changes.
+  func keeping(
+    _ known: ManagedObject?, as shape: ObjectShape
+  ) throws(ObjectError) -> ManagedObject? {
+    guard let known, known.shape !== shape else { return known }
+    guard !known.hasChanges else {
+      throw ObjectError(
+        .unreadable,
+        "\(known.description) has unsaved changes, and its row is one of \(shape.entity.name) now",
+        suggestion: "Roll the context back, and fetch again.")
+    }
+    keys.remove(known)
+    known.turnIntoFault()
+    leave(known)
+    return nil
+  }
+
+  /// Objects leave for good, and stand in the ledger's lists until these are done with.
+  func leave(_ object: ManagedObject) {
+    let wasListed = object.state.contains(.listed)
+    object.detach()
+    if wasListed { object.state.insert(.listed) }
+  }
+
+  /// Registers an object under its new key. Who had that before leaves: its row is gone, and this is the object of the key.
+  func add(_ object: ManagedObject) {
+    if let former = keys.add(object) { leave(former) }
   }
 
   func objectID(for key: ObjectKey, in plan: Int) -> ManagedObjectID? {
@@ -138,7 +180,7 @@ final class ObjectGraph {
     let number = shape.ordinal
     if number < pools.count, let pool = pools[number] { return .passUnretained(pool) }
     while pools.count <= number { pools.append(nil) }
-    let pool = ValuePool(size: shape.slotCount)
+    let pool = ValuePool(size: shape.slotCount, departures)
     pools[number] = pool
     return .passUnretained(pool)
   }
@@ -157,6 +199,14 @@ final class ObjectGraph {
       observationPaths.append(ManagedObject.observationPath(observationPaths.count))
     }
     return observationPaths[slot]
+  }
+
+  /// Takes back what objects left that were let go of elsewhere.
+  func takeInDepartures() {
+    for departure in departures.takeAll() {
+      keys.remove(departure)
+      departure.end(pool(of: departure.shape).takeUnretainedValue())
+    }
   }
 
   // MARK: Changes
@@ -183,6 +233,7 @@ final class ObjectGraph {
   /// What could not be read is tried again at its next access.
   func clearAccessorErrors() {
     accessorErrors = []
+    clearedCount += 1
     guard hasUnreadable else { return }
     hasUnreadable = false
     for object in keys.objects { object.state.remove(.unreadable) }
@@ -195,9 +246,10 @@ final class ObjectGraph {
 
   /// Throws the error that accessors meet in `body`; those that wait for the next save go on waiting.
   func throwingErrors<Result>(of body: () throws -> Result) throws -> Result {
-    let waiting = accessorErrors
+    let (waiting, cleared) = (accessorErrors, clearedCount)
     accessorErrors = []
-    defer { accessorErrors = waiting }
+    // What the body clears does not come back.
+    defer { accessorErrors = clearedCount == cleared ? waiting : [] }
     let result = try body()
     try throwAccessorError()
     return result

@@ -3,7 +3,7 @@
 /// Every object that is read, saved or let go passes through it, mostly in the order of the keys: keys that follow each
 /// other share a page, and the page that was used last is at hand.
 final class ObjectRegistry {
-  private typealias Page = UnsafeMutablePointer<Unmanaged<ManagedObject>?>
+  private typealias Page = UnsafeMutablePointer<ObjectReference?>
 
   /// Keys a page.
   private static let pageSize = 32
@@ -16,27 +16,42 @@ final class ObjectRegistry {
 
   deinit {
     writeCount()
-    for page in pages.values { page.objects.deallocate() }
+    for page in pages.values {
+      for place in 0..<Self.pageSize { page.objects[place]?.drop() }
+      page.objects.deallocate()
+    }
   }
 
   func object(_ key: Int64) -> ManagedObject? {
     guard turn(to: key), let page else { return nil }
-    return page[Self.place(key)]?.takeUnretainedValue()
+    return page[Self.place(key)]?.object
   }
 
-  func insert(_ object: ManagedObject) {
+  /// - Returns: Another object that had the key.
+  func insert(_ object: ManagedObject) -> ManagedObject? {
     assert(object.key > 0, "a temporary key is no place here")
     if !turn(to: object.key) { startPage(of: object.key) }
-    guard let page else { return }
+    guard let page else { return nil }
     let place = Self.place(object.key)
-    if page[place] == nil { count += 1 }
-    page[place] = .passUnretained(object)
+    guard let former = page[place] else {
+      count += 1
+      page[place] = ObjectReference(object)
+      return nil
+    }
+    page[place] = ObjectReference(object)
+    defer { former.drop() }
+    return former.object.flatMap { $0 === object ? nil : $0 }
   }
 
-  func remove(_ object: ManagedObject) {
-    guard turn(to: object.key), let page else { return }
-    let place = Self.place(object.key)
-    guard page[place]?.toOpaque() == Unmanaged.passUnretained(object).toOpaque() else { return }
+  func remove(_ object: ManagedObject) { remove(object.key) { $0.isOf(object) } }
+
+  /// Takes a reference out of its place, which another may have taken.
+  @inline(__always)
+  func remove(_ key: Int64, where isMeant: (ObjectReference) -> Bool) {
+    guard turn(to: key), let page else { return }
+    let place = Self.place(key)
+    guard let reference = page[place], isMeant(reference) else { return }
+    reference.drop()
     page[place] = nil
     count -= 1
     assert(count >= 0, "a page has as many objects as it counts")
@@ -49,7 +64,7 @@ final class ObjectRegistry {
     var objects: [ManagedObject] = []
     for page in pages.values {
       for place in 0..<Self.pageSize {
-        if let object = page.objects[place] { objects.append(object.takeUnretainedValue()) }
+        if let object = page.objects[place]?.object { objects.append(object) }
       }
     }
     return objects

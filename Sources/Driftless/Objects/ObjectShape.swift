@@ -116,6 +116,16 @@ package final class ObjectShape: Sendable {
     }
   }
 
+  /// - Parameter found: The class of its objects, when it is not the one that new ones get.
+  func classMismatch(
+    _ type: ManagedObject.Type, of found: ManagedObject.Type? = nil
+  ) -> ObjectError {
+    ObjectError(
+      .classMismatch, "\(entity.name) objects are \(found ?? objectClass), not \(type)",
+      suggestion:
+        "Name the class in the entity and call ManagedObject.register(\(type).self) first.")
+  }
+
   /// Whether objects of this entity are of that one as well.
   func isKind(of other: EntityDescription) -> Bool {
     lineage.contains(ObjectIdentifier(other))

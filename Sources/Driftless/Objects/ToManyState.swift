@@ -86,6 +86,13 @@ final class ToManyState {
     cachedContent = nil
   }
 
+  /// An object is in it or not as it was before it was added or removed.
+  func forgetChange(of key: Int64) {
+    if let place = addedPlaces.removeValue(forKey: key) { additions[place] = nil }
+    removed[key] = nil
+    dropCaches()
+  }
+
   // MARK: Positions, of what is read
 
   /// The object that stands before this one; nil for the first.
@@ -147,7 +154,8 @@ final class ToManyState {
 
   /// Takes the changes for stored, with new keys for objects that were saved for the first time.
   func commit(_ renamed: (ObjectKey) -> ObjectKey) {
-    let content = stored == nil ? nil : content.map(renamed)
+    // One that could not be saved is nobody's.
+    let content = stored == nil ? nil : content.map(renamed).filter { $0.key != 0 }
     discardChanges()
     stored = content
   }

@@ -7,6 +7,8 @@ final class ValuePool {
 
   private static let slabRooms = 64
 
+  /// Where objects go that are let go of elsewhere than here.
+  let departures: Departures
   /// Values a room.
   private let size: Int
   private var slabs: [UnsafeMutableRawPointer] = []
@@ -18,7 +20,8 @@ final class ValuePool {
   /// Rooms that somebody has.
   private var taken = 0
 
-  init(size: Int) {
+  init(size: Int, _ departures: Departures) {
+    self.departures = departures
     self.size = max(1, size)
     rest = Self.slabRooms
     next = .allocate(
@@ -59,6 +62,9 @@ final class ValuePool {
     room.storeBytes(of: free, as: UnsafeMutableRawPointer?.self)
     free = room
   }
+
+  /// Whether nobody has a room.
+  var isUnused: Bool { taken == 0 }
 
   private var bytes: Int { size * MemoryLayout<PropertyValue>.stride }
 }

@@ -52,18 +52,33 @@ final class CommitNotifications: Sendable {
   ///   - newest: Reads the number of the last one from the file: where it is less than what was told, an older copy
   ///     was put back, and its transactions are news.
   func tell(_ transaction: Int64, by context: Int64? = nil, newest: () -> Int64?) {
+    if let commits = note(transaction, by: context, newest: newest) { tell(commits) }
+  }
+
+  /// As above, and leaves it to the caller to tell.
+  ///
+  /// - Returns: What is to be told; nil when it was.
+  func note(
+    _ transaction: Int64, by context: Int64? = nil, newest: () -> Int64?
+  ) -> StoreCommits? {
     if transaction < state.withLock({ $0.newest }), let last = newest() {
       state.withLock { if last < $0.newest { $0.newest = transaction - 1 } }
     }
-    let told: (State, StoreCommits)? = state.withLock { state in
+    return state.withLock { state in
       guard transaction > state.newest else { return nil }
       let commits = StoreCommits(after: state.newest, through: transaction, context: context)
       state.newest = transaction
-      return (state, commits)
+      return commits
     }
-    guard let (state, commits) = told else { return }
-    for stream in state.streams.values { stream.yield(transaction) }
-    for follower in state.followers.values { follower(commits) }
+  }
+
+  func tell(_ commits: StoreCommits) {
+    let transaction = commits.through
+    let (streams, followers) = state.withLock { state in
+      (Array(state.streams.values), Array(state.followers.values))
+    }
+    for stream in streams { stream.yield(transaction) }
+    for follower in followers { follower(commits) }
     var info: [String: Any] = [
       "storeIdentifier": store, "transactionNumber": transaction, "NSStoreUUID": store,
       "historyToken": PersistentHistoryToken(numbers: [store: transaction]),

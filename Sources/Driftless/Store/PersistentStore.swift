@@ -219,6 +219,15 @@ public final class PersistentStore: Sendable {
   package func write<T>(
     _ info: TransactionInfo, _ body: (WriteTransaction) throws -> T
   ) throws -> (T, committed: CommittedTransaction?) {
+    let outcome = try writeUntold(info, body)
+    if let news = outcome.news { tell(news) }
+    return (outcome.result, committed: outcome.committed)
+  }
+
+  /// Writes, and leaves it to the caller to tell of it, once it holds no lock and its objects are what was written.
+  func writeUntold<T>(
+    _ info: TransactionInfo, _ body: (WriteTransaction) throws -> T
+  ) throws -> (result: T, committed: CommittedTransaction?, news: StoreCommits?) {
     guard !isReadOnly else {
       throw StoreError(
         .readOnly, "\(file.name) was opened for reading only.",
@@ -226,10 +235,15 @@ public final class PersistentStore: Sendable {
     }
     if let joined = JoinedWrite.transaction(of: self) {
       derivedChanges?.forget()
-      return (try body(joined), committed: nil)
+      return (try body(joined), committed: nil, news: nil)
     }
     do {
       let outcome = try connections.withWriter { connection in
+        guard !connection.isInTransaction else {
+          throw StoreError(
+            .busy, "\(file.name) is being written by the work that writes here.",
+            suggestion: "Save after it: a merge policy or a batch's handler only changes objects.")
+        }
         do {
           let outcome = try connection.transaction(.immediate) {
             let transaction = try WriteTransaction(
@@ -251,16 +265,21 @@ public final class PersistentStore: Sendable {
           throw error
         }
       }
-      if let committed = outcome.committed {
-        notifications.tell(committed.number, by: info.contextNumber) { newestTransaction }
-        connections.announce(CommitMark(store: identifier, number: committed.number))
-        if checkpointer?.isDue == true {
-          connections.withIdleWriter { checkpoint($0, force: false) }
-        }
-      }
-      return outcome
+      guard let committed = outcome.committed else { return (outcome.0, nil, nil) }
+      // Noted before the file's watch of this process can hear of it.
+      let news = notifications.note(committed.number, by: info.contextNumber) { newestTransaction }
+      connections.announce(CommitMark(store: identifier, number: committed.number))
+      return (outcome.0, committed, news)
     } catch let error as SQLiteError {
       throw StoreError(error, path: file.name)
+    }
+  }
+
+  /// Tells of what was written: observers run, and may write.
+  func tell(_ news: StoreCommits) {
+    notifications.tell(news)
+    if checkpointer?.isDue == true {
+      connections.withIdleWriter { checkpoint($0, force: false) }
     }
   }
 

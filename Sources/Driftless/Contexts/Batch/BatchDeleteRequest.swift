@@ -57,7 +57,9 @@ extension ManagedObjectContext {
       }
     }
     var tallies: [BatchTally] = []
-    try write(to: plans[...], batchInfo) { plan, transaction in
+    var written: [Written] = []
+    defer { Self.tell(written) }
+    try write(to: plans[...], batchInfo, &written) { plan, transaction in
       let deletion = try BatchDeletion(transaction, plan)
       defer { deletion.drop() }
       if case .objectIDs(let ids) = request.selection {

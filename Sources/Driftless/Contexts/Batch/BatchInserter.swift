@@ -83,6 +83,20 @@ struct BatchInserter {
           "\(shape.entity.name).\(shape.layout.slots[slot].name) refers to an object without a row",
           suggestion: "Insert the other object first, and get it by its ID.")
       }
+      if let relation = shape.relations[slot], relation.inverseSlot >= 0,
+        !relation.inverseIsToMany, !object.values[slot].isNull
+      {
+        throw FetchError(
+          .unsupported,
+          "\(relation.name) is one to one: a batch cannot free the place at the other end",
+          suggestion: "Set it in a context.")
+      }
+    }
+    if let slot = object.collections.firstIndex(where: { $0?.hasChanges == true }) {
+      throw FetchError(
+        .unsupported,
+        "\(shape.entity.name).\(shape.layout.slots[slot].name) is to many: a batch cannot write it",
+        suggestion: "Set it in a context, or the inverse of its objects.")
     }
     objects.append(object)
     if objects.count == Self.rowsAtOnce { try write() }

@@ -42,7 +42,9 @@ extension ManagedObjectContext {
       try plan.shape(named: request.entityName).map { try BatchUpdate(request, $0, plan) }
     }
     var tallies: [BatchTally] = []
-    try write(to: updates.map(\.plan)[...], batchInfo) { plan, transaction in
+    var written: [Written] = []
+    defer { Self.tell(written) }
+    try write(to: updates.map(\.plan)[...], batchInfo, &written) { plan, transaction in
       var tally = BatchTally(request.resultType, plan)
       for update in updates where update.plan === plan { try update.run(transaction, &tally) }
       tallies.append(tally)

@@ -67,8 +67,13 @@ public struct BatchedObjects<Object: ManagedObject>: RandomAccessCollection {
   }
 
   /// The object at a place.
-  /// - Throws: what kept the page from being read.
+  /// - Throws: ``ObjectError`` for a place that there is not, or what kept the page from being read.
   public func object(at position: Int) throws -> Object {
+    guard places.indices.contains(position) else {
+      throw ObjectError(
+        .missingObject, "There is no object at place \(position) of \(places.count)",
+        suggestion: "Ask for places from 0 up to the count.")
+    }
     let number = position / batchSize
     if let page = pages.held.first(where: { $0.number == number }) {
       return cast(page.objects[position % batchSize])

@@ -199,7 +199,7 @@ extension ManagedObjectContext {
       }
       if undoManager != nil { graph.keys.noteRenamed(object.objectKey, key, in: place.plan) }
       object.commit(key: key.key, version: 0, save.newKey)
-      graph.keys.add(object)
+      graph.add(object)
     }
     if graph.hasPrimitives {
       // Values that were set beneath may refer to what was new here.

@@ -39,8 +39,21 @@ extension ManagedObjectContext {
     readDeletedForUndo()
     try graph.throwAccessorError()
 
-    let saved = try parent.map(save(to:)) ?? saveToStores(plans)
+    // Observers of the stores are told when the context is done with the save: they may change objects.
+    var written: [Written] = []
+    defer { Self.tell(written) }
+    let saved = try parent.map(save(to:)) ?? saveToStores(plans, &written)
     postDidSave(saved)
+  }
+
+  /// What a store's observers are still to be told of.
+  struct Written {
+    let store: PersistentStore
+    let news: StoreCommits
+  }
+
+  static func tell(_ written: [Written]) {
+    for one in written { one.store.tell(one.news) }
   }
 
   /// Makes the next save see to it that no other save changed this object, though this context does not change it: what
@@ -56,7 +69,9 @@ extension ManagedObjectContext {
     graph.ledger.watch(object)
   }
 
-  private func saveToStores(_ plans: [ObjectPlan]) throws -> SavedObjects {
+  private func saveToStores(
+    _ plans: [ObjectPlan], _ written: inout [Written]
+  ) throws -> SavedObjects {
     var info = TransactionInfo(
       author: transactionAuthor, contextName: name, kind: .local, hybridTime: nil)
     info.contextNumber = number
@@ -66,7 +81,7 @@ extension ManagedObjectContext {
     defer { isWriting = false }
     do {
       try write(
-        to: plansWithChanges(plans)[...], info,
+        to: plansWithChanges(plans)[...], info, &written,
         didCommit: { plan in committed += writers.filter { $0.plan === plan } },
         { plan, transaction in
           var writer = SaveWriter(context: self, plan: plan)
@@ -93,16 +108,19 @@ extension ManagedObjectContext {
   }
 
   /// Writes to several stores; all of it is written before the first store commits.
+  ///
+  /// - Parameter written: Gets what is to be told when no lock is held.
   func write(
-    to plans: ArraySlice<ObjectPlan>, _ info: TransactionInfo,
+    to plans: ArraySlice<ObjectPlan>, _ info: TransactionInfo, _ written: inout [Written],
     didCommit: (ObjectPlan) -> Void = { _ in },
     _ body: (ObjectPlan, WriteTransaction) throws -> Void
   ) throws {
     guard let plan = plans.first else { return }
-    _ = try plan.store.write(info) { transaction in
+    let outcome = try plan.store.writeUntold(info) { transaction in
       try body(plan, transaction)
-      try write(to: plans.dropFirst(), info, didCommit: didCommit, body)
+      try write(to: plans.dropFirst(), info, &written, didCommit: didCommit, body)
     }
+    if let news = outcome.news { written.append(Written(store: plan.store, news: news)) }
     didCommit(plan)
   }
 
@@ -132,7 +150,7 @@ extension ManagedObjectContext {
 
   private func validate() throws {
     var items: [ValidationFailure.Item] = []
-    let hasDeleted = changedObjects.contains { $0.isDeleted }
+    let hasDeleted = changedObjects.contains { $0.isDeleted || !$0.isIn(self) }
     changedObjects.walk { object in
       guard object.isIn(self), object.hasChanges else { return }
       object.validate(into: &items)
@@ -147,14 +165,26 @@ extension ManagedObjectContext {
   ) {
     for slot in object.shape.toOneSlots where object.isInserted || object.changed.contains(slot) {
       guard case .reference(let key) = object.values[slot],
-        graph.registered(key, in: object.shape.planIndex)?.isDeleted == true,
-        let relation = object.shape.relations[slot]
+        isGone(key, in: object.shape.planIndex), let relation = object.shape.relations[slot]
       else { continue }
       let error = ValidationError(
         code: ValidationError.managedObjectValidation, property: relation.description,
         message: "refers to an object that is deleted")
       items.append(ValidationFailure.Item(objectID: object.objectID, error: error))
     }
+  }
+
+  /// Whether the object of a key is deleted by this save, or was new and is deleted.
+  private func isGone(_ key: ObjectKey, in plan: Int) -> Bool {
+    if graph.keys.isNobody(key.key) { return newKeyHolder(of: key.key) == nil }
+    return graph.registered(key, in: plan)?.isDeleted == true
+  }
+
+  /// What a new object that gave way under a uniqueness constraint has become.
+  func newKeyHolder(of temporaryKey: Int64) -> ManagedObject? {
+    var holder = merged[temporaryKey]
+    while let next = holder, next.key < 0, let last = merged[next.key] { holder = last }
+    return holder.flatMap { $0.isIn(self) && !$0.isDeleted ? $0 : nil }
   }
 
   /// Makes the objects what the stores now have, and lets go of them.
@@ -220,7 +250,12 @@ extension ManagedObjectContext {
   /// Nothing is unsaved any more.
   func forgetSavedChanges() {
     graph.ledger.forgetWatched()
-    forgetUnchanged()
+    if changedObjects.contains(where: { $0.isIn(self) && $0.hasChanges }) {
+      // A merge policy changed what this save had no part in.
+      forgetChangesOfSomeStores()
+    } else {
+      forgetUnchanged()
+    }
     graph.keys.forgetGivenOut()
   }
 
@@ -230,6 +265,7 @@ extension ManagedObjectContext {
     let saved = graph.ledger.unlistAll(clearing: .touched)
     graph.keys.retireTemporaryKeys()
     graph.keys.forgetIdentities()
+    merged = [:]
     withExtendedLifetime(saved) {}
   }
 
@@ -254,7 +290,7 @@ extension ManagedObjectContext {
         graph.keys.noteRenamed(object.objectKey, key, in: writer.plan.index)
       }
       object.commit(key: key.key, version: 1) { writer.newKey($0) }
-      graph.keys.add(object)
+      graph.add(object)
     }
     var place = 0
     writer.updated.walk { object in

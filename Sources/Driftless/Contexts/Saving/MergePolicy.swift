@@ -34,7 +34,8 @@ public enum MergePolicyType: Int, Sendable {
 /// ```
 ///
 /// Both methods are called inside the save, with the store's write lock held: what they read stays as it is until the
-/// save is through. They may change objects, which are then saved as they are, but must not save. What they changed
+/// save is through. They may change the objects in conflict, which are then saved as they are; others of the save are written
+/// by then, and changing one fails it, and what the save has no part in stays unsaved. They must not save. What they changed
 /// stays changed when the save fails. A policy belongs to the isolation of its contexts.
 ///
 /// Uniqueness constraints are settled first: they make one object of two. When the save is told to keep both

@@ -5,7 +5,7 @@ extension SaveWriter {
     _ doomed: [ManagedObject], _ transaction: WriteTransaction
   ) throws {
     var conflicts: [MergeConflict] = []
-    for (object, mask) in stale {
+    for (object, mask, _) in stale {
       let row = try transaction.row(object.objectKey)
       conflicts.append(conflict(object, mask.indexes, row, isDeletion: false))
     }
@@ -20,7 +20,7 @@ extension SaveWriter {
       conflicts.append(conflict(object, [], row, isDeletion: true))
     }
     try decide(&conflicts)
-    for (object, _) in stale { try resolveUpdate(of: object, transaction) }
+    for (object, _, pairs) in stale { try resolveUpdate(of: object, pairs, transaction) }
     for (object, _) in watched {
       let row = try transaction.row(object.objectKey)
       resolutions.append(
@@ -58,6 +58,16 @@ extension SaveWriter {
     try context.accessing {
       try context.mergePolicy.resolve(optimisticLockingConflicts: &conflicts, in: context)
     }
+    // What the policy changed of objects that are written is written no more.
+    let written = Set((inserted + updated).lazy.map { ObjectIdentifier($0) })
+    if let object = context.graph.ledger.inEvent.first(where: {
+      written.contains(ObjectIdentifier($0))
+    }) {
+      throw ObjectError(
+        .unstableSave,
+        "The merge policy changed \(object.description), which is in no conflict and was written",
+        suggestion: "Let the policy change objects of its conflicts, and others after the save.")
+    }
     for conflict in conflicts { decided[conflict.objectID] = conflict.resolution }
     let open = all.filter { decided[$0.objectID] ?? .error == .error }
     if !open.isEmpty { throw SaveConflictError(conflicts: open) }
@@ -65,7 +75,7 @@ extension SaveWriter {
 
   /// The row has another version than the object's values came from, or is gone.
   private mutating func resolveUpdate(
-    of object: ManagedObject, _ transaction: WriteTransaction
+    of object: ManagedObject, _ pairs: PropertyMask, _ transaction: WriteTransaction
   ) throws {
     let row = try transaction.row(object.objectKey)
     var mask = PropertyMask()
@@ -117,9 +127,13 @@ extension SaveWriter {
       try transaction.insert(object.shape.entity, object.key, values: merged)
       version = 1
     } else if !write.isEmpty {
+      // Pairs are written and kept whatever becomes of the rest.
+      write.formUnion(pairs)
       try transaction.update(
         object.objectKey, write, values: merged, expectedVersion: version)
       version &+= 1
+    } else if !pairs.isEmpty {
+      try transaction.recordUpdate(object.objectKey, pairs)
     }
     resolutions.append(.init(object: object, values: merged, version: version))
   }

@@ -23,7 +23,7 @@ extension SaveWriter {
       if !open.isEmpty { throw ConstraintConflictError(conflicts: open) }
       for conflict in conflicts {
         let merge = ConstraintMerge(context, conflict)
-        settled += try merge.run { if $0.key < 0 { merged[$0.key] = $1 } }
+        settled += try merge.run { if $0.key < 0 { context.merged[$0.key] = $1 } }
       }
       try context.graph.throwAccessorError()
     }

@@ -23,13 +23,11 @@ struct SaveWriter {
   var derived: [(key: ObjectKey, values: [PropertyValue])] = []
   var resolutions: [Resolution] = []
   /// Changed objects whose rows have other versions, until the merge policy has decided.
-  var stale: [(object: ManagedObject, mask: PropertyMask)] = []
+  var stale: [(object: ManagedObject, mask: PropertyMask, pairs: PropertyMask)] = []
   /// Deleted ones of the same kind.
   var staleDeletes: [ManagedObject] = []
   /// What the merge policy decided.
   var decided: [ManagedObjectID: MergePolicyType] = [:]
-  /// What new objects became that gave way to another under a uniqueness constraint, by temporary key.
-  var merged: [Int64: ManagedObject] = [:]
   /// Permanent keys by the place in the temporary one; 0 for objects that are no more.
   private var newKeys: [ObjectKey?]
   /// The identities of new objects that were given one, by temporary key.
@@ -98,7 +96,10 @@ struct SaveWriter {
       newKeys[place] = ObjectKey(entity: number, key: next[Int(number)])
       next[Int(number)] += 1
     }
-    for (key, object) in merged { newKeys[place(of: key)] = newKey(object.objectKey) }
+    for key in context.merged.keys where newKeys.indices.contains(place(of: key)) {
+      guard let holder = context.newKeyHolder(of: key) else { continue }
+      newKeys[place(of: key)] = newKey(holder.objectKey)
+    }
   }
 
   /// An object that comes back under the identity of a deleted one takes its key: to the zone it is the same object.
@@ -208,11 +209,18 @@ struct SaveWriter {
             object.objectKey, whole, values: $0, expectedVersion: object.version)
         }
       }
-      guard isCurrent else { return stale.append((object, mask)) }
+      guard isCurrent else { return stale.append((object, mask, pairSlots)) }
       updated.append(object)
       // A file may say the greatest version that there is.
       versions.append(object.version &+ 1)
     } else {
+      // A change of a to-many relationship alone writes no column, and looks for the row all the same.
+      guard
+        try object.collections.isEmpty
+          || transaction.concreteKey(root: object.objectKey) != nil
+      else {
+        return stale.append((object, mask, pairSlots))
+      }
       if !pairSlots.isEmpty { try transaction.recordUpdate(object.objectKey, pairSlots) }
       updated.append(object)
       versions.append(object.version)

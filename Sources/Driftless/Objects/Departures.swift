@@ -1,0 +1,87 @@
+import Synchronization
+
+/// What objects leave behind that were let go of elsewhere than their context is used: their places in the graph and the
+/// memory of their values. The graph takes it back when it is at work again.
+///
+/// The values themselves end with the object. Until the graph has looked, it holds a reference that finds nothing.
+final class Departures: Sendable {
+  /// What one object left.
+  struct Departure {
+    let reference: ObjectReference
+    let shape: ObjectShape
+    let key: Int64
+    /// Of its values, and of those from before its changes: nothing lies in them.
+    let room: ValuePool.Room
+    let committedRoom: ValuePool.Room?
+
+    /// Gives the memory back.
+    func end(_ pool: ValuePool) {
+      pool.give(room)
+      if let committedRoom { pool.give(committedRoom) }
+      reference.drop()
+    }
+  }
+
+  private struct State: @unchecked Sendable {  // used under the lock
+    var departed: [Departure] = []
+    /// Of a graph that ended: the memory that objects on their way out still have.
+    var leftPools: [ValuePool]?
+  }
+
+  private let queue = AtomicLazyReference<ContextQueue>()
+  private let isPending = Atomic(false)
+  private let state = Mutex(State())
+
+  /// The objects are used on the queue from now on. Without one they are let go of where they are used, as the compiler
+  /// sees to.
+  func setQueue(_ new: ContextQueue) { _ = queue.storeIfNil(new) }
+
+  /// Whether objects are used where this is asked.
+  @inline(__always)
+  var areElsewhere: Bool { queue.load().map { !$0.isHeld } ?? false }
+
+  /// Whether there may be some.
+  @inline(__always)
+  var arePending: Bool { isPending.load(ordering: .relaxed) }
+
+  /// An object is at its end, elsewhere, and its values are gone.
+  func note(
+    _ object: ManagedObject, _ room: ValuePool.Room, _ committedRoom: ValuePool.Room?,
+    of pool: ValuePool
+  ) {
+    let departure = Departure(
+      reference: ObjectReference(object), shape: object.shape, key: object.key, room: room,
+      committedRoom: committedRoom)
+    // Held until the lock is free: the last to go takes the memory along.
+    let left = state.withLock { state -> [ValuePool]? in
+      guard let left = state.leftPools else {
+        state.departed.append(departure)
+        return nil
+      }
+      departure.end(pool)
+      if left.allSatisfy(\.isUnused) { state.leftPools = [] }
+      return left
+    }
+    if left == nil { isPending.store(true, ordering: .relaxed) }
+  }
+
+  /// What objects left since the last call.
+  func takeAll() -> [Departure] {
+    isPending.store(false, ordering: .relaxed)
+    return state.withLock { state in
+      defer { state.departed = [] }
+      return state.departed
+    }
+  }
+
+  /// The graph ends: it has let go of all objects that were not at their end.
+  ///
+  /// - Parameter pool: Where the values of a shape's objects lie.
+  func end(_ pools: [ValuePool], _ pool: (ObjectShape) -> ValuePool) {
+    state.withLock { state in
+      for departure in state.departed { departure.end(pool(departure.shape)) }
+      state.departed = []
+      state.leftPools = pools.filter { !$0.isUnused }
+    }
+  }
+}
