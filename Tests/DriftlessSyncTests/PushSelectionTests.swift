@@ -29,8 +29,8 @@ struct PushSelectionTests {
       let edit = number()
       object.set(slot, by: edit)
       guard random.chance(40) else { continue }
-      let time = UInt64(1 + random.number(below: 5))
-      object.setOffer(of: property.slot, by: min(edit, EditStamp.number(HybridTime(rawValue: time))))
+      let time = HybridTime(rawValue: UInt64(1 + random.number(below: 5)))
+      object.setOffer(of: property.slot, by: min(edit, EditStamp.number(time)))
     }
     if object.whole == .insert, object.edits.isEmpty {
       object.set(entity.all, by: object.wholeTransaction)
@@ -70,7 +70,7 @@ struct PushSelectionTests {
     }
   }
 
-  @Test("What came back after a zone began anew is selected whole, with the set that it was edited on")
+  @Test("What came back after a zone began anew, with an edited set, is selected whole")
   func cameBack() throws {
     let directory = try TemporaryDirectory()
     let store = try PersistentStore.open(url: directory.file("pending.sqlite"), model: shopModel())

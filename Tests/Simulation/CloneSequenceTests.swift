@@ -252,7 +252,8 @@ struct CloneSequenceTests {
     #expect(stage.value(clone, item, "title") == "\"later\"")
   }
 
-  @Test("Of two copies that share an insert, the later edit of a property stands", arguments: [0, 2])
+  @Test(
+    "Of two copies that share an insert, the later edit of a property stands", arguments: [0, 2])
   func editsOfASharedInsert(first: Int) async throws {
     let stage = try await Stage(.memory, hosts: 2)
     let item = try stage.insert(0, "Item", ["title": .string("made"), "done": .bool(false)])
