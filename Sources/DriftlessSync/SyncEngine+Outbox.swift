@@ -48,7 +48,7 @@ extension SyncEngine {
     guard try believesZoneClock || !isSetBack(offset) else {
       let known = try store.clockOffsetMilliseconds
       return log.warning(
-        "The server's clock was set back by \((known - offset) / 1000) s: edits go by that of before")
+        "The server's clock was set back by \((known - offset) / 1000) s: it is not followed")
     }
     try store.setClockOffset(milliseconds: offset)
   }

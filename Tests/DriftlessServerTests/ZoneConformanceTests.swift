@@ -272,7 +272,7 @@ struct ZoneConformanceTests {
   }
 
   @Test(
-    "A server's clock that was set back refuses no time that was right before",
+    "F31 A server's clock that was set back refuses no time that was right before",
     arguments: Kind.allCases)
   func clockSetBack(kind: Kind) async throws {
     var world = try await ZoneWorld(kind)

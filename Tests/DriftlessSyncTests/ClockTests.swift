@@ -78,7 +78,7 @@ struct ClockTests {
     return replica
   }
 
-  @Test("An edit under a server's clock that was set back stands against an earlier one")
+  @Test("F31 An edit under a server's clock that was set back stands against an earlier one")
   func serverSetBack() async throws {
     let host = ManualClock()
     let one = try await replica("one", host)

@@ -224,13 +224,14 @@ struct ReconcileTests {
     try world[2].insert("Item", ["title": .string("in its place")])
     try await world[2].sync()
     let hooked = HookedTransport(zone)
-    hooked.beforeCommonPlace = {
+    hooked.afterCommonPlace = {
       zone.renew()
       try await world[0].enroll()
     }
     let engine = try await world[0].engine(through: hooked)
-    await #expect(throws: (any Error).self) { try await engine.sync() }
-    hooked.beforeCommonPlace = nil
+    let error = await #expect(throws: SyncError.self) { try await engine.sync() }
+    #expect(error?.code == .superseded)
+    hooked.afterCommonPlace = nil
     await engine.close()
     try await world.settle()
     for replica in world.replicas {
