@@ -2,6 +2,7 @@ import Driftless
 import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
+import Logging
 
 extension SyncEngine {
   /// The pending set, brought up to date inside a transaction.
@@ -39,10 +40,26 @@ extension SyncEngine {
     var single: ObjectKey?
   }
 
-  /// Takes note of the zone's clock, as answers said it.
+  /// Takes note of the zone's clock, as answers said it. A server's clock that seems to have been set back is not believed,
+  /// unless it refuses what this replica takes for the time: what is saved until it is right again would lose to older edits.
   func learnClock() throws {
     guard let offset = transport.takeClockOffset() else { return }
+    defer { believesZoneClock = false }
+    guard try believesZoneClock || !isSetBack(offset) else {
+      let known = try store.clockOffsetMilliseconds
+      return log.warning(
+        "The server's clock was set back by \((known - offset) / 1000) s: it is not followed")
+    }
     try store.setClockOffset(milliseconds: offset)
+  }
+
+  /// Whether the server's clock was set back, and not this host's set forward. Of the two times the one that this host's
+  /// clock is closer to is right: so a server that was ahead and is right again is believed.
+  private func isSetBack(_ offset: Int64) throws -> Bool {
+    guard try store.clockStep() == 0 else { return false }
+    let known = try store.clockOffsetMilliseconds
+    return offset < known - Int64(SyncTuning.clockSlackMilliseconds)
+      && offset.magnitude > known.magnitude
   }
 
   /// Moves edits that the zone never acknowledged, and that lie ahead of its clock, back to it.

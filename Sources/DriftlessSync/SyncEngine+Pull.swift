@@ -93,12 +93,13 @@ extension SyncEngine {
   /// A change set in flight that stands in the log has its answer there.
   private func takeAnswers(in page: PullPage) throws {
     guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return }
-    let digest = ChangeSetHeader.storedDigest(of: outbox.frame)
+    // One that is damaged here has no digest, nor has an entry that is damaged there.
+    guard let digest = ChangeSetHeader.storedDigest(of: outbox.frame) else { return }
     for entry in page.entries where ChangeSetHeader.storedDigest(of: entry.frame) == digest {
       return try acknowledge(
         PushReply(
           sequence: entry.sequence, firstObjectNumber: entry.firstObjectNumber, chain: entry.chain,
-          generation: page.generation, pushNumber: outbox.pushNumber, digest: digest ?? Data(),
+          generation: page.generation, pushNumber: outbox.pushNumber, digest: digest,
           serverTimeMilliseconds: page.serverTimeMilliseconds), for: outbox)
     }
   }
@@ -129,6 +130,7 @@ extension SyncEngine {
       || error.code == .diverged || error.code == .clockAhead
     {
       // The next push builds it anew, and finds what is refused in it.
+      if error.code == .clockAhead { believesZoneClock = true }
       try discardOutbox()
     } catch let error as ProtocolError where error.code == .forked {
       try discardOutbox()

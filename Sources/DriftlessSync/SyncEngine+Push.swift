@@ -135,6 +135,7 @@ extension SyncEngine {
       return .accepted(reply)
     } catch let error as ProtocolError where error.code == .clockAhead {
       // Moved back to the zone's clock, it is built anew.
+      believesZoneClock = true
       return .stale([], reason: error.message)
     } catch let error as ProtocolError {
       return Self.answer(error) { Self.isWhole(outbox) }

@@ -120,10 +120,9 @@ extension SyncEngine {
   func bookkeep<Value>(
     after newest: HybridTime? = nil, _ body: (WriteTransaction) throws -> Value
   ) throws -> Value {
-    let isAhead = newest.map { $0 > HybridTime(store.now) } ?? false
     let info = TransactionInfo(
       author: SyncEngine.importAuthor, contextName: options.importContextName, kind: .imported,
-      hybridTime: isAhead ? newest : nil)
+      hybridTime: newest)
     return try store.write(info) { transaction in
       try transaction.connection.withCache(kibibytes: SyncTuning.writeCacheKibibytes) {
         try body(transaction)

@@ -51,6 +51,8 @@ public actor SyncEngine {
   var listeners: [UUID: @Sendable (Notice) -> Void] = [:]
   /// The last sync that succeeded: the ticket with which it began, and what it did.
   var lastSync: (began: UInt64, allowsMassDelete: Bool, report: SyncReport)?
+  /// The zone refused a time as too far ahead: what it says next of its clock is believed.
+  var believesZoneClock = false
   /// The pending set of the last operation; brought up to date from history by the next.
   var pendingCache: PendingCache?
 

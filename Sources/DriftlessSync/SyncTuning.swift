@@ -27,6 +27,8 @@ enum SyncTuning {
   static let keptFrameBytesMax = 64 << 20
   /// Seconds. Thirty days: as long as backups are usually kept.
   static let keptFrameSeconds: Double = 30 * 86_400
+  /// Names of covered saves that are kept of what a server lost, each as a row of some 50 bytes.
+  static let lostNamesMax = 100_000
   /// Places of the log that are known one by one: more than a night's backup is behind.
   static let densePlaces = 1024
   /// Rounds of coming back in one operation: a refill, an offer of the rest, and one for a server that

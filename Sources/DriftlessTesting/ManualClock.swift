@@ -19,6 +19,9 @@ public final class ManualClock: Sendable {
   /// The time with a counter of 0.
   public var hybridTime: HybridTime { HybridTime(rawValue: milliseconds << 16) }
 
+  /// Sets the time, back too, as a person sets a host's clock.
+  public func set(milliseconds: UInt64) { state.withLock { $0 = milliseconds } }
+
   /// Goes on by so many milliseconds.
   public func advance(milliseconds: UInt64 = 1000) { state.withLock { $0 += milliseconds } }
 }

@@ -10,14 +10,18 @@ final class TestZone: Sendable {
   let storage: SQLiteZoneStorage
   let limits: ServerLimits
 
-  init(limits: ServerLimits = .init(), name: String = "shop") throws {
+  /// - Parameter now: the server's clock, in milliseconds since 1970.
+  init(
+    limits: ServerLimits = .init(), name: String = "shop",
+    now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
+  ) throws {
     directory = try TemporaryDirectory()
     self.limits = limits
     folder = try DataFolder(directory.file("data"))
     let administration = try Administration(folder: folder)
     _ = try administration.createZone(name)
     administration.close()
-    storage = try SQLiteZoneStorage(folder: folder, limits: limits)
+    storage = try SQLiteZoneStorage(folder: folder, limits: limits, now: now)
   }
 
   deinit { storage.close() }

@@ -1,6 +1,7 @@
 import DriftlessProtocol
 import DriftlessServer
 import Foundation
+import Synchronization
 
 /// A zone of one of the two kinds that keep the rules of a zone: in memory, and in the server's
 /// storage. Used by one task.
@@ -13,6 +14,13 @@ final class TestedZone {
   private let reader = PushReader(limits: .init())
   let generation: UUID
 
+  /// The server's clock, which is as far ahead of the host's as a test says.
+  final class Clock: Sendable {
+    let ahead = Mutex<Int64>(0)
+    var now: Int64 { Int64(Date().timeIntervalSince1970 * 1000) + ahead.withLock { $0 } }
+  }
+  let clock = Clock()
+
   init(_ kind: Kind) async throws {
     self.kind = kind
     switch kind {
@@ -21,21 +29,21 @@ final class TestedZone {
       test = nil
       generation = log.generation
     case .storage:
-      let test = try TestZone()
+      let test = try TestZone(now: { [clock] in clock.now })
       self.test = test
       generation = try await test.zone().generation
     }
   }
 
   func push(_ frame: Data) async throws -> PushReply {
-    if kind == .memory { return try log.append(frame, nowMilliseconds: Self.now) }
+    if kind == .memory { return try log.append(frame, nowMilliseconds: now) }
     return try await translated { test in
       let push = try reader.read(frame)
       let appended = try await test.storage.append(push, to: test.zone())
       return PushReply(
         sequence: appended.sequence, firstObjectNumber: appended.firstObjectNumber,
         chain: appended.chain, generation: generation, pushNumber: push.number,
-        digest: push.digest, serverTimeMilliseconds: Self.now)
+        digest: push.digest, serverTimeMilliseconds: now)
     }
   }
 
@@ -44,7 +52,7 @@ final class TestedZone {
       let request = PullRequest(
         cursor: Cursor(generation: generation, sequence: place.sequence, chain: place.chain),
         mark: mark, maxBytes: 1 << 30, waitSeconds: 0, replica: UUID(), ownThrough: 0)
-      return try log.page(request, nowMilliseconds: Self.now).entries
+      return try log.page(request, nowMilliseconds: now).entries
     }
     return try await translated { test in
       let request = PageRequest(after: place, mark: mark, bytesMax: 1 << 30, entriesMax: 10_000)
@@ -108,7 +116,7 @@ final class TestedZone {
     }
   }
 
-  private static var now: UInt64 { UInt64(Date().timeIntervalSince1970 * 1000) }
+  private var now: UInt64 { UInt64(clock.now) }
 }
 
 /// A replica that makes frames which name, rely and claim.

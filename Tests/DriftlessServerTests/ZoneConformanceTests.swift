@@ -1,6 +1,7 @@
 import DriftlessProtocol
 import DriftlessServer
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -270,6 +271,34 @@ struct ZoneConformanceTests {
       } == nil)
   }
 
+  @Test(
+    "F31 A server's clock that was set back refuses no time that was right before",
+    arguments: Kind.allCases)
+  func clockSetBack(kind: Kind) async throws {
+    var world = try await ZoneWorld(kind)
+    let hour: UInt64 = 3600 * 1000
+    let now = UInt64(Date().timeIntervalSince1970 * 1000)
+    #expect(
+      try await world.b {
+        $0.inserts = 1
+        $0.milliseconds = now - 10 * 24 * hour
+      } == nil)
+    world.zone.clock.ahead.withLock { $0 = -365 * 24 * Int64(hour) }
+    for _ in 0..<2 {
+      #expect(
+        try await world.b {
+          $0.inserts = 1
+          $0.milliseconds = now + hour
+        } == nil)
+    }
+    let ahead = try await world.b {
+      $0.inserts = 1
+      $0.milliseconds = now + 25 * hour
+    }
+    #expect(ahead?.code == .clockAhead)
+    #expect(try #require(ahead?.serverTimeMilliseconds) >= now)
+  }
+
   @Test("S23 What the zone has of a server clock that was fast wedges nobody")
   func fastClock() async throws {
     var zone = ZoneLog(name: "shop")
@@ -288,7 +317,7 @@ struct ZoneConformanceTests {
     #expect(try zone.append(next, nowMilliseconds: now).sequence == 2)
     let later = try writer.frame {
       $0.inserts = 1
-      $0.milliseconds = now + 500_001
+      $0.milliseconds = now + 501_001
     }
     let error = #expect(throws: ProtocolError.self) {
       try zone.append(later, nowMilliseconds: now)

@@ -69,4 +69,82 @@ struct ClockTests {
     try await replica.sync()
     #expect(try replica.value(id, "title") == .string("later"))
   }
+
+  /// A replica whose host's clock is not the server's.
+  private func replica(_ name: String, _ host: ManualClock) async throws -> TestReplica {
+    let replica = try await TestReplica(name, zone: zone, clock: host)
+    replica.store.setClock({ host.date }, sinceBoot: { Int64(host.milliseconds) })
+    try await replica.sync()
+    return replica
+  }
+
+  @Test("F31 An edit under a server's clock that was set back stands against an earlier one")
+  func serverSetBack() async throws {
+    let host = ManualClock()
+    let one = try await replica("one", host)
+    let id = try one.insert("Item", ["title": .string("first")])
+    try await one.sync()
+    let other = try await replica("other", host)
+    func pass(_ milliseconds: UInt64) {
+      for clock in [clock, host] { clock.advance(milliseconds: milliseconds) }
+    }
+    pass(3_600_000)
+    try save(one, id, "before")
+    pass(3_600_000)
+    let right = clock.milliseconds
+    clock.set(milliseconds: right - 365 * 86_400_000)
+    try await other.sync()
+    try save(other, id, "after")
+    try await other.sync()
+    clock.set(milliseconds: right)
+    for replica in [one, other, one] { try await replica.sync() }
+    #expect(try one.value(id, "title") == .string("after"))
+    #expect(try other.value(id, "title") == .string("after"))
+  }
+
+  @Test("A server that was ahead and is right again is believed, and a refusal always is")
+  func serverAheadAndRight() async throws {
+    let host = ManualClock()
+    let hour: UInt64 = 3_600_000
+    clock.advance(milliseconds: 10 * hour)
+    let one = try await replica("one", host)
+    #expect(try one.store.clockOffsetMilliseconds == Int64(10 * hour))
+    clock.set(milliseconds: host.milliseconds + 1000)
+    try await one.sync()
+    #expect(try one.store.clockOffsetMilliseconds == 1000)
+    // A year back, and the zone has nothing that tells: what is refused moves to the server's clock.
+    clock.set(milliseconds: host.milliseconds - 365 * 24 * hour)
+    try await one.sync()
+    #expect(try one.store.clockOffsetMilliseconds == 1000)
+    let id = try one.insert("Item", ["title": .string("refused first")])
+    try await one.sync()
+    #expect(try one.store.clockOffsetMilliseconds < 0)
+    let other = try await TestReplica("other", zone: zone, clock: host)
+    try await other.sync()
+    #expect(try other.value(id, "title") == .string("refused first"))
+  }
+
+  @Test("What is saved comes after all that was pulled, also where the host's clock is ahead")
+  func afterWhatWasPulled() async throws {
+    let host = ManualClock(milliseconds: clock.milliseconds + 3_600_000)
+    let late = try await TestReplica("late", zone: zone, clock: clock)
+    let fast = try await replica("fast", host)
+    clock.advance(milliseconds: 100_000)
+    let id = try late.insert("Item", ["title": .string("pulled")])
+    try await late.sync()
+    // The host's clock stood still meanwhile: by it the zone is a minute behind.
+    try await fast.sync()
+    let pulled = try late.store.read { try $0.hybridTime(of: $0.maximumTransactionNumber()) }
+    try save(fast, id, "after")
+    let saved = try fast.store.read { try $0.hybridTime(of: $0.maximumTransactionNumber()) }
+    #expect(saved > pulled)
+  }
+
+  /// An edit that goes by the store's own clock.
+  private func save(_ replica: TestReplica, _ id: UUID, _ title: String) throws {
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: replica.store))
+    let item = try #require(try context.object(withIdentity: id))
+    try item.setValue(title, forKey: "title")
+    try context.save()
+  }
 }

@@ -11,6 +11,8 @@ final class HookedTransport: SyncTransport, @unchecked Sendable {
   var afterPush: (() throws -> Void)?
   /// Called before each request for a page.
   var beforePull: (() throws -> Void)?
+  /// Called once the zone has named a common place, before the engine hears of it.
+  var afterCommonPlace: (() async throws -> Void)?
   /// What goes to the zone in place of a frame.
   var rewritten: ((Data) throws -> Data)?
   private(set) var pushed: [Data] = []
@@ -38,7 +40,9 @@ final class HookedTransport: SyncTransport, @unchecked Sendable {
   }
 
   func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
-    try await zone.commonPlace(of: marks, generation: generation)
+    let place = try await zone.commonPlace(of: marks, generation: generation)
+    try await afterCommonPlace?()
+    return place
   }
 }
 

@@ -130,6 +130,14 @@ struct ParkingTests {
     #expect(try SyncEngine.retryParked(of: second.store) == 1)
     try await second.sync()
     #expect(try SyncEngine.parked(of: second.store).map(\.code) == ["damaged"])
+    // A server that cannot hand it over alone keeps nobody from the rest.
+    spoiler.refusesOneEntry = true
+    #expect(try SyncEngine.retryParked(of: second.store) == 1)
+    let later = try first.insert("Item", ["title": .string("later")])
+    try await first.sync()
+    try await second.sync()
+    #expect(try second.exists(later))
+    spoiler.refusesOneEntry = false
     spoiler.damaged = []
     #expect(try SyncEngine.retryParked(of: second.store) == 1)
     try await second.sync()
@@ -197,6 +205,8 @@ private final class SpoilingTransport: SyncTransport, @unchecked Sendable {
   var spoiled: Set<UInt64> = []
   /// Entries of which a byte is another one, under the digest that they were pushed with.
   var damaged: Set<UInt64> = []
+  /// Whether a page of one entry alone is an answer that cannot be read.
+  var refusesOneEntry = false
   /// The zone's chains and those that are shown instead, by sequence number.
   private var chains: [UInt64: (zone: LogChain, shown: LogChain)] = [:]
 
@@ -213,6 +223,9 @@ private final class SpoilingTransport: SyncTransport, @unchecked Sendable {
 
   /// The log goes on from what it spoiled, as one does that a server took so.
   func pull(_ request: PullRequest) async throws -> PullPage {
+    if refusesOneEntry, request.maxBytes == 1 {
+      throw ProtocolError(.malformed, "No page", suggestion: "")
+    }
     var asked = request
     if let chain = chains[request.cursor.sequence] { asked.cursor.chain = chain.zone }
     var page = try await zone.pull(asked)

@@ -214,6 +214,31 @@ struct ReconcileTests {
     #expect(world.zone.head == 1)
   }
 
+  @Test("A store that is enrolled anew while it comes back goes back to no place of the other log")
+  func enrolledMeanwhile() async throws {
+    let scene = try await Scene()
+    let (world, zone) = (scene.world, scene.world.zone)
+    let lost = try world[0].insert("Item", ["title": .string("lost")])
+    try await world[0].sync()
+    zone.putBack(scene.backup)
+    try world[2].insert("Item", ["title": .string("in its place")])
+    try await world[2].sync()
+    let hooked = HookedTransport(zone)
+    hooked.afterCommonPlace = {
+      zone.renew()
+      try await world[0].enroll()
+    }
+    let engine = try await world[0].engine(through: hooked)
+    let error = await #expect(throws: SyncError.self) { try await engine.sync() }
+    #expect(error?.code == .superseded)
+    hooked.afterCommonPlace = nil
+    await engine.close()
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try replica.value(lost, "title") == .string("lost"))
+    }
+  }
+
   @Test("F59 S2 Another zone under the name gets nothing: a person decides")
   func otherZone() async throws {
     let scene = try await Scene()

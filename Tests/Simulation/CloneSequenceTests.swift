@@ -251,6 +251,57 @@ struct CloneSequenceTests {
     try await stage.settle()
     #expect(stage.value(clone, item, "title") == "\"later\"")
   }
+
+  @Test(
+    "Of two copies that share an insert, the later edit of a property stands", arguments: [0, 2])
+  func editsOfASharedInsert(first: Int) async throws {
+    let stage = try await Stage(.memory, hosts: 2)
+    let item = try stage.insert(0, "Item", ["title": .string("made"), "done": .bool(false)])
+    let clone = try stage.clone(0)
+    try stage.set(clone, item, ["done": .bool(true)])
+    stage.clock.advance(milliseconds: 1000)
+    try stage.set(0, item, ["title": .string("later")])
+    try await stage.sync(first)
+    try await stage.settle()
+    #expect(stage.value(1, item, "done") == "true")
+    #expect(stage.value(1, item, "title") == "\"later\"")
+  }
+
+  @Test(
+    "Of two imports of one object, what neither edited since is no edit of it", arguments: [0, 1])
+  func editsOfTwoImports(first: Int) async throws {
+    let stage = try await Stage(.memory, hosts: 2)
+    let identity = UUID()
+    for number in 0..<2 {
+      try stage.insert(
+        number, "Item", ["title": .string("imported"), "done": .bool(false)], identity: identity)
+    }
+    try stage.set(1, identity, ["done": .bool(true)])
+    stage.clock.advance(milliseconds: 1000)
+    try stage.set(0, identity, ["title": .string("later")])
+    try await stage.sync(first)
+    try await stage.settle()
+    #expect(stage.value(1, identity, "done") == "true")
+    #expect(stage.value(1, identity, "title") == "\"later\"")
+  }
+
+  @Test("A save among hundreds that a server lost counts once, on a copy of the store too")
+  func hundredsOfSharedCounts() async throws {
+    let stage = try await Stage(.memory, hosts: 2)
+    let item = try stage.insert(0, "Item", ["stock": .integer(0)])
+    try await stage.settle()
+    try stage.server.backup()
+    for _ in 0..<100 { try stage.count(0, item, by: 1) }
+    let clone = try stage.clone(0)
+    // In one change set.
+    let host = stage.hosts[0]
+    _ = try await SyncEngine(store: host.store, transport: host.network).push()
+    try await stage.sync(1)
+    try await stage.partLogs()
+    for number in [0, 1, clone] { try await stage.sync(number) }
+    try await stage.settle()
+    #expect(stage.value(1, item, "stock") == "100")
+  }
 }
 
 /// Sequences of zones that began anew to be filled again by what replicas hold.

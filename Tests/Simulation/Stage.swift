@@ -85,12 +85,13 @@ final class Stage {
     return ManagedObjectModel(entities: [item, tag])
   }
 
+  /// - Parameter model: nil for the stage's.
   @discardableResult
-  func addHost() async throws -> Host {
+  func addHost(of model: ManagedObjectModel? = nil) async throws -> Host {
     let number = hosts.count
     let host = try Host(
-      number: number, name: "r\(number)", file: folder.file("r\(number).sqlite"), model: model,
-      version: 0, server: server, world: clock, skew: 0)
+      number: number, name: "r\(number)", file: folder.file("r\(number).sqlite"),
+      model: model ?? self.model, version: 0, server: server, world: clock, skew: 0)
     try await host.enroll(server)
     hosts.append(host)
     return host

@@ -185,4 +185,48 @@ struct UnansweredSequenceTests {
     try await stage.settle()
     #expect(stage.value(2, item, "title") == "\"made\"")
   }
+
+  @Test(
+    "A count that a copy of the store had sent long before a zone began anew counts once",
+    arguments: [[1, 3], [0, 3], [3, 1], [3, 0]])
+  func countedByACopy(order: [Int]) async throws {
+    let stage = try await Stage(.memory)
+    let item = try stage.insert(0, "Item", ["stock": .integer(1)])
+    try await stage.settle()
+    try stage.count(0, item, by: 4)
+    let clone = try stage.clone(0)
+    try await stage.push(0)
+    for title in ["one", "two"] {
+      try stage.set(0, item, ["title": .string(title)])
+      try await stage.push(0)
+    }
+    try await stage.sync(1)
+    try stage.count(clone, item, by: 10)
+    try stage.renew()
+    for number in order { try await stage.sync(number) }
+    try await stage.settle()
+    let entries = try stage.hosts.flatMap { try $0.conflicts }
+    #expect(
+      stage.value(2, item, "stock") == "15"
+        || entries.contains { $0.object == item && $0.property == "stock" })
+  }
+
+  @Test(
+    "A count that a copy of the store had sent, and did not count on since, counts once",
+    arguments: [[1, 3], [0, 3], [3, 1], [3, 0]])
+  func sentByACopy(order: [Int]) async throws {
+    let stage = try await Stage(.memory)
+    let item = try stage.insert(0, "Item", ["stock": .integer(1)])
+    try await stage.settle()
+    try stage.count(0, item, by: 4)
+    _ = try stage.clone(0)
+    try await stage.push(0)
+    try stage.set(0, item, ["title": .string("one")])
+    try await stage.push(0)
+    try await stage.sync(1)
+    try stage.renew()
+    for number in order { try await stage.sync(number) }
+    try await stage.settle()
+    #expect(stage.value(2, item, "stock") == "5")
+  }
 }

@@ -52,6 +52,8 @@ public struct ZoneLog: Sendable {
   private var index = ZoneIndex()
   /// The newest time of a transaction in the log. Milliseconds since 1970.
   private var newestMilliseconds: UInt64 = 0
+  /// The server's clock when it took the last push: its time never goes back within a zone.
+  private var receivedMilliseconds: UInt64 = 0
   private let decoder: ChangeSetDecoder
 
   /// An empty log.
@@ -125,6 +127,7 @@ public struct ZoneLog: Sendable {
         error.code, error.message, suggestion: error.suggestion, head: head,
         objects: error.objects)
     }
+    receivedMilliseconds = max(receivedMilliseconds, nowMilliseconds)
     return reply(head, nowMilliseconds)
   }
 
@@ -252,14 +255,16 @@ extension ZoneLog {
     _ transactions: [ChangeSetIndex.Transaction], _ nowMilliseconds: UInt64
   ) throws(ProtocolError) {
     guard let clockToleranceMilliseconds else { return }
-    let limit = max(nowMilliseconds + clockToleranceMilliseconds, newestMilliseconds)
+    // A clock that was set back does not make those wait whose time is right.
+    let now = max(nowMilliseconds, receivedMilliseconds)
+    let limit = max(now + clockToleranceMilliseconds, newestMilliseconds)
     guard let newest = transactions.lazy.map({ $0.hybridTime >> 16 }).max(), newest > limit else {
       return
     }
     throw ProtocolError(
       .clockAhead,
-      "A transaction's time is \(newest - nowMilliseconds) ms ahead of the server's clock",
-      suggestion: "Set the machine's clock.", head: head, serverTimeMilliseconds: nowMilliseconds)
+      "A transaction's time is \(newest - now) ms ahead of the server's clock",
+      suggestion: "Set the machine's clock.", head: head, serverTimeMilliseconds: now)
   }
 
   private func repeated(

@@ -39,11 +39,20 @@ extension SyncEngine {
         try note("It is too old to be fetched again by itself: enroll the store again.", of: parked)
         continue
       }
-      let page = try await transport.pull(
-        PullRequest(
-          cursor: Cursor(
-            generation: state.generation, sequence: before.sequence, chain: before.chain),
-          mark: state.mark, maxBytes: 1, waitSeconds: 0, replica: state.replica, ownThrough: 0))
+      let page: PullPage
+      do {
+        page = try await transport.pull(
+          PullRequest(
+            cursor: Cursor(
+              generation: state.generation, sequence: before.sequence, chain: before.chain),
+            mark: state.mark, maxBytes: 1, waitSeconds: 0, replica: state.replica, ownThrough: 0))
+      } catch let error as ProtocolError
+        where error.code == .damaged || error.code == .malformed
+      {
+        // What cannot be answered stops no pull: the rest of the log is elsewhere.
+        try note(Self.damagedThere, of: parked)
+        continue
+      }
       guard let entry = page.entries.first, entry.follows(before),
         ChangeSetHeader.isWhole(entry.frame)
       else {
@@ -51,6 +60,9 @@ extension SyncEngine {
         continue
       }
       try bookkeep { transaction in
+        // Enrolled anew meanwhile, the store has another log.
+        guard try Self.state(on: transaction.connection, of: store).generation == state.generation
+        else { return }
         try Parking.replace(entry.frame, of: parked.sequence, on: transaction.connection)
         try KeptFrames.keep(entry, at: store.now, on: transaction.connection)
       }

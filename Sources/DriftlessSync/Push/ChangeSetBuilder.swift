@@ -23,6 +23,8 @@ struct ChangeSetBuilder {
   private var knownPlaces: [UInt64: Int32] = [:]
   private var index = ChangeSetIndex()
   private var entityPlaces: [String: Int] = [:]
+  /// The first error of a look-up, which ends the building.
+  private var failure: (any Error)?
   /// By new object whose insert goes by another transaction: the name of the save that made it.
   private var makers: [ObjectKey: UInt64] = [:]
 
@@ -66,6 +68,7 @@ struct ChangeSetBuilder {
     addClaims(reader.claims.claims)
     addReliances(reliances)
     try addTombstones(reader.tombstones)
+    if let failure { throw failure }
     let frame = try ChangeSetEncoder().encode(header, index, &columns)
     return Built(
       frame: frame, runs: newPlaces.keyRuns, objects: reader.objects,
@@ -104,9 +107,13 @@ struct ChangeSetBuilder {
   /// has no place.
   private mutating func place(of key: ObjectKey) -> Int32? {
     if let place = newPlaces.place(root: schema.root(of: key), key: key.key) { return place }
-    // The number was found before, when the object was placed.
-    guard let number = try? number(of: key) else { return nil }
-    return knownPlaces[number]
+    do {
+      return try number(of: key).flatMap { knownPlaces[$0] }
+    } catch {
+      // An object that cannot be looked up is not one that has no place.
+      failure = failure ?? error
+      return nil
+    }
   }
 
   // MARK: Names, transactions, groups

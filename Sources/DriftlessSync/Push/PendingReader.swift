@@ -120,8 +120,11 @@ struct PendingReader {
     where EditStamp.time(object.wholeTransaction) != nil
       && (object.edits.contains { $0.transaction != object.wholeTransaction }
         || !object.offers.isEmpty && object.properties != entity.all):
-      try appendByTime(key, object, entity)
-    case (_, false): try appendWhole(.insert, key, object, entity)
+      try appendByTime(key, object, entity, object.editsByTime)
+    case (_, false):
+      let edits = object.editsSinceMaking(entity)
+      guard edits.count > 1 else { return try appendWhole(.insert, key, object, entity) }
+      try appendByTime(key, object, entity, edits)
     case (.none, true): try appendEdits(key, object, entity)
     }
   }
@@ -177,19 +180,15 @@ struct PendingReader {
   /// inserted with those of its making, and the others follow as updates of the same change set. A null is an edit there,
   /// which an insert does not name.
   private mutating func appendByTime(
-    _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
+    _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity,
+    _ edits: [PendingObject.Edit]
   ) throws {
     guard let values = try values(of: key, object, entity) else { return }
-    var edits = object.edits
-    if edits.first.map({ $0.transaction > object.wholeTransaction }) ?? true {
-      edits.insert(
-        PendingObject.Edit(transaction: object.wholeTransaction, properties: PropertyMask()), at: 0)
-    }
     for (index, edit) in edits.enumerated() {
       let place = place(index == 0 ? .insert : .update, entity, edit.properties)
       for column in drafts[place].columns.indices {
-        let cell = try wholeCell(
-          key, drafts[place].columns[column].property, values, edit.transaction)
+        let property = drafts[place].columns[column].property
+        let cell = try wholeCell(key, property, values, object.transaction(of: property.slot))
         if !cell.isEmpty { properties += 1 }
         drafts[place].columns[column].append(cell)
       }
@@ -362,5 +361,30 @@ struct PendingReader {
     }
     last = (shape, place)
     return place
+  }
+}
+
+extension PendingObject {
+  /// The edits of a new object, those of its making first.
+  fileprivate var editsByTime: [Edit] {
+    guard edits.first.map({ $0.transaction > wholeTransaction }) ?? true else { return edits }
+    return [Edit(transaction: wholeTransaction, properties: PropertyMask())] + edits
+  }
+
+  /// The edits of an object that was made here, each with what it set last: another replica that made the object as well, or
+  /// a copy of this store, may have edited in between what these did not. What adds up has no time, and goes with the making,
+  /// as does what a later change set tells.
+  fileprivate func editsSinceMaking(_ entity: SyncSchema.Entity) -> [Edit] {
+    guard edits.count > 1 || edits.first?.transaction != wholeTransaction else { return edits }
+    var edits = editsByTime
+    var made = entity.all
+    for index in edits.indices.dropFirst() {
+      for property in entity.properties where property.keepsDeltas {
+        edits[index].properties.subtract(PropertyMask([property.slot]))
+      }
+      made.subtract(edits[index].properties)
+    }
+    edits[0].properties = made
+    return edits.filter { !$0.properties.isEmpty }
   }
 }

@@ -24,6 +24,9 @@ struct LostCounts {
   }
 
   private let place: UInt64
+  /// How many names of covered saves may be kept yet, over all counters: what is beyond that is offered as a total, of which
+  /// the later one stands and the journal has the other.
+  private var room = SyncTuning.lostNamesMax
   private var counts: [ObjectKey: [String: Count]] = [:]
 
   /// - Parameter place: what came after it was lost.
@@ -58,8 +61,13 @@ struct LostCounts {
           count.words.append(Word(name: transaction.name, time: time, total: reader.value(row)))
         }
         // What it covers is in its total; how much of it, and of which counters, it does not say.
-        for name in index.covered.lazy.map(\.name).prefix(Self.namesMax) {
-          count.words.append(Word(name: name, time: time, total: nil))
+        if index.covered.count <= room {
+          room -= index.covered.count
+          for covered in index.covered {
+            count.words.append(Word(name: covered.name, time: time, total: nil))
+          }
+        } else {
+          count.isUnknown = true
         }
       } else if group.kind == .insert {
         count.start = reader.value(row)
@@ -68,9 +76,6 @@ struct LostCounts {
       counts[key, default: [:]][property.name] = count
     }
   }
-
-  /// Covered names that are kept of one entry: with more, what it covers may count twice where it is lost a second time.
-  private static let namesMax = 64
 
   /// Looks in the entries up to the place for the totals of then.
   mutating func findStarts(_ transaction: WriteTransaction, schema: SyncSchema) throws {
@@ -112,12 +117,13 @@ struct LostCounts {
       let columns = changeSet.columns[column..<column + group.properties.count]
       column += group.properties.count
       let names = index.entities[group.entity]
-      guard group.kind != .delete, let entity = schema.entity(named: names.name),
+      guard group.kind != .delete, let entity = schema.entity(namedNowOrBefore: names.name),
         entity.hasCounters
       else { continue }
       var readers: [String: PropertyReader] = [:]
       for (place, column) in zip(group.properties, columns) {
-        guard let property = entity.property(named: names.properties[place]), property.isCounter
+        guard let property = entity.property(namedNowOrBefore: names.properties[place]),
+          property.isCounter
         else { continue }
         readers[property.name] = PropertyReader(property: property, column: column)
       }

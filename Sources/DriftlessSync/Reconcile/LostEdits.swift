@@ -35,7 +35,7 @@ struct LostEdits {
 
   private mutating func read(_ changeSet: ChangeSet, firstNumber: UInt64) throws {
     let index = changeSet.index
-    saves.note(changeSet)
+    saves.note(changeSet, schema)
     try noteTombstones(index)
     var keys: [ObjectKey?] = []
     var makers: [UInt64] = []
@@ -51,8 +51,10 @@ struct LostEdits {
       let columns = changeSet.columns[column..<column + group.properties.count]
       column += group.properties.count
       let names = index.entities[group.entity]
-      guard let entity = schema.entity(named: names.name) else { continue }
-      let properties = group.properties.map { entity.property(named: names.properties[$0]) }
+      guard let entity = schema.entity(namedNowOrBefore: names.name) else { continue }
+      let properties = group.properties.map {
+        entity.property(namedNowOrBefore: names.properties[$0])
+      }
       var row = 0
       for run in group.transactionRuns {
         let time = index.transactions[run.transaction].hybridTime
@@ -113,7 +115,7 @@ struct LostEdits {
   private mutating func noteTombstones(_ index: ChangeSetIndex) throws {
     for tombstone in index.tombstones {
       guard index.entities.indices.contains(tombstone.entity),
-        let entity = schema.entity(named: index.entities[tombstone.entity].name),
+        let entity = schema.entity(namedNowOrBefore: index.entities[tombstone.entity].name),
         let root = try transaction.key(ofOwn: tombstone.identity),
         schema.root(of: root) == entity.rootNumber,
         try directory.number(root: entity.rootNumber, key: root.key) == nil

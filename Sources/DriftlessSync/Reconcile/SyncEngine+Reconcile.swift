@@ -56,12 +56,12 @@ extension SyncEngine {
     // Who may not push can hand over nothing and offer nothing: it keeps an export, and goes with the zone.
     guard info.mayWrite else {
       try admitOffer()
-      return try await takeZone(info, &report)
+      return try await takeZone(info, after: state, &report)
     }
     if info.generation != state.generation {
-      if info.intent == .replace { return try await takeZone(info, &report) }
+      if info.intent == .replace { return try await takeZone(info, after: state, &report) }
       try admitOffer()
-      return try await noted(.offered, 0, &report) { transaction, state in
+      return try await noted(.offered, 0, after: state, &report) { transaction, state in
         try Self.startOver(&state, info: info, transaction, schema: schema)
       }
     }
@@ -73,7 +73,7 @@ extension SyncEngine {
     let place =
       try await transport.commonPlace(of: marks, generation: state.generation)
       ?? Cursor.start(generation: state.generation).mark
-    try await noted(.offered, place.sequence, &report) { transaction, state in
+    try await noted(.offered, place.sequence, after: state, &report) { transaction, state in
       try self.rollBack(&state, to: place, head: info.head, transaction)
     }
   }
@@ -137,7 +137,7 @@ extension SyncEngine {
       guard reply.head >= place.sequence else { break }
     }
     guard count > 0 else { return false }
-    try await noted(.refilled, info.head, &report) { _, _ in count }
+    try await noted(.refilled, info.head, after: state, &report) { _, _ in count }
     log.warning("The server had lost \(count) change sets, and has them back from this store")
     return true
   }
@@ -177,14 +177,24 @@ extension SyncEngine {
   }
 
   /// Does one step of coming back in one transaction, and notes it for status and report.
+  ///
+  /// - Parameters:
+  ///   - known: where the replica stood when the server was asked.
+  ///   - body: does it, and says how much that was and where an export lies.
   private func noted(
-    _ kind: Reconciliation.Kind, _ place: UInt64, export: URL? = nil, _ report: inout SyncReport,
-    _ body: (WriteTransaction, inout ReplicaState) throws -> Int
+    _ kind: Reconciliation.Kind, _ place: UInt64, after known: ReplicaState,
+    _ report: inout SyncReport,
+    exporting body: (WriteTransaction, inout ReplicaState) throws -> (count: Int, export: URL?)
   ) async throws {
     pendingCache = nil
     let done = try bookkeep { transaction in
       var state = try Self.state(on: transaction.connection, of: store)
-      let count = try body(transaction, &state)
+      guard state.zoneID == known.zoneID, state.generation == known.generation else {
+        throw SyncError(
+          .superseded, "The store was enrolled anew while it came back to its zone.",
+          suggestion: "Sync again.")
+      }
+      let (count, export) = try body(transaction, &state)
       try state.save(in: transaction)
       let done = Reconciliation(
         kind: kind, time: store.now, place: place, count: count, export: export?.path)
@@ -200,14 +210,30 @@ extension SyncEngine {
     }
   }
 
+  private func noted(
+    _ kind: Reconciliation.Kind, _ place: UInt64, after known: ReplicaState,
+    _ report: inout SyncReport, _ body: (WriteTransaction, inout ReplicaState) throws -> Int
+  ) async throws {
+    try await noted(kind, place, after: known, &report) { transaction, state in
+      (try body(transaction, &state), nil)
+    }
+  }
+
   // MARK: Replaced on purpose
 
   /// Keeps an export of what the store holds beside it, empties the store, and begins the zone's new
   /// log.
-  private func takeZone(_ info: ZoneInfo, _ report: inout SyncReport) async throws {
-    let export = try keepExport()
-    try await noted(.taken, 0, export: export, &report) { transaction, state in
+  private func takeZone(
+    _ info: ZoneInfo, after known: ReplicaState, _ report: inout SyncReport
+  ) async throws {
+    let newest = try store.read { try $0.maximumTransactionNumber() }
+    var export = try keepExport()
+    try await noted(.taken, 0, after: known, &report) { transaction, state in
       let connection = transaction.connection
+      // What another context or process saved meanwhile is in the export as well: nobody saves now.
+      if try store.read({ try $0.maximumTransactionNumber() }) != newest {
+        export = try keepExport()
+      }
       var count = 0
       for entity in schema.entities {
         var keys: [ObjectKey] = []
@@ -226,7 +252,7 @@ extension SyncEngine {
       try EngineTables.forgetPending(on: connection)
       try Graves.dropAll(on: connection)
       state.acknowledged = try transaction.maximumTransactionNumber()
-      return count
+      return (count, export)
     }
     let cause =
       info.mayWrite

@@ -77,6 +77,8 @@ package struct SyncSchema: Sendable {
     /// To-many relationships whose order crosses as places.
     package let ordered: [RelationshipDescription]
     private let indexes: [String: Int]
+    /// By what a property was called before its name of now.
+    private let formerIndexes: [String: Int]
     private let bySlot: [Int: Int]
 
     init(
@@ -112,17 +114,32 @@ package struct SyncSchema: Sendable {
       self.echoes = echoes
       indexes = Dictionary(
         properties.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
+      let slots = description.layout.slots
+      formerIndexes = Dictionary(
+        properties.enumerated().compactMap { index, property in
+          guard let former = slots[property.slot].property.renamingIdentifier else { return nil }
+          if case .place = property.kind { return (PlaceName.of(former), index) }
+          return (former, index)
+        }, uniquingKeysWith: { first, _ in first })
       bySlot = Dictionary(
         properties.enumerated().map { ($1.slot, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
     package func property(named name: String) -> Property? { indexes[name].map { properties[$0] } }
+
+    /// What an entry of before a migration of this store calls by a name: what it knows has moved along with the migration.
+    func property(namedNowOrBefore name: String) -> Property? {
+      (indexes[name] ?? formerIndexes[name]).map { properties[$0] }
+    }
+
     package func property(at slot: Int) -> Property? { bySlot[slot].map { properties[$0] } }
   }
 
   /// The concrete entities, by name.
   package let entities: [Entity]
   private let byName: [String: Entity]
+  /// By what an entity was called before its name of now.
+  private let byFormerName: [String: Entity]
   private let byNumber: [Int32: Entity]
   private let rootNumbers: [Int32: Int32]
   private let referrersByName: [String: [Referrer]]
@@ -147,6 +164,11 @@ package struct SyncSchema: Sendable {
     }
     self.entities = entities.sorted { $0.name < $1.name }
     byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    byFormerName = Dictionary(
+      entities.compactMap { entity in
+        entity.description.renamingIdentifier.map { ($0, entity) }
+      },
+      uniquingKeysWith: { first, _ in first })
     byNumber = Dictionary(entities.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     rootNumbers = Dictionary(
       schema.entities.map {
@@ -213,6 +235,8 @@ package struct SyncSchema: Sendable {
   package func holders(of entity: Entity) -> [Referrer] { holdersByName[entity.name] ?? [] }
 
   package func entity(named name: String) -> Entity? { byName[name] }
+  /// What an entry of before a migration of this store calls by a name.
+  func entity(namedNowOrBefore name: String) -> Entity? { byName[name] ?? byFormerName[name] }
   package func entity(numbered number: Int32) -> Entity? { byNumber[number] }
 
   /// A concrete entity of the hierarchy with this root, the first by name.
