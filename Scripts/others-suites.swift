@@ -6,6 +6,25 @@
 
   func autoreleasepool<Result>(invoking body: () throws -> Result) rethrows -> Result { try body() }
 
+  /// Apple's lock of `os`.
+  final class OSAllocatedUnfairLock<State>: @unchecked Sendable {
+    private let mutex = NSLock()
+    private var state: State
+    init(initialState: State) { state = initialState }
+    init(uncheckedState: State) { state = uncheckedState }
+    func lock() { mutex.lock() }
+    func unlock() { mutex.unlock() }
+    func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
+      mutex.lock()
+      defer { mutex.unlock() }
+      return try body(&state)
+    }
+  }
+
+  extension OSAllocatedUnfairLock where State == Void {
+    convenience init() { self.init(initialState: ()) }
+  }
+
   /// Apple's `os.Logger`, to nowhere.
   struct Logger: Sendable {
     struct Disabled: Sendable { static let disabled = Disabled() }

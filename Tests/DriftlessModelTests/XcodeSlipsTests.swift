@@ -39,6 +39,43 @@ struct XcodeSlipsTests {
     }
   }
 
+  @Test("A compiled bundle and a compiled model are told by what they hold, whatever their names")
+  func otherNames() throws {
+    let directory = try TemporaryDirectory()
+    let bundle = directory.file("Shop.momd_precompiled")
+    try FileManager.default.createDirectory(at: bundle, withIntermediateDirectories: true)
+    let bytes = ArchiveBuilder.model(["A": ArchiveBuilder.entity("A", [:])])
+    try bytes.write(to: bundle.appendingPathComponent("One.mom"))
+    let hash = Data([1, 2, 3])
+    let info: [String: Any] = [
+      "NSManagedObjectModel_CurrentVersionName": "One",
+      "NSManagedObjectModel_VersionHashes": ["One": ["A": hash]],
+    ]
+    try PropertyListSerialization.data(fromPropertyList: info, format: .binary, options: 0)
+      .write(to: bundle.appendingPathComponent("VersionInfo.plist"))
+    for url in [bundle, bundle.appendingPathComponent("One.mom")] {
+      let model = try ManagedObjectModel(contentsOf: url)
+      #expect(model.entityVersionHashesByName == ["A": hash], "\(url.lastPathComponent)")
+    }
+    let file = directory.file("shop.model")
+    try bytes.write(to: file)
+    #expect(try ManagedObjectModel(contentsOf: file).entities.map(\.name) == ["A"])
+  }
+
+  @Test("A model beside a folder named Resources is found, as one in it is")
+  func besideResources() throws {
+    for name in ["Resources", "resources"] {
+      let directory = try TemporaryDirectory()
+      try FileManager.default.createDirectory(
+        at: directory.file(name), withIntermediateDirectories: true)
+      try ArchiveBuilder.model(["A": ArchiveBuilder.entity("A", [:])])
+        .write(to: directory.file("One.mom"))
+      let bundle = try #require(Bundle(path: directory.url.path))
+      let merged = try ManagedObjectModel.mergedModel(from: [bundle])
+      #expect(merged?.entities.map(\.name) == ["A"], "\(name)")
+    }
+  }
+
   private let stray = """
     <entity name="A"><relationship name="one" maxCount="1" destinationEntity="B" inverseName="a" inverseEntity="B"/>
     <relationship name="two" maxCount="1" destinationEntity="B" inverseName="a" inverseEntity="B"/></entity>

@@ -159,7 +159,7 @@ package final class StoreSchema: Sendable {
     return joinTables.values.sorted { $0.name < $1.name }.filter { seen.insert($0.name).inserted }
   }
 
-  /// Those of them that are tables.
+  /// Those of the join tables that are no columns.
   var ownJoinTables: [JoinTable] { distinctJoinTables.filter { $0.held == nil } }
 
   var numbers: [(entity: EntityDescription, number: Int32)] {
