@@ -143,8 +143,8 @@ targets += [
   test(
     "ClientTests",
     [
-      "SyncControl", "SyncDaemon", "Driftless", "DriftlessSync", "DriftlessProtocol",
-      "ProgramStart",
+      "SyncControl", "SyncDaemon", "Driftless", "DriftlessSQLite", "DriftlessSync",
+      "DriftlessProtocol", "ProgramStart",
     ]),
   test("TidyTests", []),
   test(

@@ -58,7 +58,8 @@ struct SyncControlCommand: AsyncParsableCommand {
       130  interrupted (Ctrl-C): what was not finished is finished by the next command
       """,
     subcommands: [
-      InitCommand.self, EnrollCommand.self, StatusCommand.self, SyncCommand.self,
+      InitCommand.self, MigrateCommand.self, EnrollCommand.self, StatusCommand.self,
+      SyncCommand.self,
       PushCommand.self, PullCommand.self, LogCommand.self, ConflictsCommand.self, WhyCommand.self,
       QuarantineCommand.self, ParkedCommand.self,
       ImportCommand.self, ExportCommand.self, DigestCommand.self, ModelCommand.self,

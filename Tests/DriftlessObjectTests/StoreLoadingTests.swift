@@ -228,6 +228,10 @@ struct StoreLoadingTests {
       wrong.setOption(nil, forKey: key)
       coordinator.remove(try coordinator.addPersistentStore(with: wrong))
     }
+    // A file that is closed is whole without a log anyway.
+    let journal = PersistentStoreDescription(url: url)
+    journal.setValue("DELETE", forPragmaNamed: "journal_mode")
+    coordinator.remove(try coordinator.addPersistentStore(with: journal))
     let pragma = PersistentStoreDescription(url: url)
     pragma.setValue("OFF", forPragmaNamed: "synchronous")
     #expect(throws: StoreError.self) { try coordinator.addPersistentStore(with: pragma) }

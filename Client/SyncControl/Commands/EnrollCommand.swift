@@ -15,6 +15,7 @@ struct EnrollCommand: ControlCommand {
       """)
 
   @OptionGroup var target: StoreArguments
+  @OptionGroup var model: GivenModelArguments
   @Option(name: .long, help: "The server's address: https://HOST or http://127.0.0.1:PORT.")
   var server: String
   @Option(name: .long, help: "The zone's name.")
@@ -32,7 +33,7 @@ struct EnrollCommand: ControlCommand {
         suggestion: "give it as https://HOST or http://127.0.0.1:PORT")
     }
     try ServerAddress.check(address, allowsPlaintext: allowPlaintext)
-    let store = try target.open()
+    let store = try model.open(target.url, output)
     if let other = try SyncEngine.status(of: store).zone, other != zone {
       throw Failure(
         .failed, code: "already-enrolled", "\(target.store) is enrolled with zone \(other).",

@@ -24,5 +24,6 @@ struct ExportCommand: ControlCommand {
     try ReplicaExport.write(store, entity: entity) { piece in
       try FileHandle.standardOutput.write(contentsOf: piece)
     }
+    try StoreFileArguments.reportUnknownRows(of: store, output)
   }
 }

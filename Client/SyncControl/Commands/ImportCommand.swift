@@ -17,6 +17,7 @@ struct ImportCommand: ControlCommand {
       """)
 
   @OptionGroup var target: StoreArguments
+  @OptionGroup var model: GivenModelArguments
   @Option(name: .long, help: "The author of transactions whose save names none.")
   var author: String?
   @Argument(help: "The file, or - for standard input.", completion: .file())
@@ -25,7 +26,7 @@ struct ImportCommand: ControlCommand {
 
   func perform() throws {
     let data = try read()
-    let store = try target.open()
+    let store = try model.open(target.url, output)
     let report = try Importer(store: store, author: author, source: file).run(data)
     try output.put(report, line: report.text)
   }

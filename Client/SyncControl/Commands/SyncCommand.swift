@@ -8,6 +8,7 @@ struct SyncCommand: ControlCommand {
     discussion: "A daemon that keeps the store does it, when one runs.")
 
   @OptionGroup var target: StoreArguments
+  @OptionGroup var model: GivenModelArguments
   @OptionGroup var deletes: MassDeleteArguments
   @Flag(
     name: .long,
@@ -17,6 +18,7 @@ struct SyncCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws {
+    try model.adopt(target.url, output)
     if reconcile { try SyncEngine.allowReconciliation(of: target.open()) }
     let summary = try await SyncRunner(url: target.url, output: output).run(
       .sync, allowsMassDelete: deletes.allowMassDelete)

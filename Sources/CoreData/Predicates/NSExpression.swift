@@ -100,6 +100,20 @@ open class NSExpression: NSObject, @unchecked Sendable {  // nothing of it chang
     self.init(.function, outcome, function: name, arguments: arguments)
   }
 
+  /// What an object answers to a call by name, as expressions of mapping models make: of the migration manager, of a policy.
+  public convenience init(
+    forFunction target: NSExpression, selectorName name: String, arguments parameters: [Any]?
+  ) {
+    let arguments = (parameters ?? []).map {
+      $0 as? NSExpression ?? NSExpression(forConstantValue: $0)
+    }
+    let outcome = Result { () throws(FetchError) in
+      FetchExpression.message(
+        to: try target.outcome.get(), selector: name, try Self.known(arguments))
+    }
+    self.init(.function, outcome, function: name, arguments: arguments)
+  }
+
   /// The elements of a collection that satisfy a predicate, in which they are `$variable`.
   public convenience init(
     forSubquery expression: NSExpression, usingIteratorVariable variable: String,

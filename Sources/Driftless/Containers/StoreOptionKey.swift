@@ -51,7 +51,10 @@ enum StoreOptionKey {
       ("synchronous", "3"):
       options.durability = .full
     case ("synchronous", "NORMAL"), ("synchronous", "1"): options.durability = .normal
-    case ("journal_mode", "WAL"): return
+    // Asked for so that the file is whole without a log once it is closed: so it is here, by the log's last checkpoint.
+    case ("journal_mode", "WAL"), ("journal_mode", "DELETE"), ("journal_mode", "TRUNCATE"),
+      ("journal_mode", "PERSIST"):
+      return
     default:
       throw StoreError(
         .invalidArgument, "A store does not take the pragma \(name) = \(value).",

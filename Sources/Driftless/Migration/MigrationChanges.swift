@@ -68,7 +68,7 @@ struct MigrationChanges {
       if let join = keys.new.joinTable(for: relationship) {
         slots.append(slot.index)
         differences.append(
-          "EXISTS (SELECT 1 FROM main.\"\(join.name)\" j WHERE j.\"\(join.sourceColumn)\" = m.Z_PK)"
+          "EXISTS (SELECT 1 FROM \(join.rows(in: "main")) j WHERE j.\"\(join.sourceColumn)\" = m.Z_PK)"
         )
       } else if let binding = table.slotBindings(for: match.destination)
         .first(where: { $0.slot == slot.index })

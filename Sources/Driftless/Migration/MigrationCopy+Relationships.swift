@@ -44,7 +44,7 @@ extension MigrationCopy {
     }
     try connection.execute(
       """
-      INSERT OR IGNORE INTO main."\(join.name)" (\(columns)) SELECT \(values) FROM (\(pairs))
+      INSERT OR IGNORE INTO \(join.held == nil ? "main." : "")"\(join.name)" (\(columns)) SELECT \(values) FROM (\(pairs))
       WHERE source IS NOT NULL AND destination IS NOT NULL
       """)
   }
@@ -122,7 +122,7 @@ extension MigrationCopy {
       return """
         SELECT \(source) AS source, \(destination) AS destination,
         \(column(join.destinationOrderColumn, "place")),
-        \(column(join.sourceOrderColumn, "otherPlace")) FROM old."\(join.name)"
+        \(column(join.sourceOrderColumn, "otherPlace")) FROM \(join.rows(in: "old"))
         """
     }
     let isOwn = !relationship.isToMany

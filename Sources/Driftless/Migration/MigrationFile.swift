@@ -24,7 +24,8 @@ struct MigrationFile {
     let plan = try MigrationPlan(
       from: source.model, source.schema.entities, to: destination, present)
     let schema = StoreSchema(
-      model: destination, entityNames: present, numbers: plan.numbers(from: source.schema))
+      model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
+      keepsJoinTables: source.schema.keepsJoinTables)
     let connection = try connect(ExternalDataFolder(store: self.source.path))
     defer { connection.close() }
     try create(schema, like: source, on: connection)
@@ -51,7 +52,8 @@ struct MigrationFile {
     let plan = try MigrationPlan(
       manager.mappingModel, from: source.model, source.schema.entities, to: destination, present)
     let schema = StoreSchema(
-      model: destination, entityNames: present, numbers: plan.numbers(from: source.schema))
+      model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
+      keepsJoinTables: source.schema.keepsJoinTables)
     let folder = ExternalDataFolder(store: target.path)
     let files = ExternalDataFolder(store: self.source.path)
     try files.copy(files.names, to: folder)
@@ -167,6 +169,7 @@ struct MigrationFile {
     try file.create(
       schema, metadata(of: source), identifier: UUID(uuidString: source.identifier) ?? UUID(),
       on: connection)
+    for statement in schema.views { try connection.execute(statement) }
     try connection.run("ATTACH ? AS old", .text(self.source.path))
   }
 

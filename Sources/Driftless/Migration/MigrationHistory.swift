@@ -85,7 +85,7 @@ struct MigrationHistory {
     return (former, program, number)
   }
 
-  /// Which properties an update changed, at their new places.
+  /// Which properties an update changed, at their new places. What Core Data recorded is not ours to read, and stays.
   private func mapUpdates(_ match: MigrationPlan.EntityMatch) throws {
     guard let (former, program, number) = programs(match) else { return }
     try connection.execute(
@@ -95,8 +95,10 @@ struct MigrationHistory {
       """)
     var isChanged = false
     for row in try connection.rows(
-      "SELECT DISTINCT ZCOLUMNS FROM main.ACHANGE WHERE ZENTITY = ? AND ZCHANGETYPE = 1",
-      .integer(Int64(number)))
+      """
+      SELECT DISTINCT ZCOLUMNS FROM main.ACHANGE WHERE ZENTITY = ? AND ZCHANGETYPE = 1
+      AND NOT \(TransactionNotes.isAdopted)
+      """, .integer(Int64(number)))
     {
       guard case .blob(let bytes) = row[0] else { continue }
       let changed = bytes.withUnsafeBytes { former.mask(ofColumns: $0) }
@@ -115,6 +117,7 @@ struct MigrationHistory {
       UPDATE main.ACHANGE SET ZCOLUMNS =
       (SELECT present FROM temp.migrated WHERE former = ZCOLUMNS)
       WHERE ZENTITY = \(number) AND ZCHANGETYPE = 1 AND ZCOLUMNS IS NOT NULL
+      AND NOT \(TransactionNotes.isAdopted)
       """)
   }
 
@@ -123,11 +126,16 @@ struct MigrationHistory {
     let places = program.tombstoneSlots.map { slot in
       match.sourceSlots[slot].flatMap { former.tombstoneSlots.firstIndex(of: $0.index) }
     }
-    let count = max(places.count, former.tombstoneSlots.count)
+    // A file without a history has no columns for what its model would keep.
+    let columnCount = try connection.rows(
+      "SELECT 1 FROM pragma_table_info('ACHANGE', 'main') WHERE name GLOB 'ZTOMBSTONE[0-9]*'"
+    ).count
+    let count = min(columnCount, max(places.count, former.tombstoneSlots.count))
     guard count > 0, places != (0..<count).map({ Optional($0) }) else { return }
     let columns = (0..<count).map { index in
       let place = index < places.count ? places[index] : nil
-      return "ZTOMBSTONE\(index) = \(place.map { "ZTOMBSTONE\($0)" } ?? "NULL")"
+      let former = place.flatMap { $0 < columnCount ? "ZTOMBSTONE\($0)" : nil }
+      return "ZTOMBSTONE\(index) = \(former ?? "NULL")"
     }
     try connection.execute(
       """

@@ -27,7 +27,8 @@ struct MigrationInPlace {
     let plan = try MigrationPlan(
       from: source.model, source.schema.entities, to: destination, present)
     let schema = StoreSchema(
-      model: destination, entityNames: present, numbers: plan.numbers(from: source.schema))
+      model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
+      keepsJoinTables: source.schema.keepsJoinTables)
 
     let options = StoreOptions(
       busyTimeoutMilliseconds: StoreTuning.checkpointWaitMilliseconds, createsFile: false)

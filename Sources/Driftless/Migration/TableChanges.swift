@@ -91,7 +91,7 @@ struct TableChanges {
 
   private mutating func change(_ root: EntityDescription) -> Bool {
     let table = new.table(for: root)
-    let taken = Set((old.tables.map(\.name) + old.distinctJoinTables.map(\.name)))
+    let taken = Set(old.tables.map(\.name) + old.ownJoinTables.map(\.name))
     guard let way = keys.ways.first(where: { $0.destination === root }) else {
       additions += StoreDefinition.definition(of: table, new)
       return !taken.contains(table.name)
@@ -186,6 +186,13 @@ struct TableChanges {
         }
       }
     }
+    // Those of relationships without inverse are no property's.
+    let held = Set(old.distinctJoinTables.compactMap(\.held).flatMap { $0.columns.map(\.name) })
+    for (now, column) in table.columns.enumerated()
+    where places[now] == nil && held.contains(column.name) {
+      let then = former.columns.firstIndex { $0 == column }
+      if let then, !places.values.contains(then) { places[now] = .some(then) }
+    }
     let kept = places.compactMapValues { $0 }
     return Set(kept.values).count == kept.count ? kept : nil
   }
@@ -213,10 +220,10 @@ struct TableChanges {
   }
 
   private mutating func changeJoinTables() -> Bool {
-    let former = Set(old.distinctJoinTables.map(\.name))
-    let present = Set(new.distinctJoinTables.map(\.name))
+    let former = Set(old.ownJoinTables.map(\.name))
+    let present = Set(new.ownJoinTables.map(\.name))
     let tables = Set(old.tables.map(\.name))
-    for join in new.distinctJoinTables where !former.contains(join.name) {
+    for join in new.ownJoinTables where !former.contains(join.name) {
       guard !tables.contains(join.name) else { return false }
       additions += join.definition
     }

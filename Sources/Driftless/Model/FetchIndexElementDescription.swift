@@ -3,6 +3,9 @@ public final class FetchIndexElementDescription: @unchecked Sendable {  // froze
   /// How the index is built. An index is of one kind.
   public enum CollationType: Int, Hashable, Sendable { case binary = 0, rTree = 1 }
 
+  /// Core Data's words for what every row has, in place of a property, and their columns.
+  static let rowWords = ["self": "Z_PK", "SELF": "Z_PK", "objectID": "Z_PK", "entity": "Z_ENT"]
+
   private var values: Values
 
   private struct Values {

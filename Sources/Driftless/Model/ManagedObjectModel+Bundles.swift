@@ -22,8 +22,8 @@ extension ManagedObjectModel {
   static func modelURLs(in bundles: [Bundle]?) -> [URL] {
     var found: [URL] = []
     for bundle in bundles ?? [.main] {
-      guard let folder = bundle.resourceURL else { continue }
-      for url in contents(of: folder) {
+      // A folder named Resources in a bundle is taken for the place of all its resources.
+      for url in [bundle.resourceURL, bundle.bundleURL].compactMap({ $0 }).flatMap(contents) {
         switch url.pathExtension {
         case "bundle", "resources": found += contents(of: url).filter(isModel)
         default: if isModel(url) { found.append(url) }

@@ -36,6 +36,12 @@ final class ModelElement {
 
   /// Reads XML, which is well formed to its end. External entities are not resolved.
   static func parse(_ data: Data, from path: String) throws(ModelError) -> ModelElement {
+    // Foundation's parser takes names for UTF-8 without a look, and traps where they are not.
+    guard String(validating: data, as: UTF8.self) != nil else {
+      throw ModelError(
+        .malformed, element: path, "it has bytes that are no UTF-8",
+        suggestion: "Copy the file again, or save it in UTF-8.")
+    }
     let builder = ModelElementBuilder()
     let parser = XMLParser(data: data)
     parser.delegate = builder

@@ -46,7 +46,7 @@ extension ManagedObjectModel {
   convenience init(_ version: ModelVersion) throws(ModelError) {
     let file = try ModelFile.contents(of: version.url)
     let data = try ModelFile.data(of: file)
-    if file.pathExtension == "mom" {
+    if file.pathExtension == "mom" || data.starts(with: Array("bplist".utf8)) {
       try self.init(compiled: data, path: file.path)
     } else {
       try self.init(xml: data, path: file.path)
@@ -86,6 +86,10 @@ enum ModelFile {
         suggestion: "Open it in Xcode and save it in the XML format.")
     }
     return contents
+  }
+
+  static func isCompiledBundle(_ url: URL) -> Bool {
+    url.pathExtension == "momd" || exists(url.appendingPathComponent("VersionInfo.plist"))
   }
 
   static func exists(_ url: URL) -> Bool { FileManager.default.fileExists(atPath: url.path) }

@@ -19,6 +19,7 @@ struct ModelReader {
       entities.append(try entity(element, composites))
     }
     model.entities = entities
+    XcodeSlips.mend(model)
     if let identifier = root.attributes["userDefinedModelVersionIdentifier"], !identifier.isEmpty {
       model.versionIdentifiers = [identifier]
     }

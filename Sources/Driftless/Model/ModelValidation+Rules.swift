@@ -54,7 +54,10 @@ extension ModelValidation {
       for part in index.elements where part.expressionFormat == nil {
         // The leaf of a composite attribute is named by its path.
         let first = part.propertyName.split(separator: ".").first.map(String.init) ?? ""
-        guard entity.propertiesByName[first] != nil else {
+        guard
+          entity.propertiesByName[first] != nil
+            || FetchIndexElementDescription.rowWords[first] != nil
+        else {
           throw ModelError(
             .unknownProperty, element: element, "the index names \(part.propertyName)",
             suggestion: "Name properties of the entity.")

@@ -46,9 +46,10 @@ extension PropertyValue {
     switch type {
     case .integer16, .integer32, .integer64:
       // Files carry 0.0 for integers too.
-      guard let value = Int64(text) ?? Double(text).flatMap({ Int64(exactly: $0) }) else {
-        return nil
-      }
+      guard
+        let value = Int64(text) ?? Double(text).flatMap({ Int64(exactly: $0) })
+          ?? Self.truth(text).map({ $0 ? 1 : 0 })
+      else { return nil }
       self = .integer(value)
     case .decimal:
       // Decimal itself would read the number at the start of a text and leave the rest.
@@ -57,14 +58,11 @@ extension PropertyValue {
       else { return nil }
       self = .decimal(value)
     case .double, .float:
-      guard let value = Double(text) else { return nil }
+      guard let value = Double(text) ?? Self.truth(text).map({ $0 ? 1 : 0 }) else { return nil }
       self = .double(value)
     case .boolean:
-      switch text.lowercased() {
-      case "yes", "true", "1": self = .bool(true)
-      case "no", "false", "0": self = .bool(false)
-      default: return nil
-      }
+      guard let value = Self.truth(text) else { return nil }
+      self = .bool(value)
     case .string, .undefined: self = .string(text)
     case .uuid:
       guard let value = UUID(uuidString: text) else { return nil }
@@ -79,6 +77,15 @@ extension PropertyValue {
       guard let value = Data(base64Encoded: text) else { return nil }
       self = .data(value)
     case .objectID, .composite: return nil
+    }
+  }
+
+  /// A truth value. An attribute that was one, and became a number, keeps the word as its default.
+  private static func truth(_ text: String) -> Bool? {
+    switch text.lowercased() {
+    case "yes", "true", "1": true
+    case "no", "false", "0": false
+    default: nil
     }
   }
 

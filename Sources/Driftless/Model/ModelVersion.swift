@@ -34,11 +34,12 @@ extension ManagedObjectModel {
       let marker = try ModelFile.propertyList(url.appendingPathComponent(".xccurrentversion"))
       let current = marker?["_XCCurrentVersionName"] as? String
       return try versions(in: url, "xcdatamodel", current: current, info: [:])
-    case "momd":
+    // A compiled bundle is one by what it holds: some go by another name.
+    case _ where ModelFile.isCompiledBundle(url):
       let info = try ModelFile.propertyList(url.appendingPathComponent("VersionInfo.plist")) ?? [:]
       let current = info["NSManagedObjectModel_CurrentVersionName"] as? String
       return try versions(in: url, "mom", current: current.map { "\($0).mom" }, info: info)
-    case "mom" where url.deletingLastPathComponent().pathExtension == "momd":
+    case "mom" where ModelFile.isCompiledBundle(url.deletingLastPathComponent()):
       let info =
         try ModelFile.propertyList(
           url.deletingLastPathComponent().appendingPathComponent("VersionInfo.plist")) ?? [:]

@@ -48,7 +48,11 @@ package struct EntityTable: Sendable {
   package let columns: [Column]
   private let bindings: [String: [SlotBinding]]
 
-  init(root: EntityDescription, numbers: [String: Int32], present: PresentTables? = nil) {
+  /// - Parameter held: The columns of to-many relationships that have no inverse.
+  init(
+    root: EntityDescription, numbers: [String: Int32], present: PresentTables? = nil,
+    held: [HeldColumns] = []
+  ) {
     rootEntity = root
     let members = root.selfAndDescendants.filter { numbers[$0.name] != nil }
     entities = members
@@ -89,6 +93,9 @@ package struct EntityTable: Sendable {
         }
       }
     }
+    for column in held.flatMap(\.columns) {
+      planned.append(("", column.name, 0, Column(name: unique(column.name), kind: column.kind)))
+    }
     let columns = planned.map(\.column).sorted {
       ($0.declaration.group, $0.name) < ($1.declaration.group, $1.name)
     }
@@ -116,58 +123,5 @@ package struct EntityTable: Sendable {
   /// The columns of an entity's properties.
   package func slotBindings(for entity: EntityDescription) -> [SlotBinding] {
     bindings[entity.name] ?? []
-  }
-}
-
-/// The table of a many-to-many relationship, seen from one of its two sides.
-package struct JoinTable: Hashable, Sendable {
-  package let name: String
-  package let sourceColumn: String
-  package let destinationColumn: String
-  /// The place of the destination among those of the source, when the relationship is ordered.
-  package let destinationOrderColumn: String?
-  /// The place of the source among those of the destination, when the inverse is ordered.
-  package let sourceOrderColumn: String?
-  /// A relationship that is its own inverse: both directions are rows.
-  package let isSymmetric: Bool
-
-  init(
-    _ relationship: RelationshipDescription, numbers: [String: Int32],
-    present: PresentTables? = nil
-  ) {
-    let source = numbers[relationship.entity?.name ?? ""] ?? 0
-    let inverse = relationship.inverseRelationship
-    let destination =
-      numbers[(inverse?.entity ?? relationship.destinationEntity)?.name ?? ""] ?? 0
-    let name = relationship.name.uppercased()
-    let isSymmetric = inverse === relationship
-    self.isSymmetric = isSymmetric
-    let inverseName = inverse?.name.uppercased() ?? name + "SOURCE"
-    let mine = "Z_\(source)\(inverseName)"
-    let theirs = isSymmetric ? "REFLEXIVE" : "Z_\(destination)\(name)"
-    destinationOrderColumn = relationship.isOrdered ? "Z_FOK_\(destination)\(name)" : nil
-    sourceOrderColumn =
-      inverse.flatMap { $0.isOrdered && !isSymmetric ? "Z_FOK_\(source)\(inverseName)" : nil }
-    // The side whose column sorts first as text names the table. In files of before 2018 it is the entity with the
-    // smaller number: where one rule finds no table, the other does.
-    let (byMine, byTheirs) = ("Z_\(source)\(name)", "Z_\(destination)\(inverseName)")
-    let isMine = inverse == nil || isSymmetric || mine < theirs
-    let (modern, former) = isMine ? (byMine, byTheirs) : (byTheirs, byMine)
-    let table = present.map { !$0.has(modern) && $0.has(former) ? former : modern } ?? modern
-    self.name = table
-    // Two columns of one name: the second has a digit.
-    sourceColumn = present?.column(mine, mine + "1", in: table) ?? mine
-    destinationColumn = present?.column(theirs, theirs + "1", in: table) ?? theirs
-  }
-
-  /// The columns and what else the table is made of, the same from both sides.
-  var definition: [String] {
-    let columns = [sourceColumn, destinationColumn].sorted()
-    let orders = [destinationOrderColumn, sourceOrderColumn].compactMap { $0 }.sorted()
-    let list = (columns + orders).map { "\"\($0)\" INTEGER" }.joined(separator: ", ")
-    return [
-      "CREATE TABLE \"\(name)\" (\(list), PRIMARY KEY (\"\(columns[0])\", \"\(columns[1])\"))",
-      "CREATE INDEX \"\(name)_\(columns[1])_INDEX\" ON \"\(name)\" (\"\(columns[1])\", \"\(columns[0])\")",
-    ]
   }
 }

@@ -75,9 +75,12 @@ struct FetchIndexes {
       else { return nil }
       return ownColumnsOnly(compiled, compilation).map { "(\($0))" }
     }
-    guard let slot = entity.layout.index(named: element.propertyName),
-      let column = schema.columnName(of: slot, in: entity)
-    else { return nil }
+    guard let slot = entity.layout.index(named: element.propertyName) else {
+      return FetchIndexElementDescription.rowWords[element.propertyName].map {
+        "\($0) COLLATE BINARY"
+      }
+    }
+    guard let column = schema.columnName(of: slot, in: entity) else { return nil }
     if case .attribute(_, let type) = entity.layout.slots[slot].kind,
       type == .double || type == .float
     {

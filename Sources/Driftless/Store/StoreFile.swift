@@ -21,7 +21,10 @@ struct StoreFile {
       if url == nil { .inMemory } else if options.isImmutable { .immutable } else if readOnly {
         .readOnly
       } else if options.createsFile { .readWriteCreate } else { .readWrite }
-    if let url { try StoreObstacle.checkKind(of: url, allowsLinks: options.isImmutable) }
+    if let url {
+      try StoreObstacle.checkKind(of: url, allowsLinks: options.isImmutable)
+      if options.isImmutable { try StoreObstacle.checkWholeWithoutLog(url) }
+    }
     if let url, mode == .readWriteCreate { Self.createPrivate(url) }
     let connection = try SQLiteConnection(
       path: url?.path ?? "", mode: mode,
@@ -35,10 +38,13 @@ struct StoreFile {
       try SQLFunction.register(on: connection)
       try TransactionName.register(on: connection)
       // The triggers of Core Data's derived attributes call these to tell its row cache.
-      for name in ["Updated", "InsertUpdated"] {
-        try connection.createFunction(
-          "NSCoreDataDATrigger\(name)AffectedObjectValue", argc: 5, deterministic: false
-        ) { _ in .null }
+      for name in [
+        "DATriggerUpdatedAffectedObjectValue", "DATriggerInsertUpdatedAffectedObjectValue",
+        "TriggerUpdateAffectedObjectValue",
+      ] {
+        try connection.createFunction("NSCoreData\(name)", argc: -1, deterministic: false) { _ in
+          .null
+        }
       }
       try ExternalData.attachReading(
         to: connection, folder: url.map { ExternalDataFolder(store: $0.path) })
@@ -65,6 +71,12 @@ struct StoreFile {
 
   static func hasTable(_ name: String, _ connection: SQLiteConnection) throws -> Bool {
     try connection.scalar("SELECT 1 FROM sqlite_master WHERE name = ?", .text(name)) != nil
+  }
+
+  /// Whether there is a table: a view in its place would run whatever it says.
+  static func isTable(_ name: String, _ connection: SQLiteConnection) throws -> Bool {
+    try connection.scalar(
+      "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", .text(name)) != nil
   }
 
   /// Runs `body` while no other process writes to the file or makes it.
@@ -111,7 +123,22 @@ enum StoreDefinition {
     ZNAME VARCHAR)
     """,
     """
-    CREATE UNIQUE INDEX IF NOT EXISTS Z_TRANSACTIONSTRING_UNIQUE_NAME ON ATRANSACTIONSTRING (ZNAME)
+    CREATE UNIQUE INDEX IF NOT EXISTS Z_TRANSACTIONSTRING_UNIQUE_NAME ON ATRANSACTIONSTRING (ZNAME
+    COLLATE BINARY ASC)
+    """,
+    "CREATE INDEX IF NOT EXISTS ATRANSACTION_ZAUTHORTS_INDEX ON ATRANSACTION (ZAUTHORTS)",
+    "CREATE INDEX IF NOT EXISTS ATRANSACTION_ZBUNDLEIDTS_INDEX ON ATRANSACTION (ZBUNDLEIDTS)",
+    """
+    CREATE INDEX IF NOT EXISTS ATRANSACTION_ZCONTEXTNAMETS_INDEX ON ATRANSACTION (ZCONTEXTNAMETS)
+    """,
+    "CREATE INDEX IF NOT EXISTS ATRANSACTION_ZPROCESSIDTS_INDEX ON ATRANSACTION (ZPROCESSIDTS)",
+    """
+    CREATE INDEX IF NOT EXISTS Z_TRANSACTION_TransactionAuthorIndex
+    ON ATRANSACTION (ZAUTHOR COLLATE BINARY ASC)
+    """,
+    """
+    CREATE INDEX IF NOT EXISTS Z_TRANSACTION_TransactionTimestampIndex
+    ON ATRANSACTION (ZTIMESTAMP COLLATE BINARY ASC)
     """,
     """
     CREATE TABLE IF NOT EXISTS ACHANGE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,

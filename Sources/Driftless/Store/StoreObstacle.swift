@@ -30,6 +30,31 @@ enum StoreObstacle {
       suggestion: "Give the path of the store's file.")
   }
 
+  /// Refuses to take a file alone that is not whole without the log beside it.
+  static func checkWholeWithoutLog(_ url: URL) throws {
+    func starts(_ suffix: String, with magic: [[UInt8]], longerThan size: Int) -> Bool {
+      guard FileNumber.size(of: url.path + suffix).map({ $0 > size }) ?? false,
+        let handle = FileHandle(forReadingAtPath: url.path + suffix)
+      else { return false }
+      defer { try? handle.close() }
+      let bytes = (try? handle.read(upToCount: 8)).flatMap { $0 } ?? Data()
+      return magic.contains { bytes.starts(with: $0) }
+    }
+    // The write-ahead log's head has 32 bytes; a rollback journal that is done with has zeros at its head.
+    let log = starts(
+      "-wal", with: [[0x37, 0x7F, 0x06, 0x82], [0x37, 0x7F, 0x06, 0x83]], longerThan: 32)
+    let journal = starts("-journal", with: [[0xD9, 0xD5, 0x05, 0xF9]], longerThan: 0)
+    guard log || journal else { return }
+    let name = url.path + (log ? "-wal" : "-journal")
+    throw StoreError(
+      .cannotOpen,
+      "\(url.path) is not whole by itself: \(name) beside it has changes that the file has not.",
+      suggestion: """
+        Open it for reading only (isReadOnly) in place of isImmutable; where nothing may be made beside it, copy the file \
+        and what lies beside it into a folder of its own first.
+        """)
+  }
+
   /// Why a file was not opened; nil when nothing is seen that would explain it.
   static func inTheWay(of path: String) -> StoreError? {
     let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path

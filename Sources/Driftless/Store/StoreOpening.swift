@@ -1,5 +1,6 @@
 import DriftlessSQLite
 import Foundation
+import Logging
 
 /// Where the model of an open store came from.
 package enum ModelOrigin: String, Sendable {
@@ -50,7 +51,10 @@ struct StoreOpening {
     return try file.alone {
       guard try StoreFile.isEmpty(connection) else { return nil }
       try file.create(schema, metadata, identifier: identifier, on: connection)
-      return Opened(identifier: identifier.uuidString, schema: schema, metadata: metadata)
+      for statement in schema.views { try connection.execute(statement) }
+      return Opened(
+        identifier: identifier.uuidString, schema: schema, metadata: metadata,
+        overlay: schema.views)
     }
   }
 
@@ -79,7 +83,7 @@ struct StoreOpening {
     let numbers = try entityNumbers(model, metadata)
     let schema = StoreSchema(
       model: model, entityNames: configuration.entityNames, rTrees: try rTrees(),
-      numbers: numbers, present: metadata.format == 0 ? try PresentTables(connection) : nil,
+      numbers: numbers, present: try presentTables(model, metadata),
       external: try ExternalColumns.read(connection, numbers: numbers))
     if metadata.format == 0 || file.options.ignoresVersioning { try checkTables(of: schema) }
     if metadata.format == 0, source == .given, !model.hasRecordedHashes, !file.options.isReadOnly,
@@ -101,6 +105,8 @@ struct StoreOpening {
         try StoreDefinition.completeDerivedTriggers(schema, on: connection)
       }
     }
+    for statement in schema.views { try connection.execute(statement) }
+    opened.overlay += schema.views
     return opened
   }
 
@@ -108,12 +114,21 @@ struct StoreOpening {
   static func metadata(
     of connection: SQLiteConnection, path: String
   ) throws -> (identifier: String, StoreMetadata) {
-    guard try StoreFile.hasTable("Z_METADATA", connection),
-      try StoreFile.hasTable("Z_PRIMARYKEY", connection)
+    guard try StoreFile.isTable("Z_METADATA", connection),
+      try StoreFile.isTable("Z_PRIMARYKEY", connection)
     else {
       throw StoreError(
         .notAStore, "\(path) is an SQLite database, but no store of Core Data's layout.",
         suggestion: "Check the path.")
+    }
+    // Its length is asked first: a text or a list of any size may stand there.
+    let most = BoundedPropertyList.bytesMax
+    if case .integer(let size)? = try connection.scalar(
+      "SELECT max(length(Z_UUID), length(Z_PLIST)) FROM Z_METADATA LIMIT 1"), size > most
+    {
+      throw StoreError(
+        .damaged, "\(path) has metadata of \(size) bytes; no more than \(most) are read.",
+        suggestion: "Restore the file from a copy.")
     }
     let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
     guard let row = rows.first, case .text(let identifier) = row[0], case .blob(let plist) = row[1]
@@ -189,6 +204,7 @@ struct StoreOpening {
       if let model = try CachedModel.read(connection, metadata) { return (model, .cache) }
     } catch let error as ModelError {
       reason = " Core Data's copy cannot be used: \(error)"
+      Logger(label: "driftless.store").notice("\(file.name):\(reason)")
     }
     guard metadata.format == 0, file.options.isReadOnly else {
       throw StoreError(
@@ -232,13 +248,25 @@ struct StoreOpening {
       throw refusal("entity \(entity.name)")
     }
     var wanted = schema.tables.map { ($0.name, $0.columns.map(\.name)) }
-    wanted += schema.distinctJoinTables.map { ($0.name, [$0.sourceColumn, $0.destinationColumn]) }
+    wanted += schema.distinctJoinTables.filter { $0.held == nil }
+      .map { ($0.name, [$0.sourceColumn, $0.destinationColumn]) }
     for (table, columns) in wanted {
+      guard try StoreFile.isTable(table, connection) else { throw refusal("table \(table)") }
       let present = try connection.rows("SELECT name FROM pragma_table_info(?)", .text(table))
       for column in columns where !present.contains([.text(column)]) {
         throw refusal("column \(table).\(column)")
       }
     }
+  }
+
+  /// The tables that a file has, where they decide how a model lies in it.
+  private func presentTables(
+    _ model: ManagedObjectModel, _ metadata: StoreMetadata
+  ) throws -> PresentTables? {
+    let usesJoinTables = model.entities.contains { entity in
+      entity.ownProperties.contains { ($0 as? RelationshipDescription)?.usesJoinTable == true }
+    }
+    return metadata.format == 0 || usesJoinTables ? try PresentTables(connection) : nil
   }
 
   /// Whether a file that Core Data wrote has the tables of a model, no more and no less.

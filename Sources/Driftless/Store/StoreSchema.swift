@@ -1,7 +1,8 @@
 /// How a model lies in the tables of a file: Core Data's layout.
 ///
 /// A hierarchy of entities has one table, `Z<ROOT>`; a to-one relationship a key column; a many-to-many relationship a
-/// join table. Entity numbers (`Z_ENT`) come from the file, or for a fresh one count depth first, siblings by name.
+/// join table. Entity numbers (`Z_ENT`) come from the file, or for a fresh one count depth first, siblings by name
+/// whatever its case.
 package final class StoreSchema: Sendable {
   package let model: ManagedObjectModel
   /// The entities of the model that the store has: all, or those of its configuration and what they inherit from.
@@ -23,10 +24,13 @@ package final class StoreSchema: Sendable {
   ///   - rTrees: the R-tree indexes of an existing file; nil for a fresh one, which gets those of the model.
   ///   - numbers: the numbers of an existing file; nil to number afresh.
   ///   - present: the tables of an existing file, where versions of Core Data name them differently.
+  ///   - keepsJoinTables: whether to-many relationships without inverse have join tables in a fresh file, as in those that
+  ///     earlier versions made.
   ///   - external: what ``ExternalColumns`` an existing file says that it has; nil to go by the model.
   package init(
     model: ManagedObjectModel, entityNames: Set<String>? = nil, rTrees: Set<String>? = nil,
-    numbers: [String: Int32]? = nil, present: PresentTables? = nil, external: Set<String>? = nil
+    numbers: [String: Int32]? = nil, present: PresentTables? = nil, external: Set<String>? = nil,
+    keepsJoinTables: Bool = false
   ) {
     self.model = model
     let members = model.entities.filter { entityNames?.contains($0.name) ?? true }
@@ -39,11 +43,14 @@ package final class StoreSchema: Sendable {
     var entities: [Int32: EntityDescription] = [:]
     var tables: [String: EntityTable] = [:]
     var programs: [Int32: RowProgram] = [:]
-    var joins: [String: JoinTable] = [:]
+    let joins = JoinTable.all(of: members, numbers, present, keepsTables: keepsJoinTables)
+    let held = joins.sorted { $0.key < $1.key }.compactMap(\.value.held)
     for entity in members {
       if let number = numbers[entity.name] { entities[number] = entity }
       if entity.superentity == nil {
-        let table = EntityTable(root: entity, numbers: numbers, present: present)
+        let table = EntityTable(
+          root: entity, numbers: numbers, present: present,
+          held: held.filter { $0.table == HeldColumns.table(of: entity) })
         for member in entity.selfAndDescendants { tables[member.name] = table }
       }
     }
@@ -51,11 +58,6 @@ package final class StoreSchema: Sendable {
       guard let table = tables[entity.name], let number = numbers[entity.name] else { continue }
       programs[number] = RowProgram(
         entity: entity, number: number, table: table, numbers: numbers, external: external)
-      for case let relationship as RelationshipDescription in entity.ownProperties
-      where relationship.usesJoinTable {
-        joins["\(entity.name).\(relationship.name)"] = JoinTable(
-          relationship, numbers: numbers, present: present)
-      }
     }
     numberByName = numbers
     entityByNumber = entities
@@ -94,7 +96,7 @@ package final class StoreSchema: Sendable {
 
   /// The join table of a to-many relationship, as seen from its own side; nil when it has none.
   package func joinTable(for relationship: RelationshipDescription) -> JoinTable? {
-    joinTables["\(relationship.entity?.name ?? "").\(relationship.name)"]
+    joinTables[JoinTable.key(relationship)]
   }
 
   /// How rows of an entity are read and written.
@@ -136,11 +138,29 @@ package final class StoreSchema: Sendable {
     entities.filter { $0.superentity == nil }.map(table(for:)).sorted { $0.name < $1.name }
   }
 
+  /// Whether to-many relationships without inverse have join tables.
+  var keepsJoinTables: Bool {
+    entities.contains { entity in
+      entity.ownProperties.contains { property in
+        guard let relationship = property as? RelationshipDescription,
+          relationship.inverseRelationship == nil, let join = joinTable(for: relationship)
+        else { return false }
+        return join.held == nil
+      }
+    }
+  }
+
+  /// What each connection runs first: views of to-many relationships that are columns.
+  var views: [String] { distinctJoinTables.compactMap(\.held).flatMap(\.statements) }
+
   /// The join tables, each once.
   var distinctJoinTables: [JoinTable] {
     var seen: Set<String> = []
     return joinTables.values.sorted { $0.name < $1.name }.filter { seen.insert($0.name).inserted }
   }
+
+  /// Those of the join tables that are no columns.
+  var ownJoinTables: [JoinTable] { distinctJoinTables.filter { $0.held == nil } }
 
   var numbers: [(entity: EntityDescription, number: Int32)] {
     entityByNumber.map { ($0.value, $0.key) }.sorted { $0.1 < $1.1 }
@@ -150,12 +170,15 @@ package final class StoreSchema: Sendable {
     let names = Set(members.map(\.name))
     var numbers: [String: Int32] = [:]
     func number(_ entities: [EntityDescription]) {
-      for entity in entities.sorted(by: { $0.name < $1.name }) where names.contains(entity.name) {
+      for entity in entities.sorted(by: Self.precedes) where names.contains(entity.name) {
         numbers[entity.name] = Int32(numbers.count + 1)
         number(entity.subentities)
       }
     }
     number(members.filter { $0.superentity == nil })
     return numbers
+  }
+  private static func precedes(_ a: EntityDescription, _ b: EntityDescription) -> Bool {
+    (a.name.lowercased(), a.name) < (b.name.lowercased(), b.name)
   }
 }

@@ -25,7 +25,7 @@ extension WriteTransaction {
   /// Whether pairs of the relationship are rows and nothing more, which `addPairs` writes many of at once.
   package func canAddPairsAtOnce(_ relationship: RelationshipDescription) -> Bool {
     guard !keepsForSync, let join = schema.joinTable(for: relationship) else { return false }
-    return !join.isSymmetric && join.destinationOrderColumn == nil
+    return !join.isSymmetric && join.held == nil && join.destinationOrderColumn == nil
   }
 
   /// Adds pairs of many sources. Pairs that exist stay.
@@ -63,6 +63,9 @@ extension WriteTransaction {
     if let inverse = relationship.inverseRelationship {
       for destination in destinations { try keepBase(of: destination, inverse) }
     }
+    if adds, plan.join.held != nil {
+      for destination in destinations { try takeOver(destination, relationship, for: source) }
+    }
     let statement = plan.statement
     for destination in destinations {
       statement.bind(source.key, at: 1)
@@ -78,6 +81,19 @@ extension WriteTransaction {
       try setOrder(
         relationship, source,
         toManyKeys(of: source, relationship).filter { !destinations.contains($0) } + destinations)
+    }
+  }
+
+  /// One object holds it at most: who held it before has changed as well.
+  private func takeOver(
+    _ destination: ObjectKey, _ relationship: RelationshipDescription, for source: ObjectKey
+  ) throws {
+    for former in try sources(holding: destination, in: relationship) where former != source {
+      guard
+        let slot = schema.entity(numbered: former.entity)?.layout.index(named: relationship.name)
+      else { continue }
+      try keepBase(of: former, relationship)
+      try recordUpdate(former, PropertyMask([slot]))
     }
   }
 

@@ -55,6 +55,9 @@ open class ValueTransformer: @unchecked Sendable {  // immutable here; so subcla
     registered.withLock { $0.keys.sorted { $0.rawValue < $1.rawValue } }
   }
 
+  /// The class of what ``transformedValue(_:)`` gives. Nothing asks for it here.
+  open class func transformedValueClass() -> AnyClass { NSObject.self }
+
   /// Whether values can be turned back. True unless a subclass says otherwise.
   open class func allowsReverseTransformation() -> Bool { true }
 

@@ -6,7 +6,10 @@ import SyncDaemon
 struct StoreExportCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "export", abstract: "Print a store's objects as canonical JSON lines.",
-    discussion: "The lines can be imported into another store.")
+    discussion: """
+      The lines can be imported into another store. Ends with 65 when the file has rows that no \
+      entity of its model stands for: they are left out.
+      """)
 
   @OptionGroup var target: StoreFileArguments
   @Option(name: .long, help: "Only objects of this entity.")
@@ -14,8 +17,10 @@ struct StoreExportCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
-    try ReplicaExport.write(try target.inspect(output), entity: entity) { piece in
+    let store = try target.inspect(output)
+    try ReplicaExport.write(store, entity: entity) { piece in
       try FileHandle.standardOutput.write(contentsOf: piece)
     }
+    try StoreFileArguments.reportUnknownRows(of: store, output)
   }
 }

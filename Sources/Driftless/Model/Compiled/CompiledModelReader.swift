@@ -56,6 +56,7 @@ struct CompiledModelReader {
       entities.append(try entity(record, name))
     }
     model.entities = entities
+    XcodeSlips.mend(model)
     model.versionIdentifiers = Set(
       try archive.elements(root, "NSVersionIdentifiers").compactMap { try archive.text($0) }
         // The compiler writes an empty one where the editor has none.
@@ -103,10 +104,12 @@ struct CompiledModelReader {
       return try archive.elements(of: names).compactMap(propertyName)
     }
     let properties = CompiledPropertyReader(archive: archive, owner: name)
-    entity.properties = try archive.entries(record, "NSProperties").map { name, value in
+    entity.properties = try archive.entries(record, "NSProperties").compactMap { name, value in
       guard case .record(let property) = value else {
         throw malformed("\(entity.name).\(name)", "the archive has no description of the property")
       }
+      // What an entity of a model in use inherits: the parent has the property itself.
+      if property.className == "_NSPropertyDescriptionProxy" { return nil }
       return try properties.property(property, name)
     }
     entity.indexes = try indexes(of: record, name)
@@ -154,12 +157,17 @@ struct CompiledModelReader {
     var elements: [FetchIndexElementDescription] = []
     for value in try archive.elements(record, "NSIndexElements") {
       guard case .record(let part) = value else { continue }
+      let property =
+        try archive.record(part, "NSIndexedProperty") ?? archive.record(part, "NSProperty")
       let expression =
         try archive.record(part, "NSExpression")
-        ?? archive.record(part, "NSProperty").flatMap { try archive.record($0, "NSExpression") }
+        ?? property.flatMap { try archive.record($0, "NSExpression") }
+      let propertyName =
+        try archive.text(part, "NSPropertyName")
+        ?? property.flatMap { try archive.text($0, "NSPropertyName") }
       elements.append(
         FetchIndexElementDescription(
-          propertyName: try archive.text(part, "NSPropertyName") ?? "",
+          propertyName: expression == nil ? propertyName ?? "" : "",
           expressionFormat: try expression.map { try expressions.expression($0).description },
           collationType: try archive.integer(part, "NSFetchIndexElementType") == 1
             ? .rTree : .binary,

@@ -3,14 +3,18 @@ import Foundation
 
 /// The model that Core Data keeps in a file of its own: `Z_MODELCACHE` holds the compiled model, deflated.
 enum CachedModel {
+  /// A packed model is read whole.
+  private static let packedMax = 16 << 20
+
   /// The model, frozen, with the version hashes of the file; nil when there is none that describes the file's entities.
   ///
   /// - Throws: `ModelError` when it cannot be read.
   static func read(_ connection: SQLiteConnection, _ metadata: StoreMetadata) throws
     -> ManagedObjectModel?
   {
-    guard try StoreFile.hasTable("Z_MODELCACHE", connection),
-      case .blob(let packed)? = try connection.scalar("SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1"),
+    guard try StoreFile.isTable("Z_MODELCACHE", connection),
+      case .blob(let packed)? = try connection.scalar(
+        "SELECT Z_CONTENT FROM Z_MODELCACHE WHERE length(Z_CONTENT) <= \(packedMax) LIMIT 1"),
       let bytes = Inflate.unpack(packed)
     else { return nil }
     let model = try ManagedObjectModel(compiled: bytes, path: "the file's model cache")

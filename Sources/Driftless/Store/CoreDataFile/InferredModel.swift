@@ -51,8 +51,32 @@ struct InferredModel {
   }
 
   private mutating func add(_ property: PropertyDescription, to entity: Entity) {
-    let isTaken = properties[entity.name]?.contains { $0.name == property.name } ?? false
-    if !isTaken { properties[entity.name, default: []].append(property) }
+    if !isTaken(property.name, of: entity) {
+      properties[entity.name, default: []].append(property)
+    }
+  }
+
+  /// Whether a property of the name is in the hierarchy: an heir cannot have it as well.
+  private func isTaken(_ name: String, of entity: Entity) -> Bool {
+    let root = root(of: entity)
+    return entities.contains { other in
+      properties[other.name]?.contains { $0.name == name } == true && self.root(of: other) == root
+    }
+  }
+
+  private func root(of entity: Entity) -> Int64 {
+    var current = entity
+    for _ in entities {
+      guard let parent = self.entity(numbered: current.parent) else { break }
+      current = parent
+    }
+    return current.number
+  }
+
+  /// The name, or the name with a digit that is free: both ends of a relationship are there, or none.
+  private func free(_ name: String, of entity: Entity) -> String {
+    let names = [name] + (1...99).map { "\(name)_\($0)" }
+    return names.first { !isTaken($0, of: entity) } ?? name
   }
 
   // MARK: Columns
@@ -63,10 +87,13 @@ struct InferredModel {
     let names = Set(columns.map { $0[0] })
     for row in columns {
       guard case .text(let column) = row[0], case .text(let type) = row[1],
-        column.hasPrefix("Z"), !column.hasPrefix("Z_"),
-        let first = column.dropFirst().first, !first.isNumber
+        column.hasPrefix("Z"), !column.hasPrefix("Z_"), let first = column.dropFirst().first
       else { continue }
       let upper = String(column.dropFirst())
+      guard !first.isNumber else {
+        addHolder(upper, of: entity, isOrdered: names.contains(.text("Z_FOK_" + upper)))
+        continue
+      }
       let isOrdered = names.contains(.text("Z_FOK_" + upper))
       if type == "INTEGER",
         let destination = try destination(of: column, in: entity, names, isOrdered)
@@ -92,12 +119,26 @@ struct InferredModel {
   private mutating func addReference(
     _ name: String, from entity: Entity, to destination: Entity, isOrdered: Bool
   ) {
-    let inverse = "\(entity.name.lowercased())_\(name)"
+    guard !isTaken(name, of: entity) else { return }
+    let inverse = free("\(entity.name.lowercased())_\(name)", of: destination)
     add(RelationshipDescription(name, to: destination.name, inverse: inverse), to: entity)
     add(
       RelationshipDescription(
         inverse, to: entity.name, inverse: name, toMany: true, isOrdered: isOrdered),
       to: destination)
+  }
+
+  /// A to-many relationship without inverse: the column has the number of the entity that holds, and its name.
+  private mutating func addHolder(_ name: String, of held: Entity, isOrdered: Bool) {
+    let digits = name.prefix { $0.isNumber }
+    let rest = name.dropFirst(digits.count)
+    guard !rest.hasPrefix("_"), !rest.isEmpty, let holder = entity(numbered: Int64(digits)) else {
+      return
+    }
+    add(
+      RelationshipDescription(
+        rest.lowercased(), to: held.name, inverse: nil, toMany: true, isOrdered: isOrdered),
+      to: holder)
   }
 
   /// The entity that a column refers to; nil for a column of plain numbers.
@@ -178,8 +219,12 @@ struct InferredModel {
           first.name, to: first.entity.name, inverse: first.name, toMany: true),
         to: first.entity)
     }
-    // A column is named after the relationship that leads to what it holds.
-    guard let second = end(ends[1]) else { return }
+    // A column is named after the relationship that leads to what it holds, and its name tells the column: where one is
+    // taken, the relationship is left out at both ends.
+    guard let second = end(ends[1]), !isTaken(second.name, of: first.entity),
+      !isTaken(first.name, of: second.entity),
+      first.name != second.name || root(of: first.entity) != root(of: second.entity)
+    else { return }
     add(
       RelationshipDescription(
         second.name, to: second.entity.name, inverse: first.name, toMany: true,

@@ -25,4 +25,10 @@ package struct PresentTables: Sendable {
   func column(_ names: String..., in table: String) -> String {
     names.first { has($0, in: table) } ?? names[0]
   }
+
+  /// The name, or the name with a digit, that a join table has as a column: Core Data numbers those of equal names.
+  func numbered(_ name: String, in table: String) -> String {
+    let names = [name] + (1...99).map { "\(name)\($0)" }
+    return names.first { has($0, in: table) } ?? name
+  }
 }

@@ -40,4 +40,16 @@ package struct WritingVersion {
     }
     return nil
   }
+  /// What is wrong with those versions that cannot be read, one sentence each.
+  package static func unreadable(among versions: [ModelVersion]) -> [String] {
+    versions.compactMap { version in
+      do {
+        let model = try version.model()
+        try model.freeze()
+        return nil
+      } catch {
+        return "\(version.name) is wrong: \(error)"
+      }
+    }
+  }
 }

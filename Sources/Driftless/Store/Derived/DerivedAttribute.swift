@@ -130,6 +130,11 @@ private struct DerivationResolution {
       isWhole = [.integer16, .integer32, .integer64, .boolean].contains(type)
     }
     if let join = schema.joinTable(for: relationship) {
+      if let held = join.held {
+        return (
+          .children(operation, table: held.table, key: held.key, column: value), isWhole
+        )
+      }
       return (
         .pairs(operation, join, table: schema.tableName(of: destination), column: value), isWhole
       )

@@ -62,6 +62,12 @@ enum TransactionNotes {
     WHERE t.Z_PK > (SELECT COALESCE(MAX(number), 0) FROM ZDL_TRANSACTION) GROUP BY t.Z_PK)
     """
 
+  /// Whether Core Data recorded a row of `ACHANGE`.
+  static let isAdopted = """
+    EXISTS (SELECT 1 FROM main.ZDL_TRANSACTION t WHERE t.number = ZTRANSACTIONID
+    AND t.kind = \(TransactionKind.adopted.rawValue))
+    """
+
   // MARK: Writing
 
   static func add(

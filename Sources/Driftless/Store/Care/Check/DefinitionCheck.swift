@@ -11,7 +11,7 @@ struct DefinitionCheck: TableCheck {
       try checkColumns(
         of: table.name, ["Z_PK", "Z_ENT", "Z_OPT"] + table.columns.map(\.name), inspection)
     }
-    for join in schema.distinctJoinTables {
+    for join in schema.distinctJoinTables where join.held == nil {
       let orders = [join.destinationOrderColumn, join.sourceOrderColumn].compactMap { $0 }
       try checkColumns(
         of: join.name, [join.sourceColumn, join.destinationColumn] + orders, inspection)

@@ -1,0 +1,137 @@
+import ArgumentParser
+import Driftless
+import Foundation
+import TestSupport
+import Testing
+
+@testable import SyncControl
+
+/// Files of Core Data's that carry no model, from the command line; and schemas that are compared.
+@Suite struct AdoptionCommandTests {
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  /// A bundle with two versions of a model, the second of them current.
+  private func bundle(named name: String = "Shop.xcdatamodeld") throws -> URL {
+    let bundle = directory.file(name)
+    for (version, more) in [
+      ("One", ""), ("Two", "<attribute name=\"color\" optional=\"YES\" attributeType=\"String\"/>"),
+    ] {
+      let folder = bundle.appendingPathComponent("\(version).xcdatamodel")
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try Data(
+        """
+        <model><entity name="Item"><attribute name="name" attributeType="String"/>\(more)</entity></model>
+        """.utf8
+      ).write(to: folder.appendingPathComponent("contents"))
+    }
+    let current = ["_XCCurrentVersionName": "Two.xcdatamodel"]
+    try PropertyListSerialization.data(fromPropertyList: current, format: .xml, options: 0)
+      .write(to: bundle.appendingPathComponent(".xccurrentversion"))
+    return bundle
+  }
+
+  /// A store of the first version, without what Driftless adds: as Core Data wrote it before it kept models.
+  private func file(_ bundle: URL) throws -> URL {
+    let url = directory.file("items.sqlite")
+    let model = try ManagedObjectModel(
+      contentsOf: bundle.appendingPathComponent("One.xcdatamodel"))
+    try PersistentStore.open(url: url, model: model).close()
+    try StrippedFile.make(at: url)
+    return url
+  }
+
+  private func objects(_ url: URL) throws -> Int {
+    let store = try PersistentStore.open(url: url, options: StoreOptions(isReadOnly: true))
+    defer { store.close() }
+    return try StoreInfo(of: store, at: url).entities.reduce(0) { $0 + $1.objects }
+  }
+
+  @Test("A file that carries no model is taken over by import and enroll with --model")
+  func importing() async throws {
+    let bundle = try bundle()
+    let url = try file(bundle)
+    let lines = directory.file("lines.jsonl")
+    try Data("{\"op\":\"insert\",\"entity\":\"Item\",\"id\":\"a\",\"set\":{\"name\":\"x\"}}\n".utf8)
+      .write(to: lines)
+    let without = try ImportCommand.parse(["--store", url.path, lines.path])
+    await #expect(throws: ExitCode.self) { try await without.run() }
+    let command = try ImportCommand.parse(
+      ["--store", url.path, "--model", bundle.path, lines.path])
+    try await command.run()
+    #expect(try objects(url) == 1)
+    try Data("{\"op\":\"insert\",\"entity\":\"Item\",\"id\":\"b\",\"set\":{\"name\":\"y\"}}\n".utf8)
+      .write(to: lines)
+    let again = try ImportCommand.parse(["--store", url.path, lines.path])
+    try await again.run()
+    #expect(try objects(url) == 2, "it carries the model now")
+    #expect(
+      try EnrollCommand.parse([
+        "--store", url.path, "--model", bundle.path, "--server", "http://127.0.0.1:1", "--zone",
+        "z",
+      ]).model.model == bundle.path)
+    #expect(try SyncCommand.parse(["--store", "a", "--model", "b"]).model.model == "b")
+  }
+
+  @Test(
+    "migrate takes such a file over with the version that wrote it, and brings it to the current one"
+  )
+  func migrating() async throws {
+    let bundle = try bundle()
+    let url = try file(bundle)
+    let command = try MigrateCommand.parse([url.path, "--model", bundle.path])
+    try await command.run()
+    let store = try PersistentStore.open(url: url, options: StoreOptions(isReadOnly: true))
+    #expect(store.model.entitiesByName["Item"]?.attributesByName["color"] != nil)
+    store.close()
+    // The second time there is nothing to do.
+    try await command.run()
+    let missing = try MigrateCommand.parse([
+      directory.file("no.sqlite").path, "--model", bundle.path,
+    ])
+    await #expect(throws: ExitCode.self) { try await missing.run() }
+  }
+
+  @Test("Where no version fits, those that cannot be read are named with what is wrong in them")
+  func wrongVersion() async throws {
+    let bundle = try bundle()
+    let url = try file(bundle)
+    try Data(
+      "<model><entity name=\"Item\"><attribute name=\"name\" attributeType=\"Odd\"/></entity></model>"
+        .utf8
+    )
+    .write(to: bundle.appendingPathComponent("One.xcdatamodel/contents"))
+    let command = try MigrateCommand.parse([url.path, "--model", bundle.path])
+    await #expect(throws: ExitCode.self) { try await command.run() }
+    let versions = try ManagedObjectModel.versions(at: bundle)
+    let wrong = WritingVersion.unreadable(among: versions)
+    #expect(wrong.count == 1 && wrong[0].contains("One") && wrong[0].contains("Item.name"))
+  }
+
+  @Test(
+    "compare ends with 0 for files of one schema, with 1 for others, with 65 for what is no store")
+  func comparing() async throws {
+    let bundle = try bundle()
+    let first = try file(bundle)
+    let second = directory.file("second.sqlite")
+    try FileManager.default.copyItem(at: first, to: second)
+    #expect(await SyncControl.run(["store", "compare", first.path, second.path]) == 0)
+    #expect(await SyncControl.run(["migrate", second.path, "--model", bundle.path]) == 0)
+    #expect(await SyncControl.run(["store", "compare", first.path, second.path, "--json"]) == 1)
+    let other = directory.file("other.txt")
+    try Data("no store".utf8).write(to: other)
+    #expect(await SyncControl.run(["store", "compare", first.path, other.path]) == 65)
+  }
+
+  @Test("An export ends with 65 when the file has rows of entities that the model does not have")
+  func unknownRows() async throws {
+    let url = directory.file("items.sqlite")
+    let model = try ManagedObjectModel(contentsOf: bundle())
+    try PersistentStore.open(url: url, model: model).close()
+    #expect(await SyncControl.run(["store", "export", url.path]) == 0)
+    try StrippedFile.execute("INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT) VALUES (1, 9, 1)", at: url)
+    #expect(await SyncControl.run(["store", "export", url.path]) == 65)
+    #expect(await SyncControl.run(["export", "--store", url.path]) == 65)
+  }
+}
