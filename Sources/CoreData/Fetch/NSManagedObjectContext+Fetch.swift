@@ -62,6 +62,25 @@ extension NSManagedObjectContext {
   /// - Throws: as the request says; 134060 and others in Core Data's domain.
   @discardableResult
   public func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
-    try asCocoaErrors { try request.run(in: self) }
+    try asCocoaErrors {
+      if let name = request.batchEntityName { try refuseBatch(of: name, request.affectedStores) }
+      return try request.run(in: self)
+    }
+  }
+
+  /// A batch changes rows, of which stores of an own class have none.
+  private func refuseBatch(of name: String, _ stores: [NSPersistentStore]?) throws {
+    let asked = stores ?? persistentStoreCoordinator?.persistentStores ?? []
+    for store in asked where store is any OwnStore {
+      guard let entity = store.model.entitiesByName[name],
+        store.schema.entityNumber(of: entity) > 0
+      else { continue }
+      throw CocoaError(
+        .persistentStoreUnsupportedRequestType,
+        userInfo: [
+          NSLocalizedDescriptionKey:
+            "Stores of type \(store.type) take no batch requests, and have \(name): change objects."
+        ])
+    }
   }
 }

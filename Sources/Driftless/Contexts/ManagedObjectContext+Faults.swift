@@ -12,7 +12,8 @@ extension ManagedObjectContext: ObjectSource {
         graph.noteUnreadable(object)
         throw object.unreadable(error)
       }
-      if object.state.contains(.missing), !shouldDeleteInaccessibleFaults {
+      guard object.state.contains(.missing) else { return }
+      if !(handlesInaccessible?(object) ?? shouldDeleteInaccessibleFaults) {
         throw ObjectError(
           .missingObject, "\(object.description) could not be read: its row is gone",
           suggestion: "It was deleted. Fetch again, and roll the context back.")

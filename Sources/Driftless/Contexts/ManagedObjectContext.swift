@@ -66,6 +66,10 @@ public final class ManagedObjectContext {
   /// as it throws those of other accessors.
   public var shouldDeleteInaccessibleFaults = true
 
+  /// Decides in place of ``shouldDeleteInaccessibleFaults`` about one object whose row is gone, for a class that stands for
+  /// the context; nil for none.
+  package var handlesInaccessible: ((ManagedObject) -> Bool)?
+
   /// Takes what the context would post, for a class that stands for the context towards others and posts under its own
   /// names; nil to post to the notification centre.
   package var relay: ((Notification) -> Void)?
