@@ -145,7 +145,7 @@ struct AtomicStoreTests {
       let lamp = try #require(try other.existingObject(with: id) as? Item)
       #expect(lamp.price == 0)
       try context.performAndWait {
-        context.registeredObject(for: id)?.setValue("Light", forKey: "name")
+        try context.existingObject(with: id).setValue("Light", forKey: "name")
         try context.save()
       }
       lamp.price = 8

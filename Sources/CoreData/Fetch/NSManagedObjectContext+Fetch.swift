@@ -33,6 +33,7 @@ extension NSManagedObjectContext {
   }
 
   private func found<T>(by request: NSFetchRequest<T>) throws -> [Any] {
+    if let found = try foundOutside(by: request) { return found }
     let known = try request.known(in: self)
     switch known.resultType {
     case .managedObject: return try base.fetch(known)
@@ -49,6 +50,10 @@ extension NSManagedObjectContext {
   /// - Throws: as `fetch(_:)`.
   public func count<T>(for request: NSFetchRequest<T>) throws -> Int {
     try asCocoaErrors {
+      if let found = try foundOutside(by: request) {
+        return request.resultType == .countResultType
+          ? (found.first as? NSNumber)?.intValue ?? 0 : found.count
+      }
       var known = try request.known(in: self)
       if known.resultType != .dictionary { known.resultType = .count }
       if known.resultType == .dictionary { return try base.fetchRows(known).count }

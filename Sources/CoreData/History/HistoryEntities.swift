@@ -33,7 +33,8 @@ enum HistoryEntities {
     return model
   }()
 
-  private static func entity(_ name: String, of model: NSManagedObjectModel) -> NSEntityDescription {
+  private static func entity(_ name: String, of model: NSManagedObjectModel) -> NSEntityDescription
+  {
     model.entitiesByName[name] ?? NSEntityDescription()
   }
 

@@ -29,7 +29,8 @@ final class BinaryStore: NSAtomicStore, @unchecked Sendable {  // as its supercl
     var byRoot: [String: [Int64: NSAtomicStoreCacheNode]] = [:]
     for object in file.objects {
       guard let entity = model.entitiesByName[object.entity] else {
-        throw BinaryStoreFile.damaged(url, "it has objects of \(object.entity), which the model lacks")
+        throw BinaryStoreFile.damaged(
+          url, "it has objects of \(object.entity), which the model lacks")
       }
       let node = NSAtomicStoreCacheNode(
         objectID: objectID(for: entity, withReferenceObject: NSNumber(value: object.key)))
@@ -51,7 +52,8 @@ final class BinaryStore: NSAtomicStore, @unchecked Sendable {  // as its supercl
       for (name, keys) in object.related {
         guard let root = entity.relationshipsByName[name]?.destinationEntity?.rootEntity.knownName
         else {
-          throw BinaryStoreFile.damaged(url, "\(object.entity).\(name) is no relationship of the model")
+          throw BinaryStoreFile.damaged(
+            url, "\(object.entity).\(name) is no relationship of the model")
         }
         let others = try keys.map { key in
           guard let other = byRoot[root]?[key] else {
@@ -131,10 +133,12 @@ enum BinaryStoreValue {
     case PropertyValue.data(let data): return ["transformed": data]
     case is NSNumber, is String, is Date, is Data: return value
     case let values as [String: Any]:
-      return ["composite": try values.filter { !($0.value is NSNull) }.mapValues { try encode($0, place) }]
+      let elements = values.filter { !($0.value is NSNull) }
+      return ["composite": try elements.mapValues { try encode($0, place) }]
     default:
       throw StoreError(
-        .invalidArgument, "\(place) holds \(Swift.type(of: value)), which a binary store cannot keep.",
+        .invalidArgument,
+        "\(place) holds \(Swift.type(of: value)), which a binary store cannot keep.",
         suggestion: "Keep the objects in an SQLite store.")
     }
   }

@@ -142,7 +142,8 @@ struct BinaryStoreFile {
         .invalidArgument, "The metadata have a value that no property list can have.",
         suggestion: "Use texts, numbers, dates, data, and arrays and dictionaries of them.")
     }
-    let data = try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)
+    let data = try PropertyListSerialization.data(
+      fromPropertyList: list, format: .binary, options: 0)
     guard BoundedPropertyList.values(data) != nil else {
       throw StoreError(
         .invalidArgument, "An object has more data than a binary store can read again.",
@@ -159,7 +160,7 @@ struct BinaryStoreFile {
       unlink(partial)
       return StoreError(
         .readOrWriteFailed, "\(url.path) cannot be written: \(reason)",
-        suggestion: "Make room, or the folder one that may be written. What was there is as it was.")
+        suggestion: "Make room, or the folder one that may be written. The file is as it was.")
     }
     let descriptor = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw failure() }
@@ -190,11 +191,15 @@ struct BinaryStoreFile {
   // MARK: Bytes
 
   private static func number(_ data: Data, at place: Int, bytes: Int) -> UInt64 {
-    data[data.startIndex + place..<data.startIndex + place + bytes].reduce(0) { $0 << 8 | UInt64($1) }
+    data[data.startIndex + place..<data.startIndex + place + bytes].reduce(0) {
+      $0 << 8 | UInt64($1)
+    }
   }
 
   private static func append(_ number: UInt64, bytes: Int, to data: inout Data) {
-    for shift in (0..<bytes).reversed() { data.append(UInt8(truncatingIfNeeded: number >> (8 * shift))) }
+    for shift in (0..<bytes).reversed() {
+      data.append(UInt8(truncatingIfNeeded: number >> (8 * shift)))
+    }
   }
 
   /// FNV-1a.

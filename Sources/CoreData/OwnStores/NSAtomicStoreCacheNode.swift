@@ -24,6 +24,10 @@ open class NSAtomicStoreCacheNode: NSObject {
   open func setValue(_ value: Any?, forKey key: String) {
     let cache = propertyCache ?? NSMutableDictionary()
     propertyCache = cache
-    if let value { cache.setObject(value, forKey: key as NSString) } else { cache.removeObject(forKey: key) }
+    if let value {
+      cache.setObject(value, forKey: key as NSString)
+    } else {
+      cache.removeObject(forKey: key)
+    }
   }
 }

@@ -24,7 +24,9 @@ protocol OwnStore: PersistentStore {
 
 /// The classes of stores by type.
 enum StoreClasses {
-  private static let known = Mutex<[String: any OwnStore.Type]>([NSBinaryStoreType: BinaryStore.self])
+  private static let known = Mutex<[String: any OwnStore.Type]>([
+    NSBinaryStoreType: BinaryStore.self
+  ])
 
   static subscript(type: String) -> (any OwnStore.Type)? {
     get { known.withLock { $0[type] } }
@@ -49,7 +51,7 @@ extension PersistentStoreCoordinator {
     }
     guard let known = storeClass as? any OwnStore.Type else {
       preconditionFailure(
-        "\(storeClass) cannot be a store: make it a subclass of NSAtomicStore or NSIncrementalStore")
+        "\(storeClass) is no store: make it a subclass of NSAtomicStore or NSIncrementalStore")
     }
     StoreClasses[storeType] = known
   }

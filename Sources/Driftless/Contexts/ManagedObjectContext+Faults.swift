@@ -43,6 +43,7 @@ extension ManagedObjectContext: ObjectSource {
       }
     }
     let plan = try plan(of: object.shape)
+    try willReadRow(of: object, plan)
     guard let row = try read(plan, { try $0.row(object.objectKey) }) else { return false }
     object.takeBeneathChanges(row.values, version: row.version)
     return true
@@ -65,7 +66,9 @@ extension ManagedObjectContext: ObjectSource {
           }
         }
       } else {
-        keys = try read(plan(of: object.shape)) {
+        let plan = try plan(of: object.shape)
+        try willReadObjects(of: relation, of: object, plan)
+        keys = try read(plan) {
           try $0.toManyKeys(of: object.objectKey, relation.description)
         }
       }

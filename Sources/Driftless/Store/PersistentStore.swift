@@ -40,6 +40,8 @@ open class PersistentStore: @unchecked Sendable {  // what changes does so befor
   let openedFile: FileNumber?
 
   private var isSealed = false
+  /// Whether rows are asked for elsewhere as they are read; set before others know the store.
+  package final var readsOutside = false
 
   /// Whether it was opened for reading only.
   public var isReadOnly: Bool { options.isReadOnly || isSealed }
