@@ -179,7 +179,7 @@ public final class ManagedObjectContext {
   // MARK: Changes
 
   /// Whether an object is new, deleted, or was changed since the last save.
-  public var hasChanges: Bool { changedObjects.contains { $0.hasChanges } }
+  public var hasChanges: Bool { changedObjects.contains { $0.hasChanges && $0.isIn(self) } }
 
   /// New objects that are not deleted.
   public var insertedObjects: Set<ManagedObject> {
@@ -188,7 +188,10 @@ public final class ManagedObjectContext {
   /// Saved objects that were changed since, and are not deleted.
   public var updatedObjects: Set<ManagedObject> { Set(changedObjects.selected { $0.isUpdated }) }
   /// Objects that were deleted since the last save.
-  public var deletedObjects: Set<ManagedObject> { Set(changedObjects.selected { $0.isDeleted }) }
+  public var deletedObjects: Set<ManagedObject> {
+    // A new object that was deleted is in no context any more.
+    Set(changedObjects.selected { $0.isDeleted && $0.isIn(self) })
+  }
 
   /// Objects with unsaved changes, in the order of their first; some may have lost theirs since.
   var changedObjects: [ManagedObject] { graph.ledger.changed }

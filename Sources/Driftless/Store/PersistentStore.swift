@@ -13,7 +13,7 @@ import Synchronization
 ///
 /// Its only subclasses are those of the module `CoreData`: stores in memory that stand for what an application keeps in a
 /// form of its own.
-open class PersistentStore: @unchecked Sendable {  // what changes does so before others know the store
+open class PersistentStore: @unchecked Sendable {  // changes before others know it
   /// The store's UUID, as text.
   public private(set) var identifier: String
   private(set) var tag: UInt32

@@ -66,7 +66,8 @@ extension PersistentStore {
 extension WriteTransaction {
   /// Writes one property of a row that is there.
   fileprivate func put(_ value: PropertyValue, for name: String, of key: ObjectKey) throws {
-    guard var row = try row(key), let slot = schema.entity(numbered: key.entity)?.layout.index(named: name)
+    guard var row = try row(key),
+      let slot = schema.entity(numbered: key.entity)?.layout.index(named: name)
     else { return }
     row.values[slot] = value
     try update(key, PropertyMask([slot]), values: row.values, expectedVersion: nil)
