@@ -113,7 +113,7 @@ struct AttributeValidationTests {
     #expect(error.localizedDescription == "pages is too large.")
     #expect(error.userInfo["NSValidationErrorKey"] as? String == "pages")
     #expect(error.userInfo["NSValidationErrorValue"] as? Int64 == 10)
-    #expect(failure?.value == .integer(10) && failure?.predicate == nil)
+    #expect(failure?.value == .integer(10) && failure?.predicate?.description == "SELF <= 9")
   }
 
   @Test("A transient value is checked by a save, though no store keeps it")

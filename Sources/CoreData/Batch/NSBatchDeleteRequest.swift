@@ -27,6 +27,8 @@ open class NSBatchDeleteRequest: NSPersistentStoreRequest {
 
   open override var requestType: NSPersistentStoreRequestType { .batchDeleteRequestType }
 
+  override var batchEntityName: String? { fetchRequest.entityName }
+
   override func run(in context: NSManagedObjectContext) throws -> NSPersistentStoreResult {
     var request =
       if let objectIDs {

@@ -22,6 +22,9 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest {
     self.entity = entity
   }
 
+  /// A request without an entity, which fails when it is carried out: use one of the other initialisers.
+  public override convenience init() { self.init("", nil) }
+
   /// Inserts an object for each dictionary of attributes by name.
   public convenience init(entityName: String, objects dictionaries: [[String: Any]]) {
     self.init(entityName, nil)
@@ -69,6 +72,8 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest {
   }
 
   open override var requestType: NSPersistentStoreRequestType { .batchInsertRequestType }
+
+  override var batchEntityName: String? { entityName }
 
   override func run(in context: NSManagedObjectContext) throws -> NSPersistentStoreResult {
     var request: BatchInsertRequest

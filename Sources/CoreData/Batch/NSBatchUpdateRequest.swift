@@ -37,6 +37,8 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest {
 
   open override var requestType: NSPersistentStoreRequestType { .batchUpdateRequestType }
 
+  override var batchEntityName: String? { entityName }
+
   override func run(in context: NSManagedObjectContext) throws -> NSPersistentStoreResult {
     var request = BatchUpdateRequest(entityName: entityName)
     request.predicate = try predicate?.known()

@@ -35,9 +35,12 @@ extension NSManagedObjectContext {
   /// Deletes the object with the next save, and follows the delete rules of its relationships at once.
   public func delete(_ object: NSManagedObject) { base.delete(object) }
 
-  /// Takes what the store has now: under the object's unsaved changes, or in place of them. What cannot be read makes the
-  /// next save fail.
+  /// Takes what the store has now: under the object's unsaved changes, or in place of them. A new object, of which the store
+  /// has nothing, is given up with its changes. What cannot be read makes the next save fail.
   public func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
+    if !flag, object.isInserted, object.managedObjectContext === self {
+      return base.giveUp(object)
+    }
     failSave { try base.refresh(object, mergeChanges: flag) }
   }
 

@@ -13,6 +13,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
   public let concurrencyType: NSManagedObjectContextConcurrencyType
   /// What an application keeps with the context.
   public let userInfo = NSMutableDictionary()
+  /// What an application takes by itself.
+  let ownLock = NSRecursiveLock()
   /// Does the work.
   private(set) var base: ManagedObjectContext
   /// Nil for one of its caller's thread.
@@ -65,6 +67,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     base.userInfo[Self.representative] = WeakReference(self)
     base.relay = { [weak self] in self?.post($0) }
     base.mergePolicy = PolicyBridge(policy, self)
+    base.handlesInaccessible = { [weak self] object in
+      self?.shouldHandleInaccessibleFault(
+        object, for: object.objectID, triggeredByProperty: nil) ?? true
+    }
     // News that a child takes over it reads from its parent, whose work may be waiting for the child: not by itself.
     guard parentContext == nil else { return }
     base.setBell { [weak self] in
@@ -187,6 +193,28 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     get { base.shouldDeleteInaccessibleFaults }
     set { base.shouldDeleteInaccessibleFaults = newValue }
   }
+
+  /// Whether an object whose row is gone, which is about to be read, reads as empty: asked in place of
+  /// `shouldDeleteInaccessibleFaults`, which it gives unless overridden.
+  ///
+  /// - Parameters:
+  ///   - fault: The object.
+  ///   - oid: Its ID.
+  ///   - property: Nil: which property was asked for is not known.
+  open func shouldHandleInaccessibleFault(
+    _ fault: NSManagedObject, for oid: NSManagedObjectID,
+    triggeredByProperty property: NSPropertyDescription?
+  ) -> Bool {
+    shouldDeleteInaccessibleFaults
+  }
+
+  /// How old, in seconds, values may be that are not read anew; -1, as at first, for any age. Without effect: there is no cache
+  /// of rows between a context and the store, and a refresh always reads that.
+  open var stalenessInterval: TimeInterval = -1
+
+  /// Whether deletes follow the rules of relationships as the event ends, and not as late as the save. Without effect: they do
+  /// at once.
+  open var propagatesDeletesAtEndOfEvent = true
 
   // MARK: State
 

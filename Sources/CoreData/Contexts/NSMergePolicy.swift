@@ -136,6 +136,35 @@ open class NSConstraintConflict: NSObject {
   public let conflictingSnapshots: [[AnyHashable: Any]]
   var resolution: MergePolicyType?
 
+  /// A conflict that an application names.
+  ///
+  /// - Parameters:
+  ///   - contraint: The constrained properties.
+  ///   - databaseObject: The object whose row in the store has the values.
+  ///   - databaseSnapshot: The row's values.
+  ///   - conflictingObjects: The objects that are to be saved with the values. Without any and without a row there is no
+  ///     conflict, which is a precondition failure.
+  ///   - conflictingSnapshots: Their values as last read or saved.
+  public init(
+    constraint contraint: [String], database databaseObject: NSManagedObject?,
+    databaseSnapshot: [AnyHashable: Any]?, conflicting conflictingObjects: [NSManagedObject],
+    conflictingSnapshots: [[AnyHashable: Any]]
+  ) {
+    guard let one = conflictingObjects.first ?? databaseObject else {
+      preconditionFailure("A conflict under \(contraint) is one of objects, and there are none")
+    }
+    constraint = contraint
+    var values: [String: Any] = [:]
+    for name in contraint { values[name] = one.value(forKey: name) ?? NSNull() }
+    constraintValues = values
+    self.databaseObject = databaseObject
+    self.databaseSnapshot = databaseSnapshot?.reduce(into: [:]) { snapshot, value in
+      if let name = value.key.base as? String { snapshot[name] = value.value }
+    }
+    self.conflictingObjects = conflictingObjects
+    self.conflictingSnapshots = conflictingSnapshots
+  }
+
   init(_ conflict: ConstraintConflict, _ context: NSManagedObjectContext) {
     constraint = conflict.constraint
     constraintValues = foundationValues(conflict.constraintValues)

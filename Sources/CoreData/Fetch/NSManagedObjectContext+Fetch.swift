@@ -33,6 +33,7 @@ extension NSManagedObjectContext {
   }
 
   private func found<T>(by request: NSFetchRequest<T>) throws -> [Any] {
+    if let found = try foundOutside(by: request) { return found }
     let known = try request.known(in: self)
     switch known.resultType {
     case .managedObject: return try base.fetch(known)
@@ -49,6 +50,10 @@ extension NSManagedObjectContext {
   /// - Throws: as `fetch(_:)`.
   public func count<T>(for request: NSFetchRequest<T>) throws -> Int {
     try asCocoaErrors {
+      if let found = try foundOutside(by: request) {
+        return request.resultType == .countResultType
+          ? (found.first as? NSNumber)?.intValue ?? 0 : found.count
+      }
       var known = try request.known(in: self)
       if known.resultType != .dictionary { known.resultType = .count }
       if known.resultType == .dictionary { return try base.fetchRows(known).count }
@@ -62,6 +67,25 @@ extension NSManagedObjectContext {
   /// - Throws: as the request says; 134060 and others in Core Data's domain.
   @discardableResult
   public func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
-    try asCocoaErrors { try request.run(in: self) }
+    try asCocoaErrors {
+      if let name = request.batchEntityName { try refuseBatch(of: name, request.affectedStores) }
+      return try request.run(in: self)
+    }
+  }
+
+  /// A batch changes rows, of which stores of an own class have none.
+  private func refuseBatch(of name: String, _ stores: [NSPersistentStore]?) throws {
+    let asked = stores ?? persistentStoreCoordinator?.persistentStores ?? []
+    for store in asked where store is any OwnStore {
+      guard let entity = store.model.entitiesByName[name],
+        store.schema.entityNumber(of: entity) > 0
+      else { continue }
+      throw CocoaError(
+        .persistentStoreUnsupportedRequestType,
+        userInfo: [
+          NSLocalizedDescriptionKey:
+            "Stores of type \(store.type) take no batch requests, and have \(name): change objects."
+        ])
+    }
   }
 }

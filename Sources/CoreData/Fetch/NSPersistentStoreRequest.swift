@@ -19,6 +19,9 @@ open class NSPersistentStoreRequest: NSObject {
     preconditionFailure("\(type(of: self)) is no kind of request that there is")
   }
 
+  /// The entity whose rows are changed without a context; nil for another kind of request.
+  var batchEntityName: String? { nil }
+
   /// What the context does, on its queue.
   func run(in context: NSManagedObjectContext) throws -> NSPersistentStoreResult {
     throw CocoaError(.persistentStoreUnsupportedRequestType)

@@ -75,10 +75,11 @@ public final class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest {
     var request = known
     request.affectedStores = affectedStores
     if let fetch = fetchRequest {
-      guard let target = fetch.historyTarget else {
+      guard let target = HistoryEntities.target(of: fetch) else {
         throw FetchError(
           .invalidRequest, "\(fetch.entityName ?? "") is no part of the history",
-          suggestion: "Take the fetchRequest of NSPersistentHistoryTransaction or …Change.")
+          suggestion: "Take the fetchRequest, or the entityDescription, of "
+            + "NSPersistentHistoryTransaction or NSPersistentHistoryChange.")
       }
       var narrowed =
         target == .transaction

@@ -18,6 +18,10 @@ open class NSMigrationManager: NSObject {
   /// One that there is already, of a migration that a store begins by itself.
   init(_ known: MigrationManager) { self.known = known }
 
+  /// Whether a store may migrate by a way of its own where that is shorter. Without effect: a manager goes object by object, and
+  /// stores that a coordinator migrates by itself choose the shorter way.
+  open var usesStoreSpecificMigrationManager = true
+
   private static let key = "CoreData.manager"
 
   /// The manager that an application made for one of the library's.

@@ -25,6 +25,28 @@ extension EntityDescription {
     }
   }
 
+  /// Indexes over several properties, each of names or descriptions: those of `indexes` that were set here or have such a name in
+  /// a model file. `indexes` says more.
+  public var compoundIndexes: [[Any]] {
+    get {
+      indexes.filter { $0.name.hasPrefix("compound") }
+        .map { $0.elements.compactMap(\.propertyName) }
+    }
+    set {
+      let others = indexes.filter { !$0.name.hasPrefix("compound") }
+      indexes =
+        others
+        + newValue.enumerated().map { number, group in
+          let names = group.compactMap { ($0 as? String) ?? ($0 as? PropertyDescription)?.name }
+          return NSFetchIndexDescription(
+            name: "compound\(number)",
+            elements: names.map {
+              NSFetchIndexElementDescription(propertyName: $0, collationType: .binary)
+            })
+        }
+    }
+  }
+
   /// What an application notes about the entity. Other values than texts are left out.
   public var userInfo: [AnyHashable: Any]? {
     get { knownUserInfo }

@@ -59,6 +59,8 @@ public let NSStoreModelVersionIdentifiersKey = "NSStoreModelVersionIdentifiers"
 public let NSPersistentStoreModelVersionChecksumKey = "NSStoreModelVersionChecksumKey"
 /// A store in a file of SQLite.
 public let NSSQLiteStoreType = "SQLite"
+/// A store in a file that is read and written as a whole.
+public let NSBinaryStoreType = "Binary"
 /// A store in memory.
 public let NSInMemoryStoreType = "InMemory"
 /// The store is opened for reading only: a number that says yes or no.
@@ -76,6 +78,13 @@ public let NSPersistentStoreTimeoutOption = "NSPersistentStoreTimeoutOption"
 public let NSSQLitePragmasOption = "NSSQLitePragmasOption"
 /// Taken and without effect: SQLite keeps its own statistics.
 public let NSSQLiteAnalyzeOption = "NSSQLiteAnalyzeOption"
+/// Taken and without effect: a binary store's file holds no archived classes.
+public let NSBinaryStoreSecureDecodingClasses = "NSBinaryStoreSecureDecodingClasses"
+/// Taken and without effect: a binary store's file holds no archived classes.
+public let NSBinaryStoreInsecureDecodingCompatibilityOption =
+  "NSBinaryStoreInsecureDecodingCompatibilityOption"
+/// The store's file is written anew, without what was freed, as it is opened: a number that says yes or no.
+public let NSSQLiteManualVacuumOption = "NSSQLiteManualVacuumOption"
 /// The history is kept: it always is, so that no is refused.
 public let NSPersistentHistoryTrackingKey = "NSPersistentHistoryTrackingKey"
 /// In a notification of a remote change: the place in the history after it.

@@ -54,3 +54,8 @@ extension PersistentStore {
   /// What a store is kept in.
   public typealias StoreType = Driftless.StoreType
 }
+
+extension StoreType {
+  /// A file that is read and written as a whole; there are such stores in the module `CoreData` alone.
+  public static let binary = StoreType(rawValue: NSBinaryStoreType)
+}

@@ -2,9 +2,17 @@ public import Driftless
 public import Foundation
 import Synchronization
 
-extension PersistentStore {
-  /// `NSSQLiteStoreType` or `NSInMemoryStoreType`.
-  public var type: String { url == nil ? NSInMemoryStoreType : NSSQLiteStoreType }
+/// What the members of `NSPersistentStore` are declared in, so that `NSAtomicStore` and `NSIncrementalStore` have some of the
+/// same names to override.
+public protocol NSPersistentStoring: PersistentStore {}
+
+extension PersistentStore: NSPersistentStoring {}
+
+extension NSPersistentStoring {
+  /// `NSSQLiteStoreType`, `NSInMemoryStoreType`, or what the store's class is registered for.
+  public var type: String {
+    (self as? any OwnStore)?.ownType ?? (url == nil ? NSInMemoryStoreType : NSSQLiteStoreType)
+  }
 
   /// The name of the configuration whose entities the store has; `PF_DEFAULT_CONFIGURATION_NAME` for all entities.
   public var configurationName: String {
@@ -14,10 +22,15 @@ extension PersistentStore {
   /// What the store says of itself. What cannot be written is left out: a coordinator's `setMetadata(_:for:)` is the same.
   public var metadata: [String: Any]! {
     get {
-      knownMetadata.values
+      if let own = self as? any OwnStore { return own.ownMetadata }
+      return knownMetadata.values
         .merging([NSStoreUUIDKey: identifier, NSStoreTypeKey: type]) { $1 }
     }
     set {
+      if let own = self as? any OwnStore {
+        own.ownMetadata = newValue
+        return
+      }
       for (key, value) in newValue ?? [:] where !key.hasPrefix("NSStore") {
         try? setMetadata(value, forKey: key)
       }
@@ -26,6 +39,7 @@ extension PersistentStore {
 
   /// How the store was opened, by Core Data's keys.
   public var options: [AnyHashable: Any]? {
+    if let own = self as? any OwnStore { return own.ownOptions }
     let options = knownOptions
     return [
       NSReadOnlyPersistentStoreOption: NSNumber(value: options.isReadOnly),
@@ -38,12 +52,25 @@ extension PersistentStore {
 
   /// The coordinator that the store is attached to.
   public var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
-    StoreOwners.coordinator(of: self)
+    (self as? any OwnStore)?.ownCoordinator ?? StoreOwners.coordinator(of: self)
   }
+
+  /// Reads the metadata: those of an open store are there.
+  /// - Throws: nothing, of a store of this module.
+  public func loadMetadata() throws {}
+
+  /// The store is a coordinator's now: nothing is to be done.
+  public func didAdd(to coordinator: NSPersistentStoreCoordinator) {}
+
+  /// The store will be no more a coordinator's: nothing is to be done.
+  public func willRemove(from coordinator: NSPersistentStoreCoordinator?) {}
+
+  /// What migrates stores of the class.
+  public static func migrationManagerClass() -> AnyClass { NSMigrationManager.self }
 
   /// What the store in a file says of itself.
   /// - Throws: 134080 when there is no store.
-  public class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
+  public static func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
     do { return try PersistentStoreCoordinator.metadataForPersistentStore(at: url) } catch {
       throw cocoaError(error)
     }
@@ -51,7 +78,7 @@ extension PersistentStore {
 
   /// Sets what the store in a file says of itself; keys that are missing go, except the store's own.
   /// - Throws: 134060 for values that no property list can have, or what kept the file from being written.
-  public class func setMetadata(
+  public static func setMetadata(
     _ metadata: [String: Any]?, forPersistentStoreAt url: URL
   ) throws {
     do {

@@ -31,7 +31,10 @@ extension PersistentStoreCoordinator {
     ofType storeType: String, configurationName configuration: String?, at storeURL: URL?,
     options: [AnyHashable: Any]? = nil
   ) throws -> NSPersistentStore {
-    try attach(.made(storeType, configuration, storeURL, options))
+    if let own = StoreClasses[storeType] {
+      return try attachOwn(own, at: storeURL, configuration, options)
+    }
+    return try attach(.made(storeType, configuration, storeURL, options))
   }
 
   /// Opens a store, or makes it, and attaches it.
@@ -41,11 +44,17 @@ extension PersistentStoreCoordinator {
     type: NSPersistentStore.StoreType, configuration: String? = nil, at storeURL: URL,
     options: [AnyHashable: Any]? = nil
   ) throws -> NSPersistentStore {
-    try attach(.made(type.rawValue, configuration, storeURL, options))
+    try addPersistentStore(
+      ofType: type.rawValue, configurationName: configuration, at: storeURL, options: options)
   }
 
   @discardableResult
   func attach(_ description: PersistentStoreDescription) throws -> PersistentStore {
+    if let own = StoreClasses[description.knownType.rawValue] {
+      var options: [AnyHashable: Any] = description.options
+      if description.isReadOnly { options[NSReadOnlyPersistentStoreOption] = NSNumber(value: true) }
+      return try attachOwn(own, at: description.url, description.configuration, options)
+    }
     do {
       let store = try addPersistentStore(with: description)
       StoreOwners.note(self)
@@ -61,6 +70,7 @@ extension PersistentStoreCoordinator {
         .coreData,
         userInfo: [NSLocalizedDescriptionKey: "\(store.identifier) is not the coordinator's."])
     }
+    (store as? any OwnStore)?.willBeRemoved(from: self)
     detach(store)
   }
 
@@ -69,8 +79,26 @@ extension PersistentStoreCoordinator {
     store.url ?? URL(fileURLWithPath: "/dev/null")
   }
 
-  /// Sets what a store says of itself, at once. Values that no property list can have are a precondition failure.
+  /// Goes on with a store whose file was moved; one of an own class saves there from now on. False when there is no such store.
+  @discardableResult
+  public func setURL(_ url: URL, for store: NSPersistentStore) -> Bool {
+    guard store is any OwnStore else { return (try? setKnownURL(url, for: store)) != nil }
+    store.stand(for: url)
+    return true
+  }
+
+  /// What a store says of itself, with its type and UUID.
+  public func metadata(for store: NSPersistentStore) -> [String: Any] {
+    (store as? any OwnStore)?.ownMetadata ?? knownMetadata(for: store)
+  }
+
+  /// Sets what a store says of itself, at once; of one of an own class with the next save. Values that no property list can have
+  /// are a precondition failure.
   public func setMetadata(_ metadata: [String: Any], for store: NSPersistentStore) {
+    if let own = store as? any OwnStore {
+      own.ownMetadata = metadata
+      return
+    }
     do { try setKnownMetadata(metadata, for: store) } catch { preconditionFailure("\(error)") }
   }
 
@@ -85,7 +113,7 @@ extension PersistentStoreCoordinator {
   public class func metadataForPersistentStore(
     ofType storeType: String?, at url: URL
   ) throws -> [String: Any] {
-    try PersistentStore.metadataForPersistentStore(with: url)
+    try Self.metadata(ofType: storeType, at: url)
   }
 
   /// What the store in a file says of itself, without opening it for work.
@@ -93,7 +121,7 @@ extension PersistentStoreCoordinator {
   public class func metadataForPersistentStore(
     ofType storeType: String, at url: URL, options: [AnyHashable: Any]? = nil
   ) throws -> [String: Any] {
-    try PersistentStore.metadataForPersistentStore(with: url)
+    try Self.metadata(ofType: storeType, at: url)
   }
 
   /// What the store in a file says of itself, without opening it for work.
@@ -102,7 +130,23 @@ extension PersistentStoreCoordinator {
     type storeType: NSPersistentStore.StoreType, at storeURL: URL,
     options: [AnyHashable: Any]? = nil
   ) throws -> [String: Any] {
-    try PersistentStore.metadataForPersistentStore(with: storeURL)
+    try Self.metadata(ofType: storeType.rawValue, at: storeURL)
+  }
+
+  private class func metadata(ofType type: String?, at url: URL) throws -> [String: Any] {
+    guard let own = type.flatMap({ StoreClasses[$0] }) else {
+      return try PersistentStore.metadataForPersistentStore(with: url)
+    }
+    do { return try own.metadata(at: url) } catch { throw cocoaError(error) }
+  }
+
+  private class func setMetadata(
+    _ metadata: [String: Any]?, ofType type: String?, at url: URL
+  ) throws {
+    guard let own = type.flatMap({ StoreClasses[$0] }) else {
+      return try PersistentStore.setMetadata(metadata, forPersistentStoreAt: url)
+    }
+    do { try own.setMetadata(metadata, at: url) } catch { throw cocoaError(error) }
   }
 
   /// Sets what the store in a file says of itself.
@@ -110,7 +154,7 @@ extension PersistentStoreCoordinator {
   public class func setMetadata(
     _ metadata: [String: Any]?, forPersistentStoreOfType storeType: String?, at url: URL
   ) throws {
-    try PersistentStore.setMetadata(metadata, forPersistentStoreAt: url)
+    try setMetadata(metadata, ofType: storeType, at: url)
   }
 
   /// Sets what the store in a file says of itself.
@@ -119,7 +163,7 @@ extension PersistentStoreCoordinator {
     _ metadata: [String: Any]?, forPersistentStoreOfType storeType: String, at url: URL,
     options: [AnyHashable: Any]? = nil
   ) throws {
-    try PersistentStore.setMetadata(metadata, forPersistentStoreAt: url)
+    try setMetadata(metadata, ofType: storeType, at: url)
   }
 
   /// Sets what the store in a file says of itself.
@@ -128,7 +172,7 @@ extension PersistentStoreCoordinator {
     _ metadata: [String: Any]?, type storeType: NSPersistentStore.StoreType, at storeURL: URL,
     options: [AnyHashable: Any]? = nil
   ) throws {
-    try PersistentStore.setMetadata(metadata, forPersistentStoreAt: storeURL)
+    try setMetadata(metadata, ofType: storeType.rawValue, at: storeURL)
   }
 
   // MARK: Files
@@ -141,6 +185,11 @@ extension PersistentStoreCoordinator {
     withType storeType: String
   ) throws -> NSPersistentStore {
     do {
+      guard storeType == NSSQLiteStoreType || storeType == NSInMemoryStoreType else {
+        throw StoreError(
+          .invalidArgument, "A store is not saved as one of type \(storeType).",
+          suggestion: "Add a store of that type, and insert objects with the values.")
+      }
       return try migratePersistentStore(store, to: storeType == NSInMemoryStoreType ? nil : url)
     } catch { throw cocoaError(error) }
   }
@@ -160,7 +209,10 @@ extension PersistentStoreCoordinator {
   public func destroyPersistentStore(
     at url: URL, ofType storeType: String, options: [AnyHashable: Any]? = nil
   ) throws {
-    do { try destroyPersistentStore(at: url) } catch { throw cocoaError(error) }
+    do {
+      if StoreClasses[storeType] != nil { return try FileManager.default.removeItem(at: url) }
+      try destroyPersistentStore(at: url)
+    } catch { throw cocoaError(error) }
   }
 
   /// Empties the store at a URL.
@@ -178,10 +230,12 @@ extension PersistentStoreCoordinator {
     withPersistentStoreFrom sourceURL: URL, sourceOptions: [AnyHashable: Any]? = nil,
     ofType storeType: String
   ) throws {
-    do { try replacePersistentStore(at: destinationURL, withPersistentStoreFrom: sourceURL) } catch
-    {
-      throw cocoaError(error)
-    }
+    do {
+      if StoreClasses[storeType] != nil {
+        return try Data(contentsOf: sourceURL).write(to: destinationURL, options: .atomic)
+      }
+      try replacePersistentStore(at: destinationURL, withPersistentStoreFrom: sourceURL)
+    } catch { throw cocoaError(error) }
   }
 
   /// Puts the content of one store in place of another's.

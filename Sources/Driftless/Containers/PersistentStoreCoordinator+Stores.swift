@@ -12,8 +12,15 @@ extension PersistentStoreCoordinator {
     with description: PersistentStoreDescription
   ) throws -> PersistentStore {
     let (url, options) = try description.resolved()
-    return try addPersistentStore(
+    let store = try addPersistentStore(
       at: url, configuration: description.configuration, options: options)
+    if description.vacuums, !store.isReadOnly {
+      do { try store.vacuum() } catch {
+        remove(store)
+        throw error
+      }
+    }
+    return store
   }
 
   /// The file of a store; nil for one in memory.
@@ -21,6 +28,7 @@ extension PersistentStoreCoordinator {
   public func url(for store: PersistentStore) -> URL? { store.url }
 
   /// What a store says of itself, by Core Data's keys, with its type and UUID.
+  @_disfavoredOverload
   public func metadata(for store: PersistentStore) -> [String: Any] {
     store.metadata.described(identifier: store.identifier)
   }

@@ -104,6 +104,9 @@ public final class PersistentStoreDescription: Sendable {
   @_disfavoredOverload
   public var options: [String: any Sendable] { values.withLock { $0.given } }
 
+  /// Whether the file is written anew as the store is opened.
+  var vacuums: Bool { options[StoreOptionKey.vacuum].map(StoreOptionKey.isOn) ?? false }
+
   /// Sets an option by its key in Core Data, such as `NSReadOnlyPersistentStoreOption`; nil sets it back.
   ///
   /// A key or value that a store cannot have makes loading fail, with the key in the message.

@@ -3,6 +3,7 @@ import Foundation
 /// Core Data's keys of options, and what they are here.
 enum StoreOptionKey {
   static let pragmas = "NSSQLitePragmasOption"
+  static let vacuum = "NSSQLiteManualVacuumOption"
 
   private static let flags: [String: @Sendable (inout StoreOptions, Bool) -> Void] = [
     "NSReadOnlyPersistentStoreOption": { $0.isReadOnly = $1 },
@@ -34,6 +35,8 @@ enum StoreOptionKey {
         throw refusal(key, "\(value) is no number of seconds")
       }
       options.busyTimeoutMilliseconds = Int32(min(seconds * 1000, 0x7fff_ffff))
+    case vacuum:
+      guard bool(value) != nil else { throw refusal(key, "\(value) is neither yes nor no") }
     case pragmas:
       for (name, value) in value as? [String: any Sendable] ?? [:] {
         try apply(pragma: name, "\(value)", to: &options)
@@ -61,6 +64,8 @@ enum StoreOptionKey {
         suggestion: "Set synchronous to FULL or NORMAL; the rest is the store's own affair.")
     }
   }
+
+  static func isOn(_ value: any Sendable) -> Bool { bool(value) ?? false }
 
   private static func bool(_ value: any Sendable) -> Bool? {
     (value as? Bool) ?? (value as? NSNumber)?.boolValue

@@ -1,3 +1,5 @@
+package import Foundation
+
 // For the module that gives the library under Core Data's names, whose members of other types hide those of the same name.
 
 extension PersistentStoreDescription {
@@ -36,6 +38,14 @@ extension PersistentStore {
 }
 
 extension PersistentStoreCoordinator {
+  /// ``metadata(for:)``.
+  package func knownMetadata(for store: PersistentStore) -> [String: Any] { metadata(for: store) }
+
+  /// ``setURL(_:for:)``.
+  package func setKnownURL(_ url: URL, for store: PersistentStore) throws {
+    try setURL(url, for: store)
+  }
+
   /// ``setMetadata(_:for:)``.
   package func setKnownMetadata(_ metadata: [String: Any], for store: PersistentStore) throws {
     try setMetadata(metadata, for: store)

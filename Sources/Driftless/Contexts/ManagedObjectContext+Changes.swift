@@ -136,7 +136,10 @@ extension ManagedObjectContext {
       next.state.insert(.deletedInEvent)
       // Registered after what it does to others, so that it is back before they refer to it again.
       registerBringingBack(next)
-      if next.isInserted { vanish(next) }
+      if next.isInserted {
+        vanish(next)
+        next.state.insert(.deleted)
+      }
     }
   }
 

@@ -12,7 +12,8 @@ extension ManagedObjectContext: ObjectSource {
         graph.noteUnreadable(object)
         throw object.unreadable(error)
       }
-      if object.state.contains(.missing), !shouldDeleteInaccessibleFaults {
+      guard object.state.contains(.missing) else { return }
+      if !(handlesInaccessible?(object) ?? shouldDeleteInaccessibleFaults) {
         throw ObjectError(
           .missingObject, "\(object.description) could not be read: its row is gone",
           suggestion: "It was deleted. Fetch again, and roll the context back.")
@@ -44,6 +45,7 @@ extension ManagedObjectContext: ObjectSource {
       }
     }
     let plan = try plan(of: object.shape)
+    try willReadRow(of: object, plan)
     // A row of another entity is another object's.
     guard let row = try read(plan, { try $0.row(object.objectKey) }),
       row.key.entity == object.shape.number
@@ -67,7 +69,9 @@ extension ManagedObjectContext: ObjectSource {
           }
         }
       } else {
-        keys = try read(plan(of: object.shape)) {
+        let plan = try plan(of: object.shape)
+        try willReadObjects(of: relation, of: object, plan)
+        keys = try read(plan) {
           try $0.toManyKeys(of: object.objectKey, relation.description)
         }
       }

@@ -21,10 +21,16 @@ extension ManagedObjectContext {
       guard let first = group.first else { continue }
       let plan = try plan(of: first.shape)
       let keys = try plan.store.write(batchInfo) { transaction in
-        try group.map { object in
-          let key = ObjectKey(
-            entity: object.shape.number,
-            key: try transaction.allocateKeys(object.entity, count: 1).lowerBound)
+        let chosen = try (plan.store as? any StandInStore)?.keys(forNew: group)
+        return try group.enumerated().map { index, object in
+          let number: Int64
+          if let chosen {
+            number = chosen[index]
+            try transaction.reserve(number, for: object.entity)
+          } else {
+            number = try transaction.allocateKeys(object.entity, count: 1).lowerBound
+          }
+          let key = ObjectKey(entity: object.shape.number, key: number)
           if let identity = graph.keys.identity(of: object.key) {
             try transaction.assignIdentity(
               key, try transaction.identity(identity, forNew: object.entity))

@@ -66,6 +66,10 @@ public final class ManagedObjectContext {
   /// as it throws those of other accessors.
   public var shouldDeleteInaccessibleFaults = true
 
+  /// Decides in place of ``shouldDeleteInaccessibleFaults`` about one object whose row is gone, for a class that stands for
+  /// the context; nil for none.
+  package var handlesInaccessible: ((ManagedObject) -> Bool)?
+
   /// Takes what the context would post, for a class that stands for the context towards others and posts under its own
   /// names; nil to post to the notification centre.
   package var relay: ((Notification) -> Void)?
@@ -183,7 +187,7 @@ public final class ManagedObjectContext {
   // MARK: Changes
 
   /// Whether an object is new, deleted, or was changed since the last save.
-  public var hasChanges: Bool { changedObjects.contains { $0.hasChanges } }
+  public var hasChanges: Bool { changedObjects.contains { $0.hasChanges && $0.isIn(self) } }
 
   /// New objects that are not deleted.
   public var insertedObjects: Set<ManagedObject> {
@@ -192,7 +196,10 @@ public final class ManagedObjectContext {
   /// Saved objects that were changed since, and are not deleted.
   public var updatedObjects: Set<ManagedObject> { Set(changedObjects.selected { $0.isUpdated }) }
   /// Objects that were deleted since the last save.
-  public var deletedObjects: Set<ManagedObject> { Set(changedObjects.selected { $0.isDeleted }) }
+  public var deletedObjects: Set<ManagedObject> {
+    // A new object that was deleted is in no context any more.
+    Set(changedObjects.selected { $0.isDeleted && $0.isIn(self) })
+  }
 
   /// Objects with unsaved changes, in the order of their first; some may have lost theirs since.
   var changedObjects: [ManagedObject] { graph.ledger.changed }

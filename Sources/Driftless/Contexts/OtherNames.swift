@@ -27,6 +27,15 @@ extension ManagedObjectContext {
     return ObjectGraph(number: nextNumber()).birth(of: shape)
   }
 
+  /// Gives up a new object, which is a fault in no context then. Undoing brings it back.
+  package func giveUp(_ object: ManagedObject) {
+    graph.ledger.noteInEvent(object)
+    object.state.insert(.deletedInEvent)
+    registerBringingBack(object)
+    vanish(object)
+    object.state.insert(.fault)
+  }
+
   /// Keeps what could not be thrown where it was met, so that the next save throws it.
   package func deferError(_ body: () throws -> Void) { graph.deferError(body) }
 

@@ -48,7 +48,7 @@ extension PersistentStoreCoordinator {
   @discardableResult
   public func setURL(_ url: URL, for store: PersistentStore) throws -> PersistentStore {
     let plan = try plan(of: store)
-    guard let former = store.url else {
+    guard let former = store.file.url else {
       throw StoreError(
         .invalidArgument, "A store in memory has no file.",
         suggestion: "Save it as one with migratePersistentStore.")

@@ -21,6 +21,7 @@ public final class PersistentStoreCoordinator: Sendable {
     var inboxes: [WeakInbox] = []
     /// Of stores whose commits are told to contexts, by `ObjectPlan.index`, with what keeps them told.
     var followed: [Int: (store: PersistentStore, following: CommitNotifications.Following)] = [:]
+    var name: String?
   }
 
   private struct WeakInbox: Sendable {
@@ -30,6 +31,8 @@ public final class PersistentStoreCoordinator: Sendable {
   /// The model of all its stores.
   public let managedObjectModel: ManagedObjectModel
   private let state = Mutex(State())
+  /// What an application takes by itself; nothing here does.
+  package let ownLock = NSRecursiveLock()
   /// Counts how often stores came or went.
   private let changeCount = Atomic(0)
 
@@ -42,6 +45,12 @@ public final class PersistentStoreCoordinator: Sendable {
   public init(store: PersistentStore) {
     managedObjectModel = store.schema.model
     attach(store)
+  }
+
+  /// What an application calls the coordinator, in its logs; nil until it is set.
+  public var name: String? {
+    get { state.withLock { $0.name } }
+    set { state.withLock { $0.name = newValue } }
   }
 
   /// The stores that are attached, in the order of their coming.
@@ -73,7 +82,7 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// False when a store of the same identifier is there.
   @discardableResult
-  private func attach(_ store: PersistentStore) -> Bool {
+  package func attach(_ store: PersistentStore) -> Bool {
     guard persistentStore(withIdentifier: store.identifier) == nil else { return false }
     post(.persistentStoreCoordinatorStoresWillChange, added: [store])
     let isNew = state.withLock { state in

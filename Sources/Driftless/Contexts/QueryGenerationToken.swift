@@ -58,7 +58,7 @@ extension ManagedObjectContext {
     queryGeneration = token
   }
 
-  /// Reads a store: its pinned state, or the newest.
+  /// Reads a store: its pinned state, or the newest; a child context reads what its parent does.
   func read<T>(_ plan: ObjectPlan, _ body: (ReadTransaction) throws -> T) throws -> T {
     if let parent { return try ask(parent) { try $0.read(plan, body) } }
     // A save decides by what the store has, which nobody else can change meanwhile.

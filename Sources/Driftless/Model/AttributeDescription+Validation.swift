@@ -31,9 +31,7 @@ extension AttributeDescription {
     guard type.accepts(value) else { throw wrongType(value) }
     switch value {
     case .string(let text): try validate(text)
-    case .date: try validate(value, ValidationError.dateTooSoon, ValidationError.dateTooLate)
-    case .integer, .double, .decimal:
-      try validate(value, ValidationError.numberTooSmall, ValidationError.numberTooLarge)
+    case .date, .integer, .double, .decimal: try validate(bounded: value)
     case .null, .bool, .data, .uuid, .uri, .reference: break
     }
     try validatePredicates(value)
@@ -71,29 +69,33 @@ extension AttributeDescription {
     // Core Data counts UTF-16 code units.
     let length = Int64(text.utf16.count)
     if case .integer(let least)? = minimum, length < least {
-      throw failure(ValidationError.stringTooShort, "the text is shorter than \(least)")
+      throw failure(.minimum(.integer(least), type), "the text is shorter than \(least)")
     }
     if case .integer(let greatest)? = maximum, length > greatest {
-      throw failure(ValidationError.stringTooLong, "the text is longer than \(greatest)")
+      throw failure(.maximum(.integer(greatest), type), "the text is longer than \(greatest)")
     }
     guard let expression = regularExpression else { return }
     let range = NSRange(location: 0, length: text.utf16.count)
     guard let pattern = pattern ?? Self.pattern(expression),
       pattern.firstMatch(in: text, range: range) != nil
     else {
-      throw failure(ValidationError.stringPatternMatching, "the text does not match \(expression)")
+      throw failure(.pattern(expression), "the text does not match \(expression)")
     }
   }
 
-  private func validate(
-    _ value: PropertyValue, _ tooSmall: Int, _ tooLarge: Int
-  ) throws(ValidationError) {
+  private func validate(bounded value: PropertyValue) throws(ValidationError) {
     if let least = minimum, value.isBelow(least) || value.isNaN {
-      throw failure(tooSmall, "the value is below \(least.modelText ?? "")")
+      throw failure(.minimum(least, type), "the value is below \(least.modelText ?? "")")
     }
     if let greatest = maximum, greatest.isBelow(value) || value.isNaN {
-      throw failure(tooLarge, "the value is above \(greatest.modelText ?? "")")
+      throw failure(.maximum(greatest, type), "the value is above \(greatest.modelText ?? "")")
     }
+  }
+
+  /// A bound that the value breaks, with the predicate that stands for it.
+  private func failure(_ bound: AttributeBound, _ message: String) -> ValidationError {
+    ValidationError(
+      code: bound.code, property: self, message: message, predicate: bound.predicate)
   }
 
   private func failure(_ code: Int, _ message: String) -> ValidationError {

@@ -14,7 +14,8 @@ public struct ValidationError: Error, CustomStringConvertible, Sendable {
   public let propertyName: String
   /// What is wrong, for developers.
   public let message: String
-  /// The validation predicate that the value does not satisfy; nil for another rule.
+  /// The validation predicate that the value does not satisfy, or that a bound which it breaks stands for; nil for another
+  /// rule.
   public let predicate: FetchPredicate?
   /// The value that is not allowed; nil where the rule is about several objects.
   public internal(set) var value: PropertyValue?
@@ -38,8 +39,10 @@ public struct ValidationError: Error, CustomStringConvertible, Sendable {
   }
 
   /// A rule of a property, in the words of its model's localization dictionary.
-  package init(code: Int, property: PropertyDescription, message: String) {
-    self.init(code: code, property: property, message: message, text: nil, predicate: nil)
+  package init(
+    code: Int, property: PropertyDescription, message: String, predicate: FetchPredicate? = nil
+  ) {
+    self.init(code: code, property: property, message: message, text: nil, predicate: predicate)
   }
 
   /// A validation predicate that does not hold for a value.

@@ -10,15 +10,16 @@ import Synchronization
 /// ```swift
 /// let store = try PersistentStore.open(url: url, model: model)
 /// ```
-public final class PersistentStore: Sendable {
+///
+/// Its only subclasses are those of the module `CoreData`: stores in memory that stand for what an application keeps in a
+/// form of its own.
+open class PersistentStore: @unchecked Sendable {  // changes before others know it
   /// The store's UUID, as text.
-  public let identifier: String
-  let tag: UInt32
+  public private(set) var identifier: String
+  private(set) var tag: UInt32
   /// Nil for a store in memory.
-  public let url: URL?
-  /// How it was opened.
-  @_disfavoredOverload
-  public let options: StoreOptions
+  public private(set) var url: URL?
+  fileprivate let givenOptions: StoreOptions
   /// The model: the one the store was opened with, or the one that travels inside.
   public let model: ManagedObjectModel
   /// The configuration of the model whose entities the store has; nil for all entities.
@@ -29,21 +30,21 @@ public final class PersistentStore: Sendable {
 
   let file: StoreFile
   let connections: StoreConnections
-  let notifications: CommitNotifications
+  private(set) var notifications: CommitNotifications
   private let checkpointer: Checkpointer?
   let externalData: ExternalData?
   private let derivedChanges: DerivedChanges?
-  private let storedMetadata: Mutex<StoreMetadata>
+  fileprivate let storedMetadata: Mutex<StoreMetadata>
   let clock = Mutex(StoreClock())
   /// The file that the connections have.
   let openedFile: FileNumber?
 
-  /// Whether it was opened for reading only.
-  public var isReadOnly: Bool { options.isReadOnly }
-  /// What the store says of itself, as last read or written here.
-  @_disfavoredOverload
-  public var metadata: StoreMetadata { storedMetadata.withLock { $0 } }
+  private var isSealed = false
+  /// Whether rows are asked for elsewhere as they are read; set before others know the store.
+  package final var readsOutside = false
 
+  /// Whether it was opened for reading only.
+  public var isReadOnly: Bool { options.isReadOnly || isSealed }
   /// Opens a store, and creates it when the file is missing.
   ///
   /// - Parameters:
@@ -103,13 +104,20 @@ public final class PersistentStore: Sendable {
   }
 
   /// - Parameter connection: It is the store's from now on, and the caller's to close when this throws.
-  init(
+  convenience init(
     file: StoreFile, connection: SQLiteConnection, model: ManagedObjectModel?,
     configuration: String?
   ) throws {
+    try self.init(Beginning(file, connection, model, configuration))
+  }
+
+  /// - Throws: `StoreError`; the connection stays open then.
+  package init(_ beginning: Beginning) throws {
+    var file = beginning.file
+    let (connection, model) = (beginning.connection, beginning.model)
+    let configuration = beginning.configuration
     let opening = StoreOpening(file: file, connection: connection)
     let opened = try opening.open(model: model, configuration: configuration)
-    var file = file
     file.overlay = opened.overlay
     modelOrigin = opened.modelOrigin
     identifier = opened.identifier
@@ -118,7 +126,7 @@ public final class PersistentStore: Sendable {
     self.model = opened.schema.model
     storedMetadata = Mutex(opened.metadata)
     url = file.url
-    options = file.options
+    givenOptions = file.options
     self.file = file
     let lock = try file.url.flatMap { url in
       file.options.isReadOnly ? nil : try FileLock(path: url.path + "-driftless-lock")
@@ -169,6 +177,54 @@ public final class PersistentStore: Sendable {
   }
 
   private var newestTransaction: Int64? { try? read { try $0.maximumTransactionNumber() } }
+
+  // MARK: Standing for another
+
+  /// What a store is made of.
+  package struct Beginning {
+    fileprivate let file: StoreFile
+    fileprivate let connection: SQLiteConnection
+    fileprivate let model: ManagedObjectModel?
+    fileprivate let configuration: String?
+
+    fileprivate init(
+      _ file: StoreFile, _ connection: SQLiteConnection, _ model: ManagedObjectModel?,
+      _ configuration: String?
+    ) {
+      self.file = file
+      self.connection = connection
+      self.model = model
+      self.configuration = configuration
+    }
+
+    /// - Throws: `ModelError` for a model that is wrong or has no such configuration, `StoreError`.
+    package init(model: ManagedObjectModel, configuration: String?) throws {
+      try model.freeze()
+      _ = try StoreConfiguration(configuration, of: model)
+      self.model = model
+      self.configuration = configuration
+      file = StoreFile(url: nil, options: StoreOptions())
+      connection = try file.connect(readOnly: false)
+    }
+  }
+
+  /// Has another identifier, before anybody knows the store: that of what it stands for.
+  package final func become(identifier: String) throws {
+    guard identifier != self.identifier else { return }
+    _ = try write(TransactionInfo()) {
+      try $0.connection.run("UPDATE Z_METADATA SET Z_UUID = ?", .text(identifier))
+    }
+    self.identifier = identifier
+    tag = StoreTags.tag(of: identifier)
+    notifications.close()
+    notifications = CommitNotifications(url: nil, store: identifier)
+  }
+
+  /// Stands for what lies elsewhere.
+  package final func stand(for url: URL) { self.url = url }
+
+  /// Is for reading only from now on.
+  package final func seal() { isSealed = true }
 
   deinit { close() }
 
@@ -327,4 +383,20 @@ public final class PersistentStore: Sendable {
     }.0
     storedMetadata.withLock { $0 = changed }
   }
+}
+
+/// What every store answers. The module `CoreData` has subclasses with members of these names, which no class could have
+/// beside one that it inherits.
+public protocol StoreDescribing: PersistentStore {}
+
+extension PersistentStore: StoreDescribing {}
+
+extension StoreDescribing {
+  /// How it was opened.
+  @_disfavoredOverload
+  public var options: StoreOptions { givenOptions }
+
+  /// What the store says of itself, as last read or written here.
+  @_disfavoredOverload
+  public var metadata: StoreMetadata { storedMetadata.withLock { $0 } }
 }

@@ -95,6 +95,14 @@ package final class WriteTransaction: ReadTransaction {
     return keys
   }
 
+  /// Counts a key that was chosen elsewhere as given out, so that no object gets it anew.
+  package func reserve(_ key: Int64, for entity: EntityDescription) throws {
+    let root = schema.entityNumber(of: entity.rootEntity)
+    let last = try lastKey(root: root)
+    guard key > last else { return }
+    newKeys[root] = (newKeys[root]?.lowerBound ?? last + 1)...key
+  }
+
   /// The greatest key that was given out in a hierarchy, by this transaction or before it.
   func lastKey(root: Int32) throws -> Int64 {
     try newKeys[root]?.upperBound ?? Self.lastNumber(Int64(root), connection)

@@ -174,7 +174,7 @@ struct BatchInserter {
 
 extension ManagedObjectContext {
   /// Gives up new objects, where nothing else is changed. Those that nobody holds just end.
-  fileprivate func letGoOfNewObjects() {
+  func letGoOfNewObjects() {
     _ = graph.ledger.unlistAll()
     for object in graph.keys.newObjects { object.detach() }
   }

@@ -55,7 +55,9 @@ extension ManagedObjectContext {
     }
     for (relation, owners) in unread.values {
       guard let first = owners.first else { continue }
-      let keys = try read(plan(of: first.shape)) {
+      let plan = try plan(of: first.shape)
+      for owner in owners { try willReadObjects(of: relation, of: owner, plan) }
+      let keys = try read(plan) {
         try $0.toManyKeys(of: owners.map(\.key), relation.description)
       }
       for owner in owners {

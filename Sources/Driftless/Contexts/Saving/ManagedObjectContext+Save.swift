@@ -77,16 +77,20 @@ extension ManagedObjectContext {
     info.contextNumber = number
     var writers: [SaveWriter] = []
     var committed: [SaveWriter] = []
+    let changed = plansWithChanges(plans)
+    try nameForStandIns(changed)
     isWriting = true
     defer { isWriting = false }
     do {
       try write(
-        to: plansWithChanges(plans)[...], info, &written,
+        to: changed[...], info, &written,
         didCommit: { plan in committed += writers.filter { $0.plan === plan } },
         { plan, transaction in
           var writer = SaveWriter(context: self, plan: plan)
           try writer.write(to: transaction)
           writers.append(writer)
+          try (plan.store as? any StandInStore)?.willCommit(
+            writer.storeChanges, persistentStoreCoordinator)
         })
     } catch {
       // A store that could not commit stays behind; what the others have is saved.

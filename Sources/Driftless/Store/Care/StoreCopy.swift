@@ -21,7 +21,7 @@ extension PersistentStore {
     do {
       let copy = try PersistentStore.open(
         url: url, model: model, configuration: configurationName, options: options)
-      if self.url == nil, !copy.isReadOnly { try copy.moveLargeValuesOut() }
+      if file.url == nil, !copy.isReadOnly { try copy.moveLargeValuesOut() }
       return copy
     } catch {
       for suffix in ["", "-wal", "-shm", "-journal"] + StorePath.suffixes {
@@ -58,7 +58,7 @@ extension PersistentStore {
     do {
       try connections.withReader { connection in
         try connection.withSnapshot {
-          let folder = url.map { ExternalDataFolder(store: $0.path) }
+          let folder = self.file.url.map { ExternalDataFolder(store: $0.path) }
           let lost = try ExternalData.referenced(schema.externalColumns, connection)
             .subtracting(folder?.names ?? [])
           guard lost.isEmpty else {
