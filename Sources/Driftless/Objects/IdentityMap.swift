@@ -45,8 +45,10 @@ struct IdentityMap {
 
   func object(temporary key: Int64) -> ManagedObject? {
     let place = place(of: key)
-    guard new.indices.contains(place) else { return adopted[key]?.takeUnretainedValue() }
-    return new[place]?.takeUnretainedValue()
+    guard new.indices.contains(place), let object = new[place] else {
+      return adopted[key]?.takeUnretainedValue()
+    }
+    return object.takeUnretainedValue()
   }
 
   var savedObjects: [ManagedObject] { registries.flatMap(\.objects) }
@@ -91,7 +93,7 @@ struct IdentityMap {
   /// Whether a new object stood under the key, and nothing was saved since.
   func isVacant(_ key: Int64) -> Bool {
     let place = place(of: key)
-    return key < 0 && new.indices.contains(place) && new[place] == nil
+    return key < 0 && new.indices.contains(place) && new[place] == nil && adopted[key] == nil
   }
 
   /// Takes a new object in again under the key that it had.
@@ -111,7 +113,12 @@ struct IdentityMap {
   /// No object has the temporary key any more.
   mutating func removeTemporary(_ key: Int64) {
     let place = place(of: key)
-    if new.indices.contains(place) { new[place] = nil } else { adopted[key] = nil }
+    if new.indices.contains(place), new[place] != nil {
+      new[place] = nil
+    } else {
+      // Of the parent, or a fault under the key of an object that is no more.
+      adopted[key] = nil
+    }
     if let identity = identities.removeValue(forKey: key) { keysByIdentity[identity] = nil }
   }
 
