@@ -16,6 +16,16 @@ struct ConflictTests {
     }
   }
 
+  /// Asked of everything, it answers by the store.
+  private final class Asked: NSMergePolicy {
+    nonisolated(unsafe) var conflicts: [[Any]] = []
+
+    override func resolve(mergeConflicts list: [Any]) throws {
+      conflicts.append(list)
+      try super.resolve(mergeConflicts: list)
+    }
+  }
+
   private let folder: TemporaryDirectory
   private let container: NSPersistentContainer
 
@@ -54,6 +64,18 @@ struct ConflictTests {
   @Test("A policy of one's own sees the object and the row, and its change is saved")
   func own() throws {
     #expect(try price(Dearest(merge: .mergeByPropertyObjectTrumpMergePolicyType)) == 5)
+  }
+
+  @Test("A policy is asked by its most general member, and the standard ones are one object each")
+  func general() throws {
+    let policy = Asked(merge: .mergeByPropertyStoreTrumpMergePolicyType)
+    #expect(try price(policy) == 5)
+    #expect(policy.conflicts.count == 1 && policy.conflicts.first?.first is NSMergeConflict)
+    let context = container.newBackgroundContext()
+    #expect(context.mergePolicy as AnyObject === NSErrorMergePolicy)
+    #expect(NSMergePolicy.error === NSMergePolicy.error)
+    context.mergePolicy = NSOverwriteMergePolicy
+    #expect(context.mergePolicy as AnyObject === NSMergePolicy.overwrite)
   }
 
   @Test("The error policy makes the save throw with the conflicts as objects")

@@ -84,9 +84,52 @@ struct ModelTests {
     #expect(model.fetchRequestTemplate(forName: "none") == nil)
     #expect(model.fetchRequestTemplatesByName.keys.sorted() == ["dear"])
 
+    // One that the model cannot keep leaves what is there.
+    let unknowable = NSFetchRequest<any NSFetchRequestResult>(entityName: "Item")
+    unknowable.sortDescriptors = [NSSortDescriptor(keyPath: \Item.price, ascending: true)]
+    model.setFetchRequestTemplate(unknowable, forName: "dear")
+    #expect(model.fetchRequestTemplate(forName: "dear")?.fetchLimit == 3)
+
     let property = NSFetchedPropertyDescription()
     property.fetchRequest = request
     #expect(property.fetchRequest?.entityName == "Item")
+  }
+
+  @Test("A template has all of its request: groups, expressions, conditions on groups")
+  func templates() throws {
+    let model = Shop.model()
+    let total = NSExpressionDescription()
+    total.name = "total"
+    total.expression = NSExpression(
+      forFunction: "sum:", arguments: [NSExpression(forKeyPath: "price")])
+    total.expressionResultType = .integer64AttributeType
+    let request = NSFetchRequest<any NSFetchRequestResult>(entityName: "Item")
+    request.resultType = .dictionaryResultType
+    request.propertiesToFetch = ["name", total]
+    request.propertiesToGroupBy = ["name"]
+    request.havingPredicate = NSPredicate(format: "total > $LEAST")
+    request.shouldRefreshRefetchedObjects = true
+    request.relationshipKeyPathsForPrefetching = ["order"]
+    model.setFetchRequestTemplate(request, forName: "sums")
+    let made = try #require(
+      model.fetchRequestFromTemplate(withName: "sums", substitutionVariables: ["LEAST": 2]))
+    #expect(made.propertiesToFetch?.count == 2 && made.propertiesToGroupBy as? [String] == ["name"])
+    #expect(made.shouldRefreshRefetchedObjects)
+    #expect(made.relationshipKeyPathsForPrefetching == ["order"])
+    made.relationshipKeyPathsForPrefetching = nil
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    try coordinator.addPersistentStore(
+      ofType: NSInMemoryStoreType, configurationName: nil, at: nil)
+    let context = Albums.context(coordinator)
+    try context.performAndWait {
+      for (name, price) in [("a", 1), ("a", 3), ("b", 1)] {
+        let item = Item(context: context)
+        (item.name, item.price) = (name, Int32(price))
+      }
+      try context.save()
+      let rows = try context.fetch(made).compactMap { $0 as? NSDictionary }
+      #expect(rows.map { $0["name"] as? String } == ["a"] && rows.first?["total"] as? Int == 4)
+    }
   }
 
   @Test("Models are merged, and one that is not there is nil")

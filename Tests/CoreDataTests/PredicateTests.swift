@@ -211,4 +211,22 @@ struct PredicateTests {
       #expect(throws: CocoaError.self) { try context.fetch(wrong) }
     }
   }
+
+  @Test("Expressions in words say what they are, and equal comparisons are equal and can be read")
+  func words() {
+    #expect(NSExpression(format: "name").expressionType == .keyPath)
+    #expect(NSExpression(format: "name").keyPath == "name")
+    #expect(NSExpression(format: "3").expressionType == .constantValue)
+    #expect(NSExpression(format: "3").constantValue as? Int == 3)
+    #expect(NSExpression(format: "sum:(price)").expressionType == .function)
+    func comparison(_ price: Int) -> NSComparisonPredicate {
+      NSComparisonPredicate(
+        leftExpression: NSExpression(forKeyPath: "price"),
+        rightExpression: NSExpression(forConstantValue: price), modifier: .direct, type: .equalTo)
+    }
+    #expect(comparison(1) == comparison(1) && comparison(1) != comparison(2))
+    #expect(comparison(1).hash == comparison(1).hash)
+    #expect("\(comparison(1))" == "price == 1")
+    #expect(NSExpression(forKeyPath: "a") == NSExpression(forKeyPath: "a"))
+  }
 }

@@ -222,7 +222,10 @@ struct CompiledMappingShapeTests {
       try context.save()
     }
     for store in container.persistentStoreCoordinator.persistentStores { store.close() }
-    let options = StoreOptions(migratesAutomatically: true, mappingModels: [mapping])
+    var options = StoreOptions(migratesAutomatically: true)
+    // The file is found where it lies, and nothing is inferred.
+    options.mappingFolders = [directory.url]
+    options.infersMappingModel = false
     let store = try PersistentStore.open(url: url, model: models.new, options: options)
     #expect(try store.check().findings == [])
     let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))

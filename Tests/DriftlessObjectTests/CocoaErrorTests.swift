@@ -40,7 +40,7 @@ struct CocoaErrorTests {
     #expect(ofSave.domain == NSCocoaErrorDomain && ofSave.code == 1560)
     let all = try #require(ofSave.userInfo["NSDetailedErrors"] as? [NSError])
     #expect(all.map(\.code).sorted() == [1570, 1570, 1620])
-    let objects = try #require(ofSave.userInfo["NSAffectedObjects"] as? [ManagedObjectID])
+    let objects = try #require(ofSave.userInfo["NSAffectedObjectsErrorKey"] as? [ManagedObjectID])
     #expect(Set(objects) == [author.objectID, book.objectID])
   }
 

@@ -262,15 +262,15 @@ struct StoreLoadingTests {
     let newer = model(AttributeDescription("more", .date))
     let description = PersistentStoreDescription(url: url)
     let coordinator = PersistentStoreCoordinator(managedObjectModel: newer)
-    for setting in [
-      \PersistentStoreDescription.shouldInferMappingModelAutomatically,
-      \.shouldMigrateStoreAutomatically,
+    for (setting, code) in [
+      (\PersistentStoreDescription.shouldInferMappingModelAutomatically, .missingMapping),
+      (\.shouldMigrateStoreAutomatically, StoreError.Code.incompatibleModel),
     ] {
       description[keyPath: setting] = false
       let error = #expect(throws: StoreError.self) {
         try coordinator.addPersistentStore(with: description)
       }
-      #expect(error?.code == .incompatibleModel)
+      #expect(error?.code == code)
       description[keyPath: setting] = true
     }
     #expect(try coordinator.addPersistentStore(with: description).check().isSound)

@@ -36,6 +36,7 @@ open class NSBatchDeleteRequest: NSPersistentStoreRequest {
       } else {
         BatchDeleteRequest(fetchRequest: try fetchRequest.known(in: context))
       }
+    if let affectedStores { request.affectedStores = affectedStores }
     request.resultType = BatchResultType(rawValue: Int(resultType.rawValue)) ?? .statusOnly
     return NSBatchDeleteResult(try context.base.execute(request), resultType)
   }

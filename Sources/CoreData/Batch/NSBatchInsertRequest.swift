@@ -90,6 +90,7 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest {
       request = BatchInsertRequest(
         entityName: entityName, objects: (objectsToInsert ?? []).map { $0.mapValues { $0 } })
     }
+    if let affectedStores { request.affectedStores = affectedStores }
     request.resultType = BatchResultType(rawValue: Int(resultType.rawValue)) ?? .statusOnly
     return NSBatchInsertResult(try context.base.execute(request), resultType)
   }

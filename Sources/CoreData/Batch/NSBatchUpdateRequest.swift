@@ -43,6 +43,7 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest {
     var request = BatchUpdateRequest(entityName: entityName)
     request.predicate = try predicate?.known()
     request.includesSubentities = includesSubentities
+    if let affectedStores { request.affectedStores = affectedStores }
     request.resultType = BatchResultType(rawValue: Int(resultType.rawValue)) ?? .statusOnly
     for (key, value) in propertiesToUpdate ?? [:] {
       let name = (key.base as? PropertyDescription)?.name ?? "\(key.base)"

@@ -7,11 +7,12 @@ extension NSManagedObjectContext {
     base.registeredObject(for: objectID)
   }
 
-  /// The object of the ID, as a fault when the context does not have it; the store may not have its row. An ID of a store
-  /// that the coordinator does not have is a precondition failure.
+  /// The object of the ID, as a fault when the context does not have it; the store may not have its row, and of a temporary
+  /// ID that no object here has there is none: the fault reads as empty, or is an error, as `shouldDeleteInaccessibleFaults`
+  /// says. An ID of a store, or an entity, that the coordinator does not have is a precondition failure.
   public func object(with objectID: NSManagedObjectID) -> NSManagedObject {
-    guard let object = base.object(with: objectID) else {
-      preconditionFailure("\(objectID) is of no store of the context, and of no object in it")
+    guard let object = base.fault(of: objectID) else {
+      preconditionFailure("\(objectID) is of no store of the context")
     }
     return object
   }

@@ -58,9 +58,22 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     represent()
   }
 
-  /// The context that stands for one of the library's; nil when there is none.
+  /// The context that stands for one of the library's: where none does, as in a batch or a migration, one for as long as
+  /// somebody holds it. What the library's posts and does about conflicts stays its own then.
   static func standing(for base: ManagedObjectContext?) -> NSManagedObjectContext? {
-    (base?.userInfo[representative] as? WeakReference<NSManagedObjectContext>)?.object
+    guard let base else { return nil }
+    let known = base.userInfo[representative] as? WeakReference<NSManagedObjectContext>
+    return known?.object ?? NSManagedObjectContext(passing: base)
+  }
+
+  /// A context that looks at one of the library's.
+  private init(passing base: ManagedObjectContext) {
+    concurrencyType = .confinementConcurrencyType
+    ownQueue = base.queue
+    self.base = base
+    super.init()
+    isPlaced = true
+    base.userInfo[Self.representative] = WeakReference(self)
   }
 
   private func represent() {
@@ -71,6 +84,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
       self?.shouldHandleInaccessibleFault(
         object, for: object.objectID, triggeredByProperty: nil) ?? true
     }
+    base.tellsAccessorErrorsOnce = true
+    base.errorForm = { cocoaError($0, of: $1) }
     // News that a child takes over it reads from its parent, whose work may be waiting for the child: not by itself.
     guard parentContext == nil else { return }
     base.setBell { [weak self] in
@@ -139,6 +154,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     new.retainsRegisteredObjects = base.retainsRegisteredObjects
     new.shouldDeleteInaccessibleFaults = base.shouldDeleteInaccessibleFaults
     base.relay = nil
+    base.errorForm = nil
     base = new
     represent()
   }
@@ -244,7 +260,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
   ///
   /// Subclasses may override it.
   /// - Throws: Errors of Core Data's domain and codes: validation, conflicts, what kept a store from being written; first of
-  ///   all what accessors of objects could not do since the last save.
+  ///   all what accessors of objects could not do since the last save. That is thrown once: the next save writes what the
+  ///   context has, without what could not be done.
   open func save() throws {
     try asCocoaErrors { try base.save() }
   }

@@ -13,26 +13,35 @@ open class NSMergePolicy: NSObject {
   /// - Parameter ty: What becomes of conflicts.
   public init(merge ty: NSMergePolicyType) { mergeType = ty }
 
-  /// The save fails and names the conflicts.
-  public class var error: NSMergePolicy { NSMergePolicy(merge: .errorMergePolicyType) }
-  /// Property by property; the store's values stay.
-  public class var mergeByPropertyStoreTrump: NSMergePolicy {
-    NSMergePolicy(merge: .mergeByPropertyStoreTrumpMergePolicyType)
-  }
-  /// Property by property; this context's values are written.
-  public class var mergeByPropertyObjectTrump: NSMergePolicy {
-    NSMergePolicy(merge: .mergeByPropertyObjectTrumpMergePolicyType)
-  }
-  /// This context's whole objects are written.
-  public class var overwrite: NSMergePolicy { NSMergePolicy(merge: .overwriteMergePolicyType) }
-  /// This context's changes are dropped.
-  public class var rollback: NSMergePolicy { NSMergePolicy(merge: .rollbackMergePolicyType) }
+  // Nothing of a policy changes.
+  nonisolated(unsafe) private static let refusing = NSMergePolicy(merge: .errorMergePolicyType)
+  nonisolated(unsafe) private static let storeFirst = NSMergePolicy(
+    merge: .mergeByPropertyStoreTrumpMergePolicyType)
+  nonisolated(unsafe) private static let objectFirst = NSMergePolicy(
+    merge: .mergeByPropertyObjectTrumpMergePolicyType)
+  nonisolated(unsafe) private static let overwriting = NSMergePolicy(
+    merge: .overwriteMergePolicyType)
+  nonisolated(unsafe) private static let droppingChanges = NSMergePolicy(
+    merge: .rollbackMergePolicyType)
 
-  /// Resolves conflicts of both kinds.
+  /// The save fails and names the conflicts. It is one object, and so are the others.
+  public class var error: NSMergePolicy { refusing }
+  /// Property by property; the store's values stay.
+  public class var mergeByPropertyStoreTrump: NSMergePolicy { storeFirst }
+  /// Property by property; this context's values are written.
+  public class var mergeByPropertyObjectTrump: NSMergePolicy { objectFirst }
+  /// This context's whole objects are written.
+  public class var overwrite: NSMergePolicy { overwriting }
+  /// This context's changes are dropped.
+  public class var rollback: NSMergePolicy { droppingChanges }
+
+  /// Resolves conflicts of both kinds: what a context asks. It passes them on to the members for either kind.
   /// - Throws: 133020 or 133021 for those that `mergeType` does not resolve; the save fails with it.
   open func resolve(mergeConflicts list: [Any]) throws {
-    try resolve(optimisticLockingConflicts: list.compactMap { $0 as? NSMergeConflict })
-    try resolve(constraintConflicts: list.compactMap { $0 as? NSConstraintConflict })
+    let conflicts = list.compactMap { $0 as? NSMergeConflict }
+    if !conflicts.isEmpty { try resolve(optimisticLockingConflicts: conflicts) }
+    let constraints = list.compactMap { $0 as? NSConstraintConflict }
+    if !constraints.isEmpty { try resolve(constraintConflicts: constraints) }
   }
 
   /// Resolves conflicts with another save. One that is passed over is resolved as by
@@ -198,7 +207,7 @@ final class PolicyBridge: MergePolicy {
       return try super.resolve(optimisticLockingConflicts: &conflicts, in: context)
     }
     let told = conflicts.map { NSMergeConflict($0, standing) }
-    try policy.resolve(optimisticLockingConflicts: told)
+    try policy.resolve(mergeConflicts: told)
     for (index, conflict) in told.enumerated() {
       conflicts[index].resolution = conflict.resolution ?? .mergeByPropertyObjectTrump
     }
@@ -212,7 +221,7 @@ final class PolicyBridge: MergePolicy {
       return try super.resolve(constraintConflicts: &conflicts, in: context)
     }
     let told = conflicts.map { NSConstraintConflict($0, standing) }
-    try policy.resolve(constraintConflicts: told)
+    try policy.resolve(mergeConflicts: told)
     for (index, conflict) in told.enumerated() { conflicts[index].resolution = conflict.resolution }
     conflicts.removeAll { $0.resolution == nil }
     try super.resolve(constraintConflicts: &conflicts, in: context)

@@ -38,7 +38,10 @@ open class NSAsynchronousFetchRequest<ResultType>: NSPersistentStoreRequest {
       let request = work.value
       do {
         if progress.isCancelled { throw CocoaError(.userCancelled) }
-        result.finalResult = try context.fetch(request.fetchRequest)
+        let asked = NSFetchRequest<ResultType>()
+        asked.take(request.fetchRequest)
+        if let stores = request.affectedStores { asked.affectedStores = stores }
+        result.finalResult = try context.fetch(asked)
         progress.completedUnitCount = progress.totalUnitCount
       } catch {
         result.operationError = error

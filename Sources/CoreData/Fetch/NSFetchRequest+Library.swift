@@ -54,6 +54,14 @@ extension NSFetchRequest {
     }
   }
 
+  private static func properties(_ properties: [FetchedProperty]) -> [Any]? {
+    guard !properties.isEmpty else { return nil }
+    return properties.map { property -> Any in
+      if let description = property.expressionDescription { return description }
+      return property.name
+    }
+  }
+
   /// A request of the library's under Core Data's names.
   convenience init<Result>(_ request: FetchRequest<Result>) {
     self.init()
@@ -67,6 +75,13 @@ extension NSFetchRequest {
     includesPropertyValues = request.includesPropertyValues
     returnsObjectsAsFaults = request.returnsObjectsAsFaults
     returnsDistinctResults = request.returnsDistinctResults
+    shouldRefreshRefetchedObjects = request.shouldRefreshRefetchedObjects
+    affectedStores = request.affectedStores
+    let paths = request.relationshipKeyPathsForPrefetching
+    relationshipKeyPathsForPrefetching = paths.isEmpty ? nil : paths
+    propertiesToFetch = Self.properties(request.propertiesToFetch)
+    propertiesToGroupBy = Self.properties(request.propertiesToGroupBy)
+    havingPredicate = request.havingPredicate.map(NSPredicate.made(of:))
     resultType = NSFetchRequestResultType(rawValue: UInt(request.resultType.rawValue))
     rename(request.entityName)
   }

@@ -17,17 +17,18 @@ final class FollowedResults {
   let sectionNameKeyPath: String?
   private(set) var sections: [Section]?
   weak var delegate: (any NSFetchedResultsControllerDelegate)?
-  private let fetch: () throws -> [ManagedObject]
+  /// What is fetched since `begin()`.
+  private var request = NSFetchRequest<NSManagedObject>()
   private var observer: (any NSObjectProtocol)?
   private var isUpdating = false
+  /// Objects that changed and were not told of.
+  private var changed: Set<ManagedObject> = []
+  /// Whether something changed since the latest fetch.
+  private var isDue = false
 
-  init(
-    _ context: NSManagedObjectContext, _ sectionNameKeyPath: String?,
-    _ fetch: @escaping () throws -> [ManagedObject]
-  ) {
+  init(_ context: NSManagedObjectContext, _ sectionNameKeyPath: String?) {
     self.context = context
     self.sectionNameKeyPath = sectionNameKeyPath
-    self.fetch = fetch
   }
 
   deinit {
@@ -39,10 +40,14 @@ final class FollowedResults {
     NSFetchedResultsController(standingFor: self)
   }
 
-  func begin() throws {
+  /// - Parameter asked: What is fetched from now on, whatever becomes of the request.
+  func begin<Result>(_ asked: NSFetchRequest<Result>) throws {
     isUpdating = true
     defer { isUpdating = false }
-    sections = made(of: try fetch())
+    let taken = NSFetchRequest<NSManagedObject>()
+    taken.take(asked)
+    let made = try made(of: context.fetch(taken))
+    (request, sections, changed, isDue) = (taken, made, [], false)
     guard observer == nil else { return }
     nonisolated(unsafe) weak let results = self  // a context posts where it and these are used
     observer = NotificationCenter.default.addObserver(
@@ -55,10 +60,19 @@ final class FollowedResults {
     return delegate.controller(controller, sectionIndexTitleForSectionName: section)
   }
 
-  private func made(of objects: [ManagedObject]) -> [Section] {
+  /// - Throws: what kept the section of an object from being known, such as a key that its entity does not have.
+  private func made(of objects: [ManagedObject]) throws -> [Section] {
     guard let sectionNameKeyPath else {
       return [Section(name: "", indexTitle: nil, members: objects)]
     }
+    return try context.asCocoaErrors {
+      try context.base.accessing { sections(of: objects, by: sectionNameKeyPath) }
+    }
+  }
+
+  private func sections(
+    of objects: [ManagedObject], by sectionNameKeyPath: String
+  ) -> [Section] {
     var sections: [Section] = []
     for object in objects {
       let name = object.value(forKeyPath: sectionNameKeyPath).map { "\($0)" } ?? ""
@@ -72,21 +86,28 @@ final class FollowedResults {
   }
 
   private func contextDidChange(_ notification: Notification) {
-    guard !isUpdating, let old = sections else { return }
-    isUpdating = true
-    defer { isUpdating = false }
-    // What cannot be fetched now leaves the results as they are.
-    guard let objects = try? fetch() else { return }
-    let new = made(of: objects)
-    sections = new
-    var changed: Set<ManagedObject> = []
     for key in [NSUpdatedObjectsKey, NSRefreshedObjectsKey] {
       changed.formUnion(notification.userInfo?[key] as? Set<ManagedObject> ?? [])
     }
-    guard let delegate else { return }
+    isDue = true
+    // A fetch ends an event, and so may who is told: what changed then is taken along here.
+    guard !isUpdating else { return }
+    isUpdating = true
+    defer { isUpdating = false }
+    while isDue {
+      // What cannot be fetched now leaves the results as they are.
+      do { try update() } catch { return }
+    }
+  }
+
+  private func update() throws {
+    guard let old = sections else { return isDue = false }
+    let objects = try context.fetch(request)
+    isDue = false
+    let new = try made(of: objects)
     let changes = ResultChanges(from: old, to: new, changed: changed)
-    guard !changes.isEmpty else { return }
-    tell(delegate, changes, old, new)
+    (sections, changed) = (new, [])
+    if let delegate, !changes.isEmpty { tell(delegate, changes, old, new) }
   }
 
   private func tell(

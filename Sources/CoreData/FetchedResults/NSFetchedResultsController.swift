@@ -28,11 +28,7 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   ) {
     self.fetchRequest = fetchRequest
     cacheName = name
-    let asked = NSFetchRequest<NSManagedObject>()
-    results = FollowedResults(context, sectionNameKeyPath) {
-      asked.take(fetchRequest)
-      return try context.fetch(asked)
-    }
+    results = FollowedResults(context, sectionNameKeyPath)
   }
 
   /// One of the same results, whatever they are.
@@ -48,15 +44,16 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     set { results.delegate = newValue }
   }
 
-  /// Fetches, and follows the context from now on.
-  /// - Throws: as a context's `fetch(_:)`; 134060 for a request without sort descriptors.
+  /// Fetches, and follows the context from now on. Later changes of `fetchRequest` count from the next call.
+  /// - Throws: as a context's `fetch(_:)`; 134060 for a request without sort descriptors, and for a section key path that
+  ///   leads to no property of the objects.
   open func performFetch() throws {
     guard fetchRequest.sortDescriptors?.isEmpty == false else {
       throw CocoaError(
         .coreData,
         userInfo: [NSLocalizedDescriptionKey: "Fetched results need sort descriptors."])
     }
-    try results.begin()
+    try results.begin(fetchRequest)
   }
 
   /// What the latest fetch found, in its order; nil before `performFetch()`.

@@ -40,11 +40,7 @@ public final class NSManagedObjectModelReference: NSObject, Sendable {
   }
 
   private static func versions(in bundle: Bundle?) -> [ModelVersion] {
-    guard let folder = (bundle ?? .main).resourceURL else { return [] }
-    let files = try? FileManager.default.contentsOfDirectory(
-      at: folder, includingPropertiesForKeys: nil)
-    return (files ?? []).filter { ["momd", "mom", "xcdatamodeld"].contains($0.pathExtension) }
-      .sorted { $0.path < $1.path }
+    ManagedObjectModel.modelURLs(in: bundle.map { [$0] })
       .flatMap { (try? ManagedObjectModel.versions(at: $0)) ?? [] }
   }
 
@@ -111,8 +107,8 @@ public final class NSCustomMigrationStage: NSMigrationStage,
     func handler(
       _ body: @escaping @Sendable (NSCustomMigrationStage) -> Handler?
     ) -> CustomMigrationStage.Handler {
-      { [weak manager] known, _ in
-        guard let manager else { return }
+      // The manager lives as long as what was made of it, which it does not hold.
+      { known, _ in
         try manager.work(in: known.container) { try body(self)?(manager, self) }
       }
     }
@@ -128,7 +124,6 @@ public final class NSStagedMigrationManager: NSObject, Sendable {
   /// In the order in which they are taken.
   public let stages: [NSMigrationStage]
   private let current = Mutex<NSPersistentContainer?>(nil)
-  private let made = Mutex<StagedMigrationManager?>(nil)
 
   /// - Parameter stages: In the order in which they are taken.
   public init(_ stages: [NSMigrationStage]) { self.stages = stages }
@@ -136,14 +131,11 @@ public final class NSStagedMigrationManager: NSObject, Sendable {
   /// The store as it is between two steps, inside of a handler; nil outside.
   public var container: NSPersistentContainer? { current.withLock { $0 } }
 
-  /// As the library has it: one, however often it is asked for.
+  /// As the library has it. The models of lightweight stages are those of the main bundle.
   var known: StagedMigrationManager {
-    made.withLock { made in
-      if let made { return made }
-      let manager = StagedMigrationManager(stages.compactMap { $0.known(self) })
-      made = manager
-      return manager
-    }
+    StagedMigrationManager(
+      stages.compactMap { $0.known(self) }, modelURLs: ManagedObjectModel.modelURLs(in: nil),
+      counterpart: self)
   }
 
   func work(in container: PersistentContainer?, _ body: () throws -> Void) rethrows {

@@ -15,12 +15,20 @@ extension AttributeDescription {
   /// The value of a new object; nil for none. A value of another type makes loading a store of the model fail.
   public var defaultValue: Any? {
     get {
-      foundationValue(knownDefault.plain)
+      if case .data(let data) = knownDefault, isArchived { return PlainArchive.value(of: data) }
+      return foundationValue(knownDefault.plain)
     }
     set {
-      let value = propertyValue(newValue) ?? .null
+      let isArchive = type == .transformable && newValue != nil && !(newValue is NSNull)
+      let archive = isArchive ? newValue.flatMap(PlainArchive.data).map(PropertyValue.data) : nil
+      let value = archive ?? propertyValue(newValue) ?? Self.misfit(type)
       knownDefault = Self.fitting(value, type)
     }
+  }
+
+  /// A value that an attribute of the type cannot have, in place of one that none can.
+  private static func misfit(_ type: AttributeType) -> PropertyValue {
+    type == .binaryData || type == .transformable ? .bool(false) : .data(Data())
   }
 
   /// A number as one of the type.

@@ -78,23 +78,26 @@ extension ManagedObjectModel {
     fetchRequestTemplatesByName[name]
   }
 
-  /// Keeps a fetch request under a name, its `$VARIABLES` in place; nil removes what is there. One whose predicate does not
-  /// parse is not kept.
+  /// Keeps what a fetch request asks under a name, its `$VARIABLES` in place; nil removes what is there. One that the model
+  /// cannot keep, since its predicate does not parse or it is sorted by a Swift key path, leaves what is there.
   public func setFetchRequestTemplate(
     _ fetchRequestTemplate: NSFetchRequest<any NSFetchRequestResult>?, forName name: String
   ) {
-    let request: FetchRequest<ManagedObject>? = fetchRequestTemplate.flatMap {
-      try? $0.known(in: nil)
+    var request: FetchRequest<ManagedObject>?
+    if let fetchRequestTemplate {
+      guard let known = try? fetchRequestTemplate.known(in: nil) else { return }
+      request = known
     }
     setFetchRequestTemplate(request, forName: name)
   }
 
-  /// A fetch request made from a template, with each `$NAME` in its predicate replaced; nil when there is no such template.
+  /// A fetch request made from a template, with each `$NAME` in its predicates replaced; nil when there is no such template.
   public func fetchRequestFromTemplate(
     withName name: String, substitutionVariables variables: [String: Any]
   ) -> NSFetchRequest<any NSFetchRequestResult>? {
     let request = fetchRequestTemplate(forName: name)
     request?.predicate = request?.predicate?.withSubstitutionVariables(variables)
+    request?.havingPredicate = request?.havingPredicate?.withSubstitutionVariables(variables)
     return request
   }
 }

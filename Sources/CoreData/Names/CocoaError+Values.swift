@@ -13,7 +13,7 @@ extension CocoaError {
     userInfo[NSValidationPredicateErrorKey] as? NSPredicate
   }
   /// The objects that the error is about.
-  public var affectedObjects: [AnyObject]? { userInfo["NSAffectedObjects"] as? [AnyObject] }
+  public var affectedObjects: [AnyObject]? { userInfo[NSAffectedObjectsErrorKey] as? [AnyObject] }
   /// The stores that the error is about.
   public var affectedStores: [AnyObject]? { userInfo[NSAffectedStoresErrorKey] as? [AnyObject] }
   /// The conflicts that a save met.
@@ -42,6 +42,28 @@ func cocoaError(_ error: any Error, in context: NSManagedObjectContext? = nil) -
   }
 }
 
+/// An error that an object throws itself, as Core Data gives it, with the object.
+func cocoaError(_ error: any Error, of object: ManagedObject) -> any Error {
+  if error is ValidationErrors {
+    let known = error as NSError
+    guard known.domain == NSCocoaErrorDomain else { return error }
+    let details = known.userInfo[NSDetailedErrorsKey] as? [NSError]
+    var userInfo = described(known, in: nil).userInfo
+    userInfo[NSDetailedErrorsKey] = details?.map { named(described($0, in: nil), object) }
+    return NSError(domain: known.domain, code: known.code, userInfo: userInfo)
+  }
+  let known = cocoaError(error)
+  return error is ValidationError ? named(known as NSError, object) : known
+}
+
+private func named(_ error: NSError, _ object: ManagedObject) -> NSError {
+  guard error.domain == NSCocoaErrorDomain else { return error }
+  let userInfo = error.userInfo.merging([
+    NSValidationObjectErrorKey: object, NSAffectedObjectsErrorKey: [object],
+  ]) { own, _ in own }
+  return NSError(domain: error.domain, code: error.code, userInfo: userInfo)
+}
+
 private func described(_ error: NSError, in context: NSManagedObjectContext?) -> NSError {
   var userInfo = error.userInfo
   if let id = userInfo[NSValidationObjectErrorKey] as? ManagedObjectID,
@@ -56,8 +78,8 @@ private func described(_ error: NSError, in context: NSManagedObjectContext?) ->
     userInfo[NSValidationPredicateErrorKey] = NSPredicate.made(of: predicate)
   }
   if let context {
-    if let ids = userInfo["NSAffectedObjects"] as? [ManagedObjectID] {
-      userInfo["NSAffectedObjects"] = ids.compactMap(context.base.registeredObject)
+    if let ids = userInfo[NSAffectedObjectsErrorKey] as? [ManagedObjectID] {
+      userInfo[NSAffectedObjectsErrorKey] = ids.compactMap(context.base.registeredObject)
     }
     switch userInfo[NSPersistentStoreSaveConflictsErrorKey] {
     case let conflicts as [MergeConflict]:

@@ -133,11 +133,18 @@ extension ManagedObject {
 
   private final func choice<Value: RawRepresentable>(
     _ number: Value.RawValue, _ key: String
-  ) -> Value {
-    guard let value = Value(rawValue: number) else {
+  ) -> Value
+  where Value.RawValue: FixedWidthInteger {
+    guard let value = Value(rawValue: number) ?? (isProbe ? Self.anyChoice() : nil) else {
       preconditionFailure("\(entity.knownName).\(key) is \(number), no case of \(Value.self)")
     }
     return value
+  }
+
+  /// Some case, for who asks which property this is.
+  private static func anyChoice<Value: RawRepresentable>() -> Value?
+  where Value.RawValue: FixedWidthInteger {
+    (-1...255).lazy.compactMap { Value.RawValue(exactly: $0).flatMap(Value.init) }.first
   }
 
   private final func inFull(_ value: some BinaryFloatingPoint, _ key: String) -> Any {

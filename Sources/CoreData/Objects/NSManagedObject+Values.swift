@@ -19,7 +19,7 @@ extension ManagedObject {
 
   /// Sets a property; nil and `NSNull` take the value away. Lists of objects may be Swift's or Foundation's.
   public final func setValue(_ value: Any?, forKey key: String) {
-    deferError { try setKnownValue(Self.inward(value), forKey: key) }
+    deferError { try setKnownValue(inward(value, key), forKey: key) }
   }
 
   /// The value as it lies in the object, without reading a fault's row first. Call `willAccessValue(forKey:)` before it.
@@ -31,7 +31,7 @@ extension ManagedObject {
 
   /// Sets a value without noting a change. Call `willChangeValue(forKey:)` before it, for a change that counts.
   public final func setPrimitiveValue(_ value: Any?, forKey key: String) {
-    deferError { try setKnownPrimitiveValue(Self.inward(value), forKey: key) }
+    deferError { try setKnownPrimitiveValue(inward(value, key), forKey: key) }
   }
 
   /// The properties whose values differ from the last read or save, with their present values; `NSNull` for none.
@@ -56,40 +56,6 @@ extension ManagedObject {
     return ids
   }
 
-  // MARK: Key paths
-
-  /// The value at the end of a path of names. Behind a to-many relationship it is an array of the values of its objects;
-  /// `@count` is their number.
-  public final func value(forKeyPath keyPath: String) -> Any? {
-    var path = keyPath.split(separator: ".").map(String.init)[...]
-    guard let first = path.popFirst() else { return nil }
-    // The element of a composite attribute has a name with a dot.
-    if entity.attributesByName[first] is NSCompositeAttributeDescription, !path.isEmpty {
-      return value(forKey: keyPath)
-    }
-    return Self.value(at: path, of: value(forKey: first))
-  }
-
-  private static func value(at path: ArraySlice<String>, of value: Any?) -> Any? {
-    guard let key = path.first else { return value }
-    let rest = path.dropFirst()
-    switch value {
-    case let object as ManagedObject: return Self.value(at: rest, of: object.value(forKey: key))
-    case nil: return nil
-    default: break
-    }
-    guard let objects = Self.objects(of: value) else { return nil }
-    if key == "@count" { return NSNumber(value: objects.count) }
-    return objects.compactMap { Self.value(at: path, of: $0) }
-  }
-
-  /// Sets the property at the end of a path of names through to-one relationships.
-  public final func setValue(_ value: Any?, forKeyPath keyPath: String) {
-    guard let dot = keyPath.lastIndex(of: ".") else { return setValue(value, forKey: keyPath) }
-    let owner = self.value(forKeyPath: String(keyPath[..<dot])) as? ManagedObject
-    owner?.setValue(value, forKey: String(keyPath[keyPath.index(after: dot)...]))
-  }
-
   /// Several properties at once; `NSNull` for those without a value.
   public final func dictionaryWithValues(forKeys keys: [String]) -> [String: Any] {
     Dictionary(keys.map { ($0, value(forKey: $0) ?? NSNull()) }) { first, _ in first }
@@ -108,22 +74,34 @@ extension ManagedObject {
     return result
   }
 
-  /// A value as Core Data gives it.
+  /// A value as Core Data gives it: by the property, for an empty list of anything looks like one of objects.
   private final func outward(_ value: Any?, _ key: String) -> Any? {
     switch value {
+    case nil, is String: return value
     case let objects as [ManagedObject]:
-      return entity.relationshipsByName[key]?.isOrdered == true
-        ? NSOrderedSet(array: objects) : Set(objects)
+      // What a fetched property finds is a list in its order, and a transformable attribute holds what was set.
+      guard let relationship = entity.relationshipsByName[key] else { return value }
+      return relationship.isOrdered ? NSOrderedSet(array: objects) : Set(objects)
     case let value as Double where entity.attributesByName[key]?.type == .float:
       return NSNumber(value: Float(value))
+    case let data as Data:
+      return entity.attributesByName[key]?.isArchived == true ? PlainArchive.value(of: data) : data
+    case is [String: any Sendable]
+    where entity.attributesByName[key]?.type == .transformable: return value
     default: return foundationValue(value)
     }
   }
 
-  /// A value as the library takes it: lists of objects as arrays.
-  static func inward(_ value: Any?) -> Any? {
-    if value is [ManagedObject] || value is Set<ManagedObject> { return value }
-    return objects(of: value) ?? value
+  /// A value as the library takes it: lists of objects of a relationship as arrays.
+  private final func inward(_ value: Any?, _ key: String) -> Any? {
+    guard let value, !(value is NSNull) else { return value }
+    switch entity.propertiesByName[key] {
+    case is RelationshipDescription:
+      return value is ManagedObject ? value : Self.objects(of: value) ?? value
+    case let attribute as AttributeDescription where attribute.isArchived:
+      return PlainArchive.data(of: value) ?? value
+    default: return value
+    }
   }
 
   /// The objects of a list of Foundation's or Swift's; nil for what is none.
@@ -131,6 +109,7 @@ extension ManagedObject {
     switch value {
     case let objects as [ManagedObject]: objects
     case let objects as Set<ManagedObject>: Array(objects)
+    case let set as RelatedOrderedSet: set.objects
     case let set as NSOrderedSet: set.array as? [ManagedObject]
     case let set as NSSet: set.allObjects as? [ManagedObject]
     case let array as NSArray: array.map { $0 } as? [ManagedObject]
@@ -148,5 +127,27 @@ func foundationValue(_ value: Any?) -> Any? {
   case let value as Double: NSNumber(value: value)
   case let values as [String: any Sendable]: values.mapValues { foundationValue($0) ?? NSNull() }
   default: value
+  }
+}
+
+extension AttributeDescription {
+  /// Whether values are archived for want of a transformer that the attribute names, as Core Data does.
+  var isArchived: Bool {
+    type == .transformable
+      && ["", "NSKeyedUnarchiveFromData"].contains(valueTransformerName ?? "")
+      && valueTransformer == nil
+  }
+}
+
+/// Archives of property lists' values: a transformable attribute that names no transformer keeps its values in them.
+enum PlainArchive {
+  /// The archive of a value; nil for an object of another class.
+  static func data(of value: Any) -> Data? {
+    SecureUnarchiveFromData().reverseTransformedValue(value) as? Data
+  }
+
+  /// The value in an archive; of other bytes these.
+  static func value(of data: Data) -> Any {
+    SecureUnarchiveFromData().transformedValue(data) ?? data
   }
 }

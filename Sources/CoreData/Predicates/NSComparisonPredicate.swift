@@ -82,6 +82,24 @@ open class NSComparisonPredicate: NSPredicate {
   /// The predicate itself: it does not change.
   open override func copy(with zone: NSZone? = nil) -> Any { self }
 
+  /// Equal are those that ask the same.
+  open override func isEqual(_ object: Any?) -> Bool {
+    guard case .success(let mine) = outcome,
+      case .success(let theirs)? = (object as? NSComparisonPredicate)?.outcome
+    else { return self === object as? NSComparisonPredicate }
+    return mine == theirs
+  }
+
+  open override var hash: Int { (try? outcome.get())?.hashValue ?? 0 }
+
+  /// The predicate in words.
+  open override var description: String {
+    switch outcome {
+    case .success(let predicate): predicate.description
+    case .failure(let error): "\(error)"
+    }
+  }
+
   /// There are no archives of predicates.
   public required init?(coder: NSCoder) { nil }
 }

@@ -45,19 +45,31 @@ open class NSExpression: NSObject, @unchecked Sendable {  // nothing of it chang
 
   /// One of the library's.
   convenience init(known expression: FetchExpression) {
-    let type: ExpressionType =
-      switch expression {
-      case .constant: .constantValue
-      case .keyPath(let path): path.isEmpty ? .evaluatedObject : .keyPath
-      case .variable: .variable
-      case .list: .aggregate
-      case .subquery: .subquery
-      case .conditional: .conditional
-      case .fetch: .fetchRequest
-      default: .function
-      }
-    self.init(type, .success(expression))
+    self.init(Self.type(of: expression), .success(expression))
   }
+
+  private static func type(of expression: FetchExpression) -> ExpressionType {
+    switch expression {
+    case .constant: .constantValue
+    case .keyPath(let path): path.isEmpty ? .evaluatedObject : .keyPath
+    case .variable: .variable
+    case .list: .aggregate
+    case .subquery: .subquery
+    case .conditional: .conditional
+    case .fetch: .fetchRequest
+    default: .function
+    }
+  }
+
+  /// Equal are those of one kind and one text.
+  open override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? NSExpression, expressionType == other.expressionType,
+      case .success(let mine) = outcome, case .success(let theirs) = other.outcome
+    else { return self === object as? NSExpression }
+    return mine == theirs
+  }
+
+  open override var hash: Int { (try? outcome.get())?.hashValue ?? 0 }
 
   /// A value; one that no predicate can hold makes the fetch that uses it throw.
   public convenience init(forConstantValue obj: Any?) {
@@ -163,7 +175,10 @@ open class NSExpression: NSObject, @unchecked Sendable {  // nothing of it chang
       }
       return comparison.left
     }
-    self.init(.function, outcome)
+    let kind = (try? outcome.get()).map(Self.type) ?? .function
+    var constant: Any?
+    if case .success(.constant(let value)) = outcome { constant = foundationValue(value.plain) }
+    self.init(kind, outcome, constant: constant)
   }
 
   /// The evaluated object itself: `SELF`.

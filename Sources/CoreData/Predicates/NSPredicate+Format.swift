@@ -121,10 +121,10 @@ enum PredicateTrees {
         }
         switch object {
         case let object as ManagedObject: return try predicate.evaluate(with: object)
-        case let values as [String: Any]: return try predicate.evaluate(Values(values: values))
+        case let values as [String: Any]: return try predicate.evaluate(NamedValues(values: values))
         case let values as NSDictionary:
           let named = values.reduce(into: [String: Any]()) { $0["\($1.key)"] = $1.value }
-          return try predicate.evaluate(Values(values: named))
+          return try predicate.evaluate(NamedValues(values: named))
         default:
           throw FetchError(
             .unsupported, "A predicate with a format is for managed objects and dictionaries",
@@ -135,16 +135,16 @@ enum PredicateTrees {
       }
     }
   }
+}
 
-  /// A dictionary as something that predicates read.
-  private struct Values: PropertySource {
-    let values: [String: Any]
+/// A dictionary as something that predicates and sort descriptors read.
+struct NamedValues: PropertySource {
+  let values: [String: Any]
 
-    var predicateObjectKey: ObjectKey? { nil }
+  var predicateObjectKey: ObjectKey? { nil }
 
-    func predicateValue(forKey key: String) -> PredicateValue? {
-      .scalar(propertyValue(values[key]) ?? .null)
-    }
+  func predicateValue(forKey key: String) -> PredicateValue? {
+    .scalar(propertyValue(values[key]) ?? .null)
   }
 }
 

@@ -6,15 +6,25 @@ extension NSSortDescriptor {
   /// How texts are ordered: `.localizedStandardCompare` and so on. It stands where Core Data has a selector.
   public typealias Comparison = FetchSort.Selector
 
-  /// Orders objects by a property, or one behind to-one relationships: `author.name`. It is for fetches.
+  /// Orders objects by a property, or one behind to-one relationships: `author.name`. In memory it orders managed objects and
+  /// dictionaries, as a fetch does; a property that there is not makes the next save of the objects' context fail.
   public convenience init(key: String?, ascending: Bool) {
     self.init(key: key, ascending: ascending, selector: nil)
   }
 
   /// Orders texts in a way of their own.
   public convenience init(key: String?, ascending: Bool, selector: Comparison?) {
-    let keyPath = \SortKeys[key ?? "", selector?.options.rawValue ?? 0]
-    self.init(keyPath: keyPath, ascending: ascending)
+    self.init(key ?? "", selector?.options ?? [], ascending)
+  }
+
+  private convenience init(
+    _ name: String, _ options: FetchComparison.Options, _ ascending: Bool
+  ) {
+    let keyPath = \(any SortedByKey).[sortKey: name, options.rawValue]
+    self.init(keyPath: keyPath, ascending: ascending) { left, right in
+      guard let left = left as? SortKey, let right = right as? SortKey else { return .orderedSame }
+      return left.order(to: right)
+    }
   }
 
   /// Orders objects by a Swift property of any type, such as an optional one: the attribute or relationship that its
@@ -32,13 +42,11 @@ extension NSSortDescriptor {
   public var key: String? { sortKey?.name }
 
   private var sortKey: SortKey? {
-    (keyPath as? KeyPath<SortKeys, SortKey>).map { SortKeys()[keyPath: $0] }
+    (keyPath as? KeyPath<any SortedByKey, SortKey>).map { NSNull()[keyPath: $0] }
   }
 
   static func make(_ sort: FetchSort) -> NSSortDescriptor {
-    let name = sort.keyPath.joined(separator: ".")
-    let keyPath = \SortKeys[name, sort.options.rawValue]
-    return NSSortDescriptor(keyPath: keyPath, ascending: sort.ascending)
+    NSSortDescriptor(sort.keyPath.joined(separator: "."), sort.options, sort.ascending)
   }
 
   /// The descriptor as the library has it.
@@ -46,9 +54,7 @@ extension NSSortDescriptor {
   /// - Throws: `FetchError` for a key path that reads no property as it is.
   func known(in context: NSManagedObjectContext?) throws -> FetchSort {
     if let sortKey {
-      return FetchSort(
-        sortKey.name, ascending: ascending,
-        options: FetchComparison.Options(rawValue: sortKey.options))
+      return FetchSort(sortKey.name, ascending: ascending, options: sortKey.options)
     }
     let keyPath = keyPath
     guard let context,
@@ -58,25 +64,72 @@ extension NSSortDescriptor {
         .unsupported, "A fetch cannot be sorted by a closure, or without its context",
         suggestion: "Sort by the key of a property.")
     }
-    let name = try context.base.propertyName(of: keyPath, in: type) { $0[keyPath: keyPath] }
+    let name = try context.base.propertyName(of: keyPath, in: type) { object in
+      let value = object[keyPath: keyPath]
+      if value is ManagedObject { return value }
+      return propertyValue(value).flatMap(\.plain) ?? value
+    }
     return FetchSort(name, ascending: ascending)
   }
 }
 
-/// Whose subscript's arguments are a key.
-private struct SortKeys {
-  subscript(name: String, options: Int) -> SortKey { SortKey(name: name, options: options) }
+/// What a sort descriptor with a key orders in memory.
+private protocol SortedByKey {
+  /// Reads values by their names; nil for what has none.
+  var sortSource: (any PropertySource)? { get }
 }
 
-private struct SortKey: Comparable {
-  let name: String
-  let options: Int
+extension SortedByKey {
+  subscript(sortKey name: String, options: Int) -> SortKey {
+    SortKey(name: name, options: FetchComparison.Options(rawValue: options), owner: self)
+  }
+}
 
-  static func < (left: SortKey, right: SortKey) -> Bool { left.name < right.name }
+extension ManagedObject: SortedByKey {
+  fileprivate var sortSource: (any PropertySource)? { self }
+}
+
+extension Dictionary: SortedByKey {
+  fileprivate var sortSource: (any PropertySource)? {
+    NamedValues(values: reduce(into: [:]) { $0["\($1.key)"] = $1.value })
+  }
+}
+
+extension NSObject: SortedByKey {
+  fileprivate var sortSource: (any PropertySource)? {
+    (self as? NSDictionary).map { dictionary in
+      NamedValues(values: dictionary.reduce(into: [:]) { $0["\($1.key)"] = $1.value })
+    }
+  }
+}
+
+extension String: SortedByKey {
+  fileprivate var sortSource: (any PropertySource)? { nil }
+}
+
+/// Something to be ordered, and by what.
+private struct SortKey {
+  let name: String
+  let options: FetchComparison.Options
+  let owner: any SortedByKey
+
+  func order(to other: SortKey) -> ComparisonResult {
+    guard let left = owner.sortSource, let right = other.owner.sortSource else {
+      precondition(
+        name.isEmpty || name.lowercased() == "self",
+        "A sort descriptor orders managed objects and dictionaries by \(name), not \(type(of: owner))"
+      )
+      return CoreData.order(propertyValue(owner) ?? .null, propertyValue(other.owner) ?? .null)
+    }
+    var result = ComparisonResult.orderedSame
+    func compare() throws { result = try FetchSort(name, options: options).order(left, right) }
+    if let object = left as? ManagedObject { object.deferError(compare) } else { try? compare() }
+    return result
+  }
 }
 
 /// The order of two values in memory: none first, texts by their characters.
-private func order(_ left: PropertyValue, _ right: PropertyValue) -> ComparisonResult {
+func order(_ left: PropertyValue, _ right: PropertyValue) -> ComparisonResult {
   switch (left, right) {
   case (.null, .null): .orderedSame
   case (.null, _): .orderedAscending
@@ -85,6 +138,8 @@ private func order(_ left: PropertyValue, _ right: PropertyValue) -> ComparisonR
   case (.date(let left), .date(let right)): order(left, right)
   case (.integer(let left), .integer(let right)): order(left, right)
   case (.double(let left), .double(let right)): order(left, right)
+  case (.integer(let left), .double(let right)): order(Double(left), right)
+  case (.double(let left), .integer(let right)): order(left, Double(right))
   case (.decimal(let left), .decimal(let right)): order(left, right)
   case (.bool(let left), .bool(let right)): order(left ? 1 : 0, right ? 1 : 0)
   case (.uuid(let left), .uuid(let right)): order(left.uuidString, right.uuidString)

@@ -9,7 +9,11 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {  // what chang
   /// The coordinator of its stores.
   public let persistentStoreCoordinator: NSPersistentStoreCoordinator
   private let descriptions: Mutex<[NSPersistentStoreDescription]>
-  private let loaded = Mutex<[ObjectIdentifier: NSPersistentStore]>([:])
+  /// Descriptions that were loaded, with their stores.
+  private let loaded = Mutex<
+    [(description: NSPersistentStoreDescription, store: NSPersistentStore)]
+  >(
+    [])
   private let main = Mutex<NSManagedObjectContext?>(nil)
 
   /// A container with one store, `NAME.sqlite` in `defaultDirectoryURL()`.
@@ -70,7 +74,10 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {  // what chang
       let work: @Sendable () -> Void = {
         do {
           let store = try self.persistentStoreCoordinator.attach(description)
-          self.loaded.withLock { $0[ObjectIdentifier(description)] = store }
+          self.loaded.withLock { loaded in
+            loaded.removeAll { $0.description === description }
+            loaded.append((description, store))
+          }
           block(description, nil)
         } catch { block(description, error) }
       }
@@ -83,7 +90,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {  // what chang
   }
 
   private func isLoaded(_ description: NSPersistentStoreDescription) -> Bool {
-    let store = loaded.withLock { $0[ObjectIdentifier(description)] }
+    let store = loaded.withLock { $0.first { $0.description === description }?.store }
     return persistentStoreCoordinator.persistentStores.contains { $0 === store }
   }
 

@@ -19,7 +19,8 @@ extension NSPersistentStoring {
     knownConfigurationName ?? "PF_DEFAULT_CONFIGURATION_NAME"
   }
 
-  /// What the store says of itself. What cannot be written is left out: a coordinator's `setMetadata(_:for:)` is the same.
+  /// What the store says of itself. What is set takes the place of all but the store's own, at once; values that cannot be
+  /// written leave it as it is: a coordinator's `setMetadata(_:for:)` says so.
   public var metadata: [String: Any]! {
     get {
       if let own = self as? any OwnStore { return own.ownMetadata }
@@ -31,9 +32,7 @@ extension NSPersistentStoring {
         own.ownMetadata = newValue
         return
       }
-      for (key, value) in newValue ?? [:] where !key.hasPrefix("NSStore") {
-        try? setMetadata(value, forKey: key)
-      }
+      try? setKnownMetadata(newValue ?? [:])
     }
   }
 
@@ -41,13 +40,16 @@ extension NSPersistentStoring {
   public var options: [AnyHashable: Any]? {
     if let own = self as? any OwnStore { return own.ownOptions }
     let options = knownOptions
-    return [
+    var given: [AnyHashable: Any] = [
       NSReadOnlyPersistentStoreOption: NSNumber(value: options.isReadOnly),
       NSMigratePersistentStoresAutomaticallyOption: NSNumber(value: options.migratesAutomatically),
+      NSInferMappingModelAutomaticallyOption: NSNumber(value: options.infersMappingModel),
       NSPersistentHistoryTrackingKey: NSNumber(value: true),
       NSPersistentStoreTimeoutOption: NSNumber(
         value: Double(options.busyTimeoutMilliseconds) / 1000),
     ]
+    given[NSPersistentStoreStagedMigrationManagerOptionKey] = options.stagedMigration?.counterpart
+    return given
   }
 
   /// The coordinator that the store is attached to.
@@ -97,11 +99,27 @@ extension ManagedObjectID {
 /// Which coordinators were given stores by this module.
 enum StoreOwners {
   private static let coordinators = Mutex<[WeakReference<PersistentStoreCoordinator>]>([])
+  private static let queues = Mutex<
+    [(coordinator: WeakReference<PersistentStoreCoordinator>, queue: CoordinatorQueue)]
+  >([])
 
   static func note(_ coordinator: PersistentStoreCoordinator) {
     coordinators.withLock { all in
       all.removeAll { $0.object == nil || $0.object === coordinator }
       all.append(WeakReference(coordinator))
+    }
+  }
+
+  /// The queue of a coordinator's blocks, made at first use.
+  static func queue(of coordinator: PersistentStoreCoordinator) -> CoordinatorQueue {
+    queues.withLock { queues in
+      queues.removeAll { $0.coordinator.object == nil }
+      if let known = queues.first(where: { $0.coordinator.object === coordinator }) {
+        return known.queue
+      }
+      let made = CoordinatorQueue()
+      queues.append((WeakReference(coordinator), made))
+      return made
     }
   }
 

@@ -48,6 +48,7 @@ extension PersistentStoreCoordinator {
       ofType: type.rawValue, configurationName: configuration, at: storeURL, options: options)
   }
 
+  /// Mapping models are looked for in the main bundle's resources.
   @discardableResult
   func attach(_ description: PersistentStoreDescription) throws -> PersistentStore {
     if let own = StoreClasses[description.knownType.rawValue] {
@@ -56,9 +57,13 @@ extension PersistentStoreCoordinator {
       return try attachOwn(own, at: description.url, description.configuration, options)
     }
     do {
-      let store = try addPersistentStore(with: description)
+      // Known before it is told that it has the store.
       StoreOwners.note(self)
-      return store
+      let described = description.copy()
+      if described.storeOptions.mappingFolders.isEmpty {
+        described.storeOptions.mappingFolders = ManagedObjectModel.resourceFolders(in: nil)
+      }
+      return try addPersistentStore(with: described)
     } catch { throw cocoaError(error) }
   }
 
@@ -177,8 +182,8 @@ extension PersistentStoreCoordinator {
 
   // MARK: Files
 
-  /// Saves a store as another one, which takes its place.
-  /// - Throws: what kept it from being done; the coordinator keeps the store that it has.
+  /// Saves a store as another one, which takes its place, and is opened with the options, else with those of the old.
+  /// - Throws: 134060 for an option, 134010 for a type that there is not; what kept it from being done; the coordinator keeps the store that it has.
   @discardableResult
   public func migratePersistentStore(
     _ store: NSPersistentStore, to url: URL, options: [AnyHashable: Any]? = nil,
@@ -190,12 +195,14 @@ extension PersistentStoreCoordinator {
           .invalidArgument, "A store is not saved as one of type \(storeType).",
           suggestion: "Add a store of that type, and insert objects with the values.")
       }
-      return try migratePersistentStore(store, to: storeType == NSInMemoryStoreType ? nil : url)
+      return try migratePersistentStore(
+        store, to: storeType == NSInMemoryStoreType ? nil : url,
+        options: try options.map { try store.knownOptions.with($0) })
     } catch { throw cocoaError(error) }
   }
 
-  /// Saves a store as another one, which takes its place.
-  /// - Throws: what kept it from being done; the coordinator keeps the store that it has.
+  /// Saves a store as another one, which takes its place, and is opened with the options, else with those of the old.
+  /// - Throws: 134060 for an option, 134010 for a type that there is not; what kept it from being done; the coordinator keeps the store that it has.
   @discardableResult
   public func migratePersistentStore(
     _ store: NSPersistentStore, to storeURL: URL, options: [AnyHashable: Any]? = nil,
@@ -233,6 +240,10 @@ extension PersistentStoreCoordinator {
     do {
       if StoreClasses[storeType] != nil {
         return try Data(contentsOf: sourceURL).write(to: destinationURL, options: .atomic)
+      }
+      try StoreTypes.check(storeType)
+      for options in [destinationOptions, sourceOptions] {
+        _ = try options.map { try StoreOptions().with($0) }
       }
       try replacePersistentStore(at: destinationURL, withPersistentStoreFrom: sourceURL)
     } catch { throw cocoaError(error) }
@@ -284,14 +295,19 @@ extension PersistentStoreCoordinator {
     return NSPersistentHistoryToken(token)
   }
 
-  /// Runs the block at once: a coordinator may be used from any thread.
+  /// Runs the block on the coordinator's queue, after what was sent before, and waits; at once when the caller is there.
   /// - Throws: what the block throws.
   @discardableResult
   public func performAndWait<T, E: Error>(_ block: () throws(E) -> T) throws(E) -> T {
-    try block()
+    let queue = StoreOwners.queue(of: self)
+    if queue.isHere { return try block() }
+    let outcome = queue.queue.sync { () -> Result<T, E> in
+      do throws(E) { return .success(try block()) } catch { return .failure(error) }
+    }
+    return try outcome.get()
   }
 
-  /// Runs the block on another thread, and gives what it gave.
+  /// Runs the block on the coordinator's queue, and gives what it gave.
   /// - Throws: what the block throws.
   @preconcurrency
   @discardableResult
@@ -299,20 +315,60 @@ extension PersistentStoreCoordinator {
     _ block: @escaping @Sendable () throws(E) -> T
   ) async throws(E) -> sending T {
     let outcome = await withCheckedContinuation { continuation in
-      DispatchQueue.global().async {
+      StoreOwners.queue(of: self).queue.async {
         let outcome: Result<T, E>
         do throws(E) { outcome = .success(try block()) } catch { outcome = .failure(error) }
         continuation.resume(returning: Carried(outcome))
       }
     }
-    nonisolated(unsafe) let result = outcome.value  // the thread is done with it
+    nonisolated(unsafe) let result = outcome.value  // the queue is done with it
     return try result.get()
   }
 
-  /// Runs the block on another thread. It does not wait.
+  /// Runs the block on the coordinator's queue, one block after the other. It does not wait.
   @preconcurrency
   public func perform(_ block: @escaping @Sendable () -> Void) {
-    DispatchQueue.global().async(execute: block)
+    StoreOwners.queue(of: self).queue.async(execute: block)
+  }
+}
+
+/// A queue on which a coordinator's blocks run one after the other.
+final class CoordinatorQueue: Sendable {
+  let queue = DispatchQueue(label: "coredata.coordinator")
+  private let key = DispatchSpecificKey<Bool>()
+
+  init() { queue.setSpecific(key: key, value: true) }
+
+  /// Whether the caller runs on it.
+  var isHere: Bool { DispatchQueue.getSpecific(key: key) == true }
+}
+
+/// The types of stores that there are.
+enum StoreTypes {
+  static func check(_ type: String) throws {
+    guard ![NSSQLiteStoreType, NSInMemoryStoreType].contains(type) else { return }
+    throw CocoaError(
+      .persistentStoreInvalidType,
+      userInfo: [NSLocalizedDescriptionKey: "There are no stores of type \(type)."])
+  }
+}
+
+extension StoreOptions {
+  /// These with what is given by Core Data's keys.
+  /// - Throws: 134060 for what a store cannot have.
+  fileprivate func with(_ given: [AnyHashable: Any]) throws -> StoreOptions {
+    var options = self
+    var known: [String: any Sendable] = [:]
+    for (key, value) in given {
+      guard let key = key.base as? String else { continue }
+      if let manager = value as? NSStagedMigrationManager {
+        options.stagedMigration = manager.known
+      } else {
+        known[key] = optionValue(value)
+      }
+    }
+    try options.apply(known)
+    return options
   }
 }
 

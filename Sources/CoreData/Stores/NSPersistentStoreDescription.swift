@@ -10,7 +10,10 @@ extension PersistentStoreDescription {
 
   /// The options that were set by their keys.
   public var options: [String: NSObject] {
-    knownOptions.compactMapValues(foundationObject)
+    var options = knownOptions.compactMapValues(foundationObject)
+    options[NSPersistentStoreStagedMigrationManagerOptionKey] =
+      storeOptions.stagedMigration?.counterpart as? NSStagedMigrationManager
+    return options
   }
 
   /// Sets an option by its key; nil sets it back. A key or a value that a store cannot have makes loading fail.

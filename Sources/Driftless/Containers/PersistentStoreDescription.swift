@@ -92,7 +92,8 @@ public final class PersistentStoreDescription: Sendable {
     get { storeOptions.migratesAutomatically }
     set { storeOptions.migratesAutomatically = newValue }
   }
-  /// Whether such a migration may follow from the two models alone. True, unless set; false makes it fail.
+  /// Whether such a migration may follow from the two models alone. True, unless set; false makes it fail where no mapping
+  /// model is for the two.
   public var shouldInferMappingModelAutomatically: Bool {
     get { values.withLock { $0.infersMapping } }
     set { values.withLock { $0.infersMapping = newValue } }
@@ -137,8 +138,11 @@ public final class PersistentStoreDescription: Sendable {
   func resolved() throws -> (url: URL?, options: StoreOptions) {
     let values = values.withLock { $0 }
     var options = values.store
-    if !values.infersMapping { options.migratesAutomatically = false }
-    for (key, value) in values.given { try StoreOptionKey.apply(value, forKey: key, to: &options) }
+    if !values.infersMapping { options.infersMappingModel = false }
+    // In one order: of two names of one thing the same counts in every process.
+    for (key, value) in values.given.sorted(by: { $0.key < $1.key }) {
+      try StoreOptionKey.apply(value, forKey: key, to: &options)
+    }
     guard values.type == .sqlite || values.type == .inMemory else {
       throw StoreError(
         .invalidArgument, "There are no stores of type \(values.type.rawValue).",

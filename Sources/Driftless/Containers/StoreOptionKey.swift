@@ -8,7 +8,7 @@ enum StoreOptionKey {
   private static let flags: [String: @Sendable (inout StoreOptions, Bool) -> Void] = [
     "NSReadOnlyPersistentStoreOption": { $0.isReadOnly = $1 },
     "NSMigratePersistentStoresAutomaticallyOption": { $0.migratesAutomatically = $1 },
-    "NSInferMappingModelAutomaticallyOption": { if !$1 { $0.migratesAutomatically = false } },
+    "NSInferMappingModelAutomaticallyOption": { $0.infersMappingModel = $1 },
     "NSPersistentStoreDeferredLightweightMigrationOptionKey": { $0.defersMigrationCleanup = $1 },
     "NSIgnorePersistentStoreVersioningOption": { $0.ignoresVersioning = $1 },
     "NSPersistentStoreRemoteChangeNotificationOptionKey": { $0.postsRemoteChanges = $1 },

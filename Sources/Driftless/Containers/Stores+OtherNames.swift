@@ -26,6 +26,17 @@ extension PersistentStoreDescription {
   package var knownPragmas: [String: any Sendable] { sqlitePragmas }
 }
 
+extension StoreOptions {
+  /// Takes over options by Core Data's keys.
+  ///
+  /// - Throws: `StoreError` with code `invalidArgument` for what a store cannot have.
+  package mutating func apply(_ given: [String: any Sendable]) throws {
+    for (key, value) in given.sorted(by: { $0.key < $1.key }) {
+      try StoreOptionKey.apply(value, forKey: key, to: &self)
+    }
+  }
+}
+
 extension PersistentStore {
   /// ``options``.
   package var knownOptions: StoreOptions { options }
@@ -35,6 +46,9 @@ extension PersistentStore {
 
   /// ``metadata``.
   package var knownMetadata: StoreMetadata { metadata }
+
+  /// Sets all that the store says of itself beside its own, in one write.
+  package func setKnownMetadata(_ metadata: [String: Any]) throws { try setMetadata(metadata) }
 }
 
 extension PersistentStoreCoordinator {

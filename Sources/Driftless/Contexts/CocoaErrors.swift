@@ -20,6 +20,7 @@ enum CocoaCode {
   static let persistentStoreTimeout = 134090
   static let persistentStoreIncompatibleVersionHash = 134100
   static let migrationMissingSourceModel = 134130
+  static let migrationMissingMappingModel = 134140
   static let sqlite = 134180
   static let inferredMappingModel = 134190
   static let persistentHistoryTokenExpired = 134301
@@ -69,7 +70,7 @@ extension ValidationFailure: CustomNSError, LocalizedError {
   public var errorCode: Int { ValidationErrors.code(of: errors) }
   public var errorUserInfo: [String: Any] {
     ValidationErrors.userInfo(of: errors)
-      .merging(["NSAffectedObjects": items.map(\.objectID)]) { own, _ in own }
+      .merging(["NSAffectedObjectsErrorKey": items.map(\.objectID)]) { own, _ in own }
   }
   public var errorDescription: String? { ValidationErrors.text(of: errors) }
 
@@ -132,6 +133,7 @@ extension StoreError: CustomNSError, LocalizedError {
     case .relationshipLeavesConfiguration: CocoaCode.managedObjectExternalRelationship
     case .missingModel: CocoaCode.migrationMissingSourceModel
     case .cannotMigrate: CocoaCode.inferredMappingModel
+    case .missingMapping: CocoaCode.migrationMissingMappingModel
     case .modelNotFound: CocoaCode.stagedMigrationModelNotFound
     case .readOnly: CocoaCode.fileWriteNoPermission
     case .diskFull: CocoaCode.fileWriteOutOfSpace

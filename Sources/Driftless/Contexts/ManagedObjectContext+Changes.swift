@@ -242,6 +242,13 @@ extension ManagedObjectContext {
   /// its next access. ``rollback()`` does it too, and gives up what was changed.
   public func clearAccessorErrors() { graph.clearAccessorErrors() }
 
+  /// Throws what keeps a save from being done.
+  func throwAccessorError() throws {
+    guard let error = graph.accessorErrors.first else { return }
+    if tellsAccessorErrorsOnce { graph.clearAccessorErrors() }
+    throw error
+  }
+
   /// Works with objects in `body`, and throws the first error that their accessors meet, in place of keeping it for the
   /// next save. The change that failed was not made; others of `body` stand.
   ///
@@ -318,14 +325,16 @@ extension ManagedObjectContext {
     for object in registeredObjects { try refresh(object, mergeChanges: true) }
   }
 
-  /// Whether the object was not a fault already.
+  /// Whether the object was not a fault already. What lies in no row stays when changes are merged.
   @discardableResult
   func takeAnew(_ object: ManagedObject, mergeChanges: Bool) throws -> Bool {
     object.state.remove(.unreadable)
     guard mergeChanges, object.hasChanges else {
       guard !object.isFault || object.hasChanges else { return false }
       if object.hasChanges { object.leaveOtherEnds() }
+      let kept = mergeChanges ? object.transientValues : [:]
       object.turnIntoFault()
+      object.putBack(kept)
       return true
     }
     object.forgetStoredCollections()

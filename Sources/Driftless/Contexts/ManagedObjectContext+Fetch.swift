@@ -301,8 +301,8 @@ extension ManagedObjectContext {
   ) -> Bool {
     guard request.includesSubentities ? object.shape.isKind(of: entity) : object.entity === entity
     else { return false }
-    guard let stores = request.affectedStores else { return true }
-    return stores.contains { $0 === graph.plan(at: object.shape.planIndex)?.store }
+    return graph.plan(at: object.shape.planIndex)?.isAsked(by: request.affectedStores)
+      ?? (request.affectedStores == nil)
   }
 
   /// Saved objects without those that are deleted or no longer match, with those that now do; sorted, then cut.

@@ -112,6 +112,7 @@ extension ManagedObjectContext {
     var refreshed: [ManagedObject] = []
     var deleted: [ManagedObject] = []
     for part in parts { merge(part, &refreshed, &deleted) }
+    let inserted = relay == nil ? [] : parts.flatMap(newcomers)
     // A new or deleted object may belong to any to-many relationship that was read.
     for object in graph.keys.savedObjects { object.forgetStoredCollections() }
     for index in parts.indices {
@@ -119,8 +120,17 @@ extension ManagedObjectContext {
       parts[index].updated.removeAll { graph.registered($0, in: plan) == nil }
     }
     let changes = ContextChanges(source: number, parts: parts)
-    postObjectsDidChange([.refreshedObjects: refreshed, .deletedObjects: deleted], changes)
+    postObjectsDidChange(
+      [.insertedObjects: inserted, .refreshedObjects: refreshed, .deletedObjects: deleted], changes)
     postDidMerge(changes)
+  }
+
+  /// What others inserted, as faults: observers under Core Data's names are told of objects.
+  private func newcomers(_ part: ContextChanges.Part) -> [ManagedObject] {
+    let gone = Set(part.deleted)
+    return part.inserted.lazy.filter { !gone.contains($0) }.compactMap {
+      graph.object(for: $0, in: part.plan.index, adopting: ManagedObject.self)
+    }
   }
 
   private func merge(

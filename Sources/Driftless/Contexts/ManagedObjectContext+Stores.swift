@@ -100,12 +100,24 @@ extension ManagedObjectContext {
     _ = try shape(named: request.entityName)
     var shapes: [ObjectShape] = []
     for plan in graph.plans {
-      if let stores = request.affectedStores, !stores.contains(where: { $0 === plan.store }) {
-        continue
-      }
+      guard plan.isAsked(by: request.affectedStores) else { continue }
       if let shape = plan.shape(named: request.entityName) { shapes.append(shape) }
     }
     return shapes
+  }
+
+  /// The entity in the first of these stores that has it; of all for nil.
+  func shape(
+    named name: String, in stores: [PersistentStore]?
+  ) throws(ObjectError) -> ObjectShape {
+    let first = try shape(named: name)
+    guard stores != nil else { return first }
+    for plan in graph.plans where plan.isAsked(by: stores) {
+      if let shape = plan.shape(named: name) { return shape }
+    }
+    throw ObjectError(
+      .unknownEntity, "None of the affectedStores is attached and has the entity \(name)",
+      suggestion: "Name stores of the context's coordinator whose configurations have it.")
   }
 
   /// The predicate with the keys that objects have now: it may have been made before they were saved.

@@ -74,6 +74,16 @@ public final class ManagedObjectContext {
   /// names; nil to post to the notification centre.
   package var relay: ((Notification) -> Void)?
 
+  /// Whether a save that throws what accessors met lets the next one write: Core Data would have raised an exception where
+  /// it was met, and nothing after it.
+  package var tellsAccessorErrorsOnce = false
+
+  /// What gives errors that objects throw themselves another form; nil leaves them as they are.
+  package var errorForm: ((any Error, ManagedObject) -> any Error)? {
+    get { graph.errorForm }
+    set { graph.errorForm = newValue }
+  }
+
   /// Tells this context from others of the process.
   let number: Int64
   let inbox: ContextInbox

@@ -39,6 +39,13 @@ extension ManagedObjectContext {
   /// Keeps what could not be thrown where it was met, so that the next save throws it.
   package func deferError(_ body: () throws -> Void) { graph.deferError(body) }
 
+  /// The object of the ID as a fault, also of a temporary ID that no object here has: such a fault has no row.
+  package func fault(of id: ManagedObjectID) -> ManagedObject? {
+    if let object = object(with: id) { return object }
+    guard id.isTemporaryID, let shape = try? shape(named: id.entity.name) else { return nil }
+    return graph.register(shape, key: id.key.key, state: .fault, as: shape.objectClass)
+  }
+
   /// Takes in an object that was just made here.
   package func welcome(_ object: ManagedObject) { take(object) }
 
@@ -47,6 +54,7 @@ extension ManagedObjectContext {
     of keyPath: AnyKeyPath, in type: ManagedObject.Type, _ read: (ManagedObject) -> Any?
   ) throws(FetchError) -> String {
     let probe = PropertyProbe(persistentStoreCoordinator)
+    if let path = try probe.path(of: keyPath, in: type, read) { return path.joined(separator: ".") }
     switch try probe.meaning(of: keyPath, in: type, read) {
     case .object: return "SELF"
     case .property(let name): return name

@@ -1,10 +1,14 @@
-import Foundation
+package import Foundation
 
 /// What options say of migration.
 struct MigrationChoice: StoreMigrating {
   var isAutomatic = false
+  /// Whether what becomes of the objects may follow from the two models, where no mapping model is for them.
+  var mayInfer = true
   /// The first that is for the two models says what becomes of the objects.
   var mappingModels: [MappingModel] = []
+  /// Folders whose `.cdm` files are looked at when none of these is.
+  var mappingFolders: [URL] = []
   var defersCleanup = false
   /// Comes before a single step.
   var route: (any MigrationRoute)?
@@ -18,8 +22,8 @@ struct MigrationChoice: StoreMigrating {
       url: url, options: StoreOptions(isReadOnly: true, createsFile: false))
     let current = store.model
     store.close()
-    let mapping = mappingModels.first { $0.isFor(current, model) }
     let steps = try route?.steps(from: store, to: model)
+    let mapping = steps == nil ? try self.mapping(from: current, to: model) : nil
     try StoreMigration(
       url: url, configuration: configuration,
       steps: steps ?? [StoreMigration.Step(destination: model, mapping: mapping)],
@@ -28,13 +32,33 @@ struct MigrationChoice: StoreMigrating {
     ).run()
   }
 
+  private func mapping(
+    from current: ManagedObjectModel, to model: ManagedObjectModel
+  ) throws -> MappingModel? {
+    if let given = mappingModels.first(where: { $0.isFor(current, model) }) { return given }
+    if let found = try MappingModel(
+      from: mappingFolders, forSourceModel: current, destinationModel: model)
+    {
+      return found
+    }
+    guard mayInfer else {
+      throw StoreError(
+        .missingMapping, "There is no mapping model from the store's model to the program's.",
+        suggestion: "Add one to the program, or let the mapping be inferred.")
+    }
+    return nil
+  }
+
   static func == (left: Self, right: Self) -> Bool {
-    left.isAutomatic == right.isAutomatic && left.mappingModels == right.mappingModels
+    left.isAutomatic == right.isAutomatic && left.mayInfer == right.mayInfer
+      && left.mappingModels == right.mappingModels && left.mappingFolders == right.mappingFolders
       && left.defersCleanup == right.defersCleanup && left.route === right.route
   }
 
   func hash(into hasher: inout Hasher) {
     hasher.combine(isAutomatic)
+    hasher.combine(mayInfer)
+    hasher.combine(mappingFolders)
     hasher.combine(mappingModels)
     hasher.combine(defersCleanup)
     hasher.combine(route.map { ObjectIdentifier($0) })
@@ -56,11 +80,24 @@ extension StoreOptions {
   }
 
   /// Whether a store of another model is brought to the one that it is opened with, by a model of
-  /// ``mappingModels`` or by what follows from the two models
+  /// ``mappingModels`` or, with ``infersMappingModel``, by what follows from the two models
   /// (Core Data's `NSMigratePersistentStoresAutomaticallyOption` with `NSInferMappingModelAutomaticallyOption`).
   public var migratesAutomatically: Bool {
     get { migrationChoice.isAutomatic }
     set { migrationChoice.isAutomatic = newValue }
+  }
+
+  /// Whether a migration may follow from the two models alone where no mapping model is for them; true at first. Otherwise
+  /// it fails with the code `missingMapping` (Core Data's `NSInferMappingModelAutomaticallyOption`).
+  public var infersMappingModel: Bool {
+    get { migrationChoice.mayInfer }
+    set { migrationChoice.mayInfer = newValue }
+  }
+
+  /// Where `.cdm` files are looked for that are for the two models, when none of ``mappingModels`` is.
+  package var mappingFolders: [URL] {
+    get { migrationChoice.mappingFolders }
+    set { migrationChoice.mappingFolders = newValue }
   }
 
   /// For migration: the first that is for the two models says what becomes of the objects.

@@ -18,18 +18,19 @@ extension ManagedObjectModel {
     return models.isEmpty ? nil : try ManagedObjectModel(byMerging: models)
   }
 
-  /// The files of the models that the bundles hold; nil for the main bundle.
-  static func modelURLs(in bundles: [Bundle]?) -> [URL] {
-    var found: [URL] = []
-    for bundle in bundles ?? [.main] {
-      // A folder named Resources in a bundle is taken for the place of all its resources.
-      for url in [bundle.resourceURL, bundle.bundleURL].compactMap({ $0 }).flatMap(contents) {
-        switch url.pathExtension {
-        case "bundle", "resources": found += contents(of: url).filter(isModel)
-        default: if isModel(url) { found.append(url) }
-        }
-      }
+  /// Where models and mapping models of bundles are looked for: at the top of their resources, and in the resource bundles of
+  /// Swift packages there; nil for the main bundle.
+  package static func resourceFolders(in bundles: [Bundle]?) -> [URL] {
+    // A folder named Resources in a bundle is taken for the place of all its resources.
+    (bundles ?? [.main]).flatMap { [$0.resourceURL, $0.bundleURL].compactMap { $0 } }.flatMap {
+      folder in
+      [folder] + contents(of: folder).filter { ["bundle", "resources"].contains($0.pathExtension) }
     }
+  }
+
+  /// The files of the models that the bundles hold; nil for the main bundle.
+  package static func modelURLs(in bundles: [Bundle]?) -> [URL] {
+    let found = resourceFolders(in: bundles).flatMap { contents(of: $0).filter(isModel) }
     var seen: Set<String> = []
     return found.filter { seen.insert($0.standardizedFileURL.path).inserted }
   }

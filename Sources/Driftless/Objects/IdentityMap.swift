@@ -50,8 +50,8 @@ struct IdentityMap: ~Copyable {
 
   func object(temporary key: Int64) -> ManagedObject? {
     let place = place(of: key)
-    guard new.indices.contains(place) else { return adopted[key]?.object }
-    return new[place]?.object
+    if new.indices.contains(place), let object = new[place]?.object { return object }
+    return adopted[key]?.object
   }
 
   var savedObjects: [ManagedObject] { registries.flatMap(\.objects) }
@@ -105,6 +105,7 @@ struct IdentityMap: ~Copyable {
   func isVacant(_ key: Int64) -> Bool {
     let place = place(of: key)
     return key < 0 && new.indices.contains(place) && new[place]?.object == nil
+      && adopted[key]?.object == nil
   }
 
   /// Takes a new object in again under the key that it had.
@@ -140,15 +141,16 @@ struct IdentityMap: ~Copyable {
 
   private func reference(of temporaryKey: Int64) -> ObjectReference? {
     let place = place(of: temporaryKey)
-    return new.indices.contains(place) ? new[place] : adopted[temporaryKey]
+    return (new.indices.contains(place) ? new[place] : nil) ?? adopted[temporaryKey]
   }
 
   /// No object has the temporary key any more.
   mutating func removeTemporary(_ key: Int64) {
     let place = place(of: key)
-    if new.indices.contains(place) {
+    if new.indices.contains(place), new[place] != nil {
       replace(at: place, with: nil)
     } else {
+      // Of the parent, or a fault under the key of an object that is no more.
       adopted.removeValue(forKey: key)?.drop()
     }
     if let identity = identities.removeValue(forKey: key) { keysByIdentity[identity] = nil }

@@ -143,6 +143,10 @@ extension ManagedObject {
   /// - Throws: as the one that takes a value alone.
   @_disfavoredOverload
   public final func validateValue(_ value: inout Any?, forKey name: String) throws {
+    try formed { try checkValue(&value, forKey: name) }
+  }
+
+  private final func checkValue(_ value: inout Any?, forKey name: String) throws {
     guard let slot = shape.layout.index(named: name) else { throw unknownProperty(name) }
     switch shape.layout.slots[slot].kind {
     case .attribute(let attribute, _):

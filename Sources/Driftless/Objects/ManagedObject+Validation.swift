@@ -54,6 +54,11 @@ public struct ValidationErrors: Error, CustomStringConvertible {
 }
 
 extension ManagedObject {
+  /// Does a check whose errors an application may meet itself, in the form that its context gives them.
+  final func formed(_ check: () throws -> Void) throws {
+    do { try check() } catch { throw graph?.errorForm?(error, self) ?? error }
+  }
+
   /// Checks every property against the model's rules.
   final func validateProperties() throws {
     if state.contains(.fault), changed.isEmpty { return }

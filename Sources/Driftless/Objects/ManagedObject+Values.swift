@@ -89,6 +89,8 @@ extension ManagedObject {
   /// Takes the values of the row under the unsaved changes.
   final func takeBeneathChanges(_ row: UnsafePointer<PropertyValue>, version: Int64) {
     for slot in 0..<shape.slotCount {
+      // A row has no transient values: those that are here stay.
+      if shape.isTransient[slot], row[slot].isNull { continue }
       committed?[slot] = row[slot]
       if committed == nil || !changed.contains(slot) {
         // The values of a fault are no change: its observers were told when they went.
@@ -160,6 +162,22 @@ extension ManagedObject {
     state.remove(.missing)
     state.insert(.fault)
     didTurnIntoFault()
+  }
+
+  /// Transient values that are there, by slot.
+  final var transientValues: [Int: PropertyValue] {
+    guard shape.isTransient.contains(true) else { return [:] }
+    var kept: [Int: PropertyValue] = [:]
+    for slot in 0..<shape.slotCount where shape.isTransient[slot] && !values[slot].isNull {
+      kept[slot] = values[slot]
+    }
+    return kept
+  }
+
+  /// A fault has transient values again that it had before.
+  final func putBack(_ kept: [Int: PropertyValue]) {
+    guard state.contains(.fault) else { return }
+    for (slot, value) in kept { values[slot] = value }
   }
 
   /// A save deleted it: it is told of that, and that its values go.

@@ -222,11 +222,11 @@ open class ManagedObject {
   open func didTurnIntoFault() {}
 
   /// Throws what keeps the new object from being saved. Call super first.
-  open func validateForInsert() throws { try validateProperties() }
+  open func validateForInsert() throws { try formed(validateProperties) }
   /// Throws what keeps the changed object from being saved. Call super first.
-  open func validateForUpdate() throws { try validateProperties() }
+  open func validateForUpdate() throws { try formed(validateProperties) }
   /// Throws what keeps the object from being deleted. Call super first.
-  open func validateForDelete() throws { try validateDeletion() }
+  open func validateForDelete() throws { try formed(validateDeletion) }
 }
 
 /// What a context hands to the initialiser of an object.

@@ -55,6 +55,8 @@ final class ObjectGraph {
   @exclusivity(unchecked) var hasPrimitives = false
   /// Names of slots for observers, by slot.
   private var observationPaths: [KeyPath<ManagedObject, Int>] = []
+  /// Gives errors that objects throw themselves another form.
+  var errorForm: ((any Error, ManagedObject) -> any Error)?
   /// What accessors met and could not throw, the oldest first, until it is cleared.
   private(set) var accessorErrors: [any Error] = []
   /// Whether there are objects that could not be read.

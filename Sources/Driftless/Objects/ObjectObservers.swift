@@ -27,8 +27,12 @@ extension ManagedObject: Observable {
     guard let graph else { return }
     let observers = observers ?? ObjectObservers()
     self.observers = observers
+    observers.note?(self, slot)
     observers.registrar.access(self, keyPath: graph.observationPath(slot))
   }
+
+  /// Whether it was made to find out what a getter reads: its values mean nothing.
+  package final var isProbe: Bool { observers?.note != nil }
 
   /// Tells trackers of a change of the slot.
   final func tellObservers(_ slot: Int) {
@@ -57,4 +61,8 @@ extension ManagedObject: Observable {
 /// every access to its fields slower.
 final class ObjectObservers {
   let registrar = ObservationRegistrar()
+  /// Told of each access, of an object that is there to tell what a getter reads.
+  let note: ((ManagedObject, Int) -> Void)?
+
+  init(note: ((ManagedObject, Int) -> Void)? = nil) { self.note = note }
 }

@@ -50,6 +50,14 @@ package final class ObjectPlan: Sendable {
 
   package var store: PersistentStore { currentStore.withLock { $0 } }
 
+  /// Whether a request to these stores, to all for nil, is one to this: stores are told apart by their identifiers, since a
+  /// file may be open under several coordinators.
+  func isAsked(by stores: [PersistentStore]?) -> Bool {
+    guard let stores else { return true }
+    let identifier = store.identifier
+    return stores.contains { $0.identifier == identifier }
+  }
+
   /// Goes on with a store that has the same objects under the same identifier.
   func move(to store: PersistentStore) { currentStore.withLock { $0 = store } }
 

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 /// One sort key of a fetch: a key path through to-one relationships.
 ///
@@ -61,12 +61,8 @@ extension [FetchSort] {
   package func areInIncreasingOrder(
     _ left: any PropertySource, _ right: any PropertySource
   ) throws(FetchError) -> Bool {
-    let leftReader = PredicateEvaluator(nulls: .unknown, source: left)
-    let rightReader = PredicateEvaluator(nulls: .unknown, source: right)
     for sort in self {
-      let path = FetchExpression.keyPath(sort.keyPath)
-      let order = try leftReader.value(leftReader.operand(path), path).sortOrder(
-        try rightReader.value(rightReader.operand(path), path), sort.options)
+      let order = try sort.order(left, right)
       if order == .orderedSame { continue }
       return (order == .orderedAscending) == sort.ascending
     }
@@ -75,6 +71,19 @@ extension [FetchSort] {
     // Temporary keys are negative and count down: unsaved objects come last, oldest first.
     if leftKey < 0 || rightKey < 0 { return leftKey > rightKey }
     return leftKey < rightKey
+  }
+}
+
+extension FetchSort {
+  /// The order of two by this alone, from the least value up.
+  package func order(
+    _ left: any PropertySource, _ right: any PropertySource
+  ) throws(FetchError) -> ComparisonResult {
+    let leftReader = PredicateEvaluator(nulls: .unknown, source: left)
+    let rightReader = PredicateEvaluator(nulls: .unknown, source: right)
+    let path = FetchExpression.keyPath(keyPath)
+    return try leftReader.value(leftReader.operand(path), path).sortOrder(
+      try rightReader.value(rightReader.operand(path), path), options)
   }
 }
 

@@ -29,6 +29,8 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let newerModel = Code("newerModel")
     /// What becomes of the store's objects does not follow from the two models (Core Data's 134190).
     public static let cannotMigrate = Code("cannotMigrate")
+    /// A migration may not infer what becomes of the objects, and no mapping model says it (Core Data's 134140).
+    public static let missingMapping = Code("missingMapping")
     /// A derived attribute has an expression that a store cannot keep.
     public static let cannotDerive = Code("cannotDerive")
     /// A model that a stage of a migration names is missing, or is another (Core Data's 134504).

@@ -25,6 +25,8 @@ public final class StagedMigrationManager: Sendable {
   public let stages: [any MigrationStage]
   /// Where the models of lightweight stages are looked for: `.momd`, `.xcdatamodeld` or single models.
   public let modelURLs: [URL]
+  /// What stands for the manager under other names; the manager keeps it.
+  package let counterpart: (any Sendable)?
   private let current = Mutex<PersistentContainer?>(nil)
 
   /// - Parameters:
@@ -33,6 +35,16 @@ public final class StagedMigrationManager: Sendable {
   public init(_ stages: [any MigrationStage], modelURLs: [URL] = []) {
     self.stages = stages
     self.modelURLs = modelURLs
+    counterpart = nil
+  }
+
+  /// One that stands for another.
+  package init(
+    _ stages: [any MigrationStage], modelURLs: [URL], counterpart: any Sendable
+  ) {
+    self.stages = stages
+    self.modelURLs = modelURLs
+    self.counterpart = counterpart
   }
 
   /// The store as it is between two steps, inside of a handler; nil outside. Its objects are plain ones: the application's

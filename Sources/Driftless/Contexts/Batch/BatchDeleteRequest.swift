@@ -16,6 +16,8 @@ public struct BatchDeleteRequest {
   let selection: Selection
   /// What the result tells.
   public var resultType = BatchResultType.statusOnly
+  /// The stores that it is sent to: all for nil. One that the coordinator has under another reference counts by its identifier.
+  public var affectedStores: [PersistentStore]?
 
   /// Deletes what the request finds: its predicate, limit, offset and sort count.
   public init<Result>(fetchRequest: FetchRequest<Result>) {
@@ -23,6 +25,7 @@ public struct BatchDeleteRequest {
       entityName: fetchRequest.entityName, predicate: fetchRequest.predicate,
       sort: fetchRequest.sort, limit: fetchRequest.limit, offset: fetchRequest.offset)
     request.includesSubentities = fetchRequest.includesSubentities
+    affectedStores = fetchRequest.affectedStores
     request.resultType = fetchRequest.resultType == .dictionary ? .dictionary : .managedObject
     selection = .request(request)
   }
@@ -38,17 +41,25 @@ extension ManagedObjectContext {
   ///   that is temporary or of another store. Nothing is deleted then.
   @discardableResult
   public func execute(_ request: BatchDeleteRequest) throws -> BatchResult {
-    let plans = try plans()
+    let plans = try plans().filter { $0.isAsked(by: request.affectedStores) }
     var queries: [StoreQuery] = []
+    var cut: [PlacedKey] = []
     switch request.selection {
-    case .request(let request):
-      guard request.resultType != .dictionary else {
+    case .request(var fetch):
+      guard fetch.resultType != .dictionary else {
         throw FetchError(
           .invalidRequest, "A batch delete cannot delete dictionaries",
           suggestion: "Give it a request for objects or object IDs.")
       }
-      try request.check(gives: .managedObject)
-      queries = try self.queries(request, .keys)
+      try fetch.check(gives: .managedObject)
+      fetch.affectedStores = request.affectedStores
+      queries = try self.queries(fetch, .keys)
+      if queries.count > 1, fetch.limit > 0 || fetch.offset > 0 {
+        // Which objects a cut leaves shows when what all stores found is together.
+        fetch.resultType = .managedObjectID
+        cut = try ManagedObjectContext(persistentStoreCoordinator).keys(for: fetch)
+        queries = []
+      }
     case .objectIDs(let ids):
       for id in ids where id.isTemporaryID || plan(identifier: id.storeIdentifier) == nil {
         throw ObjectError(
@@ -67,6 +78,7 @@ extension ManagedObjectContext {
           ids.filter { $0.storeIdentifier == plan.store.identifier }.map(\.key))
       }
       for query in queries where query.plan === plan { try deletion.add(query.query) }
+      try deletion.add(cut.filter { $0.plan == plan.index }.map(\.key))
       var tally = BatchTally(request.resultType, plan)
       try deletion.run(&tally)
       tallies.append(tally)

@@ -25,6 +25,8 @@ public struct BatchInsertRequest {
   public let entityName: String
   /// What the result tells.
   public var resultType = BatchResultType.statusOnly
+  /// The rows go to the first of these stores that has the entity; for nil to the first of all.
+  public var affectedStores: [PersistentStore]?
   let source: Source
 
   /// Inserts an object for each dictionary of attributes by name. What a dictionary leaves out has its default.
@@ -59,7 +61,7 @@ extension ManagedObjectContext {
   ///   inserted then.
   @discardableResult
   public func execute(_ request: BatchInsertRequest) throws -> BatchResult {
-    let shape = try shape(named: request.entityName)
+    let shape = try shape(named: request.entityName, in: request.affectedStores)
     let plan = try plan(of: shape)
     guard !shape.entity.isAbstract else {
       throw ObjectError(

@@ -24,6 +24,8 @@ public struct BatchUpdateRequest {
   public var includesSubentities = true
   /// What the result tells.
   public var resultType = BatchResultType.statusOnly
+  /// The stores that it is sent to: all for nil. One that the coordinator has under another reference counts by its identifier.
+  public var affectedStores: [PersistentStore]?
 
   /// A request that changes nothing until ``propertiesToUpdate`` is set.
   public init(entityName: String) { self.entityName = entityName }
@@ -38,7 +40,8 @@ extension ManagedObjectContext {
   @discardableResult
   public func execute(_ request: BatchUpdateRequest) throws -> BatchResult {
     _ = try shape(named: request.entityName)
-    let updates = try graph.plans.compactMap { plan in
+    let plans = graph.plans.filter { $0.isAsked(by: request.affectedStores) }
+    let updates = try plans.compactMap { plan in
       try plan.shape(named: request.entityName).map { try BatchUpdate(request, $0, plan) }
     }
     var tallies: [BatchTally] = []

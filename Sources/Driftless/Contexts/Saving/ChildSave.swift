@@ -211,6 +211,9 @@ extension ManagedObjectContext {
     for object in save.deleted + save.lost {
       graph.keys.remove(object)
       object.detach()
+    }
+    // The parent deleted these before; what was saved is not to be deleted any more.
+    for object in save.lost {
       object.state.insert(.deleted)
     }
     let parts = graph.plans.map { plan in

@@ -27,7 +27,7 @@ extension ManagedObjectContext {
         suggestion: "Change objects in willSave: the save that goes on writes that too.")
     }
     processPendingChanges()
-    try graph.throwAccessorError()
+    try throwAccessorError()
     guard hasChanges else { return forgetUnchanged() }
     let plans = try plans()
     isSaving = true
@@ -37,7 +37,7 @@ extension ManagedObjectContext {
     endEvent()
     if validates { try validate() }
     readDeletedForUndo()
-    try graph.throwAccessorError()
+    try throwAccessorError()
 
     // Observers of the stores are told when the context is done with the save: they may change objects.
     var written: [Written] = []

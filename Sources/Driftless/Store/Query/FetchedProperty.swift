@@ -38,6 +38,16 @@ public struct FetchedProperty: Hashable, Sendable, ExpressibleByStringLiteral {
     }
   }
 
+  /// An expression as a description; nil for a property, which its name says.
+  package var expressionDescription: ExpressionDescription? {
+    guard isExpression else { return nil }
+    let description = ExpressionDescription()
+    description.name = name
+    description.expression = expression
+    description.expressionResultType = resultType
+    return description
+  }
+
   private init(name: String, expression: FetchExpression?, resultType: AttributeType) {
     self.name = name
     self.expression = expression

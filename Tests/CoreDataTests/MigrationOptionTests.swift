@@ -1,0 +1,149 @@
+import CoreData
+import TestSupport
+import Testing
+
+/// Options of migration: what finds a mapping, what may be inferred, and who keeps a manager of stages.
+struct MigrationOptionTests {
+  private let folder: TemporaryDirectory
+  private let url: URL
+
+  init() throws {
+    folder = try TemporaryDirectory()
+    url = folder.file("a.sqlite")
+    let coordinator = try open(model("name"), nil)
+    let context = Albums.context(coordinator)
+    try context.performAndWait {
+      let person = NSEntityDescription.insertNewObject(forEntityName: "Migrant", into: context)
+      person.setValue("Ada Lovelace", forKey: "name")
+      try context.save()
+    }
+    for store in coordinator.persistentStores { store.close() }
+  }
+
+  private func model(_ names: String...) -> NSManagedObjectModel {
+    let person = NSEntityDescription()
+    person.name = "Migrant"
+    person.properties = names.map { Shop.attribute($0, .stringAttributeType) }
+    let model = NSManagedObjectModel()
+    model.entities = [person]
+    return model
+  }
+
+  private func open(
+    _ model: NSManagedObjectModel, _ options: [AnyHashable: Any]?
+  ) throws -> NSPersistentStoreCoordinator {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: url, options: options)
+    return coordinator
+  }
+
+  @Test("Migration without inference asks for a mapping model, whichever way it is said")
+  func noInference() throws {
+    let options: [AnyHashable: Any] = [
+      NSMigratePersistentStoresAutomaticallyOption: true,
+      NSInferMappingModelAutomaticallyOption: false,
+    ]
+    let error = #expect(throws: CocoaError.self) { try open(model("name", "city"), options) }
+    #expect(error?.code == .migrationMissingMappingModel)
+    let description = NSPersistentStoreDescription(url: url)
+    description.shouldInferMappingModelAutomatically = false
+    description.setOption(true as NSNumber, forKey: NSMigratePersistentStoresAutomaticallyOption)
+    let container = NSPersistentContainer(
+      name: "a", managedObjectModel: model("name", "city"))
+    container.persistentStoreDescriptions = [description]
+    nonisolated(unsafe) var failure: (any Error)?
+    container.loadPersistentStores { _, error in failure = error }
+    #expect((failure as? CocoaError)?.code == .migrationMissingMappingModel)
+    let refused = #expect(throws: CocoaError.self) {
+      try open(
+        model("name", "city"),
+        [
+          NSMigratePersistentStoresAutomaticallyOption: false,
+          NSInferMappingModelAutomaticallyOption: true,
+        ])
+    }
+    #expect(refused?.code == .persistentStoreIncompatibleVersionHash)
+    _ = try open(model("name", "city"), [NSMigratePersistentStoresAutomaticallyOption: true])
+  }
+
+  private func stage(
+    _ one: NSManagedObjectModel, _ two: NSManagedObjectModel
+  ) -> NSCustomMigrationStage {
+    let stage = NSCustomMigrationStage(
+      migratingFrom: NSManagedObjectModelReference(
+        model: one, versionChecksum: one.versionChecksum),
+      to: NSManagedObjectModelReference(model: two, versionChecksum: two.versionChecksum))
+    stage.didMigrateHandler = { manager, _ in
+      guard let context = manager.container?.newBackgroundContext() else { return }
+      try context.performAndWait {
+        for person in try context.fetch(NSFetchRequest<NSManagedObject>(entityName: "Migrant")) {
+          #expect(person.managedObjectContext === context)
+          person.setValue("moved", forKey: "city")
+        }
+        try context.save()
+      }
+    }
+    return stage
+  }
+
+  @Test("Handlers of stages run when the description is all that keeps their manager")
+  func keptManager() throws {
+    let (one, two) = (model("name"), model("name", "city"))
+    try one.freeze()
+    try two.freeze()
+    weak var manager: NSStagedMigrationManager?
+    func description() -> NSPersistentStoreDescription {
+      let description = NSPersistentStoreDescription(url: url)
+      let made = NSStagedMigrationManager([stage(one, two)])
+      manager = made
+      description.setOption(made, forKey: NSPersistentStoreStagedMigrationManagerOptionKey)
+      return description
+    }
+    var container: NSPersistentContainer? = NSPersistentContainer(
+      name: "a", managedObjectModel: two)
+    container?.persistentStoreDescriptions = [description()]
+    #expect(manager != nil)
+    let options = container?.persistentStoreDescriptions.first?.options
+    #expect(options?[NSPersistentStoreStagedMigrationManagerOptionKey] === manager)
+    nonisolated(unsafe) var failure: (any Error)?
+    container?.loadPersistentStores { _, error in failure = error }
+    #expect(failure == nil)
+    let context = container?.newBackgroundContext()
+    try context?.performAndWait {
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Migrant")
+      let people = try context?.fetch(request) ?? []
+      #expect(people.map { $0.value(forKey: "city") as? String } == ["moved"])
+    }
+    let store = container?.persistentStoreCoordinator.persistentStores.first
+    #expect(
+      store?.options?[NSPersistentStoreStagedMigrationManagerOptionKey] as AnyObject === manager)
+    withExtendedLifetime(container) {}
+    container = nil
+  }
+
+  @Test("An object of a migration is in a context while a policy works on it")
+  func policyContext() throws {
+    let (old, new) = (model("name"), model("name", "city"))
+    let mappings = try NSMappingModel.inferredMappingModel(
+      forSourceModel: old, destinationModel: new)
+    mappings.entityMappings[0].mappingType = .customEntityMappingType
+    mappings.entityMappings[0].entityMigrationPolicyClassName = NSStringFromClass(
+      ContextPolicy.self)
+    let manager = NSMigrationManager(sourceModel: old, destinationModel: new)
+    try manager.migrateStore(
+      from: url, sourceType: NSSQLiteStoreType, with: mappings,
+      toDestinationURL: folder.file("b.sqlite"), destinationType: NSSQLiteStoreType)
+  }
+}
+
+/// Asks the object for its context, and nothing else before.
+final class ContextPolicy: NSEntityMigrationPolicy {
+  override func createDestinationInstances(
+    forSource sInstance: NSManagedObject, in mapping: NSEntityMapping, manager: NSMigrationManager
+  ) throws {
+    let context = try #require(sInstance.managedObjectContext)
+    #expect(try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Migrant")) == 1)
+    try super.createDestinationInstances(forSource: sInstance, in: mapping, manager: manager)
+  }
+}

@@ -1,0 +1,92 @@
+import CoreData
+import Testing
+
+/// Sets that stand for a to-many relationship: each change of one is a change of the object, and reads show it.
+struct RelationshipSetTests {
+  private let context: NSManagedObjectContext
+
+  init() throws { context = Albums.context(try Albums.coordinator(nil)) }
+
+  private func numbers(_ album: Album) -> [Int32] {
+    (album.value(forKey: "pages") as? NSOrderedSet)?.compactMap { ($0 as? Page)?.number } ?? []
+  }
+
+  @Test("Every change of an ordered set changes the relationship, and is saved")
+  func ordered() throws {
+    try context.performAndWait {
+      let album = Album(context: context)
+      let pages = (0..<5).map { Page(Int32($0), context) }
+      let set = album.mutableOrderedSetValue(forKey: "pages")
+      set.add(pages[0])
+      set.addObjects(from: [pages[1], pages[2], pages[0]])
+      #expect(numbers(album) == [0, 1, 2] && pages[1].album === album)
+      set.insert(pages[3], at: 0)
+      set.exchangeObject(at: 0, withObjectAt: 1)
+      #expect(numbers(album) == [0, 3, 1, 2])
+      set.remove(pages[0])
+      set.removeObjects(in: [pages[1]])
+      set.setObject(pages[4], at: 2)
+      set[0] = pages[0]
+      #expect(numbers(album) == [0, 2, 4])
+      set.moveObjects(at: IndexSet(integer: 2), to: 0)
+      #expect(numbers(album) == [4, 0, 2])
+      set.sort(using: [NSSortDescriptor(key: "number", ascending: true)])
+      #expect(numbers(album) == [0, 2, 4])
+      set.sort { ($1 as? Page)!.number < ($0 as? Page)!.number ? .orderedAscending : .orderedSame }
+      #expect(numbers(album) == [4, 2, 0])
+      set.union(NSOrderedSet(array: [pages[1], pages[0]]))
+      set.minusSet([pages[4]])
+      #expect(numbers(album) == [2, 0, 1])
+      set.intersect(NSOrderedSet(array: [pages[0], pages[2]]))
+      set.unionSet([pages[3]])
+      set.minus(NSOrderedSet(object: pages[0]))
+      set.intersectSet([pages[3], pages[2]])
+      try context.save()
+      context.refresh(album, mergeChanges: false)
+      #expect(numbers(album) == [2, 3])
+      set.removeAllObjects()
+      #expect(numbers(album) == [] && set.count == 0)
+    }
+  }
+
+  @Test("Every read of an ordered set shows the relationship, and a change made beside it")
+  func reading() {
+    context.performAndWait {
+      let album = Album(context: context)
+      let pages = (0..<3).map { Page(Int32($0), context) }
+      let set = album.mutableOrderedSetValue(forKey: "pages")
+      set.addObjects(from: pages)
+      #expect(set.contains(pages[1]) && set.index(of: pages[2]) == 2)
+      #expect(set.map { ($0 as? Page)?.number } == [0, 1, 2])
+      #expect(set.firstObject as? Page === pages[0] && set.lastObject as? Page === pages[2])
+      #expect(set.array.count == 3 && set.set.count == 3)
+      #expect("\(set)".contains("Page"))
+      pages[1].setValue(nil, forKey: "album")
+      #expect(set.count == 2 && !set.contains(pages[1]))
+      #expect(set.map { ($0 as? Page)?.number } == [0, 2])
+      var seen: [Int32?] = []
+      set.enumerateObjects { object, _, _ in seen.append((object as? Page)?.number) }
+      #expect(seen == [0, 2])
+      #expect((set.copy() as? NSOrderedSet)?.count == 2)
+      let other = Album(context: context)
+      other.setValue(set, forKey: "pages")
+      #expect(numbers(other) == [0, 2] && numbers(album) == [])
+      other.setValue(other.mutableOrderedSetValue(forKey: "pages"), forKey: "pages")
+      album.addManagedObjects(other.mutableOrderedSetValue(forKey: "pages"), forKey: "pages")
+      #expect(numbers(album) == [0, 2])
+    }
+  }
+
+  @Test("A set prints what the relationship holds")
+  func printing() {
+    context.performAndWait {
+      let album = Album(context: context)
+      let set = album.mutableSetValue(forKey: "notes")
+      #expect("\(set)" == "{(\n)}")
+      set.addObjects(from: [Page(1, context), Page(2, context)])
+      #expect("\(set)".components(separatedBy: "Page").count == 3)
+      #expect(set.description(withLocale: nil) == set.description)
+      #expect(set.isEqual(album.value(forKey: "notes") as? NSSet))
+    }
+  }
+}
