@@ -110,6 +110,8 @@ import Testing
       [
         "swiftc", "-typecheck", "-swift-version", "6", "-I", Programs.folder.path + "/Modules",
         "-Xcc", "-fmodule-map-file=\(Programs.folder.path)/CSQLite.build/module.modulemap",
+        "-Xcc",
+        "-fmodule-map-file=\(Programs.folder.path)/CSwiftRuntime.build/module.modulemap",
       ]
       + files.map { sources.appendingPathComponent($0).path }
     let errors = Pipe()

@@ -275,12 +275,12 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   package func write<T>(
     _ info: TransactionInfo, _ body: (WriteTransaction) throws -> T
   ) throws -> (T, committed: CommittedTransaction?) {
-    let outcome = try writeUntold(info, body)
-    if let news = outcome.news { tell(news) }
-    return (outcome.result, committed: outcome.committed)
+    let (result, committed, news) = try writeUntold(info, body)
+    if let news { tell(news) }
+    return (result, committed: committed)
   }
 
-  /// Writes, and leaves it to the caller to tell of it, once it holds no lock and its objects are what was written.
+  /// Writes; the caller tells of it, once it holds no lock.
   func writeUntold<T>(
     _ info: TransactionInfo, _ body: (WriteTransaction) throws -> T
   ) throws -> (result: T, committed: CommittedTransaction?, news: StoreCommits?) {
@@ -298,7 +298,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
         guard !connection.isInTransaction else {
           throw StoreError(
             .busy, "\(file.name) is being written by the work that writes here.",
-            suggestion: "Save after it: a merge policy or a batch's handler only changes objects.")
+            suggestion: "Save after it: merge policies and handlers of batches change objects.")
         }
         do {
           let outcome = try connection.transaction(.immediate) {
@@ -331,12 +331,10 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
     }
   }
 
-  /// Tells of what was written: observers run, and may write.
+  /// Tells observers, which may write.
   func tell(_ news: StoreCommits) {
     notifications.tell(news)
-    if checkpointer?.isDue == true {
-      connections.withIdleWriter { checkpoint($0, force: false) }
-    }
+    if checkpointer?.isDue == true { connections.withIdleWriter { checkpoint($0, force: false) } }
   }
 
   /// Takes the right to sync this store.
