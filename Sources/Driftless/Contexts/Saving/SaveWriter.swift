@@ -216,7 +216,7 @@ struct SaveWriter {
     } else {
       // A change of a to-many relationship alone writes no column, and looks for the row all the same.
       guard
-        try object.collections.isEmpty
+        try object.collections.isEmpty || plan.store.readsOutside
           || transaction.concreteKey(root: object.objectKey) != nil
       else {
         return stale.append((object, mask, pairSlots))
