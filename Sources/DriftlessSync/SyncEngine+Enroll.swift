@@ -39,6 +39,15 @@ extension SyncEngine {
         .readOnlyStore, "The store \(store.label) can only be read.",
         suggestion: "Give the process the right to write the file and its folder.")
     }
+    // One object holds another alone there, which two replicas may decide apart.
+    if let held = store.schema.heldRelationships.first {
+      throw SyncError(
+        .unsuitableLayout,
+        "\(held) has no inverse, and the store \(store.label) keeps it in a column, as Core Data does.",
+        suggestion:
+          "Export it (syncctl export), import that into a store made by syncctl init, and enroll that one."
+      )
+    }
     let schema = SyncSchema(store.schema)
     _ = try store.write(
       TransactionInfo(author: importAuthor, contextName: nil, kind: .imported, hybridTime: nil)

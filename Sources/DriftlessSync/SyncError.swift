@@ -11,6 +11,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let notEnrolled = Code(rawValue: "not-enrolled")
     /// The store is enrolled with another zone already.
     public static let alreadyEnrolled = Code(rawValue: "already-enrolled")
+    /// The store's file keeps a relationship in a way that sync cannot keep alike everywhere.
+    public static let unsuitableLayout = Code(rawValue: "unsuitable-layout")
     /// The store can only be read.
     public static let readOnlyStore = Code(rawValue: "read-only-store")
     /// The zone is of another generation than the replica's cursor: it was restored or replaced.

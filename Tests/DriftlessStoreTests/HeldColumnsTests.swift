@@ -31,6 +31,12 @@ struct HeldColumnsTests {
     return ManagedObjectModel(entities: [folder, binder, paper])
   }
 
+  private static let columns = {
+    var options = StoreOptions()
+    options.holdsToManyInColumns = true
+    return options
+  }()
+
   private static func papers(_ store: PersistentStore) throws -> RelationshipDescription {
     try #require(store.model.entitiesByName["Folder"]?.relationshipsByName["papers"])
   }
@@ -53,7 +59,8 @@ struct HeldColumnsTests {
 
   @Test("A to-many relationship without inverse is a column of the other table, with an index")
   func column() throws {
-    let store = try PersistentStore.open(url: url, model: Self.model(isOrdered: true))
+    let store = try PersistentStore.open(
+      url: url, model: Self.model(isOrdered: true), options: Self.columns)
     let columns = try store.read {
       try $0.connection.rows("SELECT name FROM pragma_table_info('ZPAPER')").map { $0[0] }
     }
@@ -96,7 +103,9 @@ struct HeldColumnsTests {
 
   @Test("A file that has such a column opens for reading and writing, and keeps the layout")
   func file() throws {
-    try PersistentStore.open(url: url, model: Self.model()).close()
+    try PersistentStore.open(
+      url: url, model: Self.model(), options: Self.columns
+    ).close()
     try StrippedFile.make(
       at: url, history: false,
       """
@@ -105,7 +114,8 @@ struct HeldColumnsTests {
       VALUES (1, 3, 1, 1, 1), (2, 3, 1, 1, 1), (3, 3, 1, NULL, NULL);
       UPDATE Z_PRIMARYKEY SET Z_MAX = 3
       """)
-    let store = try PersistentStore.open(url: url, model: Self.model())
+    let store = try PersistentStore.open(
+      url: url, model: Self.model(), options: Self.columns)
     let (folder, binder) = (ObjectKey(entity: 1, key: 1), ObjectKey(entity: 2, key: 2))
     #expect(try held(store, folder) == [1, 2])
     try add(store, binder, [ObjectKey(entity: 3, key: 3)])
@@ -125,7 +135,9 @@ struct HeldColumnsTests {
 
   @Test("The model that tables tell has a relationship for such a column")
   func inferred() throws {
-    try PersistentStore.open(url: url, model: Self.model()).close()
+    try PersistentStore.open(
+      url: url, model: Self.model(), options: Self.columns
+    ).close()
     try StrippedFile.make(
       at: url, history: false,
       """
@@ -139,7 +151,9 @@ struct HeldColumnsTests {
 
   /// A file of an earlier version: a table of pairs, and no column.
   private func makeOlder() throws {
-    try PersistentStore.open(url: url, model: Self.model()).close()
+    try PersistentStore.open(
+      url: url, model: Self.model(), options: Self.columns
+    ).close()
     let raw = try SQLiteConnection(path: url.path, mode: .readWrite)
     try raw.execute(
       """
@@ -158,7 +172,8 @@ struct HeldColumnsTests {
   @Test("A store that an earlier version made keeps its table of pairs, and what it holds")
   func older() throws {
     try makeOlder()
-    let store = try PersistentStore.open(url: url, model: Self.model())
+    let store = try PersistentStore.open(
+      url: url, model: Self.model(), options: Self.columns)
     let (folder, binder) = (ObjectKey(entity: 1, key: 1), ObjectKey(entity: 2, key: 2))
     #expect(try held(store, folder) == [1, 2])
     #expect(try held(store, binder) == [2], "several hold one, as they did")
@@ -183,7 +198,8 @@ struct HeldColumnsTests {
 
   @Test("A migration of a store with the column keeps what it holds", arguments: [false, true])
   func migrated(inPlace: Bool) throws {
-    let first = try PersistentStore.open(url: url, model: Self.model(isOrdered: true))
+    let first = try PersistentStore.open(
+      url: url, model: Self.model(isOrdered: true), options: Self.columns)
     let folder = try first.insert("Binder")
     let papers = try (0..<3).map { _ in try first.insert("Paper") }
     try add(first, folder, [papers[2], papers[0], papers[1]])
@@ -214,7 +230,8 @@ struct HeldColumnsTests {
       }
       return ManagedObjectModel(entities: [asset] + owners)
     }
-    let store = try PersistentStore.open(url: url, model: model())
+    let store = try PersistentStore.open(
+      url: url, model: model(), options: Self.columns)
     let columns = try store.read {
       try $0.connection.rows(
         """
@@ -238,10 +255,26 @@ struct HeldColumnsTests {
       ALTER TABLE Z_1INTRIP RENAME COLUMN Z_1ASSETS2 TO Z_1ASSETS12;
       ALTER TABLE Z_1INTRIP RENAME COLUMN Z_FOK_1ASSETS2 TO Z_FOK_1ASSETS12
       """)
-    let again = try PersistentStore.open(url: url, model: model())
+    let again = try PersistentStore.open(
+      url: url, model: model(), options: Self.columns)
     let relationship = try #require(
       again.model.entitiesByName["Trip"]?.relationshipsByName["assets"])
     #expect(try again.read { try $0.toManyKeys(of: trip, relationship) } == [asset])
+  }
+
+  @Test("A new store has a table of pairs, where several objects hold one, and keeps it")
+  func tableOfPairs() throws {
+    let store = try PersistentStore.open(url: url, model: Self.model())
+    let (first, second) = (try store.insert("Folder"), try store.insert("Binder"))
+    let paper = try store.insert("Paper")
+    try add(store, first, [paper])
+    try add(store, second, [paper])
+    #expect(try held(store, first) == [1] && held(store, second) == [1])
+    store.close()
+    let again = try PersistentStore.open(
+      url: url, model: Self.model(more: true), options: StoreOptions(migratesAutomatically: true))
+    #expect(try held(again, first) == [1] && held(again, second) == [1])
+    #expect(again.schema.heldRelationships.isEmpty)
   }
 
   @Test("Entities are numbered by their names whatever the case")

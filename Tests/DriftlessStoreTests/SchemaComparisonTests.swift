@@ -55,7 +55,9 @@ struct SchemaComparisonTests {
     guard let original = SharedFiles.url(path) else { return }
     let read = try PersistentStore.open(url: original, options: StoreOptions(isImmutable: true))
     let made = directory.file("made.sqlite")
-    try PersistentStore.open(url: made, model: read.model).close()
+    var options = StoreOptions()
+    options.holdsToManyInColumns = true
+    try PersistentStore.open(url: made, model: read.model, options: options).close()
     let found = try SchemaComparison(original, made).differences.filter { difference in
       // A file that Core Data wrote without a history has none of its tables.
       !(difference.first == nil

@@ -101,6 +101,8 @@ struct ChangeLedger {
 
   /// Holds nothing any more.
   mutating func letGo() {
+    for object in changed { object.state.remove(.listed) }
+    for object in inEvent { object.state.remove(.inEvent) }
     changed = []
     inEvent = []
     replayed = [:]

@@ -13,9 +13,11 @@ final class Departures: Sendable {
     /// Of its values, and of those from before its changes: nothing lies in them.
     let room: ValuePool.Room
     let committedRoom: ValuePool.Room?
+    /// Where the rooms are of: an object may be of another shape since it got them.
+    let pool: ValuePool
 
     /// Gives the memory back.
-    func end(_ pool: ValuePool) {
+    func end() {
       pool.give(room)
       if let committedRoom { pool.give(committedRoom) }
       reference.drop()
@@ -51,14 +53,14 @@ final class Departures: Sendable {
   ) {
     let departure = Departure(
       reference: ObjectReference(object), shape: object.shape, key: object.key, room: room,
-      committedRoom: committedRoom)
+      committedRoom: committedRoom, pool: pool)
     // Held until the lock is free: the last to go takes the memory along.
     let left = state.withLock { state -> [ValuePool]? in
       guard let left = state.leftPools else {
         state.departed.append(departure)
         return nil
       }
-      departure.end(pool)
+      departure.end()
       if left.allSatisfy(\.isUnused) { state.leftPools = [] }
       return left
     }
@@ -75,11 +77,9 @@ final class Departures: Sendable {
   }
 
   /// The graph ends: it has let go of all objects that were not at their end.
-  ///
-  /// - Parameter pool: Where the values of a shape's objects lie.
-  func end(_ pools: [ValuePool], _ pool: (ObjectShape) -> ValuePool) {
+  func end(_ pools: [ValuePool]) {
     state.withLock { state in
-      for departure in state.departed { departure.end(pool(departure.shape)) }
+      for departure in state.departed { departure.end() }
       state.departed = []
       state.leftPools = pools.filter { !$0.isUnused }
     }

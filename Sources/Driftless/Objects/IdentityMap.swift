@@ -174,7 +174,7 @@ struct IdentityMap: ~Copyable {
 
   /// Those that are saved are not new any more; others are.
   mutating func forgetSavedPlaces() {
-    for place in new.indices where (new[place]?.object?.key ?? 0) > 0 {
+    for place in new.indices where new[place] != nil && (new[place]?.object?.key ?? 1) > 0 {
       replace(at: place, with: nil)
     }
     for (key, identity) in identities where object(temporary: key) == nil {

@@ -157,8 +157,8 @@ extension ManagedObject {
     for slot in 0..<shape.slotCount { values[slot] = .null }
     collections = []
     markUnchanged()
-    // There is nothing that another save could contradict.
-    version = 0
+    // There is nothing that another save could contradict, unless the context looks out for it.
+    if !state.contains(.watched) { version = 0 }
     state.remove(.missing)
     state.insert(.fault)
     didTurnIntoFault()

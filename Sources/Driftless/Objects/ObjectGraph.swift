@@ -77,7 +77,7 @@ final class ObjectGraph {
     // Held until all have left: observers are told, and may let go of some.
     let objects = keys.objects
     for object in objects { object.leaveGraph() }
-    departures.end(pools.compactMap { $0 }) { pool(of: $0).takeUnretainedValue() }
+    departures.end(pools.compactMap { $0 })
   }
 
   // MARK: Stores
@@ -207,7 +207,7 @@ final class ObjectGraph {
   func takeInDepartures() {
     for departure in departures.takeAll() {
       keys.remove(departure)
-      departure.end(pool(of: departure.shape).takeUnretainedValue())
+      departure.end()
     }
   }
 

@@ -88,9 +88,13 @@ final class ToManyState {
 
   /// An object is in it or not as it was before it was added or removed.
   func forgetChange(of key: Int64) {
+    let isAdded = addedPlaces[key] != nil
     if let place = addedPlaces.removeValue(forKey: key) { additions[place] = nil }
     removed[key] = nil
-    dropCaches()
+    cachedContent = nil
+    cachedMembers = nil
+    // An order that was arranged stays that of the others.
+    if isAdded { list?.remove(key) } else if !isArranged { list = nil }
   }
 
   // MARK: Positions, of what is read

@@ -74,10 +74,11 @@ final class CommitNotifications: Sendable {
 
   func tell(_ commits: StoreCommits) {
     let transaction = commits.through
-    let (streams, followers) = state.withLock { state in
-      (Array(state.streams.values), Array(state.followers.values))
+    // A commit may be told after a later one, whose number streams have then.
+    let (newest, streams, followers) = state.withLock { state in
+      (state.newest, Array(state.streams.values), Array(state.followers.values))
     }
-    for stream in streams { stream.yield(transaction) }
+    for stream in streams { stream.yield(newest) }
     for follower in followers { follower(commits) }
     var info: [String: Any] = [
       "storeIdentifier": store, "transactionNumber": transaction, "NSStoreUUID": store,

@@ -45,7 +45,9 @@ struct StoreOpening {
         .notAStore, "\(file.name) holds no store.", suggestion: "Check the path.")
     }
     let configuration = try StoreConfiguration(configuration, of: model)
-    let schema = StoreSchema(model: model, entityNames: configuration.entityNames)
+    let schema = StoreSchema(
+      model: model, entityNames: configuration.entityNames,
+      keepsJoinTables: !file.options.holdsToManyInColumns)
     let identifier = UUID()
     let metadata = StoreMetadata(model: model, configuration: configuration)
     return try file.alone {

@@ -25,6 +25,11 @@ public struct StoreOptions: Hashable, Sendable {
   /// medium that cannot be written, or one that must stay as it is; wrong for a file that somebody may write meanwhile.
   public var isImmutable: Bool
 
+  /// Whether a new file has to-many relationships without inverse as Core Data lays them out: as a column of the objects that
+  /// are held. An object is then in one collection of the relationship at most, and the store cannot be enrolled for sync.
+  /// Otherwise they are a table of pairs. A file that is there keeps what it has.
+  public var holdsToManyInColumns = false
+
   /// What brings a store of another model to the one that it is opened with; nil where none was asked for.
   var migration: StoreMigrator?
 

@@ -138,14 +138,17 @@ package final class StoreSchema: Sendable {
     entities.filter { $0.superentity == nil }.map(table(for:)).sorted { $0.name < $1.name }
   }
 
-  /// Whether to-many relationships without inverse have join tables.
-  var keepsJoinTables: Bool {
-    entities.contains { entity in
-      entity.ownProperties.contains { property in
+  /// Whether to-many relationships without inverse have join tables, those to come as well.
+  var keepsJoinTables: Bool { heldRelationships.isEmpty }
+
+  /// The relationships that are columns of the objects at their other end, as `Folder.papers`.
+  package var heldRelationships: [String] {
+    entities.flatMap { entity in
+      entity.ownProperties.compactMap { property in
         guard let relationship = property as? RelationshipDescription,
-          relationship.inverseRelationship == nil, let join = joinTable(for: relationship)
-        else { return false }
-        return join.held == nil
+          joinTable(for: relationship)?.held != nil
+        else { return nil }
+        return "\(entity.name).\(relationship.name)"
       }
     }
   }

@@ -55,13 +55,14 @@ extension SaveWriter {
 
   private mutating func decide(_ conflicts: inout [MergeConflict]) throws {
     let all = conflicts
+    let before = Set(context.graph.ledger.inEvent.lazy.map { ObjectIdentifier($0) })
     try context.accessing {
       try context.mergePolicy.resolve(optimisticLockingConflicts: &conflicts, in: context)
     }
     // What the policy changed of objects that are written is written no more.
     let written = Set((inserted + updated).lazy.map { ObjectIdentifier($0) })
     if let object = context.graph.ledger.inEvent.first(where: {
-      written.contains(ObjectIdentifier($0))
+      written.contains(ObjectIdentifier($0)) && !before.contains(ObjectIdentifier($0))
     }) {
       throw ObjectError(
         .unstableSave,
