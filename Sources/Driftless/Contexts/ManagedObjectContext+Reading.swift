@@ -13,6 +13,13 @@ extension ManagedObjectContext {
         let key = row.key
         if key.entity != current.number {
           guard let next = plan.shape(numbered: key.entity) else { return }
+          // Objects of another hierarchy have keys of their own.
+          guard next.hierarchy == query.shape.hierarchy else {
+            throw StoreError(
+              .damaged,
+              "Row \(key.key) says that it is of \(next.entity.name), whose rows lie in another table.",
+              suggestion: "Check the store, and restore its file from a copy.")
+          }
           current = next
           type = next.objectClass
         }
