@@ -9,7 +9,8 @@ extension SyncEngine {
   ///
   /// Enrolling again with the same zone and generation changes only the server's address. With a
   /// new generation, or with another zone under the name, the store starts over: nothing here is
-  /// deleted, and everything is offered to the zone.
+  /// deleted, and everything is offered to the zone. Where the zone was replaced on purpose, the next
+  /// sync keeps an export of what the store holds beside it and takes the zone's state.
   ///
   /// - Parameters:
   ///   - store: the store that becomes a replica.
@@ -61,9 +62,17 @@ extension SyncEngine {
             suggestion: "Copy its data into a new store with export and import, and enroll that.")
         }
         state.server = server.absoluteString
-        if state.generation != info.generation || state.zoneID != info.zoneID {
+        if state.zoneID != info.zoneID {
+          try KnownReplacements.forget(transaction)
+          try startOver(&state, info: info, transaction, schema: schema)
+        } else if state.generation != info.generation {
+          guard try !KnownReplacements.misses(info, transaction) else {
+            // The next sync keeps an export of what the store holds, and takes the zone's state.
+            return try state.save(in: transaction)
+          }
           try startOver(&state, info: info, transaction, schema: schema)
         }
+        try KnownReplacements.learn(info, transaction)
         return try state.save(in: transaction)
       }
       let state = ReplicaState(
@@ -72,6 +81,7 @@ extension SyncEngine {
         server: server.absoluteString, zone: zone,
         head: info.head, lastSync: nil, lastError: nil)
       try state.save(in: transaction)
+      try KnownReplacements.learn(info, transaction)
       try transaction.setSyncing(true)
       try offerRowsWithoutHistory(transaction, schema: schema)
     }

@@ -136,9 +136,9 @@ extension SyncEngine {
     } catch let error as ProtocolError where error.code == .clockAhead {
       // Moved back to the zone's clock, it is built anew.
       believesZoneClock = true
-      return .stale([], reason: error.message)
+      return .stale([], at: nil, reason: error.message)
     } catch let error as ProtocolError {
-      return Self.answer(error) { Self.isWhole(outbox) }
+      return Self.answer(error, outbox)
     } catch {
       return .failed(error)
     }
@@ -174,11 +174,11 @@ extension SyncEngine {
         + "syncctl quarantine retry")
   }
 
-  private static func answer(
-    _ error: ProtocolError, isOutboxWhole: () -> Bool
-  ) -> Pusher.Answer {
+  private static func answer(_ error: ProtocolError, _ outbox: Outbox) -> Pusher.Answer {
     switch error.code {
-    case .stale: .stale(error.objects, reason: error.message)
+    case .stale:
+      .stale(
+        error.objects, at: ChangeSetHeader.storedPlace(of: outbox.frame), reason: error.message)
     case .forked: .forked
     case _ where isRefusal(error): .refused(refusal(error))
     // Another version of this program, or of the server, may agree about other bytes; another log
@@ -186,7 +186,7 @@ extension SyncEngine {
     case .unsupported, .diverged, .generationChanged: .rejected(error)
     // Damaged on the way, the bytes go again; damaged here, they would be refused for ever.
     case .damaged:
-      isOutboxWhole() ? .failed(SyncError.damagedOnTheWay(error.message)) : .rejected(error)
+      isWhole(outbox) ? .failed(SyncError.damagedOnTheWay(error.message)) : .rejected(error)
     default: .failed(error)
     }
   }

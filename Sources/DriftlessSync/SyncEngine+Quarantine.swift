@@ -87,21 +87,31 @@ extension SyncEngine {
             suggestion: error.suggestion, bytes: bytes, time: store.now),
           lastEdit: try transaction.editTime(object.lastTransaction)),
         on: connection)
+      if error.code == .conflicting {
+        try transaction.setSetting(Self.conflictingSetting, .integer(Int64(clamping: state.cursor)))
+      }
       log.warning(
         "The server refuses \(entity) \(identity): \(error.message) The rest goes on without it")
     }
   }
 
-  /// Objects in quarantine that changed since, or have nothing pending any more, leave it.
+  /// Where the replica stood in the zone's log when something was set aside that the server found older than the zone.
+  private static let conflictingSetting = "sync.conflictingPlace"
+
+  /// Objects in quarantine that changed since, or have nothing pending any more, leave it; and those that the server found
+  /// older than the zone, when the zone's log went on.
   func releaseChanged() throws {
     let isEmpty = try store.read { try Quarantine.count(on: $0.connection) == 0 }
     guard !isEmpty else { return }
     try bookkeep { transaction in
       let state = try Self.state(on: transaction.connection, of: store)
       let pending = try pendingSet(transaction, state: state)
+      let place = try transaction.setting(Self.conflictingSetting)
+      let hasMoved = place != .integer(Int64(clamping: state.cursor))
       for row in try Quarantine.rows(transaction, schema: schema) {
         if let object = pending[row.key],
-          try transaction.editTime(object.lastTransaction) <= row.lastEdit
+          try transaction.editTime(object.lastTransaction) <= row.lastEdit,
+          !hasMoved || row.entry.code != SyncError.Code.conflicting.rawValue
         {
           continue
         }

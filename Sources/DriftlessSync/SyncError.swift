@@ -19,6 +19,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let generationChanged = Code(rawValue: "generation-changed")
     /// Others wrote to the same properties again and again while this replica tried to push.
     public static let stillStale = Code(rawValue: "still-stale")
+    /// The server says that something is older than the zone, though the zone has nothing newer.
+    public static let conflicting = Code(rawValue: "conflicting")
     /// A change set of the zone's log does not continue the cursor, or cannot be read.
     public static let brokenLog = Code(rawValue: "broken-log")
     /// The server refuses the change set for good.

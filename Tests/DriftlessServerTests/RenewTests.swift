@@ -25,6 +25,7 @@ struct RenewTests {
       let response = try await server.request("GET", "/v1/zones/shop", token: token.text)
       let info = try JSONDecoder().decode(ZoneInfo.self, from: response.body)
       #expect(info.intent == intent)
+      #expect(info.replacements == (intent == .replace ? [info.generation] : []))
       #expect(info.zoneID == before.zoneID)
       #expect(
         info.parent
@@ -132,6 +133,47 @@ struct RenewTests {
       let after = try await server.push(waiting, token: token)
       #expect(after.code == "stale", "the zone is free again at once")
     }
+  }
+
+  @Test("S2 A zone says of all its replacements, and forgets the replicas of the log before")
+  func replacements() throws {
+    let directory = try TemporaryDirectory()
+    let folder = try DataFolder(directory.file("data"))
+    let administration = try Administration(folder: folder)
+    _ = try administration.createZone("shop")
+    let first = try administration.renewZone("shop", intent: .replace)
+    let between = try administration.renewZone("shop", intent: .offer)
+    #expect(between.replacements == [first.generation])
+    let second = try administration.renewZone("shop", intent: .replace)
+    #expect(second.replacements == [first.generation, second.generation])
+    for _ in 0..<80 { _ = try administration.renewZone("shop", intent: .replace) }
+    #expect(try administration.zones()[0].replacements.count == ZoneInfo.replacementsMax)
+    let connection = try SQLiteConnection(path: folder.database.path, mode: .readWrite)
+    try connection.execute("INSERT INTO replica(zone, uuid, last_push) VALUES(1, x'01', 7)")
+    _ = try administration.renewZone("shop", intent: .offer)
+    let replicas = try connection.prepare("SELECT count(*) FROM replica")
+    #expect(try replicas.step())
+    #expect(replicas.int64(0) == 0)
+    replicas.reset()
+    connection.close()
+    administration.close()
+  }
+
+  @Test("A data folder of before zones told their replacements is brought up to date")
+  func thirdVersion() throws {
+    let directory = try TemporaryDirectory()
+    let folder = try DataFolder(directory.file("data"))
+    let made = try Administration(folder: folder)
+    _ = try made.createZone("offered")
+    _ = try made.createZone("replaced")
+    let renewed = try made.renewZone("replaced", intent: .replace)
+    made.close()
+    let connection = try SQLiteConnection(path: folder.database.path, mode: .readWrite)
+    try connection.execute("ALTER TABLE zone DROP COLUMN replacements; PRAGMA user_version = 3")
+    connection.close()
+    let administration = try Administration(folder: folder)
+    defer { administration.close() }
+    #expect(try administration.zones().map(\.replacements) == [[], [renewed.generation]])
   }
 
   @Test("A data folder of the first version is refused with words that say what to do")

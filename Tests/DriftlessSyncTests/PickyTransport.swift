@@ -9,6 +9,8 @@ final class PickyTransport: SyncTransport {
   struct Rule {
     var bytesMax = Int.max
     var word: String?
+    /// Whether it says that what holds the word is stale, which no pull mends.
+    var saysStale = false
   }
 
   private let zone: any SyncTransport
@@ -37,7 +39,8 @@ final class PickyTransport: SyncTransport {
     }
     if let word = rule.word, try Self.texts(frame).contains(word) {
       counts.withLock { $0.refusals += 1 }
-      throw ProtocolError(.malformed, "It says \(word)", suggestion: "Say something else.")
+      throw ProtocolError(
+        rule.saysStale ? .stale : .malformed, "It says \(word)", suggestion: "Say something else.")
     }
     return try await zone.push(frame)
   }

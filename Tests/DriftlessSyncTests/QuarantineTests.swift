@@ -104,6 +104,33 @@ struct QuarantineTests {
     #expect(try world[0].value(entry.object, "title") == .string("antidote"))
   }
 
+  @Test(
+    "What is stale for good waits, the rest is sent, and it is tried again when the log goes on")
+  func staleForGood() async throws {
+    let (world, picky, replica) = try await world(.init(word: "poison", saysStale: true))
+    try replica.save { context in
+      for index in 0..<30 {
+        let item = try context.insert(entityNamed: "Item")
+        try item.setValue(index == 17 ? "poison" : "title \(index)", forKey: "title")
+      }
+    }
+    try await replica.sync()
+    try await world[0].sync()
+    #expect(try world[0].identities(of: "Item").count == 29)
+    let entry = try #require(try SyncEngine.quarantine(of: replica.store).first)
+    #expect(entry.code == "conflicting")
+    #expect(entry.reason.contains("poison"))
+    try await replica.sync()
+    let refusals = picky.refusals
+    try await replica.sync()
+    #expect(picky.refusals == refusals, "it is not tried again and again")
+    picky.set(.init())
+    try world[0].insert("Item")
+    try await world.settle()
+    #expect(try world[0].value(entry.object, "title") == .string("poison"))
+    #expect(try replica.status.quarantined == 0)
+  }
+
   @Test("A merely large transaction goes in parts when the server takes no more at once")
   func largeTransaction() async throws {
     let (world, _, replica) = try await world(.init(bytesMax: 3000))

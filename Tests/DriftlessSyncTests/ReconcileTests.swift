@@ -267,6 +267,7 @@ struct ReconcileTests {
     try await world[0].sync()
     try await reader.sync()
     #expect(try reader.exists(lost))
+    let own = try reader.insert("Item", ["title": .string("which no server took")])
     world.zone.putBack(scene.backup)
     try world[2].insert("Item", ["title": .string("fills the place")])
     try await world[2].sync()
@@ -276,6 +277,7 @@ struct ReconcileTests {
     #expect(try String(contentsOfFile: export, encoding: .utf8).contains("\"lost\""))
     #expect(try !reader.exists(lost))
     #expect(try reader.status.pending.objects == 0)
+    #expect(try SyncEngine.conflicts(of: reader.store).map(\.object) == [own])
     // Back with who may write, it comes to the reader as well.
     world.replicas.append(reader)
     try await world.settle()

@@ -54,7 +54,7 @@ struct StateMachineTests {
     #expect(
       run([
         .begin(hasOutbox: false), .built(isEmpty: false, objects: 3),
-        .answered(.stale([], reason: "")),
+        .answered(.stale([], at: nil, reason: "")),
         .discarded, .pulled,
       ]) == ["build 8", "send", "discard", "pull", "build 8"])
   }
@@ -64,11 +64,39 @@ struct StateMachineTests {
     var events: [Pusher.Event] = [.begin(hasOutbox: false)]
     for _ in 0..<3 {
       events += [
-        .built(isEmpty: false, objects: 1), .answered(.stale([], reason: "")), .discarded, .pulled,
+        .built(isEmpty: false, objects: 1), .answered(.stale([], at: nil, reason: "")), .discarded,
+        .pulled,
       ]
     }
     #expect(run(events, staleRetriesMax: 2).last == "fail damaged-state")
     #expect(run(events, staleRetriesMax: 2).contains("fail still-stale"))
+  }
+
+  @Test("Stale twice on one place: what it is about is found, set aside, and the rest goes on")
+  func staleForGood() {
+    let stale = Pusher.Event.answered(.stale([4], at: 7, reason: "no"))
+    #expect(
+      run([
+        .begin(hasOutbox: false), .built(isEmpty: false, objects: 4), stale, .discarded, .pulled,
+        .built(isEmpty: false, objects: 4), stale, .discarded,
+        .built(isEmpty: false, objects: 2), stale, .discarded,
+        .built(isEmpty: false, objects: 1), stale, .quarantined,
+        .built(isEmpty: false, objects: 3), .answered(.accepted(reply)),
+      ]) == [
+        "build 8", "send", "discard", "pull", "build 8", "send", "discard", "build 2 of 4", "send",
+        "discard", "build 1 of 2", "send", "quarantine", "build 8", "send", "acknowledge",
+      ])
+  }
+
+  @Test("Stale twice on one place by other objects is no dead end: what is in the way comes along")
+  func staleByOthers() {
+    #expect(
+      run([
+        .begin(hasOutbox: false), .built(isEmpty: false, objects: 4),
+        .answered(.stale([4], at: 7, reason: "no")), .discarded, .pulled,
+        .built(isEmpty: false, objects: 4), .answered(.stale([5], at: 7, reason: "no")), .discarded,
+        .pulled,
+      ]) == ["build 8", "send", "discard", "pull", "build 8", "send", "discard", "pull", "build 8"])
   }
 
   @Test("Without an answer the change set stays in the outbox")

@@ -104,6 +104,7 @@ struct EditLaws {
     }
     failures += checkElements()
     failures += checkLives()
+    failures += checkBuried()
     return (failures.sorted { $0.text < $1.text }, settled)
   }
 
@@ -241,6 +242,15 @@ struct EditLaws {
       }
     }
     return failures
+  }
+
+  /// What went when the zone was replaced does not come back by itself.
+  private func checkBuried() -> [Failure] {
+    ledger.buried.compactMap { id in
+      guard image.things[id] != nil, !ledger.fuzzy.contains(id) else { return nil }
+      return Failure(
+        law: "replaced", text: "\(names(id)) is there, though the zone was replaced since")
+    }
   }
 
   /// What was made and not deleted is there; what was deleted is not, where the delete wins.

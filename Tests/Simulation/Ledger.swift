@@ -52,6 +52,8 @@ struct Ledger {
   private(set) var lives: [UUID: Life] = [:]
   /// Objects about which the laws say less: made by several people, or changed by a rogue.
   private(set) var fuzzy: Set<UUID> = []
+  /// Objects of before the zone was replaced.
+  private(set) var buried: Set<UUID> = []
   /// What journals name: the texts at each place, and the objects.
   private(set) var journaled: [Place: Set<String>] = [:]
   private(set) var journaledObjects: Set<UUID> = []
@@ -200,6 +202,18 @@ struct Ledger {
     where edits[index].host == host && !objects.contains(edits[index].place.object) {
       edits[index].isExcused = true
     }
+  }
+
+  /// The zone is replaced on purpose: what there is goes with it, and does not come back but by a person's word.
+  mutating func bury() {
+    excuse(lives: Set(lives.keys))
+    for index in edits.indices { edits[index].isExcused = true }
+    for (place, all) in elements {
+      for (element, events) in all {
+        for index in events.indices { elements[place]?[element]?[index].isExcused = true }
+      }
+    }
+    buried.formUnion(lives.keys)
   }
 
   /// Reads a host's journal. What it named stays named, also when the host is put back.

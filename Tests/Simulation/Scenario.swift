@@ -56,6 +56,7 @@ struct Scenario: Hashable, Sendable {
   var clockSteps: Int64 = 0
   var hasServerRestores = false
   var hasZoneRenewals = false
+  var hasZoneReplacements = false
   var hasRogue = false
   var hasDecisions = true
 
@@ -104,6 +105,7 @@ struct Scenario: Hashable, Sendable {
     add(.backupServer, 3, when: hasServerRestores)
     add(.restoreServer, 3, when: hasServerRestores)
     add(.renewZone, 2, when: hasZoneRenewals)
+    add(.replaceZone, 2, when: hasZoneReplacements)
     add(.rogue, 4, when: hasRogue)
     add(.upgrade, 2, when: hasModelVersions)
     return weights
@@ -117,7 +119,7 @@ extension Scenario: CustomTestStringConvertible {
   static var all: [Scenario] {
     let wanted = ProcessInfo.processInfo.environment["DRIFTLESS_SCENARIO"]
     guard let wanted else { return standing }
-    return standing.filter { wanted == "all" || $0.name == wanted }
+    return (standing + combined).filter { wanted == "all" || $0.name == wanted }
   }
 
   private static func make(_ name: String, _ change: (inout Scenario) -> Void) -> Scenario {
@@ -126,6 +128,63 @@ extension Scenario: CustomTestStringConvertible {
     change(&scenario)
     return scenario
   }
+
+  /// Several kinds of bad luck at once.
+  static let combined: [Scenario] = [
+    make("both restored") {
+      $0.server = .sqlite
+      $0.hasStoreRestores = true
+      $0.hasServerRestores = true
+    },
+    make("clones of restored servers") {
+      $0.server = .sqlite
+      $0.hasClones = true
+      $0.hasServerRestores = true
+    },
+    make("clones in renewed zones") {
+      $0.server = .sqlite
+      $0.hasClones = true
+      $0.hasZoneRenewals = true
+    },
+    make("clocks and restored servers") {
+      $0.server = .sqlite
+      $0.clockSteps = 1_600_000_000_000
+      $0.hasServerRestores = true
+    },
+    make("keys and restored servers") {
+      $0.server = .sqlite
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+      $0.hasServerRestores = true
+    },
+    make("delete rules and restored servers") {
+      $0.server = .sqlite
+      $0.hasDeleteRules = true
+      $0.hasTrees = true
+      $0.hasServerRestores = true
+    },
+    make("model versions in renewed zones") {
+      $0.server = .sqlite
+      $0.hasModelVersions = true
+      $0.hasZoneRenewals = true
+    },
+    make("cloned keys") {
+      $0.server = .sqlite
+      $0.hasClones = true
+      $0.hasUniqueKeys = true
+    },
+    make("restored keys") {
+      $0.server = .sqlite
+      $0.hasStoreRestores = true
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+    },
+    make("given identities in renewed zones") {
+      $0.server = .sqlite
+      $0.hasGivenIdentities = true
+      $0.hasZoneRenewals = true
+    },
+  ]
 
   /// What holds, and runs in the gate.
   static let standing: [Scenario] = [
@@ -164,6 +223,11 @@ extension Scenario: CustomTestStringConvertible {
     make("restored stores") { $0.hasStoreRestores = true },
     make("clones") { $0.hasClones = true },
     make("renewed zone") { $0.hasZoneRenewals = true },
+    make("replaced zone") {
+      $0.server = .sqlite
+      $0.hasZoneRenewals = true
+      $0.hasZoneReplacements = true
+    },
     make("everything") {
       $0.server = .sqlite
       $0.journalsCuts = true

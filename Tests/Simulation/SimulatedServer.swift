@@ -104,7 +104,8 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       let zone = try await zone(in: storage)
       return ZoneInfo(
         zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
-        intent: zone.intent, head: zone.head, chain: zone.chain, formatLevel: zone.formatLevel,
+        intent: zone.intent, replacements: zone.replacements, head: zone.head, chain: zone.chain,
+        formatLevel: zone.formatLevel,
         serverTimeMilliseconds: clock.milliseconds)
     }
   }

@@ -201,6 +201,11 @@ final class Simulation: @unchecked Sendable {
         ledger.forget(host: host.number, showing: Set(given.named(host.image).things.keys))
       }
       try server.renew()
+    case .replaceZone:
+      clock.advance(milliseconds: 90_000_000)
+      tell("the zone is replaced on purpose")
+      ledger.bury()
+      try server.renew(.replace)
     case .rogue: try await rogue(step)
     case .settle: try await settle(step)
     }

@@ -31,6 +31,8 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case upgrade
     // What happens to the server.
     case backupServer, restoreServer, renewZone
+    /// An operator replaces the zone on purpose: what replicas hold is not wanted any more.
+    case replaceZone
     /// A program that follows the form and no rule pushes to the zone.
     case rogue
     /// The network is whole, and everybody syncs until nothing is left: then the laws are checked.

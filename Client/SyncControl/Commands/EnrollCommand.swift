@@ -24,7 +24,18 @@ struct EnrollCommand: ControlCommand {
   var tokenFile: String?
   @Flag(name: .long, help: "Let the token go over plain HTTP to another host.")
   var allowPlaintext = false
+  @Option(
+    name: .long,
+    help: """
+      What every program does when the server was put back or replaced: automatic (come back by \
+      itself), or ask (wait for syncctl sync --reconcile).
+      """)
+  var onDiverged: OnDiverged?
   @OptionGroup var output: OutputOptions
+
+  enum OnDiverged: String, ExpressibleByArgument, CaseIterable {
+    case automatic, ask
+  }
 
   func perform() async throws {
     guard let address = URL(string: server) else {
@@ -51,6 +62,9 @@ struct EnrollCommand: ControlCommand {
     try TokenFile.write(token, to: TokenFile.url(forStore: target.url))
     try SyncEngine.enroll(
       store: store, server: address, zone: zone, info: info, answered: answered)
+    if let onDiverged {
+      try SyncEngine.setOnDiverged(onDiverged == .ask ? .ask : .automatic, of: store)
+    }
     let status = try SyncEngine.status(of: store)
     try output.put(
       try StatusReport(of: store, at: target.url, daemon: nil),

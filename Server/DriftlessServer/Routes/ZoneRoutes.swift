@@ -59,7 +59,8 @@ struct ZoneRoutes: Sendable {
   private static func info(_ zone: ZoneRecord, mayWrite: Bool) -> ZoneInfo {
     ZoneInfo(
       zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
-      intent: zone.intent, head: zone.head, chain: zone.chain, formatLevel: zone.formatLevel,
+      intent: zone.intent, replacements: zone.replacements, head: zone.head, chain: zone.chain,
+      formatLevel: zone.formatLevel,
       serverTimeMilliseconds: Self.now, mayWrite: mayWrite)
   }
 

@@ -45,6 +45,8 @@ package struct ZoneRecord: Sendable, Hashable {
   package let generation: UUID
   package let parent: ZoneParent?
   package let intent: ZoneIntent
+  /// The generations that began with `ZoneIntent.replace`, newest last.
+  package let replacements: [UUID]
   package let formatLevel: UInt16
   package let head: UInt64
   /// The log's chain at its head.

@@ -109,6 +109,13 @@ public struct ChangeSetHeader: Hashable, Sendable {
     return Data(frame.dropFirst(digestStart).prefix(digestSize))
   }
 
+  /// The sequence number of the cursor that a frame says it was made on; nil when its header cannot
+  /// be read.
+  public static func storedPlace(of frame: Data) -> UInt64? {
+    guard frame.count >= size else { return nil }
+    return try? ChangeSetHeader(decoding: Array(frame.prefix(size))).cursor.sequence
+  }
+
   /// Whether a frame, of whatever version, is as it was made: its digest fits its bytes.
   public static func isWhole(_ frame: Data) -> Bool {
     storedDigest(of: frame) == digest(of: frame)

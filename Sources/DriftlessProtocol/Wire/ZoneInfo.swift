@@ -12,6 +12,9 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
   public var parent: ZoneParent?
   /// What a replica does with what it holds of the generation before.
   public var intent: ZoneIntent
+  /// The generations that began with `ZoneIntent.replace`, newest last: at most ``replacementsMax``. A replica that does
+  /// not know the newest one has slept through it.
+  public var replacements: [UUID]
   /// The last sequence number of the log; 0 when it is empty.
   public var head: UInt64
   /// The log's chain at `head`.
@@ -23,10 +26,13 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
   /// Whether who asked may push; a server that does not say lets it be tried.
   public var mayWrite: Bool
 
+  /// The most replacements that a zone and a replica remember.
+  public static let replacementsMax = 64
+
   /// What a server says of a zone.
   public init(
     zone: String, zoneID: UUID, generation: UUID, parent: ZoneParent? = nil,
-    intent: ZoneIntent = .offer, head: UInt64, chain: LogChain,
+    intent: ZoneIntent = .offer, replacements: [UUID] = [], head: UInt64, chain: LogChain,
     formatLevel: UInt16 = ChangeSetHeader.formatLevel, serverTimeMilliseconds: UInt64,
     mayWrite: Bool = true
   ) {
@@ -35,6 +41,7 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
     self.generation = generation
     self.parent = parent
     self.intent = intent
+    self.replacements = replacements
     self.head = head
     self.chain = chain
     self.formatLevel = formatLevel
@@ -49,6 +56,7 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
     generation = try values.decode(UUID.self, forKey: .generation)
     parent = try values.decodeIfPresent(ZoneParent.self, forKey: .parent)
     intent = try values.decode(ZoneIntent.self, forKey: .intent)
+    replacements = try values.decodeIfPresent([UUID].self, forKey: .replacements) ?? []
     head = try values.decode(UInt64.self, forKey: .head)
     chain = try values.decode(LogChain.self, forKey: .chain)
     formatLevel = try values.decode(UInt16.self, forKey: .formatLevel)

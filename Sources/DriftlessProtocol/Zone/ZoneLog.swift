@@ -42,6 +42,8 @@ public struct ZoneLog: Sendable {
   public let parent: ZoneParent?
   /// What replicas do with what they hold of the generation before.
   public let intent: ZoneIntent
+  /// The generations that began with `ZoneIntent.replace`, newest last.
+  public private(set) var replacements: [UUID]
   /// The highest format level of change sets that the zone takes.
   public var formatLevel = ChangeSetHeader.formatLevel
   /// How far ahead of the server's clock a transaction's time may be; nil: times are not looked at.
@@ -66,6 +68,7 @@ public struct ZoneLog: Sendable {
     self.generation = generation
     self.parent = parent
     self.intent = intent
+    replacements = intent == .replace ? [generation] : []
     decoder = ChangeSetDecoder(limits: limits)
   }
 
@@ -75,6 +78,7 @@ public struct ZoneLog: Sendable {
       name: name, zoneID: zoneID, generation: generation,
       parent: ZoneParent(generation: self.generation, sequence: head, chain: chain),
       intent: intent, limits: decoder.limits)
+    next.replacements = (replacements + next.replacements).suffix(ZoneInfo.replacementsMax)
     next.formatLevel = formatLevel
     next.clockToleranceMilliseconds = clockToleranceMilliseconds
     return next
@@ -100,7 +104,8 @@ public struct ZoneLog: Sendable {
   public func info(nowMilliseconds: UInt64) -> ZoneInfo {
     ZoneInfo(
       zone: name, zoneID: zoneID, generation: generation, parent: parent, intent: intent,
-      head: head, chain: chain, formatLevel: formatLevel, serverTimeMilliseconds: nowMilliseconds)
+      replacements: replacements, head: head, chain: chain, formatLevel: formatLevel,
+      serverTimeMilliseconds: nowMilliseconds)
   }
 
   /// Appends a change set, once however often it comes.

@@ -95,11 +95,11 @@ extension EngineTables {
       number == 1
     case ("sync.reconciled", .text(let text)):
       (try? JSONDecoder().decode(Reconciliation.self, from: Data(text.utf8))) != nil
+    case ("sync.replacements", .text(let text)):
+      (try? JSONDecoder().decode([UUID].self, from: Data(text.utf8))) != nil
+    case ("sync.onDiverged", .text(let text)): DivergedAction(rawValue: text) != nil
+    case ("sync.conflictingPlace", .integer(let number)): number >= 0
     case ("sync.damagedEntry", .text): true
-    case (versionSetting, _), ("sync.deleted", _), ("sync.unsettled", _), ("sync.reconciled", _),
-      ("sync.reconcileAllowed", _), ("sync.damagedEntry", _),
-      ("sync.unansweredSaves", _):
-      false
     default: false
     }
   }

@@ -40,6 +40,31 @@ public enum ReplicaExport {
     }
   }
 
+  /// Writes the export to a file, which is there whole or not at all, also when the power fails.
+  ///
+  /// - Parameter file: where it stands afterwards; what is there is replaced.
+  /// - Throws: `StoreError`, and what the file system says.
+  public static func write(_ store: PersistentStore, to file: URL) throws {
+    let folder = file.deletingLastPathComponent()
+    let draft = folder.appending(path: ".\(file.lastPathComponent).\(UUID().uuidString)")
+    do {
+      try Data().write(to: draft, options: .withoutOverwriting)
+      let handle = try FileHandle(forWritingTo: draft)
+      defer { try? handle.close() }
+      try write(store) { try handle.write(contentsOf: $0) }
+      try handle.synchronize()
+      guard rename(draft.path, file.path) == 0 else {
+        throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
+      }
+    } catch {
+      try? FileManager.default.removeItem(at: draft)
+      throw error
+    }
+    let handle = try FileHandle(forReadingFrom: folder)
+    defer { try? handle.close() }
+    try handle.synchronize()
+  }
+
   /// The whole export. For a large store, use `write`.
   public static func text(of store: PersistentStore) throws -> String {
     var data = Data()

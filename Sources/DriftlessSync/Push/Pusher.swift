@@ -12,8 +12,9 @@ package struct Pusher: Sendable {
     case accepted(PushReply)
     /// Something that the change set touches is newer at the zone: pull first.
     ///
-    /// - Parameters: the zone's numbers of the objects, and what it said.
-    case stale([UInt64], reason: String)
+    /// - Parameters: the zone's numbers of the objects, the place that the change set was made on
+    ///   where a pull is to mend it, and what the zone said.
+    case stale([UInt64], at: UInt64?, reason: String)
     /// The zone knows other change sets of this replica than the replica does: the store was
     /// restored or copied.
     case forked
@@ -87,6 +88,10 @@ package struct Pusher: Sendable {
   private var changeSets = 0
   /// How often the zone said *stale* since the last change set that it took.
   package private(set) var staleAnswers = 0
+  /// The place of the last change set that was stale.
+  private var stalePlace: UInt64?
+  /// What the zone refuses though nothing is newer there is looked for at this place.
+  private var narrowedPlace: UInt64?
 
   package init(objectsMax: Int, staleRetriesMax: Int) {
     self.objectsMax = max(1, objectsMax)
@@ -129,12 +134,16 @@ package struct Pusher: Sendable {
     switch answer {
     case .accepted(let reply):
       staleAnswers = 0
+      stalePlace = nil
+      narrowedPlace = nil
       quarantinedInARow = 0
       portion = Portion(objectsMax: min(objectsMax, portion.objectsMax.doubledClamped))
       state = .acknowledging
       return .acknowledge(reply)
-    case .stale(let objects, let reason):
+    case .stale(let objects, let place, let reason):
+      if isStuck(objects, at: place) { return stuck(at: place, reason) }
       staleAnswers += 1
+      stalePlace = place
       portion.inTheWay.formUnion(objects)
       guard staleAnswers <= staleRetriesMax else {
         return fail(
@@ -166,6 +175,29 @@ package struct Pusher: Sendable {
       return .discardOutbox
     case .failed(let error):
       return fail(error)
+    }
+  }
+
+  /// Whether a pull between two change sets brought nothing, and the second one is stale by what was known with the first:
+  /// no pull ever mends that.
+  private func isStuck(_ objects: [UInt64], at place: UInt64?) -> Bool {
+    guard let place else { return false }
+    if place == narrowedPlace { return true }
+    return place == stalePlace && portion.inTheWay.isSuperset(of: objects)
+  }
+
+  /// What is stale for good is found as what is refused: alone, so that the rest goes on.
+  private mutating func stuck(at place: UInt64?, _ reason: String) -> Action {
+    narrowedPlace = place
+    portion.inTheWay = []
+    let error = SyncError(
+      .conflicting,
+      "The server says that it is older than the zone, and the zone has nothing newer: \(reason)",
+      suggestion: "It is sent again when it changes, when the zone's log goes on, or by: "
+        + "syncctl quarantine retry")
+    return refused(error) { pusher in
+      pusher.state = .discarding(.build)
+      return .discardOutbox
     }
   }
 

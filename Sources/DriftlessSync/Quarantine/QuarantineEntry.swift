@@ -7,7 +7,7 @@ public struct QuarantineEntry: Hashable, Sendable, Codable {
   public var object: UUID
   /// The name of the object's entity.
   public var entity: String
-  /// Why, as a short name that scripts can compare: `too-large`, `refused`.
+  /// Why, as a short name that scripts can compare: `too-large`, `refused`, `conflicting`.
   public var code: String
   /// Why, as a sentence.
   public var reason: String

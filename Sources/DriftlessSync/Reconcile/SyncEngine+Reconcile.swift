@@ -9,6 +9,7 @@ import Logging
 extension SyncEngine {
   private static let lastSetting = "sync.reconciled"
   private static let allowedSetting = "sync.reconcileAllowed"
+  private static let actionSetting = "sync.onDiverged"
 
   /// Lets the next sync come back to a server that was put back, where it would wait for a person.
   ///
@@ -16,6 +17,33 @@ extension SyncEngine {
   public static func allowReconciliation(of store: PersistentStore) throws {
     let info = TransactionInfo(author: importAuthor, kind: .imported)
     _ = try store.write(info) { try $0.setSetting(allowedSetting, .integer(1)) }
+  }
+
+  /// What every program does with the store when the server's log is not the one that it knew; engines whose options say
+  /// `.ask` ask in any case.
+  ///
+  /// ```swift
+  /// try SyncEngine.setOnDiverged(.ask, of: store)
+  /// ```
+  ///
+  /// - Throws: `StoreError`.
+  public static func setOnDiverged(_ action: DivergedAction, of store: PersistentStore) throws {
+    let info = TransactionInfo(author: importAuthor, kind: .imported)
+    _ = try store.write(info) { transaction in
+      try transaction.setSetting(actionSetting, action == .ask ? .text(action.rawValue) : nil)
+    }
+  }
+
+  /// What every program does with the store when the server's log is not the one that it knew.
+  ///
+  /// - Throws: `StoreError`.
+  public static func onDiverged(of store: PersistentStore) throws -> DivergedAction {
+    try store.read { try onDiverged($0) }
+  }
+
+  private static func onDiverged(_ transaction: ReadTransaction) throws -> DivergedAction {
+    guard case .text(let name)? = try transaction.setting(actionSetting) else { return .automatic }
+    return DivergedAction(rawValue: name) ?? .automatic
   }
 
   /// How the store came back to its zone last; nil when it never had to.
@@ -59,9 +87,14 @@ extension SyncEngine {
       return try await takeZone(info, after: state, &report)
     }
     if info.generation != state.generation {
-      if info.intent == .replace { return try await takeZone(info, after: state, &report) }
+      if try store.read({ try KnownReplacements.misses(info, $0) }) {
+        _ = try isAllowed(
+          "The zone was replaced on purpose since this store last saw it.",
+          "What the store holds goes into a file beside it, and it takes the zone's state.")
+        return try await takeZone(info, after: state, &report)
+      }
       try admitOffer()
-      return try await noted(.offered, 0, after: state, &report) { transaction, state in
+      return try await noted(.offered, 0, info, after: state, &report) { transaction, state in
         try Self.startOver(&state, info: info, transaction, schema: schema)
       }
     }
@@ -73,28 +106,34 @@ extension SyncEngine {
     let place =
       try await transport.commonPlace(of: marks, generation: state.generation)
       ?? Cursor.start(generation: state.generation).mark
-    try await noted(.offered, place.sequence, after: state, &report) { transaction, state in
+    try await noted(.offered, place.sequence, info, after: state, &report) { transaction, state in
       try self.rollBack(&state, to: place, head: info.head, transaction)
     }
   }
 
+  /// Whether a person has said that the replica may come back.
+  ///
+  /// - Throws: `SyncError` (`.diverged`) where it waits for a person's word.
+  private func isAllowed(_ what: String, _ outcome: String) throws -> Bool {
+    let (isAllowed, action) = try store.read { transaction in
+      (try transaction.setting(Self.allowedSetting) != nil, try Self.onDiverged(transaction))
+    }
+    guard isAllowed || (options.onDiverged == .automatic && action == .automatic) else {
+      throw SyncError(
+        .diverged, what,
+        suggestion: "When the server is the right one: syncctl sync --reconcile. \(outcome)")
+    }
+    return isAllowed
+  }
+
   /// Whether the replica may offer what it holds without a person.
   private func admitOffer() throws {
-    let (isAllowed, last) = try store.read { transaction in
-      (
-        try transaction.setting(Self.allowedSetting) != nil,
-        try Self.lastReconciliation(transaction)
-      )
-    }
-    guard !isAllowed else { return }
-    guard options.onDiverged == .automatic else {
-      throw SyncError(
-        .diverged, "The server's log is not the one that this store knew: it was put back.",
-        suggestion:
-          "When the server is the right one: syncctl sync --reconcile. What the store holds "
-          + "is offered anew, and nothing is deleted.")
-    }
-    guard let last, last.kind == .offered,
+    guard
+      try !isAllowed(
+        "The server's log is not the one that this store knew: it was put back.",
+        "What the store holds is offered anew, and nothing is deleted.")
+    else { return }
+    guard let last = try store.read({ try Self.lastReconciliation($0) }), last.kind == .offered,
       store.now.timeIntervalSince(last.time) < SyncTuning.reconcileEverySeconds
     else { return }
     throw SyncError(
@@ -137,7 +176,7 @@ extension SyncEngine {
       guard reply.head >= place.sequence else { break }
     }
     guard count > 0 else { return false }
-    try await noted(.refilled, info.head, after: state, &report) { _, _ in count }
+    try await noted(.refilled, info.head, info, after: state, &report) { _, _ in count }
     log.warning("The server had lost \(count) change sets, and has them back from this store")
     return true
   }
@@ -182,7 +221,7 @@ extension SyncEngine {
   ///   - known: where the replica stood when the server was asked.
   ///   - body: does it, and says how much that was and where an export lies.
   private func noted(
-    _ kind: Reconciliation.Kind, _ place: UInt64, after known: ReplicaState,
+    _ kind: Reconciliation.Kind, _ place: UInt64, _ info: ZoneInfo, after known: ReplicaState,
     _ report: inout SyncReport,
     exporting body: (WriteTransaction, inout ReplicaState) throws -> (count: Int, export: URL?)
   ) async throws {
@@ -196,6 +235,7 @@ extension SyncEngine {
       }
       let (count, export) = try body(transaction, &state)
       try state.save(in: transaction)
+      try KnownReplacements.learn(info, transaction)
       let done = Reconciliation(
         kind: kind, time: store.now, place: place, count: count, export: export?.path)
       let text = String(decoding: try JSONEncoder().encode(done), as: UTF8.self)
@@ -211,10 +251,10 @@ extension SyncEngine {
   }
 
   private func noted(
-    _ kind: Reconciliation.Kind, _ place: UInt64, after known: ReplicaState,
+    _ kind: Reconciliation.Kind, _ place: UInt64, _ info: ZoneInfo, after known: ReplicaState,
     _ report: inout SyncReport, _ body: (WriteTransaction, inout ReplicaState) throws -> Int
   ) async throws {
-    try await noted(kind, place, after: known, &report) { transaction, state in
+    try await noted(kind, place, info, after: known, &report) { transaction, state in
       (try body(transaction, &state), nil)
     }
   }
@@ -228,12 +268,15 @@ extension SyncEngine {
   ) async throws {
     let newest = try store.read { try $0.maximumTransactionNumber() }
     var export = try keepExport()
-    try await noted(.taken, 0, after: known, &report) { transaction, state in
+    try await noted(.taken, 0, info, after: known, &report) { transaction, state in
       let connection = transaction.connection
       // What another context or process saved meanwhile is in the export as well: nobody saves now.
       if try store.read({ try $0.maximumTransactionNumber() }) != newest {
         export = try keepExport()
       }
+      let pending = try PendingLoader.load(
+        transaction, schema: schema, acknowledged: state.acknowledged)
+      try GivenUpEdits.keep(pending, asOf: export, transaction, schema: schema)
       var count = 0
       for entity in schema.entities {
         var keys: [ObjectKey] = []
@@ -266,7 +309,7 @@ extension SyncEngine {
     guard let url = store.url else { return nil }
     let stamp = Int(store.now.timeIntervalSince1970)
     let export = URL(fileURLWithPath: url.path + ".before-\(stamp).jsonl")
-    try Data(try ReplicaExport.text(of: store).utf8).write(to: export, options: .atomic)
+    try ReplicaExport.write(store, to: export)
     return export
   }
 }

@@ -30,6 +30,24 @@ extension SyncEngine {
     return stream
   }
 
+  /// Waits until the zone has something that this replica has not, for who syncs by a schedule of their own (`SyncSchedule`).
+  ///
+  /// It asks from where the last pull stood, and answers at once where there was none. Other operations of the engine go on
+  /// meanwhile, and the next pull fetches nothing twice.
+  ///
+  /// ```swift
+  /// while !Task.isCancelled {
+  ///   if try await engine.waitForNews() { try await engine.sync() }
+  /// }
+  /// ```
+  ///
+  /// - Parameter seconds: how long the server holds the request; it may answer sooner.
+  /// - Returns: whether there is something to pull; false when the time ran out.
+  /// - Throws: `ProtocolError`, or what the way to the server says.
+  public nonisolated func waitForNews(seconds: Int = 50) async throws -> Bool {
+    try await transport.waitForNews(seconds: max(1, seconds))
+  }
+
   /// What the loops of an engine hear of its operations.
   enum Notice: Sendable {
     case progress(SyncState)

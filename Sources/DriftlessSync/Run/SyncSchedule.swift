@@ -25,13 +25,16 @@ public struct SyncSchedule: Sendable {
     ///   - retryFirst: Seconds after the first failure.
     ///   - retryMax: Seconds between attempts at most.
     ///   - idle: Seconds between syncs without a reason.
+    ///   - poll: Seconds of one long poll.
     public init(
-      settle: Double = 0.2, retryFirst: Double = 1, retryMax: Double = 300, idle: Double = 900
+      settle: Double = 0.2, retryFirst: Double = 1, retryMax: Double = 300, idle: Double = 900,
+      poll: Double = 50
     ) {
       self.settle = settle
       self.retryFirst = retryFirst
       self.retryMax = retryMax
       self.idle = idle
+      self.poll = poll
     }
   }
 

@@ -51,7 +51,7 @@ package struct Administration {
           suggestion: "Start another server on a data folder of its own.")
       }
       let insert = try connection.prepare(
-        "INSERT INTO zone VALUES(?, ?, ?, ?, NULL, NULL, NULL, 'offer', ?, 0, ?, 1, 0, ?)")
+        "INSERT INTO zone VALUES(?, ?, ?, ?, NULL, NULL, NULL, 'offer', ?, 0, ?, 1, 0, ?, x'')")
       defer { insert.reset() }
       insert.bind(count + 1, at: 1)
       insert.bind(name, at: 2)
@@ -75,15 +75,19 @@ package struct Administration {
     try write {
       let zone = try existingZone(name)
       let generation = UUID()
+      let replacements = (zone.replacements + (intent == .replace ? [generation] : []))
+        .suffix(ZoneInfo.replacementsMax)
       try connection.run(
         """
         UPDATE zone SET generation = ?, parent_generation = ?, parent_sequence = ?,
-          parent_chain = ?, intent = ?, head = 0, chain = ?, next_object = 1, newest_ms = 0
+          parent_chain = ?, intent = ?, head = 0, chain = ?, next_object = 1, newest_ms = 0,
+          replacements = ?
         WHERE id = ?
         """,
         .blob(generation.bytes), .blob(zone.generation.bytes), .integer(Int64(clamping: zone.head)),
         .blob(zone.chain.bytes), .text(intent.rawValue),
-        .blob(LogChain.start(generation: generation).bytes), .integer(zone.id))
+        .blob(LogChain.start(generation: generation).bytes),
+        .blob(replacements.reduce(into: Data()) { $0 += $1.bytes }), .integer(zone.id))
       let first = LogPosition.of(zone: zone.id, number: 0)
       let end = LogPosition.of(zone: zone.id + 1, number: 0)
       for table in ["log", "object"] {
@@ -91,7 +95,8 @@ package struct Administration {
           "DELETE FROM \(table) WHERE position >= ? AND position < ?", .integer(first),
           .integer(end))
       }
-      for table in ["identity", "claim", "tombstone"] {
+      // Each replica takes another ID for the new log: those of the old one would fill the zone in time.
+      for table in ["identity", "claim", "tombstone", "replica"] {
         try connection.run("DELETE FROM \(table) WHERE zone = ?", .integer(zone.id))
       }
       return try existingZone(name)

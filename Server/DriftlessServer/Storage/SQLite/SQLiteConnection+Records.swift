@@ -6,7 +6,7 @@ import Foundation
 extension SQLiteConnection {
   private static let zoneColumns = """
     SELECT id, name, uuid, generation, head, chain, parent_generation, parent_sequence,
-      parent_chain, intent, format_level, next_object, newest_ms FROM zone
+      parent_chain, intent, format_level, next_object, newest_ms, replacements FROM zone
     """
 
   func zone(named name: String) throws -> ZoneRecord? {
@@ -37,6 +37,7 @@ extension SQLiteConnection {
       id: statement.int64(0), name: statement.string(1), zoneID: zoneID, generation: generation,
       parent: try zoneParent(statement),
       intent: ZoneIntent(rawValue: statement.string(9)) ?? .offer,
+      replacements: statement.data(13).uuids,
       formatLevel: UInt16(clamping: statement.int64(10)),
       head: UInt64(clamping: statement.int64(4)), chain: chain,
       nextObject: UInt64(clamping: statement.int64(11)),
@@ -193,4 +194,13 @@ extension UUID {
   }
 
   var bytes: Data { withUnsafeBytes(of: uuid) { Data($0) } }
+}
+
+extension Data {
+  /// UUIDs of 16 bytes each, one after the other.
+  fileprivate var uuids: [UUID] {
+    stride(from: 0, to: count / 16 * 16, by: 16).compactMap {
+      UUID(bytes: dropFirst($0).prefix(16))
+    }
+  }
 }

@@ -3,7 +3,8 @@ import DriftlessSQLite
 /// The database `driftless.sqlite` of a server's data folder.
 ///
 /// `zone`        one row a zone: its UUID, generation with parent and intent, format level, last
-///               sequence number and chain, next free object number, newest time of a transaction.
+///               sequence number and chain, next free object number, newest time of a transaction,
+///               and the generations that replaced what was there: 16 bytes each, newest last.
 /// `token`       one row a token: SHA-256 of the secret, zone, verbs, when revoked.
 /// `replica`     one row a replica: its zone, number of its last push.
 /// `log`         one row a change set. `position` = zone << 40 | sequence, so that a range of the
@@ -24,7 +25,7 @@ import DriftlessSQLite
 /// `key_rule`    constraints of unique keys: a JSON list of the entity and its properties.
 /// `property`    names of properties, so that the index holds small numbers.
 enum ServerSchema {
-  static let version: Int64 = 3
+  static let version: Int64 = 4
 
   private static let tombstone = """
     CREATE TABLE tombstone(
@@ -39,7 +40,8 @@ enum ServerSchema {
       generation BLOB NOT NULL, parent_generation BLOB, parent_sequence INTEGER,
       parent_chain BLOB, intent TEXT NOT NULL, format_level INTEGER NOT NULL,
       head INTEGER NOT NULL, chain BLOB NOT NULL, next_object INTEGER NOT NULL,
-      newest_ms INTEGER NOT NULL, created_ms INTEGER NOT NULL)
+      newest_ms INTEGER NOT NULL, created_ms INTEGER NOT NULL,
+      replacements BLOB NOT NULL DEFAULT x'')
     """,
     """
     CREATE TABLE token(
@@ -110,7 +112,8 @@ enum ServerSchema {
       case version: break
       case 2:
         try connection.execute(tombstone)
-        try connection.execute("PRAGMA user_version = \(version)")
+        try addReplacements(to: connection)
+      case 3: try addReplacements(to: connection)
       case 1:
         throw ServerError(
           .folder, "the data folder is of version 1, whose logs have no chains",
@@ -125,6 +128,18 @@ enum ServerSchema {
       try? connection.execute("ROLLBACK")
       throw error
     }
+  }
+}
+
+extension ServerSchema {
+  /// Of a zone that was replaced by an earlier program the present generation alone is known.
+  private static func addReplacements(to connection: SQLiteConnection) throws {
+    try connection.execute(
+      """
+      ALTER TABLE zone ADD COLUMN replacements BLOB NOT NULL DEFAULT x'';
+      UPDATE zone SET replacements = generation WHERE intent = 'replace';
+      PRAGMA user_version = \(version)
+      """)
   }
 }
 

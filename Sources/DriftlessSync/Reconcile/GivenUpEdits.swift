@@ -1,0 +1,65 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Edits that the zone never had, in a store that takes the state of a zone which was replaced: the journal names each, so
+/// that a person can put it back.
+struct GivenUpEdits {
+  /// Entries that are held in memory before they are written.
+  private static let batchMax = 1000
+
+  private let transaction: WriteTransaction
+  private let explanation: String
+
+  /// - Parameters:
+  ///   - pending: what the zone has not acknowledged.
+  ///   - export: the file with what the store held.
+  static func keep(
+    _ pending: PendingSet, asOf export: URL?, _ transaction: WriteTransaction, schema: SyncSchema
+  ) throws {
+    let edits = GivenUpEdits(
+      transaction: transaction,
+      explanation: "The store took the zone's state, which never had this edit"
+        + (export.map { ": what the store held is in \($0.path)." } ?? "."))
+    let number = transaction.number
+    var journal = JournalDraft(transaction)
+    var count = 0
+    for (key, object) in pending.objects {
+      guard let entity = schema.entity(numbered: key.entity) else { continue }
+      try edits.add(key, object, entity, to: &journal)
+      count += 1
+      if count.isMultiple(of: batchMax) { try journal.write(transaction: number) }
+    }
+    try journal.write(transaction: number)
+  }
+
+  private func add(
+    _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity,
+    to journal: inout JournalDraft
+  ) throws {
+    // What was only offered again is what the zone once had.
+    let isNew = object.whole != .none && object.offers.isEmpty
+    let row = try transaction.row(key)?.values
+    if isNew {
+      try journal.addWhole(
+        entity: entity, key: key, outcome: .remote,
+        localTime: try transaction.editTime(object.wholeTransaction), side: .unknown, row: row,
+        explanation: explanation)
+    }
+    guard object.whole == .none || !isNew, object.whole != .delete, let row else { return }
+    for edit in object.edits where EditStamp.time(edit.transaction) == nil {
+      let time = try transaction.editTime(edit.transaction)
+      for slot in edit.properties.indexes {
+        guard let property = entity.property(at: slot) else { continue }
+        if case .place = property.kind { continue }
+        var elements: [ObjectKey]?
+        if case .elements(let relationship) = property.kind {
+          elements = try transaction.toManyKeys(of: key, relationship)
+        }
+        try journal.addGivenUp(
+          entity: entity, property: property, key: key, value: row[property.slot],
+          elements: elements, time: time, row: row, explanation: explanation)
+      }
+    }
+  }
+}

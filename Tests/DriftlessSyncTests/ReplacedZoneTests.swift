@@ -1,0 +1,98 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Testing
+
+/// A zone that an operator replaced on purpose: what replicas hold of before stays with them, in a file and in the journal,
+/// and never comes back by itself.
+struct ReplacedZoneTests {
+  /// Two replicas that share an object; then the zone is replaced, and the first one begins it anew.
+  private func world() async throws -> (world: World, old: UUID) {
+    let world = try await World(2)
+    let old = try world[0].insert("Item", ["title": .string("old"), "stock": .integer(1)])
+    try await world.settle()
+    return (world, old)
+  }
+
+  @Test("S2 A replica that slept through a replacement and a renewal after it brings nothing back")
+  func sleptThrough() async throws {
+    let (world, old) = try await world()
+    world.zone.renew(intent: .replace)
+    try await world[0].sync()
+    let new = try world[0].insert("Item", ["title": .string("new")])
+    try await world[0].sync()
+    world.zone.renew(intent: .offer)
+    try await world[0].sync()
+    #expect(try await world[1].sync().reconciliations.map(\.kind) == [.taken])
+    try await world.settle()
+    for replica in world.replicas { #expect(try replica.identities(of: "Item") == [new]) }
+    #expect(try !world[0].exists(old))
+    // From now on it knows: what it holds is wanted again.
+    world.clock.advance(milliseconds: 90_000_000)
+    world.zone.renew(intent: .offer)
+    #expect(try await world[1].sync().reconciliations.map(\.kind) == [.offered])
+    try await world.settle()
+    #expect(try world[0].identities(of: "Item") == [new])
+  }
+
+  @Test("S2 A server put back to before a replacement is offered what came after it")
+  func putBackBefore() async throws {
+    let (world, _) = try await world()
+    let backup = world.zone.log
+    world.zone.renew(intent: .replace)
+    for replica in world.replicas { try await replica.sync() }
+    let new = try world[0].insert("Item", ["title": .string("new")])
+    try await world.settle()
+    world.zone.putBack(backup)
+    world.zone.renew(intent: .offer)
+    #expect(try await world[0].sync().reconciliations.map(\.kind) == [.offered])
+    try await world.settle()
+    for replica in world.replicas { #expect(try replica.exists(new)) }
+  }
+
+  @Test("S2 To enroll again, for a new token, brings nothing back into a zone that was replaced")
+  func enrolledAgain() async throws {
+    let (world, old) = try await world()
+    world.zone.renew(intent: .replace)
+    let fresh = try await TestReplica("fresh", zone: world.zone, clock: world.clock)
+    let only = try fresh.insert("Item", ["title": .string("the only one")])
+    try await fresh.sync()
+    await world[1].engine.close()
+    try SyncEngine.enroll(
+      store: world[1].store, server: MemoryZone.url, zone: world.zone.name,
+      info: try await world.zone.zoneInfo())
+    await world[1].restart()
+    let done = try #require(try await world[1].sync().reconciliations.first)
+    #expect(done.kind == .taken)
+    #expect(try String(contentsOfFile: #require(done.export), encoding: .utf8).contains("\"old\""))
+    try await fresh.sync()
+    #expect(try fresh.identities(of: "Item") == [only])
+    #expect(try !world[1].exists(old))
+  }
+
+  @Test(
+    "S2 What was pending in a store that takes the zone's state is in the journal, and comes back by it"
+  )
+  func journaled() async throws {
+    let (world, old) = try await world()
+    try world[1].set(old, ["stock": .integer(7)])
+    let new = try world[1].insert("Item", ["title": .string("made offline"), "stock": .integer(3)])
+    world.zone.renew(intent: .replace)
+    try await world[1].sync()
+    let entries = try SyncEngine.conflicts(of: world[1].store)
+    let edit = try #require(entries.first { $0.object == old && $0.property == "stock" })
+    #expect(edit.local == "7")
+    #expect(edit.outcome == .remote)
+    let insert = try #require(entries.first { $0.object == new })
+    #expect(insert.explanation.contains(".before-"))
+    #expect(entries.count == 2)
+    try SyncEngine.undo(conflict: insert.number, of: world[1].store)
+    try SyncEngine.undo(conflict: edit.number, of: world[1].store)
+    try await world.settle()
+    #expect(try world[0].value(new, "title") == .string("made offline"))
+    #expect(try world[0].value(old, "stock") == .integer(7))
+    #expect(try world[0].value(old, "title") == .string("old"))
+  }
+}

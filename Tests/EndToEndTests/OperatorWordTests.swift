@@ -1,0 +1,101 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What a person says to the programs where sync does not decide alone: a zone that is begun anew, a store that is told to
+/// ask, and what could not be taken in. Errors name these commands, so they must lead on.
+@Suite(.serialized) struct OperatorWordTests {
+  private func renew(_ world: FaultWorld, _ arguments: [String] = []) throws {
+    let outcome = try Programs.run(
+      "driftless-server",
+      ["zone", "renew", world.zone, "--data", world.server.data.path] + arguments)
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    #expect(outcome.output.contains("renewed zone \(world.zone)"))
+  }
+
+  private func id(_ number: Int) -> String {
+    "00000000-0000-4000-8000-00000000000\(number)"
+  }
+
+  @Test("S2 zone renew: replicas bring back what they hold")
+  func renewed() throws {
+    let world = try FaultWorld()
+    let replicas = [try world.replica("a"), try world.replica("b")]
+    try replicas[0].importLines([FaultWorld.insertion(id(1))])
+    try replicas.settle()
+    try renew(world)
+    try replicas.settle()
+    for replica in replicas { #expect(try replica.identities(of: "Item") == [id(1)]) }
+    #expect(try replicas[0].status()["pendingObjects"] as? Int ?? 0 == 0)
+  }
+
+  @Test(
+    "S2 zone renew --replace: a store told to ask waits for sync --reconcile, and keeps an export")
+  func replaced() throws {
+    let world = try FaultWorld()
+    let (asking, fresh) = (try world.replica("asking"), try world.replica("fresh"))
+    try asking.run(
+      [
+        "enroll", "--store", asking.store.path, "--server", world.server.address, "--zone",
+        world.zone, "--on-diverged", "ask",
+      ], environment: ["SYNCCTL_TOKEN": world.token])
+    try asking.importLines([FaultWorld.insertion(id(1))])
+    try asking.sync()
+    try asking.importLines([FaultWorld.insertion(id(2))])
+    try renew(world, ["--replace"])
+    try fresh.importLines([FaultWorld.insertion(id(3))])
+    try fresh.sync()
+    let waiting = try asking.attempt("sync")
+    #expect(waiting.status != 0)
+    #expect(waiting.errors.contains("syncctl sync --reconcile"), "\(waiting.errors)")
+    #expect(try Set(asking.identities(of: "Item")) == [id(1), id(2)], "nothing is taken away yet")
+    let done = try asking.attempt("sync", ["--reconcile"])
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(try asking.identities(of: "Item") == [id(3)])
+    let export = try #require(
+      try FileManager.default.contentsOfDirectory(atPath: asking.folder.path)
+        .first { $0.contains(".before-") })
+    let kept = try String(contentsOf: asking.folder.appending(path: export), encoding: .utf8)
+    #expect(kept.contains(id(1)) && kept.contains(id(2)))
+    let conflicts = try asking.run(["conflicts", "--store", asking.store.path])
+    #expect(conflicts.contains(id(2)), "\(conflicts)")
+    #expect(!conflicts.contains(id(1)), "the zone had that one: \(conflicts)")
+    // What was kept can be brought back, by a person.
+    try asking.run([
+      "import", "--store", asking.store.path, asking.folder.appending(path: export).path,
+    ])
+    try [asking, fresh].settle()
+    #expect(try Set(fresh.identities(of: "Item")) == [id(1), id(2), id(3)])
+  }
+
+  @Test("parked list, show and retry: an entity that this model does not have yet")
+  func parked() throws {
+    let world = try FaultWorld()
+    var newer = EmbeddedReplica.model
+    newer.entities.append(.init(name: "Extra", attributes: [("name", "String", nil)]))
+    let model = try writeModel(newer.xml, named: "Newer", in: world.directory)
+    let ahead = try Replica(
+      "ahead", in: world.directory, model: model, server: world.server, zone: world.zone,
+      token: world.token)
+    let behind = try world.replica("behind")
+    try ahead.importLines([
+      #"{"op":"insert","entity":"Extra","id":"\#(id(1))","set":{"name":"extra"}}"#,
+      FaultWorld.insertion(id(2)),
+    ])
+    try ahead.sync()
+    try behind.sync()
+    #expect(try behind.identities(of: "Item") == [id(2)], "the rest is taken in")
+    let list = try behind.run(["parked", "list", "--store", behind.store.path])
+    #expect(list.contains("Extra"), "\(list)")
+    let shown = try behind.run(["parked", "show", "--store", behind.store.path, "1"])
+    #expect(shown.contains("Extra"), "\(shown)")
+    let wrong = try Programs.run(
+      "syncctl", ["parked", "show", "--store", behind.store.path, "9"])
+    #expect(wrong.status == 65)
+    #expect(wrong.errors.contains("syncctl parked --store"), "\(wrong.errors)")
+    let retried = try behind.run(["parked", "retry", "--store", behind.store.path])
+    #expect(retried.contains("1 entry"), "\(retried)")
+    try behind.sync()
+    #expect(try behind.run(["parked", "--store", behind.store.path]).contains("Extra"))
+  }
+}
