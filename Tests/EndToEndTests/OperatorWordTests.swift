@@ -33,7 +33,7 @@ import Testing
     "S2 zone renew --replace: a store told to ask waits for sync --reconcile, and keeps an export")
   func replaced() throws {
     let world = try FaultWorld()
-    let (asking, fresh) = (try world.replica("asking"), try world.replica("fresh"))
+    let asking = try world.replica("asking")
     try asking.run(
       [
         "enroll", "--store", asking.store.path, "--server", world.server.address, "--zone",
@@ -43,6 +43,7 @@ import Testing
     try asking.sync()
     try asking.importLines([FaultWorld.insertion(id(2))])
     try renew(world, ["--replace"])
+    let fresh = try world.replica("fresh")
     try fresh.importLines([FaultWorld.insertion(id(3))])
     try fresh.sync()
     let waiting = try asking.attempt("sync")
