@@ -19,6 +19,9 @@ struct FileFault {
     case mangled
   }
 
+  /// Whether every change is to go wrong in turn, and not some of them (`make crash`).
+  static let areAllWanted = ProcessInfo.processInfo.environment["DRIFTLESS_EVERY_WRITE"] != nil
+
   let kind: Kind
   let number: Int
   let folder: URL

@@ -18,9 +18,8 @@ import Testing
   }
 
   /// The number of the next change that goes wrong: each of the first ones, and then some, unless all are wanted.
-  private func next(after number: Int) -> Int {
-    let all = ProcessInfo.processInfo.environment["DRIFTLESS_EVERY_WRITE"] != nil
-    return number + (all || number < 4 ? 1 : 4)
+  private func next(after number: Int, every step: Int = 4) -> Int {
+    number + (FileFault.areAllWanted || number < 4 ? 1 : step)
   }
 
   @Test(
@@ -112,7 +111,7 @@ import Testing
       }
       let export = try Programs.run("syncctl", ["export", "--store", store.path])
       #expect(try export.output == other.export(), "\(kind) \(number)")
-      number += number < 3 ? 1 : 11
+      number = next(after: number, every: 11)
     }
     #expect(number > 4, "there were writes to be killed at")
   }

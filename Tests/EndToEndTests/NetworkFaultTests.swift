@@ -39,9 +39,7 @@ import Testing
   }
 
   /// Every byte where all are wanted, else every so many.
-  private var stride: Int {
-    ProcessInfo.processInfo.environment["DRIFTLESS_EVERY_WRITE"] != nil ? 1 : 17
-  }
+  private var stride: Int { FileFault.areAllWanted ? 1 : 17 }
 
   private func isFailing(_ replica: EmbeddedReplica) async -> Bool {
     do {
