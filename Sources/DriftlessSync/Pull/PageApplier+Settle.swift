@@ -47,7 +47,16 @@ extension PageApplier {
         switch pending[key]?.whole {
         case .insert:
           // Another replica's object of this identity came and went: this one takes its number, where it has one.
-          if object.mark?.isBuried != true {
+          if let mark = object.mark, mark.isBuried {
+            try journal.addWhole(
+              entity: entity, key: key, outcome: .local,
+              localTime: try transaction.editTime(pending[key]?.wholeTransaction ?? 0),
+              side: mark.side,
+              explanation:
+                "Deleted by another replica that had an object of this identity; the one "
+                + "that was made here stays.")
+            report.conflicts += 1
+          } else {
             setPending(key) {
               $0.whole = .revive; $0.isDeadInZone = true
             }
@@ -81,6 +90,10 @@ extension PageApplier {
     case .delete: return .delete
     case .revive: return .remade
     case .insert:
+      // A copy of this store sent it, and it was deleted there.
+      if let mark, mark.isBuried, mark.isOneAgain {
+        return object.lastTransaction > object.wholeTransaction ? .edit : .nothing
+      }
       guard let mark, mark.isDead, let made = EditStamp.time(object.wholeTransaction),
         made <= mark.side.time
       else { return .remade }

@@ -28,7 +28,9 @@ extension PageApplier {
       let side = RemoteSide(
         value: .null, time: HybridTime(rawValue: tombstone.hybridTime), origin: frame.origin,
         sequence: frame.sequence)
-      try zone.set(frame.isBraked ? .buriedBraked : .buried, of: living, side)
+      let isOneAgain = try isSameInsert(living, frame)
+      try zone.set(
+        frame.isBraked ? .buriedBraked : .buried, of: living, side, isOneAgain: isOneAgain)
     }
   }
 

@@ -27,7 +27,8 @@ struct ZoneStates {
   struct Mark {
     var life: Life
     var side: RemoteSide
-    /// Of an insert: it is the very object whose insert the zone had lost, and is offered here.
+    /// Of an insert: it is the very object whose insert the zone had lost, and is offered here. Of a tombstone: it is about
+    /// the very object whose insert is pending here.
     var isOneAgain = false
 
     var isBuried: Bool { life == .buried || life == .buriedBraked }
@@ -156,6 +157,14 @@ struct ZoneStates {
     _ life: Life, of key: ObjectKey, _ side: RemoteSide, isOneAgain: Bool = false
   ) throws {
     try write(key, "", kind: life.rawValue, values: isOneAgain ? [.integer(1)] : [], side)
+  }
+
+  /// What the log did to the object before is not what it says in the end.
+  mutating func clearMark(of key: ObjectKey) throws {
+    guard contains(key) else { return }
+    try connection.perform(
+      "DELETE FROM ZDL_ZONE WHERE entity = ? AND key = ? AND property = ''",
+      [.integer(Int64(key.entity)), .integer(key.key)])
   }
 
   mutating func set(_ value: Value, of key: ObjectKey, _ property: String) throws {
