@@ -156,7 +156,7 @@ struct LostCounts {
     _ transaction: WriteTransaction
   ) throws {
     guard let counts = counts[key], before.offers.isEmpty,
-      let values = try transaction.row(key)?.values
+      let values = try transaction.row(key)?.values ?? transaction.grave(of: key)
     else { return }
     for property in entity.properties where property.isCounter {
       guard let count = counts[property.name] else { continue }

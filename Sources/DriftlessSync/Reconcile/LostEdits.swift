@@ -180,6 +180,16 @@ extension LostEdits {
       if lost.whole == .delete {
         guard !isAlive, before.whole != .delete else { continue }
         object = lost
+      } else if !isAlive, before.whole == .delete, lost.whole == .none {
+        // An edit of another replica may bring it back, and then it is to have these.
+        object.wasInZone = true
+        for edit in lost.edits {
+          var properties = edit.properties
+          properties.subtract(before.properties)
+          object.set(properties, by: edit.transaction)
+        }
+        try assertAdds(key, entity)
+        try counts.keep(key, entity, beside: before, transaction)
       } else {
         guard isAlive else { continue }
         if before.whole == .none, lost.whole != .none {
@@ -205,16 +215,32 @@ extension LostEdits {
     return count
   }
 
-  /// The base of a set that was changed above the place is the set as it was there.
+  /// What a set of a deleted object gained above the place is told again, should the object come back.
+  private func assertAdds(_ key: ObjectKey, _ entity: SyncSchema.Entity) throws {
+    let connection = transaction.connection
+    for (name, change) in elements[key] ?? [:] {
+      guard case .elements? = entity.property(named: name)?.kind,
+        let base = try BaseValues.set(of: key, name, on: connection)
+      else { continue }
+      let added = base.elements.filter { change.adds.contains($0) && !base.asserted.contains($0) }
+      try BaseValues.replace(
+        key, name, with: base.elements, asserting: base.asserted + added, on: connection)
+    }
+  }
+
+  /// The base of a set that was changed above the place is the set as it was there. What was put in above it and taken out
+  /// since, unsent, stays in the base, and what was taken out and put in again stays away: others may offer what they know
+  /// of it, and the edit here is an edit of that.
   private func rewindBases(_ key: ObjectKey, _ entity: SyncSchema.Entity) throws {
     let connection = transaction.connection
     for (name, change) in elements[key] ?? [:] {
       guard case .elements(let relationship)? = entity.property(named: name)?.kind else { continue }
-      var base =
-        try BaseValues.keys(of: key, name, on: connection)
-        ?? transaction.toManyKeys(of: key, relationship)
-      base.removeAll { change.adds.contains($0) }
-      for element in change.removes where !base.contains(element) { base.append(element) }
+      let local = try transaction.toManyKeys(of: key, relationship)
+      var base = try BaseValues.keys(of: key, name, on: connection) ?? local
+      base.removeAll { change.adds.contains($0) && local.contains($0) }
+      for element in change.removes where !base.contains(element) && !local.contains(element) {
+        base.append(element)
+      }
       try BaseValues.replace(key, name, with: base, on: connection)
     }
   }
