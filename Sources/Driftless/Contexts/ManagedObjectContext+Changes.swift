@@ -123,10 +123,12 @@ extension ManagedObjectContext {
     }
     guard prepareForDeletion(object) else { return }
     var doomed = [object]
+    object.state.remove(.cascaded)
     object.state.insert([.deleted, .touched])
     while let next = doomed.popLast() {
       graph.ledger.list(next)
       readForUndo(next)
+      graph.leaveHolders(of: next)
       for cascaded in applyDeleteRules(of: next) where !cascaded.isDeleted {
         guard prepareForDeletion(cascaded) else { continue }
         cascaded.state.insert([.deleted, .touched])
@@ -158,6 +160,10 @@ extension ManagedObjectContext {
     for case let relation? in object.shape.relations {
       let rule = relation.description.deleteRule
       guard rule == .cascade || rule == .nullify else { continue }
+      // Another may hold by now what was read here.
+      if relation.isExclusive, !object.isInserted {
+        object.collection(ifUsed: relation.slot)?.forgetStored()
+      }
       let destinations =
         relation.isToMany
         ? object.destinations(relation.slot)
@@ -167,7 +173,9 @@ extension ManagedObjectContext {
         if relation.inverseSlot >= 0, !destination.isDeleted {
           destination.unlink(object, at: relation.inverseSlot)
         }
-        if rule == .cascade { cascaded.append(destination) }
+        guard rule == .cascade else { continue }
+        if relation.isExclusive { destination.state.insert(.cascaded) }
+        cascaded.append(destination)
       }
     }
     return cascaded
@@ -177,6 +185,10 @@ extension ManagedObjectContext {
   private func isElsewhere(
     _ member: ManagedObject, from object: ManagedObject, _ relation: Relation
   ) -> Bool {
+    if relation.isExclusive {
+      // What the parent read may be older than what it has.
+      return parent != nil && graph.holders(of: member, in: relation)?.contains(object) != true
+    }
     guard relation.isToMany, relation.inverseSlot >= 0, !relation.inverseIsToMany, !member.isFault,
       member.shape.kinds.indices.contains(relation.inverseSlot)
     else { return false }

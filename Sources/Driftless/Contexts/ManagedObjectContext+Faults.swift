@@ -79,6 +79,21 @@ extension ManagedObjectContext: ObjectSource {
     return keys
   }
 
+  func storedHolders(
+    of object: ManagedObject, in relation: Relation
+  ) throws -> [ObjectKey]? {
+    if let parent {
+      return ask(parent) { parent in
+        guard let above = parent.object(above: object) else { return [] }
+        return parent.graph.holders(of: above, in: relation)?.map(\.objectKey)
+      }
+    }
+    return try read(plan(of: object.shape)) { transaction in
+      if !relation.isExclusive, try transaction.isReplica { return nil }
+      return try transaction.sources(holding: object.objectKey, in: relation.description)
+    }
+  }
+
   func identity(of object: ManagedObject) throws -> UUID {
     if let identity = graph.keys.identity(of: object.key) { return identity }
     if object.isInserted, object.key < 0 {

@@ -84,7 +84,7 @@ extension ManagedObjectContext {
   /// The opposite of a delete.
   func bringBack(_ object: ManagedObject, identity: UUID?) {
     if object.isIn(self) {
-      object.state.remove([.deleted, .deletedInEvent])
+      object.state.subtract([.deleted, .deletedInEvent, .cascaded])
       object.state.insert([.dirty, .touched])
       graph.ledger.list(object)
     } else {

@@ -81,6 +81,9 @@ extension ManagedObject {
       try object.setDestination(self, of: inverse)
       return
     }
+    if relation.isExclusive, let formers = graph?.holders(of: object, in: relation) {
+      for former in formers where former !== self { former.unlink(object, at: relation.slot) }
+    }
     link(object, at: relation.slot)
     if relation.inverseSlot >= 0 { object.link(self, at: relation.inverseSlot) }
   }
@@ -134,6 +137,7 @@ extension ManagedObject {
       if let undo = graph?.undoManager {
         undo.registerUndo(withTarget: self) { $0.undoLink(object, at: slot) }
       }
+      if relation.isOneSided { object.state.insert(.claimed) }
       let state = collection(slot, reading: false)
       if relation.isOrdered, state.removed[object.key] != nil {
         // Its old place is gone with it: it comes back at the end.

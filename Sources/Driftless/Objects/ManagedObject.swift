@@ -271,6 +271,10 @@ struct ObjectState: OptionSet {
   static let refreshedInEvent = ObjectState(rawValue: 32768)
   /// A fault whose row could not be read: it has no values, and takes none, until it is refreshed.
   static let unreadable = ObjectState(rawValue: 65536)
+  /// It was added to a to-many relationship without inverse, and may not be saved there yet.
+  static let claimed = ObjectState(rawValue: 131_072)
+  /// It is deleted because the object that held it is.
+  static let cascaded = ObjectState(rawValue: 262_144)
 }
 
 extension ManagedObject: Hashable {

@@ -8,6 +8,10 @@ protocol ObjectSource: AnyObject {
   /// What the store, or the parent, holds of a to-many relationship; nil when it cannot be read.
   func storedKeys(of object: ManagedObject, _ relation: Relation) -> [ObjectKey]?
 
+  /// The objects that hold this one in the store, or in the parent, by a to-many relationship without inverse; nil in a
+  /// replica, where those of an object that is deleted are kept for when it comes back.
+  func storedHolders(of object: ManagedObject, in relation: Relation) throws -> [ObjectKey]?
+
   /// The UUID that replicas know the object by.
   func identity(of object: ManagedObject) throws -> UUID
 

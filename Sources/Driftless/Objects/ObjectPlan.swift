@@ -19,6 +19,8 @@ package final class ObjectPlan: Sendable {
   /// By `Z_ENT`.
   private let shapesByNumber: [ObjectShape?]
   private let shapeByName: [String: ObjectShape]
+  /// To-many relationships without inverse, each as its own entity has it.
+  let oneSidedRelations: [Relation]
 
   init(store: PersistentStore, _ numbering: inout Numbering) {
     currentStore = Mutex(store)
@@ -37,7 +39,7 @@ package final class ObjectPlan: Sendable {
       hierarchies[root] = hierarchy
       let shape = ObjectShape(
         entity: entity, number: number, planIndex: index, hierarchy: hierarchy,
-        ordinal: numbering.shapes)
+        ordinal: numbering.shapes, isExclusive: schema.isExclusive)
       numbering.shapes += 1
       byName[entity.name] = shape
       while byNumber.count <= Int(number) { byNumber.append(nil) }
@@ -46,6 +48,10 @@ package final class ObjectPlan: Sendable {
     hierarchyEnd = numbering.hierarchies
     shapesByNumber = byNumber
     shapeByName = byName
+    oneSidedRelations = byName.values.flatMap { shape in
+      shape.relations.compactMap { $0 }
+        .filter { $0.isOneSided && $0.description.entity === shape.entity }
+    }
   }
 
   package var store: PersistentStore { currentStore.withLock { $0 } }

@@ -59,7 +59,7 @@ package final class WriteTransaction: ReadTransaction {
   private let recorder: ChangeRecorder
   private var inserting: InsertPlan?
   private var updating: UpdatePlan?
-  var pairPlan: PairPlan?
+  var pairs = PairWriting()
   /// Whether there may be values of the zone that the model cannot hold; nil until that is asked.
   var mayLackValues: Bool?
 
@@ -266,7 +266,7 @@ package final class WriteTransaction: ReadTransaction {
     return program
   }
 
-  private static func conflict(_ key: ObjectKey) -> StoreError {
+  static func conflict(_ key: ObjectKey) -> StoreError {
     StoreError(
       .conflict, "An object was changed or deleted by another since it was read.",
       suggestion: "Refresh it and save again, or set a merge policy.", keys: [key])

@@ -35,7 +35,11 @@ struct ChildSave {
     // parent's next save.
     for object in inserted + updated { parent.graph.deferError { try copyReferences(of: object) } }
     for object in inserted + updated { parent.graph.deferError { try copyCollections(of: object) } }
-    for object in deleted { if let above = parent.object(above: object) { parent.delete(above) } }
+    for object in deleted {
+      guard let above = parent.object(above: object) else { continue }
+      parent.delete(above)
+      if object.state.contains(.cascaded) { above.state.insert(.cascaded) }
+    }
     parent.processPendingChanges()
     for (old, above) in newObjects {
       newKeys[old] = PlacedKey(plan: above.shape.planIndex, key: above.objectKey)

@@ -204,7 +204,8 @@ extension ManagedObjectContext {
           plan: writer.plan, transaction: writer.transaction,
           inserted: writer.inserted.objectKeys,
           updated: writer.updated.objectKeys
-            + writer.resolutions.map(\.object.objectKey) + writer.derivedOnly,
+            + writer.resolutions.map(\.object.objectKey) + writer.derivedOnly
+            + writer.formerHolders,
           deleted: writer.deleted.objectKeys))
       if tellsChildren { writer.collectNewKeys(&renamed) }
     }
@@ -303,6 +304,7 @@ extension ManagedObjectContext {
     }
     for resolution in writer.resolutions { apply(resolution) }
     writer.takeDerivedValues()
+    writer.refreshFormerHolders()
     for object in writer.deleted {
       graph.keys.remove(object)
       object.detach()

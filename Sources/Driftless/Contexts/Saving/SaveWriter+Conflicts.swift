@@ -127,6 +127,7 @@ extension SaveWriter {
     if row == nil {
       try transaction.insert(object.shape.entity, object.key, values: merged)
       version = 1
+      revived.append(object)
     } else if !write.isEmpty {
       // Pairs are written and kept whatever becomes of the rest.
       write.formUnion(pairs)
