@@ -9,7 +9,8 @@ extension SyncFailure {
       self.init(
         code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
         isTransient: [.stillStale, .superseded, .damagedOnTheWay].contains(error.code),
-        needsPerson: [.massDelete, .otherZone, .diverged, .divergedAgain].contains(error.code))
+        needsPerson: [.massDelete, .otherZone, .diverged, .divergedAgain, .unsuitableLayout]
+          .contains(error.code))
     case let error as ProtocolError:
       self.init(
         code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
