@@ -17,6 +17,11 @@ struct Desk {
   let store: PersistentStore
   let url: URL
   private let directory: TemporaryDirectory
+  private let contexts = Contexts()
+
+  private final class Contexts {
+    var all: [ManagedObjectContext] = []
+  }
 
   static func model() -> ManagedObjectModel {
     let folder = EntityDescription("Folder")
@@ -54,7 +59,12 @@ struct Desk {
     coordinator = PersistentStoreCoordinator(store: store)
   }
 
-  func context() -> ManagedObjectContext { ManagedObjectContext(coordinator) }
+  /// A context that is there as long as the desk: what it is asked for once is not let go of with it.
+  func context() -> ManagedObjectContext {
+    let context = ManagedObjectContext(coordinator)
+    contexts.all.append(context)
+    return context
+  }
 }
 
 extension ManagedObjectContext {
