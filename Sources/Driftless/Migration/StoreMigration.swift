@@ -175,6 +175,8 @@ struct StoreMigration {
     let new = try SQLiteConnection(path: partial.path, mode: .readWrite)
     defer { new.close() }
     try FileIdentity.keep(FileIdentity.notes(original), in: new)
+    // The file says that it has no write-ahead log as long as it has a rollback journal, whatever page is written first.
+    _ = try new.scalar("PRAGMA journal_mode = DELETE")
     try Self.useAlone(original)
     try new.withSnapshot { try new.backUp(to: original) { _ in } }
   }
