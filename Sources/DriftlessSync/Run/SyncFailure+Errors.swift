@@ -17,7 +17,8 @@ extension SyncFailure {
     case let error as StoreError:
       self.init(
         code: "\(error.code)", message: error.message, suggestion: error.suggestion,
-        isTransient: [.busy, .syncLocked].contains(error.code))
+        isTransient: [.busy, .syncLocked, .diskFull].contains(error.code),
+        needsPerson: error.code == .strayLog, waitsForRoom: error.code == .diskFull)
     case let error as any TransportFailure:
       self.init(
         code: error.name, message: error.message, suggestion: error.suggestion,
