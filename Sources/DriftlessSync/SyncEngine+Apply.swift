@@ -180,7 +180,10 @@ extension SyncEngine {
     // History up to here is in the pending set; the import itself makes nothing pending.
     let through = applier.pending.through
     if applier.pending.isEmpty {
-      if try PendingState.exist(on: connection) { try PendingState.removeAll(on: connection) }
+      if try PendingState.exist(on: connection) {
+        try PendingState.removeAll(on: connection)
+        try StampOrigins.removeAll(on: connection)
+      }
       try TransactionDeltas.dropAll(on: connection)
       state.acknowledged = max(state.acknowledged, through)
     } else {

@@ -108,6 +108,7 @@ extension SyncEngine {
     let log = try LostEdits(after: 0, transaction, schema: schema)
     history.follow(log)
     try log.saves.keep(transaction)
+    try history.keepOrigins(on: transaction.connection)
     if offersDeletes {
       try OfferedDeletes.keep(of: pending, from: 0, transaction, schema: schema) {
         let known = history.offer($0, $2)

@@ -282,6 +282,7 @@ extension SyncEngine {
       }
     }
     for key in done { try PendingState.remove(key, on: connection) }
+    if !done.isEmpty { try StampOrigins.trim(on: connection) }
     for key in rest {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
       try PendingState.save(
