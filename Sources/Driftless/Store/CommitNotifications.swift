@@ -6,6 +6,10 @@ extension Notification.Name {
   /// A store was written, by this process or another. The object is nil; `userInfo` holds `storeIdentifier` and
   /// `transactionNumber`, and under Core Data's keys `NSStoreUUID`, `storeURL` and `historyToken` (a
   /// ``PersistentHistoryToken``).
+  ///
+  /// It tells of the newest transaction there is, and those of a store come one after the other: no token is older than the
+  /// one before, unless an older copy of the file was put in its place. Where two threads commit at a time, one of them may
+  /// post for both; what an observer commits is told after it has returned.
   public static let persistentStoreRemoteChange = Notification.Name(
     "NSPersistentStoreRemoteChangeNotification")
 }
@@ -32,6 +36,10 @@ final class CommitNotifications: Sendable {
     var followers: [Int: @Sendable (StoreCommits) -> Void] = [:]
     var nextNumber = 0
     var newest: Int64 = 0
+    /// Notifications that are still to be posted.
+    var dueCount = 0
+    /// Whether a thread posts them.
+    var isPosting = false
     var watch: FileWatch?
     var isClosed = false
   }
@@ -73,13 +81,33 @@ final class CommitNotifications: Sendable {
   }
 
   func tell(_ commits: StoreCommits) {
-    let transaction = commits.through
-    // A commit may be told after a later one, whose number streams have then.
-    let (newest, streams, followers) = state.withLock { state in
-      (state.newest, Array(state.streams.values), Array(state.followers.values))
+    let followers = state.withLock { state in
+      // A commit may be told after a later one, whose number streams have then. They keep the last that they were given.
+      for stream in state.streams.values { stream.yield(state.newest) }
+      state.dueCount += 1
+      return Array(state.followers.values)
     }
-    for stream in streams { stream.yield(newest) }
     for follower in followers { follower(commits) }
+    post()
+  }
+
+  /// Posts what is due, unless another thread does so, or an observer further up on this one is being told: it posts this as
+  /// well then.
+  private func post() {
+    let isFirst = state.withLock { state in
+      defer { state.isPosting = true }
+      return !state.isPosting
+    }
+    guard isFirst else { return }
+    while let transaction = state.withLock({ state -> Int64? in
+      state.isPosting = state.dueCount > 0
+      guard state.isPosting else { return nil }
+      state.dueCount -= 1
+      return state.newest
+    }) { post(transaction) }
+  }
+
+  private func post(_ transaction: Int64) {
     var info: [String: Any] = [
       "storeIdentifier": store, "transactionNumber": transaction, "NSStoreUUID": store,
       "historyToken": PersistentHistoryToken(numbers: [store: transaction]),
