@@ -28,8 +28,8 @@ extension ManagedObjectContext: ObjectSource {
 
   /// A fault has its values now, if there are any.
   func end(_ fault: ManagedObject, _ isThere: Bool) {
-    fault.state.subtract([.fault, .unreadable])
-    if isThere { awaken(fault) } else { fault.state.insert(.missing) }
+    fault.state.takeValues()
+    if isThere { awaken(fault) } else { fault.state.lackRow() }
   }
 
   /// Takes the values that the store, or the parent, has now under the object's unsaved changes. False when there are

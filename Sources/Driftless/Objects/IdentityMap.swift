@@ -198,7 +198,8 @@ struct IdentityMap: ~Copyable {
 
   /// What is saved is known by its permanent key; the parent's keys are temporary as well, and may have been given out.
   mutating func forgetGivenOut() {
-    if !givenOut.isEmpty { givenOut = givenOut.filter { !isOwn($0) } }
+    guard !givenOut.isEmpty else { return }
+    givenOut = givenOut.filter { !isOwn($0) || object(temporary: $0) != nil }
   }
 
   /// Whether this graph gave the temporary key.

@@ -215,20 +215,6 @@ extension ManagedObject {
     guard !object.state.contains(.unreadable) else { throw object.unreadable(nil) }
   }
 
-  /// What it was set to refer to, without having been saved, does not have it any more; what it referred to before has it
-  /// again.
-  final func leaveOtherEnds() {
-    for slot in shape.toOneSlots where changed.contains(slot) {
-      guard let relation = shape.relations[slot], relation.inverseSlot >= 0,
-        relation.inverseIsToMany
-      else { continue }
-      for case .reference(let end)? in [values[slot], committed?[slot]] {
-        graph?.registered(end, in: shape.planIndex)?
-          .collection(ifUsed: relation.inverseSlot)?.forgetChange(of: key)
-      }
-    }
-  }
-
   final func classMismatch(_ type: ManagedObject.Type) -> ObjectError {
     shape.classMismatch(type, of: Swift.type(of: self))
   }

@@ -33,9 +33,9 @@ extension ManagedObject {
   /// What it sets in `body` is no change. It may awaken in another such piece of work.
   final func whileAwakening(_ body: () -> Void) {
     let isNested = state.contains(.awakening)
-    state.insert(.awakening)
+    state.beginAwakening()
     body()
-    if !isNested { state.remove(.awakening) }
+    if !isNested { state.endAwakening() }
   }
 
   /// Notes a change of an attribute or to-one slot that is about to be written.
@@ -62,7 +62,7 @@ extension ManagedObject {
     changedInEvent.insert(slot)
     if observers != nil { tellObservers(slot) }
     if !state.contains([.dirty, .touched, .inEvent]) {
-      state.insert([.dirty, .touched])
+      state.change()
       graph?.ledger.list(self)
       graph?.ledger.noteInEvent(self)
     }
@@ -83,7 +83,7 @@ extension ManagedObject {
       values[slot] = row[slot]
     }
     self.version = version
-    state.subtract([.fault, .unreadable])
+    state.takeValues()
   }
 
   /// Takes the values of the row under the unsaved changes.
@@ -119,6 +119,21 @@ extension ManagedObject {
     return mask
   }
 
+  /// Those of them that are columns of the object's row.
+  final var changedColumns: PropertyMask {
+    var mask = PropertyMask()
+    changedSlots.forEach { if shape.kinds[$0] != .toMany { mask.insert($0) } }
+    return mask
+  }
+
+  /// An attribute or to-one slot has the value again that was read or saved last.
+  final func giveUpChange(at slot: Int) {
+    guard let committed else { return }
+    if observers != nil { tellObservers(slot) }
+    values[slot] = committed[slot]
+    changed.remove(slot)
+  }
+
   final func dropCommitted() {
     guard let committed else { return }
     committed.deinitialize(count: shape.slotCount)
@@ -140,12 +155,12 @@ extension ManagedObject {
   /// No change is left.
   final func markUnchanged() {
     changed = PropertyMask()
-    state.subtract([.dirty, .inserted, .deleted])
+    state.settle()
   }
 
   /// Drops all values; they are read again at next access.
   final func turnIntoFault() {
-    state.remove(.unreadable)
+    state.tryReadingAgain()
     guard !state.contains(.fault) else {
       // It may have got other ends of relationships all the same.
       collections = []
@@ -159,8 +174,7 @@ extension ManagedObject {
     markUnchanged()
     // There is nothing that another save could contradict, unless the context looks out for it.
     if !state.contains(.watched) { version = 0 }
-    state.remove(.missing)
-    state.insert(.fault)
+    state.dropValues()
     didTurnIntoFault()
   }
 
@@ -192,6 +206,6 @@ extension ManagedObject {
   final func detach() {
     leaveGraph()
     markUnchanged()
-    state.remove(.listed)
+    state.leave(.listed)
   }
 }

@@ -69,7 +69,7 @@ struct BatchInserter {
     let object = shape.objectClass.init(
       ObjectBirth(
         shape: shape, graph: scratch.graph, key: scratch.graph.keys.nextTemporaryKey,
-        state: [.inserted, .dirty, .touched, .inEvent]))
+        state: .changedNew))
     scratch.graph.keys.addNew(object)
     scratch.graph.ledger.list(object)
     return object

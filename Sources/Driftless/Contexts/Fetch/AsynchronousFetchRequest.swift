@@ -125,12 +125,18 @@ extension ManagedObjectContext {
     try result.interruption.check()
     try request.check(gives: .managedObject)
     do {
-      // The part that takes long, and that can be stopped.
-      _ = try keys(for: request, result.interruption) { result.advance($0) }
+      // The part that takes long, and that can be stopped. What a child finds is its parent's to say: how many rows the
+      // stores have tells nothing of that.
+      let advance: FetchProgress.Handler = { result.advance($0) }
+      _ = try keys(for: request, result.interruption, parent == nil ? advance : nil)
     } catch is StoreError where result.interruption.isCancelled {
       throw FetchInterruption.cancelled
     }
     try result.interruption.check()
-    return try fetch(request)
+    let objects = try fetch(request)
+    if parent != nil {
+      result.advance(FetchProgress(completed: objects.count, total: objects.count))
+    }
+    return objects
   }
 }

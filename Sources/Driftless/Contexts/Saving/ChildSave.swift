@@ -39,6 +39,8 @@ struct ChildSave {
     parent.processPendingChanges()
     for (old, above) in newObjects {
       newKeys[old] = PlacedKey(plan: above.shape.planIndex, key: above.objectKey)
+      // The child's object has it from now on, and gives it out.
+      if above.key < 0 { parent.graph.keys.noteGivenOut(above.key) }
     }
     // The parent has them as its changes.
     newObjects = [:]
@@ -175,7 +177,7 @@ extension ManagedObjectContext {
     }
     let key = object.key > 0 ? object.key : graph.keys.nextTemporaryKey
     let own = type(of: object).init(
-      ObjectBirth(shape: object.shape, graph: graph, key: key, state: .inserted))
+      ObjectBirth(shape: object.shape, graph: graph, key: key, state: .new))
     takeIn(own, identity: nil)
     return own
   }
@@ -183,8 +185,14 @@ extension ManagedObjectContext {
   /// Saves into the parent.
   func save(to parent: ManagedObjectContext) throws -> SavedObjects {
     var save = ChildSave(self, to: parent)
-    try ask(parent) { _ in try save.run() }
-    return finish(save)
+    isWritingObjects = true
+    do {
+      defer { isWritingObjects = false }
+      try ask(parent) { _ in try save.run() }
+    }
+    let saved = finish(save)
+    persistentStoreCoordinator.publish(saved.changes)
+    return saved
   }
 
   private func finish(_ save: ChildSave) -> SavedObjects {
@@ -208,15 +216,8 @@ extension ManagedObjectContext {
     for object in save.updated {
       object.commit(key: object.key, version: object.version, save.newKey)
     }
-    for object in save.deleted + save.lost {
-      graph.keys.remove(object)
-      object.detach()
-    }
-    // The parent deleted these before; what was saved is not to be deleted any more.
-    for object in save.lost {
-      object.state.insert(.deleted)
-    }
-    let parts = graph.plans.map { plan in
+    for object in save.deleted + save.lost { vanish(object) }
+    let parts = stores.plans.map { plan in
       func keys(_ objects: [ManagedObject]) -> [ObjectKey] {
         objects.filter { $0.shape.planIndex == plan.index }.map(\.objectKey)
       }
@@ -225,6 +226,8 @@ extension ManagedObjectContext {
         deleted: keys(save.deleted + save.lost))
     }
     forgetSavedChanges()
+    // The parent deleted these before; what was saved is not to be deleted any more.
+    for object in save.lost { object.state.stayDeleted() }
     tellChildren(save.newKeys)
     isSaving = false
     for object in save.inserted + save.updated { object.didSave() }

@@ -53,12 +53,13 @@ extension SaveWriter {
     }
   }
 
-  private mutating func decide(_ conflicts: inout [MergeConflict]) throws {
+  mutating func decide(_ conflicts: inout [MergeConflict]) throws {
     let all = conflicts
     let before = Set(context.graph.ledger.inEvent.lazy.map { ObjectIdentifier($0) })
     try context.accessing {
       try context.mergePolicy.resolve(optimisticLockingConflicts: &conflicts, in: context)
     }
+    try context.throwRefusal()
     // What the policy changed of objects that are written is written no more.
     let written = Set((inserted + updated).lazy.map { ObjectIdentifier($0) })
     if let object = context.graph.ledger.inEvent.first(where: {
@@ -79,8 +80,18 @@ extension SaveWriter {
     of object: ManagedObject, _ pairs: PropertyMask, _ transaction: WriteTransaction
   ) throws {
     let row = try transaction.row(object.objectKey)
-    var mask = PropertyMask()
-    object.changedSlots.forEach { if object.shape.kinds[$0] != .toMany { mask.insert($0) } }
+    // The policy deleted it.
+    if object.isDeleted {
+      guard row != nil else { return deleted.append(object) }
+      return try remove(object, expectedVersion: nil, transaction)
+    }
+    // The policy refreshed it, and gave up what this context changed.
+    if object.isFault {
+      return resolutions.append(
+        .init(object: object, values: row?.values, version: row?.version ?? 0, isTheirs: true))
+    }
+    let mask = object.changedColumns
+    try requireNames(of: object, mask)
     let mine = storedValues(object)
     var write = mask
     var merged = mine
@@ -139,6 +150,21 @@ extension SaveWriter {
     resolutions.append(.init(object: object, values: merged, version: version))
   }
 
+  /// What the policy set it to refer to must be part of the save.
+  private func requireNames(of object: ManagedObject, _ mask: PropertyMask) throws {
+    for slot in object.shape.toOneSlots where mask.contains(slot) {
+      guard case .reference(let key) = object.values[slot], key.key < 0,
+        newKey(of: key.key).key == 0,
+        let new = context.graph.keys.object(temporary: key.key), new.isInserted
+      else { continue }
+      throw ObjectError(
+        .unstableSave,
+        "The merge policy made \(object.description) refer to \(new.description), which is newer "
+          + "than the save",
+        suggestion: "Insert objects before the save, or after it.")
+    }
+  }
+
   /// The row of an object that is to be deleted has another version, or is gone.
   private mutating func resolveDelete(
     of object: ManagedObject, _ transaction: WriteTransaction
@@ -157,7 +183,7 @@ extension SaveWriter {
     }
   }
 
-  private func conflict(
+  func conflict(
     _ object: ManagedObject, _ slots: [Int], _ row: ReadTransaction.Row?, isDeletion: Bool
   ) -> MergeConflict {
     let layout = object.shape.layout.slots

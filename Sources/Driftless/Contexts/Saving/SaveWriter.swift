@@ -57,7 +57,9 @@ struct SaveWriter {
     try changed.walk { try update($0, transaction) }
     try resolveUpdates(doomed, transaction)
     // Pairs and places come when all rows are there.
-    let dropped = Set(resolutions.lazy.filter { $0.isTheirs }.map { ObjectIdentifier($0.object) })
+    let dropped = Set(
+      resolutions.lazy.filter { $0.isTheirs }.map { ObjectIdentifier($0.object) }
+        + deleted.lazy.map { ObjectIdentifier($0) })
     for object in linked where !dropped.contains(ObjectIdentifier(object)) {
       try writePairs(of: object, transaction)
     }
