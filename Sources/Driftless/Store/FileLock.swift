@@ -100,3 +100,19 @@ package final class SyncLock: Sendable {
     lock.unlock()
   }
 }
+
+extension PersistentStore {
+  /// The file of the right to sync this store: the same for all paths that lead to its folder.
+  package var syncLockPath: String {
+    guard let url else {
+      return FileManager.default.temporaryDirectory.path + "/driftless-\(identifier)-sync"
+    }
+    let folder = url.deletingLastPathComponent().resolvingSymlinksInPath()
+    return folder.appending(path: url.lastPathComponent).path + "-driftless-sync"
+  }
+
+  /// Takes the right to sync this store.
+  ///
+  /// - Throws: `StoreError` with code `syncLocked`, which names the process that has it.
+  package func acquireSyncLock() throws -> SyncLock { try SyncLock(path: syncLockPath) }
+}

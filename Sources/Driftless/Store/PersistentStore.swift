@@ -337,17 +337,6 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
     if checkpointer?.isDue == true { connections.withIdleWriter { checkpoint($0, force: false) } }
   }
 
-  /// Takes the right to sync this store.
-  ///
-  /// - Throws: `StoreError` with code `syncLocked`, which names the process that has it.
-  package func acquireSyncLock() throws -> SyncLock {
-    guard let url else {
-      return try SyncLock(
-        path: FileManager.default.temporaryDirectory.path + "/driftless-\(identifier)-sync")
-    }
-    return try SyncLock(path: url.path + "-driftless-sync")
-  }
-
   /// A stream that yields the number of the newest transaction after each commit, of this process or another.
   public func changes() -> AsyncStream<Int64> {
     notifications.stream { [weak self] in self?.newestTransaction }
