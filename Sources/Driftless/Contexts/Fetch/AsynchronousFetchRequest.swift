@@ -104,14 +104,12 @@ extension BackgroundContext {
     _ request: AsynchronousFetchRequest<Object>
   ) -> AsynchronousFetchResult<Object> {
     let result = AsynchronousFetchResult(request)
-    Task {
-      try await perform { context in
-        let fetched = Result { try context.fetch(request.fetchRequest, result) }
-        // Held until the block is through, so that it meets the objects as they were read.
-        withExtendedLifetime(try? fetched.get()) {
-          result.finish(fetched.map { $0.map(\.objectID) })
-          request.completionBlock?(context, result)
-        }
+    send { context in
+      let fetched = Result { try context.fetch(request.fetchRequest, result) }
+      // Held until the block is through, so that it meets the objects as they were read.
+      withExtendedLifetime(try? fetched.get()) {
+        result.finish(fetched.map { $0.map(\.objectID) })
+        request.completionBlock?(context, result)
       }
     }
     return result
