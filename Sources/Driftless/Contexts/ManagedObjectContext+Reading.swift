@@ -34,7 +34,7 @@ extension ManagedObjectContext {
         }
         object.state.subtract([.fault, .unreadable])
         object.state.insert(.awakening)
-        try row.decode(into: object.values)
+        try row.decode(into: object.room, of: current.entity)
         object.version = row.version
       }
     }

@@ -59,7 +59,11 @@ package final class ObjectPlan: Sendable {
   }
 
   /// Goes on with a store that has the same objects under the same identifier.
-  func move(to store: PersistentStore) { currentStore.withLock { $0 = store } }
+  /// - Throws: `StoreError` where its rows would be read as objects of other entities, or into more room than objects have.
+  func move(to store: PersistentStore) throws {
+    try schema.requireSameRows(in: store.schema, at: store.file.name)
+    currentStore.withLock { $0 = store }
+  }
 
   /// One more than the greatest `Z_ENT`.
   var numberCount: Int { shapesByNumber.count }

@@ -169,6 +169,23 @@ package final class StoreSchema: Sendable {
     entityByNumber.map { ($0.value, $0.key) }.sorted { $0.1 < $1.1 }
   }
 
+  /// Whether rows of the other schema are the same objects in the same tables as those of this one.
+  /// - Throws: `StoreError` with code `invalidArgument` that names the first entity of which they are not.
+  func requireSameRows(in other: StoreSchema, at place: String) throws {
+    for (number, mine) in programByNumber.sorted(by: { $0.key < $1.key }) {
+      let theirs = other.programByNumber[number]
+      guard let theirs, theirs.entity.name == mine.entity.name,
+        theirs.table.name == mine.table.name, theirs.slotCount == mine.slotCount
+      else {
+        throw StoreError(
+          .invalidArgument,
+          "At \(place), entity number \(number) is \(theirs?.entity.name ?? "none"), and "
+            + "\(mine.entity.name) in the store that is open.",
+          suggestion: "Remove this store from the coordinator, and add the other.")
+      }
+    }
+  }
+
   private static func freshNumbers(of members: [EntityDescription]) -> [String: Int32] {
     let names = Set(members.map(\.name))
     var numbers: [String: Int32] = [:]
