@@ -20,11 +20,12 @@ extension ManagedObjectContext {
 
   // MARK: Asked by a child
 
-  /// This context's object for one of a child.
+  /// This context's object for one of a child; nil where the key is another entity's here by now.
   func object(above object: ManagedObject) -> ManagedObject? {
     updatePlans()
-    return self.object(
+    let above = self.object(
       forChild: object.objectKey, in: object.shape.planIndex, adopting: type(of: object))
+    return above?.entity === object.entity ? above : nil
   }
 
   /// This context's object for a key of a child, which may be one that the object had before.
@@ -88,12 +89,12 @@ extension ManagedObjectContext {
       try parent.objects(for: asked).compactMap { above -> ManagedObject? in
         guard let object = object(under: above), object.shape === above.shape else { return nil }
         if request.includesPropertyValues, !above.isFault, object.isFault {
-          object.takeBeneathChanges(above.values, version: above.version)
+          object.takeBeneathChanges(of: above)
           object.state.subtract([.fault, .unreadable])
           object.state.insert(.awakening)
         } else if request.shouldRefreshRefetchedObjects, !object.isFault {
           object.forgetStoredCollections()
-          object.takeBeneathChanges(above.values, version: above.version)
+          object.takeBeneathChanges(of: above)
         }
         return object
       }

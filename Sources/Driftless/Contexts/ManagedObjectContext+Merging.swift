@@ -144,7 +144,10 @@ extension ManagedObjectContext {
       graph.deferError { if try takeAnew(object, mergeChanges: true) { refreshed.append(object) } }
     }
     for key in part.deleted {
-      guard let object = graph.registered(key, in: part.plan.index) else { continue }
+      // Under the key of what was deleted there may be an object of another entity by now.
+      guard let object = graph.registered(key, in: part.plan.index),
+        object.shape.number == key.entity
+      else { continue }
       // Unsaved changes meet the delete at the save, where the merge policy decides.
       if object.isUpdated { continue }
       dismiss([object])

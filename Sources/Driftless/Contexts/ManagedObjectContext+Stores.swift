@@ -161,6 +161,11 @@ extension ManagedObjectContext {
         suggestion: "Add the store to the coordinator with a configuration that has the entity.")
     }
     guard shape !== object.shape else { return }
+    guard shape.hasSlots(of: object.shape) else {
+      throw ObjectError(
+        .crossStore, "The store \(store.identifier) has other properties of \(object.entity.name)",
+        suggestion: "Open both stores with one model.")
+    }
     let isRelated =
       object.shape.toOneSlots.contains { !object.values[$0].isNull }
       || object.collections.contains { $0?.content.isEmpty == false }

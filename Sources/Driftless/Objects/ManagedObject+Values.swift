@@ -86,8 +86,26 @@ extension ManagedObject {
     state.subtract([.fault, .unreadable])
   }
 
+  /// Where the values lie, a place a slot.
+  final var room: UnsafeMutableBufferPointer<PropertyValue> {
+    UnsafeMutableBufferPointer(start: values, count: shape.slotCount)
+  }
+
   /// Takes the values of the row under the unsaved changes.
-  final func takeBeneathChanges(_ row: UnsafePointer<PropertyValue>, version: Int64) {
+  final func takeBeneathChanges(_ row: [PropertyValue], version: Int64) {
+    row.withUnsafeBufferPointer { takeBeneathChanges($0, version: version) }
+  }
+
+  /// Takes the values of an object of the same shape, which a parent has, under the unsaved changes.
+  final func takeBeneathChanges(of above: ManagedObject) {
+    takeBeneathChanges(UnsafeBufferPointer(above.room), version: above.version)
+  }
+
+  private final func takeBeneathChanges(
+    _ row: UnsafeBufferPointer<PropertyValue>, version: Int64
+  ) {
+    precondition(
+      row.count >= shape.slotCount, "a row of another shape than \(shape.entity.name)")
     for slot in 0..<shape.slotCount {
       // A row has no transient values: those that are here stay.
       if shape.isTransient[slot], row[slot].isNull { continue }

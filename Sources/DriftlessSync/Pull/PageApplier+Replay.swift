@@ -18,7 +18,7 @@ extension PageApplier {
       let property = entity.property(named: row.property)
     else { return }
     guard pending[row.key]?.transaction(of: property.slot) == nil else { return }
-    if var values = try transaction.row(row.key)?.values {
+    if var values = try transaction.ownRow(row.key)?.values {
       values[property.slot] = row.value
       try transaction.update(
         row.key, PropertyMask([property.slot]), values: values, expectedVersion: nil)

@@ -48,7 +48,7 @@ struct ChildSave {
   private func noteFormerKeys() {
     func note(_ old: Int64, _ above: ManagedObject) {
       let place = PlacedKey(plan: above.shape.planIndex, key: above.objectKey)
-      parent.graph.keys.notePermanent(place, for: old)
+      parent.graph.keys.notePermanent(place, for: old, child.graph.keys.trace(of: old))
       if above.key < 0 { parent.graph.keys.noteGivenOut(above.key) }
     }
     for object in inserted where child.graph.keys.isGivenOut(object.key) {
@@ -168,10 +168,15 @@ extension ManagedObjectContext {
   fileprivate func insert(fromChild object: ManagedObject) -> ManagedObject {
     updatePlans()
     if object.key > 0, let fault = graph.registered(object.objectKey, in: object.shape.planIndex) {
-      // Somebody asked for the object by its permanent ID before there was anything of it here.
-      fault.becomeNew()
-      takeIn(fault, identity: nil)
-      return fault
+      if fault.shape === object.shape {
+        // Somebody asked for the object by its permanent ID before there was anything of it here.
+        fault.becomeNew()
+        takeIn(fault, identity: nil)
+        return fault
+      }
+      // By an ID that named a wrong entity: there is nothing of that here.
+      graph.keys.remove(fault)
+      graph.leave(fault)
     }
     let key = object.key > 0 ? object.key : graph.keys.nextTemporaryKey
     let own = type(of: object).init(

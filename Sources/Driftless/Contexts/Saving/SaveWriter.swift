@@ -179,7 +179,8 @@ struct SaveWriter {
         rows.removeAll()
         shape = object.shape
       }
-      rows.append(newKey(object.objectKey).key, object.values)
+      rows.append(
+        newKey(object.objectKey).key, object.values, slotCount: object.shape.slotCount)
     }
     if let shape, rows.count > 0 { try transaction.insert(shape.entity, rows) }
     guard context.graph.keys.hasIdentities else { return }
@@ -217,7 +218,7 @@ struct SaveWriter {
       // A change of a to-many relationship alone writes no column, and looks for the row all the same.
       guard
         try object.collections.isEmpty || plan.store.readsOutside
-          || transaction.concreteKey(root: object.objectKey) != nil
+          || transaction.hasOwnRow(object.objectKey)
       else {
         return stale.append((object, mask, pairSlots))
       }
@@ -240,12 +241,12 @@ struct SaveWriter {
     _ object: ManagedObject, expectedVersion: Int64?, _ transaction: WriteTransaction
   ) throws {
     let key = object.objectKey
-    var isChecked = expectedVersion == nil
+    var isChecked = false
     for case let relation? in object.shape.relations where relation.isManyToMany {
       let pairs = try transaction.toManyKeys(of: key, relation.description)
       guard !pairs.isEmpty else { continue }
-      // An object that stays keeps its pairs.
-      if !isChecked, let expectedVersion { try transaction.require(expectedVersion, of: key) }
+      // An object that stays keeps its pairs, as does one of another entity that has the key by now.
+      if !isChecked { try transaction.require(expectedVersion, of: key) }
       isChecked = true
       try transaction.removePairs(relation.description, key, pairs)
     }

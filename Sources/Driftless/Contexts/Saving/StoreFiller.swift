@@ -66,7 +66,7 @@ extension PersistentStore {
 extension WriteTransaction {
   /// Writes one property of a row that is there.
   fileprivate func put(_ value: PropertyValue, for name: String, of key: ObjectKey) throws {
-    guard var row = try row(key),
+    guard var row = try ownRow(key),
       let slot = schema.entity(numbered: key.entity)?.layout.index(named: name)
     else { return }
     row.values[slot] = value
