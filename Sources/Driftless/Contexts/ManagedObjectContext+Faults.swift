@@ -4,6 +4,7 @@ import Foundation
 extension ManagedObjectContext: ObjectSource {
   /// Reads the values of a fault for an accessor.
   func fulfil(_ object: ManagedObject) {
+    graph.departures.followThread()
     graph.deferError {
       guard !object.state.contains(.unreadable) else { throw object.unreadable(nil) }
       do {
@@ -40,7 +41,7 @@ extension ManagedObjectContext: ObjectSource {
         guard let above = try parent.readable(object), above.shape === object.shape else {
           return false
         }
-        object.takeBeneathChanges(above.values, version: above.version)
+        object.takeBeneathChanges(of: above)
         return true
       }
     }

@@ -91,6 +91,7 @@ public final class ManagedObjectContext {
   let graph: ObjectGraph
   /// Which of the coordinator's changes of stores were taken over.
   var plansVersion = -1
+  /// Looked at by each fetch of a class; no access runs code of others.
   @exclusivity(unchecked) var shapesByType: [ObjectIdentifier: ObjectShape] = [:]
   /// The class that was asked for last, with its shape.
   @exclusivity(unchecked) var latest: (type: ManagedObject.Type, shape: ObjectShape)?
@@ -182,6 +183,13 @@ public final class ManagedObjectContext {
     graph.departures.setQueue(queue)
     if isAsserted { graph.confinement = .queue(queue) }
   }
+
+  /// It is used on one thread at a time, and here: objects may be let go of on others all the same. Whoever hands the context
+  /// over to another thread calls it there before that lets go of any. One with a queue goes by that.
+  package func useOnThisThread() { graph.departures.noteThread() }
+
+  /// Whether it may be used here, as far as is known.
+  package var isUsedOnThisThread: Bool { !graph.departures.areElsewhere }
 
   /// Nobody else has the context any more, and whoever was last may be anywhere.
   deinit {

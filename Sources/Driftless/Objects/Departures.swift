@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 /// What objects leave behind that were let go of elsewhere than their context is used: their places in the graph and the
@@ -31,16 +32,31 @@ final class Departures: Sendable {
   }
 
   private let queue = AtomicLazyReference<ContextQueue>()
+  /// The thread that used the objects last, where they are used on one at a time; 0 where that is not noted.
+  private let thread = Atomic<UInt>(0)
   private let isPending = Atomic(false)
   private let state = Mutex(State())
 
-  /// The objects are used on the queue from now on. Without one they are let go of where they are used, as the compiler
-  /// sees to.
+  /// The objects are used on the queue from now on. Without one, and without a thread that is noted, they are let go of where
+  /// they are used, as the compiler sees to.
   func setQueue(_ new: ContextQueue) { _ = queue.storeIfNil(new) }
 
-  /// Whether objects are used where this is asked.
+  /// The objects are used here, and on one thread at a time: what is let go of on another one is let go of elsewhere.
+  func noteThread() { thread.store(Self.currentThread, ordering: .relaxed) }
+
+  /// As above, where that was called before.
   @inline(__always)
-  var areElsewhere: Bool { queue.load().map { !$0.isHeld } ?? false }
+  func followThread() { if thread.load(ordering: .relaxed) != 0 { noteThread() } }
+
+  private static var currentThread: UInt { UInt(pthread_self()) }
+
+  /// Whether objects are used elsewhere than where this is asked.
+  @inline(__always)
+  var areElsewhere: Bool {
+    if let queue = queue.load() { return !queue.isHeld }
+    let thread = thread.load(ordering: .relaxed)
+    return thread != 0 && thread != Self.currentThread
+  }
 
   /// Whether there may be some.
   @inline(__always)

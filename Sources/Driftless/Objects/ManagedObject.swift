@@ -27,8 +27,8 @@ open class ManagedObject {
   @exclusivity(unchecked) package internal(set) final var shape: ObjectShape
   /// Unmanaged, so that a look at it counts no reference. The object leaves the graph before that goes.
   @exclusivity(unchecked) private final var graphReference: Unmanaged<ObjectGraph>?
-  @exclusivity(unchecked) var key: Int64
-  @exclusivity(unchecked) var state: ObjectState
+  @exclusivity(unchecked) var key: Int64  // as all of these fields
+  @exclusivity(unchecked) var state: ObjectState  // as all of these fields
   /// One value a slot, to-many slots unused.
   private(set) var values: ValuePool.Room
   /// The values as last read or saved, once one of them is changed; nil for a new object.
@@ -93,7 +93,7 @@ open class ManagedObject {
   /// - Parameter newShape: What it is there, with the same slots; nil for what it was.
   final func join(_ graph: ObjectGraph, key: Int64, as newShape: ObjectShape? = nil) {
     if let newShape {
-      assert(newShape.slotCount == shape.slotCount, "values of another shape")
+      precondition(newShape.slotCount == shape.slotCount, "values of another shape")
       shape = newShape
     }
     poolReference = graph.pool(of: shape)
@@ -170,11 +170,12 @@ open class ManagedObject {
   /// Temporary before the first save; another one after it.
   public final var objectID: ManagedObjectID {
     if let currentID, currentID.key.key == key { return currentID }
+    let trace = key < 0 ? TemporaryKeyTrace() : nil
     let id = ManagedObjectID(
       entity: entity, storeIdentifier: graph?.plan(at: shape.planIndex)?.store.identifier ?? "",
-      key: objectKey)
+      key: objectKey, trace: trace)
     currentID = id
-    if key < 0 { graph?.keys.noteGivenOut(key) }
+    if let trace { graph?.keys.noteGivenOut(key, trace) }
     return id
   }
 

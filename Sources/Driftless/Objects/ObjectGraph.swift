@@ -30,8 +30,9 @@ protocol ObjectSource: AnyObject {
 /// A managed object knows its graph alone. The context keeps the graph, and the graph asks it, as its ``ObjectSource``,
 /// for what has to be read.
 final class ObjectGraph {
+  // As with an object's own fields, each access passes here, and none runs code of others.
   @exclusivity(unchecked) var keys: IdentityMap
-  @exclusivity(unchecked) var ledger = ChangeLedger()
+  @exclusivity(unchecked) var ledger = ChangeLedger()  // as the keys
   /// The context, which keeps the graph and outlives its objects here: it is asked even while it ends.
   unowned(unsafe) var source: (any ObjectSource)?
   /// Registers how to take changes back.
@@ -48,7 +49,7 @@ final class ObjectGraph {
   @exclusivity(unchecked) private(set) var bornState: ObjectState = []
   /// The coordinator's stores, in their order, and by their index.
   @exclusivity(unchecked) private(set) var plans: [ObjectPlan] = []
-  @exclusivity(unchecked) private var planByIndex: [ObjectPlan?] = []
+  @exclusivity(unchecked) private var planByIndex: [ObjectPlan?] = []  // as the plans
   /// Memory of values by shape.
   @exclusivity(unchecked) private var pools: [ValuePool?] = []
   /// Values may have been set beneath, without a change, of objects that have none.
@@ -103,6 +104,7 @@ final class ObjectGraph {
 
   func birth(of shape: ObjectShape) -> ObjectBirth {
     confinement.assertHere(shape.entity.name)
+    departures.followThread()
     if departures.arePending { takeInDepartures() }
     return ObjectBirth(shape: shape, graph: self, key: keys.nextTemporaryKey, state: .inserted)
   }
@@ -133,6 +135,7 @@ final class ObjectGraph {
     _ shape: ObjectShape, key: Int64, state: ObjectState, as type: ManagedObject.Type
   ) -> ManagedObject {
     confinement.assertHere(shape.entity.name)
+    departures.followThread()
     if departures.arePending { takeInDepartures() }
     let object = type.init(ObjectBirth(shape: shape, graph: self, key: key, state: state))
     let former = keys.add(object)
@@ -150,10 +153,7 @@ final class ObjectGraph {
   ) throws(ObjectError) -> ManagedObject? {
     guard let known, known.shape !== shape else { return known }
     guard !known.hasChanges else {
-      throw ObjectError(
-        .unreadable,
-        "\(known.description) has unsaved changes, and its row is one of \(shape.entity.name) now",
-        suggestion: "Roll the context back, and fetch again.")
+      throw known.isAnother(shape.entity)
     }
     keys.remove(known)
     known.turnIntoFault()
