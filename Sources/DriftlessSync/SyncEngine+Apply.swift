@@ -115,6 +115,9 @@ extension SyncEngine {
     guard let first = entries.first, let last = entries.last, state.generation == generation,
       state.cursor &+ 1 == first.sequence
     else { throw SyncError.brokenLog("The replica's cursor moved while a page was fetched.") }
+    assert(
+      zip(entries, entries.dropFirst()).allSatisfy { $0.sequence &+ 1 == $1.sequence },
+      "the cursor walks over the log without gaps")
     for entry in entries {
       try LogPlaces.note(entry, on: connection)
       guard isKept else { continue }

@@ -97,6 +97,7 @@ extension SyncEngine {
       if let outbox {
         try bookkeep { transaction in
           var state = try Self.state(on: transaction.connection, of: store)
+          assert(outbox.pushNumber == state.pushNumber &+ 1, "pushes are numbered without gaps")
           state.pushNumber = outbox.pushNumber
           try state.save(on: transaction.connection)
           try outbox.save(on: transaction.connection)

@@ -100,6 +100,7 @@ public final class FetchedResults<Object: ManagedObject> {
       tellListeners()
     } catch {
       updateError = error
+      changedIDs = changedIDs.filter(snapshot.contains)
     }
   }
 
