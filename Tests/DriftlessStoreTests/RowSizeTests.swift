@@ -67,7 +67,8 @@ struct RowSizeTests {
       naming.name(.reference(ObjectKey(entity: 1, key: key)))
     }
     #expect(name(-(1 << 36) - 1) == .reference(ObjectKey(entity: 1, key: 7)))
-    for key in [Int64.min, .min + 1, -1, -(1 << 36), -(1 << 36) - 2] { #expect(name(key) == .null) }
+    let strange: [Int64] = [.min, .min + 1, -1, -(1 << 36), -(1 << 36) - 2]
+    for key in strange { #expect(name(key) == .null) }
   }
 
   @Test("A row is not read into the memory of an object of another entity")

@@ -48,7 +48,7 @@ struct SwappedNumbersTests {
     file.close()
     let error = #expect(throws: StoreError.self) { try coordinator.setURL(copy, for: store) }
     #expect(error?.code == .invalidArgument)
-    context.refreshAllObjects()
+    try context.refreshAllObjects()
     #expect(objects.map { $0["name"] as? String } == (0..<6).map { "thing \($0)" })
     #expect(coordinator.persistentStores.first?.url == url)
     objects[0]["name"] = "changed"
