@@ -87,7 +87,7 @@ struct PackagingTests {
     var heading = ""
     for line in page.split(separator: "\n") {
       if line.hasPrefix(".SH ") || line.hasPrefix(".SS ") {
-        heading = line.dropFirst(4).replacing("\"", with: "")
+        heading = String(line.dropFirst(4).replacing("\"", with: ""))
       } else {
         sections[heading, default: ""] += line.replacing("\\-", with: "-") + "\n"
       }
