@@ -1,5 +1,6 @@
 # The commands a newcomer types. Each installs what is missing, builds, and runs.
-.PHONY: demo test bench example sanitize crash simulate prepare lint build rooms docs
+.PHONY: demo test bench example sanitize crash simulate prepare lint build rooms docs \
+	release install uninstall deb deb-test
 
 # The host's package database on three replicas, through one server, with the network cut in between.
 demo: build
@@ -36,6 +37,25 @@ rooms: prepare
 # The documentation, with DocC, in .build/docs: a link that leads nowhere is an error.
 docs: prepare
 	@Scripts/docs
+
+# The three programs for others' hosts: optimized, with Swift's runtime inside.
+release:
+	@Scripts/packaging/build
+
+# Installs them with manual pages, completions, units and examples: make install PREFIX=/usr/local DESTDIR=
+install:
+	@DESTDIR="$(DESTDIR)" PREFIX="$(or $(PREFIX),/usr/local)" Scripts/packaging/install
+
+uninstall:
+	@DESTDIR="$(DESTDIR)" PREFIX="$(or $(PREFIX),/usr/local)" Scripts/packaging/install --uninstall
+
+# Three packages for Debian, in .build/packages.
+deb:
+	@Scripts/packaging/deb
+
+# Installs, upgrades and purges them on a clean Debian, as root: some minutes, and a mirror of Debian.
+deb-test:
+	@Scripts/packages-test
 
 build: prepare
 	@swift build

@@ -93,8 +93,7 @@ var targets: [Target] = [
     path: "Client/SyncDaemon", swiftSettings: settings),
   .executableTarget(
     name: "syncd", dependencies: ["SyncDaemon", "ProgramStart", arguments, log],
-    path: "Client/syncd",
-    exclude: ["syncd.service"], swiftSettings: settings),
+    path: "Client/syncd", swiftSettings: settings),
 ]
 
 targets += [

@@ -57,6 +57,7 @@ struct SyncControlCommand: AsyncParsableCommand {
       \(exitCodes)
       130  interrupted (Ctrl-C): what was not finished is finished by the next command
       """,
+    version: ProgramVersion.line(of: "syncctl"),
     subcommands: [
       InitCommand.self, MigrateCommand.self, EnrollCommand.self, StatusCommand.self,
       SyncCommand.self,

@@ -11,7 +11,8 @@ package enum DaemonSignal: Sendable {
   /// Takes the signals over from the system. Call it once, before the daemon starts, so that none
   /// is missed.
   package static func stream() -> AsyncStream<DaemonSignal> {
-    AsyncStream { continuation in
+    // Of many reloads at once one tells all. What stops a daemon is the last: nothing that comes after it takes its place.
+    AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
       let sources = [
         source(SIGHUP, .reload, continuation), source(SIGTERM, .stop, continuation),
         source(SIGINT, .stop, continuation),
@@ -27,7 +28,10 @@ package enum DaemonSignal: Sendable {
   ) -> any DispatchSourceSignal {
     signal(number, SIG_IGN)
     let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-    source.setEventHandler { continuation.yield(event) }
+    source.setEventHandler {
+      continuation.yield(event)
+      if event == .stop { continuation.finish() }
+    }
     source.resume()
     return source
   }

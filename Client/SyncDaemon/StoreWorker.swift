@@ -149,6 +149,7 @@ actor StoreWorker {
 
   private func keep() async {
     while !Task.isCancelled {
+      var mostSeconds = delays.retryMax
       do {
         let engine = try connected().engine
         for await state in engine.run(delays: delays) {
@@ -162,11 +163,13 @@ actor StoreWorker {
       } catch {
         let failure = Failure(error)
         failedAttempts += 1
+        mostSeconds =
+          failure.code == "\(StoreError.Code.diskFull)"
+          ? min(delays.roomMax, delays.retryMax) : delays.retryMax
         note(failure.code, "\(failure.message) \(failure.suggestion)", message: failure.message)
       }
       guard !Task.isCancelled else { return }
-      let doubled = delays.retryFirst * Double(1 << min(max(failedAttempts - 1, 0), 30))
-      let seconds = min(doubled, delays.retryMax) * .random(in: 0.5..<1)
+      let seconds = delays.afterFailures(failedAttempts, most: mostSeconds) * .random(in: 0.5..<1)
       nextAttempt = Date(timeIntervalSinceNow: seconds)
       isPausing = true
       defer { isPausing = false }

@@ -17,7 +17,8 @@ struct SyncdCommand: AsyncParsableCommand {
     abstract: "Keeps stores in step with their zones, in the foreground.",
     discussion: """
       SIGHUP reads the configuration again; SIGTERM ends it cleanly. Logs go to standard error.
-      """)
+      """,
+    version: ProgramVersion.line(of: "syncd"))
 
   @Option(name: .long, help: "The configuration file (JSON).", completion: .file())
   var config: String
@@ -34,9 +35,11 @@ struct SyncdCommand: AsyncParsableCommand {
         return
       }
       LoggingSystem.bootstrap { LineLogHandler(label: $0) }
+      let log = Logger(label: "syncd")
       let signals = DaemonSignal.stream()
-      let daemon = try Daemon(configuration: file, log: Logger(label: "syncd"))
+      let daemon = try Daemon(configuration: file, log: log)
       try await daemon.start()
+      ServiceNotice.ready(log: log)
       loop: for await signal in signals {
         switch signal {
         case .reload: await daemon.reload()

@@ -62,7 +62,7 @@ package struct ReferenceServer: Sendable {
       storage.close()
       lock.release()
     }
-    let (urls, url) = AsyncStream<String>.makeStream()
+    let (urls, url) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .bufferingNewest(1))
     let application = try application { url.yield($0) }
     let group = ServiceGroup(
       configuration: .init(

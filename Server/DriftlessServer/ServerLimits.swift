@@ -24,6 +24,11 @@ package struct ServerLimits: Sendable, Equatable {
   package var objectsPerPushMax = 1_000_000
   /// Milliseconds that a transaction's time may lie ahead of this host's clock (24 hours).
   package var clockAheadMillisecondsMax = 24 * 3600 * 1000
+  /// Milliseconds that the host's clock may be set ahead and be followed at once (30 days): a server may have been off for as
+  /// long.
+  package var clockLeapMillisecondsMax = 30 * 24 * 3600 * 1000
+  /// Seconds for which a clock must stay further ahead than that before it is followed.
+  package var clockLeapSeconds = 3600
   /// Bytes of log in one answer, whatever the client asks; one entry is always sent whole.
   package var pageBytesMax = 4 << 20
   /// Entries in one answer: bounds the work for a log of many small change sets.
@@ -78,6 +83,8 @@ package struct ServerLimits: Sendable, Equatable {
     ("bodiesInMemoryBytesMax", \.bodiesInMemoryBytesMax), ("bodySeconds", \.bodySeconds),
     ("objectsPerPushMax", \.objectsPerPushMax),
     ("clockAheadMillisecondsMax", \.clockAheadMillisecondsMax),
+    ("clockLeapMillisecondsMax", \.clockLeapMillisecondsMax),
+    ("clockLeapSeconds", \.clockLeapSeconds),
     ("pageBytesMax", \.pageBytesMax), ("pageEntriesMax", \.pageEntriesMax),
     ("waitSecondsMax", \.waitSecondsMax), ("waitersMax", \.waitersMax),
     ("connectionsMax", \.connectionsMax), ("idleSeconds", \.idleSeconds),

@@ -25,5 +25,6 @@ struct DriftlessServerCommand: AsyncParsableCommand {
       Exit codes: 0 done, 1 failed, 64 wrong usage, 65 bad data, 71 too few files to
       open, 74 no space left, 75 another server or command has the folder.
       """,
+    version: ProgramVersion.line(of: "driftless-server"),
     subcommands: [ServeCommand.self, ZoneCommand.self, TokenCommand.self])
 }

@@ -40,10 +40,11 @@ struct ServeCommand: AsyncParsableCommand {
       logger.logLevel = level
       let server = try ReferenceServer(
         data: common.folder, options: try options(), logger: logger)
-      try await server.run(handlesSignals: true) { listening in
+      try await server.run(handlesSignals: true) { [logger] listening in
         let url = listening.url
         print(common.json ? "{\"listening\":\"\(url)\"}" : "listening on \(url)")
         fflush(nil)
+        ServiceNotice.ready(log: logger)
       }
     }
   }

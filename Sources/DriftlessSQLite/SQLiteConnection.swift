@@ -183,6 +183,8 @@ package final class SQLiteConnection {
 
   package var lastInsertRowID: Int64 { sqlite3_last_insert_rowid(handle) }
   package var changes: Int { Int(sqlite3_changes64(handle)) }
+  /// How many rows were changed since the connection was opened.
+  package var totalChanges: Int { Int(sqlite3_total_changes64(handle)) }
   package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
   /// Makes a statement that runs in another thread end with an error.

@@ -115,6 +115,9 @@ extension SyncEngine {
     guard let first = entries.first, let last = entries.last, state.generation == generation,
       state.cursor &+ 1 == first.sequence
     else { throw SyncError.brokenLog("The replica's cursor moved while a page was fetched.") }
+    assert(
+      zip(entries, entries.dropFirst()).allSatisfy { $0.sequence &+ 1 == $1.sequence },
+      "the cursor walks over the log without gaps")
     for entry in entries {
       try LogPlaces.note(entry, on: connection)
       guard isKept else { continue }
@@ -180,7 +183,10 @@ extension SyncEngine {
     // History up to here is in the pending set; the import itself makes nothing pending.
     let through = applier.pending.through
     if applier.pending.isEmpty {
-      if try PendingState.exist(on: connection) { try PendingState.removeAll(on: connection) }
+      if try PendingState.exist(on: connection) {
+        try PendingState.removeAll(on: connection)
+        try StampOrigins.removeAll(on: connection)
+      }
       try TransactionDeltas.dropAll(on: connection)
       state.acknowledged = max(state.acknowledged, through)
     } else {

@@ -69,7 +69,7 @@ extension SyncEngine {
     let number = entry.number
     let schema = SyncSchema(store.schema)
     if entry.property == nil, side == entry.loser, let row = values.row,
-      let entity = schema.entity(named: entry.entity)
+      let entity = schema.entity(namedNowOrBefore: entry.entity)
     {
       guard entry.outcome != .combined else {
         throw SyncError(
@@ -111,8 +111,8 @@ extension SyncEngine {
   private static func property(
     _ name: String, of entry: JournalEntry, _ schema: SyncSchema
   ) throws -> (SyncSchema.Entity, SyncSchema.Property) {
-    guard let entity = schema.entity(named: entry.entity),
-      let property = entity.property(named: name)
+    guard let entity = schema.entity(namedNowOrBefore: entry.entity),
+      let property = entity.property(namedNowOrBefore: name)
     else {
       throw SyncError(
         .cannotUndo, "The model has no \(entry.entity).\(name) any more.",
@@ -139,7 +139,7 @@ extension SyncEngine {
   private static func isAlive(
     _ entry: JournalEntry, _ schema: SyncSchema, _ transaction: ReadTransaction
   ) throws -> Bool {
-    guard let entity = schema.entity(named: entry.entity),
+    guard let entity = schema.entity(namedNowOrBefore: entry.entity),
       let key = try PutBack.key(of: entry, entity, transaction)
     else { return false }
     return try transaction.row(key) != nil

@@ -40,15 +40,7 @@ extension SyncEngine {
         .readOnlyStore, "The store \(store.label) can only be read.",
         suggestion: "Give the process the right to write the file and its folder.")
     }
-    // One object holds another alone there, which two replicas may decide apart.
-    if let held = store.schema.heldRelationships.first {
-      throw SyncError(
-        .unsuitableLayout,
-        "\(held) has no inverse, and the store \(store.label) keeps it in a column, as Core Data does.",
-        suggestion:
-          "Export it (syncctl export), import that into a store made by syncctl init, and enroll that one."
-      )
-    }
+    try checkLayout(of: store)
     let schema = SyncSchema(store.schema)
     _ = try store.write(
       TransactionInfo(author: importAuthor, contextName: nil, kind: .imported, hybridTime: nil)
@@ -87,6 +79,18 @@ extension SyncEngine {
     }
   }
 
+  /// Refuses a file in which one object holds another alone: two replicas may decide apart who does, and what is pulled may
+  /// hold an object before that is there.
+  package static func checkLayout(of store: PersistentStore) throws {
+    guard let held = store.schema.heldRelationships.first else { return }
+    throw SyncError(
+      .unsuitableLayout,
+      "\(held) has no inverse, and the store \(store.label) keeps it in a column, as Core Data does.",
+      suggestion:
+        "Close it everywhere and run: syncctl migrate \(store.label) --to-many pairs. Nothing is lost by it."
+    )
+  }
+
   /// Another log: the zone may have lost what it acknowledged, so everything is pending again, each
   /// property with the time of its last edit. What was never acknowledged stays pending as it is.
   ///
@@ -118,6 +122,7 @@ extension SyncEngine {
     let log = try LostEdits(after: 0, transaction, schema: schema)
     history.follow(log)
     try log.saves.keep(transaction)
+    try history.keepOrigins(on: transaction.connection)
     if offersDeletes {
       try OfferedDeletes.keep(of: pending, from: 0, transaction, schema: schema) {
         let known = history.offer($0, $2)

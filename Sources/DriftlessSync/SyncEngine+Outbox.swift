@@ -97,6 +97,7 @@ extension SyncEngine {
       if let outbox {
         try bookkeep { transaction in
           var state = try Self.state(on: transaction.connection, of: store)
+          assert(outbox.pushNumber == state.pushNumber &+ 1, "pushes are numbered without gaps")
           state.pushNumber = outbox.pushNumber
           try state.save(on: transaction.connection)
           try outbox.save(on: transaction.connection)
@@ -282,6 +283,7 @@ extension SyncEngine {
       }
     }
     for key in done { try PendingState.remove(key, on: connection) }
+    if !done.isEmpty { try StampOrigins.trim(on: connection) }
     for key in rest {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
       try PendingState.save(

@@ -61,6 +61,7 @@ extension SyncEngine {
     guard isWaiting else { return }
     try settling { applier, _ -> Void in
       let connection = applier.transaction.connection
+      try strikeRenamed(connection)
       var made: [Parking.Entry] = []
       for parked in try Parking.entries(on: connection) {
         let isNeeded = parked.code == .needsParked && !made.isEmpty
@@ -74,6 +75,27 @@ extension SyncEngine {
         try Parking.forgetStruck(on: connection)
       }
       try noteUnsettled(applier)
+    }
+  }
+
+  /// What a due entry sets, a later one may have set under the other name of a property: nobody knew that the two are one.
+  private func strikeRenamed(_ connection: SQLiteConnection) throws {
+    var names: Set<ParkedName> = []
+    var first: UInt64?
+    for parked in try Parking.entries(on: connection) where isDue(parked) {
+      for name in parked.unknown where isKnown(name, of: parked) {
+        let others = schema.otherNames(parkedAs: name.name)
+        guard !others.isEmpty else { continue }
+        names.formUnion(others.map { ParkedName($0) })
+        first = min(first ?? parked.sequence, parked.sequence)
+      }
+    }
+    guard let first else { return }
+    var watched = Parking.Watched([])
+    watched.add(names)
+    try KeptFrames.forEach(after: first, on: connection) { entry in
+      guard let (_, index) = try? ChangeSetDecoder().decodeIndex(entry.frame) else { return }
+      try Parking.strike(watched, index, sequence: entry.sequence, on: connection)
     }
   }
 
@@ -129,11 +151,8 @@ extension SyncEngine {
   /// the log has.
   private func isKnown(_ parked: ParkedName, of entry: Parking.Entry) -> Bool {
     let name = parked.name
-    guard let dot = name.firstIndex(of: ".") else { return schema.entity(named: name) != nil }
-    let entity = schema.entity(named: String(name[..<dot]))
-    guard let property = entity?.property(named: String(name[name.index(after: dot)...])) else {
-      return false
-    }
+    guard name.contains(".") else { return schema.entity(namedNowOrBefore: name) != nil }
+    guard let property = schema.property(parkedAs: name)?.property else { return false }
     guard let kind = parked.kind else { return true }
     // A newer program may know what it is.
     return kind == .unknown ? entry.triedLevel < Parking.level : kind.fits(property.kind)

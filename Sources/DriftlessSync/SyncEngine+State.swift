@@ -22,6 +22,7 @@ extension SyncEngine {
         .readOnlyStore, "The store \(store.label) can only be read.",
         suggestion: "Give the process the right to write the file and its folder.")
     }
+    try Self.checkLayout(of: store)
     syncLock = try queue.lock(store)
     if try store.read({ try EngineTables.needCreation($0) }) {
       try bookkeep { try EngineTables.create(in: $0) }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Driftless
 import Foundation
+import SyncDaemon
 import TestSupport
 import Testing
 
@@ -133,5 +134,95 @@ import Testing
     try StrippedFile.execute("INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT) VALUES (1, 9, 1)", at: url)
     #expect(await SyncControl.run(["store", "export", url.path]) == 65)
     #expect(await SyncControl.run(["export", "--store", url.path]) == 65)
+  }
+
+  @Test("enroll and sync with --model give a file its model, also where the zone is not reached")
+  func enrolling() async throws {
+    let bundle = try bundle()
+    let token = directory.file("token")
+    try Data("secret".utf8).write(to: token)
+    chmod(token.path, 0o600)
+    let server = ["--server", "http://127.0.0.1:1", "--zone", "z", "--token-file", token.path]
+    for (command, code) in [
+      (["enroll"] + server, ExitStatus.unreachable), (["sync"], .failed),
+    ] {
+      let url = try file(bundle)
+      let arguments = [command[0], "--store", url.path] + command.dropFirst()
+      #expect(await SyncControl.run(arguments) == ExitStatus.badData.rawValue, "it has no model")
+      #expect(await SyncControl.run(arguments + ["--model", bundle.path]) == code.rawValue)
+      let store = try PersistentStore.open(url: url)
+      #expect(store.model.entitiesByName["Item"]?.attributesByName.keys.sorted() == ["name"])
+      store.close()
+      for suffix in ["", "-wal", "-shm", "-driftless-lock", "-driftless-sync"] {
+        unlink(url.path + suffix)
+      }
+    }
+  }
+
+  @Test("A migration that needs a mapping is refused, and the store stays as it was")
+  func refused() async throws {
+    let bundle = try bundle()
+    let url = directory.file("items.sqlite")
+    let made = try ManagedObjectModel(contentsOf: bundle)
+    let store = try PersistentStore.open(url: url, model: made)
+    store.close()
+    let before = try Data(contentsOf: url)
+    try Data(
+      """
+      <model><entity name="Item"><attribute name="name" attributeType="Integer 64"/>\
+      <attribute name="must" attributeType="String"/></entity></model>
+      """.utf8
+    ).write(to: bundle.appendingPathComponent("Two.xcdatamodel/contents"))
+    #expect(await SyncControl.run(["migrate", url.path, "--model", bundle.path]) != 0)
+    #expect(try Data(contentsOf: url) == before)
+    #expect(try objects(url) == 0)
+  }
+
+  @Test(
+    "Sources that are damaged, or no stores, are refused by every command that reads two",
+    arguments: ["cut", "scrambled", "empty", "folder", "missing"])
+  func damagedSources(kind: String) async throws {
+    let bundle = try bundle()
+    let whole = try file(bundle)
+    let url = directory.file("damaged.sqlite")
+    let bytes = try Data(contentsOf: whole)
+    switch kind {
+    case "cut": try bytes.prefix(bytes.count / 2 - 100).write(to: url)
+    case "scrambled":
+      try (bytes.prefix(100) + Data(repeating: 0xA5, count: bytes.count - 100)).write(to: url)
+    case "empty": try Data().write(to: url)
+    case "folder":
+      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
+    default: break
+    }
+    func contents() -> Data? { kind == "folder" ? nil : try? Data(contentsOf: url) }
+    let before = contents()
+    for arguments in [
+      ["store", "compare", whole.path, url.path], ["store", "compare", url.path, whole.path],
+      ["migrate", url.path, "--model", bundle.path],
+      ["store", "export", url.path, "--model", bundle.path],
+      ["store", "check", url.path, "--model", bundle.path],
+    ] {
+      #expect(await SyncControl.run(arguments) != 0, "\(arguments)")
+    }
+    #expect(contents() == before, "nothing was written")
+    #expect(await SyncControl.run(["store", "compare", whole.path, whole.path]) == 0)
+  }
+
+  @Test("compare --all tells what Driftless adds, and looks into the log beside a file")
+  func comparingAll() async throws {
+    let bundle = try bundle()
+    let stripped = try file(bundle)
+    let url = directory.file("second.sqlite")
+    let model = try ManagedObjectModel(contentsOf: bundle.appendingPathComponent("One.xcdatamodel"))
+    // It is open: its tables lie in its log.
+    let store = try PersistentStore.open(url: url, model: model)
+    defer { store.close() }
+    let raw = try SchemaComparison(stripped, url, includesOwn: false).differences
+    #expect(raw.allSatisfy { $0.kind == .hash })
+    let all = try SchemaComparison(stripped, url, includesOwn: true).differences
+    #expect(all.contains { $0.kind == .table && $0.name == "ZDL_STORE" && $0.first == nil })
+    #expect(await SyncControl.run(["store", "compare", "--all", stripped.path, url.path]) == 1)
+    #expect(await SyncControl.run(["store", "compare", "--all", url.path, url.path]) == 0)
   }
 }

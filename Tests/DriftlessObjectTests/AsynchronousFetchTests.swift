@@ -58,6 +58,19 @@ struct AsynchronousFetchTests {
     #expect(try await result.wait() == result.objectIDs)
   }
 
+  @Test("It comes after what was sent before, and before what is sent later")
+  func order() async throws {
+    for round in 0..<40 {
+      let result = background.execute(
+        AsynchronousFetchRequest(fetchRequest: FetchRequest<Tag>(entityName: "Tag")))
+      background.performAndWait { context in
+        _ = try? context.insert(Tag.self)
+        try? context.save()
+      }
+      #expect(try await result.wait().count == round)
+    }
+  }
+
   @Test("A cancelled fetch tells so, and so does one that makes no sense")
   func fails() async throws {
     let ends = Mutex(0)

@@ -125,4 +125,45 @@ import Testing
       #expect(try context.count(for: FetchRequest<Tag>(entityName: "Tag")) == Self.count + 1)
     }
   }
+
+  @Test("Objects of a context without a queue are let go of anywhere while it finds and makes them")
+  func withoutQueue() throws {
+    let context = library.container.newContext()
+    let child = ManagedObjectContext(parent: context)
+    let queue = DispatchQueue(label: "elsewhere", attributes: .concurrent)
+    for round in 0..<300 {
+      // Nobody has the tags but the boxes, which are emptied while the context goes on.
+      let boxes = try {
+        let tags = try Self.tags(round.isMultiple(of: 2) ? context : child)
+        return stride(from: 0, to: Self.count, by: 10).map { Box(Array(tags[$0..<$0 + 10])) }
+      }()
+      for box in boxes { queue.async { box.empty() } }
+      for number in 0..<20 { try context.insert(Tag.self).name = "new \(number)" }
+      child.rollback()
+      context.rollback()
+    }
+    queue.sync(flags: .barrier) {}
+    context.processPendingChanges()
+    child.processPendingChanges()
+    #expect(context.registeredObjects.isEmpty && child.registeredObjects.isEmpty)
+    _ = try Self.tags(child)
+  }
+
+  @Test("A notification that somebody keeps elsewhere lets go of its objects there")
+  func notifications() throws {
+    let context = library.container.newContext()
+    let queue = OperationQueue()
+    let observer = NotificationCenter.default.addObserver(
+      forName: .managedObjectContextDidSave, object: context, queue: queue
+    ) { _ in }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    for round in 0..<200 {
+      for number in 0..<10 { try context.insert(Tag.self).name = "\(round) \(number)" }
+      try context.save()
+    }
+    queue.waitUntilAllOperationsAreFinished()
+    context.processPendingChanges()
+    #expect(context.registeredObjects.isEmpty)
+    #expect(try context.count(Tag.self) == 2000 + Self.count)
+  }
 }

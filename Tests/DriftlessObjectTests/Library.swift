@@ -182,3 +182,13 @@ final class Chapter: ManagedObject {
 final class Link: ManagedObject {
   static let next = ToOne<Link, Link>("next")
 }
+
+/// Calls `body` for each such notification of an object, on the thread that posts it.
+func observe(
+  _ name: Notification.Name, of object: AnyObject, _ body: @escaping () -> Void
+) -> any NSObjectProtocol {
+  nonisolated(unsafe) let body = body  // a context posts where it is used
+  return NotificationCenter.default.addObserver(forName: name, object: object, queue: nil) { _ in
+    body()
+  }
+}

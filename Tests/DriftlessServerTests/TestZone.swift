@@ -13,7 +13,8 @@ final class TestZone: Sendable {
   /// - Parameter now: the server's clock, in milliseconds since 1970.
   init(
     limits: ServerLimits = .init(), name: String = "shop",
-    now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
+    now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) },
+    sinceBoot: @escaping @Sendable () -> Int64 = ServerClock.hostSinceBoot
   ) throws {
     directory = try TemporaryDirectory()
     self.limits = limits
@@ -21,7 +22,7 @@ final class TestZone: Sendable {
     let administration = try Administration(folder: folder)
     _ = try administration.createZone(name)
     administration.close()
-    storage = try SQLiteZoneStorage(folder: folder, limits: limits, now: now)
+    storage = try SQLiteZoneStorage(folder: folder, limits: limits, now: now, sinceBoot: sinceBoot)
   }
 
   deinit { storage.close() }

@@ -54,7 +54,7 @@ struct BadLuckTests {
     let directory = try TemporaryDirectory()
     let url = directory.file("shop.sqlite")
     let store = try PersistentStore.open(url: url, model: Shop.model())
-    try store.setMetadata(2, forKey: "DriftlessFormat")
+    try store.setMetadata(3, forKey: "DriftlessFormat")
     store.close()
     let bytes = try Data(contentsOf: url)
     #expect(code { _ = try PersistentStore.open(url: url) } == .newerFormat)

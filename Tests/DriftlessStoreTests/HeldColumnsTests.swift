@@ -193,7 +193,7 @@ struct HeldColumnsTests {
       options: StoreOptions(migratesAutomatically: true, defersMigrationCleanup: inPlace))
     #expect(try held(store, ObjectKey(entity: 1, key: 1)) == [1, 2])
     #expect(try held(store, ObjectKey(entity: 2, key: 2)) == [2])
-    #expect(store.schema.keepsJoinTables)
+    #expect(!store.schema.holdsInColumns)
   }
 
   @Test("A migration of a store with the column keeps what it holds", arguments: [false, true])
@@ -208,7 +208,7 @@ struct HeldColumnsTests {
       url: url, model: Self.model(isOrdered: true, more: true),
       options: StoreOptions(migratesAutomatically: true, defersMigrationCleanup: inPlace))
     #expect(try held(store, folder) == [3, 1, 2])
-    #expect(!store.schema.keepsJoinTables)
+    #expect(store.schema.holdsInColumns)
     #expect(try store.check().findings == [])
   }
 

@@ -128,6 +128,29 @@ struct QueueTests {
     try await expectEqual(a, b)
   }
 
+  @Test("A store that was moved while it syncs is locked where it is now as well")
+  func movedStore() async throws {
+    try await replica.sync()
+    let file = try #require(replica.store.url)
+    let folder = replica.directory.file("moved")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let place = folder.appending(path: "held.sqlite")
+    for suffix in ["", "-wal", "-shm", "-driftless-lock", "-driftless-file"] {
+      try FileManager.default.moveItem(
+        atPath: file.path + suffix, toPath: place.path + suffix)
+    }
+    let store = try PersistentStore.open(url: place, model: shopModel())
+    let engine = SyncEngine(store: store, transport: network)
+    _ = try await engine.sync()
+    let lock = place.path + "-driftless-sync"
+    #expect(FileManager.default.fileExists(atPath: lock))
+    #expect(try String(contentsOfFile: lock, encoding: .utf8) == "\(getpid())\n")
+    await engine.close()
+    await replica.engine.close()
+    #expect(try String(contentsOfFile: lock, encoding: .utf8) == "")
+    store.close()
+  }
+
   @Test("S1 Close during an operation waits for its end, and lets go of the store then")
   func close() async throws {
     network.hold()

@@ -1,3 +1,4 @@
+import Driftless
 import Testing
 
 @testable import DriftlessSync
@@ -54,6 +55,37 @@ import Testing
     #expect(
       schedule.handle(.failed(isTransient: true, retryAfter: nil), jitter: 0)
         == [.deafen, .wake(after: 0.5)], "jitter halves at most")
+  }
+
+  @Test(
+    "F10 A full disk is tried again by doubling, up to half a minute, however long the server was away"
+  )
+  func fullDisk() {
+    var schedule = SyncSchedule(delays: SyncSchedule.Delays())
+    func failure() -> [SyncSchedule.Action] {
+      schedule.handle(
+        .failed(isTransient: true, retryAfter: nil, waitsForRoom: true), jitter: 1)
+    }
+    _ = schedule.handle(.started)
+    for seconds in [1.0, 2, 4, 8, 16, 30, 30] {
+      #expect(failure() == [.deafen, .wake(after: seconds)])
+      #expect(schedule.handle(.timer) == [.deafen, .startSync])
+    }
+    for _ in 0..<20 {
+      _ = schedule.handle(.failed(isTransient: true, retryAfter: nil), jitter: 1)
+      _ = schedule.handle(.timer)
+    }
+    #expect(failure() == [.deafen, .wake(after: 30)])
+  }
+
+  @Test(
+    "F10 What fails for want of space is tried again; a log that is not the file's waits for a person"
+  )
+  func storeFailures() {
+    let full = SyncFailure(StoreError(.diskFull, "There is no space.", suggestion: "Make some."))
+    #expect(full.isTransient && full.waitsForRoom && !full.needsPerson)
+    let stray = SyncFailure(StoreError(.strayLog, "It is another's.", suggestion: "Move it."))
+    #expect(!stray.isTransient && !stray.waitsForRoom && stray.needsPerson)
   }
 
   @Test("A refusal that time does not heal waits the ceiling at once")

@@ -5,7 +5,8 @@ import Testing
 /// `syncctl` ends at one write after the other while a store comes back to a zone that began anew, or to a server that was put
 /// back, and goes on from there.
 @Suite(.serialized) struct KilledComingBackTests {
-  private static let kinds: [FileFault.Kind] = FileFault.areAllWanted ? [.kill, .mangled] : [.mangled]
+  private static let kinds: [FileFault.Kind] =
+    FileFault.areAllWanted ? [.kill, .mangled] : [.mangled]
 
   /// The number of the next change that goes wrong: each of the first ones, and then some, unless all are wanted.
   private func next(after number: Int) -> Int {

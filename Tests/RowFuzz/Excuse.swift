@@ -11,6 +11,7 @@ enum Excuse {
     "ZDL_PARKED.unknown", "ZDL_PARKED_VALUE.reason", "ZDL_QUARANTINE.code",
     "ZDL_QUARANTINE.reason", "ZDL_QUARANTINE.suggestion", "ZDL_REPLICA.last_error",
     "ZDL_REPLICA.server", "ZDL_REPLICA.zone", "ZDL_HISTORY_READER.name", "ZDL_STRUCK.property",
+    "ZDL_IMPORT.author", "ZDL_IMPORT.context", "ZDL_ORIGIN.author", "ZDL_ORIGIN.context",
   ]
 
   /// Columns that hold any number within their bounds: times, versions, counts that nothing else counts.
@@ -24,7 +25,8 @@ enum Excuse {
     "ZDL_HISTORY_READER.number",
     "ZDL_IMPORT.first_change", "ZDL_IMPORT.time", "ZDL_JOURNAL.number", "ZDL_JOURNAL.local_time",
     "ZDL_JOURNAL.remote_time", "ZDL_JOURNAL.transaction_number", "ZDL_JOURNAL.sequence",
-    "ZDL_JOURNAL.decided_at", "ZDL_KEPT.time", "ZDL_KEPT.sequence", "ZDL_OUTBOX.objects",
+    "ZDL_JOURNAL.decided_at", "ZDL_KEPT.time", "ZDL_KEPT.sequence", "ZDL_ORIGIN.stamp",
+    "ZDL_OUTBOX.objects",
     "ZDL_OUTBOX.properties", "ZDL_OUTBOX.through_transaction", "ZDL_PARKED.sequence",
     "ZDL_PARKED.first_number", "ZDL_PARKED.new_objects", "ZDL_PARKED.since",
     "ZDL_PARKED.tried_level", "ZDL_PARKED_VALUE.sequence", "ZDL_PARKED_VALUE.since",
@@ -67,7 +69,8 @@ enum Excuse {
   private static let notes: Set<String> = [
     "ACHANGE", "ATRANSACTIONSTRING", "ZDL_ALIAS", "ZDL_BASE", "ZDL_CHAIN", "ZDL_DANGLING",
     "ZDL_DELETED", "ZDL_DELTA", "ZDL_FORMER", "ZDL_FRAME", "ZDL_GRAVE", "ZDL_HISTORY_READER",
-    "ZDL_IDENTITY", "ZDL_IMPORT", "ZDL_JOURNAL", "ZDL_KEPT", "ZDL_OMITTED", "ZDL_OUTBOX",
+    "ZDL_IDENTITY", "ZDL_IMPORT", "ZDL_JOURNAL", "ZDL_KEPT", "ZDL_OMITTED", "ZDL_ORIGIN",
+    "ZDL_OUTBOX",
     "ZDL_PARKED", "ZDL_PARKED_VALUE", "ZDL_PENDING", "ZDL_QUARANTINE", "ZDL_STORE", "ZDL_STRUCK",
     "ZDL_ZONE", "Z_MODELCACHE",
   ]
@@ -89,8 +92,11 @@ enum Excuse {
 
   private static func isNullable(_ mutation: Mutation) -> Bool {
     guard mutation.kind == .null else { return false }
-    return ["mark", "last_sync", "last_error", "new_objects", "sender", "place", "decided_at"]
-      .contains(mutation.column) || mutation.table.hasPrefix("A")
+    return [
+      "mark", "last_sync", "last_error", "new_objects", "sender", "place", "decided_at", "author",
+      "context",
+    ]
+    .contains(mutation.column) || mutation.table.hasPrefix("A")
       || mutation.table == "ZDL_STORE"
   }
 

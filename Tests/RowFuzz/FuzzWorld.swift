@@ -189,7 +189,8 @@ final class FuzzWorld {
         INSERT OR IGNORE INTO ZDL_ALIAS VALUES (randomblob(16), \(item), \(key), \(key), NULL, NULL);
         INSERT OR IGNORE INTO ZDL_FORMER VALUES (\(item), \(key));
         INSERT OR IGNORE INTO ZDL_STRUCK VALUES (1, 'title', 1);
-        INSERT OR IGNORE INTO ZDL_IMPORT VALUES (1, 1);
+        INSERT OR IGNORE INTO ZDL_IMPORT VALUES (1, 1, 'author', 'context');
+        INSERT OR IGNORE INTO ZDL_ORIGIN VALUES (-1, 'author', 'context');
         INSERT OR IGNORE INTO ZDL_HISTORY_READER VALUES ('app', 1)
         """)
     }

@@ -33,7 +33,9 @@ struct GeneratedModel {
       entities.append(later)
     }
     for entity in entities {
-      entity.deletePolicy = generator.chance(40) ? .editWins : .deleteWins
+      let keepsEdited = generator.chance(40)
+      // What a program brings back is without what its model has no name for.
+      entity.deletePolicy = keepsEdited && !scenario.hasRenames ? .editWins : .deleteWins
     }
     return ManagedObjectModel(entities: entities)
   }
@@ -54,7 +56,7 @@ struct GeneratedModel {
   private func item(_ generator: inout SeededGenerator, _ version: Int) -> EntityDescription {
     let item = EntityDescription("Item")
     var properties: [PropertyDescription] = [
-      AttributeDescription("title", .string), AttributeDescription("flag", .boolean),
+      title(version), AttributeDescription("flag", .boolean),
     ]
     for (name, type, policy) in Self.attributes where generator.chance(30) {
       let isCounter = policy == .counter
@@ -75,6 +77,16 @@ struct GeneratedModel {
     if version > 0 { properties.append(AttributeDescription("colour", .string)) }
     item.properties = properties
     return item
+  }
+
+  /// What later versions call otherwise.
+  static let renamed: Set<String> = ["title", "heading"]
+
+  private func title(_ version: Int) -> AttributeDescription {
+    guard version > 0, scenario.hasRenames else { return AttributeDescription("title", .string) }
+    let heading = AttributeDescription("heading", .string)
+    heading.renamingIdentifier = "title"
+    return heading
   }
 
   private func box(_ generator: inout SeededGenerator) -> EntityDescription {

@@ -51,6 +51,18 @@ final class Host: @unchecked Sendable {
       options: StoreOptions(durability: .normal, migratesAutomatically: true))
   }
 
+  /// Opens a file as a person does that is told of a log which is not the file's.
+  private static func openBesideLogs(
+    _ file: URL, _ model: ManagedObjectModel
+  ) throws -> PersistentStore {
+    do {
+      return try open(file, model)
+    } catch let error as StoreError where error.code == .strayLog {
+      _ = try PersistentStore.setAsideStrayLogs(at: file)
+      return try open(file, model)
+    }
+  }
+
   private func setClock() {
     store.setClock(
       { [world, weak self] in
@@ -104,7 +116,7 @@ final class Host: @unchecked Sendable {
     await close()
     if let contents { try FileImage.put(contents, at: file, manner) }
     if let version { self.version = version }
-    store = try Self.open(file, model)
+    store = try Self.openBesideLogs(file, model)
     coordinator = PersistentStoreCoordinator(store: store)
     engine = SyncEngine(store: store, transport: network, options: Self.options)
     setClock()

@@ -27,6 +27,44 @@ extension Simulation {
       manners[Int(step.dice / 7 % UInt64(manners.count))])
   }
 
+  /// Of a host that was ended in the middle the database alone is put back, and its log left as it is.
+  func restoreMain(_ host: Host, _ step: Step) async throws {
+    guard !host.backups.isEmpty else { return }
+    let number = Int(step.dice % UInt64(host.backups.count))
+    try readJournals()
+    tell("\(host.name)'s database alone is put back to copy \(number)")
+    let before = Set(host.image.things.keys)
+    let isPending = try host.status.pending.objects > 0
+    var contents = try FileImage.take(host.file)
+    contents[""] = host.backups[number][""]
+    try await host.reopen(models[host.version], contents: contents)
+    if try !host.status.isEnrolled { try await host.enroll(server) }
+    if isPending {
+      ledger.excuse(
+        host: host.number, after: try host.newestTransaction,
+        objects: before.symmetricDifference(host.image.things.keys))
+    } else {
+      ledger.excuse(lives: try host.unsent.subtracting(before))
+    }
+    // What was copied after this copy goes on from a log that is no more.
+    host.backups = []
+    host.backedUp = []
+  }
+
+  func setServerClock(_ step: Step) throws {
+    var generator = SeededGenerator(seed: step.dice)
+    let limit = UInt64(scenario.serverClockSteps)
+    let ahead = generator.chance(40) ? 0 : Int64(generator.next() % (2 * limit)) - Int64(limit)
+    hasPlainTimes = false
+    if generator.chance(50) {
+      tell("the server starts again, its clock is \(ahead) ms ahead")
+      try server.restart(ahead: ahead)
+    } else {
+      tell("the server's clock is \(ahead) ms ahead")
+      server.setClock(ahead: ahead)
+    }
+  }
+
   func setClock(_ host: Host, _ step: Step) {
     var generator = SeededGenerator(seed: step.dice)
     let limit = UInt64(scenario.clockSteps)

@@ -45,6 +45,7 @@ extension Simulation {
   }
 
   func check() async throws {
+    if let text = server.wentBack { fail("server time", text) }
     let head = try await server.zoneInfo().head
     for host in hosts {
       let status = try host.status
@@ -71,8 +72,8 @@ extension Simulation {
         fail("newcomer", image.difference(from: same.image, names: name))
       }
       if let first = hosts.first {
-        let properties = traits[first.version].properties
-        if first.image != image.restricted(to: properties) {
+        let properties = common(first.version, newest)
+        if first.image.restricted(to: properties) != image.restricted(to: properties) {
           fail("newcomer", image.difference(from: first.image, names: name))
         }
       }
@@ -87,9 +88,18 @@ extension Simulation {
 
   func compare() throws {
     guard let first = hosts.first else { return }
+    // Of one version everything is compared, also where that is not the first one's.
+    for version in traits.indices where version != first.version {
+      let same = hosts.filter { $0.version == version }
+      for host in same.dropFirst() where host.image != same[0].image {
+        fail(
+          "equal",
+          "\(host.name) differs from \(same[0].name): "
+            + host.image.difference(from: same[0].image, names: name))
+      }
+    }
     for host in hosts.dropFirst() {
-      let older = min(first.version, host.version)
-      let properties = traits[older].properties
+      let properties = common(first, host)
       let mine = host.image.restricted(to: properties)
       let theirs = first.image.restricted(to: properties)
       if mine != theirs {

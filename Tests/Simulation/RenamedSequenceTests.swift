@@ -61,4 +61,123 @@ struct RenamedSequenceTests {
     #expect(stage.value(late.number, item, "count") == "7")
     #expect(stage.value(late.number, item, "labels").contains(tag.uuidString.lowercased()))
   }
+
+  @Test(
+    "Who enrols late with the new names alone has all that was written under the old ones",
+    arguments: [false, true])
+  func late(renamesEntity: Bool) async throws {
+    let stage = try await Stage(
+      .sqlite, hosts: 2, model: Self.model(isNew: false, renamesEntity: renamesEntity))
+    let tag = try stage.insert(0, "Tag")
+    let item = try stage.insert(0, "Item", ["title": .string("made")])
+    let gone = try stage.insert(0, "Item", ["title": .string("gone")])
+    try await stage.sync(0)
+    try stage.set(0, item, ["stock": .integer(7)])
+    try stage.relate(0, item, "tags", to: [tag])
+    try stage.delete(0, gone)
+    try await stage.sync(0)
+    try await stage.sync(1)
+    let new = try Self.model(isNew: true, renamesEntity: renamesEntity)
+    try await stage.hosts[1].reopen(new)
+    let late = try await stage.addHost(of: new).number
+    for number in [late, 1] {
+      try await stage.sync(number)
+      #expect(stage.value(number, item, "name") == "\"made\"")
+      #expect(stage.value(number, item, "count") == "7")
+      #expect(stage.value(number, item, "labels").contains(tag.uuidString.lowercased()))
+      #expect(try SyncEngine.parked(of: stage.hosts[number].store).isEmpty)
+    }
+    #expect(stage.hosts[late].image == stage.hosts[1].image)
+    // The program of before goes on.
+    try stage.set(0, item, ["title": .string("old program")])
+    try await stage.sync(0)
+    for number in [late, 1] {
+      try await stage.sync(number)
+      #expect(stage.value(number, item, "name") == "\"old program\"")
+    }
+    try stage.set(late, item, ["name": .string("new program")])
+    try await stage.sync(late)
+    try await stage.sync(1)
+    #expect(stage.value(1, item, "name") == "\"new program\"")
+    #expect(stage.hosts[late].image == stage.hosts[1].image)
+  }
+
+  @Test("An edit under the new name that crosses one under the old name is settled, not laid over")
+  func crossing() async throws {
+    let stage = try await Stage(
+      .sqlite, hosts: 3, model: Self.model(isNew: false, renamesEntity: false))
+    let item = try stage.insert(0, "Item", ["title": .string("made")])
+    for number in [0, 1, 2] { try await stage.sync(number) }
+    let new = try Self.model(isNew: true, renamesEntity: false)
+    try await stage.hosts[1].reopen(new)
+    try await stage.hosts[2].reopen(new)
+    try stage.set(0, item, ["title": .string("old program")])
+    try stage.set(1, item, ["name": .string("new program")])
+    try await stage.push(0)
+    // It has not seen that.
+    try await stage.push(1)
+    try await stage.sync(2)
+    try await stage.sync(1)
+    #expect(stage.value(1, item, "name") == "\"new program\"")
+    #expect(stage.hosts[1].image == stage.hosts[2].image)
+    #expect(try stage.hosts[1].conflicts.contains { $0.remote == "\"old program\"" })
+  }
+
+  @Test(
+    "What was parked for a name that the model has now is laid under what came later, by whichever name",
+    arguments: [false, true])
+  func parked(oldIsLater: Bool) async throws {
+    let old = try Self.model(isNew: false, renamesEntity: false)
+    let new = try Self.model(isNew: true, renamesEntity: false)
+    let stage = try await Stage(.sqlite, hosts: 2, model: old)
+    let item = try stage.insert(0, "Item", ["title": .string("made")])
+    for number in [0, 1] { try await stage.sync(number) }
+    try await stage.hosts[1].reopen(new)
+    func edit(old isOld: Bool) async throws {
+      try stage.set(
+        isOld ? 0 : 1, item, [isOld ? "title" : "name": .string(isOld ? "old" : "new")])
+      for number in isOld ? [0, 1] : [1, 0] { try await stage.sync(number) }
+    }
+    try await edit(old: !oldIsLater)
+    try await edit(old: oldIsLater)
+    #expect(stage.value(0, item, "title") == "\"old\"")
+    #expect(try !SyncEngine.parked(of: stage.hosts[0].store).isEmpty)
+    try await stage.hosts[0].reopen(new)
+    try await stage.sync(0)
+    #expect(stage.value(1, item, "name") == (oldIsLater ? "\"old\"" : "\"new\""))
+    #expect(stage.hosts[0].image == stage.hosts[1].image)
+    #expect(try SyncEngine.parked(of: stage.hosts[0].store).isEmpty)
+  }
+
+  @Test(
+    "What was edited under the old name and not sent goes on under the new one, also in the middle of a push"
+  )
+  func pendingAcrossTheChange() async throws {
+    let stage = try await Stage(
+      .sqlite, hosts: 2, model: Self.model(isNew: false, renamesEntity: false))
+    let tag = try stage.insert(0, "Tag")
+    let item = try stage.insert(0, "Item", ["title": .string("made"), "stock": .integer(5)])
+    for number in [0, 1] { try await stage.sync(number) }
+    try stage.set(0, item, ["title": .string("unsent")])
+    try stage.count(0, item, by: 2)
+    try stage.relate(0, item, "tags", to: [tag])
+    // The answer is lost: the change set stays in flight, under the old names.
+    stage.hosts[0].network.isDeaf = true
+    _ = try? await stage.hosts[0].engine.push()
+    stage.hosts[0].network.isDeaf = false
+    let new = try Self.model(isNew: true, renamesEntity: false)
+    for number in [0, 1] { try await stage.hosts[number].reopen(new) }
+    try await stage.sync(0)
+    try await stage.sync(1)
+    try stage.set(0, item, ["count": .integer(8)])
+    try stage.relate(0, item, "labels", to: [])
+    for number in [0, 1, 0] { try await stage.sync(number) }
+    for number in [0, 1] {
+      #expect(stage.value(number, item, "name") == "\"unsent\"")
+      #expect(stage.value(number, item, "count") == "8")
+      #expect(!stage.value(number, item, "labels").contains(tag.uuidString.lowercased()))
+    }
+    #expect(stage.hosts[0].image == stage.hosts[1].image)
+    #expect(try stage.hosts[0].store.check().isSound)
+  }
 }

@@ -21,6 +21,8 @@ struct Scenario: Hashable, Sendable {
   var hasOrderedManyToMany = false
   /// Later hosts have the next version of the program.
   var hasModelVersions = false
+  /// Whether that version has other names for a property and an entity.
+  var hasRenames = false
   /// A many-to-many relationship that is its own inverse.
   var hasOwnInverse = false
 
@@ -51,12 +53,15 @@ struct Scenario: Hashable, Sendable {
   var hasTwoCallers = false
   var hasCrashes = true
   var hasStoreRestores = false
+  var hasMainRestores = false
   var hasClones = false
   /// Steps of clocks up to so many milliseconds; 0 for clocks that go nearly right.
   var clockSteps: Int64 = 0
   var hasServerRestores = false
   var hasZoneRenewals = false
   var hasZoneReplacements = false
+  /// Steps of the server's clock up to so many milliseconds.
+  var serverClockSteps: Int64 = 0
   var hasRogue = false
   var hasDecisions = true
 
@@ -98,12 +103,14 @@ struct Scenario: Hashable, Sendable {
     add(.undo, 2, when: hasDecisions)
     add(.retry, 2, when: hasRefusals)
     add(.twoCallers, 6, when: hasTwoCallers)
-    add(.backup, 3, when: hasStoreRestores)
+    add(.backup, 3, when: hasStoreRestores || hasMainRestores)
+    add(.restoreMain, 3, when: hasMainRestores)
     add(.restore, 3, when: hasStoreRestores)
     add(.clone, 2, when: hasClones)
     add(.clock, 5, when: clockSteps > 0)
     add(.backupServer, 3, when: hasServerRestores)
     add(.restoreServer, 3, when: hasServerRestores)
+    add(.serverClock, 4, when: serverClockSteps > 0)
     add(.renewZone, 2, when: hasZoneRenewals)
     add(.replaceZone, 2, when: hasZoneReplacements)
     add(.rogue, 4, when: hasRogue)
@@ -200,6 +207,15 @@ extension Scenario: CustomTestStringConvertible {
     make("counter bounds") { $0.hasCounterBounds = true },
     make("two callers") { $0.hasTwoCallers = true },
     make("clocks") { $0.clockSteps = 1_600_000_000_000 },
+    make("server clocks") {
+      $0.server = .sqlite
+      $0.serverClockSteps = 200_000_000_000
+    },
+    make("all clocks") {
+      $0.server = .sqlite
+      $0.serverClockSteps = 1_600_000_000_000
+      $0.clockSteps = 200_000_000
+    },
     make("flipped bits") { $0.flippedBits = 4 },
     make("refusals") { $0.hasRefusals = true },
     make("refused keys") {
@@ -215,12 +231,17 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasIdentityOfTwoEntities = true
     },
     make("model versions") { $0.hasModelVersions = true },
+    make("renamed properties") {
+      $0.hasModelVersions = true
+      $0.hasRenames = true
+    },
     make("restored server") { $0.hasServerRestores = true },
     make("restored files") {
       $0.server = .sqlite
       $0.hasServerRestores = true
     },
     make("restored stores") { $0.hasStoreRestores = true },
+    make("restored databases alone") { $0.hasMainRestores = true },
     make("clones") { $0.hasClones = true },
     make("renewed zone") { $0.hasZoneRenewals = true },
     make("replaced zone") {

@@ -3,6 +3,7 @@ import DriftlessServer
 import DriftlessTesting
 import Foundation
 import Logging
+import Synchronization
 
 /// The server: its rules in memory, or its real storage in files, without HTTP in between.
 // Sendable by use: it changes between requests alone.
@@ -14,6 +15,12 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
 
   static let zoneName = "zone"
   private let clock: ManualClock
+  /// By how much the clock of the server's host is ahead.
+  private let step = Step()
+  private final class Step: Sendable { let milliseconds = Mutex<Int64>(0) }
+  /// The newest time that an answer had, and what came before a later one.
+  private var given: UInt64 = 0
+  private(set) var wentBack: String?
   private let folder: URL
   private var storage: Storage
   private enum Backup {
@@ -38,18 +45,19 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       let administration = try Administration(folder: data)
       _ = try administration.createZone(Self.zoneName)
       administration.close()
-      storage = try Self.open(folder, clock)
+      storage = try Self.open(folder, clock, step)
     }
   }
 
-  private static func open(_ folder: URL, _ clock: ManualClock) throws -> Storage {
+  private static func open(_ folder: URL, _ clock: ManualClock, _ step: Step) throws -> Storage {
     var limits = ServerLimits()
     limits.readers = 1
     let logger = Logger(label: "simulation", factory: { _ in SwiftLogNoOpLogHandler() })
     return .files(
       try SQLiteZoneStorage(
         folder: try DataFolder(folder), limits: limits, logger: logger,
-        now: { Int64(clamping: clock.milliseconds) }),
+        now: { Int64(clamping: clock.milliseconds) + step.milliseconds.withLock { $0 } },
+        sinceBoot: { Int64(clamping: clock.milliseconds) }),
       PushReader(limits: limits))
   }
 
@@ -76,10 +84,30 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     case (.memory(let zone), .memory(let log)): zone.putBack(log)
     case (.files(let open, _), .files(let image)):
       open.close()
+      // An older copy knows less of what was given.
+      given = 0
       try FileImage.put(image, at: database)
-      storage = try Self.open(folder, clock)
+      storage = try Self.open(folder, clock, step)
     default: return
     }
+  }
+
+  /// The server is ended, the clock of its host set, and the server started again.
+  func restart(ahead milliseconds: Int64) throws {
+    step.milliseconds.withLock { $0 = milliseconds }
+    guard case .files(let open, _) = storage else { return }
+    open.close()
+    storage = try Self.open(folder, clock, step)
+  }
+
+  /// The clock of the server's host is set while it serves.
+  func setClock(ahead milliseconds: Int64) { step.milliseconds.withLock { $0 = milliseconds } }
+
+  private func time(of storage: SQLiteZoneStorage) async -> UInt64 {
+    let time = await storage.time()
+    if time < given { wentBack = "the server gave \(time) after \(given)" }
+    given = max(given, time)
+    return time
   }
 
   /// Gives the zone a new generation.
@@ -105,8 +133,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       return ZoneInfo(
         zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
         intent: zone.intent, replacements: zone.replacements, head: zone.head, chain: zone.chain,
-        formatLevel: zone.formatLevel,
-        serverTimeMilliseconds: clock.milliseconds)
+        formatLevel: zone.formatLevel, serverTimeMilliseconds: await time(of: storage))
     }
   }
 
@@ -122,7 +149,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
         return PushReply(
           sequence: appended.sequence, firstObjectNumber: appended.firstObjectNumber,
           chain: appended.chain, generation: zone.generation, pushNumber: push.number,
-          digest: push.digest, serverTimeMilliseconds: clock.milliseconds)
+          digest: push.digest, serverTimeMilliseconds: await time(of: storage))
       }
     }
     frames.append(frame)
@@ -146,7 +173,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
         let log = try await storage.page(of: zone, page)
         return PullPage(
           generation: zone.generation, head: log.head,
-          serverTimeMilliseconds: clock.milliseconds,
+          serverTimeMilliseconds: await time(of: storage),
           entries: log.entries.map {
             PullPage.Entry(
               sequence: $0.sequence, firstObjectNumber: $0.firstObjectNumber, chain: $0.chain,

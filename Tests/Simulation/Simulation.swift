@@ -180,6 +180,7 @@ final class Simulation: @unchecked Sendable {
       host.backedUp.append(
         (try host.newestTransaction, Set(host.image.things.keys), try host.unsent))
     case .restore: try await restore(host, step)
+    case .restoreMain: try await restoreMain(host, step)
     case .clone: if hosts.count < Self.hostsMax { try clone(host) }
     case .clock: setClock(host, step)
     case .upgrade: try await upgrade(host)
@@ -206,6 +207,7 @@ final class Simulation: @unchecked Sendable {
       tell("the zone is replaced on purpose")
       ledger.bury()
       try server.renew(.replace)
+    case .serverClock: try setServerClock(step)
     case .rogue: try await rogue(step)
     case .settle: try await settle(step)
     }
@@ -240,6 +242,17 @@ final class Simulation: @unchecked Sendable {
       tell("\(host.name) may not save: \(saves.told.joined(separator: "; ")): \(brief(error))")
     }
     nextValue = saves.nextValue
+  }
+
+  /// What hosts of two versions both show under one name.
+  func common(_ first: Host, _ second: Host) -> [String: Set<String>] {
+    common(first.version, second.version)
+  }
+
+  func common(_ first: Int, _ second: Int) -> [String: Set<String>] {
+    let properties = traits[min(first, second)].properties
+    guard scenario.hasRenames, first != second else { return properties }
+    return properties.mapValues { $0.subtracting(GeneratedModel.renamed) }
   }
 
   func brief(_ error: any Error) -> String { String(readable("\(error)").prefix(300)) }

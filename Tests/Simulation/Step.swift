@@ -23,6 +23,8 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     /// Requests arrive, answers do not.
     case deaf
     case backup, restore
+    /// The database is put back, and not its log.
+    case restoreMain
     /// A copy of the file goes on as a replica of its own.
     case clone
     /// The clock of the host takes a step, or is put right.
@@ -33,6 +35,8 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case backupServer, restoreServer, renewZone
     /// An operator replaces the zone on purpose: what replicas hold is not wanted any more.
     case replaceZone
+    /// The clock of its host is set, or is right again; half of the times it is started anew with that.
+    case serverClock
     /// A program that follows the form and no rule pushes to the zone.
     case rogue
     /// The network is whole, and everybody syncs until nothing is left: then the laws are checked.

@@ -62,7 +62,11 @@ struct TidyTests {
 
   @Test("What can trap or race says on its line why it does not")
   func dangersGiveReasons() {
-    let marks = ["fatal" + "Error(", "tr" + "y!", " as" + "! ", "@unchecked " + "Sendable"]
+    let marks = [
+      "fatal" + "Error(", "tr" + "y!", " as" + "! ", "@unchecked " + "Sendable",
+      "nonisolated" + "(unsafe)", "unsafe" + "Downcast", "unsafe" + "BitCast",
+      "unowned" + "(unsafe)", "@exclusivity" + "(unchecked)",
+    ]
     for file in Self.files where !file.isTest {
       for (number, line) in file.lines.enumerated() {
         let before = number > 0 ? file.lines[number - 1] : ""

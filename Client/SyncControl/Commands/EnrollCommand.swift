@@ -50,6 +50,7 @@ struct EnrollCommand: ControlCommand {
         .failed, code: "already-enrolled", "\(target.store) is enrolled with zone \(other).",
         suggestion: "syncctl export --store \(target.store), and import that into a new store")
     }
+    try SyncEngine.checkLayout(of: store)
     let token = try TokenSource(file: tokenFile).token()
     var options = TransportOptions()
     options.allowsPlaintext = allowPlaintext

@@ -5,12 +5,17 @@ import SyncDaemon
 
 struct MigrateCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "migrate", abstract: "Bring a store to another version of its model.",
+    commandName: "migrate",
+    abstract: "Bring a store to another version of its model, or to another layout.",
     discussion: """
       Does what follows from the two models by itself; objects keep their identities, their \
       history and what is pending. What needs a mapping of its own is refused, and the store stays \
       as it was. A file that Core Data wrote and that carries no model is first taken over with \
       the version among those of FILE that it was written with.
+
+      --to-many says how to-many relationships without inverse are kept: as pairs, where several \
+      objects may hold one, or in columns, as Core Data has them. A store that is to be enrolled for \
+      sync needs pairs.
       """)
 
   @Argument(help: "The store's file.", completion: .file())
@@ -18,8 +23,17 @@ struct MigrateCommand: ControlCommand {
   @Option(
     name: .long, help: "The model: of several versions the current one is gone to.",
     completion: .file())
-  var model: String
+  var model: String?
+  @Option(
+    name: .long, help: "How to-many relationships without inverse are kept: pairs or columns.",
+    transform: Self.layout)
+  var toMany: ToManyLayout?
   @OptionGroup var output: OutputOptions
+
+  private static func layout(_ text: String) throws -> ToManyLayout {
+    if let layout = ToManyLayout(rawValue: text) { return layout }
+    throw ValidationError("\(text) is no layout: give pairs or columns.")
+  }
 
   private struct Report: Encodable {
     var store: String
@@ -29,8 +43,18 @@ struct MigrateCommand: ControlCommand {
 
   private var url: URL { URL(fileURLWithPath: file).standardizedFileURL.resolvingSymlinksInPath() }
 
+  func validate() throws {
+    guard model != nil || toMany != nil else {
+      throw ValidationError("Give --model FILE, --to-many pairs, or both.")
+    }
+  }
+
   func perform() throws {
     try StoreAccess.requireFile(at: url)
+    if let model { try perform(model) } else { try changeLayout(reporting: true) }
+  }
+
+  private func perform(_ model: String) throws {
     let location = URL(fileURLWithPath: model)
     let versions = try ManagedObjectModel.versions(at: location)
     let destination = try ManagedObjectModel(contentsOf: location)
@@ -41,8 +65,10 @@ struct MigrateCommand: ControlCommand {
       try StoreAccess.open(url, model: there.model, configuration: there.configuration).close()
     } else {
       let configuration = try takeOver(versions)
-      try PersistentStore.migrate(at: url, to: destination, configuration: configuration)
+      try PersistentStore.migrate(
+        at: url, to: destination, configuration: configuration, toManyLayout: toMany)
     }
+    if there != nil, toMany != nil, try changeLayout(reporting: false) { return }
     let name = location.lastPathComponent
     try output.put(
       Report(store: url.path, isChanged: there == nil, checksum: destination.versionChecksum),
@@ -69,5 +95,26 @@ struct MigrateCommand: ControlCommand {
     }
     defer { store.close() }
     return store.configurationName
+  }
+
+  /// Brings a store with the model that it has to the layout that is asked for. False when it has that already.
+  @discardableResult
+  private func changeLayout(reporting: Bool) throws -> Bool {
+    guard let toMany else { return false }
+    let store = try StoreAccess.open(url)
+    let (model, configuration) = (store.model, store.configurationName)
+    let isOther = store.schema.differs(from: toMany)
+    store.close()
+    if isOther {
+      try PersistentStore.migrate(
+        at: url, to: model, configuration: configuration, toManyLayout: toMany)
+    }
+    guard isOther || reporting else { return false }
+    try output.put(
+      Report(store: url.path, isChanged: isOther, checksum: model.versionChecksum),
+      line: isOther
+        ? "\(file) keeps to-many relationships without inverse in \(toMany.rawValue) now"
+        : "\(file) has no to-many relationships without inverse but in \(toMany.rawValue)")
+    return true
   }
 }

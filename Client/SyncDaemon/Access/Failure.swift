@@ -93,7 +93,8 @@ extension Failure {
       switch error.code {
       case .busy, .syncLocked: .tryAgain
       case .readOnly: .notAllowed
-      case .notADatabase, .notAStore, .damaged, .incompatibleModel, .missingModel, .newerFormat,
+      case .notADatabase, .notAStore, .damaged, .strayLog, .incompatibleModel, .missingModel,
+        .newerFormat,
         .constraint:
         .badData
       default: .failed

@@ -18,7 +18,8 @@ final class HangUpWatch: ChannelInboundHandler, RemovableChannelHandler, Sendabl
 
   /// Returns when the client has hung up, at once if it did before, or when the task is cancelled.
   func wait() async {
-    let (hangUps, hangUp) = AsyncStream<Void>.makeStream()
+    let (hangUps, hangUp) = AsyncStream.makeStream(
+      of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let isHungUp = state.withLock { state in
       if !state.isHungUp { state.waiting = hangUp }
       return state.isHungUp

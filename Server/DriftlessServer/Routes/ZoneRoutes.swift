@@ -31,7 +31,8 @@ struct ZoneRoutes: Sendable {
       let zone = try await gate.admit(
         request.headers, from: context.address, zone: context.zone, verb: .read)
       let mayWrite = try await gate.allows(request.headers, .write)
-      return try Self.json(Self.info(zone, mayWrite: mayWrite))
+      let time = await storage.time()
+      return try Self.json(Self.info(zone, time: time, mayWrite: mayWrite))
     }
     router.post("v1/zones/:zone/changes") { request, context in
       try await Self.closingRefused(request) { try await push(request, context) }
@@ -56,12 +57,11 @@ struct ZoneRoutes: Sendable {
     }
   }
 
-  private static func info(_ zone: ZoneRecord, mayWrite: Bool) -> ZoneInfo {
+  private static func info(_ zone: ZoneRecord, time: UInt64, mayWrite: Bool) -> ZoneInfo {
     ZoneInfo(
       zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
       intent: zone.intent, replacements: zone.replacements, head: zone.head, chain: zone.chain,
-      formatLevel: zone.formatLevel,
-      serverTimeMilliseconds: Self.now, mayWrite: mayWrite)
+      formatLevel: zone.formatLevel, serverTimeMilliseconds: time, mayWrite: mayWrite)
   }
 
   // MARK: - Push
@@ -81,11 +81,12 @@ struct ZoneRoutes: Sendable {
           "push": "\(push.number)", "bytes": "\(body.count)",
           "inserts": "\(push.contents.newCount)",
         ])
+      let time = await storage.time()
       return try Self.json(
         PushReply(
           sequence: appended.sequence, firstObjectNumber: appended.firstObjectNumber,
           chain: appended.chain, generation: push.cursor.generation, pushNumber: push.number,
-          digest: push.digest, serverTimeMilliseconds: Self.now))
+          digest: push.digest, serverTimeMilliseconds: time))
     }
   }
 
@@ -162,7 +163,7 @@ struct ZoneRoutes: Sendable {
       page = try await storage.page(of: zone, query.page)
     }
     let response = PullPage.response(
-      page, generation: zone.generation, nowMilliseconds: Self.now)
+      page, generation: zone.generation, nowMilliseconds: await storage.time())
     metrics.countSent(bytes: response.body.contentLength ?? 0)
     return response
   }
@@ -183,8 +184,6 @@ struct ZoneRoutes: Sendable {
   }
 
   // MARK: -
-
-  private static var now: UInt64 { UInt64(max(0, Date().timeIntervalSince1970 * 1000)) }
 
   private static func json(_ value: some Encodable) throws -> Response {
     Response(

@@ -8,6 +8,9 @@ package import Foundation
 /// * an append is durable before it returns, and has one effect however often it arrives;
 /// * what `page` gives is what was appended, byte for byte.
 package protocol ZoneStorage: Sendable {
+  /// The server's time, milliseconds since 1970: never less than what was given before.
+  func time() async -> UInt64
+
   /// The zone of that name; nil when there is none.
   func zone(named name: String) async throws -> ZoneRecord?
 

@@ -1,5 +1,6 @@
 public import Driftless
 public import Foundation
+import Synchronization
 
 /// A scratch pad on the stores of a coordinator, or on another context.
 ///
@@ -15,10 +16,16 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
   public let userInfo = NSMutableDictionary()
   /// What an application takes by itself.
   let ownLock = NSRecursiveLock()
-  /// Does the work.
-  private(set) var base: ManagedObjectContext
-  /// Nil for one of its caller's thread.
+  /// Does the work, on the queue, or the thread that asks for it.
+  var base: ManagedObjectContext {
+    if ownQueue == nil { ownThread.store(Self.currentThread, ordering: .relaxed) }
+    return ownBase
+  }
+  private var ownBase: ManagedObjectContext
+  /// Nil for one of its caller's thread. The thread that used it last is noted: news is taken in there alone.
   private let ownQueue: ContextQueue?
+  private let ownThread = Atomic<UInt>(0)
+  private static var currentThread: UInt { UInt(pthread_self()) }
   private var policy = NSMergePolicy.error
   private var isPlaced = false
   private var parentContext: NSManagedObjectContext?
@@ -36,7 +43,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
       case .privateQueueConcurrencyType: ContextQueue(label: "coredata.context")
       case .confinementConcurrencyType: nil
       }
-    base = Self.base(
+    ownBase = Self.base(
       PersistentStoreCoordinator(managedObjectModel: ManagedObjectModel()), ownQueue)
     super.init()
     represent()
@@ -52,7 +59,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
   init(_ base: ManagedObjectContext) {
     concurrencyType = .confinementConcurrencyType
     ownQueue = nil
-    self.base = base
+    ownBase = base
     super.init()
     isPlaced = true
     represent()
@@ -70,7 +77,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
   private init(passing base: ManagedObjectContext) {
     concurrencyType = .confinementConcurrencyType
     ownQueue = base.queue
-    self.base = base
+    ownBase = base
     super.init()
     isPlaced = true
     base.userInfo[Self.representative] = WeakReference(self)
@@ -89,7 +96,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     // News that a child takes over it reads from its parent, whose work may be waiting for the child: not by itself.
     guard parentContext == nil else { return }
     base.setBell { [weak self] in
-      self?.send { [weak self] in self?.base.processPendingChanges() }
+      guard let self, queue != nil || ownThread.load(ordering: .relaxed) == Self.currentThread
+      else { return }
+      send { [weak self] in self?.base.processPendingChanges() }
     }
   }
 
@@ -155,7 +164,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     new.shouldDeleteInaccessibleFaults = base.shouldDeleteInaccessibleFaults
     base.relay = nil
     base.errorForm = nil
-    base = new
+    ownBase = new
     represent()
   }
 

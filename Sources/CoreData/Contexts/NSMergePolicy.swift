@@ -15,13 +15,13 @@ open class NSMergePolicy: NSObject {
 
   // Nothing of a policy changes.
   nonisolated(unsafe) private static let refusing = NSMergePolicy(merge: .errorMergePolicyType)
-  nonisolated(unsafe) private static let storeFirst = NSMergePolicy(
+  nonisolated(unsafe) private static let storeFirst = NSMergePolicy(  // as above
     merge: .mergeByPropertyStoreTrumpMergePolicyType)
-  nonisolated(unsafe) private static let objectFirst = NSMergePolicy(
+  nonisolated(unsafe) private static let objectFirst = NSMergePolicy(  // as above
     merge: .mergeByPropertyObjectTrumpMergePolicyType)
-  nonisolated(unsafe) private static let overwriting = NSMergePolicy(
+  nonisolated(unsafe) private static let overwriting = NSMergePolicy(  // as above
     merge: .overwriteMergePolicyType)
-  nonisolated(unsafe) private static let droppingChanges = NSMergePolicy(
+  nonisolated(unsafe) private static let droppingChanges = NSMergePolicy(  // as above
     merge: .rollbackMergePolicyType)
 
   /// The save fails and names the conflicts. It is one object, and so are the others.

@@ -86,6 +86,11 @@ public final class BackgroundContext: @unchecked Sendable {  // used on its queu
     }
   }
 
+  /// Works in the context, after the work that was sent before, ends the event, and does not wait.
+  func send(_ body: @escaping @Sendable (ManagedObjectContext) -> Void) {
+    queue.async { self.context.perform { body(self.context) } }
+  }
+
   /// Works in the context and waits for it. Inside a piece of work it is part of that one, and does not end the event.
   ///
   /// Two contexts whose work waits for each other wait for ever.

@@ -31,9 +31,14 @@ final class ContextInbox: Sendable {
   private static let partsMax = 64
 
   let owner: Int64
+  /// The context that the owner reads from; nil for the stores. What others saved into it is news.
+  private let parent: Int64?
   private let content = Mutex(Content())
 
-  init(owner: Int64) { self.owner = owner }
+  init(owner: Int64, parent: Int64?) {
+    self.owner = owner
+    self.parent = parent
+  }
 
   var isOpen: Bool {
     get { content.withLock { $0.isOpen } }
@@ -51,19 +56,23 @@ final class ContextInbox: Sendable {
   func setBell(_ bell: @escaping @Sendable () -> Void) { content.withLock { $0.bell = bell } }
 
   func put(_ changes: ContextChanges) {
+    guard changes.target == nil || changes.target == parent else { return }
     add { content in
       content.news.saves.append(changes)
       content.keyCount += changes.parts.reduce(0) { $0 + $1.keyCount }
       guard content.keyCount > Self.keysMax || content.news.saves.count > Self.partsMax else {
         return
       }
-      for part in content.news.saves.flatMap(\.parts) where part.transaction > 0 {
+      // What went into the parent is in no history.
+      let kept = content.news.saves.filter { $0.target != nil }
+      for part in content.news.saves.lazy.filter({ $0.target == nil }).flatMap(\.parts)
+      where part.transaction > 0 {
         Self.add(
           ForeignCommits(
             plan: part.plan, store: part.plan.store, after: part.transaction - 1,
             through: part.transaction), to: &content.news.commits)
       }
-      content.news.saves = []
+      content.news.saves = kept
       content.keyCount = 0
     }
   }

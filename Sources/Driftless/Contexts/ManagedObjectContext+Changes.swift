@@ -103,7 +103,8 @@ extension ManagedObjectContext {
     if let identity { graph.keys.give(identity, to: object.key) }
     graph.ledger.list(object)
     graph.ledger.noteInEvent(object)
-    object.state.insert([.insertedInEvent, .dirty, .touched])
+    object.state.note(.insertedInEvent)
+    object.state.change()
     undoManager?.registerUndo(withTarget: object) {
       $0.managedObjectContext?.takeBack($0)
     }
@@ -123,22 +124,24 @@ extension ManagedObjectContext {
     }
     guard prepareForDeletion(object) else { return }
     var doomed = [object]
-    object.state.insert([.deleted, .touched])
+    object.state.noteCascade(false)
+    object.state.delete()
     while let next = doomed.popLast() {
       graph.ledger.list(next)
       readForUndo(next)
+      graph.leaveHolders(of: next)
       for cascaded in applyDeleteRules(of: next) where !cascaded.isDeleted {
         guard prepareForDeletion(cascaded) else { continue }
-        cascaded.state.insert([.deleted, .touched])
+        cascaded.state.delete()
         doomed.append(cascaded)
       }
       graph.ledger.noteInEvent(next)
-      next.state.insert(.deletedInEvent)
+      next.state.note(.deletedInEvent)
       // Registered after what it does to others, so that it is back before they refer to it again.
       registerBringingBack(next)
       if next.isInserted {
         vanish(next)
-        next.state.insert(.deleted)
+        next.state.stayDeleted()
       }
     }
   }
@@ -146,9 +149,9 @@ extension ManagedObjectContext {
   /// False when nothing is left to do: the object is deleted already, or its own method does so right now.
   private func prepareForDeletion(_ object: ManagedObject) -> Bool {
     guard !object.state.contains(.preparing) else { return false }
-    object.state.insert(.preparing)
+    object.state.beginPreparing()
     object.prepareForDeletion()
-    object.state.remove(.preparing)
+    object.state.endPreparing()
     return object.isIn(self) && !object.isDeleted
   }
 
@@ -158,6 +161,10 @@ extension ManagedObjectContext {
     for case let relation? in object.shape.relations {
       let rule = relation.description.deleteRule
       guard rule == .cascade || rule == .nullify else { continue }
+      // Another may hold by now what was read here.
+      if relation.isExclusive, !object.isInserted {
+        object.collection(ifUsed: relation.slot)?.forgetStored()
+      }
       let destinations =
         relation.isToMany
         ? object.destinations(relation.slot)
@@ -167,7 +174,9 @@ extension ManagedObjectContext {
         if relation.inverseSlot >= 0, !destination.isDeleted {
           destination.unlink(object, at: relation.inverseSlot)
         }
-        if rule == .cascade { cascaded.append(destination) }
+        guard rule == .cascade else { continue }
+        if relation.isExclusive { destination.state.noteCascade() }
+        cascaded.append(destination)
       }
     }
     return cascaded
@@ -177,6 +186,10 @@ extension ManagedObjectContext {
   private func isElsewhere(
     _ member: ManagedObject, from object: ManagedObject, _ relation: Relation
   ) -> Bool {
+    if relation.isExclusive {
+      // What the parent read may be older than what it has.
+      return parent != nil && graph.holders(of: member, in: relation)?.contains(object) != true
+    }
     guard relation.isToMany, relation.inverseSlot >= 0, !relation.inverseIsToMany, !member.isFault,
       member.shape.kinds.indices.contains(relation.inverseSlot)
     else { return false }
@@ -184,21 +197,24 @@ extension ManagedObjectContext {
     return owner.key != object.key
   }
 
-  /// A new object is no more, as if it had never been.
+  /// An object is the context's no more; of a new one it is as if it had never been.
   func vanish(_ object: ManagedObject) {
     graph.keys.remove(object)
     graph.leave(object)
   }
 
   /// Gives up all unsaved changes: new objects go, deleted ones are back.
+  ///
+  /// While a save writes to the stores, in a merge policy or a method of an object, it is not done, and the save throws
+  /// ``ObjectError`` with the code `nested-save`. While one into the parent goes on, it is done after that.
   public func rollback() {
+    if refuseWhileWriting("rollback()", { $0.rollback() }) { return }
     let objects = graph.ledger.unlistAll()
     let new = objects.filter { $0.isIn(self) && $0.isInserted }
     graph.ledger.forgetWatched()
     objects.walk { object in
       if object.isInserted {
-        graph.keys.remove(object)
-        object.detach()
+        vanish(object)
       } else if object.hasChanges {
         object.revert()
       }
@@ -215,7 +231,7 @@ extension ManagedObjectContext {
     undoManager?.removeAllActions()
     let reverted = objects.selected { $0.isIn(self) }
     for object in reverted { awaken(object, .rollback) }
-    let parts = graph.plans.map { plan in
+    let parts = stores.plans.map { plan in
       ContextChanges.Part(
         plan: plan,
         updated: reverted.lazy.filter { $0.shape.planIndex == plan.index }.map(\.objectKey))
@@ -268,16 +284,15 @@ extension ManagedObjectContext {
     isDismissing = true
     for object in told where object.isIn(self) {
       // What it does with itself now counts no more.
-      object.state.insert(.awakening)
+      object.state.beginAwakening()
       object.willTurnIntoFault()
-      object.state.remove(.awakening)
+      object.state.endAwakening()
     }
     isSaving = wasSaving
     isDismissing = false
     let leaving = objects.filter { $0.isIn(self) }
     for object in leaving {
-      graph.keys.remove(object)
-      object.detach()
+      vanish(object)
     }
     let left = Set(leaving)
     for object in told where left.contains(object) { object.didTurnIntoFault() }
@@ -286,8 +301,10 @@ extension ManagedObjectContext {
     reset()
   }
 
-  /// Forgets all objects and changes. Objects that someone holds belong to no context any more.
+  /// Forgets all objects and changes. Objects that someone holds belong to no context any more. While a save writes it is not
+  /// done, as ``rollback()`` is not.
   public func reset() {
+    if refuseWhileWriting("reset()", { $0.reset() }) { return }
     if isDismissing {
       // An object that is told to go asks for it.
       isResetDue = true
@@ -316,7 +333,7 @@ extension ManagedObjectContext {
     guard object.isIn(self), !object.isInserted else { return }
     if try takeAnew(object, mergeChanges: mergeChanges) {
       graph.ledger.noteInEvent(object)
-      object.state.insert(.refreshedInEvent)
+      object.state.note(.refreshedInEvent)
     }
   }
 
@@ -328,13 +345,15 @@ extension ManagedObjectContext {
   /// Whether the object was not a fault already. What lies in no row stays when changes are merged.
   @discardableResult
   func takeAnew(_ object: ManagedObject, mergeChanges: Bool) throws -> Bool {
-    object.state.remove(.unreadable)
+    object.state.tryReadingAgain()
     guard mergeChanges, object.hasChanges else {
       guard !object.isFault || object.hasChanges else { return false }
       if object.hasChanges { object.leaveOtherEnds() }
       let kept = mergeChanges ? object.transientValues : [:]
+      let members = object.heldMembers
       object.turnIntoFault()
       object.putBack(kept)
+      object.putBack(members)
       return true
     }
     object.forgetStoredCollections()

@@ -20,11 +20,12 @@ extension ManagedObjectContext {
 
   // MARK: Asked by a child
 
-  /// This context's object for one of a child.
+  /// This context's object for one of a child; nil where the key is another entity's here by now.
   func object(above object: ManagedObject) -> ManagedObject? {
     updatePlans()
-    return self.object(
+    let above = self.object(
       forChild: object.objectKey, in: object.shape.planIndex, adopting: type(of: object))
+    return above?.entity === object.entity ? above : nil
   }
 
   /// This context's object for a key of a child, which may be one that the object had before.
@@ -70,10 +71,12 @@ extension ManagedObjectContext {
   /// The child's object for one of the parent.
   func object(under above: ManagedObject) -> ManagedObject? {
     updatePlans()
+    // Whoever has the child's object may come to the parent with the key, also when the child is gone.
+    if above.key < 0 { above.graph?.keys.noteGivenOut(above.key) }
     var known = graph.registered(above.objectKey, in: above.shape.planIndex)
     graph.deferError { known = try graph.keeping(known, as: above.shape) }
     if let known { return known }
-    guard graph.plan(at: above.shape.planIndex) != nil else { return nil }
+    guard graph.shapes(at: above.shape.planIndex) != nil else { return nil }
     return graph.register(above.shape, key: above.key, state: .fault, as: type(of: above))
   }
 
@@ -88,18 +91,18 @@ extension ManagedObjectContext {
       try parent.objects(for: asked).compactMap { above -> ManagedObject? in
         guard let object = object(under: above), object.shape === above.shape else { return nil }
         if request.includesPropertyValues, !above.isFault, object.isFault {
-          object.takeBeneathChanges(above.values, version: above.version)
-          object.state.subtract([.fault, .unreadable])
-          object.state.insert(.awakening)
+          object.takeBeneathChanges(of: above)
+          object.state.takeValues()
+          object.state.beginAwakening()
         } else if request.shouldRefreshRefetchedObjects, !object.isFault {
           object.forgetStoredCollections()
-          object.takeBeneathChanges(above.values, version: above.version)
+          object.takeBeneathChanges(of: above)
         }
         return object
       }
     }
     for object in objects where object.state.contains(.awakening) {
-      object.state.remove(.awakening)
+      object.state.endAwakening()
       awaken(object)
     }
     return objects
@@ -121,7 +124,7 @@ extension ManagedObjectContext {
     let replaced = graph.keys.renameAdopted(
       renamed, isUndoable: undoManager != nil,
       isAskedFor: newKeys != nil || distantChildren.areThere
-    ) { [graph] place in graph.plan(at: place.plan)?.shape(numbered: place.key.entity) }
+    ) { [graph] place in graph.shapes(at: place.plan)?.shape(numbered: place.key.entity) }
     for object in replaced { graph.leave(object) }
     tellChildren(renamed)
   }

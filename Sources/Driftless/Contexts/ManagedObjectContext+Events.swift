@@ -7,6 +7,9 @@ extension ManagedObjectContext {
   /// A save and a fetch do it by themselves, and so does the end of a container's `perform`.
   public func processPendingChanges() {
     graph.confinement.assertHere("The context")
+    // A merge policy may fetch: what comes in meanwhile, and the event, are for after the save.
+    if isWritingObjects { return }
+    graph.takeInDepartures()
     updatePlans()
     takeNews()
     endEvent()
@@ -32,7 +35,7 @@ extension ManagedObjectContext {
       lists[key] = list
       if list.count == objects.count { break }
     }
-    objects.walk(ChangeLedger.leaveEvent)
+    graph.ledger.end(objects)
     postObjectsDidChange([
       .insertedObjects: lists[.insertedObjects] ?? [],
       .updatedObjects: lists[.updatedObjects] ?? [],
@@ -43,7 +46,7 @@ extension ManagedObjectContext {
 
   /// Forgets what changed in the event: it was given up.
   func forgetEvent() {
-    graph.ledger.takeEvent().walk(ChangeLedger.leaveEvent)
+    graph.ledger.end(graph.ledger.takeEvent())
     _ = graph.ledger.takeReplayed()
   }
 }

@@ -28,8 +28,8 @@ extension ManagedObjectContext: ObjectSource {
 
   /// A fault has its values now, if there are any.
   func end(_ fault: ManagedObject, _ isThere: Bool) {
-    fault.state.subtract([.fault, .unreadable])
-    if isThere { awaken(fault) } else { fault.state.insert(.missing) }
+    fault.state.takeValues()
+    if isThere { awaken(fault) } else { fault.state.lackRow() }
   }
 
   /// Takes the values that the store, or the parent, has now under the object's unsaved changes. False when there are
@@ -40,7 +40,7 @@ extension ManagedObjectContext: ObjectSource {
         guard let above = try parent.readable(object), above.shape === object.shape else {
           return false
         }
-        object.takeBeneathChanges(above.values, version: above.version)
+        object.takeBeneathChanges(of: above)
         return true
       }
     }
@@ -77,6 +77,21 @@ extension ManagedObjectContext: ObjectSource {
       }
     }
     return keys
+  }
+
+  func storedHolders(
+    of object: ManagedObject, in relation: Relation
+  ) throws -> [ObjectKey]? {
+    if let parent {
+      return ask(parent) { parent in
+        guard let above = parent.object(above: object) else { return [] }
+        return parent.graph.holders(of: above, in: relation)?.map(\.objectKey)
+      }
+    }
+    return try read(plan(of: object.shape)) { transaction in
+      if !relation.isExclusive, try transaction.isReplica { return nil }
+      return try transaction.sources(holding: object.objectKey, in: relation.description)
+    }
   }
 
   func identity(of object: ManagedObject) throws -> UUID {

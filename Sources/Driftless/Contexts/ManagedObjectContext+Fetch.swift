@@ -69,7 +69,7 @@ extension ManagedObjectContext {
     processPendingChanges()
     if try needsOverlay(request) { return try overlaid(request).map(\.objectID) }
     if let parent { return try found(by: request, in: parent).map(\.objectID) }
-    return try keys(for: request).compactMap { graph.plan(at: $0.plan)?.objectID($0.key) }
+    return try keys(for: request).compactMap { graph.shapes(at: $0.plan)?.objectID($0.key) }
   }
 
   /// The rows that the request asks for: properties, expressions, aggregates of groups. They tell what the store has.
@@ -206,7 +206,7 @@ extension ManagedObjectContext {
 
   private func shape(at place: PlacedKey) -> ObjectShape? {
     if place.key.key < 0 { return graph.keys.object(temporary: place.key.key)?.shape }
-    return graph.plan(at: place.plan)?.shape(numbered: place.key.entity)
+    return graph.shapes(at: place.plan)?.shape(numbered: place.key.entity)
   }
 
   /// The request's query in each store that it asks.
@@ -301,7 +301,7 @@ extension ManagedObjectContext {
   ) -> Bool {
     guard request.includesSubentities ? object.shape.isKind(of: entity) : object.entity === entity
     else { return false }
-    return graph.plan(at: object.shape.planIndex)?.isAsked(by: request.affectedStores)
+    return stores.plan(at: object.shape.planIndex)?.isAsked(by: request.affectedStores)
       ?? (request.affectedStores == nil)
   }
 

@@ -16,7 +16,7 @@ extension ManagedObjectContext {
   func takeNews() {
     let news = inbox.takeAll()
     var parts = news.saves.filter { $0.source != number }.flatMap(\.parts)
-    for commits in news.commits where graph.plan(at: commits.plan.index) === commits.plan {
+    for commits in news.commits where stores.has(commits.plan) {
       guard commits.plan.store === commits.store else { continue }
       do {
         parts.append(try part(of: commits))
@@ -77,7 +77,9 @@ extension ManagedObjectContext {
     var parts = try plans().map { ContextChanges.Part(plan: $0) }
     for transaction in transactions {
       guard
-        let part = parts.firstIndex(where: { $0.plan.store.identifier == transaction.storeID })
+        let part = parts.firstIndex(where: {
+          $0.plan.objects.storeIdentifier == transaction.storeID
+        })
       else { continue }
       for change in transaction.changes ?? [] {
         switch change.changeType {
@@ -96,9 +98,10 @@ extension ManagedObjectContext {
   ) {
     updatePlans()
     merge(
-      graph.plans.map { plan in
+      stores.plans.map { plan in
         func keys(_ ids: [ManagedObjectID]) -> [ObjectKey] {
-          ids.filter { $0.storeIdentifier == plan.store.identifier && !$0.isTemporaryID }.map(\.key)
+          ids.filter { $0.storeIdentifier == plan.objects.storeIdentifier && !$0.isTemporaryID }
+            .map(\.key)
         }
         return ContextChanges.Part(
           plan: plan, inserted: keys(inserted), updated: keys(updated), deleted: keys(deleted))
@@ -107,7 +110,7 @@ extension ManagedObjectContext {
 
   private func merge(_ parts: [ContextChanges.Part]) {
     // Parts of stores that this coordinator does not have are no business of this context.
-    var parts = parts.filter { graph.plan(at: $0.plan.index) === $0.plan }
+    var parts = parts.filter { stores.has($0.plan) }
     guard !parts.isEmpty else { return }
     var refreshed: [ManagedObject] = []
     var deleted: [ManagedObject] = []
@@ -144,11 +147,14 @@ extension ManagedObjectContext {
       graph.deferError { if try takeAnew(object, mergeChanges: true) { refreshed.append(object) } }
     }
     for key in part.deleted {
-      guard let object = graph.registered(key, in: part.plan.index) else { continue }
+      // Under the key of what was deleted there may be an object of another entity by now.
+      guard let object = graph.registered(key, in: part.plan.index),
+        object.shape.number == key.entity
+      else { continue }
       // Unsaved changes meet the delete at the save, where the merge policy decides.
       if object.isUpdated { continue }
       dismiss([object])
-      object.state.insert(.deleted)
+      object.state.stayDeleted()
       deleted.append(object)
     }
   }

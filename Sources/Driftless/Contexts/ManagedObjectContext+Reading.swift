@@ -32,9 +32,9 @@ extension ManagedObjectContext {
           object = graph.register(current, key: key.key, state: .fault, as: type)
           objects.append(object)
         }
-        object.state.subtract([.fault, .unreadable])
-        object.state.insert(.awakening)
-        try row.decode(into: object.values)
+        object.state.takeValues()
+        object.state.beginAwakening()
+        try row.decode(into: object.room, of: current.entity)
         object.version = row.version
       }
     }
@@ -43,7 +43,7 @@ extension ManagedObjectContext {
     } catch {
       // An object that was not read whole is a fault again.
       for object in objects where object.state.contains(.awakening) {
-        object.state.remove(.awakening)
+        object.state.endAwakening()
         object.turnIntoFault()
       }
       throw error
@@ -51,7 +51,7 @@ extension ManagedObjectContext {
     objects.walk { object in
       guard object.state.contains(.awakening) else { return }
       object.awakeFromFetch()
-      object.state.remove(.awakening)
+      object.state.endAwakening()
     }
     return objects
   }

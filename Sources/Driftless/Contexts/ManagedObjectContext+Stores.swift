@@ -3,12 +3,12 @@ extension ManagedObjectContext {
   /// The coordinator's stores.
   func plans() throws(ObjectError) -> [ObjectPlan] {
     updatePlans()
-    guard !graph.plans.isEmpty else {
+    guard !stores.plans.isEmpty else {
       throw ObjectError(
         .noStore, "The coordinator has no store",
         suggestion: "Call addPersistentStore or loadPersistentStores first.")
     }
-    return graph.plans
+    return stores.plans
   }
 
   /// Takes over which stores the coordinator has now, and forgets the objects of those that it lost. Takes over which keys
@@ -24,14 +24,13 @@ extension ManagedObjectContext {
   }
 
   private func updateStores() {
-    let version = persistentStoreCoordinator.storesVersion
-    guard version != plansVersion else { return }
-    plansVersion = version
+    // A save goes on with the stores that it began with.
+    guard !isWritingObjects else { return }
+    guard stores.isOlder(than: persistentStoreCoordinator.storesVersion) else { return }
     let plans = persistentStoreCoordinator.plans
-    for old in graph.plans where !plans.contains(where: { $0 === old }) { forgetObjects(of: old) }
-    graph.attach(plans)
-    shapesByType = [:]
-    latest = nil
+    for old in stores.plans where !plans.contains(where: { $0 === old }) { forgetObjects(of: old) }
+    stores.attach(plans)
+    graph.attach(plans.map(\.objects))
   }
 
   private func forgetObjects(of plan: ObjectPlan) {
@@ -43,7 +42,7 @@ extension ManagedObjectContext {
 
   /// The store that the shape's objects are in.
   func plan(of shape: ObjectShape) throws(ObjectError) -> ObjectPlan {
-    if let plan = graph.plan(at: shape.planIndex) { return plan }
+    if let plan = stores.plan(at: shape.planIndex) { return plan }
     throw ObjectError(
       .noStore, "The store of this \(shape.entity.name) was removed from the coordinator",
       suggestion: "Let go of the object, or add the store again and fetch.")
@@ -51,7 +50,7 @@ extension ManagedObjectContext {
 
   func plan(identifier: String) -> ObjectPlan? {
     updatePlans()
-    return graph.plans.first { $0.store.identifier == identifier }
+    return stores.plans.first { $0.objects.storeIdentifier == identifier }
   }
 
   /// The entity in the first store that has it.
@@ -72,11 +71,7 @@ extension ManagedObjectContext {
   /// The shape of the one entity that a class stands for; of a hierarchy whose entities share the class, the topmost.
   func shape(for type: ManagedObject.Type) throws(ObjectError) -> ObjectShape {
     updatePlans()
-    if let latest, latest.type == type { return latest.shape }
-    if let shape = shapesByType[ObjectIdentifier(type)] {
-      latest = (type, shape)
-      return shape
-    }
+    if let shape = stores.shape(for: type) { return shape }
     var seen: Set<String> = []
     let shapes = try plans().flatMap(\.shapes).filter { seen.insert($0.entity.name).inserted }
     var all = shapes.filter { ObjectClasses.represents(type, $0.entity) }
@@ -91,7 +86,7 @@ extension ManagedObjectContext {
         suggestion: "Name the class in one entity, or use the entity's name in place of the class.")
     }
     shape.adopt(type)
-    shapesByType[ObjectIdentifier(type)] = shape
+    stores.keep(shape, for: type)
     return shape
   }
 
@@ -99,7 +94,7 @@ extension ManagedObjectContext {
   func shapes<Result>(for request: FetchRequest<Result>) throws(ObjectError) -> [ObjectShape] {
     _ = try shape(named: request.entityName)
     var shapes: [ObjectShape] = []
-    for plan in graph.plans {
+    for plan in stores.plans {
       guard plan.isAsked(by: request.affectedStores) else { continue }
       if let shape = plan.shape(named: request.entityName) { shapes.append(shape) }
     }
@@ -112,7 +107,7 @@ extension ManagedObjectContext {
   ) throws(ObjectError) -> ObjectShape {
     let first = try shape(named: name)
     guard stores != nil else { return first }
-    for plan in graph.plans where plan.isAsked(by: stores) {
+    for plan in self.stores.plans where plan.isAsked(by: stores) {
       if let shape = plan.shape(named: name) { return shape }
     }
     throw ObjectError(
@@ -135,8 +130,8 @@ extension ManagedObjectContext {
   /// The predicate as it is in one of the stores, where objects of the others are nobody.
   func predicate<Result>(of request: FetchRequest<Result>, in plan: ObjectPlan) -> FetchPredicate? {
     let predicate = newest(request.predicate)
-    guard graph.plans.count > 1 else { return predicate }
-    let tag = plan.store.tag
+    guard stores.plans.count > 1 else { return predicate }
+    let tag = plan.objects.storeTag
     return predicate?.mapExpressions { expression in
       guard case .constant(.reference(let key)) = expression, key.store != 0, key.store != tag
       else { return expression }
@@ -161,6 +156,11 @@ extension ManagedObjectContext {
         suggestion: "Add the store to the coordinator with a configuration that has the entity.")
     }
     guard shape !== object.shape else { return }
+    guard shape.hasSlots(of: object.shape) else {
+      throw ObjectError(
+        .crossStore, "The store \(store.identifier) has other properties of \(object.entity.name)",
+        suggestion: "Open both stores with one model.")
+    }
     let isRelated =
       object.shape.toOneSlots.contains { !object.values[$0].isNull }
       || object.collections.contains { $0?.content.isEmpty == false }

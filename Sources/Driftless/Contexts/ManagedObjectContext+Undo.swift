@@ -47,7 +47,8 @@ extension ManagedObjectContext {
     guard !object.isDeleted else { return }
     readForUndo(object)
     graph.ledger.noteInEvent(object)
-    object.state.insert([.deleted, .touched, .deletedInEvent])
+    object.state.delete()
+    object.state.note(.deletedInEvent)
     graph.ledger.list(object)
     graph.noteReplayed(object, .undoInsertion)
     registerBringingBack(object)
@@ -84,15 +85,14 @@ extension ManagedObjectContext {
   /// The opposite of a delete.
   func bringBack(_ object: ManagedObject, identity: UUID?) {
     if object.isIn(self) {
-      object.state.remove([.deleted, .deletedInEvent])
-      object.state.insert([.dirty, .touched])
+      object.state.undelete()
       graph.ledger.list(object)
     } else {
       guard object.graph == nil else { return }
       graph.deferError { try rejoin(object, identity: identity) }
     }
     graph.ledger.noteInEvent(object)
-    if object.isInserted { object.state.insert(.insertedInEvent) }
+    if object.isInserted { object.state.note(.insertedInEvent) }
     graph.noteReplayed(object, .undoDeletion)
     undoManager?.registerUndo(withTarget: object) { [weak self] in self?.takeBack($0) }
   }

@@ -46,7 +46,7 @@ public final class ManagedObjectContext {
   }
 
   /// Whether the context takes over what other contexts save and what comes into its stores in another way: by sync, an
-  /// import, a batch or another process. A container's `viewContext` does it at once, on the main actor, and a
+  /// import, a batch or another process; of a child context also what others save into its parent. A container's `viewContext` does it at once, on the main actor, and a
   /// ``BackgroundContext`` on its queue; any other at the next fetch, save or ``processPendingChanges()``.
   public var automaticallyMergesChangesFromParent: Bool {
     get { inbox.isOpen }
@@ -89,11 +89,8 @@ public final class ManagedObjectContext {
   let inbox: ContextInbox
   /// The objects, with their keys and changes.
   let graph: ObjectGraph
-  /// Which of the coordinator's changes of stores were taken over.
-  var plansVersion = -1
-  @exclusivity(unchecked) var shapesByType: [ObjectIdentifier: ObjectShape] = [:]
-  /// The class that was asked for last, with its shape.
-  @exclusivity(unchecked) var latest: (type: ManagedObject.Type, shape: ObjectShape)?
+  /// The stores that it works on, which it keeps open.
+  @exclusivity(unchecked) var stores = AttachedStores()
   /// What the latest fetch that prefetched read along, which nobody else may hold.
   var prefetched: [ManagedObject] = []
   /// The state of the stores that is read; nil for the newest.
@@ -108,6 +105,13 @@ public final class ManagedObjectContext {
   var isResetDue = false
   /// Whether a save holds the stores' write locks.
   var isWriting = false
+  /// Whether a save is writing its objects. What merge policies and objects' methods do meanwhile must not take them from
+  /// it.
+  var isWritingObjects = false
+  /// What was asked for meanwhile and refused: the save fails with it.
+  var refusal: ObjectError?
+  /// What was asked for while a save into the parent went on, and is done after it.
+  var postponed: ((ManagedObjectContext) -> Void)?
 
   private static let contextCount = Mutex<Int64>(0)
 
@@ -162,16 +166,21 @@ public final class ManagedObjectContext {
     if let newKeys { parent.distantChildren.add(newKeys) }
   }
 
+  /// A context that nobody has but the piece of work that makes it, nor its objects.
+  convenience init(scratchOn coordinator: PersistentStoreCoordinator) {
+    self.init(coordinator, parent: nil, isScratch: true)
+  }
+
   private init(
     _ coordinator: PersistentStoreCoordinator, parent: ManagedObjectContext?,
-    newKeys: NewKeys? = nil
+    newKeys: NewKeys? = nil, isScratch: Bool = false
   ) {
     persistentStoreCoordinator = coordinator
     self.parent = parent
     self.newKeys = newKeys
     number = Self.nextNumber()
-    graph = ObjectGraph(number: number)
-    inbox = ContextInbox(owner: number)
+    graph = ObjectGraph(number: number, isCallersOwn: isScratch)
+    inbox = ContextInbox(owner: number, parent: parent?.number)
     coordinator.register(inbox)
     graph.source = self
   }
@@ -186,10 +195,9 @@ public final class ManagedObjectContext {
   /// Nobody else has the context any more, and whoever was last may be anywhere.
   deinit {
     prefetched = []
-    graph.source = nil
-    graph.confinement = .caller
     guard queue === ContextQueue.main, !ContextQueue.main.isHeld else { return graph.end() }
-    // The main actor may have objects of it, and let go of one at this moment.
+    // The main actor may have objects of it, and use one at this moment. It gets to them when it can: the stores are let go
+    // of here and now.
     nonisolated(unsafe) let graph = graph
     ContextQueue.main.async { graph.end() }
   }

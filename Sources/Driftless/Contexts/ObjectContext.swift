@@ -34,7 +34,8 @@ extension ManagedObject {
       }
     try shape.check(makes: Self.self)
     guard let context else {
-      let graph = ObjectGraph(number: ManagedObjectContext.nextNumber())
+      let graph = ObjectGraph(
+        number: ManagedObjectContext.nextNumber(), isCallersOwn: true)
       self.init(graph.birth(of: shape))
       detach()
       return

@@ -24,16 +24,16 @@ extension ManagedObjectContext {
   ) throws(ObjectError) -> ObjectBirth {
     let shape = try ObjectShape(outside: entity)
     try shape.check(makes: type)
-    return ObjectGraph(number: nextNumber()).birth(of: shape)
+    return ObjectGraph(number: nextNumber(), isCallersOwn: true).birth(of: shape)
   }
 
   /// Gives up a new object, which is a fault in no context then. Undoing brings it back.
   package func giveUp(_ object: ManagedObject) {
     graph.ledger.noteInEvent(object)
-    object.state.insert(.deletedInEvent)
+    object.state.note(.deletedInEvent)
     registerBringingBack(object)
     vanish(object)
-    object.state.insert(.fault)
+    object.state.becomeForeignFault()
   }
 
   /// Keeps what could not be thrown where it was met, so that the next save throws it.

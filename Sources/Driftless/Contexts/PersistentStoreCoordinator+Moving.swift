@@ -28,7 +28,7 @@ extension PersistentStoreCoordinator {
     let plan = try plan(of: store)
     return try store.whileNobodyWrites {
       let copy = try store.copy(to: url, options: options ?? store.options)
-      move(plan, to: copy)
+      try move(plan, to: copy)
       store.close()
       return copy
     }
@@ -42,7 +42,7 @@ extension PersistentStoreCoordinator {
   ///   - store: A store of this coordinator, in a file. Nothing of it may be in use by another process.
   /// - Returns: The store as it is opened there. The former one is closed.
   /// - Throws: ``ObjectError`` with the code `noStore` for a store of another coordinator; `StoreError`: `invalidArgument` for
-  ///   a store in memory, or where another store lies at `url`; `cannotOpen` when there is none. The coordinator keeps the store
+  ///   a store in memory, or where another store lies at `url`, or one that numbers its entities otherwise; `cannotOpen` when there is none. The coordinator keeps the store
   ///   that it has.
   @_disfavoredOverload
   @discardableResult
@@ -65,17 +65,22 @@ extension PersistentStoreCoordinator {
       store.close()
       do {
         let found = try store.reopened(at: url)
-        move(plan, to: found)
+        try move(plan, to: found)
         return found
       } catch {
-        if let same = try? store.reopened(at: former) { move(plan, to: same) }
+        if let same = try? store.reopened(at: former) { try move(plan, to: same) }
         throw error
       }
     }
   }
 
-  private func move(_ plan: ObjectPlan, to store: PersistentStore) {
-    plan.move(to: store)
+  private func move(_ plan: ObjectPlan, to store: PersistentStore) throws {
+    do {
+      try plan.move(to: store)
+    } catch {
+      store.close()
+      throw error
+    }
     followStoresWhereWanted()
   }
 

@@ -64,7 +64,7 @@ extension ManagedObjectContext {
     // A save decides by what the store has, which nobody else can change meanwhile.
     guard queryGeneration != nil, !isWriting else { return try plan.store.read(body) }
     if queryGeneration == .current {
-      queryGeneration = try QueryGenerationToken(of: graph.plans.map(\.store))
+      queryGeneration = try QueryGenerationToken(of: stores.plans.map(\.store))
     }
     guard let snapshot = queryGeneration?.snapshot(of: plan.store) else {
       return try plan.store.read(body)
@@ -75,6 +75,6 @@ extension ManagedObjectContext {
   /// After a save a pinned context reads what it wrote.
   func moveGeneration() {
     guard queryGeneration != nil else { return }
-    queryGeneration = (try? QueryGenerationToken(of: graph.plans.map(\.store))) ?? .current
+    queryGeneration = (try? QueryGenerationToken(of: stores.plans.map(\.store))) ?? .current
   }
 }

@@ -4,34 +4,50 @@ import DriftlessSQLite
 extension MigrationCopy {
   /// Fills a join table, or the keys of a relationship that were none, or were at the other end.
   func copyPairs(_ relationship: RelationshipDescription) throws {
-    guard let (_, former) = plan.former(of: relationship),
-      let pairs = pairs(of: former, as: relationship)
-    else { return }
+    let formers = plan.formers(of: relationship)
     if let join = new.joinTable(for: relationship) {
-      return try fill(join, of: relationship, from: pairs)
+      guard let pairs = pairs(of: formers, as: relationship) else { return }
+      return try fill(join, of: relationship, from: pairs, formers)
     }
-    if !relationship.isToMany, case .toMany = former.kind {
+    // Those that were to-one have their keys from the rows.
+    if !relationship.isToMany,
+      let pairs = pairs(of: formers.filter(\.isToMany), as: relationship)
+    {
       try fillKeys(of: relationship, from: pairs, at: ("source", "destination"), relationship)
     }
-    // The other end is new, and has the keys.
-    if let inverse = relationship.inverseRelationship, inverse !== relationship,
-      !inverse.isToMany, plan.former(of: inverse) == nil
-    {
-      try fillKeys(of: inverse, from: pairs, at: ("destination", "source"), relationship)
+    // The other end has keys. Where it was there, it has them from the rows, unless each end was for itself.
+    guard let inverse = relationship.inverseRelationship, inverse !== relationship,
+      !inverse.isToMany,
+      let pairs = pairs(
+        of: isOneFact(formers, plan.formers(of: inverse)) ? [] : formers, as: relationship)
+    else { return }
+    try fillKeys(of: inverse, from: pairs, at: ("destination", "source"), relationship)
+  }
+
+  /// Whether what relationships were at one end is what they were at the other.
+  private func isOneFact(
+    _ formers: [RelationshipDescription], _ others: [RelationshipDescription]
+  ) -> Bool {
+    formers.allSatisfy { former in
+      former.inverseRelationship.map { inverse in others.contains { $0 === inverse } } ?? false
     }
   }
 
   private func fill(
-    _ join: JoinTable, of relationship: RelationshipDescription, from pairs: String
+    _ join: JoinTable, of relationship: RelationshipDescription, from pairs: String,
+    _ formers: [RelationshipDescription]
   ) throws {
     // Both ends of a relationship have it: it is filled from the one that comes first.
-    if let inverse = relationship.inverseRelationship, inverse !== relationship,
-      plan.former(of: inverse) != nil, inverse.isToMany,
+    if let inverse = relationship.inverseRelationship, inverse !== relationship, inverse.isToMany,
+      isOneFact(formers, plan.formers(of: inverse)),
       (inverse.entity?.name ?? "", inverse.name)
         < (relationship.entity?.name ?? "", relationship.name)
     {
       return
     }
+    let present =
+      "SELECT * FROM (\(pairs)) WHERE source IS NOT NULL AND destination IS NOT NULL"
+    if join.held != nil { try checkHolders(in: present, of: relationship) }
     var columns = "\"\(join.sourceColumn)\", \"\(join.destinationColumn)\""
     var values = "source, destination"
     if let order = join.destinationOrderColumn {
@@ -44,9 +60,22 @@ extension MigrationCopy {
     }
     try connection.execute(
       """
-      INSERT OR IGNORE INTO \(join.held == nil ? "main." : "")"\(join.name)" (\(columns)) SELECT \(values) FROM (\(pairs))
-      WHERE source IS NOT NULL AND destination IS NOT NULL
+      INSERT OR IGNORE INTO \(join.held == nil ? "main." : "")"\(join.name)" (\(columns))
+      SELECT \(values) FROM (\(present))
       """)
+  }
+
+  /// Columns name one object that holds another: that others hold it as well would be lost without a word.
+  private func checkHolders(in pairs: String, of relationship: RelationshipDescription) throws {
+    let several = try connection.scalar(
+      """
+      SELECT destination FROM (\(pairs)) GROUP BY destination
+      HAVING COUNT(DISTINCT source) > 1 LIMIT 1
+      """)
+    guard several != nil else { return }
+    throw MigrationPlan.refusal(
+      "several objects hold one in \(JoinTable.key(relationship)), which columns cannot say",
+      "Keep the relationship in pairs, or let one object hold each before the migration.")
   }
 
   /// Writes the key columns of a to-one relationship.
@@ -83,6 +112,9 @@ extension MigrationCopy {
           ? "Keep it to-many, or let each object keep one before the migration."
           : "Make its inverse to-many too.")
     }
+    if former !== relationship {
+      try checkKeys(of: table.columns[binding.column].name, in: table.name, relationship, former)
+    }
     let other = "(SELECT other FROM temp.driftless_pairs WHERE owner = Z_PK)"
     func name(_ column: Int) -> String { "\"\(table.columns[column].name)\"" }
     var assignments = ["\(name(binding.column)) = \(other)"]
@@ -102,10 +134,36 @@ extension MigrationCopy {
       """)
   }
 
+  /// Two relationships that were each for itself become the two ends of one: what they say of an object must be the same.
+  private func checkKeys(
+    of column: String, in table: String, _ relationship: RelationshipDescription,
+    _ former: RelationshipDescription
+  ) throws {
+    let different = try connection.scalar(
+      """
+      SELECT 1 FROM main."\(table)" JOIN temp.driftless_pairs ON owner = Z_PK
+      WHERE "\(column)" <> other LIMIT 1
+      """)
+    guard different != nil else { return }
+    throw MigrationPlan.refusal(
+      "\(JoinTable.key(relationship)) and \(JoinTable.key(former)) say different things of objects, and become one",
+      "Make them the same before the migration, or keep them apart.")
+  }
+
+  /// The pairs of what a relationship was, in several places if need be; nil for none.
+  private func pairs(
+    of formers: [RelationshipDescription], as present: RelationshipDescription
+  ) -> String? {
+    let pairs = formers.compactMap { self.pairs(of: $0, as: present) }
+    return pairs.isEmpty ? nil : pairs.joined(separator: "\nUNION ALL\n")
+  }
+
   /// The pairs of a relationship as the old store has them, with the keys of the new one: `source`, `destination`,
   /// `place`, `otherPlace`. Keys of objects that are gone are null.
-  private func pairs(of slot: PropertySlot, as present: RelationshipDescription) -> String? {
-    guard let relationship = slot.relationship, let owner = relationship.entity,
+  private func pairs(
+    of relationship: RelationshipDescription, as present: RelationshipDescription
+  ) -> String? {
+    guard let owner = relationship.entity,
       let target = relationship.destinationEntity, let presentOwner = present.entity,
       let presentTarget = present.destinationEntity
     else { return nil }

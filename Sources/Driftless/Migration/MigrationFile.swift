@@ -8,6 +8,8 @@ struct MigrationFile {
   let destination: ManagedObjectModel
   /// The configuration whose entities the new store has; nil for all.
   let configuration: String?
+  /// How to-many relationships without inverse shall be kept; nil as they are.
+  var layout: ToManyLayout?
   /// Called with the part that is done, 0 … 1.
   let progress: (Double) throws -> Void
 
@@ -25,7 +27,7 @@ struct MigrationFile {
       from: source.model, source.schema.entities, to: destination, present)
     let schema = StoreSchema(
       model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
-      keepsJoinTables: source.schema.keepsJoinTables)
+      holdsInColumns: try holdsInColumns(plan, source))
     let connection = try connect(ExternalDataFolder(store: self.source.path))
     defer { connection.close() }
     try create(schema, like: source, on: connection)
@@ -53,7 +55,7 @@ struct MigrationFile {
       manager.mappingModel, from: source.model, source.schema.entities, to: destination, present)
     let schema = StoreSchema(
       model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
-      keepsJoinTables: source.schema.keepsJoinTables)
+      holdsInColumns: try holdsInColumns(plan, source))
     let folder = ExternalDataFolder(store: target.path)
     let files = ExternalDataFolder(store: self.source.path)
     try files.copy(files.names, to: folder)
@@ -167,7 +169,8 @@ struct MigrationFile {
   ) throws {
     let file = StoreFile(url: target, options: StoreOptions(durability: .normal))
     try file.create(
-      schema, metadata(of: source), identifier: UUID(uuidString: source.identifier) ?? UUID(),
+      schema, metadata(of: source, for: schema),
+      identifier: UUID(uuidString: source.identifier) ?? UUID(),
       on: connection)
     for statement in schema.views { try connection.execute(statement) }
     try connection.run("ATTACH ? AS old", .text(self.source.path))
@@ -193,17 +196,37 @@ struct MigrationFile {
         "\(self.source.path) was migrated from this model to a newer one, which this program does not have.",
         suggestion: "Use a newer version of the program; the file was not changed.")
     }
-    return former + [source.model.versionChecksum]
+    let present = source.model.versionChecksum
+    return present == destination.versionChecksum ? former : former + [present]
   }
 
-  func metadata(of source: PersistentStore) throws -> StoreMetadata {
+  /// Which to-many relationships without inverse are to be columns. A replica has none: see ``ToManyLayout/columns``.
+  func holdsInColumns(
+    _ plan: MigrationPlan, _ source: PersistentStore
+  ) throws -> (RelationshipDescription) -> Bool {
+    let isSyncing = try source.read {
+      try StoreSettings.exist(on: $0.connection) && $0.isReplica
+    }
+    guard isSyncing else {
+      return { [layout] in plan.holdsInColumns($0, source.schema, layout) }
+    }
+    guard layout != .columns else {
+      throw MigrationPlan.refusal(
+        "it is enrolled, and a replica keeps to-many relationships without inverse in pairs",
+        "Leave the layout as it is.")
+    }
+    return { _ in false }
+  }
+
+  func metadata(of source: PersistentStore, for schema: StoreSchema) throws -> StoreMetadata {
     var metadata = source.metadata
     metadata.values.removeValue(forKey: StoreMetadata.ownVersionHashesKey)
     metadata.values.removeValue(forKey: "NSStoreModelVersionHashesDigest")
     metadata.values.removeValue(forKey: StoreMetadata.configurationKey)
     metadata.values.removeValue(forKey: StoreMetadata.deferredCleanupKey)
     let fresh = StoreMetadata(
-      model: destination, configuration: try StoreConfiguration(configuration, of: destination))
+      model: destination, configuration: try StoreConfiguration(configuration, of: destination),
+      for: schema)
     for (key, value) in fresh.values { metadata.values[key] = value }
     return metadata
   }

@@ -21,14 +21,14 @@ struct MigrationInPlace {
     defer { source.close() }
     guard source.metadata.format > 0, source.modelOrigin == .inside else { return false }
     let former = try file.formerModels(of: source)
-    var metadata = try file.metadata(of: source)
-    source.close()
     let present = try StoreConfiguration(configuration, of: destination).entityNames
     let plan = try MigrationPlan(
       from: source.model, source.schema.entities, to: destination, present)
     let schema = StoreSchema(
       model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
-      keepsJoinTables: source.schema.keepsJoinTables)
+      holdsInColumns: try file.holdsInColumns(plan, source))
+    var metadata = try file.metadata(of: source, for: schema)
+    source.close()
 
     let options = StoreOptions(
       busyTimeoutMilliseconds: StoreTuning.checkpointWaitMilliseconds, createsFile: false)

@@ -27,7 +27,7 @@ extension MigrationManager {
   }
 
   func source(_ key: ObjectKey) -> ManagedObject? {
-    guard let plan = sourceContext.graph.plans.first else { return nil }
+    guard let plan = sourceContext.stores.plans.first else { return nil }
     return sourceContext.graph.object(for: key, in: plan.index, adopting: ManagedObject.self)
   }
 
@@ -38,7 +38,7 @@ extension MigrationManager {
     switch place {
     case .unsaved(let object): return object
     case .saved(let key):
-      guard let id = destinationContext.graph.plans.first?.objectID(key) else { return nil }
+      guard let id = destinationContext.stores.plans.first?.objectID(key) else { return nil }
       return try? destinationContext.existingObject(with: id)
     }
   }
@@ -77,7 +77,7 @@ extension MigrationManager {
     guard isSavedInParts else { return try destinationContext.save() }
     try savePart()
     for entity in destinationModel.entities where !entity.isAbstract {
-      guard destinationContext.graph.plans.first?.shape(named: entity.name) != nil else {
+      guard destinationContext.stores.plans.first?.shape(named: entity.name) != nil else {
         continue
       }
       try validateAll(entity.name)

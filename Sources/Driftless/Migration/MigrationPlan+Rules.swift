@@ -75,4 +75,19 @@ extension MigrationPlan {
       }
     }
   }
+
+  /// Whether a relationship without inverse is columns of the objects at its end in the store that is made.
+  ///
+  /// Each stays what it was. What was a relationship with an inverse, or several, goes by what its objects may have: several
+  /// that hold one are pairs. A new one is what those of the store are.
+  /// - Parameter layout: What is asked for; nil to keep what there is.
+  func holdsInColumns(
+    _ relationship: RelationshipDescription, _ schema: StoreSchema, _ layout: ToManyLayout?
+  ) -> Bool {
+    if let layout { return layout == .columns }
+    guard schema.holdsInColumns else { return false }
+    let formers = formers(of: relationship)
+    guard let former = formers.first else { return true }
+    return formers.count == 1 && (schema.joinTable(for: former).map { $0.held != nil } ?? true)
+  }
 }

@@ -74,6 +74,22 @@ struct MigrationPlan {
     return (match, former)
   }
 
+  /// The relationships that a to-many relationship was: several, where it stood in several entities that are below its own
+  /// now. Empty for a new one.
+  func formers(of relationship: RelationshipDescription) -> [RelationshipDescription] {
+    guard let entity = relationship.entity else { return [] }
+    var found: [RelationshipDescription] = []
+    let members = entity.selfAndDescendants
+    for match in matches where members.contains(where: { $0 === match.destination }) {
+      guard let slot = match.destination.layout.index(named: relationship.name),
+        let former = match.sourceSlots[slot]?.relationship,
+        !found.contains(where: { $0 === former })
+      else { continue }
+      found.append(former)
+    }
+    return found
+  }
+
   // MARK: Pairs
 
   private func former(of entity: EntityDescription) throws -> EntityDescription? {

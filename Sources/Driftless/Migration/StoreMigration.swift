@@ -10,6 +10,8 @@ struct StoreMigration {
     let destination: ManagedObjectModel
     /// Nil for what follows from the two models.
     var mapping: MappingModel?
+    /// How the new store keeps to-many relationships without inverse; nil as the one before it.
+    var layout: ToManyLayout?
     /// Works on a copy of the store before the step.
     var willMigrate: ((URL) throws -> Void)?
     /// Works on the new file after the step.
@@ -61,6 +63,7 @@ struct StoreMigration {
 
   private func runInPlace() throws -> Bool {
     guard defersCleanup, steps.count == 1, let step = steps.first, step.mapping == nil,
+      step.layout == nil,
       step.willMigrate == nil, step.didMigrate == nil,
       try MigrationInPlace(
         url: url, destination: step.destination, configuration: configuration
@@ -95,7 +98,8 @@ struct StoreMigration {
     }
     let target = partials[number + 1]
     let file = MigrationFile(
-      source: source, target: target, destination: step.destination, configuration: configuration
+      source: source, target: target, destination: step.destination, configuration: configuration,
+      layout: step.layout
     ) {
       try progress((Double(number) + $0 * 0.9) / Double(steps.count))
     }
@@ -175,6 +179,8 @@ struct StoreMigration {
     let new = try SQLiteConnection(path: partial.path, mode: .readWrite)
     defer { new.close() }
     try FileIdentity.keep(FileIdentity.notes(original), in: new)
+    // The file says that it has no write-ahead log as long as it has a rollback journal, whatever page is written first.
+    _ = try new.scalar("PRAGMA journal_mode = DELETE")
     try Self.useAlone(original)
     try new.withSnapshot { try new.backUp(to: original) { _ in } }
   }
@@ -202,19 +208,22 @@ extension PersistentStore {
   ///   - configuration: The configuration of the model whose entities the store shall have; nil for all. Objects of
   ///     entities that are not among them are deleted, as those of entities that the model no longer has.
   ///   - mapping: What becomes of the objects; nil for what follows from the two models.
+  ///   - toManyLayout: How the store shall keep to-many relationships without inverse; nil as it does. The model may be the
+  ///     one that it has. Columns are refused where several objects hold one, and of a store that is enrolled for sync.
   ///   - progress: Called with the part that is done, 0 … 1; it ends the migration by throwing, and nothing has changed.
   /// - Throws: `StoreError`: `cannotMigrate` with what needs a mapping of its own, `newerModel` when the store has been
   ///   further than the model, `busy` while it is open elsewhere, `constraint` when values break a new constraint; what a
   ///   migration policy threw. The store is then as it was.
   public static func migrate(
     at url: URL, to model: ManagedObjectModel, configuration: String? = nil,
-    mapping: MappingModel? = nil,
+    mapping: MappingModel? = nil, toManyLayout: ToManyLayout? = nil,
     progress: (Double) throws -> Void = { _ in }
   ) throws {
     try model.freeze()
     _ = try StoreConfiguration(configuration, of: model)
     try withoutActuallyEscaping(progress) { progress in
-      let step = StoreMigration.Step(destination: model, mapping: mapping)
+      let step = StoreMigration.Step(
+        destination: model, mapping: mapping, layout: toManyLayout)
       try StoreMigration(
         url: url, configuration: configuration, steps: [step], progress: progress
       ).run()

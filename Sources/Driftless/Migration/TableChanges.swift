@@ -58,16 +58,17 @@ struct TableChanges {
     return new.entities.flatMap(\.ownProperties).allSatisfy { property in
       guard let relationship = property as? RelationshipDescription else { return true }
       let inverse = relationship.inverseRelationship
-      guard let former = plan.former(of: relationship)?.1.relationship else {
+      let formers = plan.formers(of: relationship)
+      guard let former = formers.first else {
         // A new one is new at both ends.
-        return inverse.map { plan.former(of: $0) == nil } ?? true
+        return inverse.map { plan.formers(of: $0).isEmpty } ?? true
           && new.joinTable(for: relationship).map { !joins.contains($0.name) } ?? true
       }
       guard let then = former.destinationEntity, let now = relationship.destinationEntity else {
         return false
       }
       let members = now.selfAndDescendants
-      return former.isToMany == relationship.isToMany
+      return formers.count == 1 && former.isToMany == relationship.isToMany
         && former.isOrdered == relationship.isOrdered
         && old.joinTable(for: former) == new.joinTable(for: relationship)
         && former.inverseRelationship === inverse.flatMap { plan.former(of: $0)?.1.relationship }

@@ -10,47 +10,77 @@ struct ChangeLedger {
   private var replayed: [ManagedObject: SnapshotEvents] = [:]
   /// Objects whose rows no other save may have changed at the next save.
   private(set) var watched: [ManagedObject] = []
+  /// Objects that left the graph and still stand in one of the first two lists, which hold them.
+  private var departed: Set<ObjectIdentifier> = []
+  #if DEBUG
+    /// How many entries were looked at to answer ``isFree(_:)``, for tests.
+    private(set) var lookCount = 0
+  #endif
 
   // MARK: Unsaved changes
 
   mutating func list(_ object: ManagedObject) {
-    guard !object.state.contains(.listed) else { return }
-    object.state.insert(.listed)
-    changed.append(object)
+    if object.state.enter(.listed) { changed.append(object) }
   }
 
   /// Whether no other graph's ledger has the object, which is in no graph.
-  func isFree(_ object: ManagedObject) -> Bool {
-    (!object.state.contains(.listed) || changed.contains { $0 === object })
-      && (!object.state.contains(.inEvent) || inEvent.contains { $0 === object })
+  mutating func isFree(_ object: ManagedObject) -> Bool {
+    #if DEBUG
+      lookCount += 1
+    #endif
+    return object.state.isDisjoint(with: [.listed, .inEvent])
+      || departed.contains(ObjectIdentifier(object))
+  }
+
+  /// An object left the graph. It stays in its lists until they are done with.
+  mutating func noteDeparture(of object: ManagedObject) {
+    if !object.state.isDisjoint(with: [.listed, .inEvent]) {
+      departed.insert(ObjectIdentifier(object))
+    }
+  }
+
+  /// An object that had left is in the graph again.
+  mutating func noteReturn(of object: ManagedObject) {
+    if !departed.isEmpty { departed.remove(ObjectIdentifier(object)) }
+  }
+
+  /// An object that left is in one list less.
+  private mutating func forgetDeparture(of object: ManagedObject) {
+    if object.state.isDisjoint(with: [.listed, .inEvent]) {
+      departed.remove(ObjectIdentifier(object))
+    }
   }
 
   /// Lists none any more.
   ///
   /// - Parameter flags: What the objects lose with it.
   /// - Returns: Those that were listed. Who holds them last decides when they go.
-  mutating func unlistAll(clearing flags: ObjectState = []) -> [ManagedObject] {
+  mutating func unlistAll(clearing flags: ObjectState.Flag = []) -> [ManagedObject] {
     let listed = changed
     changed = []
     assert(
       listed.allSatisfy { $0.state.contains(.listed) || $0.graph == nil },
       "what is listed knows it, as long as it is in a graph")
-    listed.walk { $0.state.subtract(flags.union(.listed)) }
+    listed.walk { $0.state.leave(.listed, losing: flags) }
+    if !departed.isEmpty { for object in listed { forgetDeparture(of: object) } }
     return listed
   }
 
   /// Lists only those that are asked for.
-  mutating func unlist(clearing flags: ObjectState = [], where isDone: (ManagedObject) -> Bool) {
-    for object in changed where isDone(object) { object.state.subtract(flags.union(.listed)) }
+  mutating func unlist(
+    clearing flags: ObjectState.Flag = [], where isDone: (ManagedObject) -> Bool
+  ) {
+    for object in changed where isDone(object) {
+      object.state.leave(.listed, losing: flags)
+      forgetDeparture(of: object)
+    }
     changed = changed.filter { $0.state.contains(.listed) }
   }
 
   // MARK: The event
 
   mutating func noteInEvent(_ object: ManagedObject) {
-    guard !object.state.contains(.inEvent) else { return }
-    object.state.insert(.inEvent)
-    inEvent.append(object)
+    if object.state.enter(.inEvent) { inEvent.append(object) }
   }
 
   /// Begins another event, in which nothing has changed yet.
@@ -65,9 +95,13 @@ struct ChangeLedger {
     return objects
   }
 
-  static func leaveEvent(_ object: ManagedObject) {
-    object.state.subtract([.inEvent, .insertedInEvent, .deletedInEvent, .refreshedInEvent])
-    object.changedInEvent = PropertyMask()
+  /// The objects of an event are in it no more.
+  mutating func end(_ event: [ManagedObject]) {
+    event.walk { object in
+      object.state.leaveEvent()
+      object.changedInEvent = PropertyMask()
+    }
+    if !departed.isEmpty { for object in event { forgetDeparture(of: object) } }
   }
 
   mutating func noteReplayed(_ object: ManagedObject, _ event: SnapshotEvents) {
@@ -83,11 +117,11 @@ struct ChangeLedger {
   // MARK: Watched objects
 
   mutating func watch(_ object: ManagedObject) {
-    if object.state.insert(.watched).inserted { watched.append(object) }
+    if object.state.enter(.watched) { watched.append(object) }
   }
 
   mutating func forgetWatched() {
-    for object in watched { object.state.remove(.watched) }
+    for object in watched { object.state.leave(.watched) }
     watched = []
   }
 
@@ -95,17 +129,25 @@ struct ChangeLedger {
 
   /// Forgets objects whose store is gone.
   mutating func forget(where isLost: (ManagedObject) -> Bool) {
-    changed = changed.filter { !isLost($0) }
-    inEvent = inEvent.filter { !isLost($0) }
+    func isKept(_ object: ManagedObject) -> Bool {
+      guard isLost(object) else { return true }
+      object.state.leave([.listed, .inEvent])
+      departed.remove(ObjectIdentifier(object))
+      return false
+    }
+    changed = changed.filter(isKept)
+    inEvent = inEvent.filter(isKept)
+    watched = watched.filter { !isLost($0) }
   }
 
   /// Holds nothing any more.
   mutating func letGo() {
-    for object in changed { object.state.remove(.listed) }
-    for object in inEvent { object.state.remove(.inEvent) }
+    for object in changed { object.state.leave(.listed) }
+    for object in inEvent { object.state.leave(.inEvent) }
     changed = []
     inEvent = []
     replayed = [:]
     watched = []
+    departed = []
   }
 }

@@ -1,7 +1,8 @@
 /// Where a context and its objects are used. They are not Sendable, so the compiler sees to it; code that hides them from it
 /// (`nonisolated(unsafe)`, `@unchecked Sendable`) meets an assertion of a debug build in place of damaged memory.
 enum Confinement {
-  /// In one task, actor or thread at a time, which is not known here.
+  /// In one task, actor or thread at a time, which is not known here: an actor's thread is now this one, now that. That objects
+  /// end elsewhere, see ``Departures``.
   case caller
   case queue(ContextQueue)
 

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 /// What objects leave behind that were let go of elsewhere than their context is used: their places in the graph and the
@@ -31,16 +32,22 @@ final class Departures: Sendable {
   }
 
   private let queue = AtomicLazyReference<ContextQueue>()
+  /// Whether nobody but the caller of a piece of work ever has the objects.
+  private let isCallersOwn: Bool
   private let isPending = Atomic(false)
   private let state = Mutex(State())
 
-  /// The objects are used on the queue from now on. Without one they are let go of where they are used, as the compiler
-  /// sees to.
+  /// - Parameter isCallersOwn: Whether objects stay within the piece of work that makes them. Others that are used on no queue
+  ///   may end on any thread: the last to let go of one may be an observer's queue that holds a notification, and nothing
+  ///   tells an actor's next thread from that.
+  init(isCallersOwn: Bool = false) { self.isCallersOwn = isCallersOwn }
+
+  /// The objects are used on the queue from now on.
   func setQueue(_ new: ContextQueue) { _ = queue.storeIfNil(new) }
 
-  /// Whether objects are used where this is asked.
+  /// Whether objects may be in use elsewhere than where this is asked.
   @inline(__always)
-  var areElsewhere: Bool { queue.load().map { !$0.isHeld } ?? false }
+  var areElsewhere: Bool { queue.load().map { !$0.isHeld } ?? !isCallersOwn }
 
   /// Whether there may be some.
   @inline(__always)

@@ -24,9 +24,12 @@ struct IdentityMap: ~Copyable {
   /// Objects that the parent context has not saved, by the temporary key that it gave them.
   private var adopted: [Int64: ObjectReference] = [:]
   /// Temporary keys that somebody outside may know.
-  private var givenOut: Set<Int64> = []
+  private var givenOut: [Int64: TemporaryKeyTrace] = [:]
   /// The keys of objects whose temporary one was given out, by that one.
-  private var permanentKeys: [Int64: PlacedKey] = [:]
+  private var permanentKeys: [Int64: Permanent] = [:]
+  /// How many of them there are when those are looked for that nobody can come with any more.
+  private var permanentKeysMax = fewPermanentKeys
+  private static let fewPermanentKeys = 1024
   /// Those of objects that have another temporary key now, by one that was given out.
   private var aliases: [Int64: PlacedKey] = [:]
   /// Keys that objects have now, by those that changes to be undone knew them by.
@@ -35,8 +38,22 @@ struct IdentityMap: ~Copyable {
   private var identities: [Int64: UUID] = [:]
   private var keysByIdentity: [UUID: Int64] = [:]
 
-  /// - Parameter number: Of the graph, in its process: 2^40 new objects a graph, 2^22 graphs a process.
-  init(number: Int64) { temporaryBase = (number & 0x3F_FFFF) << 40 }
+  /// How many bits of a temporary key are the place among a graph's new objects: 2^36 of them. The rest tells the graph: 2^26
+  /// of them a process, of which each object is one that is made in no context.
+  private static let placeBits: Int64 = 36
+  private static let graphBits: Int64 = 26
+
+  private struct Permanent {
+    let place: PlacedKey
+    /// nil where it is not known who has the temporary key.
+    let trace: TemporaryKeyTrace?
+  }
+
+  /// - Parameter number: Of the graph, in its process.
+  init(number: Int64) {
+    assert((0..<1 << Self.graphBits).contains(number), "a graph takes the keys of another one")
+    temporaryBase = (number & (1 << Self.graphBits - 1)) << Self.placeBits
+  }
 
   deinit {
     for reference in new { reference?.drop() }
@@ -153,7 +170,7 @@ struct IdentityMap: ~Copyable {
       // Of the parent, or a fault under the key of an object that is no more.
       adopted.removeValue(forKey: key)?.drop()
     }
-    if let identity = identities.removeValue(forKey: key) { keysByIdentity[identity] = nil }
+    forgetIdentity(of: key)
   }
 
   // MARK: Places of new objects
@@ -167,6 +184,7 @@ struct IdentityMap: ~Copyable {
 
   /// No new object is left: keys go on where they are.
   mutating func retireTemporaryKeys() {
+    assert(new.isEmpty || isOwn(temporaryKey(at: new.count - 1)), "the graph is out of keys")
     temporaryBase += Int64(new.count)
     for reference in new { reference?.drop() }
     new = []
@@ -177,9 +195,8 @@ struct IdentityMap: ~Copyable {
     for place in new.indices where new[place] != nil && (new[place]?.object?.key ?? 1) > 0 {
       replace(at: place, with: nil)
     }
-    for (key, identity) in identities where object(temporary: key) == nil {
-      identities[key] = nil
-      keysByIdentity[identity] = nil
+    for key in Array(identities.keys) where object(temporary: key) == nil {
+      forgetIdentity(of: key)
     }
   }
 
@@ -194,24 +211,44 @@ struct IdentityMap: ~Copyable {
 
   // MARK: Keys that changed
 
-  mutating func noteGivenOut(_ temporaryKey: Int64) { givenOut.insert(temporaryKey) }
+  /// The key may be anywhere.
+  mutating func noteGivenOut(_ temporaryKey: Int64) {
+    givenOut[temporaryKey] = TemporaryKeyTrace(isCopied: true)
+  }
+
+  /// The key is in one ID, unless it was given out before.
+  mutating func noteGivenOut(_ temporaryKey: Int64, _ trace: TemporaryKeyTrace) {
+    if let former = givenOut[temporaryKey], former.isLive { trace.copy() }
+    givenOut[temporaryKey] = trace
+  }
 
   /// What is saved is known by its permanent key; the parent's keys are temporary as well, and may have been given out.
   mutating func forgetGivenOut() {
-    if !givenOut.isEmpty { givenOut = givenOut.filter { !isOwn($0) } }
+    guard !givenOut.isEmpty else { return }
+    givenOut = givenOut.filter { !isOwn($0.key) || object(temporary: $0.key) != nil }
   }
 
   /// Whether this graph gave the temporary key.
-  private func isOwn(_ key: Int64) -> Bool { (0 &- key) >> 40 == temporaryBase >> 40 }
+  private func isOwn(_ key: Int64) -> Bool {
+    (0 &- key) >> Self.placeBits == temporaryBase >> Self.placeBits
+  }
 
-  func isGivenOut(_ temporaryKey: Int64) -> Bool { givenOut.contains(temporaryKey) }
+  func isGivenOut(_ temporaryKey: Int64) -> Bool { givenOut[temporaryKey] != nil }
+
+  /// Who may know a temporary key; nil where that is not known.
+  func trace(of temporaryKey: Int64) -> TemporaryKeyTrace? { givenOut[temporaryKey] }
 
   /// The key that an object has now, whose temporary one was given out. A key of a child leads to one that this graph gave,
   /// and that to the store's.
   func permanentKey(for temporaryKey: Int64) -> PlacedKey? {
     var newest = aliases[temporaryKey]
-    while let alias = newest, let next = aliases[alias.key.key] { newest = next }
-    return permanentKeys[newest?.key.key ?? temporaryKey] ?? newest
+    var steps = 1
+    while steps < aliases.count, let alias = newest, let next = aliases[alias.key.key] {
+      newest = next
+      steps += 1
+    }
+    assert(newest.map { aliases[$0.key.key] == nil } ?? true, "temporary keys lead in a ring")
+    return permanentKeys[newest?.key.key ?? temporaryKey]?.place ?? newest
   }
 
   /// The temporary keys that somebody may know for objects which have other temporary ones now.
@@ -223,18 +260,37 @@ struct IdentityMap: ~Copyable {
   var haveChanged: Bool { !permanentKeys.isEmpty || !aliases.isEmpty }
 
   /// Notes which key an object has in place of a temporary one that somebody may know.
-  mutating func notePermanent(_ place: PlacedKey, for temporaryKey: Int64) {
+  ///
+  /// - Parameter trace: Who knows it, where another graph gave it out; nil for what is known here.
+  mutating func notePermanent(
+    _ place: PlacedKey, for temporaryKey: Int64, _ trace: TemporaryKeyTrace? = nil
+  ) {
     if place.key.key < 0 {
       aliases[temporaryKey] = place
     } else {
-      permanentKeys[temporaryKey] = place
+      permanentKeys[temporaryKey] = Permanent(
+        place: place, trace: trace ?? givenOut[temporaryKey])
       aliases[temporaryKey] = nil
+      if permanentKeys.count > permanentKeysMax { forgetUnknownKeys() }
     }
   }
 
+  /// A context that lives long must not keep a key for each object that it ever saved.
+  private mutating func forgetUnknownKeys() {
+    // What is renamed twice is found by its first key through the second.
+    let between = Set(aliases.values.lazy.map(\.key.key))
+    permanentKeys = permanentKeys.filter { key, permanent in
+      permanent.trace?.isLive ?? true || between.contains(key)
+    }
+    permanentKeysMax = max(Self.fewPermanentKeys, 2 * permanentKeys.count)
+  }
+
+  /// How many temporary keys are remembered.
+  var permanentKeyCount: Int { permanentKeys.count }
+
   /// Notes it if the temporary key was given out.
   mutating func notePermanentIfGivenOut(_ place: PlacedKey, for temporaryKey: Int64) {
-    if givenOut.contains(temporaryKey) { notePermanent(place, for: temporaryKey) }
+    if givenOut[temporaryKey] != nil { notePermanent(place, for: temporaryKey) }
   }
 
   /// Notes that an object has another key. The new one may be an old one of its own: an object that comes back takes its
@@ -247,7 +303,12 @@ struct IdentityMap: ~Copyable {
   /// The key that an object has now, which an undoable change knew by an older one.
   func newest(_ key: ObjectKey, in plan: Int) -> ObjectKey {
     var key = key
-    while let next = newerKeys[PlacedKey(plan: plan, key: key)] { key = next }
+    var steps = 0
+    while steps < newerKeys.count, let next = newerKeys[PlacedKey(plan: plan, key: key)] {
+      key = next
+      steps += 1
+    }
+    assert(newerKeys[PlacedKey(plan: plan, key: key)] == nil, "former keys lead in a ring")
     return key
   }
 
@@ -263,10 +324,10 @@ struct IdentityMap: ~Copyable {
     _ shape: (PlacedKey) -> ObjectShape?
   ) -> [ManagedObject] {
     var replaced: [ManagedObject] = []
-    for (old, place) in renamed where isAskedFor || givenOut.contains(old) {
+    for (old, place) in renamed where isAskedFor || givenOut[old] != nil {
       notePermanent(place, for: old)
-      givenOut.remove(old)
-      if place.key.key < 0 { givenOut.insert(place.key.key) }
+      givenOut[old] = nil
+      if place.key.key < 0 { noteGivenOut(place.key.key) }
     }
     for (old, reference) in adopted {
       guard let place = renamed[old] else { continue }
@@ -275,7 +336,11 @@ struct IdentityMap: ~Copyable {
       guard let object = reference.object else { continue }
       if isUndoable { noteRenamed(object.objectKey, place.key, in: place.plan) }
       object.key = place.key.key
-      if place.plan != object.shape.planIndex, let shape = shape(place) { object.shape = shape }
+      if place.plan != object.shape.planIndex, let shape = shape(place) {
+        // The parent lets an object change stores only to the same slots.
+        precondition(shape.slotCount == object.shape.slotCount, "values of another shape")
+        object.shape = shape
+      }
       if let former = add(object) { replaced.append(former) }
     }
     // What was renamed here before leads to the newest key.
@@ -294,8 +359,16 @@ struct IdentityMap: ~Copyable {
   func key(of identity: UUID) -> Int64? { keysByIdentity[identity] }
 
   mutating func give(_ identity: UUID, to key: Int64) {
+    forgetIdentity(of: key)
     identities[key] = identity
     keysByIdentity[identity] = key
+  }
+
+  /// Another object may have been given the same one meanwhile, which the save refuses: that keeps it.
+  private mutating func forgetIdentity(of key: Int64) {
+    guard let identity = identities.removeValue(forKey: key) else { return }
+    if keysByIdentity[identity] == key { keysByIdentity[identity] = nil }
+    assert(keysByIdentity.count <= identities.count, "an identity leads to no new object")
   }
 
   mutating func forgetIdentities() {

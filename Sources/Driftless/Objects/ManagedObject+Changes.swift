@@ -44,7 +44,12 @@ extension ManagedObject {
     } else {
       keys = []
     }
-    return keys.compactMap { graph?.objectID(for: $0, in: shape.planIndex) }
+    return keys.compactMap { key in
+      // One that only the parent knows: it has to know that the key was given out.
+      key.key < 0
+        ? graph?.object(for: key, in: shape.planIndex, adopting: ManagedObject.self)?.objectID
+        : graph?.objectID(for: key, in: shape.planIndex)
+    }
   }
 
   /// Whether the objects at the other end of a to-many relationship are still to be read.

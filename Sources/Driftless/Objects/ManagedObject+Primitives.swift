@@ -59,7 +59,7 @@ extension ManagedObject {
     let shape =
       key.key < 0
       ? graph.keys.object(temporary: key.key)?.shape
-      : graph.plan(at: shape.planIndex)?.shape(numbered: key.entity)
+      : graph.shapes(at: shape.planIndex)?.shape(numbered: key.entity)
     return shape?.isKind(of: relation.destination) == true
   }
 

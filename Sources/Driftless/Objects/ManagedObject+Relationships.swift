@@ -81,6 +81,9 @@ extension ManagedObject {
       try object.setDestination(self, of: inverse)
       return
     }
+    if relation.isExclusive, let formers = graph?.holders(of: object, in: relation) {
+      for former in formers where former !== self { former.unlink(object, at: relation.slot) }
+    }
     link(object, at: relation.slot)
     if relation.inverseSlot >= 0 { object.link(self, at: relation.inverseSlot) }
   }
@@ -134,6 +137,7 @@ extension ManagedObject {
       if let undo = graph?.undoManager {
         undo.registerUndo(withTarget: self) { $0.undoLink(object, at: slot) }
       }
+      if relation.isOneSided { object.state.claim() }
       let state = collection(slot, reading: false)
       if relation.isOrdered, state.removed[object.key] != nil {
         // Its old place is gone with it: it comes back at the end.
@@ -213,20 +217,6 @@ extension ManagedObject {
     // Its end is set as well.
     if object.isFault { object.fire() }
     guard !object.state.contains(.unreadable) else { throw object.unreadable(nil) }
-  }
-
-  /// What it was set to refer to, without having been saved, does not have it any more; what it referred to before has it
-  /// again.
-  final func leaveOtherEnds() {
-    for slot in shape.toOneSlots where changed.contains(slot) {
-      guard let relation = shape.relations[slot], relation.inverseSlot >= 0,
-        relation.inverseIsToMany
-      else { continue }
-      for case .reference(let end)? in [values[slot], committed?[slot]] {
-        graph?.registered(end, in: shape.planIndex)?
-          .collection(ifUsed: relation.inverseSlot)?.forgetChange(of: key)
-      }
-    }
   }
 
   final func classMismatch(_ type: ManagedObject.Type) -> ObjectError {

@@ -107,6 +107,15 @@ extension ManagedObject {
         + "clear its accessorErrors.")
   }
 
+  /// - Parameter entity: What the object of its key is now; nil where the model does not have that.
+  final func isAnother(_ entity: EntityDescription?) -> ObjectError {
+    ObjectError(
+      .unreadable,
+      "\(description) has unsaved changes, and its row is one of "
+        + "\(entity?.name ?? "another entity") now",
+      suggestion: "Roll the context back, and fetch again.")
+  }
+
   private final func relation(_ name: PropertyName, isToMany: Bool) -> Relation? {
     let slot = shape.layout.index(of: name)
     guard slot >= 0, let relation = shape.relations[slot], relation.isToMany == isToMany else {

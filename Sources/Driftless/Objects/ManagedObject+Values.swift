@@ -33,9 +33,9 @@ extension ManagedObject {
   /// What it sets in `body` is no change. It may awaken in another such piece of work.
   final func whileAwakening(_ body: () -> Void) {
     let isNested = state.contains(.awakening)
-    state.insert(.awakening)
+    state.beginAwakening()
     body()
-    if !isNested { state.remove(.awakening) }
+    if !isNested { state.endAwakening() }
   }
 
   /// Notes a change of an attribute or to-one slot that is about to be written.
@@ -62,7 +62,7 @@ extension ManagedObject {
     changedInEvent.insert(slot)
     if observers != nil { tellObservers(slot) }
     if !state.contains([.dirty, .touched, .inEvent]) {
-      state.insert([.dirty, .touched])
+      state.change()
       graph?.ledger.list(self)
       graph?.ledger.noteInEvent(self)
     }
@@ -83,11 +83,29 @@ extension ManagedObject {
       values[slot] = row[slot]
     }
     self.version = version
-    state.subtract([.fault, .unreadable])
+    state.takeValues()
+  }
+
+  /// Where the values lie, a place a slot.
+  final var room: UnsafeMutableBufferPointer<PropertyValue> {
+    UnsafeMutableBufferPointer(start: values, count: shape.slotCount)
   }
 
   /// Takes the values of the row under the unsaved changes.
-  final func takeBeneathChanges(_ row: UnsafePointer<PropertyValue>, version: Int64) {
+  final func takeBeneathChanges(_ row: [PropertyValue], version: Int64) {
+    row.withUnsafeBufferPointer { takeBeneathChanges($0, version: version) }
+  }
+
+  /// Takes the values of an object of the same shape, which a parent has, under the unsaved changes.
+  final func takeBeneathChanges(of above: ManagedObject) {
+    takeBeneathChanges(UnsafeBufferPointer(above.room), version: above.version)
+  }
+
+  private final func takeBeneathChanges(
+    _ row: UnsafeBufferPointer<PropertyValue>, version: Int64
+  ) {
+    precondition(
+      row.count >= shape.slotCount, "a row of another shape than \(shape.entity.name)")
     for slot in 0..<shape.slotCount {
       // A row has no transient values: those that are here stay.
       if shape.isTransient[slot], row[slot].isNull { continue }
@@ -119,6 +137,21 @@ extension ManagedObject {
     return mask
   }
 
+  /// Those of them that are columns of the object's row.
+  final var changedColumns: PropertyMask {
+    var mask = PropertyMask()
+    changedSlots.forEach { if shape.kinds[$0] != .toMany { mask.insert($0) } }
+    return mask
+  }
+
+  /// An attribute or to-one slot has the value again that was read or saved last.
+  final func giveUpChange(at slot: Int) {
+    guard let committed else { return }
+    if observers != nil { tellObservers(slot) }
+    values[slot] = committed[slot]
+    changed.remove(slot)
+  }
+
   final func dropCommitted() {
     guard let committed else { return }
     committed.deinitialize(count: shape.slotCount)
@@ -140,12 +173,12 @@ extension ManagedObject {
   /// No change is left.
   final func markUnchanged() {
     changed = PropertyMask()
-    state.subtract([.dirty, .inserted, .deleted])
+    state.settle()
   }
 
   /// Drops all values; they are read again at next access.
   final func turnIntoFault() {
-    state.remove(.unreadable)
+    state.tryReadingAgain()
     guard !state.contains(.fault) else {
       // It may have got other ends of relationships all the same.
       collections = []
@@ -159,8 +192,7 @@ extension ManagedObject {
     markUnchanged()
     // There is nothing that another save could contradict, unless the context looks out for it.
     if !state.contains(.watched) { version = 0 }
-    state.remove(.missing)
-    state.insert(.fault)
+    state.dropValues()
     didTurnIntoFault()
   }
 
@@ -192,6 +224,6 @@ extension ManagedObject {
   final func detach() {
     leaveGraph()
     markUnchanged()
-    state.remove(.listed)
+    state.leave(.listed)
   }
 }

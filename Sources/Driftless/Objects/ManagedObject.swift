@@ -27,8 +27,8 @@ open class ManagedObject {
   @exclusivity(unchecked) package internal(set) final var shape: ObjectShape
   /// Unmanaged, so that a look at it counts no reference. The object leaves the graph before that goes.
   @exclusivity(unchecked) private final var graphReference: Unmanaged<ObjectGraph>?
-  @exclusivity(unchecked) var key: Int64
-  @exclusivity(unchecked) var state: ObjectState
+  @exclusivity(unchecked) var key: Int64  // as all of these fields
+  @exclusivity(unchecked) var state: ObjectState  // as all of these fields
   /// One value a slot, to-many slots unused.
   private(set) var values: ValuePool.Room
   /// The values as last read or saved, once one of them is changed; nil for a new object.
@@ -53,7 +53,8 @@ open class ManagedObject {
     graphReference = .passUnretained(birth.graph)
     key = birth.key
     version = 0
-    state = birth.state.union(birth.graph.bornState)
+    state = birth.state
+    state.take(birth.graph.bornState)
     poolReference = birth.graph.pool(of: shape)
     values = poolReference._withUnsafeGuaranteedRef { $0.take() }
     if birth.state.contains(.inserted), !shape.defaults.isEmpty {
@@ -93,7 +94,7 @@ open class ManagedObject {
   /// - Parameter newShape: What it is there, with the same slots; nil for what it was.
   final func join(_ graph: ObjectGraph, key: Int64, as newShape: ObjectShape? = nil) {
     if let newShape {
-      assert(newShape.slotCount == shape.slotCount, "values of another shape")
+      precondition(newShape.slotCount == shape.slotCount, "values of another shape")
       shape = newShape
     }
     poolReference = graph.pool(of: shape)
@@ -102,11 +103,11 @@ open class ManagedObject {
     values.deallocate()
     values = room
     graphReference = .passUnretained(graph)
+    graph.ledger.noteReturn(of: self)
     self.key = key
     version = 0
-    state.formIntersection([.listed, .inEvent])
-    state.insert([.inserted, .dirty, .touched])
-    state.formUnion(graph.bornState)
+    state.forgetContext()
+    state.becomeNew(graph.bornState)
     startCollections()
   }
 
@@ -117,8 +118,7 @@ open class ManagedObject {
     for (slot, value) in shape.defaults.enumerated() { values[slot] = value }
     startCollections()
     version = 0
-    state.subtract([.fault, .missing, .unreadable, .deletedInEvent])
-    state.insert([.inserted, .dirty, .touched])
+    state.becomeNew()
   }
 
   /// What its to-many relationships hold was added, for it was never saved.
@@ -170,11 +170,12 @@ open class ManagedObject {
   /// Temporary before the first save; another one after it.
   public final var objectID: ManagedObjectID {
     if let currentID, currentID.key.key == key { return currentID }
+    let trace = key < 0 ? TemporaryKeyTrace() : nil
     let id = ManagedObjectID(
-      entity: entity, storeIdentifier: graph?.plan(at: shape.planIndex)?.store.identifier ?? "",
-      key: objectKey)
+      entity: entity, storeIdentifier: graph?.shapes(at: shape.planIndex)?.storeIdentifier ?? "",
+      key: objectKey, trace: trace)
     currentID = id
-    if key < 0 { graph?.keys.noteGivenOut(key) }
+    if let trace { graph?.keys.noteGivenOut(key, trace) }
     return id
   }
 
@@ -188,7 +189,8 @@ open class ManagedObject {
   public final var isUpdated: Bool {
     state.contains(.dirty) && state.isDisjoint(with: [.inserted, .deleted])
   }
-  /// Whether the next save deletes it.
+  /// Whether the next save deletes it; not any more after that. Of one that was never saved, and of one that others deleted
+  /// and a merge took away, it says that it is gone; of the former until the save.
   public final var isDeleted: Bool { state.contains(.deleted) }
   /// Whether its values are still to be read.
   public final var isFault: Bool { state.contains(.fault) }
@@ -237,42 +239,6 @@ public struct ObjectBirth {
   let state: ObjectState
 }
 
-/// Flags of an object in its context.
-struct ObjectState: OptionSet {
-  let rawValue: UInt32
-
-  static let fault = ObjectState(rawValue: 1)
-  static let inserted = ObjectState(rawValue: 2)
-  static let dirty = ObjectState(rawValue: 4)
-  static let deleted = ObjectState(rawValue: 8)
-  /// It stands in the ledger's list of changed objects.
-  static let listed = ObjectState(rawValue: 16)
-  /// Changes do not count: values are just being read.
-  static let awakening = ObjectState(rawValue: 32)
-  /// Its row is gone: reads give nothing.
-  static let missing = ObjectState(rawValue: 64)
-  /// It changed since its last `willSave`.
-  static let touched = ObjectState(rawValue: 128)
-  /// It changed since the last event ended.
-  static let inEvent = ObjectState(rawValue: 256)
-  /// It was inserted since the last event ended.
-  static let insertedInEvent = ObjectState(rawValue: 512)
-  /// It was deleted since the last event ended.
-  static let deletedInEvent = ObjectState(rawValue: 1024)
-  /// Reads of its properties are noted for observers.
-  static let tracked = ObjectState(rawValue: 2048)
-  /// Its context has an undo manager: asking each object's flag costs no reference to the graph.
-  static let undoable = ObjectState(rawValue: 4096)
-  /// Its `prepareForDeletion` is running.
-  static let preparing = ObjectState(rawValue: 8192)
-  /// It stands in the ledger's list of watched objects.
-  static let watched = ObjectState(rawValue: 16384)
-  /// It was read anew, or became a fault, since the last event ended.
-  static let refreshedInEvent = ObjectState(rawValue: 32768)
-  /// A fault whose row could not be read: it has no values, and takes none, until it is refreshed.
-  static let unreadable = ObjectState(rawValue: 65536)
-}
-
 extension ManagedObject: Hashable {
   public static func == (left: ManagedObject, right: ManagedObject) -> Bool { left === right }
   public final func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
@@ -282,7 +248,7 @@ extension ManagedObject: ObjectKeyProviding {
   package final var providedObjectKey: ObjectKey {
     var key = objectKey
     if key.key < 0 { graph?.keys.noteGivenOut(key.key) }
-    key.store = graph?.plan(at: shape.planIndex)?.store.tag ?? 0
+    key.store = graph?.shapes(at: shape.planIndex)?.storeTag ?? 0
     return key
   }
 }

@@ -8,6 +8,10 @@ protocol ObjectSource: AnyObject {
   /// What the store, or the parent, holds of a to-many relationship; nil when it cannot be read.
   func storedKeys(of object: ManagedObject, _ relation: Relation) -> [ObjectKey]?
 
+  /// The objects that hold this one in the store, or in the parent, by a to-many relationship without inverse; nil in a
+  /// replica, where those of an object that is deleted are kept for when it comes back.
+  func storedHolders(of object: ManagedObject, in relation: Relation) throws -> [ObjectKey]?
+
   /// The UUID that replicas know the object by.
   func identity(of object: ManagedObject) throws -> UUID
 
@@ -30,10 +34,11 @@ protocol ObjectSource: AnyObject {
 /// A managed object knows its graph alone. The context keeps the graph, and the graph asks it, as its ``ObjectSource``,
 /// for what has to be read.
 final class ObjectGraph {
+  // As with an object's own fields, each access passes here, and none runs code of others.
   @exclusivity(unchecked) var keys: IdentityMap
-  @exclusivity(unchecked) var ledger = ChangeLedger()
-  /// The context, which keeps the graph and outlives its objects here: it is asked even while it ends.
-  unowned(unsafe) var source: (any ObjectSource)?
+  @exclusivity(unchecked) var ledger = ChangeLedger()  // as the keys
+  /// The context, which keeps the graph. It may end elsewhere while an object asks it: whoever asks holds it.
+  weak var source: (any ObjectSource)?
   /// Registers how to take changes back.
   @exclusivity(unchecked) var undoManager: UndoManager? {
     didSet { mark(.undoable, undoManager != nil) }
@@ -41,14 +46,14 @@ final class ObjectGraph {
   /// Where the objects are used.
   var confinement = Confinement.caller
   /// Objects that are let go of elsewhere.
-  let departures = Departures()
+  let departures: Departures
   /// All objects, while the context holds on to them; else nil.
   var retained: Set<ManagedObject>?
   /// What new objects are born with, whatever else they are.
-  @exclusivity(unchecked) private(set) var bornState: ObjectState = []
-  /// The coordinator's stores, in their order, and by their index.
-  @exclusivity(unchecked) private(set) var plans: [ObjectPlan] = []
-  @exclusivity(unchecked) private var planByIndex: [ObjectPlan?] = []
+  @exclusivity(unchecked) private(set) var bornState: ObjectState.Flag = []
+  /// What objects know of the stores that the context works on, by the stores' index. The stores themselves are the
+  /// context's: what is left of a graph whose context is gone keeps none open.
+  @exclusivity(unchecked) private var shapesByIndex: [StoreShapes?] = []
   /// Memory of values by shape.
   @exclusivity(unchecked) private var pools: [ValuePool?] = []
   /// Values may have been set beneath, without a change, of objects that have none.
@@ -66,11 +71,18 @@ final class ObjectGraph {
   /// A loop over many objects that cannot be read says so often enough.
   private static let accessorErrorsMax = 100
 
-  /// - Parameter number: Tells the graph from others of the process.
-  init(number: Int64) { keys = IdentityMap(number: number) }
+  /// - Parameters:
+  ///   - number: Tells the graph from others of the process.
+  ///   - isCallersOwn: Whether the objects stay within the piece of work that makes them.
+  init(number: Int64, isCallersOwn: Bool = false) {
+    keys = IdentityMap(number: number)
+    departures = Departures(isCallersOwn: isCallersOwn)
+  }
 
   /// Lets go of all objects. Those that somebody else holds take their values along.
   func end() {
+    // Whoever ends it has it alone.
+    confinement = .caller
     ledger.letGo()
     retained = nil
     takeInDepartures()
@@ -82,20 +94,19 @@ final class ObjectGraph {
 
   // MARK: Stores
 
-  func plan(at index: Int) -> ObjectPlan? {
-    index < planByIndex.count ? planByIndex[index] : nil
+  /// The shapes of a store's objects; nil for one that the context does not work on.
+  @inline(__always)
+  func shapes(at index: Int) -> StoreShapes? {
+    index >= 0 && index < shapesByIndex.count ? shapesByIndex[index] : nil
   }
 
-  /// Works on these stores from now on.
-  func attach(_ attached: [ObjectPlan]) {
-    for old in plans where !attached.contains(where: { $0 === old }) {
-      planByIndex[old.index] = nil
-    }
-    plans = attached
-    for plan in attached {
-      while planByIndex.count <= plan.index { planByIndex.append(nil) }
-      planByIndex[plan.index] = plan
-      keys.addRegistries(upTo: plan.hierarchyEnd)
+  /// Has objects of these stores from now on.
+  func attach(_ attached: [StoreShapes]) {
+    shapesByIndex = []
+    for shapes in attached {
+      while shapesByIndex.count <= shapes.index { shapesByIndex.append(nil) }
+      shapesByIndex[shapes.index] = shapes
+      keys.addRegistries(upTo: shapes.hierarchyEnd)
     }
   }
 
@@ -103,14 +114,14 @@ final class ObjectGraph {
 
   func birth(of shape: ObjectShape) -> ObjectBirth {
     confinement.assertHere(shape.entity.name)
-    if departures.arePending { takeInDepartures() }
-    return ObjectBirth(shape: shape, graph: self, key: keys.nextTemporaryKey, state: .inserted)
+    takeInDepartures()
+    return ObjectBirth(shape: shape, graph: self, key: keys.nextTemporaryKey, state: .new)
   }
 
   /// The object of the key if it is here.
   func registered(_ key: ObjectKey, in plan: Int) -> ManagedObject? {
     if key.key < 0 { return keys.object(temporary: key.key) }
-    guard let shape = self.plan(at: plan)?.shape(numbered: key.entity) else { return nil }
+    guard let shape = shapes(at: plan)?.shape(numbered: key.entity) else { return nil }
     return keys.registry(of: shape).object(key.key)
   }
 
@@ -122,7 +133,7 @@ final class ObjectGraph {
       return keys.object(temporary: key.key)
         ?? source?.objectOfParent(for: key, in: plan, adopting: type)
     }
-    guard let shape = self.plan(at: plan)?.shape(numbered: key.entity) else { return nil }
+    guard let shape = shapes(at: plan)?.shape(numbered: key.entity) else { return nil }
     if let object = keys.registry(of: shape).object(key.key) { return object }
     shape.adopt(type)
     return register(shape, key: key.key, state: .fault, as: shape.objectClass)
@@ -133,7 +144,7 @@ final class ObjectGraph {
     _ shape: ObjectShape, key: Int64, state: ObjectState, as type: ManagedObject.Type
   ) -> ManagedObject {
     confinement.assertHere(shape.entity.name)
-    if departures.arePending { takeInDepartures() }
+    takeInDepartures()
     let object = type.init(ObjectBirth(shape: shape, graph: self, key: key, state: state))
     let former = keys.add(object)
     assert(former == nil, "the object of a key is looked for before one is made")
@@ -150,10 +161,7 @@ final class ObjectGraph {
   ) throws(ObjectError) -> ManagedObject? {
     guard let known, known.shape !== shape else { return known }
     guard !known.hasChanges else {
-      throw ObjectError(
-        .unreadable,
-        "\(known.description) has unsaved changes, and its row is one of \(shape.entity.name) now",
-        suggestion: "Roll the context back, and fetch again.")
+      throw known.isAnother(shape.entity)
     }
     keys.remove(known)
     known.turnIntoFault()
@@ -165,7 +173,8 @@ final class ObjectGraph {
   func leave(_ object: ManagedObject) {
     let wasListed = object.state.contains(.listed)
     object.detach()
-    if wasListed { object.state.insert(.listed) }
+    if wasListed { _ = object.state.enter(.listed) }
+    ledger.noteDeparture(of: object)
   }
 
   /// Registers an object under its new key. Who had that before leaves: its row is gone, and this is the object of the key.
@@ -174,7 +183,7 @@ final class ObjectGraph {
   }
 
   func objectID(for key: ObjectKey, in plan: Int) -> ManagedObjectID? {
-    registered(key, in: plan)?.objectID ?? self.plan(at: plan)?.objectID(key)
+    registered(key, in: plan)?.objectID ?? shapes(at: plan)?.objectID(key)
   }
 
   /// Where the values of objects of the shape lie: the graph holds it.
@@ -188,12 +197,10 @@ final class ObjectGraph {
   }
 
   /// Gives all objects, and those to come, a flag, or takes it from them.
-  func mark(_ flag: ObjectState, _ isOn: Bool) {
+  func mark(_ flag: ObjectState.Flag, _ isOn: Bool) {
     guard isOn != bornState.contains(flag) else { return }
     bornState.formSymmetricDifference(flag)
-    for object in keys.objects {
-      if isOn { object.state.insert(flag) } else { object.state.remove(flag) }
-    }
+    for object in keys.objects { object.state.mark(flag, isOn) }
   }
 
   func observationPath(_ slot: Int) -> KeyPath<ManagedObject, Int> {
@@ -204,7 +211,9 @@ final class ObjectGraph {
   }
 
   /// Takes back what objects left that were let go of elsewhere.
+  @inline(__always)
   func takeInDepartures() {
+    guard departures.arePending else { return }
     for departure in departures.takeAll() {
       keys.remove(departure)
       departure.end()
@@ -238,11 +247,11 @@ final class ObjectGraph {
     clearedCount += 1
     guard hasUnreadable else { return }
     hasUnreadable = false
-    for object in keys.objects { object.state.remove(.unreadable) }
+    for object in keys.objects { object.state.tryReadingAgain() }
   }
 
   func noteUnreadable(_ object: ManagedObject) {
-    object.state.insert(.unreadable)
+    object.state.failToRead()
     hasUnreadable = true
   }
 

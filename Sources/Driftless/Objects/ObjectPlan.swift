@@ -12,40 +12,13 @@ package final class ObjectPlan: Sendable {
   /// The same objects may go on in another store: see ``PersistentStoreCoordinator/migratePersistentStore(_:to:options:)``.
   private let currentStore: Mutex<PersistentStore>
   let schema: StoreSchema
-  /// The place among the stores that the coordinator ever had.
-  let index: Int
-  /// One more than the greatest number of a hierarchy.
-  let hierarchyEnd: Int
-  /// By `Z_ENT`.
-  private let shapesByNumber: [ObjectShape?]
-  private let shapeByName: [String: ObjectShape]
+  /// What objects know of the store.
+  let objects: StoreShapes
 
   init(store: PersistentStore, _ numbering: inout Numbering) {
     currentStore = Mutex(store)
     schema = store.schema
-    index = numbering.plans
-    numbering.plans += 1
-    var hierarchies: [String: Int] = [:]
-    var byName: [String: ObjectShape] = [:]
-    var byNumber: [ObjectShape?] = []
-    for entity in schema.model.entities {
-      let root = entity.rootEntity.name
-      let number = schema.entityNumber(of: entity)
-      guard number > 0 else { continue }
-      let hierarchy = hierarchies[root] ?? numbering.hierarchies
-      if hierarchy == numbering.hierarchies { numbering.hierarchies += 1 }
-      hierarchies[root] = hierarchy
-      let shape = ObjectShape(
-        entity: entity, number: number, planIndex: index, hierarchy: hierarchy,
-        ordinal: numbering.shapes)
-      numbering.shapes += 1
-      byName[entity.name] = shape
-      while byNumber.count <= Int(number) { byNumber.append(nil) }
-      byNumber[Int(number)] = shape
-    }
-    hierarchyEnd = numbering.hierarchies
-    shapesByNumber = byNumber
-    shapeByName = byName
+    objects = StoreShapes(of: store, &numbering)
   }
 
   package var store: PersistentStore { currentStore.withLock { $0 } }
@@ -54,28 +27,30 @@ package final class ObjectPlan: Sendable {
   /// file may be open under several coordinators.
   func isAsked(by stores: [PersistentStore]?) -> Bool {
     guard let stores else { return true }
-    let identifier = store.identifier
-    return stores.contains { $0.identifier == identifier }
+    return stores.contains { $0.identifier == objects.storeIdentifier }
   }
 
   /// Goes on with a store that has the same objects under the same identifier.
-  func move(to store: PersistentStore) { currentStore.withLock { $0 = store } }
+  /// - Throws: `StoreError` where its rows would be read as objects of other entities, or into more room than objects have.
+  func move(to store: PersistentStore) throws {
+    try schema.requireSameRows(in: store.schema, at: store.file.name)
+    currentStore.withLock { $0 = store }
+  }
 
+  /// The place among the stores that the coordinator ever had.
+  var index: Int { objects.index }
   /// One more than the greatest `Z_ENT`.
-  var numberCount: Int { shapesByNumber.count }
-  var shapes: [ObjectShape] { shapesByNumber.compactMap { $0 } }
+  var numberCount: Int { objects.numberCount }
+  var shapes: [ObjectShape] { objects.all }
+
+  /// To-many relationships without inverse, each as its own entity has it.
+  var oneSidedRelations: [Relation] { objects.oneSidedRelations }
 
   /// nil for a number that the model does not have.
-  func shape(numbered number: Int32) -> ObjectShape? {
-    number >= 0 && Int(number) < shapesByNumber.count ? shapesByNumber[Int(number)] : nil
-  }
+  func shape(numbered number: Int32) -> ObjectShape? { objects.shape(numbered: number) }
 
   /// nil for an entity that is not in the store.
-  func shape(named name: String) -> ObjectShape? { shapeByName[name] }
+  func shape(named name: String) -> ObjectShape? { objects.shape(named: name) }
 
-  func objectID(_ key: ObjectKey) -> ManagedObjectID? {
-    shape(numbered: key.entity).map {
-      ManagedObjectID(entity: $0.entity, storeIdentifier: store.identifier, key: key)
-    }
-  }
+  func objectID(_ key: ObjectKey) -> ManagedObjectID? { objects.objectID(key) }
 }

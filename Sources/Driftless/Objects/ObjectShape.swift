@@ -33,8 +33,10 @@ package final class ObjectShape: Sendable {
   /// The class that became known later, and what was known when it was looked for.
   private let laterClass: Mutex<(type: ManagedObject.Type, version: Int)>
 
+  /// - Parameter isExclusive: Whether an object is at the end of a relationship for one other at most.
   init(
-    entity: EntityDescription, number: Int32, planIndex: Int, hierarchy: Int, ordinal: Int
+    entity: EntityDescription, number: Int32, planIndex: Int, hierarchy: Int, ordinal: Int,
+    isExclusive: (RelationshipDescription) -> Bool = { _ in false }
   ) {
     self.entity = entity
     self.number = number
@@ -47,7 +49,7 @@ package final class ObjectShape: Sendable {
     let defaults = layout.slots.map(\.defaultValue)
     self.defaults = defaults.allSatisfy(\.isNull) ? [] : defaults
     kinds = layout.slots.map { SlotKind($0.kind) }
-    relations = layout.slots.map(Relation.init(slot:))
+    relations = layout.slots.map { Relation(slot: $0, isExclusive) }
     restrictedSlots = layout.slots.filter(\.isRestricted).map(\.index)
     lineage = Self.lineage(of: entity)
     isTransient = layout.slots.map(\.isTransient)
@@ -210,8 +212,12 @@ package struct Relation: Sendable {
   /// Of the two ends of a many-to-many relationship, the one whose changes are saved and recorded:
   /// a pair is one fact, and must not be two in the history.
   let isRecorded: Bool
+  /// Whether objects hold others that do not know it.
+  let isOneSided: Bool
+  /// Whether one object holds another alone in such a relationship: what is added elsewhere leaves its holder.
+  let isExclusive: Bool
 
-  init?(slot: PropertySlot) {
+  init?(slot: PropertySlot, _ isExclusive: (RelationshipDescription) -> Bool) {
     let description: RelationshipDescription
     switch slot.kind {
     case .attribute: return nil
@@ -228,6 +234,8 @@ package struct Relation: Sendable {
     inverseSlot = inverse.flatMap { destination.layout.index(named: $0.name) } ?? -1
     inverseIsToMany = inverse?.isToMany ?? false
     isRecorded = Relation.isRecorded(description, inverse)
+    isOneSided = description.isToMany && inverse == nil && !description.isTransient
+    self.isExclusive = isExclusive(description)
   }
 
   /// The ordered end, or else the one that comes first by name.

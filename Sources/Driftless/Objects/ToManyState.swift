@@ -59,6 +59,9 @@ final class ToManyState {
     return cachedMembers?.contains(key) ?? false
   }
 
+  /// Whether an object was added and is not saved.
+  func adds(_ key: Int64) -> Bool { addedPlaces[key] != nil }
+
   /// Adds an object, at the end.
   func add(_ key: ObjectKey) {
     guard note(key), list?.contains(key.key) != true else { return }

@@ -1,5 +1,6 @@
 import DriftlessSQLite
 import Foundation
+import Logging
 import Synchronization
 
 /// The one that checkpoints: it copies the pages of the write-ahead log (WAL) into the file.
@@ -7,13 +8,14 @@ import Synchronization
 /// SQLite 3.7.0 to 3.51.2 can corrupt a database when one connection checkpoints while another writes and resets the
 /// WAL. So no connection checkpoints by itself; writers hold a file lock shared, and the checkpointer holds it alone.
 final class Checkpointer: Sendable {
-  private let wal: String
+  private let url: URL
+  private var wal: String { WriteAheadLog.path(of: url) }
   private let lock: FileLock
   /// The size of the WAL from which on the next checkpoint is due.
   private let dueBytes = Mutex(StoreTuning.checkpointBytes)
 
   init(url: URL, lock: FileLock) {
-    wal = url.path + "-wal"
+    self.url = url
     self.lock = lock
   }
 
@@ -32,6 +34,13 @@ final class Checkpointer: Sendable {
   func checkpoint(_ connection: SQLiteConnection, force: Bool, whenCut: () -> Void) {
     guard force ? walBytes > 0 : isDue, lock.tryLock() else { return }
     defer { lock.unlock() }
+    // Somebody wrote another content into the file under those who have it open. The next to open it is told.
+    guard !StrayLogs.isStray(beside: connection, url) else {
+      connection.keepLogOnClose()
+      Logger(label: "driftless.store").error(
+        "\(url.path): another content was written into the file; its log is left as it is")
+      return
+    }
     // Writers wait meanwhile, so a reader that holds the WAL's end is not waited for: the pages that it does not need are
     // copied, and the log is cut when it has grown as much again.
     connection.busyTimeoutMilliseconds = StoreTuning.checkpointWaitMilliseconds

@@ -46,6 +46,16 @@ final class FileLock: Sendable {
   /// Takes the lock if nobody holds it.
   func tryLock() -> Bool { flock(descriptor, LOCK_EX | LOCK_NB) == 0 }
 
+  /// Takes the lock beside others who share it, unless somebody holds it alone for longer.
+  func tryShared(milliseconds: Int32) -> Bool {
+    let end = ContinuousClock.now + .milliseconds(milliseconds)
+    while flock(descriptor, LOCK_SH | LOCK_NB) != 0 {
+      guard ContinuousClock.now < end else { return false }
+      usleep(1_000)
+    }
+    return true
+  }
+
   func unlock() { flock(descriptor, LOCK_UN) }
 
   /// Writes a byte, for those who watch the file.
@@ -99,4 +109,20 @@ package final class SyncLock: Sendable {
     lock.write("")
     lock.unlock()
   }
+}
+
+extension PersistentStore {
+  /// The file of the right to sync this store: the same for all paths that lead to its folder.
+  package var syncLockPath: String {
+    guard let url else {
+      return FileManager.default.temporaryDirectory.path + "/driftless-\(identifier)-sync"
+    }
+    let folder = url.deletingLastPathComponent().resolvingSymlinksInPath()
+    return folder.appending(path: url.lastPathComponent).path + "-driftless-sync"
+  }
+
+  /// Takes the right to sync this store.
+  ///
+  /// - Throws: `StoreError` with code `syncLocked`, which names the process that has it.
+  package func acquireSyncLock() throws -> SyncLock { try SyncLock(path: syncLockPath) }
 }

@@ -81,11 +81,11 @@ package struct JoinTable: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - present: The tables of an existing file, which decide; nil for a fresh one.
-  ///   - keepsTables: Whether a relationship without inverse has a table in a fresh file too, as files of earlier versions
-  ///     have: there several objects may hold one.
+  ///   - holdsInColumns: Whether a relationship without inverse is columns in a fresh file; else it has a table, where
+  ///     several objects may hold one.
   static func all(
     of members: [EntityDescription], _ numbers: [String: Int32], _ present: PresentTables?,
-    keepsTables: Bool
+    holdsInColumns: (RelationshipDescription) -> Bool
   ) -> [String: JoinTable] {
     var tables: [String: JoinTable] = [:]
     var used: [String: Int] = [:]
@@ -93,7 +93,7 @@ package struct JoinTable: Hashable, Sendable {
       let relationships = entity.ownProperties.compactMap { $0 as? RelationshipDescription }
       for relationship in relationships.sorted(by: { $0.name < $1.name })
       where relationship.usesJoinTable && tables[key(relationship)] == nil {
-        if let held = held(relationship, entity, numbers, present, keepsTables) {
+        if let held = held(relationship, entity, numbers, present, holdsInColumns) {
           tables[key(relationship)] = JoinTable(held: held)
           continue
         }
@@ -113,7 +113,8 @@ package struct JoinTable: Hashable, Sendable {
 
   private static func held(
     _ relationship: RelationshipDescription, _ entity: EntityDescription,
-    _ numbers: [String: Int32], _ present: PresentTables?, _ keepsTables: Bool
+    _ numbers: [String: Int32], _ present: PresentTables?,
+    _ holdsInColumns: (RelationshipDescription) -> Bool
   ) -> HeldColumns? {
     guard relationship.inverseRelationship == nil, !relationship.isTransient,
       let destination = relationship.destinationEntity, numbers[destination.name] != nil,
@@ -126,7 +127,7 @@ package struct JoinTable: Hashable, Sendable {
         present.has("Z_" + name)
         && !present.has("Z" + name, in: HeldColumns.table(of: destination))
       if isTable { return nil }
-    } else if keepsTables {
+    } else if !holdsInColumns(relationship) {
       return nil
     }
     return HeldColumns(relationship, from: entity, to: destination, numbers, present)

@@ -9,6 +9,11 @@ struct LockHolder {
   /// The one that holds a file lock; nil when nobody does, or one that this process cannot see.
   static func ofFile(_ path: String) -> LockHolder? { find(path) { $0.contains("FLOCK") } }
 
+  /// One that has a database open: who uses a write-ahead log holds the file shared all the time.
+  static func ofOpenDatabase(_ path: String) -> LockHolder? {
+    find(path + "-shm") { $0.contains("POSIX") } ?? find(path) { $0.contains("POSIX") }
+  }
+
   /// The one that writes to a database.
   static func ofDatabase(_ path: String) -> LockHolder? {
     // The writer, the checkpointer and who recovers the write-ahead log lock these bytes of the memory that all openers share.

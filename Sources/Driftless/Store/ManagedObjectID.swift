@@ -1,4 +1,5 @@
 public import Foundation
+import Synchronization
 
 /// What tells one object from all others, in any context and thread.
 ///
@@ -12,11 +13,23 @@ public final class ManagedObjectID: Hashable, Sendable {
   /// The object's place in the store.
   public let key: ObjectKey
 
-  package init(entity: EntityDescription, storeIdentifier: String, key: ObjectKey) {
+  /// Of a temporary ID: tells the context how long somebody may come with the key.
+  private let trace: TemporaryKeyTrace?
+
+  package convenience init(entity: EntityDescription, storeIdentifier: String, key: ObjectKey) {
+    self.init(entity: entity, storeIdentifier: storeIdentifier, key: key, trace: nil)
+  }
+
+  init(
+    entity: EntityDescription, storeIdentifier: String, key: ObjectKey, trace: TemporaryKeyTrace?
+  ) {
     self.entity = entity
     self.storeIdentifier = storeIdentifier
     self.key = key
+    self.trace = trace
   }
+
+  deinit { trace?.end() }
 
   /// Whether the object has not been saved.
   public var isTemporaryID: Bool { key.key < 0 }
@@ -45,6 +58,26 @@ extension ManagedObjectID: ObjectKeyProviding {
   package var providedObjectKey: ObjectKey {
     var key = key
     key.store = StoreTags.tag(of: storeIdentifier)
+    trace?.copy()
     return key
   }
+}
+
+/// Whether somebody may come with a temporary key after the object has another: who has the ID, or what the key was copied to,
+/// such as a predicate.
+final class TemporaryKeyTrace: Sendable {
+  private let hasEnded = Atomic(false)
+  private let isCopied: Atomic<Bool>
+
+  init(isCopied: Bool = false) { self.isCopied = Atomic(isCopied) }
+
+  var isLive: Bool {
+    isCopied.load(ordering: .relaxed) || !hasEnded.load(ordering: .relaxed)
+  }
+
+  /// The ID is no more.
+  fileprivate func end() { hasEnded.store(true, ordering: .relaxed) }
+
+  /// The key goes on without the ID.
+  func copy() { isCopied.store(true, ordering: .relaxed) }
 }

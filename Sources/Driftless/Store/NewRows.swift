@@ -7,6 +7,8 @@ package struct NewRows {
   package private(set) var keys: [Int64] = []
   /// The values of each row by slot.
   private var values: [UnsafePointer<PropertyValue>] = []
+  /// How many values each row has at least; as many as one may wish while there is none.
+  private(set) var slotCount = Int.max
   private let naming: Naming?
 
   /// What a reference to an object that is new as well becomes: its permanent key.
@@ -17,8 +19,9 @@ package struct NewRows {
 
     func name(_ value: PropertyValue) -> PropertyValue {
       guard case .reference(let key) = value, key.key < 0 else { return value }
-      let place = -key.key - base - 1
-      guard newKeys.indices.contains(Int(place)), let named = newKeys[Int(place)] else {
+      // Any number may be given as a key.
+      let place = Int(0 &- key.key &- base &- 1)
+      guard newKeys.indices.contains(place), let named = newKeys[place] else {
         return .null
       }
       return .reference(named)
@@ -31,9 +34,15 @@ package struct NewRows {
 
   package var count: Int { keys.count }
 
-  package mutating func append(_ key: Int64, _ row: UnsafePointer<PropertyValue>) {
+  /// - Parameters:
+  ///   - row: The values by slot.
+  ///   - slotCount: How many there are.
+  package mutating func append(
+    _ key: Int64, _ row: UnsafePointer<PropertyValue>, slotCount: Int
+  ) {
     keys.append(key)
     values.append(row)
+    self.slotCount = min(self.slotCount, slotCount)
   }
 
   package mutating func reserveCapacity(_ count: Int) {
@@ -44,6 +53,7 @@ package struct NewRows {
   package mutating func removeAll() {
     keys.removeAll(keepingCapacity: true)
     values.removeAll(keepingCapacity: true)
+    slotCount = Int.max
   }
 
   func value(_ row: Int, _ slot: Int) -> PropertyValue {

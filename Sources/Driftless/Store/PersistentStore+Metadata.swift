@@ -57,6 +57,7 @@ extension PersistentStore {
   ) throws -> T {
     guard FileManager.default.fileExists(atPath: url.path) else { throw missing(url.path) }
     do {
+      if !options.isImmutable { try StrayLogs.check(url) }
       let connection = try StoreFile(url: url, options: options)
         .connect(readOnly: options.isReadOnly)
       defer { connection.close() }

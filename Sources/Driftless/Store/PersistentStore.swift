@@ -19,7 +19,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   private(set) var tag: UInt32
   /// Nil for a store in memory.
   public private(set) var url: URL?
-  fileprivate let givenOptions: StoreOptions
+  let givenOptions: StoreOptions
   /// The model: the one the store was opened with, or the one that travels inside.
   public let model: ManagedObjectModel
   /// The configuration of the model whose entities the store has; nil for all entities.
@@ -32,9 +32,10 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   let connections: StoreConnections
   private(set) var notifications: CommitNotifications
   private let checkpointer: Checkpointer?
+  private let logLinker: LogLinker?
   let externalData: ExternalData?
   private let derivedChanges: DerivedChanges?
-  fileprivate let storedMetadata: Mutex<StoreMetadata>
+  let storedMetadata: Mutex<StoreMetadata>
   let clock = Mutex(StoreClock())
   /// The file that the connections have.
   let openedFile: FileNumber?
@@ -90,6 +91,10 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
       {
         throw missing(file.name)
       }
+      if let url = file.url, !options.isImmutable {
+        try StoreObstacle.checkKind(of: url)
+        try StrayLogs.check(url)
+      }
       let connection = try file.connect(readOnly: options.isReadOnly)
       do {
         return try PersistentStore(
@@ -132,6 +137,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
       file.options.isReadOnly ? nil : try FileLock(path: url.path + "-driftless-lock")
     }
     checkpointer = lock.flatMap { lock in file.url.map { Checkpointer(url: $0, lock: lock) } }
+    logLinker = file.options.isReadOnly ? nil : file.url.map(LogLinker.init)
     externalData = ExternalData(file: file, schema: opened.schema)
     derivedChanges = file.options.isReadOnly ? nil : DerivedChanges(opened.schema)
     try derivedChanges?.attach(to: connection)
@@ -304,6 +310,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
           let outcome = try connection.transaction(.immediate) {
             let transaction = try WriteTransaction(
               connection: connection, schema: schema, info: info)
+            logLinker?.begin(connection)
             derivedChanges?.forget()
             transaction.derivedChanges = derivedChanges
             let result = try body(transaction)
@@ -312,8 +319,10 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
             let own = last.next(at: time(now, transaction.clockOffset))
             let committed = try transaction.finish(
               hybridTime: max(info.hybridTime ?? own, own), now: now)
+            try logLinker?.mark(connection)
             return (result, committed: committed)
           }
+          logLinker?.committed()
           externalData?.committed()
           return outcome
         } catch {
@@ -335,17 +344,6 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   func tell(_ news: StoreCommits) {
     notifications.tell(news)
     if checkpointer?.isDue == true { connections.withIdleWriter { checkpoint($0, force: false) } }
-  }
-
-  /// Takes the right to sync this store.
-  ///
-  /// - Throws: `StoreError` with code `syncLocked`, which names the process that has it.
-  package func acquireSyncLock() throws -> SyncLock {
-    guard let url else {
-      return try SyncLock(
-        path: FileManager.default.temporaryDirectory.path + "/driftless-\(identifier)-sync")
-    }
-    return try SyncLock(path: url.path + "-driftless-sync")
   }
 
   /// A stream that yields the number of the newest transaction after each commit, of this process or another.
@@ -381,20 +379,4 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
     }.0
     storedMetadata.withLock { $0 = changed }
   }
-}
-
-/// What every store answers. The module `CoreData` has subclasses with members of these names, which no class could have
-/// beside one that it inherits.
-public protocol StoreDescribing: PersistentStore {}
-
-extension PersistentStore: StoreDescribing {}
-
-extension StoreDescribing {
-  /// How it was opened.
-  @_disfavoredOverload
-  public var options: StoreOptions { givenOptions }
-
-  /// What the store says of itself, as last read or written here.
-  @_disfavoredOverload
-  public var metadata: StoreMetadata { storedMetadata.withLock { $0 } }
 }

@@ -59,6 +59,18 @@ package class ReadTransaction {
     return row
   }
 
+  /// The row of an object, where it is one of the object's entity. Where it is of another, another object has the key by
+  /// now, and the row of this one is gone.
+  package func ownRow(_ key: ObjectKey) throws -> Row? {
+    guard let row = try row(key), row.key.entity == key.entity else { return nil }
+    return row
+  }
+
+  /// Whether there is an ``ownRow(_:)``, without a look at its values.
+  package func hasOwnRow(_ key: ObjectKey) throws -> Bool {
+    try concreteKey(root: key)?.entity == key.entity
+  }
+
   /// Hands over the row of an object. False when there is none.
   package func withRow(_ key: ObjectKey, _ body: (inout RowReader) throws -> Void) throws -> Bool {
     guard let program = schema.program(numbered: key.entity) else { return false }

@@ -22,6 +22,8 @@ final class UpdatePlan {
   let steps: [RowProgram.Step]
   /// Those of which sync may need what they had.
   let keptSlots: [PropertySlot]
+  /// One more than the last slot that a value is read from.
+  let slotEnd: Int
   let statement: SQLiteStatement
 
   init(
@@ -41,6 +43,7 @@ final class UpdatePlan {
       else { return nil }
       return program.steps[program.stepOfSlot[slot]]
     }
+    slotEnd = (steps.map(\.slot) + keptSlots.map(\.index)).reduce(0) { max($0, $1 + 1) }
     let columns = program.table.columns
     let assignments = steps.map { step in
       ", \"\(columns[Int(step.column) - 3].name)\" = \(step.stored("?"))"
@@ -48,7 +51,7 @@ final class UpdatePlan {
           ? ", \"\(columns[Int(step.entityColumn) - 3].name)\" = ?" : "")
     }
     statement = try connection.prepare(
-      "UPDATE \"\(program.table.name)\" SET Z_OPT = Z_OPT + 1\(assignments.joined()) WHERE Z_PK = ?"
-        + (checksVersion ? " AND Z_OPT = ?" : ""))
+      "UPDATE \"\(program.table.name)\" SET Z_OPT = Z_OPT + 1\(assignments.joined())"
+        + " WHERE Z_PK = ? AND Z_ENT = \(program.number)" + (checksVersion ? " AND Z_OPT = ?" : ""))
   }
 }

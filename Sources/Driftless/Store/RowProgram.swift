@@ -97,7 +97,8 @@ final class RowProgram: Sendable {
       + rowColumns.enumerated().map { place, column in
         ", " + steps[stepOfSlot[column.slot]].stored("c\(place + 1)")
       }.joined() + " FROM driftless_rows"
-    deleteSQL = "DELETE FROM \"\(table.name)\" WHERE Z_PK = ?"
+    // The key may be another entity's by now.
+    deleteSQL = "DELETE FROM \"\(table.name)\" WHERE Z_PK = ? AND Z_ENT = \(number)"
     selectSQL =
       "SELECT Z_PK, Z_ENT, Z_OPT" + table.columns.map { ", \"\($0.name)\"" }.joined()
       + " FROM \"\(table.name)\" WHERE Z_PK = ?"

@@ -22,19 +22,42 @@ package struct RowReader {
 
   /// Decodes the row into as many slots as its entity has. They hold null, and those that are not stored still do.
   ///
-  /// - Throws: `StoreError` when the row's entity is not in the model.
-  package mutating func decode(into slots: UnsafeMutablePointer<PropertyValue>) throws {
+  /// - Parameter entity: What the slots were made for.
+  /// - Throws: `StoreError` when the row's entity is not in the model, or is another than that of the slots.
+  package mutating func decode(
+    into slots: UnsafeMutableBufferPointer<PropertyValue>, of entity: EntityDescription
+  ) throws {
     let number = statement.entityNumber(1)
-    if program?.number != number { program = try program(numbered: number) }
-    guard let program else {
-      throw StoreError(
-        .damaged, "A row is of entity number \(number), which the model does not have.",
-        suggestion: "Open the store with the model that it was written with.")
+    if program?.number != number {
+      let next = try program(numbered: number)
+      if let next, next.entity.name != entity.name { throw misfit(next, entity) }
+      program = next
     }
+    guard let program, slots.count >= program.slotCount else {
+      throw program.map { misfit($0, entity) } ?? unknown(number)
+    }
+    guard let start = slots.baseAddress else { return }
+    decode(program, into: start)
+  }
+
+  private func decode(_ program: RowProgram, into slots: UnsafeMutablePointer<PropertyValue>) {
     for step in program.steps {
       // Null has nothing to release.
       (slots + step.slot).initialize(to: step.value(in: statement, at: step.column))
     }
+  }
+
+  private func unknown(_ number: Int32) -> StoreError {
+    StoreError(
+      .damaged, "A row is of entity number \(number), which the model does not have.",
+      suggestion: "Open the store with the model that it was written with.")
+  }
+
+  private func misfit(_ program: RowProgram, _ entity: EntityDescription) -> StoreError {
+    StoreError(
+      .damaged,
+      "Row \(statement.int64(0)) is of \(program.entity.name), and was read as one of \(entity.name).",
+      suggestion: "Another file took the place of the store's. Open the store again.")
   }
 
   /// How rows of an entity are read; nil for one that the model does not have.
@@ -62,11 +85,11 @@ package struct RowReader {
   /// - Parameter least: how many slots there are at least, of which those beyond the row's entity are null.
   package mutating func values(least: Int = 0) throws -> [PropertyValue] {
     let number = statement.entityNumber(1)
-    var values = [PropertyValue](
-      repeating: .null, count: max(least, schema.program(numbered: number)?.slotCount ?? 0))
-    try values.withUnsafeMutableBufferPointer { slots in
-      guard let start = slots.baseAddress else { return }
-      try decode(into: start)
+    if program?.number != number { program = try program(numbered: number) }
+    guard let program else { throw unknown(number) }
+    var values = [PropertyValue](repeating: .null, count: max(least, program.slotCount))
+    values.withUnsafeMutableBufferPointer { slots in
+      if let start = slots.baseAddress { decode(program, into: start) }
     }
     return values
   }

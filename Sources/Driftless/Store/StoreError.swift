@@ -35,6 +35,9 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let cannotDerive = Code("cannotDerive")
     /// A model that a stage of a migration names is missing, or is another (Core Data's 134504).
     public static let modelNotFound = Code("modelNotFound")
+    /// A log beside the file is no log of its content: one of the two was put back without the other. Nothing was read from
+    /// them, and nothing changed.
+    public static let strayLog = Code("strayLog")
     /// The file has several names, which would have a log each.
     public static let hardLinked = Code("hardLinked")
     /// A write to a store that was opened for reading only, or whose file may not be written.

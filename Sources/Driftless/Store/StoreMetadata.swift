@@ -16,11 +16,19 @@ public struct StoreMetadata: @unchecked Sendable {  // property-list values that
   static let ownVersionHashesKey = "DriftlessModelVersionHashes"
   /// The name of the configuration whose entities the store has; missing for all entities.
   static let configurationKey = "DriftlessConfiguration"
+  /// The version of our own part of the format; missing where Core Data wrote the file.
+  static let formatKey = "DriftlessFormat"
+  /// The greatest version that is known here.
+  static let newestFormat = 2
 
   /// All of it by key: values of a property list.
   public var values: [String: Any]
 
-  init(model: ManagedObjectModel, configuration: StoreConfiguration? = nil) {
+  /// - Parameter schema: How the model lies in the file; nil for one without columns that programs may not know.
+  init(
+    model: ManagedObjectModel, configuration: StoreConfiguration? = nil,
+    for schema: StoreSchema? = nil
+  ) {
     func part(_ hashes: [String: Data]) -> [String: Data] {
       configuration.map { wanted in hashes.filter { wanted.entityNames.contains($0.key) } }
         ?? hashes
@@ -33,7 +41,7 @@ public struct StoreMetadata: @unchecked Sendable {  // property-list values that
       Self.versionChecksumKey: ManagedObjectModel.checksum(of: hashes),
       Self.versionIdentifiersKey: model.versionIdentifiers.sorted(),
       "_NSAutoVacuumLevel": "2",
-      "DriftlessFormat": 1,
+      Self.formatKey: schema.map(Self.format) ?? 1,
     ]
     let own = part(model.ownVersionHashesByName)
     if own != hashes { values[Self.ownVersionHashesKey] = own }
@@ -63,5 +71,9 @@ public struct StoreMetadata: @unchecked Sendable {  // property-list values that
   var configurationName: String? { values[Self.configurationKey] as? String }
 
   /// The version of our own part of the format; 0 where Core Data wrote the file.
-  var format: Int { (values["DriftlessFormat"] as? NSNumber)?.intValue ?? 0 }
+  var format: Int { (values[Self.formatKey] as? NSNumber)?.intValue ?? 0 }
+
+  /// The version that a file of ours says: programs that know no columns of to-many relationships would look for a table, and
+  /// are to refuse it.
+  static func format(of schema: StoreSchema) -> Int { schema.holdsInColumns ? 2 : 1 }
 }

@@ -9,6 +9,7 @@ enum StoreObstacle {
   /// - Parameter allowsLinks: For one who takes the file alone, and no log.
   static func checkKind(of url: URL, allowsLinks: Bool = false) throws {
     try StoreSideFile.check(of: url)
+    if let failure = try StrayLogs.journalFailure(url) { throw failure }
     var status = stat()
     guard stat(url.path, &status) == 0 else { return }
     if status.st_mode & S_IFMT == S_IFREG {

@@ -47,9 +47,9 @@ struct StoreOpening {
     let configuration = try StoreConfiguration(configuration, of: model)
     let schema = StoreSchema(
       model: model, entityNames: configuration.entityNames,
-      keepsJoinTables: !file.options.holdsToManyInColumns)
+      holdsInColumns: { _ in file.options.holdsToManyInColumns })
     let identifier = UUID()
-    let metadata = StoreMetadata(model: model, configuration: configuration)
+    let metadata = StoreMetadata(model: model, configuration: configuration, for: schema)
     return try file.alone {
       guard try StoreFile.isEmpty(connection) else { return nil }
       try file.create(schema, metadata, identifier: identifier, on: connection)
@@ -64,7 +64,7 @@ struct StoreOpening {
     model given: ManagedObjectModel?, _ configurationName: String?
   ) throws -> Opened {
     let (identifier, metadata) = try Self.metadata(of: connection, path: file.name)
-    guard metadata.format <= 1 else {
+    guard metadata.format <= StoreMetadata.newestFormat else {
       throw StoreError(
         .newerFormat, "\(file.name) was written by a newer version of Driftless.",
         suggestion: "Update this program; the file was not changed.")
@@ -103,6 +103,7 @@ struct StoreOpening {
       // the next to open it will do.
       if metadata.format > 0 { try? connection.execute(StoreFile.useWAL) }
       try adopt(schema, metadata)
+      opened.metadata = try marked(metadata, for: schema)
       if metadata.format > 0 {
         try StoreDefinition.completeDerivedTriggers(schema, on: connection)
       }
@@ -155,6 +156,22 @@ struct StoreOpening {
       try connection.transaction(.immediate) {
         try StoreDefinition.complete(schema, on: connection)
         if !isOurs || metadata.format == 0 { try followCoreData() }
+      }
+    }
+  }
+
+  /// Says in a file of ours which programs can read it, where one made it that did not say so.
+  private func marked(
+    _ metadata: StoreMetadata, for schema: StoreSchema
+  ) throws -> StoreMetadata {
+    let format = StoreMetadata.format(of: schema)
+    guard (1..<format).contains(metadata.format) else { return metadata }
+    return try file.alone {
+      try connection.transaction(.immediate) {
+        var (_, metadata) = try Self.metadata(of: connection, path: file.name)
+        metadata.values[StoreMetadata.formatKey] = format
+        try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", .blob(metadata.plist()))
+        return metadata
       }
     }
   }

@@ -24,13 +24,12 @@ package final class StoreSchema: Sendable {
   ///   - rTrees: the R-tree indexes of an existing file; nil for a fresh one, which gets those of the model.
   ///   - numbers: the numbers of an existing file; nil to number afresh.
   ///   - present: the tables of an existing file, where versions of Core Data name them differently.
-  ///   - keepsJoinTables: whether to-many relationships without inverse have join tables in a fresh file, as in those that
-  ///     earlier versions made.
+  ///   - holdsInColumns: whether a to-many relationship without inverse is columns in a fresh file; else it has a join table.
   ///   - external: what ``ExternalColumns`` an existing file says that it has; nil to go by the model.
   package init(
     model: ManagedObjectModel, entityNames: Set<String>? = nil, rTrees: Set<String>? = nil,
     numbers: [String: Int32]? = nil, present: PresentTables? = nil, external: Set<String>? = nil,
-    keepsJoinTables: Bool = false
+    holdsInColumns: (RelationshipDescription) -> Bool = { _ in true }
   ) {
     self.model = model
     let members = model.entities.filter { entityNames?.contains($0.name) ?? true }
@@ -43,7 +42,7 @@ package final class StoreSchema: Sendable {
     var entities: [Int32: EntityDescription] = [:]
     var tables: [String: EntityTable] = [:]
     var programs: [Int32: RowProgram] = [:]
-    let joins = JoinTable.all(of: members, numbers, present, keepsTables: keepsJoinTables)
+    let joins = JoinTable.all(of: members, numbers, present, holdsInColumns: holdsInColumns)
     let held = joins.sorted { $0.key < $1.key }.compactMap(\.value.held)
     for entity in members {
       if let number = numbers[entity.name] { entities[number] = entity }
@@ -138,19 +137,17 @@ package final class StoreSchema: Sendable {
     entities.filter { $0.superentity == nil }.map(table(for:)).sorted { $0.name < $1.name }
   }
 
-  /// Whether to-many relationships without inverse have join tables, those to come as well.
-  var keepsJoinTables: Bool { heldRelationships.isEmpty }
+  /// Whether to-many relationships without inverse are columns of the objects at their other end.
+  package var holdsInColumns: Bool { joinTables.values.contains { $0.held != nil } }
 
   /// The relationships that are columns of the objects at their other end, as `Folder.papers`.
   package var heldRelationships: [String] {
-    entities.flatMap { entity in
-      entity.ownProperties.compactMap { property in
-        guard let relationship = property as? RelationshipDescription,
-          joinTable(for: relationship)?.held != nil
-        else { return nil }
-        return "\(entity.name).\(relationship.name)"
-      }
-    }
+    joinTables.filter { $0.value.held != nil }.keys.sorted()
+  }
+
+  /// Whether an object is at the end of a relationship for one other at most, which its columns name.
+  func isExclusive(_ relationship: RelationshipDescription) -> Bool {
+    joinTable(for: relationship)?.held != nil
   }
 
   /// What each connection runs first: views of to-many relationships that are columns.
@@ -167,6 +164,23 @@ package final class StoreSchema: Sendable {
 
   var numbers: [(entity: EntityDescription, number: Int32)] {
     entityByNumber.map { ($0.value, $0.key) }.sorted { $0.1 < $1.1 }
+  }
+
+  /// Whether rows of the other schema are the same objects in the same tables as those of this one.
+  /// - Throws: `StoreError` with code `invalidArgument` that names the first entity of which they are not.
+  func requireSameRows(in other: StoreSchema, at place: String) throws {
+    for (number, mine) in programByNumber.sorted(by: { $0.key < $1.key }) {
+      let theirs = other.programByNumber[number]
+      guard let theirs, theirs.entity.name == mine.entity.name,
+        theirs.table.name == mine.table.name, theirs.slotCount == mine.slotCount
+      else {
+        throw StoreError(
+          .invalidArgument,
+          "At \(place), entity number \(number) is \(theirs?.entity.name ?? "none"), and "
+            + "\(mine.entity.name) in the store that is open.",
+          suggestion: "Remove this store from the coordinator, and add the other.")
+      }
+    }
   }
 
   private static func freshNumbers(of members: [EntityDescription]) -> [String: Int32] {

@@ -8,6 +8,8 @@ struct UniqueColumns: Sendable {
   let properties: [String]
   /// Their places in the entity's layout.
   let slots: [Int]
+  /// One more than the last of them.
+  private let slotEnd: Int
   private let steps: [RowProgram.Step]
   private let findSQL: String
   private let vacateSQL: String
@@ -34,6 +36,7 @@ struct UniqueColumns: Sendable {
     name = entity.name + "." + names.joined(separator: ",")
     properties = names
     self.slots = slots
+    slotEnd = (slots.max() ?? -1) + 1
     steps = places.map { program.steps[$0] }
     let columns = steps.map { program.table.columns[Int($0.column) - 3].name }
     findSQL =
@@ -41,11 +44,14 @@ struct UniqueColumns: Sendable {
       + columns.map { "\"\($0)\" = ?" }.joined(separator: " AND ")
     vacateSQL =
       "UPDATE \"\(program.table.name)\" SET "
-      + columns.map { "\"\($0)\" = NULL" }.joined(separator: ", ") + " WHERE Z_PK = ? AND Z_OPT = ?"
+      + columns.map { "\"\($0)\" = NULL" }.joined(separator: ", ")
+      + " WHERE Z_PK = ? AND Z_ENT = ? AND Z_OPT = ?"
   }
 
-  /// The constrained values among those of a row; nil when one is null, which is like no other.
+  /// The constrained values among those of a row; nil when one is null, which is like no other, and for a row of another
+  /// entity, which has not all of them.
   func values(_ row: UnsafeBufferPointer<PropertyValue>) -> [PropertyValue]? {
+    guard row.count >= slotEnd else { return nil }
     var values: [PropertyValue] = []
     for slot in slots {
       if row[slot].isNull { return nil }
@@ -76,7 +82,9 @@ struct UniqueColumns: Sendable {
   func vacate(_ key: ObjectKey, version: Int64, _ transaction: WriteTransaction) throws {
     let statement = try transaction.connection.prepare(vacateSQL)
     statement.bind(key.key, at: 1)
-    statement.bind(version, at: 2)
+    // The constraint is of all of a hierarchy's entities below its own.
+    statement.bind(Int64(key.entity), at: 2)
+    statement.bind(version, at: 3)
     try statement.run()
   }
 }

@@ -88,20 +88,48 @@ extension WriteTransaction {
   private func takeOver(
     _ destination: ObjectKey, _ relationship: RelationshipDescription, for source: ObjectKey
   ) throws {
-    for former in try sources(holding: destination, in: relationship) where former != source {
-      guard
-        let slot = schema.entity(numbered: former.entity)?.layout.index(named: relationship.name)
-      else { continue }
-      try keepBase(of: former, relationship)
-      try recordUpdate(former, PropertyMask([slot]))
+    // An object that this transaction made was held by nobody before it.
+    if newKeys[schema.rootNumber(of: destination.entity)]?.contains(destination.key) == true {
+      return
     }
+    for former in try sources(holding: destination, in: relationship) where former != source {
+      try keepBase(of: former, relationship)
+      try noteLoss(of: former, relationship)
+    }
+  }
+
+  /// Takes an object that is about to be deleted out of a to-many relationship without inverse of others. In a replica with
+  /// pairs they stay, and hold it again when it comes back.
+  /// - Parameter stays: Whether a holder is not deleted as well.
+  func leaveHolders(
+    _ key: ObjectKey, _ relationship: RelationshipDescription,
+    where stays: (ObjectKey) throws -> Bool
+  ) throws {
+    guard !keepsForSync || schema.isExclusive(relationship) else { return }
+    for holder in try sources(holding: key, in: relationship) where try stays(holder) {
+      try changePairs(relationship, holder, [key], adds: false)
+      try noteLoss(of: holder, relationship)
+    }
+  }
+
+  /// Records, once, that an object lost members that it did not let go of itself.
+  private func noteLoss(of holder: ObjectKey, _ relationship: RelationshipDescription) throws {
+    guard
+      let slot = schema.entity(numbered: holder.entity)?.layout.index(named: relationship.name),
+      !pairs.relieved[holder, default: PropertyMask()].contains(slot)
+    else { return }
+    pairs.relieved[holder, default: PropertyMask()].insert(slot)
+    try recordUpdate(holder, PropertyMask([slot]))
+  }
+
+  /// Who lost members that this transaction gave to others, or deleted.
+  var formerHolders: [ObjectKey] {
+    pairs.relieved.keys.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
   }
 
   /// How pairs of the relationship are written; kept while it is the same one.
   private func pairPlan(_ relationship: RelationshipDescription, adds: Bool) throws -> PairPlan {
-    if let pairPlan, pairPlan.relationship === relationship, pairPlan.adds == adds {
-      return pairPlan
-    }
+    if let plan = pairs.plan, plan.relationship === relationship, plan.adds == adds { return plan }
     guard let join = schema.joinTable(for: relationship) else {
       throw StoreError(
         .invalidArgument, "\(relationship.name) is not a many-to-many relationship.",
@@ -119,13 +147,20 @@ extension WriteTransaction {
           DELETE FROM "\(join.name)" WHERE "\(join.sourceColumn)" = ?
           AND "\(join.destinationColumn)" = ?
           """))
-    pairPlan = plan
+    pairs.plan = plan
     return plan
   }
 }
 
+/// What a transaction knows of the pairs that it writes.
+struct PairWriting {
+  fileprivate var plan: PairPlan?
+  /// Who lost members that the transaction gave to others, by which slots.
+  fileprivate var relieved: [ObjectKey: PropertyMask] = [:]
+}
+
 /// How pairs of a many-to-many relationship are written.
-struct PairPlan {
+private struct PairPlan {
   let relationship: RelationshipDescription
   let adds: Bool
   let join: JoinTable

@@ -1,43 +1,6 @@
 import DriftlessSQLite
 import Foundation
 
-/// Who writes, and in what capacity.
-package struct TransactionInfo: Sendable {
-  package var author: String?
-  package var contextName: String?
-  package var kind: TransactionKind
-  /// Nil for now.
-  package var hybridTime: HybridTime?
-  /// Of an import the name of the zone's transaction, where it is one; nil otherwise.
-  package var name: UInt64?
-  /// The context whose save it is, which tells the others itself.
-  var contextNumber: Int64?
-
-  package init(
-    author: String? = nil, contextName: String? = nil, kind: TransactionKind = .local,
-    hybridTime: HybridTime? = nil, name: UInt64? = nil
-  ) {
-    self.name = name
-    self.author = author
-    self.contextName = contextName
-    self.kind = kind
-    self.hybridTime = hybridTime
-  }
-}
-
-/// What a history transaction is to sync.
-package enum TransactionKind: Int64, Sendable {
-  /// A change made here: pending until the zone has it.
-  case local = 0
-  /// A change of the zone's log, applied here.
-  case imported = 1
-  /// What a merge decided here: pending, like a local change.
-  case resolution = 2
-  /// A change that Core Data recorded before the file came here: pending, like a local change. Which properties an update
-  /// changed is not known: Core Data counts them in an order of its own, so it may have been any.
-  case adopted = 3
-}
-
 /// Writes of one SQLite transaction: the rows and their history, both or neither.
 package final class WriteTransaction: ReadTransaction {
   /// Its author may be known only at the end.
@@ -59,7 +22,7 @@ package final class WriteTransaction: ReadTransaction {
   private let recorder: ChangeRecorder
   private var inserting: InsertPlan?
   private var updating: UpdatePlan?
-  var pairPlan: PairPlan?
+  var pairs = PairWriting()
   /// Whether there may be values of the zone that the model cannot hold; nil until that is asked.
   var mayLackValues: Bool?
 
@@ -116,8 +79,13 @@ package final class WriteTransaction: ReadTransaction {
   package func insert(
     _ entity: EntityDescription, _ key: Int64, values: UnsafeBufferPointer<PropertyValue>
   ) throws {
+    let plan = try insertPlan(entity)
+    guard values.count >= plan.program.slotCount else {
+      // What is not given is null.
+      let rest = [PropertyValue](repeating: .null, count: plan.program.slotCount - values.count)
+      return try insert(entity, key, values: Array(values) + rest)
+    }
     try whole {
-      let plan = try insertPlan(entity)
       try keeping(ObjectKey(entity: plan.program.number, key: key), nil, values) { values in
         plan.statement.bind(key, at: 1)
         try RowBinder.run(plan.statement, plan.program.steps, values, at: 3) { _ in }
@@ -129,6 +97,7 @@ package final class WriteTransaction: ReadTransaction {
   /// Inserts rows of one entity and records them.
   package func insert(_ entity: EntityDescription, _ rows: NewRows) throws {
     let program = try program(schema.entityNumber(of: entity))
+    try Self.check(rows.slotCount, atLeast: program.slotCount, program)
     // What is kept of a key is of no row that the others could be written with at once.
     guard rows.count > 1, keyKeeper?.isEmpty ?? true else { return try insertFew(entity, rows) }
     do {
@@ -155,7 +124,8 @@ package final class WriteTransaction: ReadTransaction {
 
   /// Writes the slots in `mask` and records them.
   ///
-  /// - Throws: `StoreError` with code `conflict` when the row is gone, or is not at `expectedVersion`.
+  /// - Throws: `StoreError` with code `conflict` when the row is gone, is another entity's by now, or is not at
+  ///   `expectedVersion`; `invalidArgument` when there is no value for a slot in `mask`.
   package func update(
     _ key: ObjectKey, _ mask: PropertyMask, values: [PropertyValue], expectedVersion: Int64?
   ) throws {
@@ -171,6 +141,7 @@ package final class WriteTransaction: ReadTransaction {
     let program = try program(key.entity)
     try whole {
       let plan = try updatePlan(program, mask, checksVersion: expectedVersion != nil)
+      try Self.check(values.count, atLeast: plan.slotEnd, program)
       // Read before the row changes and written after it: nothing is left of an update that did not come about.
       let former =
         plan.keptSlots.isEmpty
@@ -202,28 +173,35 @@ package final class WriteTransaction: ReadTransaction {
     }
   }
 
-  /// - Throws: `StoreError` with code `conflict` when the row is gone, or is at another version.
-  func require(_ version: Int64, of key: ObjectKey) throws {
-    guard try row(key)?.version == version else { throw Self.conflict(key) }
+  /// - Throws: `StoreError` with code `conflict` when the object's row is gone, or is at another version than this one.
+  func require(_ version: Int64?, of key: ObjectKey) throws {
+    guard let version else {
+      guard try hasOwnRow(key) else { throw Self.conflict(key) }
+      return
+    }
+    guard try ownRow(key)?.version == version else { throw Self.conflict(key) }
   }
 
   /// Deletes a row and records it.
   ///
-  /// - Throws: `StoreError` with code `conflict` when the row is gone, or is not at `expectedVersion`.
+  /// - Throws: `StoreError` with code `conflict` when the row is gone, is another entity's by now, or is not at
+  ///   `expectedVersion`. Nothing is noted of the object then.
   package func delete(_ key: ObjectKey, expectedVersion: Int64?) throws {
     let program = try program(key.entity)
+    var row: Row?
+    if keepsForSync || expectedVersion != nil || !program.tombstoneSlots.isEmpty {
+      row = try ownRow(key)
+      guard let row, expectedVersion == nil || row.version == expectedVersion else {
+        throw Self.conflict(key)
+      }
+    } else if keyKeeper != nil || schema.isOfSeveral(key.entity) {
+      try require(nil, of: key)
+    }
     if let keyKeeper, !keyKeeper.isEmpty { try keyKeeper.forget(key, nil) }
     noteOwner(key, nil)
     try noteFormerEntity(of: key)
     try whole {
-      var row: Row?
-      if keepsForSync || expectedVersion != nil || !program.tombstoneSlots.isEmpty {
-        row = try self.row(key)
-        guard let row, expectedVersion == nil || row.version == expectedVersion else {
-          throw Self.conflict(key)
-        }
-        if keepsForSync { try bury(key, row.values) }
-      }
+      if keepsForSync, let row { try bury(key, row.values) }
       let statement = try connection.prepare(program.deleteSQL)
       statement.bind(key.key, at: 1)
       try statement.run()
@@ -266,7 +244,16 @@ package final class WriteTransaction: ReadTransaction {
     return program
   }
 
-  private static func conflict(_ key: ObjectKey) -> StoreError {
+  /// Values are read where they lie, by slot.
+  private static func check(_ count: Int, atLeast slotEnd: Int, _ program: RowProgram) throws {
+    guard count < slotEnd else { return }
+    throw StoreError(
+      .invalidArgument,
+      "\(count) values were given for a row of \(program.entity.name), and \(slotEnd) are read.",
+      suggestion: "Give a value for each slot of the entity.")
+  }
+
+  static func conflict(_ key: ObjectKey) -> StoreError {
     StoreError(
       .conflict, "An object was changed or deleted by another since it was read.",
       suggestion: "Refresh it and save again, or set a merge policy.", keys: [key])
@@ -313,7 +300,7 @@ package final class WriteTransaction: ReadTransaction {
 
   /// Takes values out of a row for a moment: what it had is what the update that follows changes.
   func vacate(_ key: ObjectKey, version: Int64, _ columns: UniqueColumns) throws {
-    if keepsForSync, vacatedRows[key] == nil, let row = try row(key), row.version == version {
+    if keepsForSync, vacatedRows[key] == nil, let row = try ownRow(key), row.version == version {
       vacatedRows[key] = row
     }
     try columns.vacate(key, version: version, self)
@@ -330,7 +317,7 @@ package final class WriteTransaction: ReadTransaction {
     else {
       return nil
     }
-    guard let row = try vacatedRows[key] ?? row(key),
+    guard let row = try vacatedRows[key] ?? ownRow(key),
       expectedVersion == nil || row.version == expectedVersion
     else { throw Self.conflict(key) }
     try checkHeld(key, slots)

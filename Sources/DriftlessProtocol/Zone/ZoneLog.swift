@@ -215,6 +215,10 @@ extension ZoneLog {
   ) throws(ProtocolError) {
     let sequence = head + 1
     let firstObjectNumber = index.nextNumber
+    assert(
+      header.pushNumber > pushes[header.replica]?.lastNumber ?? 0
+        && sequence > pushes[header.replica]?.sequences.last ?? 0,
+      "a replica's pushes stand in the log in their order")
     try index.apply(
       .init(
         replica: header.replica, cursor: header.cursor.sequence, own: own, contents: contents),

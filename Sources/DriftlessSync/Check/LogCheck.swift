@@ -4,11 +4,11 @@ import DriftlessSQLite
 import Foundation
 
 /// `ZDL_CHAIN` and `ZDL_FRAME`, the places and entries of the log that this replica can show; and `ZDL_IMPORT`, the times
-/// of imports.
+/// of imports, with `ZDL_ORIGIN`, who made the edits of a time.
 ///
 /// A frame is whole, and its chain follows from that of the entry before it.
 struct LogCheck: EngineCheck {
-  let tables = ["ZDL_CHAIN", "ZDL_FRAME", "ZDL_IMPORT"]
+  let tables = ["ZDL_CHAIN", "ZDL_FRAME", "ZDL_IMPORT", "ZDL_ORIGIN"]
 
   private static let suggestion =
     "Nothing is lost here: a server that is put back gets less from this replica. Enroll the store again."
@@ -38,8 +38,12 @@ struct LogCheck: EngineCheck {
     // A time may be noted before a change that did not come about.
     try inspection.check(
       "ZDL_IMPORT", key: ["first_change"],
-      [.integer("first_change", 1...max(1, most &+ 1)), .integer("time", 0...Int64.max)],
-      suggestion: Self.suggestion)
+      [
+        .integer("first_change", 1...max(1, most &+ 1)), .integer("time", 0...Int64.max),
+        .text("author", orNull: true), .text("context", orNull: true),
+      ], suggestion: Self.suggestion)
+    try inspection.check(
+      "ZDL_ORIGIN", key: ["stamp"], StampOrigins.rules, suggestion: Self.suggestion)
   }
 
   private func checkFrames(_ inspection: StoreInspection) throws {

@@ -179,7 +179,7 @@ struct PutBack {
   }
 
   private func write(_ value: PropertyValue, _ slot: Int, of key: ObjectKey) throws {
-    guard var values = try transaction.row(key)?.values, values[slot] != value else { return }
+    guard var values = try transaction.ownRow(key)?.values, values[slot] != value else { return }
     values[slot] = value
     try transaction.update(key, PropertyMask([slot]), values: values, expectedVersion: nil)
   }

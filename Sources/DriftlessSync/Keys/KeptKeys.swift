@@ -131,7 +131,7 @@ final class KeptKeys: KeyKeeper {
 
   private func write(_ key: ObjectKey, _ slot: Int) throws {
     guard let kept = values[key]?[slot] else { return }
-    guard var row = try transaction.row(key)?.values else {
+    guard var row = try transaction.ownRow(key)?.values else {
       // What is deleted here, and may come back, comes back with it.
       if try transaction.grave(of: key) == nil { try drop(key, slot) }
       return

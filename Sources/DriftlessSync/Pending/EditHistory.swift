@@ -10,6 +10,8 @@ struct EditHistory {
   private var objects: [ObjectKey: PendingObject] = [:]
   /// What was deleted, and when.
   private(set) var deleted: [ObjectKey: HybridTime] = [:]
+  /// Who made the edits of a time (`EditStamp`).
+  private(set) var origins: [Int64: EditOrigin] = [:]
 
   /// Knows nothing: for rows that history does not name.
   init() {}
@@ -28,15 +30,18 @@ struct EditHistory {
     leavingOut unsent: [ObjectKey: PendingObject] = [:], where isWanted: (ObjectKey) -> Bool
   ) throws {
     var imports = try ImportedTimes(transaction)
+    var locals = LocalOrigins()
     try transaction.forEachNumberedChange { header, number, type, key, mask in
       guard isWanted(key), let entity = schema.entity(numbered: key.entity),
         type == .delete || header.kind == .imported || header.number <= acknowledged
       else { return }
-      let time =
-        header.kind == .imported
-        ? try imports.time(of: number) ?? header.hybridTime
-        : header.hybridTime
+      let imported = header.kind == .imported ? imports.row(of: number) : nil
+      let time = imported?.time ?? header.hybridTime
       let stamp = EditStamp.number(time)
+      let origin =
+        header.kind == .imported
+        ? imported?.origin : try locals.origin(of: header.number, transaction)
+      if let origin, origins[stamp] == nil { origins[stamp] = origin }
       switch type {
       case .insert:
         var object = PendingObject()
@@ -78,6 +83,7 @@ struct EditHistory {
 
   /// Takes over what the zone's log says: its order is the same for everybody, which local history is not.
   mutating func follow(_ log: LostEdits) {
+    origins.merge(log.origins) { $1 }
     for (key, said) in log.objects {
       if said.whole == .delete {
         deleted[key] = EditStamp.time(said.wholeTransaction)
@@ -89,6 +95,11 @@ struct EditHistory {
       for edit in said.edits { object.set(edit.properties, by: edit.transaction) }
       objects[key] = object
     }
+  }
+
+  /// Notes who made what is offered.
+  func keepOrigins(on connection: SQLiteConnection) throws {
+    for (stamp, origin) in origins { try StampOrigins.note(origin, of: stamp, on: connection) }
   }
 
   /// When a property was last edited; nil when history does not know.
@@ -115,15 +126,28 @@ struct EditHistory {
 
 /// The times of imported changes, asked in the order of history.
 private struct ImportedTimes {
-  private let rows: [(firstChange: Int64, time: HybridTime)]
+  private let rows: [ImportTimes.Row]
   private var place = 0
 
   init(_ transaction: ReadTransaction) throws {
     rows = try ImportTimes.all(on: transaction.connection)
   }
 
-  mutating func time(of change: Int64) throws -> HybridTime? {
+  mutating func row(of change: Int64) -> ImportTimes.Row? {
     while place + 1 < rows.count, rows[place + 1].firstChange <= change { place += 1 }
-    return place < rows.count && rows[place].firstChange <= change ? rows[place].time : nil
+    return place < rows.count && rows[place].firstChange <= change ? rows[place] : nil
+  }
+}
+
+/// Who made transactions of this store, asked in the order of history: once each.
+private struct LocalOrigins {
+  private var last: (number: Int64, origin: EditOrigin?)?
+
+  mutating func origin(of number: Int64, _ transaction: ReadTransaction) throws -> EditOrigin? {
+    if let last, last.number == number { return last.origin }
+    let (author, contextName) = try transaction.origin(ofTransaction: number)
+    let origin = EditOrigin(author: author, contextName: contextName)
+    last = (number, origin)
+    return origin
   }
 }

@@ -24,7 +24,8 @@ extension ReadTransaction {
 
 extension PendingObject {
   /// The object with the times of its edits up to `transaction` in place of their numbers.
-  func stamped(through transaction: Int64, _ times: ReadTransaction) throws -> PendingObject {
+  /// Who made them is noted by those times.
+  func stamped(through transaction: Int64, _ times: WriteTransaction) throws -> PendingObject {
     var object = PendingObject()
     object.whole = whole
     object.maker = maker
@@ -32,7 +33,11 @@ extension PendingObject {
     object.isDeadInZone = isDeadInZone
     func stamp(_ number: Int64) throws -> Int64 {
       guard number > 0, number <= transaction else { return number }
-      return EditStamp.number(try times.hybridTime(of: number))
+      let stamp = EditStamp.number(try times.hybridTime(of: number))
+      let (author, contextName) = try times.origin(ofTransaction: number)
+      try StampOrigins.note(
+        EditOrigin(author: author, contextName: contextName), of: stamp, on: times.connection)
+      return stamp
     }
     object.wholeTransaction = whole == .none ? 0 : try stamp(wholeTransaction)
     for edit in edits { object.set(edit.properties, by: try stamp(edit.transaction)) }

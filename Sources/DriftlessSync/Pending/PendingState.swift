@@ -96,7 +96,7 @@ enum PendingState {
     object.wasInZone = form.wasInZone ?? false
     object.isDeadInZone = form.isDeadInZone ?? false
     func edit(_ edit: Edit) -> PendingObject.Edit {
-      let slots = edit.properties.compactMap { entity.property(named: $0)?.slot }
+      let slots = edit.properties.compactMap { entity.property(namedNowOrBefore: $0)?.slot }
       return PendingObject.Edit(transaction: edit.transaction, properties: PropertyMask(slots))
     }
     object.edits = form.edits.map(edit)

@@ -28,6 +28,10 @@ extension ReadTransaction {
   func transactionHeader(
     _ number: Int64
   ) throws -> (hybridTime: HybridTime, author: String?, contextName: String?) {
+    guard number > 0 else {
+      let origin = try StampOrigins.origin(of: number, on: connection)
+      return (try editTime(number), origin?.author, origin?.contextName)
+    }
     let (author, contextName) = try origin(ofTransaction: number)
     return (try editTime(number), author, contextName)
   }

@@ -28,7 +28,7 @@ struct FrameContext {
     self.changeSet = changeSet
     self.sequence = sequence
     self.firstNumber = firstNumber
-    entities = changeSet.index.entities.map { schema.entity(named: $0.name) }
+    entities = changeSet.index.entities.map { schema.entity(namedNowOrBefore: $0.name) }
     names = Set(changeSet.index.transactions.map(\.name)).union(changeSet.index.covered.map(\.name))
     table = ObjectTable(
       capacity: changeSet.index.knownNumbers.count + changeSet.index.newObjectCount)
@@ -91,12 +91,12 @@ struct FrameContext {
       guard names.properties.indices.contains(index) else { continue }
       let name = names.properties[index]
       let full = "\(names.name).\(name)"
-      guard let property = entity.property(named: name) else {
+      guard let property = entity.property(namedNowOrBefore: name) else {
         unknown.insert(ParkedName(full))
         strangers.append((name, column))
         continue
       }
-      if let reader = PropertyReader(property: property, column: column) {
+      if let reader = PropertyReader(property: property, column: column, name: name) {
         readers.append(reader)
       } else {
         unknown.insert(ParkedName(full, ColumnKind(column.values)))
@@ -111,6 +111,20 @@ struct FrameContext {
     let transactions = changeSet.index.transactions
     guard transactions.indices.contains(run.transaction) else { return HybridTime(rawValue: 0) }
     return HybridTime(rawValue: transactions[run.transaction].hybridTime)
+  }
+
+  /// Who made the transaction of a run.
+  func origin(of run: ChangeSetIndex.Group.TransactionRun) -> EditOrigin? {
+    let transactions = changeSet.index.transactions
+    guard transactions.indices.contains(run.transaction) else { return nil }
+    return EditOrigin(
+      author: transactions[run.transaction].author,
+      contextName: transactions[run.transaction].contextName)
+  }
+
+  /// Who made the newest change of a group.
+  func newestOrigin(of group: ChangeSetIndex.Group) -> EditOrigin? {
+    group.transactionRuns.max { time(of: $0) < time(of: $1) }.flatMap { origin(of: $0) }
   }
 
   /// The transaction that a group's row belongs to.

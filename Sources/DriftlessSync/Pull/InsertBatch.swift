@@ -32,19 +32,20 @@ final class InsertBatch {
 
   /// Adds a row of nulls. The batch must not be full.
   func add(key: Int64, source: Int) {
-    assert(!isFull, "there is memory for \(Self.capacity) rows")
-    rows.append(key, values + rows.count * slotCount)
+    precondition(!isFull, "there is memory for \(Self.capacity) rows")
+    rows.append(key, values + rows.count * slotCount, slotCount: slotCount)
     sources.append(source)
   }
 
   /// Sets an attribute of all rows.
   func fill(from reader: PropertyReader) {
+    checkSlot(reader.property.slot)
     reader.read(sources, into: values + reader.property.slot, stride: slotCount)
   }
 
   /// Sets one slot of all rows, by key and row of the change set.
   func fill(_ slot: Int, _ value: (ObjectKey, Int) throws -> PropertyValue) rethrows {
-    assert((0..<slotCount).contains(slot))
+    checkSlot(slot)
     var place = values + slot
     try forEach { key, source in
       place.pointee = try value(key, source)
@@ -58,11 +59,17 @@ final class InsertBatch {
     _ value: (ObjectKey, PropertyValue) throws -> PropertyValue
   ) rethrows {
     guard reader.mayBeRefused else { return }
+    checkSlot(reader.property.slot)
     var place = values + reader.property.slot
     try forEach { key, _ in
       place.pointee = try value(key, place.pointee)
       place += slotCount
     }
+  }
+
+  /// A property of another entity has no place in these rows, and memory of others where it would be.
+  private func checkSlot(_ slot: Int) {
+    precondition((0..<slotCount).contains(slot), "a property of another entity")
   }
 
   /// Calls `body` with the key and the row of the change set of each row.

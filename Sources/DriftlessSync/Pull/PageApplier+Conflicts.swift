@@ -102,7 +102,7 @@ extension PageApplier {
 
   /// The values of a row, by slot.
   func currentValues(of key: ObjectKey) throws -> [PropertyValue] {
-    guard let row = try transaction.row(key) else {
+    guard let row = try transaction.ownRow(key) else {
       throw SyncError.damaged("object \(key.key) of entity number \(key.entity)")
     }
     return keptKeys.claimed(key, row.values)

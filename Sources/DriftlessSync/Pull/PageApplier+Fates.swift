@@ -22,7 +22,9 @@ extension PageApplier {
       if let candidate = fates.candidates[key], candidate.side == .zone,
         let entity = schema.entity(numbered: key.entity)
       {
-        if let deleted = candidate.object.mark?.side.time { try times.note(deleted) }
+        if let deleted = candidate.object.mark?.side {
+          try times.note(deleted.time, by: origin(of: deleted))
+        }
         try deleteHere(entity, key)
         report.deleted += 1
       }

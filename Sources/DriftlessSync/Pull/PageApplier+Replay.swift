@@ -18,7 +18,7 @@ extension PageApplier {
       let property = entity.property(named: row.property)
     else { return }
     guard pending[row.key]?.transaction(of: property.slot) == nil else { return }
-    if var values = try transaction.row(row.key)?.values {
+    if var values = try transaction.ownRow(row.key)?.values {
       values[property.slot] = row.value
       try transaction.update(
         row.key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
@@ -76,7 +76,9 @@ extension PageApplier {
       changeSet, sequence: sequence, firstNumber: firstNumber, schema: schema)
     var number = firstNumber
     for run in changeSet.index.newObjects {
-      if let entity = frame.entity(run.entity), names.contains(entity.name) {
+      if frame.entity(run.entity) != nil,
+        names.contains(changeSet.index.entities[run.entity].name)
+      {
         try addNewObjects(run, firstNumber: number, to: &frame)
       } else {
         directory.refresh()
@@ -91,12 +93,14 @@ extension PageApplier {
       let own = columns.prefix(group.properties.count)
       columns = columns.dropFirst(group.properties.count)
       guard let entity = frame.entity(group.entity) else { continue }
-      if names.contains(entity.name) {
+      // As the entry has it, which is what it is parked for.
+      let entityName = changeSet.index.entities[group.entity].name
+      if names.contains(entityName) {
         try apply(group, columns: own, in: &frame)
         continue
       }
       let readers = frame.readers(group, entity: entity, columns: own).filter {
-        names.contains("\(entity.name).\($0.property.name)")
+        names.contains("\(entityName).\($0.name)")
       }
       if group.kind != .delete, !readers.isEmpty {
         try applyUpdates(group, entity, readers, &frame)

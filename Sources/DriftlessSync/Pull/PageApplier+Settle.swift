@@ -158,8 +158,10 @@ extension PageApplier {
     }
     guard !written.isEmpty else { return }
     let sides = entity.properties.filter { written.contains($0.slot) }
-      .compactMap { object.values[$0.name]?.side.time }
-    if let newest = sides.max() { try times.note(newest) }
+      .compactMap { object.values[$0.name]?.side }
+    if let newest = sides.max(by: { $0.time < $1.time }) {
+      try times.note(newest.time, by: origin(of: newest))
+    }
     try transaction.update(key, written, values: values, expectedVersion: nil)
     report.updated += 1
   }

@@ -179,7 +179,12 @@ extension PageApplier {
     guard isLate, let number = frame.laterNumber(of: index) else { return readers }
     let struck = try Parking.struck(
       number, after: frame.sequence, on: transaction.connection)
-    return struck.isEmpty ? readers : readers.filter { !struck.contains($0.property.name) }
+    guard !struck.isEmpty else { return readers }
+    return readers.filter { reader in
+      let former = reader.property.formerName
+      return !struck.contains(reader.property.name)
+        && former.map { !struck.contains($0) } ?? true
+    }
   }
 
   /// Whether something was done to an object after an entry that comes late.

@@ -17,7 +17,7 @@ extension PageApplier {
     var runEnd = 0
     for index in group.objects {
       if row == runEnd, let run = runs.popFirst() {
-        try times.note(frame.time(of: run))
+        try times.note(frame.time(of: run), by: frame.origin(of: run))
         runEnd += run.count
       }
       defer { row += 1 }

@@ -81,6 +81,18 @@ final class PageApplier {
     return history
   }
 
+  /// Who made what the zone says, by the entry that is kept of it.
+  func origin(of side: RemoteSide) throws -> EditOrigin? {
+    guard side.sequence > 0,
+      let entry = try KeptFrames.entries(
+        after: side.sequence - 1, bytesMax: 1, on: transaction.connection
+      ).first,
+      let (_, index) = try? ChangeSetDecoder().decodeIndex(entry.frame),
+      let made = index.transactions.first(where: { $0.hybridTime == side.time.rawValue })
+    else { return nil }
+    return EditOrigin(author: made.author, contextName: made.contextName)
+  }
+
   /// The names of saves that are in what is offered here; read when something asks.
   func unansweredSaves() throws -> Set<UInt64> {
     if let savesOfFormerLogs { return savesOfFormerLogs }
@@ -152,7 +164,7 @@ final class PageApplier {
       return
     }
     let readers = frame.readers(group, entity: entity, columns: columns)
-    try times.note(frame.newestTime(of: group))
+    try times.note(frame.newestTime(of: group), by: frame.newestOrigin(of: group))
     keptKeys.side = RemoteSide(
       value: .null, time: frame.newestTime(of: group), origin: frame.origin,
       sequence: frame.sequence)

@@ -5,6 +5,8 @@ import Foundation
 /// A column of a change set with the property of this model that it sets.
 struct PropertyReader {
   let property: SyncSchema.Property
+  /// What the change set calls it.
+  let name: String
   /// Whether the column has values of another type than the attribute, each of which is set aside.
   let isOfOtherType: Bool
   /// Whether the model may not hold some value of the column.
@@ -18,7 +20,9 @@ struct PropertyReader {
 
   /// Nil when the column cannot be about the property, a value for a relationship, say: the models
   /// differ, and the change is kept for later.
-  init?(property: SyncSchema.Property, column: Column) {
+  ///
+  /// - Parameter name: what the change set calls the property; nil for its name of now.
+  init?(property: SyncSchema.Property, column: Column, name: String? = nil) {
     isOfOtherType = !Self.fits(column.values, property.kind)
     if isOfOtherType {
       guard case .attribute = property.kind, ColumnKind(column.values) == .values else {
@@ -26,6 +30,7 @@ struct PropertyReader {
       }
     }
     self.property = property
+    self.name = name ?? property.name
     self.column = column
   }
 

@@ -50,7 +50,7 @@ struct ChangeSetBuilder {
     }
     // New objects come first, by entity and key, so that minted identities are ranges.
     newPlaces = NewPlaces(reader.newKeys) { schema.root(of: $0) }
-    let reliances = try TreeReliances(drafts, transaction)
+    let reliances = try Reliances(drafts, transaction)
     try placeKnownObjects(drafts, reliances)
     let entities = placeEntities(drafts)
     let transactions = try placeTransactions(drafts)
@@ -79,7 +79,7 @@ struct ChangeSetBuilder {
 
   /// After the new objects comes what the zone knows, by number: what is changed, and what is referred to.
   private mutating func placeKnownObjects(
-    _ drafts: [ChangeDraft], _ reliances: TreeReliances
+    _ drafts: [ChangeDraft], _ reliances: Reliances
   ) throws {
     var numbers: Set<UInt64> = []
     func note(_ key: ObjectKey) throws {
@@ -161,7 +161,7 @@ struct ChangeSetBuilder {
     }
   }
 
-  private mutating func addReliances(_ reliances: TreeReliances) {
+  private mutating func addReliances(_ reliances: Reliances) {
     for reliance in reliances.all {
       let places = reliance.objects.compactMap { place(of: $0) }
         .filter { $0 >= Int32(newPlaces.count) }.sorted()

@@ -37,7 +37,8 @@ struct OmittedParts: Hashable, Sendable {
       let name = row.string(2)
       if name.isEmpty {
         parts.objects.insert(key)
-      } else if let property = schema.entity(numbered: key.entity)?.property(named: name) {
+      } else if let property = schema.entity(numbered: key.entity)?.property(namedNowOrBefore: name)
+      {
         parts.add(property.slot, of: key)
       }
     }

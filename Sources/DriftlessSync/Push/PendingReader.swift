@@ -44,6 +44,8 @@ struct PendingReader {
   private var edited: [ObjectKey: PropertyMask] = [:]
   /// New objects of the window, by root entity and key: known only when it is partial.
   private var arriving: Set<ObjectKey> = []
+  /// When the properties of what the window revives were edited.
+  private var knownEdits = EditHistory()
   /// The keys that the objects hold from now on.
   private(set) var claims: KeyClaimsDraft
   private(set) var objects = 0
@@ -83,6 +85,10 @@ struct PendingReader {
         edited[key] = object.editedOffers
       }
     }
+    if window.containsState(where: { $0.whole == .revive }) {
+      let revived = window.lazy.filter { $0.1.whole == .revive }.map { $0.0 }
+      knownEdits = try EditHistory(transaction, schema: schema, of: Set(revived))
+    }
     try window.forEachInOrder { try append($0, $1) }
     let drafts = drafts
     self.drafts = []
@@ -115,16 +121,17 @@ struct PendingReader {
       if !isAgain { appendDelete(key, object, entity) }
     // A pending insert of an object with a number: the zone had it and deleted it, and it is here
     // again.
-    case (.revive, true), (.insert, true): try appendWhole(.revive, key, object, entity)
+    case (.revive, true): try appendRevival(key, object, entity)
+    case (.insert, true): try appendWhole(.revive, key, object, entity)
     case (_, false)
     where EditStamp.time(object.wholeTransaction) != nil
       && (object.edits.contains { $0.transaction != object.wholeTransaction }
         || !object.offers.isEmpty && object.properties != entity.all):
-      try appendByTime(key, object, entity, object.editsByTime)
+      try appendByTime(.insert, key, object, entity, object.editsByTime)
     case (_, false):
       let edits = object.editsSinceMaking(entity)
       guard edits.count > 1 else { return try appendWhole(.insert, key, object, entity) }
-      try appendByTime(key, object, entity, edits)
+      try appendByTime(.insert, key, object, entity, edits)
     case (.none, true): try appendEdits(key, object, entity)
     }
   }
@@ -180,12 +187,13 @@ struct PendingReader {
   /// inserted with those of its making, and the others follow as updates of the same change set. A null is an edit there,
   /// which an insert does not name.
   private mutating func appendByTime(
-    _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity,
+    _ kind: ChangeSetIndex.Group.Kind, _ key: ObjectKey, _ object: PendingObject,
+    _ entity: SyncSchema.Entity,
     _ edits: [PendingObject.Edit]
   ) throws {
     guard let values = try values(of: key, object, entity) else { return }
     for (index, edit) in edits.enumerated() {
-      let place = place(index == 0 ? .insert : .update, entity, edit.properties)
+      let place = place(index == 0 ? kind : .update, entity, edit.properties)
       for column in drafts[place].columns.indices {
         let property = drafts[place].columns[column].property
         let cell = try wholeCell(key, property, values, object.transaction(of: property.slot))
@@ -196,6 +204,33 @@ struct PendingReader {
     }
     try claims.add(key, entity, sent(values, of: key), setting: nil)
     objects += 1
+  }
+
+  /// An object that the zone deleted, and that an edit keeps. What was edited at another time than that, here or by those
+  /// whose edits came before the delete, has its own: an edit of another replica may be between the two. What adds up has no
+  /// time, and sets are whole in the revival.
+  private mutating func appendRevival(
+    _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
+  ) throws {
+    let last = object.lastTransaction
+    var whole = entity.all
+    var others: [Int64: PropertyMask] = [:]
+    for property in entity.properties where !property.keepsDeltas {
+      if case .elements = property.kind { continue }
+      let slot = property.slot
+      let edit =
+        object.transaction(of: slot)
+        ?? EditStamp.number(knownEdits.time(of: key, slot) ?? HybridTime(rawValue: 0))
+      guard edit != last else { continue }
+      let mask = PropertyMask([slot])
+      whole.subtract(mask)
+      others[edit, default: PropertyMask()].formUnion(mask)
+    }
+    let edits = others.sorted { $0.key < $1.key }
+      .map { PendingObject.Edit(transaction: $0.key, properties: $0.value) }
+    try appendByTime(
+      .revive, key, object, entity,
+      [PendingObject.Edit(transaction: last, properties: whole)] + edits)
   }
 
   /// The values of an object as the change set has them: null in place of a reference that cannot be sent.
@@ -361,30 +396,5 @@ struct PendingReader {
     }
     last = (shape, place)
     return place
-  }
-}
-
-extension PendingObject {
-  /// The edits of a new object, those of its making first.
-  fileprivate var editsByTime: [Edit] {
-    guard edits.first.map({ $0.transaction > wholeTransaction }) ?? true else { return edits }
-    return [Edit(transaction: wholeTransaction, properties: PropertyMask())] + edits
-  }
-
-  /// The edits of an object that was made here, each with what it set last: another replica that made the object as well, or
-  /// a copy of this store, may have edited in between what these did not. What adds up has no time, and goes with the making,
-  /// as does what a later change set tells.
-  fileprivate func editsSinceMaking(_ entity: SyncSchema.Entity) -> [Edit] {
-    guard edits.count > 1 || edits.first?.transaction != wholeTransaction else { return edits }
-    var edits = editsByTime
-    var made = entity.all
-    for index in edits.indices.dropFirst() {
-      for property in entity.properties where property.keepsDeltas {
-        edits[index].properties.subtract(PropertyMask([property.slot]))
-      }
-      made.subtract(edits[index].properties)
-    }
-    edits[0].properties = made
-    return edits.filter { !$0.properties.isEmpty }
   }
 }

@@ -84,10 +84,10 @@ struct SentFrame {
     var column = 0
     for group in changeSet.index.groups {
       let names = changeSet.index.entities[group.entity]
-      let entity = schema.entity(named: names.name)
+      let entity = schema.entity(namedNowOrBefore: names.name)
       for index in group.properties {
         defer { column += 1 }
-        guard let property = entity?.property(named: names.properties[index]),
+        guard let property = entity?.property(namedNowOrBefore: names.properties[index]),
           property.needsBase,
           let reader = PropertyReader(property: property, column: changeSet.columns[column]),
           !reader.isOfOtherType
@@ -134,10 +134,10 @@ struct SentFrame {
     var column = 0
     for group in changeSet.index.groups {
       let names = changeSet.index.entities[group.entity]
-      let entity = schema.entity(named: names.name)
+      let entity = schema.entity(namedNowOrBefore: names.name)
       for index in group.properties {
         defer { column += 1 }
-        guard let property = entity?.property(named: names.properties[index]),
+        guard let property = entity?.property(namedNowOrBefore: names.properties[index]),
           case .elements(let relationship) = property.kind,
           let reader = PropertyReader(property: property, column: changeSet.columns[column])
         else { continue }
@@ -177,17 +177,18 @@ struct SentFrame {
     let changeSet = try ChangeSetDecoder().decode(outbox.frame)
     let index = changeSet.index
     let keys = try objectKeys(index)
+    let updated = Self.updated(index)
     var columns = changeSet.columns[...]
     for group in index.groups {
       let own = Array(columns.prefix(group.properties.count))
       columns = columns.dropFirst(group.properties.count)
       guard group.kind != .delete else { continue }
       let names = index.entities[group.entity]
-      guard let entity = schema.entity(named: names.name) else { continue }
+      guard let entity = schema.entity(namedNowOrBefore: names.name) else { continue }
       // An insert and a revival say every property: those that they leave out are null.
       let properties =
         group.kind == .update
-        ? group.properties.compactMap { entity.property(named: names.properties[$0]) }
+        ? group.properties.compactMap { entity.property(namedNowOrBefore: names.properties[$0]) }
         : entity.properties
       for property in properties {
         switch property.kind {
@@ -200,6 +201,12 @@ struct SentFrame {
         let reader = place.flatMap { PropertyReader(property: property, column: own[$0]) }
         for (row, object) in group.objects.enumerated() {
           guard let key = keys[object] else { continue }
+          // It says that by itself, with a time of its own.
+          if reader == nil, let place = names.properties.firstIndex(of: property.name),
+            updated[object]?.contains(place) == true
+          {
+            continue
+          }
           let source = DanglingReferences.Source(key: key, property: property.name)
           if let target = reader?.reference(row), keys[target] == nil {
             // What it refers to is deleted, and the zone has it so.
@@ -210,6 +217,21 @@ struct SentFrame {
         }
       }
     }
+  }
+
+  /// What updates say of objects that the same change set makes or revives: the places of the properties' names.
+  private static func updated(_ index: ChangeSetIndex) -> [Int: Set<Int>] {
+    var whole: Set<Int> = []
+    for group in index.groups where group.kind == .insert || group.kind == .revive {
+      whole.formUnion(group.objects)
+    }
+    var updated: [Int: Set<Int>] = [:]
+    for group in index.groups where group.kind == .update {
+      for object in group.objects where whole.contains(object) {
+        updated[object, default: []].formUnion(group.properties)
+      }
+    }
+    return updated
   }
 
   /// What the change set sets is newer than what is parked.
@@ -229,10 +251,10 @@ struct SentFrame {
       let own = Array(columns.prefix(group.properties.count))
       columns = columns.dropFirst(group.properties.count)
       let names = index.entities[group.entity]
-      let entity = schema.entity(named: names.name)
+      let entity = schema.entity(namedNowOrBefore: names.name)
       for (property, column) in zip(group.properties, own) {
         let name = names.properties[property]
-        let reader = entity?.property(named: name).flatMap {
+        let reader = entity?.property(namedNowOrBefore: name).flatMap {
           PropertyReader(property: $0, column: column)
         }
         for (row, object) in group.objects.enumerated() {
@@ -257,7 +279,7 @@ struct SentFrame {
       let told =
         group.kind == .update
         ? group.properties.map { names.properties[$0] }
-        : schema.entity(named: names.name)?.properties.map(\.name) ?? []
+        : schema.entity(namedNowOrBefore: names.name)?.properties.map(\.name) ?? []
       for key in group.objects.compactMap({ keys[$0] }) {
         properties[key, default: []].formUnion(told)
       }

@@ -12,6 +12,8 @@ struct LostEdits {
   private(set) var elements:
     [ObjectKey: [String: (adds: Set<ObjectKey>, removes: Set<ObjectKey>)]] =
       [:]
+  /// Who made the edits of a time (`EditStamp`).
+  private(set) var origins: [Int64: EditOrigin] = [:]
   /// What was counted.
   private var counts: LostCounts
   private(set) var saves = UnansweredSaves()
@@ -60,11 +62,15 @@ struct LostEdits {
         let time = index.transactions[run.transaction].hybridTime
         let name = index.transactions[run.transaction].name
         let stamp = EditStamp.number(HybridTime(rawValue: time))
+        let origin = EditOrigin(
+          author: index.transactions[run.transaction].author,
+          contextName: index.transactions[run.transaction].contextName)
+        if let origin { origins[stamp] = origin }
         for _ in 0..<run.count {
           defer { row += 1 }
           guard let root = keys[group.objects[row]] else { continue }
           let key = ObjectKey(entity: entity.number, key: root.key)
-          note(group.kind, of: key, entity, properties, by: stamp)
+          note(group.kind, of: key, entity, properties, by: stamp, origin)
           if group.kind == .insert {
             let told = makers.indices.contains(group.objects[row]) ? makers[group.objects[row]] : 0
             // An offer is named by its time, not by who made the object.
@@ -86,7 +92,7 @@ struct LostEdits {
 
   private mutating func note(
     _ kind: ChangeSetIndex.Group.Kind, of key: ObjectKey, _ entity: SyncSchema.Entity,
-    _ properties: [SyncSchema.Property?], by stamp: Int64
+    _ properties: [SyncSchema.Property?], by stamp: Int64, _ origin: EditOrigin? = nil
   ) {
     var object = objects[key] ?? PendingObject()
     switch kind {
@@ -100,7 +106,9 @@ struct LostEdits {
       for case let property? in properties {
         // A later word of the log is the later one, also where an edit was made before the one that it was settled with.
         let former = object.transaction(of: property.slot)
-        object.set(PropertyMask([property.slot]), by: former.map { max(stamp, $0 &+ 1) } ?? stamp)
+        let later = former.map { max(stamp, $0 &+ 1) } ?? stamp
+        if later != stamp, let origin { origins[later] = origin }
+        object.set(PropertyMask([property.slot]), by: later)
       }
     case .delete:
       object = PendingObject()
@@ -169,6 +177,9 @@ extension LostEdits {
   ///
   /// - Returns: how many objects are offered.
   func offer(beside pending: PendingSet) throws -> Int {
+    for (stamp, origin) in origins {
+      try StampOrigins.note(origin, of: stamp, on: transaction.connection)
+    }
     var counts = counts
     try counts.findStarts(transaction, schema: schema)
     var count = 0

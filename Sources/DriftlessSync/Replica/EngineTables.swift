@@ -14,7 +14,8 @@ import DriftlessSQLite
 /// | `ZDL_JOURNAL` | every settled conflict |
 /// | `ZDL_QUARANTINE` | objects that the server refuses for good, with the reason |
 /// | `ZDL_OMITTED` | what the change set in flight leaves out: it stays pending |
-/// | `ZDL_IMPORT` | when the changes of imports were made, where they came from |
+/// | `ZDL_IMPORT` | when the changes of imports were made, and by whom, where they came from |
+/// | `ZDL_ORIGIN` | who made the edits that are pending under their times |
 /// | `ZDL_PARKED_VALUE` | values of the zone that the model cannot hold |
 /// | `ZDL_KEPT` | values that wait for a unique key which another object holds (`KeptKeys`) |
 /// | `ZDL_ALIAS` | identities that went when two objects became one (`Unions`) |
@@ -25,7 +26,7 @@ import DriftlessSQLite
 /// | `ZDL_STRUCK` | what later entries set of what parked ones say |
 enum EngineTables {
   /// Grows with each table or column that is added.
-  static let version: Int64 = 6
+  static let version: Int64 = 7
   static let versionSetting = "sync.tables"
 
   private static let statements =
@@ -34,6 +35,7 @@ enum EngineTables {
     + [
       ZoneStates.statement, ParkedValues.statement, Quarantine.statement, ImportTimes.statement,
       LogPlaces.statement, KeptFrames.statement, KeptKeys.statement, RememberedDeletes.statement,
+      StampOrigins.statement,
     ] + Unions.aliasStatements
 
   /// Makes the tables, or brings those of an earlier version up to date.
@@ -43,6 +45,7 @@ enum EngineTables {
     for statement in statements { try connection.execute(statement) }
     try DanglingReferences.complete(on: connection)
     try Journal.complete(on: connection)
+    try ImportTimes.complete(on: connection)
     try transaction.setSetting(versionSetting, .integer(version))
   }
 
@@ -86,6 +89,7 @@ enum EngineTables {
   /// Forgets what is pending, and what is kept for it.
   static func forgetPending(on connection: SQLiteConnection) throws {
     try PendingState.removeAll(on: connection)
+    try StampOrigins.removeAll(on: connection)
     try BaseValues.dropAll(on: connection)
     try TransactionDeltas.dropAll(on: connection)
     try DanglingReferences.removeAll(on: connection)

@@ -1,5 +1,4 @@
 import Driftless
-import Foundation
 import Synchronization
 
 /// What all engines of one store file in this process share: the order of their operations, the
@@ -19,12 +18,15 @@ final class StoreQueue: Sendable {
     var tickets: UInt64 = 0
     /// The engine whose operation was the last one.
     var lastEngine: UInt64?
-    var lock: SyncLock?
+    /// By the path of the lock's file: a store that was moved has another one.
+    var locks: [String: SyncLock] = [:]
     var lockHolders = 0
   }
 
   let executor: QueueExecutor
   private let state = Mutex(State())
+  /// Held while a lock's file is opened, or let go of: nothing else waits for that.
+  private let locking = Mutex(())
 
   private init(label: String) {
     executor = QueueExecutor(label: "driftless.sync \(label)")
@@ -44,7 +46,7 @@ final class StoreQueue: Sendable {
 
   /// The queue of a store: one for each file, however often and under whatever paths it is open.
   static func shared(for store: PersistentStore) -> StoreQueue {
-    let name = store.fileIdentity ?? store.identifier
+    let name = store.fileMark ?? store.identifier
     return queues.withLock { queues in
       if let queue = queues[name]?.value { return queue }
       queues = queues.filter { $0.value.value != nil }
@@ -56,8 +58,9 @@ final class StoreQueue: Sendable {
 
   /// Whether an engine of this process has the store's sync lock.
   static func isLocked(_ store: PersistentStore) -> Bool {
-    let queue = queues.withLock { $0[store.fileIdentity ?? store.identifier]?.value }
-    return queue?.state.withLock { $0.lock != nil } ?? false
+    let name = store.fileMark ?? store.identifier
+    let queue = queues.withLock { $0[name]?.value }
+    return queue?.state.withLock { !$0.locks.isEmpty } ?? false
   }
 
   // MARK: Turns
@@ -140,31 +143,38 @@ final class StoreQueue: Sendable {
 
     fileprivate init(_ queue: StoreQueue) { self.queue = queue }
 
-    deinit {
-      queue.state.withLock { state in
-        state.lockHolders -= 1
-        assert(state.lockHolders >= 0, "the lock is let go of as often as it was taken")
-        if state.lockHolders == 0 { state.lock = nil }
-      }
+    deinit { queue.locking.withLock { _ in queue.letGo() } }
+  }
+
+  /// The last one to go lets go of the locks, before another can ask for them.
+  private func letGo() {
+    let locks = state.withLock { state -> [String: SyncLock] in
+      state.lockHolders -= 1
+      assert(state.lockHolders >= 0, "the lock is let go of as often as it was taken")
+      guard state.lockHolders == 0 else { return [:] }
+      defer { state.locks = [:] }
+      return state.locks
     }
+    withExtendedLifetime(locks) {}
   }
 
   /// - Throws: `StoreError` (`syncLocked`) while another process syncs the store.
   func lock(_ store: PersistentStore) throws -> LockShare {
-    try state.withLock { state in
-      if state.lock == nil { state.lock = try store.acquireSyncLock() }
-      state.lockHolders += 1
+    let path = store.syncLockPath
+    try locking.withLock { _ in
+      let isHeld = state.withLock { state in
+        state.lockHolders += 1
+        return state.locks[path] != nil
+      }
+      guard !isHeld else { return }
+      do {
+        let lock = try store.acquireSyncLock()
+        state.withLock { $0.locks[path] = lock }
+      } catch {
+        letGo()
+        throw error
+      }
     }
     return LockShare(self)
-  }
-}
-
-extension PersistentStore {
-  /// What tells the store's file from all others of the host; nil when it is in memory.
-  fileprivate var fileIdentity: String? {
-    guard let url else { return nil }
-    var status = stat()
-    guard stat(url.path, &status) == 0 else { return nil }
-    return "\(status.st_dev):\(status.st_ino)"
   }
 }

@@ -9,7 +9,8 @@ extension SyncFailure {
       self.init(
         code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
         isTransient: [.stillStale, .superseded, .damagedOnTheWay].contains(error.code),
-        needsPerson: [.massDelete, .otherZone, .diverged, .divergedAgain].contains(error.code))
+        needsPerson: [.massDelete, .otherZone, .diverged, .divergedAgain, .unsuitableLayout]
+          .contains(error.code))
     case let error as ProtocolError:
       self.init(
         code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
@@ -17,7 +18,8 @@ extension SyncFailure {
     case let error as StoreError:
       self.init(
         code: "\(error.code)", message: error.message, suggestion: error.suggestion,
-        isTransient: [.busy, .syncLocked].contains(error.code))
+        isTransient: [.busy, .syncLocked, .diskFull].contains(error.code),
+        needsPerson: error.code == .strayLog, waitsForRoom: error.code == .diskFull)
     case let error as any TransportFailure:
       self.init(
         code: error.name, message: error.message, suggestion: error.suggestion,

@@ -109,7 +109,10 @@ actor SyncLoop {
     let failure = SyncFailure(error)
     self.failure = failure
     failingSince = failingSince ?? Date()
-    take(.failed(isTransient: failure.isTransient, retryAfter: failure.retryAfterSeconds))
+    take(
+      .failed(
+        isTransient: failure.isTransient, retryAfter: failure.retryAfterSeconds,
+        waitsForRoom: failure.waitsForRoom))
   }
 
   private func tellPause(nextAttempt seconds: Double) {

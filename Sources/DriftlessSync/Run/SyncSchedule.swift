@@ -15,6 +15,8 @@ public struct SyncSchedule: Sendable {
     public var retryFirst = 1.0
     /// Between attempts at most.
     public var retryMax = 300.0
+    /// Between attempts at most while the store's file system has no space left.
+    public var roomMax = 30.0
     /// Between syncs without a reason, and at most after an answer that asks to wait.
     public var idle = 900.0
     /// Of one long poll. Shorter than the minute after which many proxies cut silent connections.
@@ -36,6 +38,16 @@ public struct SyncSchedule: Sendable {
       self.idle = idle
       self.poll = poll
     }
+
+    /// Seconds to the next attempt before jitter, doubled with each failure.
+    ///
+    /// - Parameters:
+    ///   - count: failed attempts in a row.
+    ///   - most: where the doubling ends.
+    package func afterFailures(_ count: Int, most: Double) -> Double {
+      // 2^30 seconds is beyond any ceiling; the bound keeps the shift defined.
+      min(retryFirst * Double(1 << min(max(count - 1, 0), 30)), most)
+    }
   }
 
   /// What happened.
@@ -51,8 +63,8 @@ public struct SyncSchedule: Sendable {
     /// The time of `wake` has come.
     case timer
     case succeeded
-    /// The sync failed; `isTransient` when time may heal it.
-    case failed(isTransient: Bool, retryAfter: Double?)
+    /// The sync failed; `isTransient` when time may heal it, `waitsForRoom` when there was no space left here.
+    case failed(isTransient: Bool, retryAfter: Double?, waitsForRoom: Bool = false)
   }
 
   /// What to do.
@@ -100,8 +112,10 @@ public struct SyncSchedule: Sendable {
       failedAttempts = 0
       state = again ? .settling : .listening
       return again ? [.wake(after: delays.settle)] : [.listen, .wake(after: delays.idle)]
-    case (_, .failed(let isTransient, let retryAfter)):
-      return backOff(isTransient: isTransient, retryAfter: retryAfter, jitter: jitter)
+    case (_, .failed(let isTransient, let retryAfter, let waitsForRoom)):
+      return backOff(
+        most: waitsForRoom ? min(delays.roomMax, delays.retryMax) : delays.retryMax,
+        isTransient: isTransient, retryAfter: retryAfter, jitter: jitter)
     case (.syncing, .timer), (.listening, .succeeded), (.settling, .succeeded),
       (.backingOff, .succeeded):
       return []
@@ -117,13 +131,11 @@ public struct SyncSchedule: Sendable {
   }
 
   private mutating func backOff(
-    isTransient: Bool, retryAfter: Double?, jitter: Double
+    most: Double, isTransient: Bool, retryAfter: Double?, jitter: Double
   ) -> [Action] {
     state = .backingOff
     failedAttempts += 1
-    // 2^30 seconds is beyond any ceiling; the bound keeps the shift defined.
-    let doubled = delays.retryFirst * Double(1 << min(failedAttempts - 1, 30))
-    let ceiling = isTransient ? min(doubled, delays.retryMax) : delays.retryMax
+    let ceiling = isTransient ? delays.afterFailures(failedAttempts, most: most) : most
     let jittered = ceiling * (0.5 + 0.5 * min(max(jitter, 0), 1))
     // Whoever answers may ask for patience, and not for days: a gateway on the way may say anything.
     return [.deafen, .wake(after: max(jittered, min(retryAfter ?? 0, delays.idle)))]

@@ -19,6 +19,8 @@ package struct SyncSchema: Sendable {
     }
     package var slot: Int
     package var name: String
+    /// What it was called before its name of now; nil where that is the same, or not known.
+    var formerName: String?
     package var kind: Kind
     package var policy: ConflictPolicy
     /// What stands for a value that the model cannot hold; nil for a relationship.
@@ -114,12 +116,9 @@ package struct SyncSchema: Sendable {
       self.echoes = echoes
       indexes = Dictionary(
         properties.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
-      let slots = description.layout.slots
       formerIndexes = Dictionary(
         properties.enumerated().compactMap { index, property in
-          guard let former = slots[property.slot].property.renamingIdentifier else { return nil }
-          if case .place = property.kind { return (PlaceName.of(former), index) }
-          return (former, index)
+          property.formerName.map { ($0, index) }
         }, uniquingKeysWith: { first, _ in first })
       bySlot = Dictionary(
         properties.enumerated().map { ($1.slot, $0) }, uniquingKeysWith: { first, _ in first })
@@ -127,7 +126,7 @@ package struct SyncSchema: Sendable {
 
     package func property(named name: String) -> Property? { indexes[name].map { properties[$0] } }
 
-    /// What an entry of before a migration of this store calls by a name: what it knows has moved along with the migration.
+    /// What an entry calls by a name, of before the property was renamed or of a program that has the former name still.
     func property(namedNowOrBefore name: String) -> Property? {
       (indexes[name] ?? formerIndexes[name]).map { properties[$0] }
     }
@@ -235,7 +234,7 @@ package struct SyncSchema: Sendable {
   package func holders(of entity: Entity) -> [Referrer] { holdersByName[entity.name] ?? [] }
 
   package func entity(named name: String) -> Entity? { byName[name] }
-  /// What an entry of before a migration of this store calls by a name.
+  /// What an entry calls by a name, of before the entity was renamed or of a program that has the former name still.
   func entity(namedNowOrBefore name: String) -> Entity? { byName[name] ?? byFormerName[name] }
   package func entity(numbered number: Int32) -> Entity? { byNumber[number] }
 
@@ -259,7 +258,8 @@ package struct SyncSchema: Sendable {
         if relationship.inverseRelationship?.isOrdered == true {
           properties.append(
             Property(
-              slot: slot.index, name: PlaceName.of(slot.name), kind: .place(relationship),
+              slot: slot.index, name: PlaceName.of(slot.name),
+              formerName: formerName(slot).map(PlaceName.of), kind: .place(relationship),
               // A place has neither size nor sum: one side's stands.
               policy: slot.policy == .serverWins || slot.policy == .clientWins
                 ? slot.policy : .lastWriterWins))
@@ -270,10 +270,21 @@ package struct SyncSchema: Sendable {
       }
       properties.append(
         Property(
-          slot: slot.index, name: slot.name, kind: kind, policy: slot.policy,
+          slot: slot.index, name: slot.name, formerName: formerName(slot), kind: kind,
+          policy: slot.policy,
           standIn: StandIn(slot)))
     }
+    // A name that another property has by now says nothing of this one.
+    let present = Set(properties.map(\.name))
+    for index in properties.indices where properties[index].formerName.map(present.contains) == true
+    {
+      properties[index].formerName = nil
+    }
     return properties.sorted { $0.name < $1.name }
+  }
+
+  private static func formerName(_ slot: PropertySlot) -> String? {
+    slot.property.renamingIdentifier.flatMap { $0 == slot.name ? nil : $0 }
   }
 
   /// Whether a many-to-many relationship crosses the wire, rather than its inverse: the ordered

@@ -28,13 +28,13 @@ final class GroupCommit: Sendable {
   private let metrics: ServerMetrics
   private let news: ZoneNews
   private let logger: Logger
-  private let now: @Sendable () -> Int64
+  private let clock: ServerClock
 
   init(
     database: Database, checkpointer: Checkpointer, limits: ServerLimits, metrics: ServerMetrics,
-    news: ZoneNews, logger: Logger, now: @escaping @Sendable () -> Int64
+    news: ZoneNews, logger: Logger, clock: ServerClock
   ) {
-    self.now = now
+    self.clock = clock
     self.database = database
     self.checkpointer = checkpointer
     self.limits = limits
@@ -114,7 +114,7 @@ final class GroupCommit: Sendable {
     do {
       let append = LogAppend(
         connection: connection, properties: properties, limits: limits,
-        nowMilliseconds: now())
+        nowMilliseconds: clock.now())
       let outcomes = try group.map { pending -> Result<Appended, any Error> in
         try connection.execute("SAVEPOINT push")
         do {
@@ -129,6 +129,7 @@ final class GroupCommit: Sendable {
           return .failure(refusal)
         }
       }
+      if let due = clock.dueToKeep() { try GivenTimes.keep(due, on: connection) }
       try connection.execute("COMMIT")
       return outcomes
     } catch {

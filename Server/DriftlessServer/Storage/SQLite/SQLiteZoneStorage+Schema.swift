@@ -24,6 +24,7 @@ import DriftlessSQLite
 ///               and the constraint.
 /// `key_rule`    constraints of unique keys: a JSON list of the entity and its properties.
 /// `property`    names of properties, so that the index holds small numbers.
+/// `clock`       one row: the last time that the server gave. Programs of before know nothing of it.
 enum ServerSchema {
   static let version: Int64 = 4
 
@@ -86,7 +87,7 @@ enum ServerSchema {
 
   private static let tables = [
     "zone", "token", "replica", "log", "identity", "tombstone", "object", "claim", "key_rule",
-    "property",
+    "property", "clock",
   ]
 
   /// Reads a row of every table, so that a file which is damaged where each begins is noticed at the start. To read all of
@@ -123,6 +124,8 @@ enum ServerSchema {
           .folder, "the data folder has version \(other); this program reads version \(version)",
           suggestion: "Use the program that wrote it, or a newer one.")
       }
+      // Programs of before open a file that has it.
+      try connection.execute(GivenTimes.statement)
       try connection.execute("COMMIT")
     } catch {
       try? connection.execute("ROLLBACK")

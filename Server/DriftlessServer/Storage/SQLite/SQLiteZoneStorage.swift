@@ -15,20 +15,22 @@ package final class SQLiteZoneStorage: ZoneStorage {
   let writer: Database
   private let readers: [Database]
   private let commits: GroupCommit
-  private let now: @Sendable () -> Int64
+  private let clock: ServerClock
   private let news: ZoneNews
   private let turn = Turn()
 
   /// Opens the database of a data folder, creating it when it is new.
   ///
-  /// - Parameter now: the server's clock, in milliseconds since 1970.
+  /// - Parameters:
+  ///   - now: the host's time of day, in milliseconds since 1970.
+  ///   - sinceBoot: milliseconds by a clock that nobody sets.
   /// - Throws: `ServerError` or `SQLiteError`.
   package init(
     folder: DataFolder, limits: ServerLimits = .init(), metrics: ServerMetrics = .init(),
     news: ZoneNews? = nil, logger: Logger = Logger(label: "storage"),
-    now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
+    now: @escaping ServerClock.Wall = { Int64(Date().timeIntervalSince1970 * 1000) },
+    sinceBoot: @escaping @Sendable () -> Int64 = ServerClock.hostSinceBoot
   ) throws {
-    self.now = now
     self.folder = folder
     self.limits = limits
     self.metrics = metrics
@@ -45,14 +47,41 @@ package final class SQLiteZoneStorage: ZoneStorage {
       }
       return (writer, readers)
     }
+    clock = ServerClock(
+      last: try writer.run(GivenTimes.last), limits: limits, wall: now, sinceBoot: sinceBoot
+    ) { Self.tell($0, logger) }
     self.news = news ?? ZoneNews(waitersMax: limits.waitersMax)
     commits = GroupCommit(
       database: writer, checkpointer: Checkpointer(folder: folder, limits: limits), limits: limits,
-      metrics: metrics, news: self.news, logger: logger, now: now)
+      metrics: metrics, news: self.news, logger: logger, clock: clock)
+  }
+
+  private static func tell(_ event: ServerClock.Event, _ logger: Logger) {
+    switch event {
+    case .isRight: logger.notice("the host's clock is followed again")
+    case .isBehind(let milliseconds):
+      logger.warning(
+        "the host's clock was set back: the server's time is counted on",
+        metadata: ["milliseconds": "\(milliseconds)"])
+    case .isAhead(let milliseconds):
+      logger.warning(
+        "the host's clock leapt ahead: it is followed when it stays there",
+        metadata: ["milliseconds": "\(milliseconds)"])
+    }
+  }
+
+  package func time() async -> UInt64 {
+    let time = clock.now()
+    // Where it cannot be kept, it is given all the same, and kept with the next push.
+    if let due = clock.dueToKeep() {
+      try? await writer.perform { try GivenTimes.keep(due, on: $0) }
+    }
+    return UInt64(max(0, time))
   }
 
   /// Closes every connection. What was acknowledged is on disk already.
   package func close() {
+    if let last = clock.lastToKeep() { try? writer.run { try GivenTimes.keep(last, on: $0) } }
     writer.close()
     for reader in readers { reader.close() }
   }
@@ -64,8 +93,8 @@ package final class SQLiteZoneStorage: ZoneStorage {
   package func refill(
     _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
   ) async throws -> LogMark {
-    let place = try await writer.perform { [limits, now] connection in
-      try Self.refill(entries, of: zone, limits: limits, at: now(), on: connection)
+    let place = try await writer.perform { [limits, clock] connection in
+      try Self.refill(entries, of: zone, limits: limits, at: clock.now(), on: connection)
     }
     news.publish(zone.generation, head: place.sequence)
     return place

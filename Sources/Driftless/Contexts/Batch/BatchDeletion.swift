@@ -54,6 +54,7 @@ struct BatchDeletion {
       for case let relation? in shape.relations where isOwn(relation, shape) {
         if relation.isManyToMany {
           try removePairs(of: relation, shape)
+          if relation.isOneSided { try leaveHolders(in: relation) }
         } else if !relation.isToMany {
           try nullify(relation, shape)
         }
@@ -172,6 +173,24 @@ struct BatchDeletion {
       let others = try transaction.toManyKeys(of: key, relation.description)
       try transaction.removePairs(relation.description, key, others)
       try recordLoss(of: relation, by: others)
+    }
+  }
+
+  /// Those who stay let go of the doomed that they hold without these knowing it.
+  private func leaveHolders(in relation: Relation) throws {
+    guard let join = schema.joinTable(for: relation.description),
+      let destination = plan.shape(numbered: schema.entityNumber(of: relation.destination))
+    else { return }
+    let selection: SQLFragment =
+      "SELECT d.k, d.e FROM temp.driftless_doomed d WHERE " + isDoomed(destination)
+      + " AND EXISTS (SELECT 1 FROM " + .identifier(join.name) + " j WHERE "
+      + .column("j", join.destinationColumn) + " = d.k)"
+    let rows = try BatchRows(transaction, selection)
+    defer { rows.drop() }
+    try rows.forEach { statement in
+      try transaction.leaveHolders(statement.objectKey(1, 0), relation.description) { holder in
+        try !isDoomed(holder)
+      }
     }
   }
 

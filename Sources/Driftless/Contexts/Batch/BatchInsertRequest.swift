@@ -70,7 +70,8 @@ extension ManagedObjectContext {
     }
     return try plan.store.write(batchInfo) { transaction in
       var inserter = BatchInserter(
-        shape, ManagedObjectContext(persistentStoreCoordinator), policy: mergePolicy.mergeType,
+        shape, ManagedObjectContext(scratchOn: persistentStoreCoordinator),
+        policy: mergePolicy.mergeType,
         transaction: transaction, tally: BatchTally(request.resultType, plan))
       try inserter.insert(request.source)
       return BatchResult([inserter.tally])

@@ -69,7 +69,7 @@ struct BatchInserter {
     let object = shape.objectClass.init(
       ObjectBirth(
         shape: shape, graph: scratch.graph, key: scratch.graph.keys.nextTemporaryKey,
-        state: [.inserted, .dirty, .touched, .inEvent]))
+        state: .changedNew))
     scratch.graph.keys.addNew(object)
     scratch.graph.ledger.list(object)
     return object
@@ -110,7 +110,7 @@ struct BatchInserter {
       let keys = try transaction.allocateKeys(shape.entity, count: objects.count)
       var rows = NewRows()
       for (object, key) in zip(objects, keys) {
-        rows.append(key, object.values)
+        rows.append(key, object.values, slotCount: object.shape.slotCount)
         tally.add(ObjectKey(entity: shape.number, key: key))
       }
       try transaction.insert(shape.entity, rows)

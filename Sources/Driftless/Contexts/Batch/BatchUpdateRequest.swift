@@ -40,7 +40,7 @@ extension ManagedObjectContext {
   @discardableResult
   public func execute(_ request: BatchUpdateRequest) throws -> BatchResult {
     _ = try shape(named: request.entityName)
-    let plans = graph.plans.filter { $0.isAsked(by: request.affectedStores) }
+    let plans = stores.plans.filter { $0.isAsked(by: request.affectedStores) }
     let updates = try plans.compactMap { plan in
       try plan.shape(named: request.entityName).map { try BatchUpdate(request, $0, plan) }
     }
@@ -206,7 +206,7 @@ extension ObjectShape {
   fileprivate func attributeValue(
     _ value: Any?, _ slot: Int, _ plan: ObjectPlan
   ) throws -> PropertyValue {
-    let context = ManagedObjectContext(PersistentStoreCoordinator(store: plan.store))
+    let context = ManagedObjectContext(scratchOn: PersistentStoreCoordinator(store: plan.store))
     // The object is not the context's: it must not stay behind.
     return try withExtendedLifetime(context) {
       try ManagedObject(context.graph.birth(of: self)).propertyValue(value, for: slot)

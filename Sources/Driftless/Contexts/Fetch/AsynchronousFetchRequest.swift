@@ -104,14 +104,12 @@ extension BackgroundContext {
     _ request: AsynchronousFetchRequest<Object>
   ) -> AsynchronousFetchResult<Object> {
     let result = AsynchronousFetchResult(request)
-    Task {
-      try await perform { context in
-        let fetched = Result { try context.fetch(request.fetchRequest, result) }
-        // Held until the block is through, so that it meets the objects as they were read.
-        withExtendedLifetime(try? fetched.get()) {
-          result.finish(fetched.map { $0.map(\.objectID) })
-          request.completionBlock?(context, result)
-        }
+    send { context in
+      let fetched = Result { try context.fetch(request.fetchRequest, result) }
+      // Held until the block is through, so that it meets the objects as they were read.
+      withExtendedLifetime(try? fetched.get()) {
+        result.finish(fetched.map { $0.map(\.objectID) })
+        request.completionBlock?(context, result)
       }
     }
     return result
@@ -125,12 +123,19 @@ extension ManagedObjectContext {
     try result.interruption.check()
     try request.check(gives: .managedObject)
     do {
-      // The part that takes long, and that can be stopped.
-      _ = try keys(for: request, result.interruption) { result.advance($0) }
+      // The part that takes long, and that can be stopped. What a child finds is its parent's to say: how many rows the
+      // stores have tells nothing of that.
+      var progress: FetchProgress.Handler?
+      if parent == nil { progress = { result.advance($0) } }
+      _ = try keys(for: request, result.interruption, progress)
     } catch is StoreError where result.interruption.isCancelled {
       throw FetchInterruption.cancelled
     }
     try result.interruption.check()
-    return try fetch(request)
+    let objects = try fetch(request)
+    if parent != nil {
+      result.advance(FetchProgress(completed: objects.count, total: objects.count))
+    }
+    return objects
   }
 }

@@ -9,7 +9,7 @@ import Foundation
 /// ```
 ///
 /// It belongs to its context and is used where the context is. Results are of what is saved: unsaved changes count once
-/// they are. Updates tell of what the context saved, merged, rolled
+/// they are. Of a child context that is what its parent has, and what it saves into the parent. Updates tell of what the context saved, merged, rolled
 /// back or refreshed; a context with ``ManagedObjectContext/automaticallyMergesChangesFromParent`` merges what others save,
 /// what sync brings and what other processes write. ``PersistentContainer/fetchedResults(_:sectionKeyPath:)`` follows the store alone.
 public final class FetchedResults<Object: ManagedObject> {
@@ -100,6 +100,7 @@ public final class FetchedResults<Object: ManagedObject> {
       tellListeners()
     } catch {
       updateError = error
+      changedIDs = changedIDs.filter(snapshot.contains)
     }
   }
 
@@ -110,8 +111,11 @@ public final class FetchedResults<Object: ManagedObject> {
   }
 
   private func fetchSnapshot() throws -> ([Object], FetchedResultsSnapshot) {
-    let rows = try context.fetchRows(fetchRequest.snapshotRows(sectionKeyPath))
-    let snapshot = FetchedResultsSnapshot(rows, sectionKeyPath)
+    let rows = fetchRequest.snapshotRows(sectionKeyPath)
+    let snapshot =
+      if let parent = context.parent {
+        try context.snapshot(rows, sectionKeyPath, in: parent)
+      } else { FetchedResultsSnapshot(try context.fetchRows(rows), sectionKeyPath) }
     let found = snapshot.objectIDs.compactMap { id in
       context.place(of: id).flatMap {
         context.graph.object(for: $0.key, in: $0.plan, adopting: Object.self)
@@ -148,6 +152,39 @@ extension FetchRequest {
         .invalidRequest, "Sections are by \(keyPath), but the first sort key is another one",
         suggestion: "Sort by \(keyPath) first.")
     }
+  }
+}
+
+extension ManagedObjectContext {
+  /// What a request finds in the parent, whose unsaved changes are facts here.
+  ///
+  /// An object that the parent has not saved is known by its temporary ID, and is another row once it has another one.
+  func snapshot(
+    _ request: FetchRequest<FetchedRow>, _ sectionKeyPath: String?,
+    in parent: ManagedObjectContext
+  ) throws -> FetchedResultsSnapshot {
+    var request = request
+    request.propertiesToFetch = []
+    request.predicate = newest(request.predicate)
+    let section = sectionKeyPath.map { FetchExpression.keyPath(FetchSort($0).keyPath) }
+    processPendingChanges()
+    return FetchedResultsSnapshot(
+      try ask(parent) { parent in
+        try parent.objects(for: request).compactMap { above in
+          guard let object = object(under: above), object.shape === above.shape else { return nil }
+          let name =
+            try section.map { try PredicateEvaluator(nulls: .unknown, source: above).name(of: $0) }
+            ?? ""
+          return (id: object.objectID, section: name, version: above.version)
+        }
+      })
+  }
+}
+
+extension PredicateEvaluator {
+  /// The value of an expression as a section is named after it.
+  fileprivate func name(of expression: FetchExpression) throws(FetchError) -> String {
+    try value(operand(expression), expression).sectionName
   }
 }
 

@@ -47,6 +47,9 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
     versions = Dictionary(rows.map { ($0.id, $0.version) }) { first, _ in first }
   }
 
+  /// Whether the object is among the objects.
+  func contains(_ id: ManagedObjectID) -> Bool { versions[id] != nil }
+
   /// What leads from an older snapshot to this one.
   /// - Parameter changed: objects that changed in a way that their versions do not tell.
   func update(

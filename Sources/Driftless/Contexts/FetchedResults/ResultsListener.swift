@@ -5,7 +5,7 @@ final class ResultsListener: Sendable {
   private struct State {
     var shown: FetchedResultsSnapshot
     var latest: FetchedResultsSnapshot
-    /// Objects that changed in between in a way that their versions do not tell.
+    /// Those of the shown objects that changed in between in a way that their versions do not tell.
     var changed: Set<ManagedObjectID> = []
   }
 
@@ -26,7 +26,8 @@ final class ResultsListener: Sendable {
   func tell(_ latest: FetchedResultsSnapshot, _ changed: some Sequence<ManagedObjectID>) {
     state.withLock { state in
       state.latest = latest
-      state.changed.formUnion(changed)
+      // Nothing else is told as an update, and who is slow must not pile up what others change.
+      state.changed.formUnion(changed.lazy.filter(state.shown.contains))
     }
     ringing.yield()
   }

@@ -35,10 +35,16 @@ struct ChildSave {
     // parent's next save.
     for object in inserted + updated { parent.graph.deferError { try copyReferences(of: object) } }
     for object in inserted + updated { parent.graph.deferError { try copyCollections(of: object) } }
-    for object in deleted { if let above = parent.object(above: object) { parent.delete(above) } }
+    for object in deleted {
+      guard let above = parent.object(above: object) else { continue }
+      parent.delete(above)
+      if object.state.contains(.cascaded) { above.state.noteCascade() }
+    }
     parent.processPendingChanges()
     for (old, above) in newObjects {
       newKeys[old] = PlacedKey(plan: above.shape.planIndex, key: above.objectKey)
+      // The child's object has it from now on, and gives it out.
+      if above.key < 0 { parent.graph.keys.noteGivenOut(above.key) }
     }
     // The parent has them as its changes.
     newObjects = [:]
@@ -48,7 +54,7 @@ struct ChildSave {
   private func noteFormerKeys() {
     func note(_ old: Int64, _ above: ManagedObject) {
       let place = PlacedKey(plan: above.shape.planIndex, key: above.objectKey)
-      parent.graph.keys.notePermanent(place, for: old)
+      parent.graph.keys.notePermanent(place, for: old, child.graph.keys.trace(of: old))
       if above.key < 0 { parent.graph.keys.noteGivenOut(above.key) }
     }
     for object in inserted where child.graph.keys.isGivenOut(object.key) {
@@ -168,14 +174,19 @@ extension ManagedObjectContext {
   fileprivate func insert(fromChild object: ManagedObject) -> ManagedObject {
     updatePlans()
     if object.key > 0, let fault = graph.registered(object.objectKey, in: object.shape.planIndex) {
-      // Somebody asked for the object by its permanent ID before there was anything of it here.
-      fault.becomeNew()
-      takeIn(fault, identity: nil)
-      return fault
+      if fault.shape === object.shape {
+        // Somebody asked for the object by its permanent ID before there was anything of it here.
+        fault.becomeNew()
+        takeIn(fault, identity: nil)
+        return fault
+      }
+      // By an ID that named a wrong entity: there is nothing of that here.
+      graph.keys.remove(fault)
+      graph.leave(fault)
     }
     let key = object.key > 0 ? object.key : graph.keys.nextTemporaryKey
     let own = type(of: object).init(
-      ObjectBirth(shape: object.shape, graph: graph, key: key, state: .inserted))
+      ObjectBirth(shape: object.shape, graph: graph, key: key, state: .new))
     takeIn(own, identity: nil)
     return own
   }
@@ -183,8 +194,14 @@ extension ManagedObjectContext {
   /// Saves into the parent.
   func save(to parent: ManagedObjectContext) throws -> SavedObjects {
     var save = ChildSave(self, to: parent)
-    try ask(parent) { _ in try save.run() }
-    return finish(save)
+    isWritingObjects = true
+    do {
+      defer { isWritingObjects = false }
+      try ask(parent) { _ in try save.run() }
+    }
+    let saved = finish(save)
+    persistentStoreCoordinator.publish(saved.changes)
+    return saved
   }
 
   private func finish(_ save: ChildSave) -> SavedObjects {
@@ -208,15 +225,8 @@ extension ManagedObjectContext {
     for object in save.updated {
       object.commit(key: object.key, version: object.version, save.newKey)
     }
-    for object in save.deleted + save.lost {
-      graph.keys.remove(object)
-      object.detach()
-    }
-    // The parent deleted these before; what was saved is not to be deleted any more.
-    for object in save.lost {
-      object.state.insert(.deleted)
-    }
-    let parts = graph.plans.map { plan in
+    for object in save.deleted + save.lost { vanish(object) }
+    let parts = stores.plans.map { plan in
       func keys(_ objects: [ManagedObject]) -> [ObjectKey] {
         objects.filter { $0.shape.planIndex == plan.index }.map(\.objectKey)
       }
@@ -225,6 +235,8 @@ extension ManagedObjectContext {
         deleted: keys(save.deleted + save.lost))
     }
     forgetSavedChanges()
+    // The parent deleted these before; what was saved is not to be deleted any more.
+    for object in save.lost { object.state.stayDeleted() }
     tellChildren(save.newKeys)
     isSaving = false
     for object in save.inserted + save.updated { object.didSave() }

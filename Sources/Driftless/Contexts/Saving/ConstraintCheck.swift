@@ -64,7 +64,10 @@ struct ConstraintCheck {
     var objects = objects
     var row: ReadTransaction.Row?
     if let key = try columns.row(with: claim.values, transaction) {
-      if let owner = context.graph.registered(key, in: plan.index) {
+      // Another object may have the key here still: what it has is not in this row.
+      if let owner = context.graph.registered(key, in: plan.index),
+        owner.shape.number == key.entity
+      {
         if owner.isDeleted || Self.hasLeft(owner, columns, claim.values) {
           leaving.append(Leaving(object: owner, columns: columns))
         } else {

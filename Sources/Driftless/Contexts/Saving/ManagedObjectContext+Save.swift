@@ -16,7 +16,11 @@ extension ManagedObjectContext {
   ///   ``SaveConflictError`` when another save changed the same objects and ``ConstraintConflictError`` when a uniqueness
   ///   constraint would be broken, unless ``mergePolicy`` resolves it, ``ObjectError`` for what accessors could
   ///   not do, or what the store met.
-  public func save() throws { try save(validates: true) }
+  public func save() throws {
+    // Objects that only the context held go with what they changed.
+    defer { graph.takeInDepartures() }
+    try save(validates: true)
+  }
 
   /// - Parameter validates: False while a migration has not finished its objects.
   func save(validates: Bool) throws {
@@ -30,11 +34,14 @@ extension ManagedObjectContext {
     try throwAccessorError()
     guard hasChanges else { return forgetUnchanged() }
     let plans = try plans()
+    defer { doPostponed() }
     isSaving = true
     defer { isSaving = false }
     post(.managedObjectContextWillSave)
     try runWillSave()
     endEvent()
+    // Observers that were told of the event may have changed objects, whose methods have not been called.
+    if !graph.ledger.inEvent.isEmpty { try runWillSave(ofTouchedOnly: true) }
     if validates { try validate() }
     readDeletedForUndo()
     try throwAccessorError()
@@ -81,7 +88,10 @@ extension ManagedObjectContext {
     try nameForStandIns(changed)
     isWriting = true
     defer { isWriting = false }
+    refusal = nil
+    isWritingObjects = true
     do {
+      defer { isWritingObjects = false }
       try write(
         to: changed[...], info, &written,
         didCommit: { plan in committed += writers.filter { $0.plan === plan } },
@@ -91,6 +101,7 @@ extension ManagedObjectContext {
           writers.append(writer)
           try (plan.store as? any StandInStore)?.willCommit(
             writer.storeChanges, persistentStoreCoordinator)
+          try throwRefusal()
         })
     } catch {
       // A store that could not commit stays behind; what the others have is saved.
@@ -128,7 +139,7 @@ extension ManagedObjectContext {
     didCommit(plan)
   }
 
-  private func runWillSave() throws {
+  private func runWillSave(ofTouchedOnly isPartial: Bool = false) throws {
     for round in 0..<Self.willSaveRounds {
       var isStable = true
       var count = 0
@@ -136,11 +147,11 @@ extension ManagedObjectContext {
       while count < changedObjects.count {
         let objects = changedObjects
         objects.walk(from: count) { object in
-          guard round == 0 || object.state.contains(.touched), object.isIn(self),
+          guard round == 0 && !isPartial || object.state.contains(.touched), object.isIn(self),
             object.hasChanges
           else { return }
           isStable = false
-          object.state.remove(.touched)
+          object.state.beginWillSave()
           object.willSave()
         }
         count = objects.count
@@ -155,10 +166,16 @@ extension ManagedObjectContext {
   private func validate() throws {
     var items: [ValidationFailure.Item] = []
     let hasDeleted = changedObjects.contains { $0.isDeleted || !$0.isIn(self) }
-    changedObjects.walk { object in
-      guard object.isIn(self), object.hasChanges else { return }
-      object.validate(into: &items)
-      if hasDeleted, !object.isDeleted { checkReferences(of: object, into: &items) }
+    var count = 0
+    // A check that changes further objects has these checked as well: they are written with the others.
+    while count < changedObjects.count {
+      let objects = changedObjects
+      objects.walk(from: count) { object in
+        guard object.isIn(self), object.hasChanges else { return }
+        object.validate(into: &items)
+        if hasDeleted, !object.isDeleted { checkReferences(of: object, into: &items) }
+      }
+      count = objects.count
     }
     try ValidationFailure.check(items)
   }
@@ -204,7 +221,8 @@ extension ManagedObjectContext {
           plan: writer.plan, transaction: writer.transaction,
           inserted: writer.inserted.objectKeys,
           updated: writer.updated.objectKeys
-            + writer.resolutions.map(\.object.objectKey) + writer.derivedOnly,
+            + writer.resolutions.map(\.object.objectKey) + writer.derivedOnly
+            + writer.formerHolders,
           deleted: writer.deleted.objectKeys))
       if tellsChildren { writer.collectNewKeys(&renamed) }
     }
@@ -217,6 +235,8 @@ extension ManagedObjectContext {
       writer.updated.walk { $0.didSave() }
       for resolution in writer.resolutions {
         guard resolution.values != nil else {
+          // Others deleted it: that is not what this save did.
+          resolution.object.state.stayDeleted()
           resolution.object.dismissSaved()
           continue
         }
@@ -266,7 +286,7 @@ extension ManagedObjectContext {
   /// Lets go of objects that had changes, when none has any.
   func forgetUnchanged() {
     guard !changedObjects.isEmpty else { return }
-    let saved = graph.ledger.unlistAll(clearing: .touched)
+    let saved = graph.ledger.unlistAll(clearing: [.touched, .deleted])
     graph.keys.retireTemporaryKeys()
     graph.keys.forgetIdentities()
     merged = [:]
@@ -275,7 +295,7 @@ extension ManagedObjectContext {
 
   /// Forgets what is saved, and keeps what is not.
   private func forgetChangesOfSomeStores() {
-    graph.ledger.unlist(clearing: .touched) { !$0.isIn(self) || !$0.hasChanges }
+    graph.ledger.unlist(clearing: [.touched, .deleted]) { !$0.isIn(self) || !$0.hasChanges }
     graph.keys.forgetSavedPlaces()
   }
 
@@ -303,24 +323,18 @@ extension ManagedObjectContext {
     }
     for resolution in writer.resolutions { apply(resolution) }
     writer.takeDerivedValues()
-    for object in writer.deleted {
-      graph.keys.remove(object)
-      object.detach()
-    }
+    writer.refreshFormerHolders()
+    for object in writer.deleted { vanish(object) }
   }
 
   private func apply(_ resolution: SaveWriter.Resolution) {
     let object = resolution.object
+    object.forgetHolders(taking: resolution.values)
     object.dropCommitted()
     for state in object.collections { state?.discardChanges() }
     object.forgetStoredCollections()
     object.markUnchanged()
-    guard let values = resolution.values else {
-      graph.keys.remove(object)
-      object.detach()
-      object.state.insert(.deleted)
-      return
-    }
+    guard let values = resolution.values else { return vanish(object) }
     object.take(values, version: resolution.version)
   }
 }

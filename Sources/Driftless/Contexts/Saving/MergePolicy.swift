@@ -35,10 +35,11 @@ public enum MergePolicyType: Int, Sendable {
 ///
 /// Both methods are called inside the save, with the store's write lock held: what they read stays as it is until the
 /// save is through. They may change the objects in conflict, which are then saved as they are; others of the save are written
-/// by then, and changing one fails it, and what the save has no part in stays unsaved. They must not save. What they changed
-/// stays changed when the save fails. A policy belongs to the isolation of its contexts.
+/// by then, and changing one fails it, and what the save has no part in stays unsaved. They must not save; a rollback or a reset
+/// is not done, and fails the save. What they changed stays changed when the save fails. A policy belongs to the isolation of its contexts.
 ///
-/// Uniqueness constraints are settled first: they make one object of two. When the save is told to keep both
+/// Uniqueness constraints are settled first: they make one object of two. Before that, an object that gives its value up to
+/// another, and that another save changed, is settled by itself: it takes what the store has under what stands of its changes. When the save is told to keep both
 /// (`.mergeByPropertyStoreTrump`, `.rollback`), the one that the store has stays: a new object goes, or a saved one that
 /// took over another's values gets its own back. Otherwise (`.mergeByPropertyObjectTrump`, `.overwrite`) this context's
 /// values win: those that were set on a new object, or all of them, are written to the object that the store has, which

@@ -6,7 +6,7 @@ extension SaveWriter {
   ) throws {
     var conflicts: [MergeConflict] = []
     for (object, mask, _) in stale {
-      let row = try transaction.row(object.objectKey)
+      let row = try transaction.ownRow(object.objectKey)
       conflicts.append(conflict(object, mask.indexes, row, isDeletion: false))
     }
     let watched = try watchedConflicts(transaction)
@@ -14,7 +14,7 @@ extension SaveWriter {
     guard !conflicts.isEmpty else { return }
     // The policy is to see all at once, so deletes are looked at before their time.
     for object in doomed where object.version > 0 {
-      guard let row = try transaction.row(object.objectKey), row.version != object.version else {
+      guard let row = try transaction.ownRow(object.objectKey), row.version != object.version else {
         continue
       }
       conflicts.append(conflict(object, [], row, isDeletion: true))
@@ -22,7 +22,7 @@ extension SaveWriter {
     try decide(&conflicts)
     for (object, _, pairs) in stale { try resolveUpdate(of: object, pairs, transaction) }
     for (object, _) in watched {
-      let row = try transaction.row(object.objectKey)
+      let row = try transaction.ownRow(object.objectKey)
       resolutions.append(
         .init(object: object, values: row?.values, version: row?.version ?? 0, isTheirs: true))
     }
@@ -32,7 +32,7 @@ extension SaveWriter {
   mutating func resolveDeletes(_ transaction: WriteTransaction) throws {
     var conflicts: [MergeConflict] = []
     for object in staleDeletes where decided[object.objectID] == nil {
-      guard let row = try transaction.row(object.objectKey) else { continue }
+      guard let row = try transaction.ownRow(object.objectKey) else { continue }
       conflicts.append(conflict(object, [], row, isDeletion: true))
     }
     if !conflicts.isEmpty { try decide(&conflicts) }
@@ -47,18 +47,19 @@ extension SaveWriter {
       guard object.isIn(context), object.shape.planIndex == plan.index, object.version > 0,
         !object.hasChanges
       else { return nil }
-      let row = try transaction.row(object.objectKey)
+      let row = try transaction.ownRow(object.objectKey)
       guard row?.version != object.version else { return nil }
       return (object, conflict(object, [], row, isDeletion: false))
     }
   }
 
-  private mutating func decide(_ conflicts: inout [MergeConflict]) throws {
+  mutating func decide(_ conflicts: inout [MergeConflict]) throws {
     let all = conflicts
     let before = Set(context.graph.ledger.inEvent.lazy.map { ObjectIdentifier($0) })
     try context.accessing {
       try context.mergePolicy.resolve(optimisticLockingConflicts: &conflicts, in: context)
     }
+    try context.throwRefusal()
     // What the policy changed of objects that are written is written no more.
     let written = Set((inserted + updated).lazy.map { ObjectIdentifier($0) })
     if let object = context.graph.ledger.inEvent.first(where: {
@@ -78,9 +79,19 @@ extension SaveWriter {
   private mutating func resolveUpdate(
     of object: ManagedObject, _ pairs: PropertyMask, _ transaction: WriteTransaction
   ) throws {
-    let row = try transaction.row(object.objectKey)
-    var mask = PropertyMask()
-    object.changedSlots.forEach { if object.shape.kinds[$0] != .toMany { mask.insert($0) } }
+    let row = try transaction.ownRow(object.objectKey)
+    // The policy deleted it.
+    if object.isDeleted {
+      guard row != nil else { return deleted.append(object) }
+      return try remove(object, expectedVersion: nil, transaction)
+    }
+    // The policy refreshed it, and gave up what this context changed.
+    if object.isFault {
+      return resolutions.append(
+        .init(object: object, values: row?.values, version: row?.version ?? 0, isTheirs: true))
+    }
+    let mask = object.changedColumns
+    try requireNames(of: object, mask)
     let mine = storedValues(object)
     var write = mask
     var merged = mine
@@ -105,12 +116,14 @@ extension SaveWriter {
     // CONFLICT: both saves changed the object. RESOLUTION: what this context changed is written,
     // the rest is theirs; an object that they deleted is inserted again.
     case .mergeByPropertyObjectTrump:
+      if row == nil { try checkVacancy(of: object, transaction) }
       if let row {
         merged = row.values
         mask.forEach { merged[$0] = mine[$0] }
       }
     // CONFLICT: both saves changed the object. RESOLUTION: it becomes what it is here, all of it.
     case .overwrite:
+      if row == nil { try checkVacancy(of: object, transaction) }
       if let row {
         for slot in object.shape.layout.slots
         where !slot.isToMany && !slot.isTransient && row.values[slot.index] != mine[slot.index] {
@@ -127,6 +140,7 @@ extension SaveWriter {
     if row == nil {
       try transaction.insert(object.shape.entity, object.key, values: merged)
       version = 1
+      revived.append(object)
     } else if !write.isEmpty {
       // Pairs are written and kept whatever becomes of the rest.
       write.formUnion(pairs)
@@ -139,12 +153,35 @@ extension SaveWriter {
     resolutions.append(.init(object: object, values: merged, version: version))
   }
 
+  /// What the policy set it to refer to must be part of the save.
+  private func requireNames(of object: ManagedObject, _ mask: PropertyMask) throws {
+    for slot in object.shape.toOneSlots where mask.contains(slot) {
+      guard case .reference(let key) = object.values[slot], key.key < 0,
+        newKey(of: key.key).key == 0,
+        let new = context.graph.keys.object(temporary: key.key), new.isInserted
+      else { continue }
+      throw ObjectError(
+        .unstableSave,
+        "The merge policy made \(object.description) refer to \(new.description), which is newer "
+          + "than the save",
+        suggestion: "Insert objects before the save, or after it.")
+    }
+  }
+
+  /// An object whose row is gone is inserted again under its key, which may be another object's by now.
+  private func checkVacancy(
+    of object: ManagedObject, _ transaction: WriteTransaction
+  ) throws {
+    guard let other = try transaction.concreteKey(root: object.objectKey) else { return }
+    throw object.isAnother(plan.shape(numbered: other.entity)?.entity)
+  }
+
   /// The row of an object that is to be deleted has another version, or is gone.
   private mutating func resolveDelete(
     of object: ManagedObject, _ transaction: WriteTransaction
   ) throws {
     // Deleted there too: nothing is left to do.
-    guard let row = try transaction.row(object.objectKey) else { return deleted.append(object) }
+    guard let row = try transaction.ownRow(object.objectKey) else { return deleted.append(object) }
     switch decided[object.objectID] ?? .error {
     // CONFLICT: deleted here, changed there. RESOLUTION: none; the save failed before it came here.
     case .error: return
@@ -157,7 +194,7 @@ extension SaveWriter {
     }
   }
 
-  private func conflict(
+  func conflict(
     _ object: ManagedObject, _ slots: [Int], _ row: ReadTransaction.Row?, isDeletion: Bool
   ) -> MergeConflict {
     let layout = object.shape.layout.slots

@@ -14,11 +14,18 @@ extension SaveWriter {
       var check = ConstraintCheck(context, plan, transaction)
       try check.run()
       if check.conflicts.isEmpty {
+        let stale = try settleStale(check.leaving, transaction)
+        settled += stale
+        // What is to become of them may be that they keep their values.
+        if !stale.isEmpty { continue }
         try validate(settled)
         return try clearTheWay(check.leaving, transaction)
       }
       var conflicts = check.conflicts
-      try context.mergePolicy.resolve(constraintConflicts: &conflicts, in: context)
+      try context.accessing {
+        try context.mergePolicy.resolve(constraintConflicts: &conflicts, in: context)
+      }
+      try context.throwRefusal()
       let open = conflicts.filter { !$0.isResolvable }
       if !open.isEmpty { throw ConstraintConflictError(conflicts: open) }
       for conflict in conflicts {
@@ -39,6 +46,70 @@ extension SaveWriter {
       object.validate(into: &items)
     }
     try ValidationFailure.check(items)
+  }
+
+  /// Objects that give values up, and whose rows others changed: values cannot pass from a row that is not the one that the
+  /// object knows. The policy says now what becomes of them, and they go on from what their rows have.
+  ///
+  /// - Returns: The objects.
+  private mutating func settleStale(
+    _ leaving: [ConstraintCheck.Leaving], _ transaction: WriteTransaction
+  ) throws -> [ManagedObject] {
+    var known: Set<ObjectIdentifier> = []
+    var stale: [(object: ManagedObject, row: ReadTransaction.Row)] = []
+    for object in leaving.map(\.object)
+    where object.version > 0 && known.insert(ObjectIdentifier(object)).inserted {
+      guard let row = try transaction.row(object.objectKey), row.version != object.version else {
+        continue
+      }
+      stale.append((object, row))
+    }
+    guard !stale.isEmpty else { return [] }
+    var conflicts = stale.map { object, row in
+      conflict(
+        object, object.isDeleted ? [] : object.changedColumns.indexes, row,
+        isDeletion: object.isDeleted)
+    }
+    try decide(&conflicts)
+    for (object, row) in stale { rebase(object, on: row) }
+    return stale.map(\.object)
+  }
+
+  /// Makes an object's changes changes of the row that others wrote, as far as they stand.
+  private func rebase(_ object: ManagedObject, on row: ReadTransaction.Row) {
+    let decision = decided[object.objectID] ?? .error
+    switch (decision, object.isDeleted) {
+    case (.error, _): return
+    // CONFLICT: deleted here, changed there. RESOLUTION: it is deleted.
+    case (.mergeByPropertyObjectTrump, true), (.overwrite, true):
+      object.version = row.version
+      return
+    // CONFLICT: deleted or changed here, changed there. RESOLUTION: it becomes what it is in the store.
+    case (.mergeByPropertyStoreTrump, true), (.rollback, _):
+      object.leaveOtherEnds()
+      object.revert()
+      object.forgetStoredCollections()
+    // CONFLICT: both saves changed the object. RESOLUTION: what they changed stays.
+    case (.mergeByPropertyStoreTrump, false):
+      object.changedColumns.forEach { slot in
+        guard object.committed?[slot] != row.values[slot] else { return }
+        object.leaveOtherEnd(at: slot)
+        object.giveUpChange(at: slot)
+      }
+    // CONFLICT: both saves changed the object. RESOLUTION: what this context changed is written.
+    case (.mergeByPropertyObjectTrump, false): break
+    // CONFLICT: both saves changed the object. RESOLUTION: it becomes what it is here, all of it.
+    case (.overwrite, false):
+      for slot in object.shape.layout.slots
+      where !slot.isToMany && !slot.isTransient
+        && row.values[slot.index] != object.values[slot.index]
+      {
+        object.keepCommitted()
+        object.changed.insert(slot.index)
+      }
+    }
+    object.takeBeneathChanges(row.values, version: row.version)
+    context.awaken(object, .mergePolicy)
   }
 
   private mutating func clearTheWay(

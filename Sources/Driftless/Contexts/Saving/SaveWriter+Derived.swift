@@ -3,7 +3,7 @@ extension SaveWriter {
   /// Reads the derived attributes that the writes of this save changed, in its own transaction.
   mutating func readDerivedValues(_ transaction: WriteTransaction) throws {
     for key in transaction.derivedKeys {
-      guard let row = try transaction.row(key) else { continue }
+      guard let row = try transaction.ownRow(key) else { continue }
       derived.append((key, row.values))
     }
   }
@@ -12,13 +12,14 @@ extension SaveWriter {
   func takeDerivedValues() {
     var slots: [Int32: [Int]] = [:]
     for (key, values) in derived {
-      guard let object = context.graph.registered(key, in: plan.index), !object.isFault else {
-        continue
-      }
-      let entity = object.shape.entity
+      // Another object may have the key here still: its slots are others.
+      guard let object = context.graph.registered(key, in: plan.index),
+        object.shape.number == key.entity, !object.isFault
+      else { continue }
       let own =
         slots[key.entity]
-        ?? entity.layout.slots.filter { $0.property is DerivedAttributeDescription }.map(\.index)
+        ?? object.shape.layout.slots.filter { $0.property is DerivedAttributeDescription }
+        .map(\.index)
       slots[key.entity] = own
       for slot in own where object.values[slot] != values[slot] {
         object.tellObservers(slot)

@@ -22,6 +22,10 @@ struct SaveWriter {
   /// Rows whose derived attributes this save changed.
   var derived: [(key: ObjectKey, values: [PropertyValue])] = []
   var resolutions: [Resolution] = []
+  /// Objects of the context that others had deleted, and that were inserted again.
+  var revived: [ManagedObject] = []
+  /// Objects that this save took members from by adding these elsewhere, without having changed them here.
+  private(set) var formerHolders: [ObjectKey] = []
   /// Changed objects whose rows have other versions, until the merge policy has decided.
   var stale: [(object: ManagedObject, mask: PropertyMask, pairs: PropertyMask)] = []
   /// Deleted ones of the same kind.
@@ -56,16 +60,26 @@ struct SaveWriter {
     try insertRows(transaction)
     try changed.walk { try update($0, transaction) }
     try resolveUpdates(doomed, transaction)
-    // Pairs and places come when all rows are there.
-    let dropped = Set(resolutions.lazy.filter { $0.isTheirs }.map { ObjectIdentifier($0.object) })
-    for object in linked where !dropped.contains(ObjectIdentifier(object)) {
-      try writePairs(of: object, transaction)
+    // Pairs and places come when all rows are there; what leaves a holder does so before it comes to another.
+    let dropped = Set(
+      resolutions.lazy.filter { $0.isTheirs }.map { ObjectIdentifier($0.object) }
+        + deleted.lazy.map { ObjectIdentifier($0) })
+    let holders = linked.selected { !dropped.contains(ObjectIdentifier($0)) }
+    if plan.oneSidedRelations.contains(where: \.isExclusive) {
+      for object in holders { try letMembersGo(of: object, transaction) }
     }
+    for object in holders { try writePairs(of: object, transaction) }
+    for object in revived { try relateAnew(object, transaction) }
     let gone = Set(deleted.lazy.map { ObjectIdentifier($0) })
     for object in doomed where !gone.contains(ObjectIdentifier(object)) {
       try delete(object, transaction)
     }
     try resolveDeletes(transaction)
+    formerHolders = transaction.formerHolders
+    if !formerHolders.isEmpty {
+      let known = Set((updated + deleted).map(\.objectKey))
+      formerHolders.removeAll { known.contains($0) }
+    }
     try readDerivedValues(transaction)
   }
 
@@ -179,7 +193,8 @@ struct SaveWriter {
         rows.removeAll()
         shape = object.shape
       }
-      rows.append(newKey(object.objectKey).key, object.values)
+      rows.append(
+        newKey(object.objectKey).key, object.values, slotCount: object.shape.slotCount)
     }
     if let shape, rows.count > 0 { try transaction.insert(shape.entity, rows) }
     guard context.graph.keys.hasIdentities else { return }
@@ -217,7 +232,7 @@ struct SaveWriter {
       // A change of a to-many relationship alone writes no column, and looks for the row all the same.
       guard
         try object.collections.isEmpty || plan.store.readsOutside
-          || transaction.concreteKey(root: object.objectKey) != nil
+          || transaction.hasOwnRow(object.objectKey)
       else {
         return stale.append((object, mask, pairSlots))
       }
@@ -231,6 +246,9 @@ struct SaveWriter {
     // A fault was not read, so there is nothing that another save could contradict.
     let version = object.version > 0 ? object.version : nil
     let isCurrent = try matchingVersion {
+      if try hasAnotherHolder(object, transaction) {
+        throw WriteTransaction.conflict(object.objectKey)
+      }
       try remove(object, expectedVersion: version, transaction)
     }
     if !isCurrent { staleDeletes.append(object) }
@@ -240,14 +258,19 @@ struct SaveWriter {
     _ object: ManagedObject, expectedVersion: Int64?, _ transaction: WriteTransaction
   ) throws {
     let key = object.objectKey
-    var isChecked = expectedVersion == nil
+    var isChecked = false
     for case let relation? in object.shape.relations where relation.isManyToMany {
       let pairs = try transaction.toManyKeys(of: key, relation.description)
       guard !pairs.isEmpty else { continue }
-      // An object that stays keeps its pairs.
-      if !isChecked, let expectedVersion { try transaction.require(expectedVersion, of: key) }
+      // An object that stays keeps its pairs, as does one of another entity that has the key by now.
+      if !isChecked { try transaction.require(expectedVersion, of: key) }
       isChecked = true
       try transaction.removePairs(relation.description, key, pairs)
+    }
+    let holding = plan.oneSidedRelations.filter { object.shape.isKind(of: $0.destination) }
+    if !holding.isEmpty {
+      if !isChecked, let expectedVersion { try transaction.require(expectedVersion, of: key) }
+      try leaveHolders(object, holding, transaction)
     }
     try transaction.delete(key, expectedVersion: expectedVersion)
     deleted.append(object)

@@ -44,7 +44,7 @@ extension SaveWriter {
     let lost = resolutions.filter { $0.values == nil }.map(\.object.objectKey)
     return StoreChanges(
       inserted: ids(inserted.map { newKey($0.objectKey) }),
-      updated: ids(updated.map(\.objectKey) + merged + derivedOnly),
+      updated: ids(updated.map(\.objectKey) + merged + derivedOnly + formerHolders),
       deleted: ids(deleted.map(\.objectKey) + lost))
   }
 }

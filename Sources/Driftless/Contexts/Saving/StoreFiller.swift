@@ -18,7 +18,7 @@ extension PersistentStore {
     guard !objects.isEmpty else { return }
     let coordinator = PersistentStoreCoordinator(store: self)
     guard let plan = coordinator.plans.first else { return }
-    let filler = StoreFiller(plan, ManagedObjectContext(coordinator))
+    let filler = StoreFiller(plan, ManagedObjectContext(scratchOn: coordinator))
     _ = try write(TransactionInfo()) { try filler.fill(objects, $0) }
   }
 
@@ -30,7 +30,7 @@ extension PersistentStore {
     guard !objects.isEmpty else { return }
     let coordinator = PersistentStoreCoordinator(store: self)
     guard let plan = coordinator.plans.first else { return }
-    let filler = StoreFiller(plan, ManagedObjectContext(coordinator))
+    let filler = StoreFiller(plan, ManagedObjectContext(scratchOn: coordinator))
     _ = try write(TransactionInfo(kind: .imported)) { transaction in
       for object in objects { try filler.put(object, transaction) }
     }
@@ -66,7 +66,7 @@ extension PersistentStore {
 extension WriteTransaction {
   /// Writes one property of a row that is there.
   fileprivate func put(_ value: PropertyValue, for name: String, of key: ObjectKey) throws {
-    guard var row = try row(key),
+    guard var row = try ownRow(key),
       let slot = schema.entity(numbered: key.entity)?.layout.index(named: name)
     else { return }
     row.values[slot] = value
@@ -162,7 +162,7 @@ private struct StoreFiller {
     let made = shape.objectClass.init(
       ObjectBirth(
         shape: shape, graph: scratch.graph, key: scratch.graph.keys.nextTemporaryKey,
-        state: [.inserted, .dirty, .touched, .inEvent]))
+        state: .changedNew))
     scratch.graph.keys.addNew(made)
     scratch.graph.ledger.list(made)
     for (name, attribute) in shape.entity.attributesByName

@@ -141,8 +141,8 @@ struct FileIdentity: Hashable {
 
 /// What tells a file from all others of the host, as long as somebody has it open.
 struct FileNumber: Hashable {
-  private let device: UInt64
-  private let inode: UInt64
+  fileprivate let device: UInt64
+  fileprivate let inode: UInt64
 
   /// Nil when there is no file. A symbolic link is followed.
   init?(of path: String) {
@@ -153,7 +153,20 @@ struct FileNumber: Hashable {
   }
 }
 
+extension PersistentStore {
+  /// What tells the store's file from all others of the host, under whatever path, and from those that get its number when
+  /// it is gone; nil for a store in memory, or whose file is gone.
+  package var fileMark: String? {
+    guard let url, let number = FileNumber(of: url.path) else { return nil }
+    // When a file was made is not known of the one that a link leads to.
+    let birth = FileStatus(StorePath.resolved(url).path)?.birth
+    return "\(number.text) " + (birth.map { "\($0)" } ?? "")
+  }
+}
+
 extension FileNumber {
+  fileprivate var text: String { "\(device):\(inode)" }
+
   /// The bytes of a file; nil when there is none.
   static func size(of path: String) -> Int64? {
     var status = stat()

@@ -51,6 +51,7 @@ struct FileStatus {
       Int32, UnsafePointer<CChar>, Int32, UInt32, UnsafeMutableRawPointer
     ) -> Int32
 
+  // The type is the C library's, as its manual has it.
   private static let call: Call? = dlsym(nil, "statx").map { unsafeBitCast($0, to: Call.self) }
   private static let byteCount = 256
   private static let noFollow: Int32 = 0x100

@@ -60,6 +60,7 @@ extension PersistentStore {
   package static func vacuum(at url: URL) throws {
     let file = StoreFile(url: url, options: StoreOptions(createsFile: false))
     do {
+      try StrayLogs.check(url)
       try file.alone {
         let connection = try file.connect(readOnly: false)
         defer { connection.close() }

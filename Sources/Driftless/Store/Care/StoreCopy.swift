@@ -21,6 +21,7 @@ extension PersistentStore {
     do {
       let copy = try PersistentStore.open(
         url: url, model: model, configuration: configurationName, options: options)
+      try schema.requireSameRows(in: copy.schema, at: url.path)
       if file.url == nil, !copy.isReadOnly { try copy.moveLargeValuesOut() }
       return copy
     } catch {
@@ -38,13 +39,19 @@ extension PersistentStore {
     options.createsFile = false
     let store = try PersistentStore.open(
       url: url, model: model, configuration: configurationName, options: options)
-    guard store.identifier == identifier else {
+    do {
+      guard store.identifier == identifier else {
+        throw StoreError(
+          .invalidArgument, "At \(url.path) lies another store.",
+          suggestion: "Remove this store from the coordinator, and add the other.")
+      }
+      // A file that somebody changed numbers entities otherwise under the same identifier.
+      try schema.requireSameRows(in: store.schema, at: url.path)
+      return store
+    } catch {
       store.close()
-      throw StoreError(
-        .invalidArgument, "At \(url.path) lies another store.",
-        suggestion: "Remove this store from the coordinator, and add the other.")
+      throw error
     }
-    return store
   }
 
   // MARK: Large values

@@ -29,9 +29,14 @@ extension PersistentStore {
       return try original.backup(to: url)
     }
     try withStoreAlone(at: url) { connection in
+      // Until the log is in the file, it goes on from what the file has now.
+      _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+      let former = try StoreSettings.exist(on: connection) ? LogLink.of(connection) : nil
       try original.connections.withReader {
         try original.copyAll(from: $0, to: connection, at: url) { _ in }
       }
+      guard try StoreSettings.exist(on: connection) else { return }
+      try LogLink(base: former?.own ?? 0).write(connection)
     }
     // What was copied says that it lies in the source's file; whoever opens it takes note of that.
     guard original.modelOrigin == .inside else { return }
@@ -43,6 +48,7 @@ extension PersistentStore {
     at url: URL, _ body: (SQLiteConnection) throws -> Void
   ) throws {
     try StoreObstacle.checkKind(of: url)
+    try StrayLogs.check(url)
     let syncing = try SyncLock(path: url.path + "-driftless-sync")
     let writing = try FileLock(path: url.path + "-driftless-lock")
     try writing.lock(.exclusive)
@@ -78,7 +84,10 @@ extension PersistentStore {
   /// made one: a database without tables.
   package static func isUnfinished(at url: URL) -> Bool {
     do {
-      let connection = try SQLiteConnection(path: StorePath.resolved(url).path, mode: .readWrite)
+      let url = StorePath.resolved(url)
+      try StoreObstacle.checkKind(of: url)
+      try StrayLogs.check(url)
+      let connection = try SQLiteConnection(path: url.path, mode: .readWrite)
       defer { connection.close() }
       return try StoreFile.isEmpty(connection)
     } catch {

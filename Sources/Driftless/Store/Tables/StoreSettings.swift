@@ -101,6 +101,9 @@ extension ReadTransaction {
     return prefix
   }
 
+  /// Whether the store is enrolled for sync.
+  var isReplica: Bool { get throws { try setting(StoreSettings.syncing) != nil } }
+
   /// A flag or text of the store's own.
   package func setting(_ name: String) throws -> SQLiteValue? {
     try StoreSettings.value(of: name, on: connection)

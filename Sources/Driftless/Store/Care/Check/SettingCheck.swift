@@ -35,6 +35,7 @@ struct SettingCheck: TableCheck {
       // What a migration left to be cleaned up.
       "deferredCleanup": .text { _ in true },
       LostCommits.setting: .text { LostCommits(text: $0) != nil },
+      LogLink.setting: .text { LogLink(text: $0) != nil },
     ]
   }
 

@@ -53,7 +53,7 @@ extension PersistentStore {
   /// Who looks after which of the library's tables, in the order in which they look.
   private static let tableChecks: [any TableCheck] = [
     DefinitionCheck(), MetadataCheck(), KeyCheck(), SettingCheck(), EntityTableCheck(),
-    ReferenceCheck(), JoinTableCheck(), DerivedValueCheck(), HistoryCheck(), HistoryNotesCheck(),
-    IdentityCheck(), KeptValueCheck(), DeltaCheck(),
+    ReferenceCheck(), JoinTableCheck(), HeldColumnsCheck(), DerivedValueCheck(), HistoryCheck(),
+    HistoryNotesCheck(), IdentityCheck(), KeptValueCheck(), DeltaCheck(),
   ]
 }

@@ -1,8 +1,11 @@
 import Driftless
+import DriftlessProtocol
 
+/// What a push relies on beside what it sets.
+///
 /// What moves in trees rely on: the parent of each ancestor of the new parent. When another replica moves one of them in
 /// between, the push is stale, so that no ring comes into the log.
-struct TreeReliances {
+struct Reliances {
   struct Reliance {
     var entity: String
     var property: String
@@ -21,6 +24,10 @@ struct TreeReliances {
           continue
         }
         for parent in column.targets { try addAncestors(parent, relationship, to: &found) }
+      }
+      guard draft.kind == .update else { continue }
+      for case let former? in draft.columns.map(\.property.formerName) {
+        found[[draft.entity.name, former], default: []].formUnion(draft.keys)
       }
     }
     all = found.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map {

@@ -1,0 +1,118 @@
+import DriftlessSQLite
+import Foundation
+
+/// Which content of a store's file the write-ahead log (WAL) beside it goes on from.
+///
+/// SQLite lays a log over whatever file has the name. So the first write into a new log notes in the store what the file alone
+/// says of itself (`base`), and a number of its own. When the log is copied into the file, that number is the file's word, and
+/// the base of the next log.
+struct LogLink: Hashable {
+  static let setting = "log"
+
+  let base: UInt64
+  let own: UInt64
+
+  init(base: UInt64) {
+    self.base = base
+    own = .random(in: 1 ... .max)
+  }
+
+  init?(text: String) {
+    let parts = text.split(separator: " ")
+    guard parts.count == 2, let base = UInt64(parts[0], radix: 16),
+      let own = UInt64(parts[1], radix: 16)
+    else { return nil }
+    self.base = base
+    self.own = own
+  }
+
+  var text: String { String(base, radix: 16) + " " + String(own, radix: 16) }
+
+  static func of(_ connection: SQLiteConnection) throws -> LogLink? {
+    guard case .text(let text)? = try StoreSettings.value(of: setting, on: connection) else {
+      return nil
+    }
+    return LogLink(text: text)
+  }
+
+  func write(_ connection: SQLiteConnection) throws {
+    try StoreSettings.set(Self.setting, .text(text), on: connection)
+  }
+}
+
+/// A write-ahead log, as it lies beside a store.
+enum WriteAheadLog {
+  /// The head of the log; each page in it has a head of its own.
+  static let headBytes = 32
+
+  static func path(of url: URL) -> String { url.path + "-wal" }
+
+  /// Whether there is more than a head.
+  static func hasPages(_ url: URL) -> Bool {
+    FileNumber.size(of: path(of: url)).map { $0 > headBytes } ?? false
+  }
+
+  /// What tells a log from the one before it: numbers that SQLite draws when it begins one. Nil for one that is not begun.
+  static func salts(of url: URL) -> UInt64? {
+    let descriptor = open(path(of: url), O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var salts: UInt64 = 0
+    let count = withUnsafeMutableBytes(of: &salts) { pread(descriptor, $0.baseAddress, 8, 16) }
+    return count == 8 ? salts : nil
+  }
+}
+
+/// Sees to it that each log of a store has its mark. The store's writer is the only one that uses it.
+final class LogLinker {
+  /// The log that has a mark, as far as it is known here.
+  private enum Noted: Equatable {
+    case none
+    /// The one that this process began last.
+    case begun
+    case log(UInt64)
+  }
+
+  private let url: URL
+  private var noted = Noted.none
+  private var next = Noted.none
+  /// What lay beside the file when the transaction began; nil for a log that is not begun.
+  private var present: UInt64?
+  private var changesBefore = 0
+
+  init(url: URL) { self.url = url }
+
+  /// A transaction has begun, and nobody else writes. A large one begins the log before it ends.
+  func begin(_ connection: SQLiteConnection) {
+    changesBefore = connection.totalChanges
+    next = noted
+    present = WriteAheadLog.hasPages(url) ? WriteAheadLog.salts(of: url) : nil
+  }
+
+  /// The transaction is about to end: where it is the first to write into a log, it says so.
+  func mark(_ connection: SQLiteConnection) throws {
+    guard connection.totalChanges != changesBefore else { return }
+    guard let present else {
+      // The file has all of the content.
+      next = .begun
+      return try LogLink(base: LogLink.of(connection)?.own ?? 0).write(connection)
+    }
+    next = .log(present)
+    if noted == next || noted == .begun { return }
+    let file = try SQLiteConnection(path: url.path, mode: .immutable)
+    defer { file.close() }
+    let alone: LogLink?
+    do {
+      alone = try StoreSettings.exist(on: file) ? LogLink.of(file) : nil
+    } catch is SQLiteError {
+      // Of a file into which a log was copied in part nothing can be told.
+      return
+    }
+    let base = alone?.own ?? 0
+    if let link = try LogLink.of(connection), link != alone, link.base == base { return }
+    try LogLink(base: base).write(connection)
+  }
+
+  /// The transaction is in the log.
+  func committed() { noted = next }
+}

@@ -1,0 +1,223 @@
+import DriftlessSQLite
+public import Foundation
+
+/// Logs beside a store's file that are not the file's own.
+///
+/// SQLite lays a write-ahead log over whatever file has the name, and plays a rollback journal back into it. Where a file was
+/// put back alone, and a newer or older log lies beside it still, that gives pages of two times, and the first to close the
+/// file makes it last. So it is looked for before anybody may write, by connections that write nothing into the file.
+enum StrayLogs {
+  /// - Throws: `StoreError` with code `strayLog` where one of them is not the file's.
+  static func check(_ url: URL) throws {
+    if let failure = try journalFailure(url) { throw failure }
+    if try hasStrayLog(url) { throw failure(of: WriteAheadLog.path(of: url), beside: url) }
+  }
+
+  /// A log that is not the file's, while nobody else has it open. While a journal lies there, SQLite reads nothing: that comes
+  /// first.
+  static func next(_ url: URL) throws -> String? {
+    if try journalFailure(url) != nil { return url.path + "-journal" }
+    guard WriteAheadLog.hasPages(url), try isStray(url) else { return nil }
+    return WriteAheadLog.path(of: url)
+  }
+
+  private static func failure(of log: String, beside url: URL) -> StoreError {
+    StoreError(
+      .strayLog,
+      """
+      \(log) is no log of \(url.path) as it is now: one of the two was put back without the other, and together they would \
+      give pages of two times. Nothing was changed.
+      """,
+      suggestion: """
+        Put back what belongs together, the file with its log, or the file alone after: syncctl store set-aside \
+        '\(url.path)', which moves the log to another name.
+        """)
+  }
+
+  // MARK: The write-ahead log
+
+  /// Whether the log goes on from another content of the file. It is not told where somebody works in the file alone, who
+  /// has looked before.
+  private static func hasStrayLog(_ url: URL) throws -> Bool {
+    guard WriteAheadLog.hasPages(url), FileNumber.size(of: url.path) ?? 0 > 0 else { return false }
+    let path = url.path + "-driftless-lock"
+    // Nobody copies the log into the file meanwhile. Who may not lock the file looks twice.
+    guard access(path, R_OK | W_OK) == 0 else { return try isStray(url) && isStray(url) }
+    let lock = try FileLock(path: path)
+    guard lock.tryShared(milliseconds: StoreTuning.checkpointWaitMilliseconds) else { return false }
+    defer { lock.unlock() }
+    return try isStray(url)
+  }
+
+  private static func isStray(_ url: URL) throws -> Bool {
+    let alone: Look
+    do { alone = try Look(url, .immutable) } catch is SQLiteError {
+      // The log was copied into it in part, or it is no store.
+      return false
+    }
+    do {
+      return try Look(url, .readOnly).isStray(over: alone)
+    } catch let error as SQLiteError {
+      return try error.isCorrupt && Look.isWhole(url)
+    }
+  }
+
+  /// Whether the log that a connection sees goes on from another content than the file's.
+  static func isStray(beside connection: SQLiteConnection, _ url: URL) -> Bool {
+    guard WriteAheadLog.hasPages(url), let alone = try? Look(url, .immutable),
+      let together = try? Look(connection)
+    else { return false }
+    return together.isStray(over: alone)
+  }
+
+  /// What the file says, alone or with its log.
+  private struct Look {
+    let mark: LogLink?
+    /// The number of the newest transaction.
+    let newest: Int64
+
+    init(_ url: URL, _ mode: SQLiteConnection.Mode) throws {
+      let connection = try SQLiteConnection(path: url.path, mode: mode)
+      defer { connection.close() }
+      try self.init(connection)
+    }
+
+    init(_ connection: SQLiteConnection) throws {
+      let hasSettings = try StoreSettings.exist(on: connection)
+      mark = hasSettings ? try LogLink.of(connection) : nil
+      newest =
+        hasSettings
+        ? try ReadTransaction.lastNumber(HistoryEntity.transaction, connection) : 0
+    }
+
+    func isStray(over alone: Look) -> Bool {
+      // Nothing noted where the log began: a version of before wrote it, or another program.
+      guard let mark else { return false }
+      // The file has some of this log already, and may have more than the log.
+      if mark == alone.mark { return newest < alone.newest }
+      return mark.base != alone.mark?.own ?? 0
+    }
+
+    /// Whether a file is a whole database by itself.
+    static func isWhole(_ url: URL) throws -> Bool {
+      let connection = try SQLiteConnection(path: url.path, mode: .immutable)
+      defer { connection.close() }
+      return try connection.scalar("PRAGMA quick_check(1)") == .text("ok")
+    }
+  }
+
+  // MARK: The rollback journal
+
+  /// What is wrong with a rollback journal that SQLite would play back into the file; nil for one that is the file's, and
+  /// where none is.
+  ///
+  /// A store has a write-ahead log. Only while the kind of its log is changed it has a journal, which holds the file's first
+  /// page alone, with the other kind.
+  static func journalFailure(_ url: URL) throws -> StoreError? {
+    let path = url.path + "-journal"
+    guard let size = FileNumber.size(of: path), size > 0, FileNumber.size(of: url.path) ?? 0 > 0,
+      let journal = RollbackJournal(path, size: size)
+    else { return nil }
+    let connection = try SQLiteConnection(path: url.path, mode: .immutable)
+    defer { connection.close() }
+    guard let head = try? connection.bytesOfFile(FirstPage.headBytes),
+      FirstPage.hasWriteAheadLog(head)
+    else { return nil }
+    if !WriteAheadLog.hasPages(url), let kept = journal.onlyFirstPage,
+      let present = try? connection.bytesOfFile(kept.count),
+      FirstPage.isSame(kept, present)
+    {
+      return nil
+    }
+    return failure(of: path, beside: url)
+  }
+}
+
+/// The first page of a database.
+private enum FirstPage {
+  static let headBytes = 100
+  private static let magic = Array("SQLite format 3\0".utf8)
+
+  static func hasWriteAheadLog(_ head: [UInt8]) -> Bool {
+    head.starts(with: magic) && head[18] == 2 && head[19] == 2
+  }
+
+  /// Whether two differ at most in the kind of the log, and in what counts changes.
+  static func isSame(_ first: [UInt8], _ second: [UInt8]) -> Bool {
+    guard first.count == second.count, first.count >= headBytes else { return false }
+    let mayDiffer = [18...19, 24...27, 92...99]
+    return first.indices.allSatisfy { place in
+      first[place] == second[place] || mayDiffer.contains { $0.contains(place) }
+    }
+  }
+}
+
+/// What a rollback journal holds.
+private struct RollbackJournal {
+  private static let magic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+  private static let headBytes = 28
+
+  /// The content of the first page, where that is all that there is.
+  let onlyFirstPage: [UInt8]?
+
+  /// Nil for one that is done with: SQLite plays nothing back.
+  init?(_ path: String, size: Int64) {
+    guard let file = FileHandle(forReadingAtPath: path) else { return nil }
+    defer { try? file.close() }
+    func bytes(_ count: Int, at offset: UInt64) -> [UInt8] {
+      guard (try? file.seek(toOffset: offset)) != nil else { return [] }
+      return [UInt8]((try? file.read(upToCount: count)).flatMap { $0 } ?? Data())
+    }
+    func number(_ bytes: some Sequence<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
+    let head = bytes(Self.headBytes, at: 0)
+    guard head.count == Self.headBytes, head.starts(with: Self.magic) else { return nil }
+    let (sector, page) = (number(head[20..<24]), number(head[24..<28]))
+    // Each page is there with its number and a sum.
+    guard (512...65_536).contains(page), sector < 1 << 24, Int(size) <= sector + page + 8,
+      number(bytes(4, at: UInt64(sector))) == 1
+    else {
+      onlyFirstPage = nil
+      return
+    }
+    onlyFirstPage = bytes(page, at: UInt64(sector) + 4)
+  }
+}
+
+extension PersistentStore {
+  /// Moves logs that are not the file's own out of its way, as ``StoreError/Code/strayLog`` tells of them: the file is then
+  /// what it is alone. The logs stay beside it, under the name that they had with `.away` and a number.
+  ///
+  /// A store that is opened after that finds out how many acknowledged transactions it has not any more
+  /// (``lostCommits()``), and is another replica when it syncs next.
+  /// - Returns: Where the logs are now; empty where all are the file's own, which then stay where they are.
+  /// - Throws: `StoreError`: `busy` or `syncLocked` while somebody has the store open.
+  public static func setAsideStrayLogs(at url: URL) throws -> [URL] {
+    let url = StorePath.resolved(url)
+    try StoreSideFile.check(of: url)
+    let syncing = try SyncLock(path: url.path + "-driftless-sync")
+    defer { withExtendedLifetime(syncing) {} }
+    let writing = try FileLock(path: url.path + "-driftless-lock")
+    try writing.lock(.exclusive)
+    defer { writing.unlock() }
+    if let holder = LockHolder.ofOpenDatabase(url.path) { throw holder.failure(url.path) }
+    var moved: [URL] = []
+    while let path = try StrayLogs.next(url) {
+      let place = freePlace(path)
+      guard rename(path, place) == 0 else {
+        throw StoreError(
+          .cannotOpen, "\(path) cannot be moved: \(String(cString: strerror(errno))).",
+          suggestion: "Give this process the right to write the folder.")
+      }
+      moved.append(URL(fileURLWithPath: place))
+    }
+    // The index of the log.
+    if !moved.isEmpty { unlink(url.path + "-shm") }
+    return moved
+  }
+
+  private static func freePlace(_ path: String) -> String {
+    var number = 1
+    while access("\(path).away\(number)", F_OK) == 0 { number += 1 }
+    return "\(path).away\(number)"
+  }
+}

@@ -1,0 +1,20 @@
+import CSQLite
+
+extension SQLiteConnection {
+  /// Leaves the log beside the file when this connection is the last to close. SQLite copies it into the file otherwise.
+  package func keepLogOnClose() { _ = driftless_sqlite_keep_log(handle) }
+
+  /// Bytes of the file as they lie there, whatever the logs beside it say.
+  ///
+  /// - Throws: `SQLiteError`, also where the file has not as many.
+  package func bytesOfFile(_ count: Int, at offset: Int64 = 0) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    let code = bytes.withUnsafeMutableBytes {
+      driftless_sqlite_read_file(handle, $0.baseAddress, Int32($0.count), offset)
+    }
+    guard code == SQLITE_OK else {
+      throw SQLiteError(code: code, message: String(cString: sqlite3_errstr(code)))
+    }
+    return bytes
+  }
+}

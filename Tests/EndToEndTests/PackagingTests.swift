@@ -1,0 +1,240 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What a package has beside a program: its version, its manual page, its completions, its unit.
+struct PackagingTests {
+  private static let root = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+  private static let programs = ["syncctl", "syncd", "driftless-server"]
+
+  private static func text(_ path: String) throws -> String {
+    try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+  }
+
+  /// Runs a script of the repository and gives what it printed.
+  private static func script(
+    _ path: String, _ arguments: [String], environment: [String: String] = [:]
+  ) throws -> String {
+    let process = Process()
+    process.executableURL = root.appendingPathComponent(path)
+    process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    process.standardInput = FileHandle.nullDevice
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let data = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0, "\(path) \(arguments)")
+    return String(decoding: data, as: UTF8.self)
+  }
+
+  // MARK: Versions
+
+  @Test("Every program and command says one version, that of the packages", arguments: programs)
+  func version(program: String) throws {
+    let version = try Self.script("Scripts/packaging/version", [])
+      .trimmingCharacters(in: .newlines)
+    let below = ["syncctl": [["sync"]], "driftless-server": [["serve"], ["zone", "create"]]]
+    for command in [[]] + (below[program] ?? []) {
+      let outcome = try Programs.run(program, command + ["--version"])
+      #expect(outcome.status == 0)
+      #expect(outcome.output == "\(program) \(version)\n", "\(command): \(outcome.errors)")
+    }
+  }
+
+  @Test("The changes begin with the programs' version")
+  func changes() throws {
+    let heading = try Self.text("CHANGELOG.md").split(separator: "\n").first {
+      $0.hasPrefix("## ")
+    }
+    let words = try #require(heading).dropFirst(3).split(separator: ",")
+    let version = try Self.script("Scripts/packaging/version", [])
+      .trimmingCharacters(in: .newlines)
+    #expect(version == (words.count > 1 ? "\(words[0])-dev" : "\(words[0])"))
+    // A version on the way comes before the version itself.
+    let packages = try Self.script("Scripts/packaging/version", ["--deb"])
+    #expect(packages == version.replacing("-", with: "~") + "\n")
+  }
+
+  // MARK: Manual pages
+
+  /// A command as the program itself describes it for other programs.
+  private struct Command: Decodable {
+    struct Argument: Decodable {
+      struct Name: Decodable {
+        var kind: String
+        var name: String
+      }
+      var kind: String
+      var names: [Name]?
+      var valueName: String?
+      var shouldDisplay: Bool
+    }
+    var commandName: String
+    var abstract: String?
+    var arguments: [Argument]?
+    var subcommands: [Command]?
+    var shouldDisplay: Bool
+  }
+
+  private struct Description: Decodable { var command: Command }
+
+  /// The texts of a page by their headings. Of a command's heading, that is its words.
+  private static func sections(of page: String) -> [String: String] {
+    var sections: [String: String] = [:]
+    var heading = ""
+    for line in page.split(separator: "\n") {
+      if line.hasPrefix(".SH ") || line.hasPrefix(".SS ") {
+        heading = String(line.dropFirst(4).replacing("\"", with: ""))
+      } else {
+        sections[heading, default: ""] += line.replacing("\\-", with: "-") + "\n"
+      }
+    }
+    return sections
+  }
+
+  private static func check(_ command: Command, below path: [String], in page: [String: String]) {
+    let words = path + [command.commandName]
+    let name = words.joined(separator: " ")
+    let section =
+      path.isEmpty
+      ? page.filter { ["NAME", "ARGUMENTS", "OPTIONS"].contains($0.key) }.values.joined()
+      : page[name] ?? ""
+    #expect(!section.isEmpty, "the page has nothing of \(name)")
+    let abstract = (command.abstract ?? "").replacing(/\.$/, with: "")
+    #expect(section.contains(abstract), "\(name): \(abstract)")
+    for argument in command.arguments ?? [] where argument.shouldDisplay {
+      for option in argument.names ?? [] where !["h", "help", "version"].contains(option.name) {
+        let dashes = option.kind == "short" ? "-" : "--"
+        let entry = section.split(separator: "\n").contains {
+          $0.hasPrefix(".B ") && $0.contains("\(dashes)\(option.name)")
+        }
+        #expect(entry, "\(name) \(dashes)\(option.name)")
+      }
+      if argument.kind == "positional", let value = argument.valueName {
+        #expect(section.contains("\n.B <\(value)>"), "\(name) <\(value)>")
+      }
+    }
+    for below in command.subcommands ?? [] where below.shouldDisplay && below.commandName != "help"
+    {
+      check(below, below: words, in: page)
+    }
+  }
+
+  @Test(
+    "A manual page has every command and option of its program, and is well formed",
+    arguments: [
+      ("syncctl", "1", "Client/Packaging/syncctl.man"),
+      ("syncd", "8", "Client/Packaging/syncd.man"),
+      ("driftless-server", "8", "Server/Packaging/driftless-server.man"),
+    ])
+  func manual(program: String, section: String, rest: String) throws {
+    let page = try Self.script(
+      "Scripts/packaging/manual",
+      [Programs.url(program).path, section, Self.root.appendingPathComponent(rest).path])
+    let outcome = try Programs.run(program, ["--experimental-dump-help"])
+    let description = try JSONDecoder().decode(Description.self, from: Data(outcome.output.utf8))
+    let sections = Self.sections(of: page)
+    Self.check(description.command, below: [], in: sections)
+    #expect(sections["OPTIONS"]?.contains(".B --version") == true)
+    #expect(sections["FILES"] != nil && sections["SEE ALSO"] != nil)
+    // A line of text that begins with a point would be taken for a request.
+    let requests = Set([
+      "TH", "SH", "SS", "PP", "TP", "B", "I", "BR", "IB", "IR", "BI", "RI", "nf", "fi",
+    ])
+    for line in page.split(separator: "\n") where line.hasPrefix(".") && !line.hasPrefix(".\\\"") {
+      let request = line.dropFirst().prefix { $0 != " " }
+      #expect(requests.contains(String(request)), "\(line)")
+    }
+  }
+
+  /// The names that a configuration file may have, as the daemon itself lists them for one that it does not know.
+  private func settings(_ configuration: String) throws -> Set<String> {
+    let directory = try TemporaryDirectory()
+    let file = directory.file("syncd.json")
+    try Data(configuration.utf8).write(to: file)
+    let outcome = try Programs.run("syncd", ["--config", file.path, "--check"])
+    #expect(outcome.status == 65)
+    let line = outcome.errors.components(separatedBy: "known are ").last ?? ""
+    let names = line.prefix { $0 != "." && $0 != "\n" }
+    return Set(names.components(separatedBy: ", "))
+  }
+
+  @Test("The page of the daemon's configuration has every setting, and its example is one")
+  func configurationPage() throws {
+    let page = Self.sections(of: try Self.text("Client/Packaging/syncd.json.5.in"))
+    for (heading, configuration) in [
+      ("SETTINGS", #"{"nothing":1}"#), ("STORES", #"{"stores":[{"nothing":1}]}"#),
+    ] {
+      let names = (page[heading] ?? "").components(separatedBy: ".TP\n.B ").dropFirst()
+        .map { String($0.prefix { $0 != "\n" }) }
+      #expect(names.count >= 2)
+      #expect(try settings(configuration) == Set(names), "\(heading)")
+    }
+    let example = Self.root.appendingPathComponent("Client/Packaging/syncd.json.example")
+    let outcome = try Programs.run("syncd", ["--config", example.path, "--check"])
+    #expect(outcome.output.contains("2 store(s)"), "\(outcome.errors)")
+  }
+
+  // MARK: Completions and installation
+
+  @Test(
+    "make install puts everything below DESTDIR, with the paths of PREFIX, and make uninstall takes it away"
+  )
+  func installation() throws {
+    let directory = try TemporaryDirectory()
+    let bystander = directory.file("opt/bin/bystander")
+    try FileManager.default.createDirectory(
+      at: bystander.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data().write(to: bystander)
+    let environment = [
+      "PREFIX": "/opt", "DESTDIR": directory.url.path, "BIN": Programs.folder.path,
+    ]
+    _ = try Self.script("Scripts/packaging/install", [], environment: environment)
+    let installed = try FileManager.default.subpathsOfDirectory(atPath: directory.url.path)
+    for program in Self.programs {
+      for path in [
+        "bin/\(program)", "share/bash-completion/completions/\(program)",
+        "share/zsh/site-functions/_\(program)", "share/fish/vendor_completions.d/\(program).fish",
+      ] {
+        #expect(installed.contains("opt/\(path)"), "\(path)")
+      }
+      let file = directory.file("opt/share/bash-completion/completions/\(program)")
+      let script = try String(contentsOf: file, encoding: .utf8)
+      #expect(script.contains("complete ") && script.contains("--version"), "\(program)")
+    }
+    let unit = directory.file("opt/lib/systemd/system/syncd.service")
+    let text = try String(contentsOf: unit, encoding: .utf8)
+    #expect(text.contains("ExecStart=/opt/bin/syncd "))
+    _ = try Self.script("Scripts/packaging/install", ["--uninstall"], environment: environment)
+    let left = try FileManager.default.subpathsOfDirectory(atPath: directory.url.path)
+    let files = left.filter { path in
+      let type = try? FileManager.default.attributesOfItem(
+        atPath: directory.url.appendingPathComponent(path).path)[.type]
+      return type as? FileAttributeType != .typeDirectory
+    }
+    #expect(files == ["opt/bin/bystander"])
+    #expect(!left.contains("opt/share/doc/driftless"))
+  }
+
+  @Test(
+    "Units start the programs with options that there are",
+    arguments: [
+      "Client/Packaging/syncd.service", "Server/Packaging/driftless-server.service",
+    ])
+  func units(path: String) throws {
+    let line = try Self.text(path).split(separator: "\n").first { $0.hasPrefix("ExecStart=") }
+    let words = try #require(line).dropFirst("ExecStart=".count).split(separator: " ")
+    let program = try #require(words.first?.split(separator: "/").last)
+    let help = try Programs.run(
+      String(program),
+      words.dropFirst().filter { !$0.contains("/") && !$0.hasPrefix("-") }
+        .filter { !$0.hasPrefix("$") }.map(String.init) + ["--help"])
+    #expect(help.status == 0, "\(help.errors)")
+    for option in words where option.hasPrefix("--") {
+      #expect(help.output.contains("\(option) "), "\(program) has no \(option)")
+    }
+  }
+}

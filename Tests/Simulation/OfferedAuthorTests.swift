@@ -1,0 +1,88 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import TestSupport
+import Testing
+
+/// Who made an edit is told also where another replica offers it to a zone that lost it.
+struct OfferedAuthorTests {
+  /// The authors of the transactions that a change set tells, by their times.
+  private func authors(_ frames: some Sequence<Data>) throws -> [UInt64: String?] {
+    var authors: [UInt64: String?] = [:]
+    for frame in frames {
+      let (_, index) = try ChangeSetDecoder().decodeIndex(frame)
+      for transaction in index.transactions {
+        authors[transaction.hybridTime] = .some(transaction.author)
+      }
+    }
+    return authors
+  }
+
+  @Test("What a zone that began anew is offered has the authors of those who made it")
+  func renewed() async throws {
+    let stage = try await Stage(.sqlite, hosts: 2)
+    let item = try stage.insert(0, "Item", ["title": .string("made")])
+    try await stage.sync(0)
+    try await stage.sync(1)
+    try stage.set(1, item, ["email": .string("set")])
+    try await stage.sync(1)
+    try stage.set(0, item, ["title": .string("again")])
+    try await stage.sync(0)
+    try await stage.sync(1)
+    let before = try authors(stage.server.frames)
+    #expect(Set(before.values.compactMap { $0 }) == ["r0", "r1"])
+    let count = stage.server.frames.count
+    try stage.renew()
+    // It made one edit of three.
+    try await stage.sync(1)
+    let offered = try authors(stage.server.frames.dropFirst(count))
+    #expect(!offered.isEmpty)
+    for (time, author) in offered { #expect(author == before[time] ?? "nobody") }
+    #expect(Set(offered.values.compactMap { $0 }) == ["r0", "r1"])
+    try await stage.settle()
+  }
+
+  @Test("What a server lost has its authors when the logs have parted")
+  func lost() async throws {
+    let stage = try await Stage(.sqlite, hosts: 2)
+    let item = try stage.insert(0, "Item", ["title": .string("made")])
+    try await stage.sync(0)
+    try await stage.sync(1)
+    try stage.server.backup()
+    try stage.set(0, item, ["title": .string("lost")])
+    try await stage.sync(0)
+    try await stage.sync(1)
+    try stage.set(1, item, ["email": .string("lost too")])
+    try await stage.sync(1)
+    let before = try authors(stage.server.frames)
+    try await stage.partLogs()
+    let count = stage.server.frames.count
+    try await stage.sync(1)
+    let offered = try authors(stage.server.frames.dropFirst(count))
+    #expect(Set(offered.values.compactMap { $0 }) == ["r0", "r1"])
+    for (time, author) in offered where before[time] != nil { #expect(author == before[time]) }
+    try await stage.settle()
+  }
+
+  @Test("A conflict that was settled for another's edit has that one's author when it is offered")
+  func settled() async throws {
+    let stage = try await Stage(.sqlite, hosts: 2)
+    let item = try stage.insert(0, "Item", ["title": .string("made")])
+    try await stage.sync(0)
+    try await stage.sync(1)
+    try stage.set(1, item, ["title": .string("loses")])
+    try stage.set(0, item, ["title": .string("wins")])
+    try await stage.sync(0)
+    try await stage.sync(1)
+    #expect(stage.value(1, item, "title") == "\"wins\"")
+    let before = try authors(stage.server.frames)
+    let count = stage.server.frames.count
+    try stage.renew()
+    try await stage.sync(1)
+    let offered = try authors(stage.server.frames.dropFirst(count))
+    for (time, author) in offered { #expect(author == before[time] ?? "nobody") }
+    try await stage.settle()
+  }
+}
