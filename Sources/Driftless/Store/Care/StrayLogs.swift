@@ -55,11 +55,13 @@ enum StrayLogs {
       // The log was copied into it in part, or it is no store.
       return false
     }
-    do {
-      return try Look(url, .readOnly).isStray(over: alone)
-    } catch let error as SQLiteError {
-      return try error.isCorrupt && Look.isWhole(url)
+    let isOfAnother: Bool
+    do { isOfAnother = try Look(url, .readOnly).isStray(over: alone) } catch let error
+      as SQLiteError
+    {
+      isOfAnother = error.isCorrupt
     }
+    return isOfAnother && Look.isWhole(url)
   }
 
   /// Whether the log that a connection sees goes on from another content than the file's.
@@ -67,7 +69,7 @@ enum StrayLogs {
     guard WriteAheadLog.hasPages(url), let alone = try? Look(url, .immutable),
       let together = try? Look(connection)
     else { return false }
-    return together.isStray(over: alone)
+    return together.isStray(over: alone) && Look.isWhole(url)
   }
 
   /// What the file says, alone or with its log.
@@ -98,11 +100,14 @@ enum StrayLogs {
       return mark.base != alone.mark?.own ?? 0
     }
 
-    /// Whether a file is a whole database by itself.
-    static func isWhole(_ url: URL) throws -> Bool {
-      let connection = try SQLiteConnection(path: url.path, mode: .immutable)
+    /// Whether a file is a whole database by itself. One into which a log was copied in part, when its process was
+    /// killed, is none, and what it says alone means nothing: the log completes it.
+    static func isWhole(_ url: URL) -> Bool {
+      guard let connection = try? SQLiteConnection(path: url.path, mode: .immutable) else {
+        return false
+      }
       defer { connection.close() }
-      return try connection.scalar("PRAGMA quick_check(1)") == .text("ok")
+      return (try? connection.scalar("PRAGMA quick_check(1)")) == .text("ok")
     }
   }
 
