@@ -23,6 +23,7 @@ import Testing
         + #""generation":"B0000000-0000-4000-8000-000000000002","head":18446744073709551615,"#
         + #""intent":"replace","mayWrite":true,"parent":{"chain":"\#(chain)","#
         + #""generation":"A0000000-0000-4000-8000-000000000001","sequence":2},"#
+        + #""replacements":[],"#
         + #""serverTimeMilliseconds":5,"zone":"shop","#
         + #""zoneID":"D0000000-0000-5000-8000-000000000003"}"#)
     #expect(try JSONDecoder().decode(ZoneInfo.self, from: Data(json(info).utf8)) == info)
