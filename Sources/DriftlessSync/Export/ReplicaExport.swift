@@ -42,7 +42,9 @@ public enum ReplicaExport {
 
   /// Writes the export to a file, which is there whole or not at all, also when the power fails.
   ///
-  /// - Parameter file: where it stands afterwards; what is there is replaced.
+  /// - Parameters:
+  ///   - store: the store, in one state.
+  ///   - file: where it stands afterwards; what is there is replaced.
   /// - Throws: `StoreError`, and what the file system says.
   public static func write(_ store: PersistentStore, to file: URL) throws {
     let folder = file.deletingLastPathComponent()
