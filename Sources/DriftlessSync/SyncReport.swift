@@ -19,9 +19,9 @@ public struct PushReport: Hashable, Sendable {
   /// A change set that the zone accepted.
   mutating func add(_ outbox: Outbox) {
     changeSets += 1
-    objects += outbox.objects
-    properties += outbox.properties
-    bytes += outbox.frame.count
+    objects = objects.addingClamped(outbox.objects)
+    properties = properties.addingClamped(outbox.properties)
+    bytes = bytes.addingClamped(outbox.frame.count)
   }
 }
 
@@ -67,4 +67,12 @@ public struct SyncReport: Hashable, Sendable {
 
   /// Nothing was done.
   public init() {}
+}
+
+extension Int {
+  /// What a damaged row says of a change set is counted as far as numbers go.
+  fileprivate func addingClamped(_ other: Int) -> Int {
+    let (sum, hasPassed) = addingReportingOverflow(other)
+    return hasPassed ? (other > 0 ? .max : .min) : sum
+  }
 }
