@@ -12,6 +12,10 @@ extension SyncEngine {
   /// deleted, and everything is offered to the zone. Where the zone was replaced on purpose, the next
   /// sync keeps an export of what the store holds beside it and takes the zone's state.
   ///
+  /// A store whose record of its zone is damaged, as `check(_:)` tells, begins anew with `anew`: that record is forgotten, and
+  /// its rows and its history are offered as those of a new replica. Counts that were pending are offered as the counter's
+  /// value. The journal of conflicts stays.
+  ///
   /// - Parameters:
   ///   - store: the store that becomes a replica.
   ///   - server: the server's address, which the store keeps.
@@ -19,12 +23,17 @@ extension SyncEngine {
   ///   - info: the zone's answer.
   ///   - answered: when it came, by this host's clock: the first edits have the zone's time already.
   ///     Nil for now.
-  /// - Throws: `SyncError` when the store is enrolled with another zone, `StoreError`.
+  ///   - anew: whether what the store knows of its zone is forgotten first.
+  /// - Throws: `SyncError` when the store is enrolled with another zone; `StoreError`, with `anew` also `syncLocked` while a
+  ///   process syncs the store.
   public static func enroll(
-    store: PersistentStore, server: URL, zone: String, info: ZoneInfo, answered: Date? = nil
+    store: PersistentStore, server: URL, zone: String, info: ZoneInfo, answered: Date? = nil,
+    anew: Bool = false
   ) throws {
     let answered = answered ?? store.now
-    try makeReplica(store, server: server, zone: zone, info: info)
+    let lock = anew ? try store.acquireSyncLock() : nil
+    defer { withExtendedLifetime(lock) {} }
+    try makeReplica(store, server: server, zone: zone, info: info, anew: anew)
     // A server that says no time leaves the clock as it is.
     let time = Double(info.serverTimeMilliseconds) - answered.timeIntervalSince1970 * 1000
     if info.serverTimeMilliseconds > 0, let offset = Int64(exactly: time.rounded()) {
@@ -33,7 +42,7 @@ extension SyncEngine {
   }
 
   private static func makeReplica(
-    _ store: PersistentStore, server: URL, zone: String, info: ZoneInfo
+    _ store: PersistentStore, server: URL, zone: String, info: ZoneInfo, anew: Bool
   ) throws {
     guard !store.isReadOnly else {
       throw SyncError(
@@ -42,11 +51,17 @@ extension SyncEngine {
     }
     try checkLayout(of: store)
     let schema = SyncSchema(store.schema)
+    let findings = anew ? try check(store).findings : []
     _ = try store.write(
       TransactionInfo(author: importAuthor, contextName: nil, kind: .imported, hybridTime: nil)
     ) { transaction in
       let connection = transaction.connection
       try EngineTables.create(in: transaction)
+      if anew {
+        try EngineTables.forgetZone(on: connection)
+        try EngineTables.forgetDamagedNotes(findings, in: transaction)
+        try transaction.renewMintPrefix()
+      }
       if var state = try ReplicaState.load(from: connection) {
         guard state.zone == zone else {
           throw SyncError(

@@ -114,7 +114,7 @@ extension SyncEngine {
         throw SyncError(
           .damagedState,
           "What is pending of \(window.count) objects can neither be sent nor settled.",
-          suggestion: "Report this with a copy of the store; to go on, enroll the store again.")
+          suggestion: "Report this with a copy of the store; to go on, run syncctl enroll --anew.")
       }
       last = selection
     }

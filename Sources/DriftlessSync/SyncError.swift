@@ -77,7 +77,9 @@ extension SyncError {
   static func damaged(_ what: String) -> SyncError {
     SyncError(
       .damagedState, "The engine's own record of \(what) cannot be read.",
-      suggestion: "Check the store with PRAGMA integrity_check, then restore it or enroll anew.")
+      suggestion:
+        "Run syncctl store check, then restore the store, or run syncctl enroll --anew: its rows are offered."
+    )
   }
 
   static func damagedOnTheWay(_ what: String) -> SyncError {

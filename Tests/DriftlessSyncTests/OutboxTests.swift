@@ -1,5 +1,6 @@
 import Driftless
 import DriftlessProtocol
+import DriftlessSQLite
 import DriftlessSync
 import DriftlessTesting
 import Foundation
@@ -30,6 +31,43 @@ struct OutboxTests {
     #expect(hook.pushed[0] == hook.pushed[1])
     try await world.settle()
     #expect(try world[1].value(id, "stock") == .integer(5))
+  }
+
+  @Test("An outbox that names other objects than its frame is not settled; to enrol anew leads on")
+  func otherObjects() async throws {
+    let world = try await World(2)
+    let store = world[0].store
+    let ids = try (0..<2).map { try world[0].insert("Item", ["stock": .integer(Int64($0))]) }
+    let hook = HookedTransport(world.zone)
+    hook.afterPush = { throw Crash() }
+    let engine = try await world[0].engine(through: hook)
+    await #expect(throws: Crash.self) { try await engine.push() }
+    // One run of two objects: its count becomes that of one.
+    _ = try store.write(TransactionInfo()) {
+      try $0.connection.execute(
+        """
+        PRAGMA ignore_check_constraints = ON;
+        UPDATE ZDL_OUTBOX SET runs = CAST(substr(runs, 1, 16) || x'0100000000000000' AS BLOB);
+        PRAGMA ignore_check_constraints = OFF
+        """)
+    }
+    let error = await #expect(throws: SyncError.self) { try await engine.sync() }
+    #expect(error?.code == .damagedState)
+    await engine.close()
+    let finding = try #require(try SyncEngine.check(store).findings.first)
+    #expect(finding.message.contains("are not those of its frame"))
+    let info = try await world.zone.zoneInfo()
+    try SyncEngine.enroll(
+      store: store, server: MemoryZone.url, zone: world.zone.name, info: info, anew: true)
+    #expect(try SyncEngine.check(store).findings == [])
+    let other = try await world[0].engine(through: world.zone)
+    _ = try await other.sync()
+    await other.close()
+    try await world[1].sync()
+    #expect(try world[1].identities(of: "Item").count == 2)
+    for (number, id) in ids.enumerated() {
+      #expect(try world[1].value(id, "stock") == .integer(Int64(number)))
+    }
   }
 
   @Test("F47 An edit between send and acknowledgement stays pending and is pushed next")

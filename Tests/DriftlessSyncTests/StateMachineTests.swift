@@ -81,10 +81,13 @@ struct StateMachineTests {
         .built(isEmpty: false, objects: 4), stale, .discarded,
         .built(isEmpty: false, objects: 2), stale, .discarded,
         .built(isEmpty: false, objects: 1), stale, .quarantined,
+        // Not set aside at once: the next one may be stale by what comes along.
+        .built(isEmpty: false, objects: 3), stale, .discarded, .pulled,
         .built(isEmpty: false, objects: 3), .answered(.accepted(reply)),
       ]) == [
         "build 8", "send", "discard", "pull", "build 8", "send", "discard", "build 2 of 4", "send",
-        "discard", "build 1 of 2", "send", "quarantine", "build 8", "send", "acknowledge",
+        "discard", "build 1 of 2", "send", "quarantine", "build 8", "send", "discard", "pull",
+        "build 8", "send", "acknowledge",
       ])
   }
 

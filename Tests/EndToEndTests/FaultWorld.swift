@@ -1,6 +1,7 @@
 import DriftlessHTTP
 import Foundation
 import TestSupport
+import Testing
 
 /// What tests of faults have in common: a zone with its server as a program, and replicas of one model in it.
 struct FaultWorld {
@@ -31,6 +32,16 @@ struct FaultWorld {
     try await EmbeddedReplica(
       name, in: directory, model: model, server: server.address, route: route, zone: zone,
       token: token, change)
+  }
+
+  /// Begins the zone anew, as an operator does.
+  func renew(
+    _ arguments: [String] = [], sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let outcome = try Programs.run(
+      "driftless-server", ["zone", "renew", zone, "--data", server.data.path] + arguments)
+    #expect(outcome.status == 0, "\(outcome.errors)", sourceLocation: sourceLocation)
+    #expect(outcome.output.contains("renewed zone \(zone)"), sourceLocation: sourceLocation)
   }
 
   /// A line of an import that makes an object.

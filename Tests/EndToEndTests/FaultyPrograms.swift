@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// What goes wrong at the n-th change that a program makes to the files below a folder: see `FaultCalls.c`.
 struct FileFault {
@@ -30,6 +31,31 @@ struct FileFault {
     self.kind = kind
     self.number = number
     self.folder = folder
+  }
+
+  /// The number of the next change that goes wrong: each of the first ones, and then some, unless all are wanted.
+  static func next(after number: Int, few: Int = 3, every step: Int = 4) -> Int {
+    number + (areAllWanted || number <= few ? 1 : step)
+  }
+
+  /// Does the same with one change after the other gone wrong, until nothing is left that could go wrong.
+  ///
+  /// - Parameters:
+  ///   - few: of how many of the first changes each goes wrong.
+  ///   - step: of those after them, each how manieth.
+  ///   - body: gets the number of the change and of the round, and says whether it went to its end.
+  /// - Returns: how many rounds there were.
+  @discardableResult
+  static func atEachChange(
+    few: Int = 3, every step: Int = 4, _ body: (_ number: Int, _ count: Int) throws -> Bool
+  ) rethrows -> Int {
+    var (number, count) = (1, 1)
+    while try !body(number, count) {
+      number = next(after: number, few: few, every: step)
+      count += 1
+    }
+    #expect(count > 3, "there were changes that could go wrong")
+    return count
   }
 
   /// The variables that put the fault into a program.
@@ -74,6 +100,14 @@ extension Outcome {
 }
 
 extension Replica {
+  /// That its store has no damage.
+  func expectSound(
+    _ comment: String, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let check = try Programs.run("syncctl", ["store", "check", store.path])
+    #expect(check.status == 0, "\(comment): \(check.output)", sourceLocation: sourceLocation)
+  }
+
   /// Runs `syncctl` on this store with a fault in it.
   func attempt(
     _ arguments: [String], _ fault: FileFault.Kind, at number: Int,

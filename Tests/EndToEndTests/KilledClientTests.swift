@@ -10,46 +10,30 @@ import Testing
       : #"{"op":"update","entity":"Item","id":"shared","set":{"count":\#(count)}}"#
   }
 
-  private func expectSound(
-    _ replica: Replica, _ comment: String, _ location: SourceLocation = #_sourceLocation
-  ) throws {
-    let check = try Programs.run("syncctl", ["store", "check", replica.store.path])
-    #expect(check.status == 0, "\(comment): \(check.output)", sourceLocation: location)
-  }
-
-  /// The number of the next change that goes wrong: each of the first ones, and then some, unless all are wanted.
-  private func next(after number: Int, every step: Int = 4) -> Int {
-    number + (FileFault.areAllWanted || number < 4 ? 1 : step)
-  }
-
   @Test(
     "F1 F5 F6 F16 Killed at any write of a push, and again while it recovers, a replica's edits have one effect",
     arguments: [FileFault.Kind.kill, .torn, .cut, .mangled])
   func push(kind: FileFault.Kind) throws {
     let world = try FaultWorld()
     let (replica, other) = (try world.replica("a"), try world.replica("b"))
-    var (number, count) = (1, 0)
-    var isOver = false
-    while !isOver {
-      count += 1
+    let count = try FileFault.atEachChange { number, count in
       try replica.importLines([FaultWorld.insertion("item\(count)"), counting(count)])
       let outcome = try replica.attempt(["push"], kind, at: number)
-      isOver = !outcome.wasKilled
+      let isOver = !outcome.wasKilled
       // What finds the unfinished push ends as well, sooner and later.
       for again in [2, number] where !isOver {
         _ = try replica.attempt(["push"], kind, at: again)
       }
-      if number < 4 || isOver { try expectSound(replica, "\(kind) \(number)") }
-      number = next(after: number)
+      if number < 4 || isOver { try replica.expectSound("\(kind) \(number)") }
+      return isOver
     }
-    #expect(count > 3, "there were writes to be killed at")
     for one in [replica, other] { try one.sync() }
     let export = try other.export()
     #expect(try replica.export() == export)
     #expect(export.split(separator: "\n").count == count + 1)
     #expect(export.contains("\"count\":\(count)"), "\(export.suffix(300))")
     #expect(try replica.pendingObjects == 0)
-    try expectSound(replica, "\(kind) at the end")
+    try replica.expectSound("\(kind) at the end")
   }
 
   @Test(
@@ -58,22 +42,18 @@ import Testing
   func pull(kind: FileFault.Kind) throws {
     let world = try FaultWorld()
     let (replica, other) = (try world.replica("a"), try world.replica("b"))
-    var (number, count) = (1, 0)
-    var isOver = false
-    while !isOver {
-      count += 1
+    let count = try FileFault.atEachChange { number, count in
       try other.importLines([FaultWorld.insertion("item\(count)"), counting(count)])
       try other.run(["push", "--store", other.store.path])
-      isOver = !(try replica.attempt(["pull"], kind, at: number)).wasKilled
-      if number < 4 || isOver { try expectSound(replica, "\(kind) \(number)") }
+      let isOver = !(try replica.attempt(["pull"], kind, at: number)).wasKilled
+      if number < 4 || isOver { try replica.expectSound("\(kind) \(number)") }
       // Every so often nothing goes wrong; else pages add up to what the next attempt takes.
       if count % 4 == 0 || isOver {
         try replica.sync()
         #expect(try replica.export() == other.export(), "\(kind) \(number)")
       }
-      number = next(after: number)
+      return isOver
     }
-    #expect(count > 3, "there were writes to be killed at")
     #expect(try replica.export().contains("\"count\":\(count)"))
   }
 
@@ -111,7 +91,7 @@ import Testing
       }
       let export = try Programs.run("syncctl", ["export", "--store", store.path])
       #expect(try export.output == other.export(), "\(kind) \(number)")
-      number = next(after: number, every: 11)
+      number = FileFault.next(after: number, every: 11)
     }
     #expect(number > 4, "there were writes to be killed at")
   }
@@ -138,7 +118,7 @@ import Testing
       let export = try Programs.run("syncctl", ["export", "--store", copy.path])
       #expect(try export.output == replica.export(), "\(number)")
       #expect(try Programs.run("syncctl", ["store", "rekey", copy.path]).status == 0)
-      number = next(after: number)
+      number = FileFault.next(after: number)
     }
     #expect(number > 3, "there were writes to be killed at")
   }
@@ -165,12 +145,12 @@ import Testing
         #expect(outcome.errors.contains("Try:"), "\(kind) \(number): \(outcome.errors)")
         // What it says is told by status too, where that could be written down.
         if count % 3 == 0 {
-          try expectSound(replica, "\(kind) \(number)")
+          try replica.expectSound("\(kind) \(number)")
           try replica.sync()
           #expect(try replica.pendingObjects == 0)
         }
       }
-      number = next(after: number)
+      number = FileFault.next(after: number)
     }
     #expect(failures > 3)
     for one in [replica, other] { try one.sync() }
@@ -198,7 +178,7 @@ import Testing
       let outcome = try Programs.run(
         "syncctl", ["import", "--store", replica.store.path, file.path],
         environment: FileFault(.mangled, at: number, below: replica.folder).environment())
-      try expectSound(replica, "\(number)")
+      try replica.expectSound("\(number)")
       let count = try replica.export().split(separator: "\n").count
       #expect((saved...(saved + 6)).contains(count) && count.isMultiple(of: 2), "\(number)")
       if !outcome.wasKilled {
@@ -236,7 +216,7 @@ import Testing
       }
     }
     #expect(try replica.pendingObjects == 0, "64 files are enough")
-    try expectSound(replica, "after all")
+    try replica.expectSound("after all")
     try replica.sync()
     let other = try world.replica("b")
     try other.sync()

@@ -8,25 +8,6 @@ import Testing
   private static let kinds: [FileFault.Kind] =
     FileFault.areAllWanted ? [.kill, .mangled] : [.mangled]
 
-  /// The number of the next change that goes wrong: each of the first ones, and then some, unless all are wanted.
-  private func next(after number: Int) -> Int {
-    number + (FileFault.areAllWanted || number < 3 ? 1 : 13)
-  }
-
-  private func renew(_ world: FaultWorld, _ arguments: [String] = []) throws {
-    let outcome = try Programs.run(
-      "driftless-server",
-      ["zone", "renew", world.zone, "--data", world.server.data.path] + arguments)
-    #expect(outcome.status == 0, "\(outcome.errors)")
-  }
-
-  private func expectSound(
-    _ replica: Replica, _ comment: String, _ location: SourceLocation = #_sourceLocation
-  ) throws {
-    let check = try Programs.run("syncctl", ["store", "check", replica.store.path])
-    #expect(check.status == 0, "\(comment): \(check.output)", sourceLocation: location)
-  }
-
   /// What the exports beside a store hold.
   private func exports(beside replica: Replica) throws -> String {
     try FileManager.default.contentsOfDirectory(atPath: replica.folder.path)
@@ -41,15 +22,12 @@ import Testing
   func taken(kind: FileFault.Kind) throws {
     let world = try FaultWorld()
     let replica = try world.replica("a")
-    var (number, count) = (1, 0)
-    var isOver = false
-    while !isOver {
-      count += 1
+    try FileFault.atEachChange(few: 2, every: 13) { number, count in
       try replica.importLines([FaultWorld.insertion("known\(count)")])
       try replica.sync()
       try replica.importLines([FaultWorld.insertion("pending\(count)")])
-      try renew(world, ["--replace"])
-      isOver = !(try replica.attempt(["sync", "--reconcile"], kind, at: number)).wasKilled
+      try world.renew(["--replace"])
+      let isOver = !(try replica.attempt(["sync", "--reconcile"], kind, at: number)).wasKilled
       let held = try replica.export()
       for name in ["known\(count)", "pending\(count)"] where !held.contains(name) {
         #expect(try exports(beside: replica).contains(name), "\(kind) \(number): \(name) is lost")
@@ -61,10 +39,9 @@ import Testing
         kept.contains("known\(count)") && kept.contains("pending\(count)"), "\(kind) \(number)")
       let journal = try replica.run(["conflicts", "--store", replica.store.path])
       #expect(journal.contains(".before-"), "\(kind) \(number)")
-      try expectSound(replica, "\(kind) \(number)")
-      number = next(after: number)
+      try replica.expectSound("\(kind) \(number)")
+      return isOver
     }
-    #expect(count > 3, "there were writes to be killed at")
   }
 
   @Test(
@@ -73,25 +50,21 @@ import Testing
   func offered(kind: FileFault.Kind) throws {
     let world = try FaultWorld()
     let (replica, other) = (try world.replica("a"), try world.replica("b"))
-    var (number, count) = (1, 0)
-    var isOver = false
-    while !isOver {
-      count += 1
+    try FileFault.atEachChange(few: 2, every: 13) { number, count in
       try replica.importLines([FaultWorld.insertion("known\(count)")])
       try replica.sync()
       try replica.importLines([FaultWorld.insertion("pending\(count)")])
-      try renew(world)
-      isOver = !(try replica.attempt(["sync", "--reconcile"], kind, at: number)).wasKilled
+      try world.renew()
+      let isOver = !(try replica.attempt(["sync", "--reconcile"], kind, at: number)).wasKilled
       for one in [replica, other] {
         try one.run(["sync", "--store", one.store.path, "--reconcile"])
       }
       #expect(try replica.export().split(separator: "\n").count == 2 * count, "\(kind) \(number)")
       #expect(try other.export() == replica.export(), "\(kind) \(number)")
       #expect(try replica.pendingObjects == 0, "\(kind) \(number)")
-      try expectSound(replica, "\(kind) \(number)")
-      number = next(after: number)
+      try replica.expectSound("\(kind) \(number)")
+      return isOver
     }
-    #expect(count > 3, "there were writes to be killed at")
   }
 
   @Test(
@@ -101,10 +74,7 @@ import Testing
     let world = try FaultWorld()
     let (replica, other) = (try world.replica("a"), try world.replica("b"))
     let copy = world.directory.file("backup")
-    var (number, count) = (1, 0)
-    var isOver = false
-    while !isOver {
-      count += 1
+    try FileFault.atEachChange(few: 2, every: 13) { number, count in
       try replica.importLines([FaultWorld.insertion("known\(count)")])
       try replica.sync()
       world.server.kill()
@@ -117,13 +87,12 @@ import Testing
       try FileManager.default.removeItem(at: world.server.data)
       try FileManager.default.moveItem(at: copy, to: world.server.data)
       try world.server.start()
-      isOver = !(try replica.attempt(["sync"], kind, at: number)).wasKilled
+      let isOver = !(try replica.attempt(["sync"], kind, at: number)).wasKilled
       for one in [replica, other] { try one.sync() }
       #expect(try replica.export().split(separator: "\n").count == 3 * count, "\(kind) \(number)")
       #expect(try other.export() == replica.export(), "\(kind) \(number)")
-      try expectSound(replica, "\(kind) \(number)")
-      number = next(after: number)
+      try replica.expectSound("\(kind) \(number)")
+      return isOver
     }
-    #expect(count > 3, "there were writes to be killed at")
   }
 }

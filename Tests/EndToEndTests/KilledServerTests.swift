@@ -25,10 +25,6 @@ import Testing
     }
   }
 
-  private func next(after number: Int) -> Int {
-    number + (FileFault.areAllWanted || number < 4 ? 1 : 4)
-  }
-
   @Test(
     "F3 F4 F6 F16 Killed at any write, the server has all that it acknowledged, and nothing twice",
     arguments: [FileFault.Kind.kill, .torn, .cut, .mangled])
@@ -63,7 +59,7 @@ import Testing
         #expect(try world.reader.shared == Int64(count), "\(kind) \(number)")
         world.server.kill()
       }
-      number = next(after: number)
+      number = FileFault.next(after: number)
     }
     #expect(count > 3, "there were writes to be killed at")
     #expect(try world.reader.export.split(separator: "\n").count == count + 1)
@@ -96,7 +92,7 @@ import Testing
       }
       _ = try await world.writer.engine.sync()
       world.server.kill()
-      number = next(after: number)
+      number = FileFault.next(after: number)
     }
     #expect(refused > 2)
     try world.server.start()

@@ -5,14 +5,6 @@ import Testing
 /// What a person says to the programs where sync does not decide alone: a zone that is begun anew, a store that is told to
 /// ask, and what could not be taken in. Errors name these commands, so they must lead on.
 @Suite(.serialized) struct OperatorWordTests {
-  private func renew(_ world: FaultWorld, _ arguments: [String] = []) throws {
-    let outcome = try Programs.run(
-      "driftless-server",
-      ["zone", "renew", world.zone, "--data", world.server.data.path] + arguments)
-    #expect(outcome.status == 0, "\(outcome.errors)")
-    #expect(outcome.output.contains("renewed zone \(world.zone)"))
-  }
-
   private func id(_ number: Int) -> String {
     "00000000-0000-4000-8000-00000000000\(number)"
   }
@@ -23,7 +15,7 @@ import Testing
     let replicas = [try world.replica("a"), try world.replica("b")]
     try replicas[0].importLines([FaultWorld.insertion(id(1))])
     try replicas.settle()
-    try renew(world)
+    try world.renew()
     try replicas.settle()
     for replica in replicas { #expect(try replica.identities(of: "Item") == [id(1)]) }
     #expect(try replicas[0].status()["pendingObjects"] as? Int ?? 0 == 0)
@@ -42,7 +34,7 @@ import Testing
     try asking.importLines([FaultWorld.insertion(id(1))])
     try asking.sync()
     try asking.importLines([FaultWorld.insertion(id(2))])
-    try renew(world, ["--replace"])
+    try world.renew(["--replace"])
     let fresh = try world.replica("fresh")
     try fresh.importLines([FaultWorld.insertion(id(3))])
     try fresh.sync()
@@ -98,5 +90,31 @@ import Testing
     #expect(retried.contains("1 entry"), "\(retried)")
     try behind.sync()
     #expect(try behind.run(["parked", "--store", behind.store.path]).contains("Extra"))
+  }
+
+  @Test("enroll --anew: a store whose record of its zone is damaged goes on as the check says")
+  func anew() throws {
+    let world = try FaultWorld()
+    let (damaged, other) = (try world.replica("damaged"), try world.replica("other"))
+    try damaged.importLines([FaultWorld.insertion(id(1))])
+    try [damaged, other].settle()
+    try damaged.importLines([FaultWorld.insertion(id(2))])
+    try SQLiteFile.damage(damaged.store, "UPDATE ZDL_REPLICA SET chain = x'00'")
+    #expect(try damaged.attempt("sync").status != 0)
+    let check = try Programs.run("syncctl", ["store", "check", damaged.store.path])
+    #expect(check.status == 65)
+    #expect(check.output.contains("syncctl enroll --anew"), "\(check.output)")
+    let enrol = [
+      "enroll", "--store", damaged.store.path, "--server", world.server.address, "--zone",
+    ]
+    let token = ["SYNCCTL_TOKEN": world.token]
+    let plain = try Programs.run("syncctl", enrol + [world.zone], environment: token)
+    #expect(plain.errors.contains("syncctl enroll --anew"), "\(plain)")
+    try damaged.run(enrol + [world.zone, "--anew"], environment: token)
+    try damaged.expectSound("anew")
+    try [damaged, other].settle()
+    for replica in [damaged, other] {
+      #expect(try Set(replica.identities(of: "Item")) == [id(1), id(2)])
+    }
   }
 }

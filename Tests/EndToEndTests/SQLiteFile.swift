@@ -12,4 +12,11 @@ enum SQLiteFile {
     }
     return answer
   }
+
+  /// Changes rows as a disk does it, which knows no rules.
+  static func damage(_ file: URL, _ sql: String) throws {
+    let connection = try SQLiteConnection(path: file.path, mode: .readWrite)
+    defer { connection.close() }
+    try connection.execute("PRAGMA ignore_check_constraints = ON; \(sql)")
+  }
 }

@@ -95,6 +95,14 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
     }
   }
 
+  /// What the engine knows of its zone and of what is pending: a store can do without it. The journal is for people.
+  private static let engineTables: Set<String> = [
+    "ZDL_REPLICA", "ZDL_OUTBOX", "ZDL_DANGLING", "ZDL_ZONE", "ZDL_PENDING", "ZDL_QUARANTINE",
+    "ZDL_OMITTED", "ZDL_IMPORT", "ZDL_ORIGIN", "ZDL_PARKED_VALUE", "ZDL_KEPT", "ZDL_ALIAS",
+    "ZDL_CHAIN", "ZDL_FRAME", "ZDL_PARKED", "ZDL_DELETED", "ZDL_STRUCK", "ZDL_BASE", "ZDL_DELTA",
+    "ZDL_GRAVE",
+  ]
+
   private struct TakeBack: Error {}
 
   /// The mutant is a transaction, and all that is done with it: nothing of it stays.
@@ -154,6 +162,9 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
     var trial = Trial(opened)
     trial.run()
     await trial.sync(with: world.zone)
+    if Self.engineTables.contains(mutation.table) {
+      await trial.beginAnew(with: world.zone, damaged: mutation.table)
+    }
     opened.close()
     judge(seed, mutation, trial, isAnother)
   }

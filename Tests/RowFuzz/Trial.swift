@@ -49,6 +49,22 @@ struct Trial {
     attempt("export after sync") { _ = try ReplicaExport.text(of: $0) }
   }
 
+  /// Leaves damage of the engine's own tables by the way that the check names: the store begins anew, syncs and is sound.
+  mutating func beginAnew(with zone: MemoryZone, damaged table: String) async {
+    do {
+      try SyncEngine.enroll(
+        store: store, server: MemoryZone.url, zone: zone.name, info: try await zone.zoneInfo(),
+        anew: true)
+      let engine = SyncEngine(store: store, transport: zone)
+      do { _ = try await engine.sync() } catch { strange.append("anew: \(error)") }
+      await engine.close()
+      let left = try SyncEngine.check(store).findings.filter { $0.table == table }
+      strange += left.map { "anew: \($0.message)" }
+    } catch {
+      strange.append("anew: \(error)")
+    }
+  }
+
   private mutating func attempt(_ name: String, _ body: (PersistentStore) throws -> Void) {
     do { try body(store) } catch { note(error, name) }
   }

@@ -61,7 +61,8 @@ struct DoctorCommand: ControlCommand {
     if case .text("ok")? = result { return DoctorCheck("integrity", .good, "ok") }
     return DoctorCheck(
       "integrity", .bad,
-      "\(result.map { "\($0)" } ?? "no answer"): keep a copy, restore or enroll anew")
+      "\(result.map { "\($0)" } ?? "no answer"): keep a copy, then restore it or run syncctl enroll --anew"
+    )
   }
 
   /// Whether the store still has what it acknowledged, by the mark beside it.

@@ -12,6 +12,8 @@ struct EnrollCommand: ControlCommand {
       The token comes from --token-file, from the variable SYNCCTL_TOKEN, or from a prompt; never \
       from an argument, where others could see it. It is kept beside the store, readable by its \
       owner only. Enrolling again with the same zone replaces the token and the server's address.
+      A store whose record of its zone is damaged (syncctl store check) goes on with --anew: stop \
+      what syncs it, and keep a copy.
       """)
 
   @OptionGroup var target: StoreArguments
@@ -31,6 +33,10 @@ struct EnrollCommand: ControlCommand {
       itself), or ask (wait for syncctl sync --reconcile).
       """)
   var onDiverged: OnDiverged?
+  @Flag(
+    name: .long,
+    help: "Forget what the store knows of its zone, and offer what it holds as a new replica.")
+  var anew = false
   @OptionGroup var output: OutputOptions
 
   enum OnDiverged: String, ExpressibleByArgument, CaseIterable {
@@ -45,7 +51,9 @@ struct EnrollCommand: ControlCommand {
     }
     try ServerAddress.check(address, allowsPlaintext: allowPlaintext)
     let store = try model.open(target.url, output)
-    if let other = try SyncEngine.status(of: store).zone, other != zone {
+    // A record that is damaged may not be read, and is forgotten.
+    let known = anew ? try? SyncEngine.status(of: store) : try SyncEngine.status(of: store)
+    if let other = known?.zone, other != zone {
       throw Failure(
         .failed, code: "already-enrolled", "\(target.store) is enrolled with zone \(other).",
         suggestion: "syncctl export --store \(target.store), and import that into a new store")
@@ -62,7 +70,8 @@ struct EnrollCommand: ControlCommand {
     let answered = Date()
     try TokenFile.write(token, to: TokenFile.url(forStore: target.url))
     try SyncEngine.enroll(
-      store: store, server: address, zone: zone, info: info, answered: answered)
+      store: store, server: address, zone: zone, info: info, answered: answered,
+      anew: anew)
     if let onDiverged {
       try SyncEngine.setOnDiverged(onDiverged == .ask ? .ask : .automatic, of: store)
     }

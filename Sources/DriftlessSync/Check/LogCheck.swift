@@ -11,7 +11,7 @@ struct LogCheck: EngineCheck {
   let tables = ["ZDL_CHAIN", "ZDL_FRAME", "ZDL_IMPORT", "ZDL_ORIGIN"]
 
   private static let suggestion =
-    "Nothing is lost here: a server that is put back gets less from this replica. Enroll the store again."
+    "Nothing is lost here: a server that is put back gets less from this replica. Run syncctl enroll --anew."
 
   func check(_ inspection: StoreInspection, _ schema: SyncSchema) throws {
     try inspection.check(

@@ -8,7 +8,7 @@ struct ParkingCheck: EngineCheck {
   let tables = ["ZDL_PARKED", "ZDL_PARKED_VALUE", "ZDL_STRUCK"]
 
   private static let suggestion =
-    "Keep a copy of the file; then enroll the store again: what is set aside comes anew."
+    "Keep a copy of the file; then run syncctl enroll --anew: what is set aside comes anew."
 
   func check(_ inspection: StoreInspection, _ schema: SyncSchema) throws {
     let codes = [

@@ -8,7 +8,7 @@ struct PendingCheck: EngineCheck {
   let tables = ["ZDL_PENDING"]
 
   private static let suggestion =
-    "Keep a copy of the file; then enroll the store again: what is pending goes on from its rows."
+    "Keep a copy of the file; then run syncctl enroll --anew: what is pending goes on from its rows."
 
   func check(_ inspection: StoreInspection, _ schema: SyncSchema) throws {
     let newest = try inspection.transaction.maximumTransactionNumber()

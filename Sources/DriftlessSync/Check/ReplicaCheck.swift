@@ -71,12 +71,8 @@ struct ReplicaCheck: EngineCheck {
         "ZDL_HISTORY_READER does not keep the history that was not sent yet.",
         suggestion: "Sync the store, which registers the engine anew.")
     }
-    for row in try inspection.connection.rows(
-      "SELECT key, value FROM ZDL_STORE WHERE key GLOB 'sync.*'")
-    {
-      guard case .text(let name) = row[0], !EngineTables.fits(row[1], setting: name) else {
-        continue
-      }
+    for (name, value) in try EngineTables.settings(inspection.transaction)
+    where !EngineTables.fits(value, setting: name) {
       inspection.report(
         .damage, "ZDL_STORE", "ZDL_STORE, \(name): its value cannot be read.",
         suggestion: EngineTables.suggestion)
@@ -85,8 +81,17 @@ struct ReplicaCheck: EngineCheck {
 }
 
 extension EngineTables {
+  /// The engine's settings in the store, by name.
+  static func settings(_ transaction: ReadTransaction) throws -> [(String, SQLiteValue)] {
+    try transaction.connection.rows("SELECT key, value FROM ZDL_STORE WHERE key GLOB 'sync.*'")
+      .compactMap { row in
+        guard case .text(let name) = row[0] else { return nil }
+        return (name, row[1])
+      }
+  }
+
   /// Whether a setting of the engine's is known, and can be read.
-  fileprivate static func fits(_ value: SQLiteValue, setting name: String) -> Bool {
+  static func fits(_ value: SQLiteValue, setting name: String) -> Bool {
     switch (name, value) {
     case (versionSetting, .integer(let number)), ("sync.deleted", .integer(let number)):
       number >= 0

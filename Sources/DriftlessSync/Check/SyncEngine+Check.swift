@@ -21,7 +21,7 @@ extension EngineTables {
   ]
 
   /// Where nothing better is known: what is pending goes on from the rows.
-  static let suggestion = "Keep a copy of the file; then enroll the store again."
+  static let suggestion = "Keep a copy of the file; then run syncctl enroll --anew."
 }
 
 /// Who looks after some of the engine's tables.

@@ -8,7 +8,7 @@ struct ZoneValueCheck: EngineCheck {
   let tables = ["ZDL_ZONE", "ZDL_KEPT", "ZDL_DANGLING"]
 
   private static let suggestion =
-    "Keep a copy of the file; then enroll the store again: what the zone has comes anew."
+    "Keep a copy of the file; then run syncctl enroll --anew: what the zone has comes anew."
 
   func check(_ inspection: StoreInspection, _ schema: SyncSchema) throws {
     let object = inspection.objectRule()

@@ -43,6 +43,10 @@ final class KeptKeys: KeyKeeper {
     try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_KEPT)") != 0
   }
 
+  static func removeAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_KEPT")
+  }
+
   private func load() throws {
     try transaction.connection.forEachRow(
       "SELECT entity, key, property, value, time, origin, sequence FROM ZDL_KEPT"

@@ -257,6 +257,10 @@ struct Unions {
       ])
   }
 
+  static func removeAliases(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_ALIAS")
+  }
+
   /// What nothing is pending of is one for good.
   static func confirm(_ pending: PendingSet, on connection: SQLiteConnection) throws {
     var confirmed: [UUID] = []

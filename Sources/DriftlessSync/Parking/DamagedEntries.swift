@@ -36,7 +36,8 @@ extension SyncEngine {
           ).last
         }), before.sequence == parked.sequence &- 1
       else {
-        try note("It is too old to be fetched again by itself: enroll the store again.", of: parked)
+        try note(
+          "It is too old to be fetched again by itself: run syncctl enroll --anew.", of: parked)
         continue
       }
       let page: PullPage

@@ -63,6 +63,10 @@ struct ImportTimes {
     return rows
   }
 
+  static func removeAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_IMPORT")
+  }
+
   /// Forgets times of changes that history has forgotten.
   static func purge(_ connection: SQLiteConnection) throws {
     try connection.perform(

@@ -97,6 +97,10 @@ struct RememberedDeletes {
     rows.removeAll { !$0.hasCome && run.identities.place(of: $0.identity) != nil }
   }
 
+  static func removeAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_DELETED")
+  }
+
   /// What an object that came was here.
   func key(of identity: UUID) -> ObjectKey? {
     rows.first { $0.hasCome && $0.identity == identity }?.key

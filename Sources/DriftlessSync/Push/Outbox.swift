@@ -67,12 +67,21 @@ struct Outbox: Sendable {
         throw SyncError.damaged("the change set in flight")
       }
       outbox = Outbox(
-        pushNumber: row.unsigned(0), throughTransaction: row.int64(1),
-        objects: row.count(2),
-        properties: row.count(3), runs: runs,
-        frame: row.data(5))
+        pushNumber: row.unsigned(0), throughTransaction: row.int64(1), objects: row.count(2),
+        properties: row.count(3), runs: runs, frame: row.data(5))
+    }
+    guard outbox?.namesItsObjects != false else {
+      throw SyncError.damaged("the change set in flight")
     }
     return outbox
+  }
+
+  /// Whether the runs have as many objects as the frame: with others, its edits would be taken for those of its neighbours.
+  ///
+  /// A frame that is damaged itself is found where it is read.
+  private var namesItsObjects: Bool {
+    guard let header = try? ChangeSetDecoder().decodeHeader(frame) else { return true }
+    return runs.reduce(0) { $0 + $1.count } == Int64(header.newObjectCount)
   }
 
   func save(on connection: SQLiteConnection) throws {

@@ -160,7 +160,7 @@ package struct Pusher: Sendable {
         return fail(
           SyncError(
             .refused, "The zone refuses this replica's push numbers even under another ID.",
-            suggestion: "Enroll the store again."))
+            suggestion: "Run syncctl enroll --anew."))
       }
       hasRenewed = true
       state = .discarding(.renew)
@@ -213,6 +213,9 @@ package struct Pusher: Sendable {
         return .discardOutbox
       }
       quarantinedInARow += 1
+      // What is left is looked at anew: it may be stale by something that comes along.
+      stalePlace = nil
+      narrowedPlace = nil
       portion = Portion(objectsMax: objectsMax)
       state = .waiting
       return .quarantine(error)

@@ -130,7 +130,6 @@ struct SentFrame {
     // A damaged one was never taken by a server, and goes with the log.
     guard let changeSet = try? ChangeSetDecoder().decode(outbox.frame) else { return }
     let keys = try objectKeys(changeSet.index, deleted: pending)
-    guard keys.count == changeSet.index.objectCount else { return }
     var column = 0
     for group in changeSet.index.groups {
       let names = changeSet.index.entities[group.entity]

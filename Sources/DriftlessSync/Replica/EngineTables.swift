@@ -76,6 +76,14 @@ enum EngineTables {
 
   // MARK: Beginning anew
 
+  /// Forgets the zone: the store is no replica, and all of it is pending once it is one again.
+  static func forgetZone(on connection: SQLiteConnection) throws {
+    try ReplicaState.remove(on: connection)
+    try forgetLog(on: connection)
+    try forgetPending(on: connection)
+    try IdentityRuns.forgetNumbers(on: connection)
+  }
+
   /// Forgets a log of the zone: what is in flight to it, and what came of it.
   static func forgetLog(on connection: SQLiteConnection) throws {
     try Outbox.clear(on: connection)
@@ -95,5 +103,21 @@ enum EngineTables {
     try DanglingReferences.removeAll(on: connection)
     try Quarantine.removeAll(on: connection)
     try ParkedValues.removeAll(on: connection)
+  }
+
+  /// Forgets notes that the zone need not have: those of tables in which a check found damage.
+  static func forgetDamagedNotes(_ findings: [StoreCheck.Finding], in transaction: WriteTransaction)
+    throws
+  {
+    let connection = transaction.connection
+    let notes: [String: (SQLiteConnection) throws -> Void] = [
+      "ZDL_KEPT": KeptKeys.removeAll(on:), "ZDL_ALIAS": Unions.removeAliases(on:),
+      "ZDL_DELETED": RememberedDeletes.removeAll(on:), "ZDL_IMPORT": ImportTimes.removeAll(on:),
+      "ZDL_GRAVE": Graves.dropAll(on:),
+    ]
+    for table in Set(findings.map(\.table)).sorted() { try notes[table]?(connection) }
+    for (name, value) in try settings(transaction) where !fits(value, setting: name) {
+      try transaction.setSetting(name, nil)
+    }
   }
 }

@@ -14,10 +14,7 @@ extension SyncEngine {
     return try store.rekey { transaction in
       let connection = transaction.connection
       guard try EngineTables.exist(on: connection) else { return }
-      try ReplicaState.remove(on: connection)
-      try EngineTables.forgetLog(on: connection)
-      try EngineTables.forgetPending(on: connection)
-      try IdentityRuns.forgetNumbers(on: connection)
+      try EngineTables.forgetZone(on: connection)
       try transaction.setSyncing(false)
     }
   }

@@ -62,7 +62,7 @@ extension WriteTransaction {
     guard count > 0, first <= UInt64(Int64.max - count) else {
       throw StoreError(
         .numberTaken, "\(count) zone object numbers from \(first) on are none that a zone gives.",
-        suggestion: "Enroll the store again.")
+        suggestion: "Run syncctl enroll --anew.")
     }
     let statement = try connection.prepare(
       """
@@ -78,7 +78,7 @@ extension WriteTransaction {
     let taken = max(number, firstNumber)
     throw StoreError(
       .numberTaken, "The zone object number \(taken) is another object's here.",
-      suggestion: "Enroll the store again.",
+      suggestion: "Run syncctl enroll --anew.",
       keys: [
         ObjectKey(
           entity: statement.entityNumber(0),
@@ -99,7 +99,7 @@ extension WriteTransaction {
       guard count > 0 else {
         throw StoreError(
           .damaged, "A run of identities of entity \(root) ends before it begins.",
-          suggestion: "Check the store, and enroll it again.")
+          suggestion: "Run syncctl store check, then syncctl enroll --anew.")
       }
       key += count
     }

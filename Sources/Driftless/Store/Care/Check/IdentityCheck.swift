@@ -8,7 +8,7 @@ import Foundation
 struct IdentityCheck: TableCheck {
   let tables = ["ZDL_IDENTITY"]
 
-  private static let suggestion = "Keep a copy of the file; then enroll the store again."
+  private static let suggestion = "Keep a copy of the file; then run syncctl enroll --anew."
 
   func check(_ inspection: StoreInspection) throws {
     try inspection.check(

@@ -7,7 +7,7 @@ struct KeptValueCheck: TableCheck {
   let tables = ["ZDL_GRAVE", "ZDL_BASE", "ZDL_FORMER"]
 
   private static let suggestion =
-    "Sync the store; when it stays, keep a copy and enroll it again: what is pending goes on from its rows."
+    "Sync the store; when it stays, keep a copy and run syncctl enroll --anew: what is pending goes on from its rows."
 
   func check(_ inspection: StoreInspection) throws {
     let object = inspection.objectRule()
