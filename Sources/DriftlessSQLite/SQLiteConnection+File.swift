@@ -4,6 +4,14 @@ extension SQLiteConnection {
   /// Leaves the log beside the file when this connection is the last to close. SQLite copies it into the file otherwise.
   package func keepLogOnClose() { _ = driftless_sqlite_keep_log(handle) }
 
+  /// Whether all of the write-ahead log is in the file: the next transaction may begin the log anew. Asked within a
+  /// transaction that writes; nil where there is no log.
+  package var isLogInFile: Bool? {
+    var (all, inFile) = (UInt32(0), UInt32(0))
+    guard driftless_sqlite_log_frames(handle, &all, &inFile) == SQLITE_OK else { return nil }
+    return inFile >= all
+  }
+
   /// Bytes of the file as they lie there, whatever the logs beside it say.
   ///
   /// - Throws: `SQLiteError`, also where the file has not as many.

@@ -148,7 +148,9 @@ struct StrayLogTests {
     let last = try open()
     #expect(try last.read { try $0.scalar("SELECT count(*) FROM ZITEM") } == .integer(50))
     #expect(try last.lostCommits() == nil)
-    #expect(try PersistentStore.setAsideStrayLogs(at: directory.file("none.sqlite")).isEmpty)
+    let none = directory.file("none.sqlite")
+    #expect(code { _ = try PersistentStore.setAsideStrayLogs(at: none) } == .cannotOpen)
+    #expect(!FileManager.default.fileExists(atPath: none.path + "-driftless-lock"))
   }
 
   @Test("What was put in a store's place by the library belongs to its log")
@@ -168,6 +170,91 @@ struct StrayLogTests {
     try put(ended)
     store = try open()
     #expect(try store.read { try $0.scalar("SELECT count(*) FROM ZITEM") } == .integer(86))
+  }
+
+  @Test("A store is not put in the place of one whose older state somebody reads")
+  func replacedBesideASnapshot() throws {
+    let (_, left) = try wentOn()
+    try put(left)
+    let backup = directory.file("backup.sqlite")
+    let store = try open()
+    try store.backup(to: backup)
+    try fill(store, 9)
+    let reader = try SQLiteConnection(path: url.path, mode: .readOnly)
+    try reader.execute("BEGIN")
+    _ = try reader.scalar("SELECT count(*) FROM ZITEM")
+    try fill(store, 1)
+    store.close()
+    #expect(code { try PersistentStore.replace(at: url, withStoreAt: backup) } == .busy)
+    reader.close()
+    var again = try open()
+    #expect(try again.read { try $0.scalar("SELECT count(*) FROM ZITEM") } == .integer(95))
+    again.close()
+    try PersistentStore.replace(at: url, withStoreAt: backup)
+    again = try open()
+    #expect(try again.read { try $0.scalar("SELECT count(*) FROM ZITEM") } == .integer(85))
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: directory.url.path)
+        .allSatisfy { !$0.contains(".partial") })
+  }
+
+  @Test("F61 One transaction in a log that began again says what it goes on from")
+  func beganAgain() throws {
+    let (_, left) = try wentOn()
+    try put(left)
+    let store = try open()
+    try fill(store, 3)
+    store.checkpointNow()
+    let copy = try files("")
+    try fill(store, 5)
+    let snapshot = try #require(try store.snapshot())
+    // All of it is copied, and the log is not cut while somebody reads its end.
+    store.checkpointNow()
+    #expect(WriteAheadLog.hasPages(url))
+    snapshot.close()
+    try fill(store, 1)
+    let ended = try files("", "-wal", "-driftless-lock")
+    store.close()
+    try put(ended)
+    let whole = try open()
+    #expect(try whole.read { try $0.scalar("SELECT count(*) FROM ZITEM") } == .integer(94))
+    whole.close()
+    try put(ended.merging(copy) { $1 })
+    #expect(code { try open().close() } == .strayLog)
+  }
+
+  @Test("A store that is moved while it is open goes on under its new name")
+  func moved() throws {
+    let (former, new) = (directory.file("former"), directory.file("new"))
+    try FileManager.default.createDirectory(at: former, withIntermediateDirectories: true)
+    let before = former.appendingPathComponent("shop.sqlite")
+    let after = new.appendingPathComponent("shop.sqlite")
+    let first = try PersistentStore.open(url: before, model: Shop.model())
+    try fill(first, 20)
+    first.close()
+    let store = try PersistentStore.open(url: before)
+    try fill(store, 5)
+    try FileManager.default.moveItem(at: former, to: new)
+    for _ in 0..<3 { try fill(store, 1) }
+    store.close()
+    let again = try PersistentStore.open(url: after)
+    #expect(try again.read { try $0.scalar("SELECT count(*) FROM ZITEM") } == .integer(28))
+    #expect(try again.check().isSound)
+  }
+
+  @Test("F61 Nor is it where a connection that reads is the last to close")
+  func writtenOverBesideAReader() throws {
+    let (copy, left) = try wentOn()
+    try put(left)
+    let store = try open()
+    try fill(store, 4)
+    try store.read { transaction in
+      _ = try transaction.scalar("SELECT count(*) FROM ZITEM")
+      try #require(copy[""]).write(to: url)
+      store.close()
+    }
+    #expect(try files("") == copy, "the log is not copied into it")
+    #expect(code { try open().close() } == .strayLog)
   }
 
   @Test("F61 A content that is written into a file which is open is not mixed with its log")

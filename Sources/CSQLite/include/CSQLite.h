@@ -32,4 +32,22 @@ static inline int driftless_sqlite_read_file(sqlite3 *database, void *bytes, int
   if (!file || !file->pMethods) return SQLITE_CANTOPEN;
   return file->pMethods->xRead(file, bytes, count, offset);
 }
+
+// How far the log goes, and how much of it is in the file, in frames: from the index that all connections to the file share
+// (sqlite.org/walformat.html, 2.1: mxFrame at byte 16, nBackfill at byte 96). A connection that holds the lock for writing
+// sees both as they are. Another way to the index than the connection's own would take its locks along, as above.
+static inline int driftless_sqlite_log_frames(sqlite3 *database, unsigned *all, unsigned *in_file) {
+  sqlite3_file *file = 0;
+  volatile void *page = 0;
+  int code = sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (code != SQLITE_OK) return code;
+  if (!file || !file->pMethods || file->pMethods->iVersion < 2 || !file->pMethods->xShmMap)
+    return SQLITE_NOTFOUND;
+  code = file->pMethods->xShmMap(file, 0, 32768, 0, &page);
+  if (code != SQLITE_OK) return code;
+  if (!page) return SQLITE_NOTFOUND;
+  *all = *(volatile unsigned *)((volatile char *)page + 16);
+  *in_file = *(volatile unsigned *)((volatile char *)page + 96);
+  return SQLITE_OK;
+}
 #endif

@@ -36,7 +36,6 @@ final class Checkpointer: Sendable {
     defer { lock.unlock() }
     // Somebody wrote another content into the file under those who have it open. The next to open it is told.
     guard !StrayLogs.isStray(beside: connection, url) else {
-      connection.keepLogOnClose()
       Logger(label: "driftless.store").error(
         "\(url.path): another content was written into the file; its log is left as it is")
       return

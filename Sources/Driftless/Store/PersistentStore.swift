@@ -137,7 +137,6 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
       file.options.isReadOnly ? nil : try FileLock(path: url.path + "-driftless-lock")
     }
     checkpointer = lock.flatMap { lock in file.url.map { Checkpointer(url: $0, lock: lock) } }
-    logLinker = file.options.isReadOnly ? nil : file.url.map(LogLinker.init)
     externalData = ExternalData(file: file, schema: opened.schema)
     derivedChanges = file.options.isReadOnly ? nil : DerivedChanges(opened.schema)
     try derivedChanges?.attach(to: connection)
@@ -149,7 +148,10 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
       }
     }
     connections = StoreConnections(file: file, writer: connection, lock: lock)
-    openedFile = file.url.flatMap { FileNumber(of: $0.path) }
+    let openedFile = file.url.flatMap { FileNumber(of: $0.path) }
+    self.openedFile = openedFile
+    logLinker =
+      file.options.isReadOnly ? nil : file.url.map { LogLinker(url: $0, file: openedFile) }
     notifications = CommitNotifications(url: file.url, store: opened.identifier)
     if options.postsRemoteChanges {
       notifications.watch { [weak self] in self?.newestTransaction }
@@ -237,7 +239,11 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   /// Closes every connection. Reads and writes after it fail.
   public func close() {
     notifications.close()
-    connections.close { checkpoint($0, force: true) }
+    connections.close {
+      checkpoint($0, force: true)
+      // What is left in the log is there because somebody reads, writes or looks at it: the next to open it goes on.
+      if (checkpointer?.walBytes ?? 0) > 0 { $0.keepLogOnClose() }
+    }
   }
 
   /// Checkpoints the write-ahead log, unless somebody writes.

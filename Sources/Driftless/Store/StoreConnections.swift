@@ -78,7 +78,7 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
       guard !readers.isClosed else { throw closed }
       return readers.idle.popLast()
     }
-    let connection = try pooled ?? file.connect(readOnly: file.options.isReadOnly)
+    let connection = try pooled ?? reader()
     defer {
       assert(!connection.isInTransaction, "a reader goes back to the pool without a transaction")
       let keep = readers.withLock { readers in
@@ -91,9 +91,16 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
     return try body(connection)
   }
 
+  /// The writer alone copies the log into the file, once it has looked at both: a reader that closes last leaves it.
+  private func reader() throws -> SQLiteConnection {
+    let connection = try file.connect(readOnly: file.options.isReadOnly)
+    connection.keepLogOnClose()
+    return connection
+  }
+
   /// A connection of its own for a snapshot, which is closed with the others at the latest.
   func snapshot(_ make: (SQLiteConnection) throws -> StoreSnapshot) throws -> StoreSnapshot {
-    let connection = try file.connect(readOnly: file.options.isReadOnly)
+    let connection = try reader()
     let snapshot: StoreSnapshot
     do {
       snapshot = try make(connection)

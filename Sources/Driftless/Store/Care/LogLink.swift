@@ -73,32 +73,60 @@ final class LogLinker {
     case log(UInt64)
   }
 
+  /// What a transaction finds beside the file when it begins.
+  private enum Present {
+    /// The file has all of the content: what is written may begin a log.
+    case inFile
+    /// A log that goes on.
+    case log(UInt64)
+    /// The file was moved, or its log cannot be read: what lies under the name says nothing about what is written.
+    case unknown
+  }
+
   private let url: URL
+  /// The file that the store's connections have.
+  private let file: FileNumber?
   private var noted = Noted.none
   private var next = Noted.none
-  /// What lay beside the file when the transaction began; nil for a log that is not begun.
-  private var present: UInt64?
+  private var present = Present.unknown
   private var changesBefore = 0
 
-  init(url: URL) { self.url = url }
+  init(url: URL, file: FileNumber?) {
+    self.url = url
+    self.file = file
+  }
 
   /// A transaction has begun, and nobody else writes. A large one begins the log before it ends.
   func begin(_ connection: SQLiteConnection) {
     changesBefore = connection.totalChanges
     next = noted
-    present = WriteAheadLog.hasPages(url) ? WriteAheadLog.salts(of: url) : nil
+    present = look(connection)
+  }
+
+  private func look(_ connection: SQLiteConnection) -> Present {
+    guard let file, FileNumber(of: url.path) == file else { return .unknown }
+    // A log that was copied and could not be cut is begun anew by whoever writes next, under numbers that are not drawn yet.
+    if connection.isLogInFile == true || !WriteAheadLog.hasPages(url) { return .inFile }
+    return WriteAheadLog.salts(of: url).map { .log($0) } ?? .unknown
   }
 
   /// The transaction is about to end: where it is the first to write into a log, it says so.
   func mark(_ connection: SQLiteConnection) throws {
     guard connection.totalChanges != changesBefore else { return }
-    guard let present else {
-      // The file has all of the content.
+    switch present {
+    case .unknown: return
+    case .inFile:
       next = .begun
-      return try LogLink(base: LogLink.of(connection)?.own ?? 0).write(connection)
+      try LogLink(base: LogLink.of(connection)?.own ?? 0).write(connection)
+    case .log(let salts):
+      next = .log(salts)
+      if noted == next || noted == .begun { return }
+      try markLog(connection)
     }
-    next = .log(present)
-    if noted == next || noted == .begun { return }
+  }
+
+  /// A log that another process began, or that was there before the store was opened.
+  private func markLog(_ connection: SQLiteConnection) throws {
     let file = try SQLiteConnection(path: url.path, mode: .immutable)
     defer { file.close() }
     let alone: LogLink?

@@ -5,7 +5,8 @@ extension PersistentStore {
   /// Empties the store at a URL, so that the next who opens it makes it anew.
   ///
   /// The file stays, since other processes may have it open; they see that it is empty. Nobody may be syncing it.
-  /// - Throws: `StoreError`: `syncLocked`, `busy`, or what SQLite says of the file.
+  /// - Throws: `StoreError`: `syncLocked` or `busy` while somebody uses it, `strayLog` where its log is another's, or what
+  ///   SQLite says of the file.
   public static func destroy(at url: URL) throws {
     let url = StorePath.resolved(url)
     guard FileManager.default.fileExists(atPath: url.path) else { return }
@@ -16,11 +17,12 @@ extension PersistentStore {
   }
 
   /// Puts the content of one store in place of another's, in one transaction: those who have it open see either the one or
-  /// the other.
+  /// the other, whenever the process ends. Meanwhile the content is on the disk once more, beside the store.
   ///
   /// The store becomes what the source is, its identifier included. A replica that is put back this way is another replica
   /// when it syncs next, and gives new objects identities that it never gave out.
-  /// - Throws: `StoreError`; the store is then as it was.
+  /// - Throws: `StoreError`: `syncLocked`, `strayLog`, and `busy` while somebody writes or reads an older state, whom it waits
+  ///   for; the store is then as it was.
   public static func replace(at url: URL, withStoreAt source: URL) throws {
     let url = StorePath.resolved(url)
     let original = try PersistentStore.open(url: source, options: .inspecting(source))
@@ -29,14 +31,28 @@ extension PersistentStore {
       return try original.backup(to: url)
     }
     try withStoreAlone(at: url) { connection in
-      // Until the log is in the file, it goes on from what the file has now.
-      _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-      let former = try StoreSettings.exist(on: connection) ? LogLink.of(connection) : nil
-      try original.connections.withReader {
-        try original.copyAll(from: $0, to: connection, at: url) { _ in }
+      // A log of two contents could not be told from one that is not the file's.
+      guard try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)").first?.first == .integer(0)
+      else {
+        throw StoreError(
+          .busy, "Somebody reads an older state of \(url.path).",
+          suggestion:
+            "Close what reads it (a snapshot, a context's query generation), and try again.")
       }
-      guard try StoreSettings.exist(on: connection) else { return }
-      try LogLink(base: former?.own ?? 0).write(connection)
+      let former = try StoreSettings.exist(on: connection) ? LogLink.of(connection) : nil
+      let partial = NewFile.partialURL(of: url)
+      NewFile.remove(partial)
+      defer { NewFile.remove(partial) }
+      let copy = try SQLiteConnection(path: partial.path, mode: .readWriteCreate)
+      defer { copy.close() }
+      try original.connections.withReader {
+        try original.copyAll(from: $0, to: copy, at: url) { _ in }
+      }
+      if try StoreSettings.exist(on: copy) {
+        // Until the log is in the file, it goes on from what the file has now.
+        try LogLink(base: former?.own ?? 0).write(copy)
+      }
+      try copy.withSnapshot { try copy.backUp(to: connection) { _ in } }
     }
     // What was copied says that it lies in the source's file; whoever opens it takes note of that.
     guard original.modelOrigin == .inside else { return }
@@ -47,22 +63,22 @@ extension PersistentStore {
   private static func withStoreAlone(
     at url: URL, _ body: (SQLiteConnection) throws -> Void
   ) throws {
-    try StoreObstacle.checkKind(of: url)
-    try StrayLogs.check(url)
-    let syncing = try SyncLock(path: url.path + "-driftless-sync")
-    let writing = try FileLock(path: url.path + "-driftless-lock")
-    try writing.lock(.exclusive)
-    defer { writing.unlock() }
     do {
+      try StoreObstacle.checkKind(of: url)
+      try StrayLogs.check(url)
+      let syncing = try SyncLock(path: url.path + "-driftless-sync")
+      defer { withExtendedLifetime(syncing) {} }
+      let writing = try FileLock(path: url.path + "-driftless-lock")
+      try writing.lock(.exclusive)
+      defer { writing.unlock() }
       let connection = try SQLiteConnection(path: url.path, mode: .readWrite)
       defer { connection.close() }
       try body(connection)
       _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+      writing.touch()
     } catch let error as SQLiteError {
       throw StoreError(error, path: url.path)
     }
-    writing.touch()
-    withExtendedLifetime(syncing) {}
   }
 }
 

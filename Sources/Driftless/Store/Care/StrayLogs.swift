@@ -7,9 +7,10 @@ public import Foundation
 /// put back alone, and a newer or older log lies beside it still, that gives pages of two times, and the first to close the
 /// file makes it last. So it is looked for before anybody may write, by connections that write nothing into the file.
 enum StrayLogs {
-  /// - Throws: `StoreError` with code `strayLog` where one of them is not the file's.
+  /// Looks at the write-ahead log. The journal is looked at with what else may stand in a file's way (`StoreObstacle`).
+  ///
+  /// - Throws: `StoreError` with code `strayLog` where the log is not the file's.
   static func check(_ url: URL) throws {
-    if let failure = try journalFailure(url) { throw failure }
     if try hasStrayLog(url) { throw failure(of: WriteAheadLog.path(of: url), beside: url) }
   }
 
@@ -195,9 +196,19 @@ extension PersistentStore {
   /// A store that is opened after that finds out how many acknowledged transactions it has not any more
   /// (``lostCommits()``), and is another replica when it syncs next.
   /// - Returns: Where the logs are now; empty where all are the file's own, which then stay where they are.
-  /// - Throws: `StoreError`: `busy` or `syncLocked` while somebody has the store open.
+  /// - Throws: `StoreError`: `busy` or `syncLocked` while somebody has the store open, `cannotOpen` where there is no store or
+  ///   its folder cannot be written, or what SQLite says of the file.
   public static func setAsideStrayLogs(at url: URL) throws -> [URL] {
     let url = StorePath.resolved(url)
+    guard FileManager.default.fileExists(atPath: url.path) else { throw missing(url.path) }
+    do {
+      return try setAside(url)
+    } catch let error as SQLiteError {
+      throw StoreError(error, path: url.path)
+    }
+  }
+
+  private static func setAside(_ url: URL) throws -> [URL] {
     try StoreSideFile.check(of: url)
     let syncing = try SyncLock(path: url.path + "-driftless-sync")
     defer { withExtendedLifetime(syncing) {} }
