@@ -58,9 +58,11 @@ extension SyncEngine {
   }
 
   private func recorded<Report>(_ operation: () async throws -> Report) async throws -> Report {
+    let answers = transport.answers
     do {
       let report = try await operation()
-      try record(error: nil)
+      // Who asked the server nothing does not know that all is well.
+      if transport.answers != answers { try record(error: nil) }
       return report
     } catch let error as StoreError where error.code == .syncLocked {
       // Another engine keeps the store in step: that is no failure of this replica's sync.

@@ -36,6 +36,8 @@ enum SyncTuning {
   static let reconcileRoundsMax = 3
   /// Seconds. Offering everything is work for all replicas: twice a day, something else is wrong.
   static let reconcileEverySeconds: Double = 86_400
+  /// Generations of a zone that a replica knows again when a server leads back to them.
+  static let leftGenerationsMax = 32
   /// Milliseconds. Clocks of hosts that keep time differ by less; what is further ahead is moved back.
   static let clockSlackMilliseconds: UInt64 = 60_000
   /// Of 1. Nobody means to delete more than half of everything often enough to mind being asked.

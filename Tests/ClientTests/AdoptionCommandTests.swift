@@ -110,6 +110,29 @@ import Testing
     #expect(wrong.count == 1 && wrong[0].contains("One") && wrong[0].contains("Item.name"))
   }
 
+  @Test("Objects of an entity that the model does not have are deleted only where they are named")
+  func dropped() async throws {
+    let (item, other) = (EntityDescription("Item"), EntityDescription("Other"))
+    item.properties = [AttributeDescription("name", .string)]
+    other.properties = [AttributeDescription("name", .string)]
+    let url = directory.file("dropped.sqlite")
+    let store = try PersistentStore.open(url: url, model: ManagedObjectModel(entities: [other]))
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    _ = try context.insert(entityNamed: "Other")
+    try context.save()
+    store.close()
+    let bundle = try bundle()
+    for more in [[], ["--drop", "Item"]] {
+      #expect(
+        await SyncControl.run(["migrate", url.path, "--model", bundle.path] + more) == 1)
+    }
+    let kept = try PersistentStore.open(url: url)
+    #expect(kept.model.entitiesByName["Other"] != nil)
+    kept.close()
+    #expect(
+      await SyncControl.run(["migrate", url.path, "--model", bundle.path, "--drop", "Other"]) == 0)
+  }
+
   @Test(
     "compare ends with 0 for files of one schema, with 1 for others, with 65 for what is no store")
   func comparing() async throws {

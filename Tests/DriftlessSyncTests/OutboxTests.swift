@@ -70,6 +70,26 @@ struct OutboxTests {
     }
   }
 
+  @Test("A push that asks the server nothing says nothing about it")
+  func nothingAsked() async throws {
+    let world = try await World(1)
+    _ = try world[0].insert("Item", ["title": .string("a")])
+    try await world.settle()
+    let hook = HookedTransport(world.zone)
+    hook.beforePull = { throw Crash() }
+    let engine = try await world[0].engine(through: hook)
+    await #expect(throws: Crash.self) { try await engine.sync() }
+    let before = try world[0].status
+    #expect(before.lastError != nil)
+    _ = try await engine.push()
+    #expect(try world[0].status.lastError == before.lastError)
+    #expect(try world[0].status.lastSync == before.lastSync)
+    hook.beforePull = nil
+    _ = try await engine.sync()
+    await engine.close()
+    #expect(try world[0].status.lastError == nil)
+  }
+
   @Test("F47 An edit between send and acknowledgement stays pending and is pushed next")
   func editInFlight() async throws {
     let world = try await World(2)

@@ -78,6 +78,8 @@ import Testing
     try ahead.sync()
     try behind.sync()
     #expect(try behind.identities(of: "Item") == [id(2)], "the rest is taken in")
+    let status = try behind.run(["status", "--store", behind.store.path])
+    #expect(status.contains("1 entry of the zone could not be taken in"), "\(status)")
     let list = try behind.run(["parked", "list", "--store", behind.store.path])
     #expect(list.contains("Extra"), "\(list)")
     let shown = try behind.run(["parked", "show", "--store", behind.store.path, "1"])

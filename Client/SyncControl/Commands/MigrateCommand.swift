@@ -13,6 +13,9 @@ struct MigrateCommand: ControlCommand {
       as it was. A file that Core Data wrote and that carries no model is first taken over with \
       the version among those of FILE that it was written with.
 
+      Objects of an entity that the model no longer has are deleted, with what is pending of them: \
+      they have to be named with --drop.
+
       --to-many says how to-many relationships without inverse are kept: as pairs, where several \
       objects may hold one, or in columns, as Core Data has them. A store that is to be enrolled for \
       sync needs pairs.
@@ -28,6 +31,10 @@ struct MigrateCommand: ControlCommand {
     name: .long, help: "How to-many relationships without inverse are kept: pairs or columns.",
     transform: Self.layout)
   var toMany: ToManyLayout?
+  @Option(
+    name: .customLong("drop"),
+    help: "An entity whose objects are deleted, since the model has it no more; repeatable.")
+  var dropped: [String] = []
   @OptionGroup var output: OutputOptions
 
   private static func layout(_ text: String) throws -> ToManyLayout {
@@ -64,7 +71,7 @@ struct MigrateCommand: ControlCommand {
       // A file of Core Data's is taken over: it carries its model from now on.
       try StoreAccess.open(url, model: there.model, configuration: there.configuration).close()
     } else {
-      let configuration = try takeOver(versions)
+      let configuration = try takeOver(versions, destination)
       try PersistentStore.migrate(
         at: url, to: destination, configuration: configuration, toManyLayout: toMany)
     }
@@ -77,7 +84,9 @@ struct MigrateCommand: ControlCommand {
   }
 
   /// Gives a file that carries no model the one that it was written with. Returns the configuration that it has.
-  private func takeOver(_ versions: [ModelVersion]) throws -> String? {
+  private func takeOver(
+    _ versions: [ModelVersion], _ destination: ManagedObjectModel
+  ) throws -> String? {
     let store: PersistentStore
     do {
       store = try StoreAccess.open(url)
@@ -94,7 +103,37 @@ struct MigrateCommand: ControlCommand {
       store = try StoreAccess.open(url, model: found.model, configuration: found.configuration)
     }
     defer { store.close() }
+    try checkDropped(store, destination)
     return store.configurationName
+  }
+
+  /// Whoever gives another model by mistake loses nothing by it.
+  private func checkDropped(
+    _ store: PersistentStore, _ destination: ManagedObjectModel
+  ) throws {
+    // What cannot be inferred is refused where it is done, with the reason.
+    guard
+      let mapping = try? MappingModel.inferredMappingModel(
+        forSourceModel: store.model, destinationModel: destination)
+    else { return }
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    var lost: [String] = []
+    for mapping in mapping.entityMappings where mapping.mappingType == .remove {
+      guard let name = mapping.sourceEntityName, !dropped.contains(name) else { continue }
+      var request = FetchRequest<ManagedObject>(entityName: name)
+      request.includesSubentities = false
+      let count = try context.count(for: request)
+      if count > 0 { lost.append("\(name): \(count)") }
+    }
+    guard !lost.isEmpty else { return }
+    let options = lost.map { " --drop " + ($0.split(separator: ":").first ?? "") }.joined()
+    throw Failure(
+      .failed, code: "would-drop-objects",
+      "The model has no entity for objects of \(file) (\(lost.joined(separator: ", "))): they would be deleted.",
+      suggestion: """
+        look whether it is the right model; when they are to go, copy the store first (syncctl store backup \(file) COPY), \
+        then add\(options)
+        """)
   }
 
   /// Brings a store with the model that it has to the layout that is asked for. False when it has that already.

@@ -149,7 +149,12 @@ struct StatusReport: Encodable {
       return count == 0
         ? "nothing was pulled so far"
         : "\(count) change set\(count == 1 ? "" : "s") behind the zone"
-    case .inStep: return "in step with the zone, as of \(status.lastSync.map(Moment.text) ?? "now")"
+    case .inStep:
+      let time = "as of \(status.lastSync.map(Moment.text) ?? "now")"
+      guard status.parked > 0 else { return "in step with the zone, \(time)" }
+      return
+        "\(status.parked) \(status.parked == 1 ? "entry" : "entries") of the zone could not be taken in "
+        + "(syncctl parked), in step with the rest, \(time)"
     }
   }
 

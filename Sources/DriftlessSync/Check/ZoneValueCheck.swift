@@ -82,7 +82,7 @@ struct ZoneValueCheck: EngineCheck {
     try inspection.checkArchives("ZDL_ZONE", "value", key: key, suggestion: Self.suggestion) {
       values, row in
       let name = row.string(3)
-      guard !name.isEmpty else { return values.isEmpty ? nil : "is of no property" }
+      guard !name.isEmpty else { return ZoneStates.isMark(values) ? nil : "is no mark" }
       guard let property = schema.entity(numbered: row.entityNumber(1))?.property(named: name)
       else { return nil }
       guard let first = values.first else { return "is missing" }

@@ -156,8 +156,13 @@ struct ZoneStates {
   mutating func set(
     _ life: Life, of key: ObjectKey, _ side: RemoteSide, isOneAgain: Bool = false
   ) throws {
-    try write(key, "", kind: life.rawValue, values: isOneAgain ? [.integer(1)] : [], side)
+    try write(key, "", kind: life.rawValue, values: isOneAgain ? Self.oneAgain : [], side)
   }
+
+  private static let oneAgain: [PropertyValue] = [.integer(1)]
+
+  /// Whether a mark may have such values beside it.
+  static func isMark(_ values: [PropertyValue]) -> Bool { values.isEmpty || values == oneAgain }
 
   /// What the log did to the object before is not what it says in the end.
   mutating func clearMark(of key: ObjectKey) throws {

@@ -23,6 +23,8 @@ public struct Reconciliation: Hashable, Sendable, Codable {
   public var count: Int
   /// The file with what the replica held, where it was given up.
   public var export: String?
+  /// The generations of the zone that it left, the last ones, this time and before.
+  public var left: [UUID]?
 }
 
 /// What a replica does when the server's log is not the one that it knew.

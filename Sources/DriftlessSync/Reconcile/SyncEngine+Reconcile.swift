@@ -93,7 +93,7 @@ extension SyncEngine {
           "What the store holds goes into a file beside it, and it takes the zone's state.")
         return try await takeZone(info, after: state, &report)
       }
-      try admitOffer()
+      try admitOffer(of: info.generation)
       return try await noted(.offered, 0, info, after: state, &report) { transaction, state in
         try Self.startOver(&state, info: info, transaction, schema: schema)
       }
@@ -127,7 +127,10 @@ extension SyncEngine {
   }
 
   /// Whether the replica may offer what it holds without a person.
-  private func admitOffer() throws {
+  ///
+  /// - Parameter generation: a generation that the zone was given since: when it is one that the replica never left, the
+  ///   zone was renewed on purpose, however often. Two servers at one address lead back to one that it left.
+  private func admitOffer(of generation: UUID? = nil) throws {
     guard
       try !isAllowed(
         "The server's log is not the one that this store knew: it was put back.",
@@ -136,6 +139,7 @@ extension SyncEngine {
     guard let last = try store.read({ try Self.lastReconciliation($0) }), last.kind == .offered,
       store.now.timeIntervalSince(last.time) < SyncTuning.reconcileEverySeconds
     else { return }
+    if let generation, last.left?.contains(generation) == false { return }
     throw SyncError(
       .divergedAgain,
       "The server's log is another one again, less than a day after the store came back to it.",
@@ -236,8 +240,11 @@ extension SyncEngine {
       let (count, export) = try body(transaction, &state)
       try state.save(in: transaction)
       try KnownReplacements.learn(info, transaction)
+      var left = try Self.lastReconciliation(transaction)?.left ?? []
+      if info.generation != known.generation { left.insert(known.generation, at: 0) }
       let done = Reconciliation(
-        kind: kind, time: store.now, place: place, count: count, export: export?.path)
+        kind: kind, time: store.now, place: place, count: count, export: export?.path,
+        left: Array(left.prefix(SyncTuning.leftGenerationsMax)))
       let text = String(decoding: try JSONEncoder().encode(done), as: UTF8.self)
       try transaction.setSetting(Self.lastSetting, .text(text))
       if kind != .refilled { try transaction.setSetting(Self.allowedSetting, nil) }

@@ -16,6 +16,8 @@ final class NewsTransport: SyncTransport {
     /// By how many milliseconds the zone's clock is ahead, as the last answer said; nil when that was
     /// taken note of.
     var clockOffset: Int64?
+    /// How many answers came.
+    var answers: UInt64 = 0
   }
 
   private let transport: any SyncTransport
@@ -37,6 +39,9 @@ final class NewsTransport: SyncTransport {
       }
     }
   }
+
+  /// How many answers the zone has given; a page that was kept counts when it is taken.
+  var answers: UInt64 { state.withLock { $0.answers } }
 
   /// What the answers since the last call said about the zone's clock.
   func takeClockOffset() -> Int64? {
@@ -85,6 +90,7 @@ final class NewsTransport: SyncTransport {
       defer { state.kept = nil }
       state.last = request
       guard let kept = state.kept, kept.request == request else { return nil }
+      state.answers += 1
       return kept.page
     }
     if let kept { return kept }
@@ -110,6 +116,14 @@ final class NewsTransport: SyncTransport {
 
   /// Bytes that were changed on their way go again; when that does not help, the error says so.
   private func undamaged<Answer>(_ request: () async throws -> Answer) async throws -> Answer {
+    let answer = try await untilUndamaged(request)
+    state.withLock { $0.answers += 1 }
+    return answer
+  }
+
+  private func untilUndamaged<Answer>(
+    _ request: () async throws -> Answer
+  ) async throws -> Answer {
     for _ in 1..<SyncTuning.damagedAttemptsMax {
       do { return try await request() } catch let error as ProtocolError {
         guard error.code == .damaged else { throw error }
