@@ -82,6 +82,25 @@ struct StoreCheckTests {
       "\(findings.map(\.message))")
   }
 
+  @Test("A definition that a writer cannot read is found by a check that only reads")
+  func definition() async throws {
+    let directory = try TemporaryDirectory()
+    let store = try await store(directory)
+    try damage(
+      store,
+      """
+      PRAGMA writable_schema = ON;
+      UPDATE sqlite_master SET sql = replace(sql, 'transaction_number > 0', 'transaction_numbmr > 0')
+      WHERE name = 'ZDL_DELTA'; PRAGMA writable_schema = OFF
+      """)
+    store.close()
+    let url = directory.file("items.sqlite")
+    let looking = try PersistentStore.open(url: url, options: .inspecting(url))
+    let finding = try #require(
+      try SyncEngine.check(looking).findings.first { $0.table == "ZDL_DELTA" })
+    #expect(finding.weight == .damage && finding.message.contains("transaction_numbmr"))
+  }
+
   @Test("Many rows that break one rule are one finding, with how many there are")
   func many() async throws {
     let directory = try TemporaryDirectory()

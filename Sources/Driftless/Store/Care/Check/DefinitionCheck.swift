@@ -7,6 +7,7 @@ struct DefinitionCheck: TableCheck {
 
   func check(_ inspection: StoreInspection) throws {
     let schema = inspection.schema
+    try checkStatements(inspection)
     for table in schema.tables {
       try checkColumns(
         of: table.name, ["Z_PK", "Z_ENT", "Z_OPT"] + table.columns.map(\.name), inspection)
@@ -41,6 +42,31 @@ struct DefinitionCheck: TableCheck {
         "\(attribute.table.name) lacks \(missing.count) triggers of "
           + "\(attribute.entityName).\(attribute.name): its values do not follow.",
         suggestion: "Open the store for writing, which makes them anew.")
+    }
+  }
+
+  /// Each table can be made by what the file says of it. Who only reads takes no look at a table's constraints; who writes is
+  /// refused the whole file for one.
+  private func checkStatements(_ inspection: StoreInspection) throws {
+    let empty = try SQLiteConnection(path: "", mode: .inMemory)
+    defer { empty.close() }
+    try SQLFunction.register(on: empty)
+    let rows = try inspection.connection.rows(
+      """
+      SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql GLOB 'CREATE TABLE*'
+      AND name NOT GLOB 'sqlite_*'
+      """)
+    for row in rows {
+      guard case .text(let name) = row[0], case .text(let statement) = row[1] else { continue }
+      do {
+        try empty.execute(statement)
+      } catch let error as SQLiteError {
+        inspection.report(
+          .damage, name, "\(name) cannot be used: \(error.message).",
+          suggestion: """
+            Restore the file. What it holds can be read still: syncctl store export FILE, and import that into a new store.
+            """)
+      }
     }
   }
 
