@@ -54,6 +54,8 @@ extension SyncEngine {
     defer { queue.leave() }
     // Another engine may have settled what this one remembers as pending.
     if !queue.begin(engine: number) { pendingCache = nil }
+    // Nothing is written about it either: it would go into the log that is not the file's.
+    try store.checkLog()
     return try await recorded(body)
   }
 

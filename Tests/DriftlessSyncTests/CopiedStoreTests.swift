@@ -105,4 +105,24 @@ struct CopiedStoreTests {
     #expect(try restored.status.replica != replica)
     for id in [id, lost, fresh] { #expect(try restored.exists(id)) }
   }
+
+  @Test("F61 A store whose file another content was written into is not said to be in step")
+  func writtenOver() async throws {
+    let (zone, clock, directory) = (MemoryZone(), ManualClock(), try TemporaryDirectory())
+    let url = directory.file("shop.sqlite")
+    var copy: Data?
+    for round in 0..<3 {
+      let replica = try await TestReplica("a", zone: zone, clock: clock, file: url)
+      try replica.insert("Item", ["title": .string("\(round)")])
+      try await replica.sync()
+      if round == 2, let copy {
+        try copy.write(to: url)
+        let error = await #expect(throws: StoreError.self) { try await replica.sync() }
+        #expect(error?.code == .strayLog)
+      }
+      await replica.engine.close()
+      replica.store.close()
+      if round == 0 { copy = try Data(contentsOf: url) }
+    }
+  }
 }

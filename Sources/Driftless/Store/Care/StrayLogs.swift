@@ -190,6 +190,19 @@ private struct RollbackJournal {
 }
 
 extension PersistentStore {
+  /// Looks whether the file is still the one that the log goes on from: another content may have been written into it while
+  /// it is open.
+  ///
+  /// - Throws: `StoreError` with code `strayLog`.
+  package func checkLog() throws {
+    guard let url, !isReadOnly else { return }
+    do {
+      try StrayLogs.check(url)
+    } catch let error as SQLiteError {
+      throw StoreError(error, path: url.path)
+    }
+  }
+
   /// Moves logs that are not the file's own out of its way, as ``StoreError/Code/strayLog`` tells of them: the file is then
   /// what it is alone. The logs stay beside it, under the name that they had with `.away` and a number.
   ///
