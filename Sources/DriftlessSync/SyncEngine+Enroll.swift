@@ -10,7 +10,7 @@ extension SyncEngine {
   /// Enrolling again with the same zone and generation changes only the server's address. With a
   /// new generation, or with another zone under the name, the store starts over: nothing here is
   /// deleted, and everything is offered to the zone. Where the zone was replaced on purpose, the next
-  /// sync keeps an export of what the store holds beside it and takes the zone's state.
+  /// sync keeps an export of what the store holds beside it and takes the zone's state (`SyncStatus.zoneWasReplaced`).
   ///
   /// A store whose record of its zone is damaged, as `check(_:)` tells, begins anew with `anew`: that record is forgotten, and
   /// its rows and its history are offered as those of a new replica. Counts that were pending are offered as the counter's
@@ -41,6 +41,9 @@ extension SyncEngine {
     }
   }
 
+  /// There while the zone is known to have been replaced, and the store has not taken its state.
+  static let replacedSetting = "sync.zoneReplaced"
+
   private static func makeReplica(
     _ store: PersistentStore, server: URL, zone: String, info: ZoneInfo, anew: Bool
   ) throws {
@@ -69,12 +72,14 @@ extension SyncEngine {
             suggestion: "Copy its data into a new store with export and import, and enroll that.")
         }
         state.server = server.absoluteString
+        try transaction.setSetting(replacedSetting, nil)
         if state.zoneID != info.zoneID {
           try KnownReplacements.forget(transaction)
           try startOver(&state, info: info, transaction, schema: schema)
         } else if state.generation != info.generation {
           guard try !KnownReplacements.misses(info, transaction) else {
             // The next sync keeps an export of what the store holds, and takes the zone's state.
+            try transaction.setSetting(replacedSetting, .integer(1))
             return try state.save(in: transaction)
           }
           try startOver(&state, info: info, transaction, schema: schema)

@@ -63,9 +63,12 @@ struct ReplacedZoneTests {
     try SyncEngine.enroll(
       store: world[1].store, server: MemoryZone.url, zone: world.zone.name,
       info: try await world.zone.zoneInfo())
+    // Nothing is pending, and no entry of the zone is known that is not here.
+    #expect(try world[1].status.zoneWasReplaced && !world[1].status.isCurrent)
     await world[1].restart()
     let done = try #require(try await world[1].sync().reconciliations.first)
     #expect(done.kind == .taken)
+    #expect(try !world[1].status.zoneWasReplaced && world[1].status.isCurrent)
     #expect(try String(contentsOfFile: #require(done.export), encoding: .utf8).contains("\"old\""))
     try await fresh.sync()
     #expect(try fresh.identities(of: "Item") == [only])
@@ -95,7 +98,6 @@ struct ReplacedZoneTests {
     #expect(try world[0].value(old, "stock") == .integer(7))
     #expect(try world[0].value(old, "title") == .string("old"))
   }
-}
 
   @Test("S2 What waits since the server refuses it is in the journal, also when others were sent")
   func journaledFromQuarantine() async throws {
@@ -162,3 +164,4 @@ struct ReplacedZoneTests {
     #expect(try world[0].value(old, "title") == .string("old"))
     #expect(try world[0].labels(of: old) == [label])
   }
+}

@@ -105,6 +105,7 @@ extension EngineTables {
     case ("sync.onDiverged", .text(let text)): DivergedAction(rawValue: text) != nil
     case (ConflictingTries.setting, .integer(let number)): number >= 0
     case (ConflictingTries.setting, .text(let text)): ConflictingTries.decode(text) != nil
+    case (SyncEngine.replacedSetting, .integer(let number)): number == 1
     case ("sync.damagedEntry", .text): true
     default: false
     }
