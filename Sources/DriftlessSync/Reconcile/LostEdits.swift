@@ -96,11 +96,18 @@ struct LostEdits {
   ) {
     var object = objects[key] ?? PendingObject()
     switch kind {
-    case .insert, .revive:
+    case .insert:
       object = PendingObject()
-      object.whole = kind == .insert ? .insert : .revive
+      object.whole = .insert
       object.wholeTransaction = stamp
       object.set(entity.all, by: stamp)
+      elements[key] = nil
+    case .revive:
+      object = PendingObject()
+      object.whole = .revive
+      object.wholeTransaction = stamp
+      // What was edited at another time follows in the same change set, with that time.
+      object.set(PropertyMask(properties.compactMap { $0?.slot }), by: stamp)
       elements[key] = nil
     case .update:
       for case let property? in properties {
@@ -191,7 +198,7 @@ extension LostEdits {
       if lost.whole == .delete {
         guard !isAlive, before.whole != .delete else { continue }
         object = lost
-      } else if !isAlive, before.whole == .delete, lost.whole == .none {
+      } else if !isAlive, before.whole == .delete, lost.whole != .insert {
         // An edit of another replica may bring it back, and then it is to have these.
         object.wasInZone = true
         for edit in lost.edits {
