@@ -142,20 +142,22 @@ extension SyncEngine {
     let log = try LostEdits(after: 0, transaction, schema: schema)
     history.follow(log)
     try log.saves.keep(transaction)
-    try history.keepOrigins(on: transaction.connection)
+    let states = OfferedStates(
+      history.origins, through: pending.through, on: transaction.connection)
     if offersDeletes {
-      try OfferedDeletes.keep(of: pending, from: 0, transaction, schema: schema) {
+      try OfferedDeletes.keep(of: pending, from: 0, transaction, schema: schema, states) {
         let known = history.offer($0, $2)
         var kept = $1.offered(as: known, $2)
         // They say that the zone had the object.
         kept.offers = known.offers
         return kept
       }
-      try OfferedDeletes.offer(history, of: log, beside: pending, transaction, schema: schema)
+      try OfferedDeletes.offer(
+        history, of: log, beside: pending, transaction, schema: schema, states)
     }
     try forgetLog(&state, generation, head: head, transaction)
     return try offerRows(
-      transaction, schema: schema, through: pending.through, history, pending, ofZone: offersDeletes
+      transaction, schema: schema, states, history, pending, ofZone: offersDeletes
     ) { _ in true }
   }
 
@@ -229,13 +231,14 @@ extension SyncEngine {
     _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
     let pending = try PendingLoader.load(transaction, schema: schema, acknowledged: 0)
+    let states = OfferedStates([:], through: pending.through, on: transaction.connection)
     _ = try offerRows(
-      transaction, schema: schema, through: pending.through, EditHistory(), PendingSet()
+      transaction, schema: schema, states, EditHistory(), PendingSet()
     ) { pending[$0] == nil }
   }
 
   private static func offerRows(
-    _ transaction: WriteTransaction, schema: SyncSchema, through number: Int64,
+    _ transaction: WriteTransaction, schema: SyncSchema, _ states: OfferedStates,
     _ history: EditHistory, _ pending: PendingSet, ofZone isOfZone: Bool = false,
     where isOffered: (ObjectKey) -> Bool
   ) throws -> Int {
@@ -251,8 +254,7 @@ extension SyncEngine {
         // Deleted before it is offered, it is told to be deleted: others offer it too.
         object.wasInZone = isOfZone && object.isOffered
         try OfferedSets.begin(object, after: pending[key], of: key, entity, transaction)
-        try PendingState.save(
-          object, of: key, entity: entity, through: number, on: transaction.connection)
+        try states.save(object, of: key, entity: entity)
       }
       count += keys.count
     }

@@ -183,10 +183,7 @@ extension LostEdits {
   /// acknowledged stay as they are.
   ///
   /// - Returns: how many objects are offered.
-  func offer(beside pending: PendingSet) throws -> Int {
-    for (stamp, origin) in origins {
-      try StampOrigins.note(origin, of: stamp, on: transaction.connection)
-    }
+  func offer(beside pending: PendingSet, _ states: OfferedStates) throws -> Int {
     var counts = counts
     try counts.findStarts(transaction, schema: schema)
     var count = 0
@@ -227,8 +224,7 @@ extension LostEdits {
       }
       guard object != before else { continue }
       count += 1
-      try PendingState.save(
-        object, of: key, entity: entity, through: pending.through, on: transaction.connection)
+      try states.save(object, of: key, entity: entity)
     }
     return count
   }
