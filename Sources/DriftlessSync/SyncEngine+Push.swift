@@ -56,12 +56,12 @@ extension SyncEngine {
 
   func runPush(_ allowsMassDelete: Bool, _ report: inout SyncReport) async throws {
     try lock()
+    defer { revivedEdits = RevivedEdits() }
     // What was parked is older than what is pending: it must not come after it.
     try replayParked()
     try releaseChanged()
     // A pull that was cut before the head goes on first: a push says what is settled.
     if try !isSettled() { try await runPull(waitSeconds: 0, allowsMassDelete, &report) }
-    let before = report.push.objects
     try await pushPending(allowsMassDelete, &report)
     // What was stale for good is tried again after all else, which it never holds up.
     let again = try releaseConflicting()
@@ -72,6 +72,7 @@ extension SyncEngine {
   private func pushPending(
     _ allowsMassDelete: Bool, _ report: inout SyncReport, tryingAgain again: Set<ObjectKey> = []
   ) async throws {
+    let before = report.push.objects
     // The object in flight, when it is the only one.
     var single: ObjectKey?
     var sent: Outbox?
