@@ -9,7 +9,7 @@ extension SyncEngine {
   ///
   /// What was changed of them is pending still. An object is tried again when it changes, and by
   /// `retryQuarantined`; one that the server found older than the zone (`conflicting`) also when the zone's log goes on, ever
-  /// more rarely, and after an hour in any case.
+  /// more rarely, and with any sync after an hour.
   public static func quarantine(of store: PersistentStore) throws -> [QuarantineEntry] {
     let schema = SyncSchema(store.schema)
     return try store.read { try Quarantine.rows($0, schema: schema).map(\.entry) }

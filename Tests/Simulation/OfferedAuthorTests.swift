@@ -119,4 +119,21 @@ struct OfferedAuthorTests {
     _ = try await host.engine.pull()
     #expect(try count() <= 2)
   }
+
+  @Test("What a revival tells of others' edits has their authors")
+  func revived() async throws {
+    let stage = try await Stage(.sqlite, model: RenewedZoneSequenceTests.model())
+    let item = try stage.insert(0, "Item", ["title": .string("made")])
+    try await stage.settle()
+    try stage.set(2, item, ["email": .string("set")])
+    try await stage.settle()
+    try stage.set(1, item, ["done": .bool(true)])
+    try stage.delete(0, item)
+    try await stage.sync(0)
+    let count = stage.server.frames.count
+    try await stage.sync(1)
+    #expect(
+      Set(try authors(stage.server.frames.dropFirst(count)).values) == ["r0", "r1", "r2"])
+    try await stage.settle()
+  }
 }

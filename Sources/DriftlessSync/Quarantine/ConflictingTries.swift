@@ -4,7 +4,7 @@ import DriftlessSQLite
 import Foundation
 
 /// When the objects in quarantine that the server found older than the zone, though nothing newer is there, go again: when
-/// the zone's log went on, ever more rarely while that is in vain, and after an hour in any case.
+/// the zone's log went on, ever more rarely while that is in vain, and with any sync after an hour.
 struct ConflictingTries: Codable {
   /// The setting of the store that it is, as JSON. An earlier version had the sequence number alone there.
   static let setting = "sync.conflictingPlace"
