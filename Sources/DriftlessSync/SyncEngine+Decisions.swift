@@ -97,7 +97,7 @@ extension SyncEngine {
         try PutBack(entry, entity, transaction).set(value, property, row: values.row)
       } else if let set {
         let (entity, property) = try property(name, of: entry, schema)
-        try PutBack(entry, entity, transaction).set(elements: set, property)
+        try PutBack(entry, entity, transaction).set(elements: set, property, row: values.row)
       } else if try isAlive(entry, schema, transaction) {
         throw SyncError(
           .cannotUndo, "On that side object \(entry.object.uuidString.lowercased()) was deleted.",

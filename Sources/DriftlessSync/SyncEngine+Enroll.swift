@@ -10,7 +10,7 @@ extension SyncEngine {
   /// Enrolling again with the same zone and generation changes only the server's address. With a
   /// new generation, or with another zone under the name, the store starts over: nothing here is
   /// deleted, and everything is offered to the zone. Where the zone was replaced on purpose, the next
-  /// sync keeps an export of what the store holds beside it and takes the zone's state.
+  /// sync keeps an export of what the store holds beside it and takes the zone's state (`SyncStatus.zoneWasReplaced`).
   ///
   /// A store whose record of its zone is damaged, as `check(_:)` tells, begins anew with `anew`: that record is forgotten, and
   /// its rows and its history are offered as those of a new replica. Counts that were pending are offered as the counter's
@@ -41,6 +41,9 @@ extension SyncEngine {
     }
   }
 
+  /// There while the zone is known to have been replaced, and the store has not taken its state.
+  static let replacedSetting = "sync.zoneReplaced"
+
   private static func makeReplica(
     _ store: PersistentStore, server: URL, zone: String, info: ZoneInfo, anew: Bool
   ) throws {
@@ -69,12 +72,14 @@ extension SyncEngine {
             suggestion: "Copy its data into a new store with export and import, and enroll that.")
         }
         state.server = server.absoluteString
+        try transaction.setSetting(replacedSetting, nil)
         if state.zoneID != info.zoneID {
           try KnownReplacements.forget(transaction)
           try startOver(&state, info: info, transaction, schema: schema)
         } else if state.generation != info.generation {
           guard try !KnownReplacements.misses(info, transaction) else {
             // The next sync keeps an export of what the store holds, and takes the zone's state.
+            try transaction.setSetting(replacedSetting, .integer(1))
             return try state.save(in: transaction)
           }
           try startOver(&state, info: info, transaction, schema: schema)
@@ -137,20 +142,22 @@ extension SyncEngine {
     let log = try LostEdits(after: 0, transaction, schema: schema)
     history.follow(log)
     try log.saves.keep(transaction)
-    try history.keepOrigins(on: transaction.connection)
+    let states = OfferedStates(
+      history.origins, through: pending.through, on: transaction.connection)
     if offersDeletes {
-      try OfferedDeletes.keep(of: pending, from: 0, transaction, schema: schema) {
+      try OfferedDeletes.keep(of: pending, from: 0, transaction, schema: schema, states) {
         let known = history.offer($0, $2)
         var kept = $1.offered(as: known, $2)
         // They say that the zone had the object.
         kept.offers = known.offers
         return kept
       }
-      try OfferedDeletes.offer(history, of: log, beside: pending, transaction, schema: schema)
+      try OfferedDeletes.offer(
+        history, of: log, beside: pending, transaction, schema: schema, states)
     }
     try forgetLog(&state, generation, head: head, transaction)
     return try offerRows(
-      transaction, schema: schema, through: pending.through, history, pending, ofZone: offersDeletes
+      transaction, schema: schema, states, history, pending, ofZone: offersDeletes
     ) { _ in true }
   }
 
@@ -224,13 +231,14 @@ extension SyncEngine {
     _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
     let pending = try PendingLoader.load(transaction, schema: schema, acknowledged: 0)
+    let states = OfferedStates([:], through: pending.through, on: transaction.connection)
     _ = try offerRows(
-      transaction, schema: schema, through: pending.through, EditHistory(), PendingSet()
+      transaction, schema: schema, states, EditHistory(), PendingSet()
     ) { pending[$0] == nil }
   }
 
   private static func offerRows(
-    _ transaction: WriteTransaction, schema: SyncSchema, through number: Int64,
+    _ transaction: WriteTransaction, schema: SyncSchema, _ states: OfferedStates,
     _ history: EditHistory, _ pending: PendingSet, ofZone isOfZone: Bool = false,
     where isOffered: (ObjectKey) -> Bool
   ) throws -> Int {
@@ -246,8 +254,7 @@ extension SyncEngine {
         // Deleted before it is offered, it is told to be deleted: others offer it too.
         object.wasInZone = isOfZone && object.isOffered
         try OfferedSets.begin(object, after: pending[key], of: key, entity, transaction)
-        try PendingState.save(
-          object, of: key, entity: entity, through: number, on: transaction.connection)
+        try states.save(object, of: key, entity: entity)
       }
       count += keys.count
     }

@@ -132,7 +132,9 @@ extension SyncEngine {
     var selection = try PushSelection(
       pending, held: held, portion: portion, transaction, schema: schema)
     guard !selection.isEmpty else { return (selection, nil, nil) }
-    var builder = ChangeSetBuilder(transaction, schema: schema, zone: state.zoneID)
+    var builder = ChangeSetBuilder(
+      transaction, schema: schema, zone: state.zoneID,
+      knownEdits: try revivedEdits.history(of: pending, transaction, schema: schema))
     let header = ChangeSetHeader(
       replica: state.replica, pushNumber: state.pushNumber &+ 1, cursor: state.position,
       mark: state.mark, massDeleteIsMeant: allowsMassDelete)

@@ -56,17 +56,29 @@ extension SyncEngine {
 
   func runPush(_ allowsMassDelete: Bool, _ report: inout SyncReport) async throws {
     try lock()
+    defer { revivedEdits = RevivedEdits() }
     // What was parked is older than what is pending: it must not come after it.
     try replayParked()
     try releaseChanged()
     // A pull that was cut before the head goes on first: a push says what is settled.
     if try !isSettled() { try await runPull(waitSeconds: 0, allowsMassDelete, &report) }
+    try await pushPending(allowsMassDelete, &report)
+    // What was stale for good is tried again after all else, which it never holds up.
+    let again = try releaseConflicting()
+    if !again.isEmpty { try await pushPending(allowsMassDelete, &report, tryingAgain: again) }
+  }
+
+  /// - Parameter again: objects that were stale for good before.
+  private func pushPending(
+    _ allowsMassDelete: Bool, _ report: inout SyncReport, tryingAgain again: Set<ObjectKey> = []
+  ) async throws {
     let before = report.push.objects
     // The object in flight, when it is the only one.
     var single: ObjectKey?
     var sent: Outbox?
     var pusher = Pusher(
-      objectsMax: options.pushObjectsMax, staleRetriesMax: options.staleRetriesMax)
+      objectsMax: options.pushObjectsMax, staleRetriesMax: options.staleRetriesMax,
+      triedAgain: again.count)
     var action = pusher.handle(.begin(hasOutbox: try hasOutbox()))
     while true {
       switch action {
@@ -103,8 +115,9 @@ extension SyncEngine {
         action = pusher.handle(.renewed)
       case .quarantine(let reason):
         guard let single else { throw reason }
-        try quarantine(single, reason)
-        report.push.quarantined += 1
+        let isAgain = again.contains(single)
+        try quarantine(single, reason, isAgain: isAgain)
+        if !isAgain { report.push.quarantined += 1 }
         action = pusher.handle(.quarantined)
       case .finish:
         return

@@ -8,7 +8,8 @@ extension SyncEngine {
   /// The objects that the server refuses, with the reason and what to do.
   ///
   /// What was changed of them is pending still. An object is tried again when it changes, and by
-  /// `retryQuarantined`.
+  /// `retryQuarantined`; one that the server found older than the zone (`conflicting`) also when the zone's log goes on, ever
+  /// more rarely, and with any sync after an hour.
   public static func quarantine(of store: PersistentStore) throws -> [QuarantineEntry] {
     let schema = SyncSchema(store.schema)
     return try store.read { try Quarantine.rows($0, schema: schema).map(\.entry) }
@@ -68,7 +69,9 @@ extension SyncEngine {
   }
 
   /// Sets the one object of the change set in flight aside. What was changed of it stays pending.
-  func quarantine(_ key: ObjectKey, _ error: SyncError) throws {
+  ///
+  /// - Parameter isAgain: It was tried again after it had been stale for good.
+  func quarantine(_ key: ObjectKey, _ error: SyncError, isAgain: Bool) throws {
     try bookkeep { transaction in
       let connection = transaction.connection
       let state = try Self.state(on: connection, of: store)
@@ -88,35 +91,61 @@ extension SyncEngine {
           lastEdit: try transaction.editTime(object.lastTransaction)),
         on: connection)
       if error.code == .conflicting {
-        try transaction.setSetting(Self.conflictingSetting, .integer(Int64(clamping: state.cursor)))
+        let former = isAgain ? try ConflictingTries.load(transaction) : nil
+        try ConflictingTries(
+          place: state.position, tries: former?.tries ?? 0,
+          time: former?.time ?? store.now.timeIntervalSince1970
+        ).save(transaction)
       }
-      log.warning(
+      log.log(
+        level: isAgain ? .debug : .warning,
         "The server refuses \(entity) \(identity): \(error.message) The rest goes on without it")
     }
   }
 
-  /// Where the replica stood in the zone's log when something was set aside that the server found older than the zone.
-  private static let conflictingSetting = "sync.conflictingPlace"
-
-  /// Objects in quarantine that changed since, or have nothing pending any more, leave it; and those that the server found
-  /// older than the zone, when the zone's log went on.
+  /// Objects in quarantine that changed since, or have nothing pending any more, leave it.
   func releaseChanged() throws {
     let isEmpty = try store.read { try Quarantine.count(on: $0.connection) == 0 }
     guard !isEmpty else { return }
     try bookkeep { transaction in
       let state = try Self.state(on: transaction.connection, of: store)
       let pending = try pendingSet(transaction, state: state)
-      let place = try transaction.setting(Self.conflictingSetting)
-      let hasMoved = place != .integer(Int64(clamping: state.cursor))
       for row in try Quarantine.rows(transaction, schema: schema) {
         if let object = pending[row.key],
-          try transaction.editTime(object.lastTransaction) <= row.lastEdit,
-          !hasMoved || row.entry.code != SyncError.Code.conflicting.rawValue
+          try transaction.editTime(object.lastTransaction) <= row.lastEdit
         {
           continue
         }
         try Quarantine.remove(row.key, on: transaction.connection)
       }
     }
+  }
+
+  /// Objects that the server found older than the zone leave the quarantine when it is time to try them again.
+  ///
+  /// - Returns: these objects, those first that wait longest; some of them, where they are many.
+  func releaseConflicting() throws -> Set<ObjectKey> {
+    guard try !store.read({ try conflictingToTry($0) }).isEmpty else { return [] }
+    return try bookkeep { transaction in
+      let keys = try conflictingToTry(transaction)
+      for key in keys { try Quarantine.remove(key, on: transaction.connection) }
+      let tries = try ConflictingTries.load(transaction)?.tries ?? 0
+      try ConflictingTries(
+        place: try Self.state(on: transaction.connection, of: store).position, tries: tries + 1,
+        time: store.now.timeIntervalSince1970
+      ).save(transaction)
+      return Set(keys)
+    }
+  }
+
+  private func conflictingToTry(_ transaction: ReadTransaction) throws -> [ObjectKey] {
+    guard try Quarantine.count(on: transaction.connection) > 0 else { return [] }
+    let place = try Self.state(on: transaction.connection, of: store).position
+    let tries = try ConflictingTries.load(transaction)
+    guard tries?.isDue(at: place, now: store.now) ?? true else { return [] }
+    let code = SyncError.Code.conflicting.rawValue
+    return try Quarantine.rows(transaction, schema: schema).filter { $0.entry.code == code }
+      .sorted { $0.entry.time < $1.entry.time }.prefix(SyncTuning.conflictingInARowMax)
+      .map(\.key)
   }
 }

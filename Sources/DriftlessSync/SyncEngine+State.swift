@@ -81,9 +81,16 @@ extension SyncEngine {
   }
 
   private func record(error: String?) throws {
-    try writeState { state in
+    try bookkeep { transaction in
+      var state = try Self.state(on: transaction.connection, of: store)
+      let before = state
       state.lastError = error
-      if error == nil { state.lastSync = store.now }
+      if error == nil {
+        state.lastSync = store.now
+        // The zone has answered as the one that the store knows.
+        try transaction.setSetting(Self.replacedSetting, nil)
+      }
+      if state != before { try state.save(on: transaction.connection) }
     }
   }
 

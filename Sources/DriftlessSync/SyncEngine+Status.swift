@@ -12,7 +12,7 @@ extension SyncEngine {
     let schema = SyncSchema(store.schema)
     var status = SyncStatus(
       store: store.label, cursor: 0, head: 0, pending: .init(), conflicts: 0,
-      waiting: 0, quarantined: 0, parked: 0, syncing: false)
+      waiting: 0, quarantined: 0, parked: 0, zoneWasReplaced: false, syncing: false)
     try store.read { transaction in
       let connection = transaction.connection
       guard let state = try ReplicaState.load(from: connection) else { return }
@@ -24,6 +24,7 @@ extension SyncEngine {
       status.head = max(state.head, state.cursor)
       status.lastSync = state.lastSync
       status.lastError = state.lastError
+      status.zoneWasReplaced = try transaction.setting(replacedSetting) != nil
       status.reconciled = try lastReconciliation(transaction)
       status.conflicts = try Journal.count(on: connection)
       status.waiting = try Journal.waitingCount(on: connection)

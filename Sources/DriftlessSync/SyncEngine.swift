@@ -56,6 +56,9 @@ public actor SyncEngine {
   /// The pending set of the last operation; brought up to date from history by the next.
   var pendingCache: PendingCache?
 
+  /// When what is to be revived was edited; kept during a push.
+  var revivedEdits = RevivedEdits()
+
   struct PendingCache {
     var generation: UUID
     var acknowledged: Int64

@@ -51,6 +51,9 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var parked: Int
   /// How the store came back last to a server whose log was another one; nil when it never had to.
   public var reconciled: Reconciliation?
+  /// Whether the zone was replaced on purpose since the store took its state, as enrolling again found: the next sync keeps
+  /// what the store holds in a file beside it, and takes the zone's state.
+  public var zoneWasReplaced: Bool
   /// When a sync last succeeded; nil for never.
   public var lastSync: Date?
   /// What the last failure was; nil after a success.
@@ -61,5 +64,7 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   /// Whether the store is enrolled with a server.
   public var isEnrolled: Bool { replica != nil }
   /// Whether nothing waits, here or (as far as is known) at the zone.
-  public var isCurrent: Bool { isEnrolled && pending.objects == 0 && cursor >= head }
+  public var isCurrent: Bool {
+    isEnrolled && !zoneWasReplaced && pending.objects == 0 && cursor >= head
+  }
 }

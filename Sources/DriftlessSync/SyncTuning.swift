@@ -21,6 +21,14 @@ enum SyncTuning {
   /// Objects. So many that are refused one after the other, with nothing taken in between, mean that
   /// the server refuses everything.
   static let quarantinedInARowMax = 8
+  /// Objects. So many that are stale for good one after the other are set aside by one push at most: each is found by some
+  /// twenty requests. The next push goes on behind them.
+  static let conflictingInARowMax = 64
+  /// Seconds. What is stale for good is tried again when the log went on: twice at once, then after so long, and twice as
+  /// long each time that was in vain.
+  static let conflictingPauseSeconds: Double = 30
+  /// Seconds. So long at most, also where the log did not go on: the server may have been what was wrong.
+  static let conflictingPauseSecondsMax: Double = 3600
   /// Change sets that one push call sends at most; the next call goes on.
   static let pushChangeSetsMax = 10_000
   /// Bytes. The log of a month of a busy shop; a server that lost more gets the rest as offers.

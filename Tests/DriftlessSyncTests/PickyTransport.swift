@@ -9,7 +9,7 @@ final class PickyTransport: SyncTransport {
   struct Rule {
     var bytesMax = Int.max
     var word: String?
-    /// Whether it says that what holds the word is stale, which no pull mends.
+    /// Whether it says that what it refuses is stale, which no pull mends.
     var saysStale = false
   }
 
@@ -34,7 +34,8 @@ final class PickyTransport: SyncTransport {
     if frame.count > rule.bytesMax {
       counts.withLock { $0.refusals += 1 }
       throw ProtocolError(
-        .tooLarge, "\(frame.count) bytes, \(rule.bytesMax) are allowed (bodyBytesMax)",
+        rule.saysStale ? .stale : .tooLarge,
+        "\(frame.count) bytes, \(rule.bytesMax) are allowed (bodyBytesMax)",
         suggestion: "Send less.")
     }
     if let word = rule.word, try Self.texts(frame).contains(word) {

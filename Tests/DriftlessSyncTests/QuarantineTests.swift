@@ -24,6 +24,22 @@ struct QuarantineTests {
     return Data((0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
   }
 
+  /// Sends thirty objects of one save, of which the server refuses one.
+  private func sendOneOfThirty(
+    _ world: World, _ replica: TestReplica
+  ) async throws -> QuarantineEntry {
+    try replica.save { context in
+      for index in 0..<30 {
+        let item = try context.insert(entityNamed: "Item")
+        try item.setValue(index == 17 ? "poison" : "title \(index)", forKey: "title")
+      }
+    }
+    try await replica.sync()
+    try await world[0].sync()
+    #expect(try world[0].identities(of: "Item").count == 29)
+    return try #require(try SyncEngine.quarantine(of: replica.store).first)
+  }
+
   @Test("An object that is too large waits with its size and reason, and the rest goes on")
   func tooLarge() async throws {
     let (world, picky, replica) = try await world(.init(bytesMax: 4000))
@@ -87,16 +103,7 @@ struct QuarantineTests {
   @Test("One object of a transaction that the server does not accept waits; the others are sent")
   func oneOfATransaction() async throws {
     let (world, _, replica) = try await world(.init(word: "poison"))
-    try replica.save { context in
-      for index in 0..<30 {
-        let item = try context.insert(entityNamed: "Item")
-        try item.setValue(index == 17 ? "poison" : "title \(index)", forKey: "title")
-      }
-    }
-    try await replica.sync()
-    try await world[0].sync()
-    #expect(try world[0].identities(of: "Item").count == 29)
-    let entry = try #require(try SyncEngine.quarantine(of: replica.store).first)
+    let entry = try await sendOneOfThirty(world, replica)
     #expect(entry.code == "refused")
     #expect(entry.reason.contains("poison"))
     try replica.set(entry.object, ["title": .string("antidote")])
@@ -108,16 +115,7 @@ struct QuarantineTests {
     "What is stale for good waits, the rest is sent, and it is tried again when the log goes on")
   func staleForGood() async throws {
     let (world, picky, replica) = try await world(.init(word: "poison", saysStale: true))
-    try replica.save { context in
-      for index in 0..<30 {
-        let item = try context.insert(entityNamed: "Item")
-        try item.setValue(index == 17 ? "poison" : "title \(index)", forKey: "title")
-      }
-    }
-    try await replica.sync()
-    try await world[0].sync()
-    #expect(try world[0].identities(of: "Item").count == 29)
-    let entry = try #require(try SyncEngine.quarantine(of: replica.store).first)
+    let entry = try await sendOneOfThirty(world, replica)
     #expect(entry.code == "conflicting")
     #expect(entry.reason.contains("poison"))
     try await replica.sync()
@@ -129,6 +127,80 @@ struct QuarantineTests {
     try await world.settle()
     #expect(try world[0].value(entry.object, "title") == .string("poison"))
     #expect(try replica.status.quarantined == 0)
+  }
+
+  @Test("Many that are stale for good hold nothing up, also where the zone is busy")
+  func manyStaleForGood() async throws {
+    let (world, picky, replica) = try await world(.init(word: "poison", saysStale: true))
+    let known = try replica.insert("Item", ["title": .string("known")])
+    try await replica.sync()
+    var poisoned: [UUID] = []
+    try replica.save { context in
+      for _ in 0..<9 {
+        let item = try context.insert(entityNamed: "Item")
+        try item.setValue("poison", forKey: "title")
+      }
+    }
+    poisoned = try replica.identities(of: "Item").filter { $0 != known }
+    for number in 0..<30 { try replica.set(known, ["high": .integer(Int64(number))]) }
+    var good: [UUID] = []
+    for _ in 0..<30 { good.append(try replica.insert("Label", ["name": .string("good")])) }
+    try await replica.sync()
+    #expect(try replica.status.pending.objects == 9)
+    #expect(try replica.status.quarantined == 9)
+    try await world[0].sync()
+    for id in good { #expect(try world[0].exists(id)) }
+    #expect(try world[0].value(known, "high") == .integer(29))
+    // Others go on: what is tried again is tried ever more rarely, and after the rest.
+    var refusals: [Int] = []
+    for number in 0..<12 {
+      try world[0].insert("Label")
+      try await world[0].sync()
+      let edit = try replica.insert("Label", ["name": .string("\(number)")])
+      let before = picky.refusals
+      try await replica.sync()
+      refusals.append(picky.refusals - before)
+      try await world[0].sync()
+      #expect(try world[0].exists(edit))
+    }
+    #expect(refusals.suffix(8).allSatisfy { $0 == 0 }, "\(refusals)")
+    #expect(try replica.status.quarantined == 9)
+    // An hour later all that the server has come to take is sent.
+    picky.set(.init())
+    world.clock.advance(milliseconds: 3_700_000)
+    try await world.settle()
+    for id in poisoned { #expect(try world[0].exists(id)) }
+  }
+
+  @Test("A zone that calls everything stale is not believed object by object")
+  func everythingIsStale() async throws {
+    let (world, picky, replica) = try await world(.init(bytesMax: 0, saysStale: true))
+    for _ in 0..<40 { try replica.insert("Item") }
+    let error = await #expect(throws: SyncError.self) { try await replica.sync() }
+    #expect(error?.code == .conflicting)
+    #expect(try replica.status.quarantined <= 20)
+    #expect(try replica.status.pending.objects == 40)
+    #expect(picky.refusals < 400)
+    // Nobody wrote since, and nothing changed here: time alone brings it all.
+    picky.set(.init())
+    world.clock.advance(milliseconds: 3_700_000)
+    try await world.settle()
+    #expect(try world[0].identities(of: "Item").count == 40)
+  }
+
+  @Test("What is stale for good is tried again in another generation, at whatever place")
+  func staleInAnotherGeneration() async throws {
+    let (world, picky, replica) = try await world(.init(word: "poison", saysStale: true))
+    let poison = try replica.insert("Item", ["title": .string("poison")])
+    try await replica.sync()
+    #expect(try replica.status.quarantined == 1)
+    picky.set(.init())
+    world.clock.advance(milliseconds: 1000)
+    world.zone.renew(intent: .offer)
+    // Both logs are empty: their places have one number.
+    try await replica.sync()
+    try await world.settle()
+    #expect(try world[0].exists(poison))
   }
 
   @Test("A merely large transaction goes in parts when the server takes no more at once")

@@ -63,9 +63,12 @@ struct ReplacedZoneTests {
     try SyncEngine.enroll(
       store: world[1].store, server: MemoryZone.url, zone: world.zone.name,
       info: try await world.zone.zoneInfo())
+    // Nothing is pending, and no entry of the zone is known that is not here.
+    #expect(try world[1].status.zoneWasReplaced && !world[1].status.isCurrent)
     await world[1].restart()
     let done = try #require(try await world[1].sync().reconciliations.first)
     #expect(done.kind == .taken)
+    #expect(try !world[1].status.zoneWasReplaced && world[1].status.isCurrent)
     #expect(try String(contentsOfFile: #require(done.export), encoding: .utf8).contains("\"old\""))
     try await fresh.sync()
     #expect(try fresh.identities(of: "Item") == [only])
@@ -94,5 +97,71 @@ struct ReplacedZoneTests {
     #expect(try world[0].value(new, "title") == .string("made offline"))
     #expect(try world[0].value(old, "stock") == .integer(7))
     #expect(try world[0].value(old, "title") == .string("old"))
+  }
+
+  @Test("S2 What waits since the server refuses it is in the journal, also when others were sent")
+  func journaledFromQuarantine() async throws {
+    var (world, old) = try await world()
+    let picky = PickyTransport(world.zone, .init(word: "poison"))
+    let replica = try await TestReplica(
+      "picky", zone: world.zone, clock: world.clock, transport: picky)
+    world.replicas.append(replica)
+    try await replica.sync()
+    let other = try replica.insert("Item", ["title": .string("other")])
+    try await replica.sync()
+    // An edit that is refused, one that refers to what is refused, and one that is sent.
+    try replica.set(old, ["title": .string("poison")])
+    let shelf = try replica.insert("Shelf", ["name": .string("poison")])
+    try replica.save { context in
+      try #require(try context.object(withIdentity: other)).setValue(
+        try context.object(withIdentity: shelf), forKey: "shelf")
+    }
+    try replica.insert("Item", ["title": .string("sent")])
+    try await replica.sync()
+    #expect(try replica.status.quarantined == 2)
+    world.zone.renew(intent: .replace)
+    try await replica.sync()
+    let entries = try replica.conflicts
+    let edit = try #require(entries.first { $0.object == old && $0.property == "title" })
+    #expect(edit.local == "\"poison\"")
+    #expect(entries.contains { $0.object == shelf && $0.property == nil })
+    #expect(entries.contains { $0.object == other && $0.property == "shelf" })
+    #expect(entries.count == 3)
+  }
+
+  @Test("S2 What was only offered is not told as an edit that the zone never had")
+  func offeredAlone() async throws {
+    let (world, old) = try await world()
+    try world[1].set(old, ["stock": .integer(5)])
+    try await world[1].sync()
+    world.clock.advance(milliseconds: 90_000_000)
+    world.zone.renew(intent: .offer)
+    try await world[1].pull()
+    try world[1].set(old, ["note": .string("edited since")])
+    #expect(try world[1].status.pending.objects > 0)
+    world.zone.renew(intent: .replace)
+    try await world[1].sync()
+    #expect(try world[1].conflicts.map(\.property) == ["note"])
+  }
+
+  @Test("S2 A set that was edited alone comes back by the journal, with its object")
+  func journaledSet() async throws {
+    let (world, old) = try await world()
+    let label = try world[1].insert("Label", ["name": .string("label")])
+    try world[1].save { context in
+      try #require(try context.object(withIdentity: old)).setValue(
+        [try #require(try context.object(withIdentity: label))], forKey: "labels")
+    }
+    world.zone.renew(intent: .replace)
+    try await world[1].sync()
+    let entries = try world[1].conflicts
+    let insert = try #require(entries.first { $0.object == label })
+    let edit = try #require(entries.first { $0.object == old })
+    #expect(edit.property == "labels")
+    try SyncEngine.undo(conflict: insert.number, of: world[1].store)
+    try SyncEngine.undo(conflict: edit.number, of: world[1].store)
+    try await world.settle()
+    #expect(try world[0].value(old, "title") == .string("old"))
+    #expect(try world[0].labels(of: old) == [label])
   }
 }

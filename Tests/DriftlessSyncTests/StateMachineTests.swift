@@ -91,6 +91,32 @@ struct StateMachineTests {
       ])
   }
 
+  @Test("What is set aside as stale for good does not count against what comes after it")
+  func staleForGoodOften() {
+    let stale = Pusher.Event.answered(.stale([4], at: 7, reason: "no"))
+    func setAside(_ count: Int, of all: Int) -> [Pusher.Event] {
+      (0..<count).flatMap { done -> [Pusher.Event] in
+        [
+          .built(isEmpty: false, objects: all - done), stale, .discarded, .pulled,
+          .built(isEmpty: false, objects: all - done), stale, .discarded,
+          .built(isEmpty: false, objects: 1), stale, .quarantined,
+        ]
+      }
+    }
+    // More than there are retries for what is stale by others.
+    let once = setAside(10, of: 20)
+    let taken: [Pusher.Event] = [
+      .built(isEmpty: false, objects: 10), .answered(.accepted(reply)), .acknowledged,
+    ]
+    let actions = run([.begin(hasOutbox: false)] + once + taken + once)
+    #expect(actions.filter { $0 == "quarantine" }.count == 20)
+    #expect(!actions.contains { $0.hasPrefix("fail") })
+    // Half of what was to be sent is stale, with nothing taken in between: the server is what is wrong.
+    #expect(
+      run([.begin(hasOutbox: false)] + once + setAside(1, of: 10).dropLast(1) + [.discarded]).last
+        == "fail conflicting")
+  }
+
   @Test("Stale twice on one place by other objects is no dead end: what is in the way comes along")
   func staleByOthers() {
     #expect(

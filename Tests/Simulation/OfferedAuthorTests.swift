@@ -1,10 +1,12 @@
 import Driftless
 import DriftlessProtocol
-import DriftlessSync
+import DriftlessSQLite
 import DriftlessTesting
 import Foundation
 import TestSupport
 import Testing
+
+@testable import DriftlessSync
 
 /// Who made an edit is told also where another replica offers it to a zone that lost it.
 struct OfferedAuthorTests {
@@ -82,7 +84,56 @@ struct OfferedAuthorTests {
     try stage.renew()
     try await stage.sync(1)
     let offered = try authors(stage.server.frames.dropFirst(count))
+    #expect(!offered.isEmpty)
     for (time, author) in offered { #expect(author == before[time] ?? "nobody") }
+    try await stage.settle()
+  }
+
+  @Test("Only the authors of what is offered are kept, not those of all of history")
+  func noAuthorsOfHistory() async throws {
+    let stage = try await Stage(.sqlite, hosts: 2)
+    let item = try stage.insert(0, "Item", ["title": .string("made")])
+    for number in 0..<20 {
+      try stage.set(0, item, ["title": .string("\(number)")])
+      try await stage.sync(0)
+    }
+    try await stage.sync(1)
+    let host = stage.hosts[1]
+    func count() throws -> Int64 {
+      try host.store.read { try $0.connection.number("SELECT count(*) FROM ZDL_ORIGIN") }
+    }
+    try stage.server.backup()
+    try stage.renew()
+    _ = try await host.engine.pull()
+    // The making, and the last edit.
+    #expect(try count() == 2)
+    try await stage.settle()
+    #expect(try count() == 0)
+    for number in 20..<40 {
+      try stage.set(0, item, ["title": .string("\(number)")])
+      try await stage.sync(0)
+    }
+    try await stage.sync(1)
+    stage.clock.advance(milliseconds: 90_000_000)
+    try await stage.partLogs()
+    _ = try await host.engine.pull()
+    #expect(try count() <= 2)
+  }
+
+  @Test("What a revival tells of others' edits has their authors")
+  func revived() async throws {
+    let stage = try await Stage(.sqlite, model: RenewedZoneSequenceTests.model())
+    let item = try stage.insert(0, "Item", ["title": .string("made")])
+    try await stage.settle()
+    try stage.set(2, item, ["email": .string("set")])
+    try await stage.settle()
+    try stage.set(1, item, ["done": .bool(true)])
+    try stage.delete(0, item)
+    try await stage.sync(0)
+    let count = stage.server.frames.count
+    try await stage.sync(1)
+    #expect(
+      Set(try authors(stage.server.frames.dropFirst(count)).values) == ["r0", "r1", "r2"])
     try await stage.settle()
   }
 }

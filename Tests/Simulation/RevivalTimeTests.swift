@@ -94,4 +94,45 @@ struct RevivalTimeTests {
     #expect(stage.value(0, item, "note") == "\"second\"")
     #expect(stage.value(0, item, "title") == "\"third\"")
   }
+
+  @Test(
+    "What a revival says of others' edits is offered with their times when a server lost it",
+    arguments: [[1, 2], [2, 1]], [false, true])
+  func lost(order: [Int], isRenewed: Bool) async throws {
+    let (stage, item, _, _) = try await stage()
+    try stage.server.backup()
+    // Later than all that was known of the note, earlier than the edit that keeps the object.
+    try stage.set(2, item, ["note": .string("edited")])
+    try stage.set(1, item, ["title": .string("edited")])
+    try stage.delete(0, item)
+    for number in [0, 1, 0] { try await stage.sync(number) }
+    #expect(stage.value(0, item, "title") == "\"edited\"")
+    if isRenewed { try stage.renew() } else { try await stage.partLogs() }
+    for number in order { try await stage.sync(number) }
+    try await stage.settle()
+    #expect(stage.value(0, item, "title") == "\"edited\"")
+    #expect(stage.value(0, item, "note") == "\"edited\"")
+    #expect(stage.value(0, item, "size") == "1")
+  }
+
+  @Test("What was revived, lost with the server and deleted, unsent, has its edits when it is kept")
+  func lostAndDeleted() async throws {
+    let (stage, item, _, _) = try await stage()
+    try stage.server.backup()
+    try stage.set(1, item, ["title": .string("edited")])
+    try stage.delete(0, item)
+    for number in [0, 1, 0] { try await stage.sync(number) }
+    try stage.delete(1, item)
+    // It never knew of the delete, nor of the edit that was kept against it.
+    try stage.set(2, item, ["note": .string("edited")])
+    // Who else knew of it does not come back.
+    try await stage.partLogs()
+    try stage.delete(0, item)
+    try await stage.sync(2)
+    try await stage.sync(1)
+    try await stage.settle()
+    for host in stage.hosts { #expect(host.image.things[item] != nil, "\(host.name)") }
+    #expect(stage.value(0, item, "note") == "\"edited\"")
+    #expect(stage.value(0, item, "title") == "\"edited\"")
+  }
 }

@@ -24,6 +24,10 @@ struct OwnerTests {
       "a check reads rows as they lie in the file, damaged ones too, which no owner hands out"),
     Guest("DriftlessSync/Check/", nil, "as the store's own checks do"),
     Guest(
+      "DriftlessSync/Replica/EngineTables.swift",
+      ["ZDL_KEPT", "ZDL_ALIAS", "ZDL_DELETED", "ZDL_IMPORT", "ZDL_GRAVE"],
+      "a check names the table that is damaged, and its owner is asked to forget what is in it"),
+    Guest(
       "Driftless/Store/Tables/EngineRows.swift",
       [
         "ZDL_REPLICA", "ZDL_OUTBOX", "ZDL_ALIAS", "ZDL_PARKED_VALUE", "ZDL_PENDING", "ZDL_DANGLING",

@@ -79,6 +79,7 @@ struct EnrollCommand: ControlCommand {
     try output.put(
       try StatusReport(of: store, at: target.url, daemon: nil),
       line: "enrolled with zone \(zone) at \(server), as replica "
-        + (status.replica?.uuidString.lowercased() ?? "unknown"))
+        + (status.replica?.uuidString.lowercased() ?? "unknown")
+        + (status.zoneWasReplaced ? "; \(StatusReport.replacedText)" : ""))
   }
 }

@@ -49,14 +49,15 @@ struct StatusReport: Encodable {
     if !status.isEnrolled { return .notEnrolled }
     if lastError != nil { return .failing }
     if status.pending.objects > 0 { return .pending }
-    return status.lastSync == nil || status.cursor < status.head ? .behind : .inStep
+    return status.zoneWasReplaced || status.lastSync == nil || status.cursor < status.head
+      ? .behind : .inStep
   }
 
   private enum Key: String, CodingKey {
     case state
     case store, server, zone, replica, generation, cursor, head, pending, conflicts
     case waiting, quarantined, parked, lastSync, lastError, syncing, daemon
-    case parkedSince, reconciled, lostCommits, clockOffsetMilliseconds
+    case parkedSince, reconciled, zoneReplaced, lostCommits, clockOffsetMilliseconds
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -80,6 +81,7 @@ struct StatusReport: Encodable {
     try container.encode(daemon, forKey: .daemon)
     try container.encode(parked.map(\.since).min(), forKey: .parkedSince)
     try container.encode(status.reconciled, forKey: .reconciled)
+    try container.encode(status.zoneWasReplaced, forKey: .zoneReplaced)
     try container.encode(lost, forKey: .lostCommits)
     try container.encode(clockOffsetMilliseconds, forKey: .clockOffsetMilliseconds)
   }
@@ -137,6 +139,10 @@ struct StatusReport: Encodable {
     return rows.map { "\($0.0):".padded(to: 13) + $0.1 }
   }
 
+  static let replacedText =
+    "the zone was replaced on purpose: the next sync keeps what the store holds in a file beside it, "
+    + "and takes the zone's state"
+
   private var stateText: String {
     switch state {
     case .notEnrolled: return "not enrolled: nothing of it is sent anywhere"
@@ -144,6 +150,7 @@ struct StatusReport: Encodable {
     case .pending:
       let count = status.pending.objects
       return "\(count) object\(count == 1 ? " waits" : "s wait") to be sent"
+    case .behind where status.zoneWasReplaced: return Self.replacedText
     case .behind:
       let count = status.head - status.cursor
       return count == 0

@@ -103,7 +103,9 @@ extension EngineTables {
     case ("sync.replacements", .text(let text)):
       (try? JSONDecoder().decode([UUID].self, from: Data(text.utf8))) != nil
     case ("sync.onDiverged", .text(let text)): DivergedAction(rawValue: text) != nil
-    case ("sync.conflictingPlace", .integer(let number)): number >= 0
+    case (ConflictingTries.setting, .integer(let number)): number >= 0
+    case (ConflictingTries.setting, .text(let text)): ConflictingTries.decode(text) != nil
+    case (SyncEngine.replacedSetting, .integer(let number)): number == 1
     case ("sync.damagedEntry", .text): true
     default: false
     }

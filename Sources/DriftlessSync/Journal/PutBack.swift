@@ -46,19 +46,13 @@ struct PutBack {
         .cannotUndo, "The object that \(property.name) referred to is deleted.",
         suggestion: "Bring that one back first.")
     }
-    guard let key = try Self.key(of: entry, entity, transaction) else {
-      throw SyncError.damaged(name)
+    var row = row
+    if !property.isCollective, row?.indices.contains(property.slot) == true {
+      row?[property.slot] = value
     }
-    guard let values = try transaction.row(key)?.values else {
-      guard var row else {
-        throw SyncError(
-          .cannotUndo, "The \(name) is deleted.",
-          suggestion: "Make it anew, under the same identity if others shall know it again.")
-      }
-      try checkShape(row)
-      if !property.isCollective { row[property.slot] = value }
-      return try insert(key.key, row)
-    }
+    let key = try living(
+      row, "Make it anew, under the same identity if others shall know it again.")
+    guard let values = try transaction.row(key)?.values else { throw SyncError.damaged(name) }
     switch property.kind {
     case .place(let relationship):
       guard case .integer(let place) = value else { return }
@@ -71,8 +65,30 @@ struct PutBack {
     }
   }
 
+  /// The object, which comes back first when it is deleted.
+  ///
+  /// - Parameters:
+  ///   - row: the object as it was deleted, where that is known.
+  ///   - suggestion: what to do where it is not.
+  private func living(_ row: [PropertyValue]?, _ suggestion: String) throws -> ObjectKey {
+    guard let key = try Self.key(of: entry, entity, transaction) else {
+      throw SyncError.damaged(name)
+    }
+    if try transaction.row(key) != nil { return key }
+    guard let row else {
+      throw SyncError(.cannotUndo, "The \(name) is deleted.", suggestion: suggestion)
+    }
+    try checkShape(row)
+    try insert(key.key, row)
+    return ObjectKey(entity: entity.number, key: key.key)
+  }
+
   /// Gives an object a set again, as the journal tells it. What the set held and is deleted stays so.
-  func set(elements text: String, _ property: SyncSchema.Property) throws {
+  ///
+  /// - Parameter row: the object as it was deleted, where that is known.
+  func set(
+    elements text: String, _ property: SyncSchema.Property, row: [PropertyValue]?
+  ) throws {
     guard case .elements(let relationship) = property.kind,
       let names = try? JSONDecoder().decode([UUID].self, from: Data(text.utf8))
     else {
@@ -80,13 +96,8 @@ struct PutBack {
         .cannotUndo, "The journal has that \(property.name) as text alone: \(text)",
         suggestion: "Set it by hand.")
     }
-    guard let key = try Self.key(of: entry, entity, transaction),
-      try transaction.row(key) != nil
-    else {
-      throw SyncError(
-        .cannotUndo, "The \(name) is deleted.",
-        suggestion: "Undo the conflict about its delete first: syncctl conflicts")
-    }
+    let key = try living(
+      row, "Undo the conflict about its delete first: syncctl conflicts")
     let former = try transaction.toManyKeys(of: key, relationship)
     let wanted = try names.compactMap { try transaction.key(of: $0) }
       .compactMap { try transaction.concreteKey(root: $0) }

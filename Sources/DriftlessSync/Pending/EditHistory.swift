@@ -97,11 +97,6 @@ struct EditHistory {
     }
   }
 
-  /// Notes who made what is offered.
-  func keepOrigins(on connection: SQLiteConnection) throws {
-    for (stamp, origin) in origins { try StampOrigins.note(origin, of: stamp, on: connection) }
-  }
-
   /// When a property was last edited; nil when history does not know.
   func time(of key: ObjectKey, _ slot: Int) -> HybridTime? {
     objects[key]?.transaction(of: slot).flatMap(EditStamp.time)

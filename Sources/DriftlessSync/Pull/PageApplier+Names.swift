@@ -96,7 +96,7 @@ extension PageApplier {
       $0.wholeTransaction = 0
     }
     // A tombstone may have come before it.
-    try zone.clearMark(of: key)
+    try zone.removeMark(key)
     // What the insert does not name is null, and nobody's edit where it is null here.
     let values = try currentValues(of: key)
     let named = Set(readers.map(\.property.name))

@@ -52,9 +52,10 @@ extension PageApplier {
               entity: entity, key: key, outcome: .local,
               localTime: try transaction.editTime(pending[key]?.wholeTransaction ?? 0),
               side: mark.side,
-              explanation:
-                "Deleted by another replica that had an object of this identity; the one "
-                + "that was made here stays.")
+              explanation: mark.isOneAgain
+                ? Self.editWins
+                : "Deleted by another replica that had an object of this identity; the one "
+                  + "that was made here stays.")
             report.conflicts += 1
           } else {
             setPending(key) {

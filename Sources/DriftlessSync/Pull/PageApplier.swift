@@ -45,6 +45,8 @@ final class PageApplier {
   private let acknowledged: Int64
   private var editsOfDeleted: EditHistory?
   private var savesOfFormerLogs: Set<UInt64>?
+  /// Who made what the entry says that was asked last, by time: thousands of objects may be of one.
+  private var originsOfEntry: (sequence: UInt64, origins: [UInt64: EditOrigin?])?
   private var coveredOfFormerLogs: (sequence: UInt64, count: Int)?
 
   init(
@@ -83,14 +85,25 @@ final class PageApplier {
 
   /// Who made what the zone says, by the entry that is kept of it.
   func origin(of side: RemoteSide) throws -> EditOrigin? {
-    guard side.sequence > 0,
+    if let last = originsOfEntry, last.sequence == side.sequence {
+      return last.origins[side.time.rawValue] ?? nil
+    }
+    let origins = try origins(ofEntry: side.sequence)
+    originsOfEntry = (side.sequence, origins)
+    return origins[side.time.rawValue] ?? nil
+  }
+
+  /// The first of two transactions of one time stands, as it does where it is noted (`StampOrigins`).
+  private func origins(ofEntry sequence: UInt64) throws -> [UInt64: EditOrigin?] {
+    guard sequence > 0,
       let entry = try KeptFrames.entries(
-        after: side.sequence - 1, bytesMax: 1, on: transaction.connection
-      ).first,
-      let (_, index) = try? ChangeSetDecoder().decodeIndex(entry.frame),
-      let made = index.transactions.first(where: { $0.hybridTime == side.time.rawValue })
-    else { return nil }
-    return EditOrigin(author: made.author, contextName: made.contextName)
+        after: sequence - 1, bytesMax: 1, on: transaction.connection
+      ).first, let (_, index) = try? ChangeSetDecoder().decodeIndex(entry.frame)
+    else { return [:] }
+    return Dictionary(
+      index.transactions.map {
+        ($0.hybridTime, EditOrigin(author: $0.author, contextName: $0.contextName))
+      }, uniquingKeysWith: { first, _ in first })
   }
 
   /// The names of saves that are in what is offered here; read when something asks.

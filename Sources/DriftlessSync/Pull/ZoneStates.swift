@@ -164,14 +164,6 @@ struct ZoneStates {
   /// Whether a mark may have such values beside it.
   static func isMark(_ values: [PropertyValue]) -> Bool { values.isEmpty || values == oneAgain }
 
-  /// What the log did to the object before is not what it says in the end.
-  mutating func clearMark(of key: ObjectKey) throws {
-    guard contains(key) else { return }
-    try connection.perform(
-      "DELETE FROM ZDL_ZONE WHERE entity = ? AND key = ? AND property = ''",
-      [.integer(Int64(key.entity)), .integer(key.key)])
-  }
-
   mutating func set(_ value: Value, of key: ObjectKey, _ property: String) throws {
     var kind: Value.Kind = value.isFromInsert ? .fromInsert : []
     if value.isKnown { kind.insert(.known) }
@@ -219,6 +211,7 @@ struct ZoneStates {
 
   /// What the log did to the object as a whole is as if it had not been; what it says of properties stays.
   mutating func removeMark(_ key: ObjectKey) throws {
+    guard contains(key) else { return }
     try connection.perform(
       "DELETE FROM ZDL_ZONE WHERE entity = ? AND key = ? AND property = ''",
       [.integer(Int64(key.entity)), .integer(key.key)])

@@ -18,6 +18,7 @@ struct ChangeSetBuilder {
   private let transaction: ReadTransaction
   private let schema: SyncSchema
   private let zone: UUID
+  private let knownEdits: EditHistory
   private var directory: ObjectDirectory
   private var newPlaces = NewPlaces()
   private var knownPlaces: [UInt64: Int32] = [:]
@@ -28,9 +29,15 @@ struct ChangeSetBuilder {
   /// By new object whose insert goes by another transaction: the name of the save that made it.
   private var makers: [ObjectKey: UInt64] = [:]
 
-  /// - Parameter zone: the zone's own UUID, which its keys are hashed with.
-  init(_ transaction: ReadTransaction, schema: SyncSchema, zone: UUID) {
+  /// - Parameters:
+  ///   - zone: the zone's own UUID, which its keys are hashed with.
+  ///   - knownEdits: when the properties of what is revived were edited.
+  init(
+    _ transaction: ReadTransaction, schema: SyncSchema, zone: UUID,
+    knownEdits: EditHistory = EditHistory()
+  ) {
     self.transaction = transaction
+    self.knownEdits = knownEdits
     self.schema = schema
     self.zone = zone
     directory = ObjectDirectory(transaction.connection, readsAhead: true)
@@ -43,7 +50,7 @@ struct ChangeSetBuilder {
   ) throws -> Built? {
     var reader = try PendingReader(
       transaction, schema: schema, zone: zone, isPartial: !selection.omitted.isEmpty,
-      through: selection.through)
+      through: selection.through, knownEdits: knownEdits)
     var drafts = try reader.read(selection.window)
     guard drafts.contains(where: { !$0.keys.isEmpty }) || !reader.tombstones.isEmpty else {
       return nil
@@ -188,7 +195,10 @@ struct ChangeSetBuilder {
     for draft in drafts { numbers.formUnion(draft.transactions) }
     var places: [Int64: Int] = [:]
     for number in numbers.sorted() {
-      let info = try transaction.transactionHeader(number)
+      var info = try transaction.transactionHeader(number)
+      if info.author == nil, info.contextName == nil, let known = knownEdits.origins[number] {
+        (info.author, info.contextName) = (known.author, known.contextName)
+      }
       places[number] = index.transactions.count
       index.transactions.append(
         ChangeSetIndex.Transaction(

@@ -45,7 +45,7 @@ struct PendingReader {
   /// New objects of the window, by root entity and key: known only when it is partial.
   private var arriving: Set<ObjectKey> = []
   /// When the properties of what the window revives were edited.
-  private var knownEdits = EditHistory()
+  private let knownEdits: EditHistory
   /// The keys that the objects hold from now on.
   private(set) var claims: KeyClaimsDraft
   private(set) var objects = 0
@@ -54,10 +54,13 @@ struct PendingReader {
   /// - Parameters:
   ///   - isPartial: objects are left out of the window, to which others may refer.
   ///   - through: the last transaction of the window.
+  ///   - knownEdits: when the properties of what is revived were edited.
   init(
-    _ transaction: ReadTransaction, schema: SyncSchema, zone: UUID, isPartial: Bool, through: Int64
+    _ transaction: ReadTransaction, schema: SyncSchema, zone: UUID, isPartial: Bool, through: Int64,
+    knownEdits: EditHistory
   ) throws {
     self.through = through
+    self.knownEdits = knownEdits
     claims = KeyClaimsDraft(transaction, zone: zone)
     self.transaction = transaction
     self.schema = schema
@@ -84,10 +87,6 @@ struct PendingReader {
         offered[key] = object.offers.reduce(into: PropertyMask()) { $0.formUnion($1.properties) }
         edited[key] = object.editedOffers
       }
-    }
-    if window.containsState(where: { $0.whole == .revive }) {
-      let revived = window.lazy.filter { $0.1.whole == .revive }.map { $0.0 }
-      knownEdits = try EditHistory(transaction, schema: schema, of: Set(revived))
     }
     try window.forEachInOrder { try append($0, $1) }
     let drafts = drafts

@@ -81,8 +81,13 @@ package struct Pusher: Sendable {
   private let objectsMax: Int
   /// Zero when it is not known: the change set was in the outbox before.
   private var objectsInFlight = 0
-  /// Objects set aside since the zone took something.
+  /// Objects set aside since the zone took something, without those that are stale for good.
   private var quarantinedInARow = 0
+  /// Objects set aside as stale for good since the zone took something.
+  private var conflictingInARow = 0
+  /// The most objects of a change set that was stale for good since then.
+  private var conflictingObjects = 0
+  private let triedAgain: Int
   private let staleRetriesMax: Int
   private var hasRenewed = false
   private var changeSets = 0
@@ -93,7 +98,9 @@ package struct Pusher: Sendable {
   /// What the zone refuses though nothing is newer there is looked for at this place.
   private var narrowedPlace: UInt64?
 
-  package init(objectsMax: Int, staleRetriesMax: Int) {
+  /// - Parameter triedAgain: So many objects of what is pending were stale for good before, and are expected to be.
+  package init(objectsMax: Int, staleRetriesMax: Int, triedAgain: Int = 0) {
+    self.triedAgain = triedAgain
     self.objectsMax = max(1, objectsMax)
     portion = Portion(objectsMax: self.objectsMax)
     self.staleRetriesMax = staleRetriesMax
@@ -137,6 +144,8 @@ package struct Pusher: Sendable {
       stalePlace = nil
       narrowedPlace = nil
       quarantinedInARow = 0
+      conflictingInARow = 0
+      conflictingObjects = 0
       portion = Portion(objectsMax: min(objectsMax, portion.objectsMax.doubledClamped))
       state = .acknowledging
       return .acknowledge(reply)
@@ -190,6 +199,7 @@ package struct Pusher: Sendable {
   private mutating func stuck(at place: UInt64?, _ reason: String) -> Action {
     narrowedPlace = place
     portion.inTheWay = []
+    conflictingObjects = max(conflictingObjects, objectsInFlight)
     let error = SyncError(
       .conflicting,
       "The server says that it is older than the zone, and the zone has nothing newer: \(reason)",
@@ -206,14 +216,12 @@ package struct Pusher: Sendable {
     _ error: SyncError, next: (inout Pusher) -> Action
   ) -> Action {
     if objectsInFlight == 1 {
-      // A server that takes nothing at all (a proxy before it, another version) says little about
-      // the objects: a few of them are enough to know.
-      guard quarantinedInARow < SyncTuning.quarantinedInARowMax else {
+      guard maySetAside(error) else {
         state = .discarding(.fail(error))
         return .discardOutbox
       }
-      quarantinedInARow += 1
       // What is left is looked at anew: it may be stale by something that comes along.
+      staleAnswers = 0
       stalePlace = nil
       narrowedPlace = nil
       portion = Portion(objectsMax: objectsMax)
@@ -226,6 +234,20 @@ package struct Pusher: Sendable {
         inTheWay: portion.inTheWay)
     }
     return next(&self)
+  }
+
+  /// Whether one more object may be set aside, with nothing taken in between. A server that takes nothing at all (a proxy
+  /// before it, another version) says little about the objects.
+  private mutating func maySetAside(_ error: SyncError) -> Bool {
+    guard error.code == .conflicting else {
+      quarantinedInARow += 1
+      return quarantinedInARow <= SyncTuning.quarantinedInARowMax
+    }
+    // Many of one import may be stale by one cause, and the rest behind them is not. Where half of what was to be sent is,
+    // the server is what is wrong.
+    conflictingInARow += 1
+    let half = min(conflictingObjects / 2, SyncTuning.conflictingInARowMax)
+    return conflictingInARow <= triedAgain + max(half, SyncTuning.quarantinedInARowMax)
   }
 
   private mutating func after(_ next: Next) -> Action {

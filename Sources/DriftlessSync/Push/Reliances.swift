@@ -1,10 +1,11 @@
 import Driftless
 import DriftlessProtocol
 
-/// What a push relies on beside what it sets.
+/// What a push relies on beside what it sets: when another replica sets one of these in between, the push is stale.
 ///
-/// What moves in trees rely on: the parent of each ancestor of the new parent. When another replica moves one of them in
-/// between, the push is stale, so that no ring comes into the log.
+/// A move in a tree relies on the parent of each ancestor of the new parent, so that no ring comes into the log. An edit of
+/// a property that had another name relies on that name: a program of before may set the property under it, which the server
+/// takes for another one.
 struct Reliances {
   struct Reliance {
     var entity: String

@@ -196,16 +196,13 @@ struct SentFrame {
         case .elements where group.kind != .update: break
         case .attribute, .elements, .place: continue
         }
-        let place = group.properties.firstIndex { names.properties[$0] == property.name }
-        let reader = place.flatMap { PropertyReader(property: property, column: own[$0]) }
+        let told = group.properties.firstIndex { entity.isNamed(names.properties[$0], property) }
+        let reader = told.flatMap { PropertyReader(property: property, column: own[$0]) }
+        let place = names.properties.firstIndex { entity.isNamed($0, property) }
         for (row, object) in group.objects.enumerated() {
           guard let key = keys[object] else { continue }
           // It says that by itself, with a time of its own.
-          if reader == nil, let place = names.properties.firstIndex(of: property.name),
-            updated[object]?.contains(place) == true
-          {
-            continue
-          }
+          if reader == nil, let place, updated[object]?.contains(place) == true { continue }
           let source = DanglingReferences.Source(key: key, property: property.name)
           if let target = reader?.reference(row), keys[target] == nil {
             // What it refers to is deleted, and the zone has it so.
@@ -252,10 +249,9 @@ struct SentFrame {
       let names = index.entities[group.entity]
       let entity = schema.entity(namedNowOrBefore: names.name)
       for (property, column) in zip(group.properties, own) {
-        let name = names.properties[property]
-        let reader = entity?.property(namedNowOrBefore: name).flatMap {
-          PropertyReader(property: $0, column: column)
-        }
+        let known = entity?.property(namedNowOrBefore: names.properties[property])
+        let name = known?.name ?? names.properties[property]
+        let reader = known.flatMap { PropertyReader(property: $0, column: column) }
         for (row, object) in group.objects.enumerated() {
           guard let key = keys[object], let parked = try values.value(of: key, name) else {
             continue
@@ -267,20 +263,21 @@ struct SentFrame {
     }
   }
 
-  /// The properties that the change set sets, by object, also of what was deleted here since.
+  /// The names of now of the properties that the change set sets, by object, also of what was deleted here since.
   mutating func properties(_ pending: PendingSet) throws -> [ObjectKey: Set<String>] {
     let (_, index) = try ChangeSetDecoder().decodeIndex(outbox.frame)
     let keys = try objectKeys(index, deleted: pending)
     var properties: [ObjectKey: Set<String>] = [:]
     for group in index.groups where group.kind != .delete {
       let names = index.entities[group.entity]
+      guard let entity = schema.entity(namedNowOrBefore: names.name) else { continue }
       // An insert and a revival say every property: those that they leave out are null.
       let told =
         group.kind == .update
-        ? group.properties.map { names.properties[$0] }
-        : schema.entity(namedNowOrBefore: names.name)?.properties.map(\.name) ?? []
+        ? group.properties.compactMap { entity.property(namedNowOrBefore: names.properties[$0]) }
+        : entity.properties
       for key in group.objects.compactMap({ keys[$0] }) {
-        properties[key, default: []].formUnion(told)
+        properties[key, default: []].formUnion(told.map(\.name))
       }
     }
     return properties
@@ -316,5 +313,12 @@ struct SentFrame {
       keys.append(try root.flatMap { try transaction.concreteKey(root: $0) ?? deleted[$0] })
     }
     return keys
+  }
+}
+
+extension SyncSchema.Entity {
+  /// Whether a change set means a property by a name: it may have been made before the property got the name that it has.
+  fileprivate func isNamed(_ name: String, _ property: SyncSchema.Property) -> Bool {
+    self.property(namedNowOrBefore: name)?.slot == property.slot
   }
 }

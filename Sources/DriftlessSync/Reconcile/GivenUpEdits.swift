@@ -37,7 +37,6 @@ struct GivenUpEdits {
     _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity,
     to journal: inout JournalDraft
   ) throws {
-    // What was only offered again is what the zone once had.
     let isNew = object.whole != .none && object.offers.isEmpty
     let row = try transaction.row(key)?.values
     if isNew {
@@ -47,10 +46,12 @@ struct GivenUpEdits {
         explanation: explanation)
     }
     guard object.whole == .none || !isNew, object.whole != .delete, let row else { return }
-    for edit in object.edits where EditStamp.time(edit.transaction) == nil {
+    for edit in object.edits {
       let time = try transaction.editTime(edit.transaction)
       for slot in edit.properties.indexes {
-        guard let property = entity.property(at: slot) else { continue }
+        // What was only offered again is what the zone once had.
+        guard object.offer(of: slot) != edit.transaction, let property = entity.property(at: slot)
+        else { continue }
         if case .place = property.kind { continue }
         var elements: [ObjectKey]?
         if case .elements(let relationship) = property.kind {

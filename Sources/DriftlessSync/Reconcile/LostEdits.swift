@@ -96,11 +96,18 @@ struct LostEdits {
   ) {
     var object = objects[key] ?? PendingObject()
     switch kind {
-    case .insert, .revive:
+    case .insert:
       object = PendingObject()
-      object.whole = kind == .insert ? .insert : .revive
+      object.whole = .insert
       object.wholeTransaction = stamp
       object.set(entity.all, by: stamp)
+      elements[key] = nil
+    case .revive:
+      object = PendingObject()
+      object.whole = .revive
+      object.wholeTransaction = stamp
+      // What was edited at another time follows in the same change set, with that time.
+      object.set(PropertyMask(properties.compactMap { $0?.slot }), by: stamp)
       elements[key] = nil
     case .update:
       for case let property? in properties {
@@ -176,10 +183,7 @@ extension LostEdits {
   /// acknowledged stay as they are.
   ///
   /// - Returns: how many objects are offered.
-  func offer(beside pending: PendingSet) throws -> Int {
-    for (stamp, origin) in origins {
-      try StampOrigins.note(origin, of: stamp, on: transaction.connection)
-    }
+  func offer(beside pending: PendingSet, _ states: OfferedStates) throws -> Int {
     var counts = counts
     try counts.findStarts(transaction, schema: schema)
     var count = 0
@@ -191,7 +195,7 @@ extension LostEdits {
       if lost.whole == .delete {
         guard !isAlive, before.whole != .delete else { continue }
         object = lost
-      } else if !isAlive, before.whole == .delete, lost.whole == .none {
+      } else if !isAlive, before.whole == .delete, lost.whole != .insert {
         // An edit of another replica may bring it back, and then it is to have these.
         object.wasInZone = true
         for edit in lost.edits {
@@ -220,8 +224,7 @@ extension LostEdits {
       }
       guard object != before else { continue }
       count += 1
-      try PendingState.save(
-        object, of: key, entity: entity, through: pending.through, on: transaction.connection)
+      try states.save(object, of: key, entity: entity)
     }
     return count
   }

@@ -7,11 +7,14 @@ import Foundation
 enum OfferedDeletes {
   /// Marks pending deletes of objects that the zone knew by numbers from `number` on. Called while the numbers are known.
   ///
-  /// - Parameter offered: what the zone had of an object with what is pending of it: should an edit keep the object, that
-  ///   is to be sent with it.
+  /// - Parameters:
+  ///   - states: where they are saved.
+  ///   - offered: what the zone had of an object with what is pending of it: should an edit keep the object, that is to be
+  ///     sent with it.
   static func keep(
     of pending: PendingSet, from number: UInt64, _ transaction: WriteTransaction,
-    schema: SyncSchema, _ offered: (ObjectKey, PendingObject, SyncSchema.Entity) -> PendingObject
+    schema: SyncSchema, _ states: OfferedStates,
+    _ offered: (ObjectKey, PendingObject, SyncSchema.Entity) -> PendingObject
   ) throws {
     var directory = ObjectDirectory(transaction.connection)
     for (key, object) in pending.objects where object.whole == .delete {
@@ -22,15 +25,14 @@ enum OfferedDeletes {
       kept.whole = .delete
       kept.wholeTransaction = object.wholeTransaction
       kept.wasInZone = true
-      try PendingState.save(
-        kept, of: key, entity: entity, through: pending.through, on: transaction.connection)
+      try states.save(kept, of: key, entity: entity)
     }
   }
 
   /// Offers the deletes that history knows, of objects that the zone knew, or was told to be deleted.
   static func offer(
     _ history: EditHistory, of log: LostEdits, beside pending: PendingSet,
-    _ transaction: WriteTransaction, schema: SyncSchema
+    _ transaction: WriteTransaction, schema: SyncSchema, _ states: OfferedStates
   ) throws {
     var directory = ObjectDirectory(transaction.connection)
     for (key, time) in history.deleted where pending[key] == nil {
@@ -42,8 +44,7 @@ enum OfferedDeletes {
       var object = PendingObject()
       object.whole = .delete
       object.wholeTransaction = EditStamp.number(time)
-      try PendingState.save(
-        object, of: key, entity: entity, through: pending.through, on: transaction.connection)
+      try states.save(object, of: key, entity: entity)
     }
   }
 }

@@ -203,8 +203,9 @@ extension SyncEngine {
       transaction, schema: schema, acknowledged: state.acknowledged)
     try Self.rebaseUnanswered(pending, transaction, schema: schema)
     let lost = try LostEdits(after: place.sequence, transaction, schema: schema)
-    let count = try lost.offer(beside: pending)
-    try OfferedDeletes.keep(of: pending, from: next, transaction, schema: schema) {
+    let states = OfferedStates(lost.origins, through: pending.through, on: connection)
+    let count = try lost.offer(beside: pending, states)
+    try OfferedDeletes.keep(of: pending, from: next, transaction, schema: schema, states) {
       key, object, _ in lost.edits(below: object, of: key)
     }
     try IdentityRuns.forgetNumbers(from: next, on: connection)

@@ -36,8 +36,17 @@ extension SyncEngine {
   /// meanwhile, and the next pull fetches nothing twice.
   ///
   /// ```swift
+  /// var pause = 1
   /// while !Task.isCancelled {
-  ///   if try await engine.waitForNews() { try await engine.sync() }
+  ///   do {
+  ///     if try await engine.waitForNews() { try await engine.sync() }
+  ///     pause = 1
+  ///   } catch {
+  ///     // The network, or a server that was put back: a sync comes back to that by itself.
+  ///     try await Task.sleep(for: .seconds(pause))
+  ///     pause = min(2 * pause, 900)
+  ///     _ = try? await engine.sync()
+  ///   }
   /// }
   /// ```
   ///
