@@ -69,7 +69,7 @@ struct SaveWriter {
       for object in holders { try letMembersGo(of: object, transaction) }
     }
     for object in holders { try writePairs(of: object, transaction) }
-    for object in revived { try relateAnew(object, transaction) }
+    if !revived.isEmpty { try relateAnew(revived, transaction) }
     let gone = Set(deleted.lazy.map { ObjectIdentifier($0) })
     for object in doomed where !gone.contains(ObjectIdentifier(object)) {
       try delete(object, transaction)
