@@ -59,4 +59,31 @@ struct MemberConflictTests {
     #expect(held.count == 1)
     #expect(changes.map(\.changedObjectID).filter { $0 != paper.objectID } == held.map(\.objectID))
   }
+
+  @Test(
+    "The delete of a fault takes nothing from another object that has its key by now",
+    arguments: layouts, [false, true])
+  func replaced(_ layout: ToManyLayout, isReplacedFirst: Bool) throws {
+    let desk = try Desk(layout)
+    let context = desk.context()
+    let folder = try context.insert("Folder", "a")
+    let identity = UUID()
+    let paper = try context.insert(entityNamed: "Paper", identity: identity)
+    try context.save()
+    let key = paper.objectID.key.key
+    let other = desk.context()
+    let fault = try other.here(paper)
+    if !isReplacedFirst { other.delete(fault) }
+    context.delete(paper)
+    try context.save()
+    let letter = try context.insert(entityNamed: "Letter", identity: identity)
+    letter["text"] = "z"
+    folder[Desk.papers].insert(letter)
+    try context.save()
+    #expect(letter.objectID.key.key == key)
+    if isReplacedFirst { other.delete(fault) }
+    try other.save()
+    #expect(try desk.context().here(folder).labels("papers") == ["z"])
+    #expect(try desk.store.check().findings == [])
+  }
 }

@@ -269,7 +269,7 @@ struct SaveWriter {
     }
     let holding = plan.oneSidedRelations.filter { object.shape.isKind(of: $0.destination) }
     if !holding.isEmpty {
-      if !isChecked, let expectedVersion { try transaction.require(expectedVersion, of: key) }
+      if !isChecked { try transaction.require(expectedVersion, of: key) }
       try leaveHolders(object, holding, transaction)
     }
     try transaction.delete(key, expectedVersion: expectedVersion)
