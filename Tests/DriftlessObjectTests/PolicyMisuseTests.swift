@@ -260,4 +260,19 @@ struct PolicyMisuseTests {
       context.rollback()
     }
   }
+
+  @Test("A child that is reset and then rolled back while it saves is reset")
+  func childReset() throws {
+    let child = ManagedObjectContext(parent: context)
+    let book = try child.insert(Book.self)
+    book.title = "child's"
+    let observer = observe(.managedObjectContextObjectsDidChange, of: context) {
+      child.reset()
+      child.rollback()
+    }
+    try child.save()
+    NotificationCenter.default.removeObserver(observer)
+    #expect(book.managedObjectContext == nil && child.registeredObjects.isEmpty)
+    #expect(try child.fetch(Book.self).map(\.title) == ["child's"])
+  }
 }
