@@ -122,6 +122,7 @@ extension ManagedObjectContext {
     func name(_ key: ObjectKey) -> ObjectKey { renamed[key.key]?.key ?? key }
     for object in registeredObjects { object.rename(name) }
     graph.ledger.claims.rename(renamed)
+    inbox.rename(renamed)
     let replaced = graph.keys.renameAdopted(
       renamed, isUndoable: undoManager != nil,
       isAskedFor: newKeys != nil || distantChildren.areThere
