@@ -53,6 +53,77 @@ struct ExclusiveMemberTests {
     try expectMoved()
   }
 
+  @Test("So does what nobody holds between two moves")
+  func movesUnheld() throws {
+    let third = try context.insert("Folder", "third")
+    try context.save()
+    let other = desk.context()
+    let (there, last) = (try other.here(second), try other.here(third))
+    // The last move stands, whichever holder changed first.
+    last["name"] = "last"
+    try there[Desk.papers].insert(other.here(letter))
+    #expect(other.registeredObject(for: letter.objectID) == nil)
+    try last[Desk.papers].insert(other.here(letter))
+    #expect(there.labels("papers") == [] && last.labels("papers") == ["x"])
+    try other.save()
+    #expect(try desk.context().here(second).labels("papers") == [])
+    #expect(try desk.context().here(third).labels("papers") == ["x"])
+  }
+
+  @Test("So does what got another key between two moves: a permanent one, or that of its parent")
+  func movesRenamed() throws {
+    let papers = try ["y", "z"].map { try context.insert("Paper", $0) }
+    second[Desk.papers].insert(papers[0])
+    try context.obtainPermanentIDs(for: [papers[0]])
+    first[Desk.papers].insert(papers[0])
+    #expect(second.labels("papers") == [] && first.labels("papers") == ["x", "y"])
+    let child = ManagedObjectContext(parent: context)
+    let (here, there) = (try child.here(first), try child.here(second))
+    try there[Desk.papers].insert(child.here(papers[1]))
+    try context.save()
+    try here[Desk.papers].insert(child.here(papers[1]))
+    #expect(there.labels("papers") == [] && here.labels("papers") == ["x", "y", "z"])
+    try child.save()
+    try context.save()
+    #expect(try desk.context().here(first).labels("papers") == ["x", "y", "z"])
+  }
+
+  @Test("Who added an object is known by its key until that is saved or given up, and no longer")
+  func claims() throws {
+    let papers = try (0..<3).map { try context.insert("Paper", "\($0)") }
+    func claimants() -> [[ManagedObject]] {
+      papers.map { context.graph.ledger.claims.owners(of: $0.key) }
+    }
+    for paper in papers { second[Desk.papers].insert(paper) }
+    #expect(claimants() == [[second], [second], [second]])
+    try context.save()
+    #expect(claimants() == [[], [], []])
+    first[Desk.papers].insert(papers[0])
+    #expect(claimants() == [[first], [], []])
+    context.rollback()
+    #expect(claimants() == [[], [], []] && second[Desk.papers].count == 3)
+  }
+
+  @Test("So does what came back with its holder")
+  func movesRevived() throws {
+    context.undoManager = UndoManager()
+    let paper = try context.insert("Paper", "y")
+    second[Desk.papers].insert(paper)
+    try context.save()
+    context.reset()
+    let there = try context.here(second)
+    #expect(there.labels("papers") == ["y"])
+    context.delete(there)
+    context.processPendingChanges()
+    try context.save()
+    context.undo()
+    let here = try context.here(first)
+    try here[Desk.papers].insert(context.here(paper))
+    #expect(there.labels("papers") == [] && here.labels("papers") == ["x", "y"])
+    try context.save()
+    #expect(try desk.context().here(first).labels("papers") == ["x", "y"])
+  }
+
   @Test("So does what is new, and what is assigned as a whole, before a save and after it")
   func newMembers() throws {
     let paper = try context.insert("Paper", "new")

@@ -151,6 +151,69 @@ struct ForeignCommitTests {
     #expect(try sleeper.count(Book.self) == 102)
   }
 
+  @Test("A child that does not look for long keeps each key once that others save into its parent")
+  func idleChild() throws {
+    let parent = library.container.newContext()
+    let (idle, sibling) = (
+      ManagedObjectContext(parent: parent), ManagedObjectContext(parent: parent)
+    )
+    idle.automaticallyMergesChangesFromParent = true
+    let books = try idle.fetch(byTitle)
+    #expect(books.map(\.pages) == [1, 1])
+    let edited = try #require(try sibling.fetch(byTitle).first)
+    for number in 1...300 {
+      edited.pages = number
+      try sibling.save()
+    }
+    let news = idle.inbox.takeAll()
+    #expect(news.saves.count == 1 && news.saves.flatMap(\.updatedObjectIDs) == [edited.objectID])
+    for save in news.saves { idle.inbox.put(save) }
+    idle.processPendingChanges()
+    #expect(books.map(\.pages) == [300, 1])
+  }
+
+  @Test("What came into a child's parent reaches the child after the object got another key")
+  func renamedMeanwhile() throws {
+    let parent = library.container.newContext()
+    let (idle, sibling) = (
+      ManagedObjectContext(parent: parent), ManagedObjectContext(parent: parent)
+    )
+    idle.automaticallyMergesChangesFromParent = true
+    try parent.insert(Book.self).title = "new"
+    let new = try #require(try idle.fetch(Book.self, where: Book.title == "new").first)
+    try #require(try sibling.fetch(Book.self, where: Book.title == "new").first).pages = 300
+    #expect(new.pages == 1)
+    try sibling.save()
+    try parent.save()
+    idle.processPendingChanges()
+    #expect(!new.objectID.isTemporaryID && new.pages == 300)
+  }
+
+  @Test("A child whose parent got more than it keeps reads all that it knows again")
+  func muchIntoParent() throws {
+    let parent = library.container.newContext()
+    let (idle, sibling) = (
+      ManagedObjectContext(parent: parent), ManagedObjectContext(parent: parent)
+    )
+    try parent.insert(Book.self).title = "unsaved"
+    idle.automaticallyMergesChangesFromParent = true
+    let books = try idle.fetch(byTitle)
+    #expect(books.map(\.title) == ["a", "b", "unsaved"])
+    for book in try sibling.fetch(byTitle) { book.pages = 300 }
+    try sibling.save()
+    let plan = try #require(parent.stores.plans.first)
+    let book = try #require(plan.shape(named: "Book"))
+    for start in stride(from: Int64(1_000_000), to: 1_100_000, by: 10_000) {
+      let keys = (start..<start + 10_000).map { ObjectKey(entity: book.number, key: $0) }
+      idle.inbox.put(
+        ContextChanges(
+          source: sibling.number, target: parent.number,
+          parts: [ContextChanges.Part(plan: plan, updated: keys)]))
+    }
+    idle.processPendingChanges()
+    #expect(books.map(\.pages) == [300, 300, 300])
+  }
+
   @Test("Where the history is purged meanwhile, all that is known is read again")
   func purged() throws {
     let context = library.container.newContext()

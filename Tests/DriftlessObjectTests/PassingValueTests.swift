@@ -138,4 +138,50 @@ struct PassingValueTests {
     #expect(try stored() == ["a Oslo 7"])
     #expect(!giver.isDeleted && giver.managedObjectContext === context)
   }
+
+  /// Refreshes what it is asked about, and says that it is to be written.
+  private final class Refresher: MergePolicy {
+    override func resolve(
+      optimisticLockingConflicts conflicts: inout [MergeConflict],
+      in context: ManagedObjectContext
+    ) throws {
+      for conflict in conflicts {
+        let object = try context.existingObject(with: conflict.objectID)
+        try context.refresh(object, mergeChanges: false)
+      }
+      try super.resolve(optimisticLockingConflicts: &conflicts, in: context)
+    }
+
+    override func resolve(
+      constraintConflicts conflicts: inout [ConstraintConflict], in context: ManagedObjectContext
+    ) throws {
+      let policy = MergePolicy(merge: .mergeByPropertyStoreTrump)
+      try policy.resolve(constraintConflicts: &conflicts, in: context)
+    }
+  }
+
+  @Test("An object that the policy refreshes has what its row has, and gives no value up")
+  func refreshed() throws {
+    try changeElsewhere(["city": "Oslo", "points": 9])
+    try giver.setValue("b", forKey: "code")
+    _ = try context.make("Customer", ["code": "a", "city": "Bern"])
+    context.mergePolicy = Refresher(merge: .overwrite)
+    try context.save()
+    #expect(try stored() == ["a Oslo 9"])
+    #expect(giver["code"] as? String == "a" && giver["city"] as? String == "Oslo")
+    try giver.setValue("Kyiv", forKey: "city")
+    try context.save()
+    #expect(try stored() == ["a Kyiv 9"])
+  }
+
+  @Test("A deleted object that the policy refreshes stays")
+  func refreshedDelete() throws {
+    try changeElsewhere(["city": "Oslo"])
+    context.delete(giver)
+    context.mergePolicy = Refresher(merge: .overwrite)
+    try context.save()
+    #expect(try stored() == ["a Oslo 7"])
+    #expect(!giver.isDeleted && giver.managedObjectContext === context)
+    #expect(giver["city"] as? String == "Oslo")
+  }
 }

@@ -15,25 +15,6 @@ struct PolicyMisuseTests {
     context.mergePolicy = policy
   }
 
-  private final class Meddler: MergePolicy {
-    var meddle: (ManagedObjectContext) throws -> Void = { _ in }
-
-    override func resolve(
-      optimisticLockingConflicts conflicts: inout [MergeConflict],
-      in context: ManagedObjectContext
-    ) throws {
-      try meddle(context)
-      try super.resolve(optimisticLockingConflicts: &conflicts, in: context)
-    }
-
-    override func resolve(
-      constraintConflicts conflicts: inout [ConstraintConflict], in context: ManagedObjectContext
-    ) throws {
-      try meddle(context)
-      try super.resolve(constraintConflicts: &conflicts, in: context)
-    }
-  }
-
   /// A book that another context and this one changed.
   private func contested() throws -> Book {
     let book = try context.insert(Book.self)
@@ -167,6 +148,84 @@ struct PolicyMisuseTests {
     #expect(!book.hasChanges)
   }
 
+  @Test("So is one of an object that a merge brought into the event before it was written")
+  func changesMerged() throws {
+    let customers = try Customers()
+    let context = customers.container.newContext()
+    context.mergePolicy = policy
+    let winner = try context.make("Customer", ["code": "a", "city": "Rome"])
+    let contested = try context.make("Customer", ["code": "b", "city": "Bern"])
+    try context.save()
+    let other = try customers.another().newContext()
+    try other.existingObject(with: contested.objectID).setValue(9, forKey: "points")
+    try other.save()
+    try contested.setValue("Oslo", forKey: "city")
+    try context.make("Customer", ["code": "a", "city": "Kyiv"])
+    var count = 0
+    policy.meddle = { _ in
+      count += 1
+      try winner.setValue("later \(count)", forKey: "city")
+    }
+    #expect { try context.save() } throws: { ($0 as? ObjectError)?.code == .unstableSave }
+    #expect(count == 2, "at the constraint, and at the row")
+    policy.meddle = { _ in }
+    try context.save()
+    let request = FetchRequest<ManagedObject>(entityName: "Customer", sort: [FetchSort("code")])
+    let stored = try customers.another().newContext().fetch(request)
+    #expect(stored.map { $0["city"] as? String } == ["later 2", "Oslo"])
+    #expect(winner["city"] as? String == "later 2" && !context.hasChanges)
+  }
+
+  @Test("So is one of an object whose conflict was settled, when the policy is asked of deletes")
+  func changesSettled() throws {
+    let desk = try Desk(.columns)
+    let context = desk.context()
+    let folders = try ["holder", "taker", "contested"].map { try context.insert("Folder", $0) }
+    let letter = try context.insert("Letter", "x")
+    folders[0][Desk.drafts].insert(letter)
+    try context.save()
+    let other = desk.context()
+    other.mergePolicy = policy
+    let contested = try other.here(folders[2])
+    contested["name"] = "mine"
+    other.delete(try other.here(folders[0]))
+    // The letter, which was to go with its holder, moves, and the folder changes.
+    folders[1][Desk.drafts].insert(letter)
+    folders[2]["name"] = "theirs"
+    try context.save()
+    var count = 0
+    policy.meddle = { _ in
+      count += 1
+      if count == 2 { contested["name"] = "later" }
+    }
+    #expect { try other.save() } throws: { ($0 as? ObjectError)?.code == .unstableSave }
+    #expect(count == 2)
+    policy.meddle = { _ in }
+    try other.save()
+    #expect(try desk.context().here(folders[2]).caption == "later")
+  }
+
+  @Test("So is one of an object that was written to another store before")
+  func changesEarlierStore() throws {
+    let coordinator = library.container.persistentStoreCoordinator
+    let memory = try coordinator.addPersistentStore(at: nil)
+    let written = try context.insert(Tag.self)
+    let contested = try context.insert(Tag.self)
+    try context.assign(contested, to: memory)
+    (written.name, contested.name) = ("written", "contested")
+    try context.save()
+    let other = ManagedObjectContext(coordinator)
+    (other.object(with: contested.objectID) as? Tag)?.name = "theirs"
+    try other.save()
+    (written.name, contested.name) = ("changed", "mine")
+    policy.meddle = { _ in written.name = "later" }
+    #expect { try context.save() } throws: { ($0 as? ObjectError)?.code == .unstableSave }
+    policy.meddle = { _ in }
+    try context.save()
+    let names = try ManagedObjectContext(coordinator).fetch(Tag.self).map(\.name)
+    #expect(Set(names) == ["later", "mine"])
+  }
+
   @Test("willSave and checks that roll back or reset leave nothing to be saved")
   func atWillSave() throws {
     let book = try context.insert(Book.self)
@@ -200,5 +259,20 @@ struct PolicyMisuseTests {
       #expect(try child.fetch(Book.self).map(\.title) == ["child's"])
       context.rollback()
     }
+  }
+
+  @Test("A child that is reset and then rolled back while it saves is reset")
+  func childReset() throws {
+    let child = ManagedObjectContext(parent: context)
+    let book = try child.insert(Book.self)
+    book.title = "child's"
+    let observer = observe(.managedObjectContextObjectsDidChange, of: context) {
+      child.reset()
+      child.rollback()
+    }
+    try child.save()
+    NotificationCenter.default.removeObserver(observer)
+    #expect(book.managedObjectContext == nil && child.registeredObjects.isEmpty)
+    #expect(try child.fetch(Book.self).map(\.title) == ["child's"])
   }
 }

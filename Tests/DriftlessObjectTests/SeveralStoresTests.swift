@@ -245,6 +245,32 @@ struct SeveralStoresTests {
     #expect(authors.allSatisfy { $0.books.allSatisfy { !$0.isFault } })
   }
 
+  @Test(
+    "A relationship does not have, nor let go of, an object of another store with a member's key")
+  func sameKeys() throws {
+    var books: [Book] = []
+    for store in [file, memory] {
+      let book = try context.insert(Book.self)
+      let tag = try context.insert(Tag.self)
+      try context.assign(book, to: store)
+      try context.assign(tag, to: store)
+      (book.title, tag.name) = ("book", "tag")
+      book.author = try author("a", in: store)
+      book.tags.insert(tag)
+      books.append(book)
+    }
+    try context.save()
+    let (mine, theirs) = (books[0], books[1])
+    let author = try #require(mine.author)
+    #expect(mine.objectID.key == theirs.objectID.key)
+    #expect(author.books.contains(mine) && !author.books.contains(theirs))
+    author[Author.books].remove(theirs)
+    let tag = try #require(theirs.tags.array.first)
+    #expect(theirs.tags.contains(tag) && !mine.tags.contains(tag))
+    mine[Book.tags].remove(tag)
+    #expect(!context.hasChanges && theirs.author != nil && mine.tags.count == 1)
+  }
+
   @Test("The history of all stores is one, by time, after a token that tells of each")
   func history() throws {
     let start = try coordinator.currentPersistentHistoryToken()

@@ -267,6 +267,29 @@ struct ToManyLayoutMigrationTests {
     #expect(try store.check().findings == [])
   }
 
+  @Test("A mapping model brings members into columns, and is refused where several hold one")
+  func mappingToColumns() throws {
+    let new = Self.model(.attribute)
+    let mapping = try MappingModel.inferredMappingModel(
+      forSourceModel: Self.model(), destinationModel: new)
+    try make(.pairs, isShared: true)
+    let error = #expect(throws: StoreError.self) {
+      try PersistentStore.migrate(at: url, to: new, mapping: mapping, toManyLayout: .columns)
+    }
+    #expect(error?.code == .cannotMigrate && error?.message.contains("Folder.papers") == true)
+    var store = try PersistentStore.open(url: url, model: Self.model())
+    #expect(try held(store) == expected(.none, isShared: true))
+    store.close()
+    try PersistentStore.destroy(at: url)
+    try? FileManager.default.removeItem(at: url)
+    try make(.pairs)
+    try PersistentStore.migrate(at: url, to: new, mapping: mapping, toManyLayout: .columns)
+    store = try PersistentStore.open(url: url, model: new)
+    #expect(try held(store) == expected(.attribute))
+    #expect(!store.schema.heldRelationships.isEmpty)
+    #expect(try store.check().findings == [])
+  }
+
   @Test("A store that is saved as another keeps the layout", arguments: ToManyLayout.allCases)
   func savedAs(_ layout: ToManyLayout) throws {
     try make(layout)

@@ -15,11 +15,66 @@ final class ContextInbox: Sendable {
   struct News {
     var saves: [ContextChanges] = []
     var commits: [ForeignCommits] = []
+    /// Stores of which so much came into the parent that any object may have changed.
+    var doubtful: [ObjectPlan] = []
+  }
+
+  /// What others saved into the parent, which is in no history: each key once, however long the context does not look.
+  private struct SavedIntoParent {
+    struct Part {
+      let plan: ObjectPlan
+      var inserted: Set<ObjectKey> = []
+      var updated: Set<ObjectKey> = []
+      var deleted: Set<ObjectKey> = []
+      /// Whether there were more than are kept.
+      var isDoubtful = false
+    }
+
+    var parts: [Part] = []
+
+    mutating func add(_ part: ContextChanges.Part, max: Int) {
+      let place = parts.firstIndex { $0.plan === part.plan } ?? parts.endIndex
+      if place == parts.endIndex { parts.append(Part(plan: part.plan)) }
+      guard !parts[place].isDoubtful else { return }
+      parts[place].inserted.formUnion(part.inserted)
+      parts[place].updated.formUnion(part.updated)
+      parts[place].deleted.formUnion(part.deleted)
+      let count =
+        parts[place].inserted.count + parts[place].updated.count + parts[place].deleted.count
+      if count > max { parts[place] = Part(plan: part.plan, isDoubtful: true) }
+    }
+
+    /// The parent's objects have other keys.
+    mutating func rename(_ renamed: [Int64: PlacedKey]) {
+      for place in parts.indices {
+        let plan = parts[place].plan.index
+        func name(_ keys: inout Set<ObjectKey>) {
+          let old = keys.filter { $0.key < 0 && renamed[$0.key]?.plan == plan }
+          keys.subtract(old)
+          keys.formUnion(old.compactMap { renamed[$0.key]?.key })
+        }
+        name(&parts[place].inserted)
+        name(&parts[place].updated)
+        name(&parts[place].deleted)
+      }
+    }
+
+    func changes(target: Int64?) -> ContextChanges? {
+      guard !parts.isEmpty else { return nil }
+      return ContextChanges(
+        source: 0, target: target,
+        parts: parts.map {
+          ContextChanges.Part(
+            plan: $0.plan, inserted: Array($0.inserted), updated: Array($0.updated),
+            deleted: Array($0.deleted))
+        })
+    }
   }
 
   private struct Content {
     var isOpen = false
     var news = News()
+    var intoParent = SavedIntoParent()
     var keyCount = 0
     /// Whether the context was told, and has not looked yet.
     var isRung = false
@@ -47,6 +102,7 @@ final class ContextInbox: Sendable {
         content.isOpen = newValue
         guard !newValue else { return }
         content.news = News()
+        content.intoParent = SavedIntoParent()
         content.keyCount = 0
       }
     }
@@ -58,26 +114,32 @@ final class ContextInbox: Sendable {
   func put(_ changes: ContextChanges) {
     guard changes.target == nil || changes.target == parent else { return }
     add { content in
+      guard changes.target == nil else {
+        for part in changes.parts { content.intoParent.add(part, max: Self.keysMax) }
+        return
+      }
       content.news.saves.append(changes)
       content.keyCount += changes.parts.reduce(0) { $0 + $1.keyCount }
       guard content.keyCount > Self.keysMax || content.news.saves.count > Self.partsMax else {
         return
       }
-      // What went into the parent is in no history.
-      let kept = content.news.saves.filter { $0.target != nil }
-      for part in content.news.saves.lazy.filter({ $0.target == nil }).flatMap(\.parts)
-      where part.transaction > 0 {
+      for part in content.news.saves.lazy.flatMap(\.parts) where part.transaction > 0 {
         Self.add(
           ForeignCommits(
             plan: part.plan, store: part.plan.store, after: part.transaction - 1,
             through: part.transaction), to: &content.news.commits)
       }
-      content.news.saves = kept
+      content.news.saves = []
       content.keyCount = 0
     }
   }
 
   func put(_ commits: ForeignCommits) { add { Self.add(commits, to: &$0.news.commits) } }
+
+  /// The parent's objects have other keys: what was put before is of them.
+  func rename(_ renamed: [Int64: PlacedKey]) {
+    content.withLock { $0.intoParent.rename(renamed) }
+  }
 
   /// Keeps for later what the context could not take over now.
   func putBack(_ commits: ForeignCommits) {
@@ -90,10 +152,14 @@ final class ContextInbox: Sendable {
     content.withLock { content in
       defer {
         content.news = News()
+        content.intoParent = SavedIntoParent()
         content.keyCount = 0
         content.isRung = false
       }
-      return content.news
+      var news = content.news
+      if let changes = content.intoParent.changes(target: parent) { news.saves.append(changes) }
+      news.doubtful = content.intoParent.parts.lazy.filter(\.isDoubtful).map(\.plan)
+      return news
     }
   }
 

@@ -121,6 +121,8 @@ extension ManagedObjectContext {
   func rename(_ renamed: [Int64: PlacedKey]) {
     func name(_ key: ObjectKey) -> ObjectKey { renamed[key.key]?.key ?? key }
     for object in registeredObjects { object.rename(name) }
+    graph.ledger.claims.rename(renamed)
+    inbox.rename(renamed)
     let replaced = graph.keys.renameAdopted(
       renamed, isUndoable: undoManager != nil,
       isAskedFor: newKeys != nil || distantChildren.areThere

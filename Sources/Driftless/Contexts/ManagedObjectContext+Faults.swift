@@ -88,9 +88,16 @@ extension ManagedObjectContext: ObjectSource {
         return parent.graph.holders(of: above, in: relation)?.map(\.objectKey)
       }
     }
-    return try read(plan(of: object.shape)) { transaction in
+    let plan = try plan(of: object.shape)
+    return try read(plan) { transaction in
       if !relation.isExclusive, try transaction.isReplica { return nil }
-      return try transaction.sources(holding: object.objectKey, in: relation.description)
+      let holders = try transaction.sources(holding: object.objectKey, in: relation.description)
+      // They may hold another object, which has the key by now.
+      guard
+        try holders.isEmpty || plan.store.readsOutside
+          || transaction.hasOwnRow(object.objectKey)
+      else { return [] }
+      return holders
     }
   }
 

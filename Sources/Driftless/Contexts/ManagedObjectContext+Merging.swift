@@ -16,6 +16,7 @@ extension ManagedObjectContext {
   func takeNews() {
     let news = inbox.takeAll()
     var parts = news.saves.filter { $0.source != number }.flatMap(\.parts)
+    parts += news.doubtful.lazy.filter(stores.has).map(partOfAll)
     for commits in news.commits where stores.has(commits.plan) {
       guard commits.plan.store === commits.store else { continue }
       do {
@@ -53,8 +54,10 @@ extension ManagedObjectContext {
   /// Every object of a store that is here may have changed.
   private func partOfAll(in plan: ObjectPlan) -> ContextChanges.Part {
     var part = ContextChanges.Part(plan: plan)
-    part.updated = graph.keys.savedObjects.filter { $0.shape.planIndex == plan.index }
-      .map(\.objectKey)
+    // Those that only the parent has, too.
+    part.updated = graph.keys.objects.filter {
+      $0.shape.planIndex == plan.index && !$0.isInserted
+    }.map(\.objectKey)
     return part
   }
 

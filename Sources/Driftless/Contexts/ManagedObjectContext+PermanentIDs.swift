@@ -54,6 +54,7 @@ extension ManagedObjectContext {
       graph.add(object)
     }
     for object in registeredObjects { object.rename { renamed[$0.key]?.key ?? $0 } }
+    graph.ledger.claims.rename(renamed)
     tellChildren(renamed)
   }
 }

@@ -117,5 +117,6 @@ extension ManagedObjectContext {
     // What it refers to may have got other keys while it was away; it may refer to itself.
     object.rename { graph.keys.newest($0, in: index) }
     graph.ledger.list(object)
+    object.noteClaims()
   }
 }

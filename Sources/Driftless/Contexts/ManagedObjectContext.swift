@@ -110,8 +110,8 @@ public final class ManagedObjectContext {
   var isWritingObjects = false
   /// What was asked for meanwhile and refused: the save fails with it.
   var refusal: ObjectError?
-  /// What was asked for while a save into the parent went on, and is done after it.
-  var postponed: ((ManagedObjectContext) -> Void)?
+  /// What was asked for while a save into the parent went on, and is done after it, in its order.
+  var postponed: [(ManagedObjectContext) -> Void] = []
 
   private static let contextCount = Mutex<Int64>(0)
 

@@ -73,9 +73,7 @@ extension MigrationCopy {
       HAVING COUNT(DISTINCT source) > 1 LIMIT 1
       """)
     guard several != nil else { return }
-    throw MigrationPlan.refusal(
-      "several objects hold one in \(JoinTable.key(relationship)), which columns cannot say",
-      "Keep the relationship in pairs, or let one object hold each before the migration.")
+    throw MigrationPlan.severalHolders(in: relationship)
   }
 
   /// Writes the key columns of a to-one relationship.

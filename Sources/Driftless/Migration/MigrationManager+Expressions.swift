@@ -82,10 +82,29 @@ extension MigrationManager {
       if relationship.isToMany {
         var seen: Set<ManagedObject> = []
         objects = objects.filter { seen.insert($0).inserted }
+        try checkHolders(of: objects, in: relationship, for: destination)
         // What the other end set already stays, unless this end says something else.
         try destination.setValue(objects, forKey: property.name)
       } else {
         try destination.setValue(objects.first, forKey: property.name)
+      }
+    }
+  }
+
+  /// Columns name one object that holds another: that one made before holds it as well would be lost without a word.
+  private func checkHolders(
+    of members: [ManagedObject], in relationship: RelationshipDescription,
+    for holder: ManagedObject
+  ) throws {
+    guard
+      let relation = holder.shape.relations.lazy.compactMap({ $0 }).first(where: {
+        $0.description === relationship
+      }), relation.isExclusive
+    else { return }
+    for member in members {
+      let holders = holder.graph?.holders(of: member, in: relation) ?? []
+      if holders.contains(where: { $0 !== holder }) {
+        throw MigrationPlan.severalHolders(in: relationship)
       }
     }
   }

@@ -6,6 +6,12 @@ extension MigrationPlan {
       suggestion: suggestion)
   }
 
+  static func severalHolders(in relationship: RelationshipDescription) -> StoreError {
+    refusal(
+      "several objects hold one in \(JoinTable.key(relationship)), which columns cannot say",
+      "Keep the relationship in pairs, or let one object hold each before the migration.")
+  }
+
   /// Whether the value of the former slot is taken over.
   static func check(
     _ former: PropertySlot, _ slot: PropertySlot, _ entity: EntityDescription

@@ -10,6 +10,8 @@ struct ChangeLedger {
   private var replayed: [ManagedObject: SnapshotEvents] = [:]
   /// Objects whose rows no other save may have changed at the next save.
   private(set) var watched: [ManagedObject] = []
+  /// What changed objects add to relationships whose members know nothing of it.
+  var claims = MemberClaims()
   /// Objects that left the graph and still stand in one of the first two lists, which hold them.
   private var departed: Set<ObjectIdentifier> = []
   #if DEBUG
@@ -58,6 +60,7 @@ struct ChangeLedger {
   mutating func unlistAll(clearing flags: ObjectState.Flag = []) -> [ManagedObject] {
     let listed = changed
     changed = []
+    claims.removeAll()
     assert(
       listed.allSatisfy { $0.state.contains(.listed) || $0.graph == nil },
       "what is listed knows it, as long as it is in a graph")
@@ -75,6 +78,7 @@ struct ChangeLedger {
       forgetDeparture(of: object)
     }
     changed = changed.filter { $0.state.contains(.listed) }
+    claims.removeAll { !$0.state.contains(.listed) }
   }
 
   // MARK: The event
@@ -135,6 +139,7 @@ struct ChangeLedger {
       departed.remove(ObjectIdentifier(object))
       return false
     }
+    claims.removeAll(where: isLost)
     changed = changed.filter(isKept)
     inEvent = inEvent.filter(isKept)
     watched = watched.filter { !isLost($0) }
@@ -148,6 +153,7 @@ struct ChangeLedger {
     inEvent = []
     replayed = [:]
     watched = []
+    claims.removeAll()
     departed = []
   }
 }

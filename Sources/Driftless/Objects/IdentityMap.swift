@@ -275,7 +275,10 @@ struct IdentityMap: ~Copyable {
     }
   }
 
-  /// A context that lives long must not keep a key for each object that it ever saved.
+  /// A context that lives long must not keep a key for each object whose ID was given out: those go whose IDs are no more.
+  ///
+  /// What a child knows is kept, for it cannot be told from afar when nobody has it any more: a parent remembers the key of
+  /// each object that a child saved into it or read of it before it had another one.
   private mutating func forgetUnknownKeys() {
     // What is renamed twice is found by its first key through the second.
     let between = Set(aliases.values.lazy.map(\.key.key))

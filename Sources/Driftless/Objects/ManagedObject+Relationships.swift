@@ -62,10 +62,11 @@ extension ManagedObject {
 
   final func contains(_ object: ManagedObject, in slot: Int) -> Bool {
     if state.contains(.tracked) { noteAccess(slot) }
-    guard let relation = shape.relations[slot], object.graph === graph else { return false }
-    if relation.inverseSlot >= 0, !relation.inverseIsToMany,
-      object.shape.isKind(of: relation.destination)
-    {
+    // Objects of other stores and entities have the same keys.
+    guard let relation = shape.relations[slot], object.graph === graph,
+      object.shape.planIndex == shape.planIndex, object.shape.isKind(of: relation.destination)
+    else { return false }
+    if relation.inverseSlot >= 0, !relation.inverseIsToMany {
       if case .reference(let key) = object.read(relation.inverseSlot) { return key.key == self.key }
       return false
     }
@@ -137,7 +138,7 @@ extension ManagedObject {
       if let undo = graph?.undoManager {
         undo.registerUndo(withTarget: self) { $0.undoLink(object, at: slot) }
       }
-      if relation.isOneSided { object.state.claim() }
+      if relation.isOneSided { graph?.ledger.claims.note(self, of: object.key) }
       let state = collection(slot, reading: false)
       if relation.isOrdered, state.removed[object.key] != nil {
         // Its old place is gone with it: it comes back at the end.

@@ -28,7 +28,7 @@ public struct ObjectError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let crossStore = Code(rawValue: "cross-store")
     /// An object with this identity exists.
     public static let identityTaken = Code(rawValue: "identity-taken")
-    /// `willSave` methods keep changing objects.
+    /// `willSave` methods keep changing objects, or a merge policy changed one that was written already.
     public static let unstableSave = Code(rawValue: "unstable-save")
     /// A save was asked for inside of one.
     public static let nestedSave = Code(rawValue: "nested-save")

@@ -35,10 +35,8 @@ struct ObjectState {
     static let refreshedInEvent = Flag(rawValue: 32768)
     /// A fault whose row could not be read: it has no values, and takes none, until it is refreshed.
     static let unreadable = Flag(rawValue: 65536)
-    /// It was added to a to-many relationship without inverse, and may not be saved there yet.
-    static let claimed = Flag(rawValue: 131_072)
     /// It is deleted because the object that held it is.
-    static let cascaded = Flag(rawValue: 262_144)
+    static let cascaded = Flag(rawValue: 131_072)
   }
 
   private var flags: Flag
@@ -130,9 +128,6 @@ struct ObjectState {
   mutating func noteCascade(_ isCascaded: Bool = true) {
     if isCascaded { flags.insert(.cascaded) } else { flags.remove(.cascaded) }
   }
-
-  /// It was added to a to-many relationship without inverse.
-  mutating func claim() { flags.insert(.claimed) }
 
   /// It left the context because it was deleted.
   mutating func stayDeleted() { flags.insert(.deleted) }

@@ -96,7 +96,7 @@ extension ManagedObjectContext {
         to: changed[...], info, &written,
         didCommit: { plan in committed += writers.filter { $0.plan === plan } },
         { plan, transaction in
-          var writer = SaveWriter(context: self, plan: plan)
+          var writer = SaveWriter(context: self, plan: plan, after: writers)
           try writer.write(to: transaction)
           writers.append(writer)
           try (plan.store as? any StandInStore)?.willCommit(

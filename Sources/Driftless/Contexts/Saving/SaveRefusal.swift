@@ -8,7 +8,7 @@ extension ManagedObjectContext {
   ) -> Bool {
     guard isWritingObjects else { return false }
     if parent != nil {
-      postponed = body
+      postponed.append(body)
       return true
     }
     refusal = ObjectError(
@@ -20,9 +20,9 @@ extension ManagedObjectContext {
 
   /// Does what was asked for while a save into the parent went on.
   func doPostponed() {
-    let body = postponed
-    postponed = nil
-    body?(self)
+    let bodies = postponed
+    postponed = []
+    for body in bodies { body(self) }
   }
 
   /// Throws what was refused since the save began to write.

@@ -55,24 +55,33 @@ extension SaveWriter {
 
   mutating func decide(_ conflicts: inout [MergeConflict]) throws {
     let all = conflicts
-    let before = Set(context.graph.ledger.inEvent.lazy.map { ObjectIdentifier($0) })
-    try context.accessing {
+    try asking {
       try context.mergePolicy.resolve(optimisticLockingConflicts: &conflicts, in: context)
-    }
-    try context.throwRefusal()
-    // What the policy changed of objects that are written is written no more.
-    let written = Set((inserted + updated).lazy.map { ObjectIdentifier($0) })
-    if let object = context.graph.ledger.inEvent.first(where: {
-      written.contains(ObjectIdentifier($0)) && !before.contains(ObjectIdentifier($0))
-    }) {
-      throw ObjectError(
-        .unstableSave,
-        "The merge policy changed \(object.description), which is in no conflict and was written",
-        suggestion: "Let the policy change objects of its conflicts, and others after the save.")
     }
     for conflict in conflicts { decided[conflict.objectID] = conflict.resolution }
     let open = all.filter { decided[$0.objectID] ?? .error == .error }
     if !open.isEmpty { throw SaveConflictError(conflicts: open) }
+  }
+
+  /// Lets the policy work with the context. What it changes of objects that are written, in this store or one before it, is
+  /// written no more.
+  func asking(_ policy: () throws -> Void) throws {
+    let before = Set(context.graph.ledger.inEvent.lazy.map { ObjectIdentifier($0) })
+    let rows = (earlier + [self]).flatMap { $0.inserted + $0.updated }
+    let written = rows + (earlier + [self]).flatMap { $0.resolutions.map(\.object) }
+    // What is changed from now on is touched, whatever a merge under a constraint did with it in this save.
+    for object in written { object.state.beginWillSave() }
+    try context.accessing(policy)
+    try context.throwRefusal()
+    let changed = written.first {
+      $0.state.contains(.touched)
+        || ($0.state.contains(.inEvent) && !before.contains(ObjectIdentifier($0)))
+    }
+    guard let object = changed ?? rows.first(where: { !$0.hasChanges }) else { return }
+    throw ObjectError(
+      .unstableSave,
+      "The merge policy changed \(object.description), which is in no conflict and was written",
+      suggestion: "Let the policy change objects of its conflicts, and others after the save.")
   }
 
   /// The row has another version than the object's values came from, or is gone.
@@ -182,6 +191,11 @@ extension SaveWriter {
   ) throws {
     // Deleted there too: nothing is left to do.
     guard let row = try transaction.ownRow(object.objectKey) else { return deleted.append(object) }
+    // The policy refreshed it, and gave the delete up.
+    guard object.isDeleted else {
+      return resolutions.append(
+        .init(object: object, values: row.values, version: row.version, isTheirs: true))
+    }
     switch decided[object.objectID] ?? .error {
     // CONFLICT: deleted here, changed there. RESOLUTION: none; the save failed before it came here.
     case .error: return

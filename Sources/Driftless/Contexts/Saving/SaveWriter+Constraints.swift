@@ -22,10 +22,9 @@ extension SaveWriter {
         return try clearTheWay(check.leaving, transaction)
       }
       var conflicts = check.conflicts
-      try context.accessing {
+      try asking {
         try context.mergePolicy.resolve(constraintConflicts: &conflicts, in: context)
       }
-      try context.throwRefusal()
       let open = conflicts.filter { !$0.isResolvable }
       if !open.isEmpty { throw ConstraintConflictError(conflicts: open) }
       for conflict in conflicts {
@@ -59,7 +58,7 @@ extension SaveWriter {
     var stale: [(object: ManagedObject, row: ReadTransaction.Row)] = []
     for object in leaving.map(\.object)
     where object.version > 0 && known.insert(ObjectIdentifier(object)).inserted {
-      guard let row = try transaction.row(object.objectKey), row.version != object.version else {
+      guard let row = try transaction.ownRow(object.objectKey), row.version != object.version else {
         continue
       }
       stale.append((object, row))
@@ -77,6 +76,8 @@ extension SaveWriter {
 
   /// Makes an object's changes changes of the row that others wrote, as far as they stand.
   private func rebase(_ object: ManagedObject, on row: ReadTransaction.Row) {
+    // The policy refreshed it, and gave up what this context changed: its values are read anew.
+    if object.isFault { return }
     let decision = decided[object.objectID] ?? .error
     switch (decision, object.isDeleted) {
     case (.error, _): return

@@ -38,38 +38,47 @@ extension SaveWriter {
     }
   }
 
-  /// An object that others deleted is there again: with what it holds here, and held by whom it is held here, as far as
+  /// Objects that others deleted are there again: with what they hold here, and held by whom they are held here, as far as
   /// that was read.
-  func relateAnew(_ object: ManagedObject, _ transaction: WriteTransaction) throws {
-    for case let relation? in object.shape.relations where relation.isOneSided {
-      guard let state = object.collection(ifUsed: relation.slot), state.isRead else { continue }
-      try add(state.content.map(newKey), to: relation, of: object, transaction)
+  func relateAnew(_ revived: [ManagedObject], _ transaction: WriteTransaction) throws {
+    for object in revived {
+      for case let relation? in object.shape.relations where relation.isOneSided {
+        guard let state = object.collection(ifUsed: relation.slot), state.isRead else { continue }
+        _ = try add(state.content.map(newKey), to: relation, of: object, transaction)
+      }
     }
     // In a replica with pairs they stayed.
-    for relation in plan.oneSidedRelations
-    where object.shape.isKind(of: relation.destination)
-      && (relation.isExclusive || !transaction.keepsForSync)
-    {
-      for holder in context.graph.keys.savedObjects
-      where !holder.isDeleted && holder.holds(object.key, by: relation) {
-        try add([object.objectKey], to: relation, of: holder, transaction)
+    let relations = plan.oneSidedRelations.filter { $0.isExclusive || !transaction.keepsForSync }
+    guard !relations.isEmpty else { return }
+    let byKey = Dictionary(grouping: revived, by: \.key)
+    for holder in context.graph.keys.savedObjects
+    where !holder.isDeleted && !holder.collections.isEmpty {
+      for relation in relations where holder.has(relation, in: plan.index) {
+        guard let state = holder.collection(ifUsed: relation.slot), state.isRead else { continue }
+        let members = state.content.flatMap { byKey[$0.key] ?? [] }
+          .filter { $0.shape.isKind(of: relation.destination) }.map(\.objectKey)
+        // Others may have deleted the holder as well.
+        guard try !members.isEmpty && transaction.hasOwnRow(holder.objectKey),
+          try add(members, to: relation, of: holder, transaction)
+        else { continue }
         try transaction.recordUpdate(holder.objectKey, PropertyMask([relation.slot]))
       }
     }
   }
 
-  /// Adds members whose rows are there, and which nobody else came to hold alone.
+  /// Adds members whose rows are there, and which nobody else came to hold alone. False when there is none to add.
   private func add(
     _ members: [ObjectKey], to relation: Relation, of holder: ManagedObject,
     _ transaction: WriteTransaction
-  ) throws {
-    let present = try members.filter { key in
-      guard key.key > 0, try transaction.row(key) != nil else { return false }
-      return try !relation.isExclusive
-        || transaction.sources(holding: key, in: relation.description).isEmpty
+  ) throws -> Bool {
+    let added = try members.filter { key in
+      guard key.key > 0, try transaction.hasOwnRow(key) else { return false }
+      let holders = try transaction.sources(holding: key, in: relation.description)
+      return relation.isExclusive ? holders.isEmpty : !holders.contains(holder.objectKey)
     }
-    guard !present.isEmpty else { return }
-    try transaction.addPairs(relation.description, holder.objectKey, present)
+    guard !added.isEmpty else { return false }
+    try transaction.addPairs(relation.description, holder.objectKey, added)
+    return true
   }
 
   /// Objects that this save took members from have fewer: they are read again.
@@ -78,15 +87,5 @@ extension SaveWriter {
       guard let object = context.graph.registered(key, in: plan.index) else { continue }
       object.forgetStoredCollections()
     }
-  }
-}
-
-extension ManagedObject {
-  /// Whether it has a member by this relationship, as far as that was read.
-  fileprivate final func holds(_ key: Int64, by relation: Relation) -> Bool {
-    guard has(relation), let state = collection(ifUsed: relation.slot), state.isRead else {
-      return false
-    }
-    return state.contains(key)
   }
 }

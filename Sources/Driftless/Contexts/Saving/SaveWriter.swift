@@ -13,6 +13,8 @@ struct SaveWriter {
 
   let context: ManagedObjectContext
   let plan: ObjectPlan
+  /// Those that wrote to other stores before, in the same save.
+  let earlier: [SaveWriter]
   private(set) var transaction: Int64 = 0
   private(set) var inserted: [ManagedObject] = []
   private(set) var updated: [ManagedObject] = []
@@ -39,9 +41,10 @@ struct SaveWriter {
   /// Those of them that no object of the store ever had; each leaves the set with the object that gets it.
   private var unknown: Set<UUID> = []
 
-  init(context: ManagedObjectContext, plan: ObjectPlan) {
+  init(context: ManagedObjectContext, plan: ObjectPlan, after earlier: [SaveWriter] = []) {
     self.context = context
     self.plan = plan
+    self.earlier = earlier
     newKeys = Array(repeating: nil, count: context.graph.keys.newCount)
   }
 
@@ -69,9 +72,10 @@ struct SaveWriter {
       for object in holders { try letMembersGo(of: object, transaction) }
     }
     for object in holders { try writePairs(of: object, transaction) }
-    for object in revived { try relateAnew(object, transaction) }
+    if !revived.isEmpty { try relateAnew(revived, transaction) }
     let gone = Set(deleted.lazy.map { ObjectIdentifier($0) })
-    for object in doomed where !gone.contains(ObjectIdentifier(object)) {
+    // The policy may have refreshed one, and given the delete up.
+    for object in doomed where object.isDeleted && !gone.contains(ObjectIdentifier(object)) {
       try delete(object, transaction)
     }
     try resolveDeletes(transaction)
@@ -269,7 +273,7 @@ struct SaveWriter {
     }
     let holding = plan.oneSidedRelations.filter { object.shape.isKind(of: $0.destination) }
     if !holding.isEmpty {
-      if !isChecked, let expectedVersion { try transaction.require(expectedVersion, of: key) }
+      if !isChecked { try transaction.require(expectedVersion, of: key) }
       try leaveHolders(object, holding, transaction)
     }
     try transaction.delete(key, expectedVersion: expectedVersion)
