@@ -181,6 +181,53 @@ struct ServerClockTests {
     #expect(await again.time() == UInt64(host.wall))
   }
 
+  @Test(
+    "A server that was off for weeks, or years, has the right time at once", arguments: [42, 1000])
+  func offForLong(days: Int64) async throws {
+    let test = try TestZone(
+      now: { [host] in host.wall }, sinceBoot: { [host] in host.boot })
+    _ = await test.storage.time()
+    test.storage.close()
+    host.restart(after: days * Self.day)
+    let again = try storage(test.folder)
+    defer { again.close() }
+    #expect(await again.time() == UInt64(host.wall))
+  }
+
+  @Test("A clock that is set only after the server was started is followed at once")
+  func setAfterStart() {
+    let clock = clock(Events().box)
+    host.set(by: -host.wall)
+    #expect(clock.now() == 0)
+    host.pass(20_000)
+    host.set(by: 1_800_000_000_000)
+    #expect(clock.now() == host.wall)
+    host.pass(60_000)
+    host.set(by: 300 * Self.day)
+    #expect(clock.now() == host.wall, "the process is young")
+    host.pass(3_600_000)
+    let right = clock.now()
+    host.set(by: 300 * Self.day)
+    #expect(clock.now() == right, "now it is not")
+  }
+
+  @Test("A time that could not be kept is due again at once, and one that is being kept is not")
+  func notKept() throws {
+    let clock = clock(Events().box)
+    _ = clock.now()
+    let due = try #require(clock.dueToKeep())
+    #expect(clock.dueToKeep() == nil)
+    clock.didNotKeep()
+    #expect(clock.dueToKeep() == due)
+    clock.didKeep(due)
+    host.pass(59_000)
+    _ = clock.now()
+    #expect(clock.dueToKeep() == nil)
+    host.pass(1000)
+    _ = clock.now()
+    #expect(clock.dueToKeep() == due + 60_000)
+  }
+
   @Test("A data folder of before, without the table, gets it")
   func folderOfBefore() async throws {
     let test = try TestZone()

@@ -1,5 +1,6 @@
 import Driftless
 import DriftlessProtocol
+import DriftlessSQLite
 import DriftlessSync
 import DriftlessTesting
 import Foundation
@@ -35,6 +36,50 @@ struct ReplacedZoneTests {
     #expect(try await world[1].sync().reconciliations.map(\.kind) == [.offered])
     try await world.settle()
     #expect(try world[0].identities(of: "Item") == [new])
+  }
+
+  @Test(
+    "S2 A store of a program that kept no replacements learns them at its next sync, and brings nothing back after it"
+  )
+  func enrolledByProgramOfBefore() async throws {
+    let (world, old) = try await world()
+    try world[1].write { try $0.setSetting("sync.replacements", nil) }
+    try await world[1].sync()
+    world.zone.renew(intent: .replace)
+    try await world[0].sync()
+    let new = try world[0].insert("Item", ["title": .string("new")])
+    try await world[0].sync()
+    world.zone.renew(intent: .offer)
+    try await world[0].sync()
+    #expect(try await world[1].sync().reconciliations.map(\.kind) == [.taken])
+    try await world.settle()
+    for replica in world.replicas { #expect(try replica.identities(of: "Item") == [new]) }
+    #expect(try !world[0].exists(old))
+  }
+
+  @Test("A store that cannot take the zone's state leaves no export behind, and one when it can")
+  func failedTaking() async throws {
+    let (world, _) = try await world()
+    try world[1].write {
+      try $0.connection.execute(
+        "CREATE TRIGGER full BEFORE DELETE ON ZITEM BEGIN SELECT RAISE(ABORT, 'no room'); END")
+    }
+    world.zone.renew(intent: .replace)
+    for _ in 0..<3 {
+      world.clock.advance(milliseconds: 2000)
+      await #expect(throws: (any Error).self) { try await world[1].sync() }
+      #expect(try exports(of: world[1]).isEmpty)
+    }
+    try world[1].write { try $0.connection.execute("DROP TRIGGER full") }
+    let done = try #require(try await world[1].sync().reconciliations.first)
+    let named = URL(fileURLWithPath: try #require(done.export)).lastPathComponent
+    #expect(try exports(of: world[1]) == [named])
+  }
+
+  private func exports(of replica: TestReplica) throws -> [String] {
+    let folder = try #require(replica.store.url).deletingLastPathComponent()
+    return try FileManager.default.contentsOfDirectory(atPath: folder.path)
+      .filter { $0.contains(".before-") }
   }
 
   @Test("S2 A server put back to before a replacement is offered what came after it")

@@ -5,8 +5,10 @@ import Synchronization
 ///
 /// It never goes back, also when the server was ended meanwhile and the host's clock set back: the time is counted on from the
 /// last that was given, a little slower than the clock that runs since the host was started, until the time of day has come
-/// to it. And it does not follow a leap ahead at once: what a clock says that is set wrong for a moment would win every
-/// conflict for long. A leap that lasts is believed.
+/// to it. What was given in the last minute before a process was killed is not kept. And it does not follow a leap ahead at
+/// once: what a clock says that is set wrong for a moment would win every conflict for long. A leap that lasts is believed.
+/// A server that was off for long, or put back to an old backup, has the same before it, so a process that is young follows a
+/// far greater one: else all that replicas have not sent would be moved back to the time when it was last on.
 package final class ServerClock: Sendable {
   /// Milliseconds since 1970 by the host's time of day.
   package typealias Wall = @Sendable () -> Int64
@@ -27,17 +29,23 @@ package final class ServerClock: Sendable {
     var event = Event.isRight
     /// The last time that is kept in the database.
     var kept: Int64
+    /// The last time that was handed out to be kept there.
+    var due: Int64
   }
 
   private let wall: Wall
   private let sinceBoot: @Sendable () -> Int64
   private let leapMax: Double
+  private let leapAtStartMax: Double
   private let leapMilliseconds: Int64
+  private let started: Int64
   private let tell: @Sendable (Event) -> Void
   private let state: Mutex<State>
 
   /// What is counted while the time of day is behind: it comes closer by a tenth.
   private static let pace = 0.9
+  /// 2025-01-01. What was given before it came of a clock that was not set yet, and does not hold up one that is.
+  private static let earliest = 1_735_689_600_000.0
   /// How much may be given that is not kept: so much less may be given after the server was ended.
   private static let keptMilliseconds = 60_000.0
 
@@ -53,8 +61,10 @@ package final class ServerClock: Sendable {
     self.sinceBoot = sinceBoot
     self.tell = tell
     leapMax = Double(limits.clockLeapMillisecondsMax)
+    leapAtStartMax = Double(limits.clockLeapAtStartMillisecondsMax)
     leapMilliseconds = Int64(limits.clockLeapSeconds) * 1000
-    state = Mutex(State(given: Double(last), sinceBoot: sinceBoot(), kept: last))
+    started = sinceBoot()
+    state = Mutex(State(given: Double(last), sinceBoot: started, kept: last, due: last))
   }
 
   /// Milliseconds since the host was started, those asleep included.
@@ -91,7 +101,9 @@ package final class ServerClock: Sendable {
       state.given += elapsed * Self.pace
       return .isBehind(milliseconds: Int64(-leap))
     }
-    if leap > leapMax, state.given > 0 {
+    let isYoung = boot - started < leapMilliseconds
+    let limit = isYoung ? max(leapMax, leapAtStartMax) : leapMax
+    if leap > limit, state.given >= Self.earliest {
       let since = state.leapSince ?? boot
       if boot - since < leapMilliseconds {
         state.leapSince = since
@@ -113,12 +125,28 @@ package final class ServerClock: Sendable {
     }
   }
 
-  /// The time to keep in the database, where that is due: a server that is started again goes on from it.
+  /// The time to keep in the database, where that is due: a server that is started again goes on from it. Who takes it says
+  /// by `didKeep` or `didNotKeep` what became of it; until then it is due for nobody else.
   func dueToKeep() -> Int64? {
     state.withLock { state in
-      guard state.given - Double(state.kept) >= Self.keptMilliseconds else { return nil }
-      state.kept = Int64(state.given)
-      return state.kept
+      guard state.given - Double(max(state.kept, state.due)) >= Self.keptMilliseconds else {
+        return nil
+      }
+      state.due = Int64(state.given)
+      return state.due
     }
+  }
+
+  /// Whether a time that was due is not in the database yet, as it is when the server has ended meanwhile.
+  func isToKeep(_ time: Int64) -> Bool { state.withLock { $0.kept < time } }
+
+  /// A time that was due is in the database.
+  func didKeep(_ time: Int64) {
+    state.withLock { $0.kept = max($0.kept, time) }
+  }
+
+  /// What was due could not be kept: it is due again at once.
+  func didNotKeep() {
+    state.withLock { $0.due = $0.kept }
   }
 }

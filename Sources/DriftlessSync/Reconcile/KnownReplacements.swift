@@ -15,6 +15,11 @@ enum KnownReplacements {
     return !known.contains(newest)
   }
 
+  /// Whether the store was enrolled by a program that kept none, and has heard of none since.
+  static func areUnknown(_ transaction: ReadTransaction) throws -> Bool {
+    try load(transaction) == nil
+  }
+
   /// From now on what the replica holds is the zone's, or meant for it.
   static func learn(_ info: ZoneInfo, _ transaction: WriteTransaction) throws {
     let known = try load(transaction)
@@ -30,7 +35,7 @@ enum KnownReplacements {
     try transaction.setSetting(setting, nil)
   }
 
-  /// Nil where the store was enrolled by a program that kept none.
+  /// Nil where the store was enrolled by a program that kept none, until its next sync.
   private static func load(_ transaction: ReadTransaction) throws -> [UUID]? {
     guard case .text(let text)? = try transaction.setting(setting) else { return nil }
     return try? JSONDecoder().decode([UUID].self, from: Data(text.utf8))

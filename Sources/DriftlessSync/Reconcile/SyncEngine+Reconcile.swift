@@ -57,6 +57,7 @@ extension SyncEngine {
   func reconciling(
     _ report: inout SyncReport, _ step: (inout SyncReport) async throws -> Void
   ) async throws {
+    try await learnReplacements()
     for _ in 0..<SyncTuning.reconcileRoundsMax {
       do {
         return try await step(&report)
@@ -65,6 +66,20 @@ extension SyncEngine {
       }
     }
     try await step(&report)
+  }
+
+  /// A store that was enrolled by a program which kept no replacements asks for them once, while its generation is the
+  /// zone's: later nobody could say which of them it has slept through.
+  private func learnReplacements() async throws {
+    guard try store.read({ try KnownReplacements.areUnknown($0) }) else { return }
+    try lock()
+    _ = try replicaState()
+    let info = try await transport.zoneInfo()
+    try bookkeep { transaction in
+      let state = try Self.state(on: transaction.connection, of: store)
+      guard state.zoneID == info.zoneID, state.generation == info.generation else { return }
+      try KnownReplacements.learn(info, transaction)
+    }
   }
 
   private static func isOfAnotherLog(_ error: ProtocolError) -> Bool {
@@ -275,12 +290,19 @@ extension SyncEngine {
     _ info: ZoneInfo, after known: ReplicaState, _ report: inout SyncReport
   ) async throws {
     let newest = try store.read { try $0.maximumTransactionNumber() }
+    var exports: [URL] = []
+    defer {
+      // The last one is named by what was noted. A try that failed leaves none, or each would take more of a full disk.
+      for export in exports { try? FileManager.default.removeItem(at: export) }
+    }
     var export = try keepExport()
+    if let export { exports.append(export) }
     try await noted(.taken, 0, info, after: known, &report) { transaction, state in
       let connection = transaction.connection
       // What another context or process saved meanwhile is in the export as well: nobody saves now.
       if try store.read({ try $0.maximumTransactionNumber() }) != newest {
         export = try keepExport()
+        if let export { exports.append(export) }
       }
       let pending = try PendingLoader.load(
         transaction, schema: schema, acknowledged: state.acknowledged)
@@ -305,6 +327,7 @@ extension SyncEngine {
       state.acknowledged = try transaction.maximumTransactionNumber()
       return (count, export)
     }
+    if export != nil { exports.removeLast() }
     let cause =
       info.mayWrite
       ? "The zone was replaced on purpose"
@@ -316,7 +339,13 @@ extension SyncEngine {
   private func keepExport() throws -> URL? {
     guard let url = store.url else { return nil }
     let stamp = Int(store.now.timeIntervalSince1970)
-    let export = URL(fileURLWithPath: url.path + ".before-\(stamp).jsonl")
+    var export = URL(fileURLWithPath: url.path + ".before-\(stamp).jsonl")
+    var number = 1
+    // The journal may name one of the same second.
+    while FileManager.default.fileExists(atPath: export.path) {
+      number += 1
+      export = URL(fileURLWithPath: url.path + ".before-\(stamp)-\(number).jsonl")
+    }
     try ReplicaExport.write(store, to: export)
     return export
   }

@@ -110,6 +110,7 @@ final class GroupCommit: Sendable {
     -> [Result<Appended, any Error>]
   {
     let properties = PropertyNames()
+    var due: Int64?
     try connection.execute("BEGIN IMMEDIATE")
     do {
       let append = LogAppend(
@@ -129,13 +130,16 @@ final class GroupCommit: Sendable {
           return .failure(refusal)
         }
       }
-      if let due = clock.dueToKeep() { try GivenTimes.keep(due, on: connection) }
+      due = clock.dueToKeep()
+      if let due { try GivenTimes.keep(due, on: connection) }
       try connection.execute("COMMIT")
+      if let due { clock.didKeep(due) }
       return outcomes
     } catch {
       // Some errors (a full disk) have rolled back already; then this says so, and that is all
       // right.
       try? connection.execute("ROLLBACK")
+      if due != nil { clock.didNotKeep() }
       throw error
     }
   }

@@ -101,7 +101,7 @@ struct LogAppend {
   /// A clock that runs ahead would win every conflict until the others catch up. What the zone has
   /// already is no harm: a server clock that was fast for a day must not stop those that heard it.
   private func checkClock(_ contents: Push.Contents, _ zone: ZoneRecord) throws {
-    let now = UInt64(clamping: try now(zone))
+    let now = UInt64(clamping: nowMilliseconds)
     let limit = max(now + UInt64(limits.clockAheadMillisecondsMax), zone.newestMilliseconds)
     guard contents.newestMilliseconds > limit else { return }
     var error = ServerError(
@@ -112,15 +112,6 @@ struct LogAppend {
       head: zone.head)
     error.serverTimeMilliseconds = now
     throw error
-  }
-
-  /// The server's time, which never goes back within a zone: a clock that was set back does not make those wait whose time
-  /// is right.
-  private func now(_ zone: ZoneRecord) throws -> Int64 {
-    let statement = try connection.prepare("SELECT received_ms FROM log WHERE position = ?")
-    defer { statement.reset() }
-    statement.bind(LogPosition.of(zone: zone.id, number: zone.head), at: 1)
-    return max(nowMilliseconds, try statement.step() ? statement.int64(0) : 0)
   }
 
   // MARK: - Zone
@@ -226,7 +217,7 @@ struct LogAppend {
     insert.bind(Int64(clamping: push.number), at: 3)
     insert.bind(Int64(clamping: zone.nextObject), at: 4)
     insert.bind(Int64(clamping: push.contents.newCount), at: 5)
-    insert.bind(try now(zone), at: 6)
+    insert.bind(nowMilliseconds, at: 6)
     insert.bind(push.digest, at: 7)
     insert.bind(chain.bytes, at: 8)
     insert.bind(push.contents.names, at: 9)

@@ -72,9 +72,17 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   package func time() async -> UInt64 {
     let time = clock.now()
-    // Where it cannot be kept, it is given all the same, and kept with the next push.
+    // A read does not wait for the writer. Where the time cannot be kept, it is given all the same, and due again.
     if let due = clock.dueToKeep() {
-      try? await writer.perform { try GivenTimes.keep(due, on: $0) }
+      writer.later { [writer, clock] in
+        guard clock.isToKeep(due) else { return }
+        do {
+          try writer.run { try GivenTimes.keep(due, on: $0) }
+          clock.didKeep(due)
+        } catch {
+          clock.didNotKeep()
+        }
+      }
     }
     return UInt64(max(0, time))
   }

@@ -1,0 +1,58 @@
+import Driftless
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Testing
+
+/// Zones that are renewed, as often as somebody does it.
+struct RenewedAgainTests {
+  @Test("S2 Renewed again and again on purpose, replicas come back by themselves")
+  func again() async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item", ["title": .string("a")])
+    try await world.settle()
+    for round in 0..<3 {
+      world.zone.renew()
+      try world[round % 2].set(id, ["title": .string("\(round)")])
+      for _ in 0..<2 { for replica in world.replicas { try await replica.sync() } }
+    }
+    try await world.settle()
+    #expect(try world[1].value(id, "title") == .string("2"))
+  }
+
+  @Test("S2 An address that leads back to a generation that was left waits for a person")
+  func backAndForth() async throws {
+    let world = try await World(2)
+    _ = try world[0].insert("Item", ["title": .string("a")])
+    try await world.settle()
+    let first = world.zone.log
+    world.zone.renew()
+    try await world[0].sync()
+    world.zone.putBack(first)
+    let error = await #expect(throws: SyncError.self) { try await world[0].sync() }
+    #expect(error?.code == .divergedAgain)
+  }
+
+  @Test("Half way back from a renewed zone, the check finds nothing wrong")
+  func checkedHalfWay() async throws {
+    let world = try await World(2)
+    for number in 0..<40 { _ = try world[0].insert("Item", ["title": .string("\(number)")]) }
+    try await world.settle()
+    world.zone.renew()
+    try await world[0].sync()
+    var options = SyncOptions()
+    options.pullBytesMax = 1
+    let transport = HookedTransport(world.zone)
+    var pages = 0
+    var findings: [StoreCheck.Finding] = []
+    transport.beforePull = {
+      pages += 1
+      findings += try SyncEngine.check(world[1].store).findings
+    }
+    let engine = try await world[1].engine(through: transport, options: options)
+    _ = try await engine.sync()
+    await engine.close()
+    #expect(pages > 1)
+    #expect(findings == [])
+  }
+}
