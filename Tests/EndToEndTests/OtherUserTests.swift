@@ -132,7 +132,7 @@ import Testing
     for (path, status, words) in [
       (folder.path + "/none.sqlite", 65, "There is no store at"),
       (ring, 65, "a symbolic link that leads back to itself"),
-      (nowhere, 65, "There is no store at"),
+      (nowhere, 65, "a symbolic link that leads nowhere"),
       (store.path + "/x", 65, "is a file, and no folder"),
       (closed.path + "/x.sqlite", 77, "may not enter a folder"),
     ] {
