@@ -93,7 +93,8 @@ extension StoreSideFile {
   /// from being written for good, so that is given the file's mode of now.
   static func checkRights(of url: URL) throws {
     var status = stat()
-    guard stat(url.path, &status) == 0 else { return }
+    // What may not even be read has an error of its own.
+    guard stat(url.path, &status) == 0, access(url.path, R_OK) == 0 else { return }
     guard access(url.path, W_OK) == 0 else {
       let reason = errno
       throw StoreError(
