@@ -22,6 +22,13 @@ import Testing
     store = folder.appendingPathComponent("n.sqlite")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     chmod(world.directory.url.path, 0o755)
+    // A server in the process of the tests has closed what is made here to others.
+    let model = FileManager.default.enumerator(atPath: world.model.path)
+    chmod(world.model.path, 0o755)
+    while let name = model?.nextObject() as? String {
+      chmod(world.model.appendingPathComponent(name).path, 0o755)
+    }
+    chmod(folder.path, 0o755)
     if Self.isRoot { try #require(chown(folder.path, 65_534, 65_534) == 0) }
     let made = try theirs(["init", "--store", store.path, "--model", world.model.path])
     try #require(made.status == 0, "\(made)")
