@@ -26,21 +26,35 @@ public enum SyncControl {
     } catch let code as ExitCode {
       return code.rawValue
     } catch {
-      return explain(error)
+      return explain(error, json: arguments.contains("--json"))
     }
   }
 
   /// Help goes to standard output, a wrong command line with a hint to standard error.
-  private static func explain(_ error: any Error) -> Int32 {
+  private static func explain(_ error: any Error, json: Bool) -> Int32 {
     let code = SyncControlCommand.exitCode(for: error)
     // Help and usage are several lines; a word of the command line that they repeat cannot do more than begin one.
     let text = SyncControlCommand.fullMessage(for: error)
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     if code == .success {
-      OutputOptions.write(TerminalText.data(lines), to: .standardOutput)
-      return ExitStatus.done.rawValue
+      do throws(UnwrittenOutput) {
+        try ProgramOutput.write(TerminalText.data(lines))
+        return ExitStatus.done.rawValue
+      } catch {
+        if error.isReaderGone { return ExitStatus.done.rawValue }
+        OutputOptions.put(Failure(error), json: json)
+        return ExitStatus.unwritten.rawValue
+      }
     }
-    OutputOptions.write(TerminalText.data(lines + ["Try: syncctl help"]), to: .standardError)
+    if json {
+      OutputOptions.put(
+        Failure(
+          .usage, code: "usage", SyncControlCommand.message(for: error),
+          suggestion: "syncctl help"), json: true)
+    } else {
+      try? ProgramOutput.write(
+        TerminalText.data(lines + ["Try: syncctl help"]), to: STDERR_FILENO)
+    }
     return ExitStatus.usage.rawValue
   }
 }

@@ -1,4 +1,6 @@
 package import Foundation
+import Glibc
+import ProgramStart
 
 /// What the daemon is told to do: a JSON file.
 ///
@@ -14,8 +16,8 @@ package import Foundation
 /// }
 /// ```
 ///
-/// Relative paths are taken from the file's own folder. A name that is not known is refused, so
-/// that no typing mistake is silently ignored.
+/// Relative paths are taken from the file's own folder. A name that is not known, or that an object
+/// has twice, is refused, so that no typing mistake is silently ignored.
 package struct DaemonConfiguration: Hashable, Sendable {
   package struct Store: Hashable, Sendable {
     /// The store's file, with symbolic links resolved.
@@ -46,11 +48,20 @@ package struct DaemonConfiguration: Hashable, Sendable {
 
   init(_ data: Data, file: URL) throws(Failure) {
     let reader = Reader(file: file.path)
+    if let name = RepeatedName.first(in: data) {
+      throw reader.failure(name, "stands twice in one object; only one of the two would count")
+    }
     let root = try reader.object(
       (try? JSONSerialization.jsonObject(with: data)) ?? 0, "the file",
       names: ["socket", "logLevel", "retrySecondsMax", "stores"])
     let folder = file.deletingLastPathComponent()
     socket = try reader.text(root, "socket").map { Self.resolve($0, in: folder).path }
+    if let socket, socket.utf8.count > UnixSocket.pathBytesMax {
+      throw reader.failure(
+        "socket",
+        "is a path of \(socket.utf8.count) bytes, \(socket); a socket's has at most "
+          + "\(UnixSocket.pathBytesMax)")
+    }
     logLevel = try reader.text(root, "logLevel") ?? "info"
     guard Self.logLevels.contains(logLevel) else {
       throw reader.failure("logLevel", "is one of \(Self.logLevels.joined(separator: ", "))")
@@ -72,6 +83,24 @@ package struct DaemonConfiguration: Hashable, Sendable {
       let token = try reader.text(fields, "tokenFile").map { Self.resolve($0, in: folder) }
       stores.append(Store(path: url, tokenFile: token))
     }
+  }
+
+  /// Looks whether the folder of a socket that the file names is there, which may come later: systemd makes that of a service.
+  ///
+  /// - Throws: `Failure` when it is not, or is closed to this user.
+  package func checkSocketFolder() throws(Failure) {
+    guard let socket else { return }
+    let folder = URL(fileURLWithPath: socket).deletingLastPathComponent().path
+    guard access(folder, W_OK | X_OK) != 0 else { return }
+    throw Failure(
+      .badData, code: "socket-path",
+      "The daemon cannot listen at \(socket): \(folder): \(String(cString: strerror(errno))).",
+      suggestion: "make the folder, or name a socket in one that this user may write")
+  }
+
+  /// The paths at which there is no store now. One may come later, from a backup say.
+  package var missingStores: [String] {
+    stores.map(\.path.path).filter { !FileManager.default.fileExists(atPath: $0) }
   }
 
   private static let logLevels = [

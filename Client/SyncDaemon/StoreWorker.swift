@@ -20,6 +20,7 @@ actor StoreWorker {
   private var isPausing = false
   /// Whether there was no file when it was looked for last.
   private var isGone = false
+  private var wasEverThere = false
   private var syncState: SyncState?
   private var lastSync: Date?
   private var lastError: String?
@@ -92,10 +93,10 @@ actor StoreWorker {
     }
     do {
       await reopenIfReplaced()
-      var summary = try await perform(verb, allowsMassDelete, by: try connected().engine)
+      var summary = try await perform(verb, allowsMassDelete, by: try connected())
       // What was done in a file that is the store no more is no answer.
       if await reopenIfReplaced() {
-        summary = try await perform(verb, allowsMassDelete, by: try connected().engine)
+        summary = try await perform(verb, allowsMassDelete, by: try connected())
       }
       if let summary {
         noteSuccess(summary.text)
@@ -110,14 +111,19 @@ actor StoreWorker {
   }
 
   private func perform(
-    _ verb: DaemonRequest.Verb, _ allowsMassDelete: Bool, by engine: SyncEngine
+    _ verb: DaemonRequest.Verb, _ allowsMassDelete: Bool, by connection: Connection
   ) async throws -> SyncSummary? {
+    let engine = connection.engine
+    let before = try SyncEngine.parked(of: connection.store)
+    var summary: SyncSummary
     switch verb {
-    case .status: nil
-    case .sync: SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
-    case .push: SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
-    case .pull: SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
+    case .status: return nil
+    case .sync: summary = SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
+    case .push: summary = SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
+    case .pull: summary = SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
     }
+    try summary.noteSetAside(SyncEngine.parked(of: connection.store), since: before)
+    return summary
   }
 
   // MARK: The file
@@ -133,9 +139,17 @@ actor StoreWorker {
   /// A backup was put in the store's place, say: what is open is a file that nobody else has.
   @discardableResult private func reopenIfReplaced() async -> Bool {
     let isThere = FileManager.default.fileExists(atPath: entry.path.path)
+    defer { wasEverThere = wasEverThere || isThere }
     guard isThere != isGone else {
       isGone = !isThere
-      log.warning("\(isThere ? "the store's file is there again" : "the store's file is gone")")
+      let what =
+        switch (isThere, wasEverThere) {
+        case (true, true): "the store's file is there again"
+        case (true, false): "the store's file is there now"
+        case (false, true): "the store's file is gone"
+        case (false, false): "there is no file at the store's path so far"
+        }
+      log.warning("\(what)")
       await restart()
       return true
     }

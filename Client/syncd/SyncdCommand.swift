@@ -31,7 +31,13 @@ struct SyncdCommand: AsyncParsableCommand {
     do {
       if check {
         let configuration = try DaemonConfiguration(contentsOf: file)
-        print("\(config): \(configuration.stores.count) store(s)")
+        try configuration.checkSocketFolder()
+        for path in configuration.missingStores {
+          FileHandle.standardError.write(
+            TerminalText.data(["syncd: there is no store at \(path): it is waited for"]))
+        }
+        try ProgramOutput.write(
+          TerminalText.data(["\(config): \(configuration.stores.count) store(s)"]))
         return
       }
       LoggingSystem.bootstrap { LineLogHandler(label: $0) }
@@ -47,10 +53,13 @@ struct SyncdCommand: AsyncParsableCommand {
         }
       }
       await daemon.stop()
+    } catch let error as UnwrittenOutput where error.isReaderGone {
+      return
     } catch {
+      let failure = Failure(error)
       FileHandle.standardError.write(
-        TerminalText.failure(of: "syncd", error.message, try: error.suggestion))
-      throw ExitCode(error.status.rawValue)
+        TerminalText.failure(of: "syncd", failure.message, try: failure.suggestion))
+      throw ExitCode(failure.status.rawValue)
     }
   }
 }

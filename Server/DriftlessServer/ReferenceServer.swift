@@ -40,6 +40,7 @@ package struct ReferenceServer: Sendable {
     news = ZoneNews(waitersMax: options.limits.waitersMax)
     storage = try SQLiteZoneStorage(
       folder: folder, limits: options.limits, metrics: metrics, news: news, logger: logger)
+    folder.noteDatabaseIsMade()
   }
 
   /// A server that listens.
@@ -77,9 +78,12 @@ package struct ReferenceServer: Sendable {
     do {
       try await group.run()
     } catch let error as IOError {
+      let place = "\(options.urlHost):\(options.port)"
+      let reason = String(cString: strerror(error.errnoCode))
       throw ServerError(
-        .refusedStart, "cannot listen on \(options.host):\(options.port): \(error)",
-        suggestion: "Name a free address with --listen; port 0 takes a free one.")
+        .refusedStart, "cannot listen on \(place): \(reason)",
+        suggestion: "See who listens there (ss -ltnp 'sport = \(options.port)'), or name a free "
+          + "address with --listen; port 0 takes a free one.")
     }
   }
 
@@ -95,7 +99,7 @@ package struct ReferenceServer: Sendable {
       maxHeaderFieldCount: limits.headerFieldsMax)
     let tls = try tlsConfiguration()
     let plain = HTTPServerBuilder.http1(configuration: configuration)
-    let host = options.host.contains(":") ? "[\(options.host)]" : options.host
+    let host = options.urlHost
     let scheme = tls == nil ? "http" : "https"
     return Application(
       router: router(),

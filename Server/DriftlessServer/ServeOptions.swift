@@ -28,6 +28,9 @@ package struct ServeOptions: Sendable {
     self.port = Int(port)
   }
 
+  /// The host as a URL has it.
+  package var urlHost: String { host.contains(":") ? "[\(host)]" : host }
+
   package var isLoopback: Bool {
     host == "localhost" || host == "::1" || isLoopbackIPv4
   }

@@ -30,6 +30,8 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let exists = Code(name: "exists", status: 409)
     package static let locked = Code(name: "locked", status: 503)
     package static let folder = Code(name: "folder", status: 500)
+    package static let noData = Code(name: "no-data", status: 500)
+    package static let notHandedOut = Code(name: "not-handed-out", status: 500)
     package static let refusedStart = Code(name: "refused-start", status: 500)
     package static let damagedDatabase = Code(name: "damaged-database", status: 500)
 
@@ -72,7 +74,8 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
 
   static func badLimits(_ message: String) -> ServerError {
     ServerError(
-      .badLimits, message, suggestion: "Correct the file; the names are those of ServerLimits.")
+      .badLimits, message,
+      suggestion: "Correct the file. The limits are \(ServerLimits.names.joined(separator: ", ")).")
   }
 
   static func busy(_ message: String) -> ServerError {

@@ -103,6 +103,9 @@ package struct ServerLimits: Sendable, Equatable {
     ("refusalsPerAddressMax", \.refusalsPerAddressMax), ("rateSeconds", \.rateSeconds),
   ]
 
+  /// The names that a file of limits may have.
+  package static var names: [String] { fields.map(\.0).sorted() }
+
   /// The defaults, with the values that a JSON object names put in their place.
   ///
   /// - Throws: `ServerError` (`.badLimits`) that names the field.

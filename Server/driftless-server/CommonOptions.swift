@@ -20,40 +20,59 @@ struct CommonOptions: ParsableArguments {
     } catch let error as ExitCode {
       throw error
     } catch {
-      if let error = error as? ServerError ?? ServerError(command: error) {
-        complain("\(error.message) (\(error.code))", try: error.suggestion)
-        throw ExitCode(exitCode(of: error.code))
+      if let error = error as? UnwrittenOutput {
+        guard !error.isReaderGone else { return }
+        Complaint(
+          code: "unwritten-output", message: error.message, status: UnwrittenOutput.exitStatus,
+          suggestion: error.suggestion
+        ).put(json: json)
+        throw ExitCode(UnwrittenOutput.exitStatus)
       }
-      complain("\(error)", try: "check the data folder \(data) and the server's log.")
+      if let error = error as? ServerError ?? ServerError(command: error) {
+        let status = exitCode(of: error.code)
+        Complaint(
+          code: error.code.name, message: error.message, status: status,
+          suggestion: error.suggestion
+        ).put(json: json)
+        throw ExitCode(status)
+      }
+      Complaint(
+        code: "failed", message: "\(error)", status: 1,
+        suggestion: "check the data folder \(data) and the server's log."
+      ).put(json: json)
       throw ExitCode.failure
     }
   }
 
   private func exitCode(of code: ServerError.Code) -> Int32 {
     switch code {
-    case .badName, .badLimits, .damagedDatabase: 65
+    case .badName, .badLimits, .damagedDatabase, .noData: 65
     case .locked, .busy: 75
-    case .diskFull: 74
+    case .diskFull, .notHandedOut: UnwrittenOutput.exitStatus
     default: 1
     }
-  }
-
-  private func complain(_ message: String, try suggestion: String) {
-    try? FileHandle.standardError.write(
-      contentsOf: TerminalText.failure(of: "driftless-server", message, try: suggestion))
   }
 
   /// Prints one JSON value as a line, its keys sorted.
   func printJSON(_ value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    print(String(decoding: try encoder.encode(value), as: UTF8.self))
+    try ProgramOutput.write(encoder.encode(value) + [0x0A])
+  }
+
+  /// Prints one line for a person or a script.
+  func printLine(_ line: String) throws {
+    try ProgramOutput.write(Data((line + "\n").utf8))
   }
 
   /// Opens the data folder for administration while `body` runs.
-  func administering(_ body: (Administration) throws -> Void) async throws {
+  ///
+  /// - Parameter creates: whether the command makes the folder where it is none yet.
+  func administering(
+    creates: Bool = false, _ body: (Administration) throws -> Void
+  ) async throws {
     try await reporting {
-      let administration = try Administration(folder: DataFolder(folder))
+      let administration = try Administration(folder: DataFolder(folder, creates: creates))
       defer { administration.close() }
       try body(administration)
     }

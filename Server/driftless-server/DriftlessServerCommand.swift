@@ -7,7 +7,7 @@ import ProgramStart
     // Its databases, and three files for each of its event loops, of which there is one a core.
     let cores = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
     ProgramStart.run("driftless-server", files: 32 + 4 * cores) {
-      await DriftlessServerCommand.main()
+      await DriftlessServerCommand.run()
     }
   }
 }
@@ -23,8 +23,32 @@ struct DriftlessServerCommand: AsyncParsableCommand {
                 driftless-server serve --data DIR
 
       Exit codes: 0 done, 1 failed, 64 wrong usage, 65 bad data, 71 too few files to
-      open, 74 no space left, 75 another server or command has the folder.
+      open, 74 no space left or the output cannot be written, 75 another server or
+      command has the folder. With --json, errors are JSON too, on standard error.
       """,
     version: ProgramVersion.line(of: "driftless-server"),
     subcommands: [ServeCommand.self, ZoneCommand.self, TokenCommand.self])
+
+  /// Runs the command line of this process; ends it where that fails.
+  static func run() async {
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    do {
+      var command = try parseAsRoot(arguments)
+      if var asynchronous = command as? any AsyncParsableCommand {
+        try await asynchronous.run()
+      } else {
+        try command.run()
+      }
+    } catch {
+      guard !(error is ExitCode), arguments.contains("--json"),
+        exitCode(for: error) == .validationFailure
+      else { exit(withError: error) }
+      let status = exitCode(for: error).rawValue
+      Complaint(
+        code: "usage", message: message(for: error), status: status,
+        suggestion: "driftless-server help"
+      ).put(json: true)
+      Foundation.exit(status)
+    }
+  }
 }

@@ -42,8 +42,13 @@ struct ServeCommand: AsyncParsableCommand {
         data: common.folder, options: try options(), logger: logger)
       try await server.run(handlesSignals: true) { [logger] listening in
         let url = listening.url
-        print(common.json ? "{\"listening\":\"\(url)\"}" : "listening on \(url)")
-        fflush(nil)
+        do throws(UnwrittenOutput) {
+          let line = common.json ? "{\"listening\":\"\(url)\"}" : "listening on \(url)"
+          try ProgramOutput.write(Data((line + "\n").utf8))
+        } catch {
+          logger.warning(
+            "listening on \(url), which standard output does not take: \(error.message)")
+        }
         ServiceNotice.ready(log: logger)
       }
     }
@@ -59,6 +64,11 @@ struct ServeCommand: AsyncParsableCommand {
       guard let data = FileManager.default.contents(atPath: limits) else {
         throw ServerError(
           .badLimits, "cannot read the limits file \(limits)", suggestion: "Check its path.")
+      }
+      if let name = RepeatedName.first(in: data) {
+        throw ServerError(
+          .badLimits, "the limits file has \(name) twice; only one of the two would count",
+          suggestion: "Leave one of them.")
       }
       options.limits = try ServerLimits(json: data)
     }

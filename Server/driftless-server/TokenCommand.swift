@@ -1,6 +1,7 @@
 import ArgumentParser
 import DriftlessServer
 import Foundation
+import ProgramStart
 
 struct TokenCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -11,7 +12,10 @@ struct TokenCommand: AsyncParsableCommand {
   struct Create: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Create a token and print it alone on standard output.",
-      discussion: "The server keeps only a hash of it: it cannot be shown again.")
+      discussion: """
+        The server keeps only a hash of it: it cannot be shown again. A token that cannot be
+        printed is not made. Where the command fails, what it printed is no token.
+        """)
 
     @Option(help: "The zone that the token is for.")
     var zone: String
@@ -23,11 +27,15 @@ struct TokenCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await common.administering { administration in
-        let token = try administration.createToken(zone: zone, verbs: Verbs(text: verbs))
-        if common.json {
-          try common.printJSON(["id": token.id, "token": token.text, "zone": zone, "verbs": verbs])
-        } else {
-          print(token.text)
+        try administration.createToken(zone: zone, verbs: Verbs(text: verbs)) { token in
+          do throws(UnwrittenOutput) {
+            try common.handOut(token, zone: zone, verbs: verbs)
+          } catch {
+            // Also where nobody reads: whoever asked has no token.
+            throw ServerError(
+              .notHandedOut, "the token could not be printed, and was not made: \(error.message)",
+              suggestion: error.suggestion)
+          }
         }
       }
     }
@@ -46,7 +54,7 @@ struct TokenCommand: AsyncParsableCommand {
             try common.printJSON(TokenLine(token))
           } else {
             let state = token.revokedMilliseconds == nil ? "valid" : "revoked"
-            print("\(token.id)\t\(token.zoneName)\t\(token.verbs)\t\(state)")
+            try common.printLine("\(token.id)\t\(token.zoneName)\t\(token.verbs)\t\(state)")
           }
         }
       }
@@ -68,10 +76,22 @@ struct TokenCommand: AsyncParsableCommand {
         if common.json {
           try common.printJSON(["id": id, "state": "revoked"])
         } else {
-          print("revoked token \(id)")
+          try common.printLine("revoked token \(id)")
         }
       }
     }
+  }
+}
+
+extension CommonOptions {
+  fileprivate func handOut(
+    _ token: AccessToken, zone: String, verbs: String
+  ) throws(UnwrittenOutput) {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let fields = ["id": token.id, "token": token.text, "zone": zone, "verbs": verbs]
+    let line = json ? (try? encoder.encode(fields)) ?? Data() : Data(token.text.utf8)
+    try ProgramOutput.write(line + [0x0A])
   }
 }
 

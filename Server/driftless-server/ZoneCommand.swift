@@ -17,12 +17,12 @@ struct ZoneCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-      try await common.administering { administration in
+      try await common.administering(creates: true) { administration in
         let zone = try administration.createZone(name)
         if common.json {
           try common.printJSON(ZoneLine(zone))
         } else {
-          print("created zone \(zone.name)")
+          try common.printLine("created zone \(zone.name)")
         }
       }
     }
@@ -39,7 +39,7 @@ struct ZoneCommand: AsyncParsableCommand {
           if common.json {
             try common.printJSON(ZoneLine(zone))
           } else {
-            print("\(zone.name)\thead \(zone.head)\tgeneration \(zone.generation)")
+            try common.printLine("\(zone.name)\thead \(zone.head)\tgeneration \(zone.generation)")
           }
         }
       }
@@ -70,7 +70,8 @@ extension ZoneCommand {
         if common.json {
           try common.printJSON(ZoneLine(zone))
         } else {
-          print("renewed zone \(zone.name): generation \(zone.generation), \(zone.intent)")
+          try common.printLine(
+            "renewed zone \(zone.name): generation \(zone.generation), \(zone.intent)")
         }
       }
     }

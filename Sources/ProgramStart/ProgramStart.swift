@@ -22,6 +22,7 @@ package enum ProgramStart {
         TerminalText.failure(of: name, error.message, try: error.suggestion))
       exit(TooFewFiles.exitStatus)
     }
+    ProgramOutput.checkAtExit()
     Task {
       await program()
       exit(0)

@@ -38,6 +38,11 @@ import Testing
       (#"{"stores":[{"path":"/a","token":"x"}]}"#, "token"),
       (#"{"stores":[{"path":"/a"}],"logLevel":"loud"}"#, "logLevel"),
       (#"{"stores":[{"path":"/a"}],"retrySecondsMax":0}"#, "retrySecondsMax"),
+      (#"{"stores":[{"path":"/a"}],"stores":[{"path":"/b"}]}"#, "stores"),
+      (#"{"stores":[{"path":"/a","path":"/b"}]}"#, "twice"),
+      (
+        #"{"stores":[{"path":"/a"}],"socket":"/tmp/\#(String(repeating: "a", count: 104))"}"#, "107"
+      ),
       (#"{"stores":[{"path":5}]}"#, "path"), (#"not json"#, "JSON object"),
     ])
   func wrong(text: String, named: String) throws {

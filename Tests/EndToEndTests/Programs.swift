@@ -26,10 +26,12 @@ enum Programs {
 
   /// Runs `name` to its end. Output goes through files: a full pipe can never stop the program.
   ///
-  /// - Parameter filesMax: how many files it may have open, if not as many as the tests.
+  /// - Parameters:
+  ///   - filesMax: how many files it may have open, if not as many as the tests.
+  ///   - script: what a shell does to run it (`"$0" "$@"`), if it is not run as it is.
   static func run(
     _ name: String, _ arguments: [String], environment: [String: String] = [:],
-    filesMax: Int? = nil
+    filesMax: Int? = nil, script: String? = nil
   ) throws -> Outcome {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("driftless-run-\(UUID().uuidString)")
@@ -43,10 +45,9 @@ enum Programs {
     let process = Process()
     process.executableURL = url(name)
     process.arguments = arguments
-    if let filesMax {
+    if let script = script ?? filesMax.map({ "ulimit -n \($0); exec \"$0\" \"$@\"" }) {
       process.executableURL = URL(fileURLWithPath: "/bin/sh")
-      process.arguments =
-        ["-c", "ulimit -n \(filesMax); exec \"$0\" \"$@\"", url(name).path] + arguments
+      process.arguments = ["-c", script, url(name).path] + arguments
     }
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice

@@ -26,6 +26,10 @@ struct ConflictsListCommand: ControlCommand {
   var waiting = false
   @OptionGroup var output: OutputOptions
 
+  func validate() throws {
+    guard limit > 0 else { throw ValidationError("--limit is at least 1.") }
+  }
+
   func perform() throws {
     let store = try target.open(reading: true)
     let entries = try SyncEngine.conflicts(of: store, after: after, limit: limit)

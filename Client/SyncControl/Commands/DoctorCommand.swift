@@ -26,6 +26,7 @@ struct DoctorCommand: ControlCommand {
       checks += DoctorCheck.files(of: target.url)
     }
     do {
+      try StoreAccess.requireFile(at: target.url)
       // A look, whatever the file is: nothing in it or beside it changes.
       let store = try PersistentStore.open(url: target.url, options: .inspecting(target.url))
       checks.append(try integrity(of: store))
@@ -107,7 +108,7 @@ struct DoctorCommand: ControlCommand {
         return DoctorCheck(
           "server", .bad, "reached, but this clock is off by \(Int(seconds)) s: set the clock")
       }
-      return DoctorCheck("server", .good, "zone \(info.zone) reached, head \(info.head)")
+      return DoctorCheck.zone(info, for: try SyncEngine.status(of: store), at: target.store)
     } catch {
       return DoctorCheck("server", .bad, Failure(error))
     }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Driftless
 import DriftlessSync
 import Foundation
+import ProgramStart
 import SyncDaemon
 
 struct ExportCommand: ControlCommand {
@@ -22,7 +23,7 @@ struct ExportCommand: ControlCommand {
     let store = try target.open(reading: true)
     if let lost = try store.lostCommits() { output.note("not all is here: \(lost.text)") }
     try ReplicaExport.write(store, entity: entity) { piece in
-      try FileHandle.standardOutput.write(contentsOf: piece)
+      try ProgramOutput.write(piece)
     }
     try StoreFileArguments.reportUnknownRows(of: store, output)
   }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Driftless
 import Foundation
+import Glibc
 import SyncDaemon
 
 struct InitCommand: ControlCommand {
@@ -24,11 +25,31 @@ struct InitCommand: ControlCommand {
         suggestion: "syncctl status --store \(target.store)")
     }
     let read = try ManagedObjectModel(contentsOf: URL(fileURLWithPath: model))
-    let store = try PersistentStore.open(url: target.url, model: read)
+    let store = try create(read)
     let entities = store.model.entities.count
     try output.put(
       Created(store: target.url.path, identifier: store.identifier, entities: entities),
       line: "created \(target.store), \(entities) entit\(entities == 1 ? "y" : "ies")")
+  }
+
+  /// Creates the store, or leaves nothing where nothing was.
+  private func create(_ model: ManagedObjectModel) throws -> PersistentStore {
+    let path = PersistentStore.resolvedURL(target.url).path
+    try StoreAccess.requireName(path)
+    let paths = [path] + StoreSideFile.suffixes.map { path + $0 }
+    let absent = paths.filter { access($0, F_OK) != 0 }
+    do {
+      return try PersistentStore.open(url: target.url, model: model)
+    } catch {
+      // Where the file was there before, another process may be at it.
+      if absent.contains(path),
+        !FileManager.default.fileExists(atPath: path)
+          || PersistentStore.isUnfinished(at: target.url)
+      {
+        for path in absent { unlink(path) }
+      }
+      throw error
+    }
   }
 
   private struct Created: Encodable {

@@ -18,7 +18,10 @@ extension DoctorCheck {
     let paths =
       StoreSideFile.suffixes.map { store.path + $0 }
       + [TokenFile.url(forStore: store).path, DaemonMark.url(forStore: store).path]
-    return paths.compactMap(StoreSideFile.failure).map { DoctorCheck("beside", .bad, Failure($0)) }
+    return paths.compactMap { path in
+      StoreSideFile.failure(at: path)
+        ?? StoreSideFile.rightsFailure(at: path, beside: store.path)
+    }.map { DoctorCheck("beside", .bad, Failure($0)) }
   }
 
   private static func bytes(_ path: String) -> Int {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import ProgramStart
 import SyncDaemon
 
 /// A subcommand of `syncctl`: does its work in `perform`; errors become text, a `Try:` line and an
@@ -16,6 +17,9 @@ extension ControlCommand {
       try await perform()
     } catch let code as ExitCode {
       throw code
+    } catch let error as UnwrittenOutput where error.isReaderGone {
+      // A reader that went away (head) is no failure of the command.
+      return
     } catch {
       let failure = Failure(error)
       output.put(failure)

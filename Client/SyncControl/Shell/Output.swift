@@ -12,7 +12,7 @@ struct OutputOptions: ParsableArguments {
   func put(_ value: some Encodable, lines: @autoclosure () -> [String]) throws {
     let data =
       try json ? Self.encoder.encode(value) + [0x0A] : TerminalText.data(lines())
-    Self.write(data, to: .standardOutput)
+    try ProgramOutput.write(data)
   }
 
   /// Prints a result: `value` as one JSON object on one line, or one line of text.
@@ -21,13 +21,14 @@ struct OutputOptions: ParsableArguments {
   }
 
   /// Prints an error and what to try, on standard error.
-  func put(_ failure: Failure) {
-    if json, let data = try? Self.encoder.encode(["error": failure]) {
-      Self.write(data + [0x0A], to: .standardError)
+  func put(_ failure: Failure) { Self.put(failure, json: json) }
+
+  static func put(_ failure: Failure, json: Bool) {
+    if json, let data = try? encoder.encode(["error": failure]) {
+      complain(data + [0x0A])
     } else {
-      Self.write(
-        TerminalText.failure(of: "syncctl", failure.message, try: failure.suggestion),
-        to: .standardError)
+      complain(
+        TerminalText.failure(of: "syncctl", failure.message, try: failure.suggestion))
     }
   }
 
@@ -36,15 +37,15 @@ struct OutputOptions: ParsableArguments {
 
   static func note(_ text: String, json: Bool) {
     if json, let data = try? encoder.encode(["note": text]) {
-      write(data + [0x0A], to: .standardError)
+      complain(data + [0x0A])
     } else {
-      write(TerminalText.data(["syncctl: \(text)"]), to: .standardError)
+      complain(TerminalText.data(["syncctl: \(text)"]))
     }
   }
 
-  static func write(_ data: Data, to handle: FileHandle) {
-    // A reader that went away (head) is no failure of the command.
-    try? handle.write(contentsOf: data)
+  /// Where standard error cannot be written, the exit code says enough.
+  private static func complain(_ data: Data) {
+    try? ProgramOutput.write(data, to: STDERR_FILENO)
   }
 
   static var encoder: JSONEncoder {

@@ -30,7 +30,8 @@ struct SyncRunner {
     let store = try StoreAccess.open(url)
     let transport = try StoreAccess.transport(for: store, at: url)
     let engine = SyncEngine(store: store, transport: transport)
-    let summary = try await notice.during({ transport.awaited }) {
+    let before = try SyncEngine.parked(of: store)
+    var summary = try await notice.during({ transport.awaited }) {
       switch verb {
       case .push: SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
       case .pull: SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
@@ -38,6 +39,7 @@ struct SyncRunner {
         SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
       }
     }
+    try summary.noteSetAside(SyncEngine.parked(of: store), since: before)
     await engine.close()
     return summary
   }

@@ -12,6 +12,8 @@ package enum ExitStatus: Int32, Sendable, CaseIterable, Codable {
   case unreachable = 69
   /// The system lets the program open too few files.
   case tooFewFiles = 71
+  /// The output cannot be written.
+  case unwritten = 74
   /// Something is busy: try again later.
   case tryAgain = 75
   /// The server does not allow it, or a file that must be private is not.
@@ -26,6 +28,7 @@ package enum ExitStatus: Int32, Sendable, CaseIterable, Codable {
     case .badData: "bad data in the input, the model or the store"
     case .unreachable: "the server cannot be reached"
     case .tooFewFiles: "the system lets the program open too few files"
+    case .unwritten: "the output cannot be written"
     case .tryAgain: "busy, try again later"
     case .notAllowed: "not allowed"
     }

@@ -45,6 +45,9 @@ extension Failure {
     case let error as TooFewFiles:
       self.init(
         .tooFewFiles, code: "too-few-files", error.message, suggestion: error.suggestion)
+    case let error as UnwrittenOutput:
+      self.init(
+        .unwritten, code: "unwritten-output", error.message, suggestion: error.suggestion)
     case is CancellationError:
       self.init(.tryAgain, code: "cancelled", "The work was cancelled.", suggestion: "try again")
     default:

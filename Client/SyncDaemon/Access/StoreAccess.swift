@@ -2,6 +2,7 @@ package import Driftless
 package import DriftlessHTTP
 import DriftlessSync
 package import Foundation
+import Glibc
 
 /// Opens a store and the way to its zone, for both programs alike.
 package enum StoreAccess {
@@ -37,13 +38,45 @@ package enum StoreAccess {
     return try openForWriting(url, model: model, configuration: configuration)
   }
 
-  /// - Throws: `Failure` when there is no file.
+  /// - Throws: `Failure` when there is no file, or none that can be seen.
   package static func requireFile(at url: URL) throws {
-    guard FileManager.default.fileExists(atPath: url.path) else {
-      throw Failure(
-        .badData, code: "no-store", "There is no store at \(url.path).",
-        suggestion: "syncctl init --store \(url.path) --model MODEL.xcdatamodeld")
-    }
+    var status = stat()
+    guard stat(url.path, &status) != 0 else { return }
+    let reason = errno
+    let isLink = lstat(url.path, &status) == 0
+    var exit = ExitStatus.badData
+    let look = "see where the path leads, and who may enter: namei -l '\(url.path)'"
+    let (message, suggestion) =
+      switch reason {
+      case ENOENT where !isLink:
+        (
+          "There is no store at \(url.path).",
+          "syncctl init --store \(url.path) --model MODEL.xcdatamodeld"
+        )
+      case ENOENT: ("\(url.path) is a symbolic link that leads nowhere.", look)
+      case ELOOP: ("\(url.path) is a symbolic link that leads back to itself.", look)
+      case ENOTDIR: ("A part of the path \(url.path) is a file, and no folder.", look)
+      case EACCES: ("This user may not enter a folder on the way to \(url.path).", look)
+      default:
+        (
+          "\(url.path) cannot be looked at: \(String(cString: strerror(reason))).",
+          "check the path"
+        )
+      }
+    if reason == EACCES { exit = .notAllowed }
+    throw Failure(exit, code: "no-store", message, suggestion: suggestion)
+  }
+
+  /// Refuses a store whose name leaves no room for the names of what lies beside it.
+  package static func requireName(_ path: String) throws(Failure) {
+    // The longest is a draft of the token: with the number of a process.
+    let most = Int(NAME_MAX) - "-driftless-token.4194304".utf8.count
+    let count = URL(fileURLWithPath: path).lastPathComponent.utf8.count
+    guard count > most else { return }
+    throw Failure(
+      .badData, code: "long-name",
+      "The name of \(path) has \(count) bytes; what lies beside a store has longer names, so it has at most \(most).",
+      suggestion: "give the store a shorter name")
   }
 
   private static func openForWriting(

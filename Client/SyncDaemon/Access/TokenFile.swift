@@ -1,3 +1,4 @@
+import Driftless
 package import Foundation
 import Glibc
 
@@ -5,8 +6,10 @@ import Glibc
 package enum TokenFile {
   /// Where the token of the store at `store` is kept.
   package static func url(forStore store: URL) -> URL {
-    URL(fileURLWithPath: store.path + "-driftless-token")
+    URL(fileURLWithPath: store.path + suffix)
   }
+
+  private static let suffix = "-driftless-token"
 
   /// Reads a token.
   ///
@@ -15,9 +18,14 @@ package enum TokenFile {
     // A pipe would be waited for without end.
     let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
+      let reason = errno
+      if let failure = StoreSideFile.rightsFailure(at: url.path, beside: storePath(of: url)) {
+        throw Failure(
+          .notAllowed, code: "no-token", failure.message, suggestion: failure.suggestion)
+      }
       throw Failure(
-        errno == ENOENT ? .failed : .notAllowed, code: "no-token",
-        "\(url.path) cannot be read: \(String(cString: strerror(errno))).",
+        reason == ENOENT ? .failed : .notAllowed, code: "no-token",
+        "\(url.path) cannot be read: \(String(cString: strerror(reason))).",
         suggestion: "syncctl enroll --store STORE --server URL --zone NAME --token-file FILE")
     }
     defer { close(descriptor) }
@@ -42,7 +50,7 @@ package enum TokenFile {
   package static func write(_ token: String, to url: URL) throws(Failure) {
     let temporary = "\(url.path).\(getpid())"
     unlink(temporary)
-    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let descriptor = StoreSideFile.create(temporary, beside: storePath(of: url))
     guard descriptor >= 0 else { throw unwritable(url) }
     let bytes = Array((token + "\n").utf8)
     let isWritten = Glibc.write(descriptor, bytes, bytes.count) == bytes.count
@@ -53,6 +61,10 @@ package enum TokenFile {
       unlink(temporary)
       throw failure
     }
+  }
+
+  private static func storePath(of token: URL) -> String {
+    token.path.hasSuffix(suffix) ? String(token.path.dropLast(suffix.count)) : token.path
   }
 
   /// The token in text that was read or typed: one word.

@@ -1,6 +1,7 @@
 import Driftless
 package import Foundation
 import Glibc
+import ProgramStart
 
 /// The file beside a store that says which daemon keeps it in step, and where that daemon listens.
 package struct DaemonMark: Hashable, Sendable, Codable {
@@ -29,8 +30,26 @@ package struct DaemonMark: Hashable, Sendable, Codable {
   /// Puts the mark beside the store, for its owner only.
   package func write(forStore store: URL) throws {
     let url = Self.url(forStore: store)
-    try JSONEncoder().encode(self).write(to: url, options: .atomic)
-    chmod(url.path, 0o600)
+    let data = try JSONEncoder().encode(self)
+    let draft = "\(url.path).\(getpid())"
+    unlink(draft)
+    let descriptor = StoreSideFile.create(draft, beside: store.path)
+    guard descriptor >= 0 else { throw Self.unwritable(url) }
+    defer { close(descriptor) }
+    do {
+      try ProgramOutput.write(data, to: descriptor)
+      guard rename(draft, url.path) == 0 else { throw Self.unwritable(url) }
+    } catch {
+      unlink(draft)
+      throw error
+    }
+  }
+
+  private static func unwritable(_ url: URL) -> Failure {
+    let reason = String(cString: strerror(errno))
+    return Failure(
+      .failed, code: "mark-unwritable", "\(url.path) cannot be written: \(reason).",
+      suggestion: "make the store's folder writable")
   }
 
   /// Removes the mark, if it is still this daemon's own.

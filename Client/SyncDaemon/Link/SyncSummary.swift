@@ -8,6 +8,8 @@ package struct SyncSummary: Hashable, Sendable, Codable {
     package var updated: Int
     package var deleted: Int
     package var conflicts: Int
+    /// Entries of the log that were newly set aside, whole or in part; nil from an older daemon.
+    package var setAside: Int?
     package var bytes: Int
   }
 
@@ -34,6 +36,12 @@ package struct SyncSummary: Hashable, Sendable, Codable {
   package init(_ report: PullReport) { received = Received(report) }
   package init(_ report: PushReport) { sent = Sent(report) }
 
+  /// Counts what was set aside meanwhile: the entries of the log that stand in the one list and not in the other.
+  package mutating func noteSetAside(_ now: [ParkedEntry], since before: [ParkedEntry]) {
+    let known = Set(before.map(\.sequence))
+    received?.setAside = Set(now.map(\.sequence)).subtracting(known).count
+  }
+
   /// One line for a person.
   package var text: String {
     var parts = (reconciled ?? []).map(\.text)
@@ -51,11 +59,12 @@ extension SyncSummary.Received {
   }
 
   var text: String {
-    guard changeSets > 0 else { return "received nothing new" }
+    let aside = setAside.map { $0 > 0 ? ", set aside \($0) (syncctl parked)" : "" } ?? ""
+    guard changeSets > 0 else { return "received nothing new\(aside)" }
     var text =
       "received \(inserted) inserted, \(updated) updated, \(deleted) deleted (\(bytes) bytes)"
     if conflicts > 0 { text += ", \(conflicts) conflict\(conflicts == 1 ? "" : "s") settled" }
-    return text
+    return text + aside
   }
 }
 

@@ -6,6 +6,9 @@ enum UnixSocket {
   /// A message longer than this is none of ours.
   static let lineBytesMax = 1 << 20
 
+  /// The longest path of a socket: an address has a zero behind it.
+  static let pathBytesMax = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
+
   /// Fills the address for `path`; false when it is longer than an address can hold.
   private static func withAddress<Result>(
     _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
@@ -85,7 +88,8 @@ enum UnixSocket {
       if descriptor >= 0 { close(descriptor) }
       throw Failure(
         .failed, code: "socket-path", "The daemon cannot listen at \(path): \(reason).",
-        suggestion: "name a socket in a folder that this user may write, of at most 107 bytes")
+        suggestion:
+          "name a socket in a folder that this user may write, of at most \(pathBytesMax) bytes")
     }
     return descriptor
   }

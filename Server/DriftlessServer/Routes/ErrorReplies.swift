@@ -23,7 +23,7 @@ struct ErrorReplies: RouterMiddleware {
     do {
       response = try await next(request, context)
     } catch {
-      let error = Self.serverError(error)
+      let error = Self.serverError(error, path: String(request.uri.path.prefix(200)))
       code = error.code
       closesConnection = error.closesConnection
       metrics.countRefusal(error.code)
@@ -54,12 +54,12 @@ struct ErrorReplies: RouterMiddleware {
     return response
   }
 
-  static func serverError(_ error: any Error) -> ServerError {
+  static func serverError(_ error: any Error, path: String) -> ServerError {
     switch error {
     case let error as ServerError: return error
     case let error as HTTPError where error.status == .notFound:
       return ServerError(
-        .notFound, "there is nothing at this address",
+        .notFound, "there is nothing at \(path)",
         suggestion: "Check the server's URL: the API is under /v1/zones/NAME.")
     case let error as ProtocolError:
       return ServerError(error)

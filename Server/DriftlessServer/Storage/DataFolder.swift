@@ -14,13 +14,23 @@ package struct DataFolder: Sendable {
   /// Held shared by other processes while they write, exclusively while the server checkpoints.
   package var writeLock: URL { url.appendingPathComponent("write.lock") }
 
-  /// Opens a data folder, creating it when it is not there; from now on this process creates files
-  /// that only its user may read.
+  /// Lies here from before the database is made until it is: tells a database that was begun from one that was emptied.
+  private var begun: URL { url.appendingPathComponent("driftless.sqlite-begun") }
+
+  /// Opens a data folder; from now on this process creates files that only its user may read.
   ///
-  /// - Throws: `ServerError` (`.folder`).
-  package init(_ url: URL) throws {
+  /// - Parameter creates: whether it is made where it is none.
+  /// - Throws: `ServerError`: `.noData` for a folder that is none and is not to be made, `.damagedDatabase` for one whose
+  ///   database was emptied, `.folder` for one that cannot be used.
+  package init(_ url: URL, creates: Bool = true) throws {
     umask(0o077)
     self.url = url
+    guard creates || access(database.path, F_OK) == 0 else {
+      throw ServerError(
+        .noData, "\(url.path) is no data folder of a server: there is no \(database.path)",
+        suggestion: "Check --data. To begin a server there: "
+          + "driftless-server zone create NAME --data \(url.path)")
+    }
     do {
       try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     } catch {
@@ -33,7 +43,38 @@ package struct DataFolder: Sendable {
         .folder, "cannot write in the data folder \(url.path)",
         suggestion: "Name a folder that this user may write, with --data.")
     }
+    try checkDatabaseIsNotEmptied()
+    if access(database.path, F_OK) != 0 { try noteDatabaseIsBegun() }
   }
+
+  /// SQLite takes a file of no bytes for a new database, and throws away the log that lies beside it.
+  private func checkDatabaseIsNotEmptied() throws {
+    func isEmpty() -> Bool {
+      var status = stat()
+      return stat(database.path, &status) == 0 && status.st_size == 0
+    }
+    // Another process may be done with making it between the looks.
+    guard isEmpty(), access(begun.path, F_OK) != 0, isEmpty() else { return }
+    throw ServerError(
+      .damagedDatabase, "\(database.path) is empty: what the server knew was cut off",
+      suggestion: "Put the folder back from a backup. To begin without zones and tokens, "
+        + "move the file away: mv '\(database.path)' '\(database.path).away'")
+  }
+
+  private func noteDatabaseIsBegun() throws {
+    let descriptor = open(begun.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      let reason = errno
+      throw ServerError(
+        reason == ENOSPC || reason == EDQUOT ? .diskFull : .folder,
+        "cannot write in the data folder \(url.path): \(String(cString: strerror(reason)))",
+        suggestion: "Make room there, and see that this user may write it.")
+    }
+    close(descriptor)
+  }
+
+  /// The database has its tables.
+  package func noteDatabaseIsMade() { unlink(begun.path) }
 
   /// Whether other users may enter the folder.
   package var isOpenToOthers: Bool {

@@ -9,11 +9,18 @@ final class FileLock: Sendable {
 
   init(path: String) throws {
     self.path = path
-    descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    descriptor = StoreSideFile.open(path)
     guard descriptor >= 0 else {
+      let reason = errno
+      if let failure = StoreSideFile.rightsFailure(
+        at: path, beside: StoreSideFile.storePath(of: path))
+      {
+        throw failure
+      }
       throw StoreError(
-        .cannotOpen, "The lock file \(path) cannot be opened: \(String(cString: strerror(errno))).",
-        suggestion: "Give the process the right to write the store's folder.")
+        .cannotOpen,
+        "The lock file \(path) cannot be opened: \(String(cString: strerror(reason))).",
+        suggestion: StoreSideFile.advice(for: reason))
     }
   }
 

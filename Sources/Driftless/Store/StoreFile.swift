@@ -25,6 +25,9 @@ struct StoreFile {
       try StoreObstacle.checkKind(of: url, allowsLinks: options.isImmutable)
       if options.isImmutable { try StoreObstacle.checkWholeWithoutLog(url) }
     }
+    if let url, mode == .readWriteCreate || mode == .readWrite {
+      try StoreSideFile.checkRights(of: url)
+    }
     if let url, mode == .readWriteCreate { Self.createPrivate(url) }
     let connection = try SQLiteConnection(
       path: url?.path ?? "", mode: mode,

@@ -38,7 +38,9 @@ struct StoreOpening {
     guard let model else {
       throw StoreError(
         .missingModel, "\(file.name) is empty, and no model was given to create it with.",
-        suggestion: "Open it with a model, which makes the store: syncctl init --model MODEL.")
+        suggestion:
+          "Open it with a model, which makes the store: syncctl init --store '\(file.name)' --model MODEL"
+      )
     }
     guard !file.options.isReadOnly else {
       throw StoreError(

@@ -50,8 +50,11 @@ public enum ReplicaExport {
     let folder = file.deletingLastPathComponent()
     let draft = folder.appending(path: ".\(file.lastPathComponent).\(UUID().uuidString)")
     do {
-      try Data().write(to: draft, options: .withoutOverwriting)
-      let handle = try FileHandle(forWritingTo: draft)
+      let descriptor = StoreSideFile.create(draft.path, beside: store.url?.path ?? draft.path)
+      guard descriptor >= 0 else {
+        throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: draft.path])
+      }
+      let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
       defer { try? handle.close() }
       try write(store) { try handle.write(contentsOf: $0) }
       try handle.synchronize()

@@ -27,7 +27,8 @@ struct StoreFileArguments: ParsableArguments {
 
   /// Opens the file for looking at it: nothing in it or beside it changes.
   func inspect(_ output: OutputOptions) throws -> PersistentStore {
-    try model.open(url, output) { model, configuration in
+    try StoreAccess.requireFile(at: url)
+    return try model.open(url, output) { model, configuration in
       try PersistentStore.open(
         url: url, model: model, configuration: configuration, options: .inspecting(url))
     }

@@ -28,6 +28,7 @@ struct StoreCompareCommand: ControlCommand {
     func url(_ path: String) -> URL {
       URL(fileURLWithPath: path).standardizedFileURL.resolvingSymlinksInPath()
     }
+    for path in [first, second] { try StoreAccess.requireFile(at: url(path)) }
     let found = try SchemaComparison(url(first), url(second), includesOwn: all).differences
     try output.put(
       Report(differences: found),

@@ -1,6 +1,7 @@
 import ArgumentParser
 import DriftlessSync
 import Foundation
+import ProgramStart
 import SyncDaemon
 
 struct StoreExportCommand: ControlCommand {
@@ -19,7 +20,7 @@ struct StoreExportCommand: ControlCommand {
   func perform() throws {
     let store = try target.inspect(output)
     try ReplicaExport.write(store, entity: entity) { piece in
-      try FileHandle.standardOutput.write(contentsOf: piece)
+      try ProgramOutput.write(piece)
     }
     try StoreFileArguments.reportUnknownRows(of: store, output)
   }

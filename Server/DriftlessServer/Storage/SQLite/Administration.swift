@@ -21,6 +21,7 @@ package struct Administration {
       try ServerSchema.apply(to: connection)
       return connection
     }
+    folder.noteDatabaseIsMade()
   }
 
   package func close() { connection.close() }
@@ -105,8 +106,12 @@ package struct Administration {
 
   /// Makes a token. Its text is known only now: the database keeps a hash of it.
   ///
-  /// - Throws: `ServerError` (`.noZone`).
-  package func createToken(zone name: String, verbs: Verbs) throws -> AccessToken {
+  /// - Parameter handOut: gives it to whoever asked. Where this throws, and where the process ends meanwhile, there is no
+  ///   token: one that nobody has could not be told from a lost one.
+  /// - Throws: `ServerError` (`.noZone`), and what `handOut` throws.
+  @discardableResult package func createToken(
+    zone name: String, verbs: Verbs, handOut: (AccessToken) throws -> Void = { _ in }
+  ) throws -> AccessToken {
     try write {
       let zone = try existingZone(name)
       let token = AccessToken.mint()
@@ -118,6 +123,7 @@ package struct Administration {
       insert.bind(verbs.rawValue, at: 4)
       insert.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 5)
       try insert.run()
+      try handOut(token)
       return token
     }
   }

@@ -52,12 +52,15 @@ struct ExternalDataFolder: Sendable {
   func write(_ bytes: Data, waits: Bool) throws -> String {
     let manager = FileManager.default
     if !manager.fileExists(atPath: url.path) {
+      let parent = url.deletingLastPathComponent()
+      let made = [parent, url].filter { !manager.fileExists(atPath: $0.path) }
       try Self.create(url)
+      for folder in made { giveToOwner(folder) }
       if waits { try NewFile.synchronize(url.deletingLastPathComponent()) }
     }
     let name = UUID().uuidString
     do {
-      try Self.write(bytes, to: file(name).path, waits: waits)
+      try write(bytes, to: file(name).path, waits: waits)
       if waits { try NewFile.synchronize(url) }
     } catch {
       remove([name])
@@ -66,11 +69,18 @@ struct ExternalDataFolder: Sendable {
     return name
   }
 
-  private static func write(_ bytes: Data, to path: String, waits: Bool) throws {
+  private func giveToOwner(_ folder: URL) {
+    let descriptor = open(folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    StoreSideFile.giveToOwner(of: store.path, descriptor)
+    close(descriptor)
+  }
+
+  private func write(_ bytes: Data, to path: String, waits: Bool) throws {
     func failure() -> SQLiteError {
       .system(errno, "\(path) cannot be written: \(String(cString: strerror(errno)))")
     }
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    let descriptor = StoreSideFile.create(path, beside: store.path)
     guard descriptor >= 0 else { throw failure() }
     defer { close(descriptor) }
     try bytes.withUnsafeBytes { bytes in

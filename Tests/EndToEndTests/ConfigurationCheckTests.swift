@@ -1,0 +1,112 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the programs say of configurations and folders that are not what they look like.
+@Suite(.serialized) struct ConfigurationCheckTests {
+  @Test("syncd --check refuses what the daemon would, and names stores that are not there")
+  func daemon() throws {
+    let directory = try TemporaryDirectory()
+    let file = directory.file("syncd.json")
+    func check(_ text: String) throws -> Outcome {
+      try Data(text.utf8).write(to: file)
+      return try Programs.run("syncd", ["--config", file.path, "--check"])
+    }
+    let path = "/tmp/" + String(repeating: "a", count: 103)
+    let long = try check(#"{"socket":"\#(path)","stores":[{"path":"/a"}]}"#)
+    #expect(long.status == 65 && long.errors.contains("at most 107"), "\(long)")
+    let nowhere = try check(#"{"socket":"none/s.sock","stores":[{"path":"/a"}]}"#)
+    #expect(nowhere.status == 65 && nowhere.errors.contains("No such file"), "\(nowhere)")
+    let twice = try check(#"{"stores":[{"path":"/a"}],"stores":[{"path":"/b"}]}"#)
+    #expect(twice.status == 65 && twice.errors.contains("twice"), "\(twice)")
+    let missing = try check(#"{"socket":"s.sock","stores":[{"path":"none.sqlite"}]}"#)
+    #expect(missing.status == 0, "\(missing)")
+    #expect(missing.errors.contains("there is no store at"), "\(missing)")
+    #expect(missing.errors.contains(directory.file("none.sqlite").path), "\(missing)")
+  }
+
+  @Test("The log does not call a store gone that never was")
+  func neverThere() throws {
+    let directory = try TemporaryDirectory()
+    let daemon = try DaemonProcess(stores: [directory.file("none.sqlite")], in: directory.url)
+    func log() throws -> String {
+      try String(contentsOf: directory.file("syncd.log"), encoding: .utf8)
+    }
+    try eventually("the daemon says that there is no file") {
+      try log().contains("there is no file at the store's path so far")
+    }
+    #expect(daemon.stop() == 0)
+    #expect(try !log().contains("gone"))
+  }
+
+  @Test("A folder that is no server's is not made by a command that looks into it")
+  func noFolder() throws {
+    let directory = try TemporaryDirectory()
+    let folder = directory.file("typo")
+    for command in [
+      ["zone", "list"], ["token", "list"], ["token", "create", "--zone", "z"],
+      ["token", "revoke", "x"], ["zone", "renew", "z"],
+    ] {
+      let outcome = try Programs.run("driftless-server", command + ["--data", folder.path])
+      #expect(outcome.status == 65, "\(command): \(outcome)")
+      #expect(outcome.errors.contains("zone create"), "\(command): \(outcome)")
+      #expect(!FileManager.default.fileExists(atPath: folder.path))
+    }
+  }
+
+  @Test("A database that was cut to nothing is no new server")
+  func emptied() throws {
+    let world = try FaultWorld()
+    _ = world.server.stop()
+    let database = world.server.data.appendingPathComponent("driftless.sqlite")
+    try Data().write(to: database)
+    for command in [
+      ["zone", "list"], ["zone", "create", "other"], ["serve", "--listen", "127.0.0.1:0"],
+    ] {
+      let outcome = try Programs.run(
+        "driftless-server", command + ["--data", world.server.data.path])
+      #expect(outcome.status == 65, "\(command): \(outcome)")
+      #expect(outcome.errors.contains("backup"), "\(command): \(outcome)")
+    }
+    #expect(try Data(contentsOf: database).isEmpty)
+  }
+
+  @Test("An error about limits names the limits")
+  func limits() throws {
+    let directory = try TemporaryDirectory()
+    let file = directory.file("limits.json")
+    for (text, words) in [
+      (#"{"bodyBytes": 5}"#, "bodyBytesMax"), (#"{"readers": 1, "readers": 2}"#, "twice"),
+    ] {
+      try Data(text.utf8).write(to: file)
+      let outcome = try Programs.run(
+        "driftless-server",
+        ["serve", "--data", directory.file("data").path, "--limits", file.path])
+      #expect(outcome.status == 65, "\(outcome)")
+      #expect(outcome.errors.contains(words), "\(outcome)")
+    }
+  }
+
+  @Test("doctor tells of a zone that is another one, and of a token that may not send what waits")
+  func doctor() throws {
+    let world = try FaultWorld()
+    let replica = try world.replica("a")
+    try replica.importLines([FaultWorld.insertion("1")])
+    try replica.sync()
+    #expect(try replica.attempt("doctor").status == 0)
+    try replica.run(
+      [
+        "enroll", "--store", replica.store.path, "--server", world.server.address, "--zone",
+        world.zone,
+      ], environment: ["SYNCCTL_TOKEN": try world.server.token(zone: world.zone, verbs: "read")])
+    #expect(try replica.attempt("doctor").status == 0, "nothing waits")
+    try replica.importLines([FaultWorld.insertion("2")])
+    let reading = try replica.attempt("doctor")
+    #expect(reading.status == 1)
+    #expect(reading.output.contains("the token may only read"), "\(reading)")
+    try world.renew()
+    let renewed = try replica.attempt("doctor")
+    #expect(renewed.status == 1)
+    #expect(renewed.output.contains("begun anew"), "\(renewed)")
+  }
+}

@@ -1,0 +1,157 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Stores of one user that another one comes to. Run by root, these are root and nobody; else both are who runs the tests,
+/// and the rights of files alone are looked at.
+@Suite(.serialized) struct OtherUserTests {
+  private static let isRoot = geteuid() == 0
+  private static let other = isRoot ? 65_534 : geteuid()
+  private static let asOther =
+    isRoot
+    ? #"exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" "$@""#
+    : #"exec "$0" "$@""#
+
+  private let world: FaultWorld
+  private let folder: URL
+  private let store: URL
+
+  init() throws {
+    world = try FaultWorld()
+    folder = world.directory.file("theirs")
+    store = folder.appendingPathComponent("n.sqlite")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    chmod(world.directory.url.path, 0o755)
+    // A server in the process of the tests has closed what is made here to others.
+    let model = FileManager.default.enumerator(atPath: world.model.path)
+    chmod(world.model.path, 0o755)
+    while let name = model?.nextObject() as? String {
+      chmod(world.model.appendingPathComponent(name).path, 0o755)
+    }
+    chmod(folder.path, 0o755)
+    if Self.isRoot { try #require(chown(folder.path, 65_534, 65_534) == 0) }
+    let made = try theirs(["init", "--store", store.path, "--model", world.model.path])
+    try #require(made.status == 0, "\(made)")
+  }
+
+  private func theirs(_ arguments: [String]) throws -> Outcome {
+    try Programs.run("syncctl", arguments, script: Self.asOther)
+  }
+
+  private func lines() throws -> String {
+    let file = world.directory.file("lines.jsonl")
+    try Data(FaultWorld.insertion(UUID().uuidString).utf8).write(to: file)
+    chmod(file.path, 0o644)
+    return file.path
+  }
+
+  private func make(_ suffix: String, mode: mode_t, isTheirs: Bool) throws {
+    let path = store.path + suffix
+    try Data().write(to: URL(fileURLWithPath: path))
+    chmod(path, mode)
+    if isTheirs, Self.isRoot { try #require(chown(path, 65_534, 65_534) == 0) }
+  }
+
+  @Test("What root's commands make beside a store is its owner's, who goes on with it")
+  func rootComes() throws {
+    unlink(store.path + "-driftless-lock")
+    let enrolled = try Programs.run(
+      "syncctl",
+      [
+        "enroll", "--store", store.path, "--server", world.server.address, "--zone", world.zone,
+      ], environment: ["SYNCCTL_TOKEN": world.token])
+    #expect(enrolled.status == 0, "\(enrolled)")
+    for arguments in [
+      ["import", "--store", store.path, try lines()], ["sync", "--store", store.path],
+    ] {
+      let outcome = try Programs.run("syncctl", arguments)
+      #expect(outcome.status == 0, "\(outcome)")
+    }
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+      var status = stat()
+      #expect(lstat(folder.appendingPathComponent(name).path, &status) == 0)
+      if status.st_mode & S_IFMT == S_IFLNK { continue }
+      #expect(Int(status.st_uid) == Int(Self.other), "\(name)")
+      if Self.isRoot { #expect(status.st_gid == 65_534, "\(name)") }
+    }
+    for arguments in [
+      ["import", "--store", store.path, try lines()], ["sync", "--store", store.path],
+    ] {
+      let outcome = try theirs(arguments)
+      #expect(outcome.status == 0, "\(outcome)")
+    }
+  }
+
+  @Test("A side file of somebody else is named, with what to do", arguments: [0o600, 0o000])
+  func lockOfAnother(mode: Int) throws {
+    unlink(store.path + "-driftless-lock")
+    // Without root, one's own file that is closed.
+    try make("-driftless-lock", mode: Self.isRoot ? mode_t(mode) : 0, isTheirs: false)
+    let outcome = try theirs(["import", "--store", store.path, try lines()])
+    #expect(outcome.status != 0)
+    #expect(outcome.errors.contains("\(store.path)-driftless-lock "), "\(outcome)")
+    #expect(outcome.errors.contains(Self.isRoot ? "chown nobody:" : "chmod u+rw"), "\(outcome)")
+    let doctor = try theirs(["doctor", "--store", store.path])
+    #expect(doctor.status == 1)
+    #expect(doctor.output.contains(Self.isRoot ? "chown nobody:" : "chmod u+rw"), "\(doctor)")
+  }
+
+  @Test("A store that may not be written is refused before anything is made beside it")
+  func readOnlyFile() throws {
+    // Root may write any file.
+    chmod(store.path, 0o444)
+    let before = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+    for arguments in [
+      ["import", "--store", store.path, "/dev/null"], ["sync", "--store", store.path],
+      ["conflicts", "keep", "--store", store.path, "1"],
+    ] {
+      let outcome = try theirs(arguments)
+      #expect(outcome.status == 77, "\(arguments): \(outcome)")
+      #expect(outcome.errors.contains("chmod u+w '\(store.path)'"), "\(outcome)")
+      let left = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+      #expect(left == before, "\(arguments)")
+    }
+    #expect(try theirs(["status", "--store", store.path]).status == 0)
+    chmod(store.path, 0o600)
+    let outcome = try theirs(["import", "--store", store.path, try lines()])
+    #expect(outcome.status == 0, "\(outcome)")
+  }
+
+  @Test(
+    "What was made beside a store while it could not be written does not keep it from being written"
+  )
+  func closedLog() throws {
+    try make("-wal", mode: 0o444, isTheirs: true)
+    try make("-shm", mode: 0o444, isTheirs: true)
+    let outcome = try theirs(["import", "--store", store.path, try lines()])
+    #expect(outcome.status == 0, "\(outcome)")
+  }
+
+  @Test("A path that leads to no store says why, with one exit code in every command")
+  func noStore() throws {
+    let ring = folder.appendingPathComponent("ring.sqlite").path
+    let nowhere = folder.appendingPathComponent("link.sqlite").path
+    try #require(symlink(ring, ring) == 0 && symlink(folder.path + "/none", nowhere) == 0)
+    let closed = folder.appendingPathComponent("closed")
+    try FileManager.default.createDirectory(at: closed, withIntermediateDirectories: true)
+    try #require(chmod(closed.path, 0) == 0)
+    defer { chmod(closed.path, 0o700) }
+    for (path, status, words) in [
+      (folder.path + "/none.sqlite", 65, "There is no store at"),
+      (ring, 65, "a symbolic link that leads back to itself"),
+      (nowhere, 65, "a symbolic link that leads nowhere"),
+      (store.path + "/x", 65, "is a file, and no folder"),
+      (closed.path + "/x.sqlite", 77, "may not enter a folder"),
+    ] {
+      for command in [
+        ["status", "--store", path], ["digest", "--store", path], ["sync", "--store", path],
+        ["store", "info", path], ["store", "check", path],
+        ["store", "compare", store.path, path],
+      ] {
+        let outcome = try theirs(command)
+        #expect(Int(outcome.status) == status, "\(command): \(outcome)")
+        #expect(outcome.errors.contains(words), "\(command): \(outcome)")
+      }
+    }
+  }
+}
