@@ -290,19 +290,37 @@ extension SyncEngine {
     _ info: ZoneInfo, after known: ReplicaState, _ report: inout SyncReport
   ) async throws {
     let newest = try store.read { try $0.maximumTransactionNumber() }
-    var exports: [URL] = []
-    defer {
-      // The last one is named by what was noted. A try that failed leaves none, or each would take more of a full disk.
-      for export in exports { try? FileManager.default.removeItem(at: export) }
-    }
     var export = try keepExport()
-    if let export { exports.append(export) }
+    var isWritten = false
+    do {
+      try await empty(for: info, after: known, since: newest, &export, &isWritten, &report)
+    } catch {
+      // A try that failed leaves no export, or each would take more of a full disk. Where the end of the transaction itself
+      // failed for another reason, nobody knows what the disk has: there the export stays.
+      let isUndone = !isWritten || (error as? StoreError)?.code == .diskFull
+      if isUndone, let export { try? FileManager.default.removeItem(at: export) }
+      throw error
+    }
+    let cause =
+      info.mayWrite
+      ? "The zone was replaced on purpose"
+      : "The server's log is another one, and this store may only read"
+    log.warning(
+      "\(cause): the store takes the zone's state; what it held is in \(export?.path ?? "no file")")
+  }
+
+  /// Empties the store for the zone's new log, and names the export of what it held.
+  private func empty(
+    for info: ZoneInfo, after known: ReplicaState, since newest: Int64, _ export: inout URL?,
+    _ isWritten: inout Bool, _ report: inout SyncReport
+  ) async throws {
     try await noted(.taken, 0, info, after: known, &report) { transaction, state in
       let connection = transaction.connection
       // What another context or process saved meanwhile is in the export as well: nobody saves now.
       if try store.read({ try $0.maximumTransactionNumber() }) != newest {
+        let former = export
         export = try keepExport()
-        if let export { exports.append(export) }
+        if let former { try? FileManager.default.removeItem(at: former) }
       }
       let pending = try PendingLoader.load(
         transaction, schema: schema, acknowledged: state.acknowledged)
@@ -325,15 +343,9 @@ extension SyncEngine {
       try EngineTables.forgetPending(on: connection)
       try Graves.dropAll(on: connection)
       state.acknowledged = try transaction.maximumTransactionNumber()
+      isWritten = true
       return (count, export)
     }
-    if export != nil { exports.removeLast() }
-    let cause =
-      info.mayWrite
-      ? "The zone was replaced on purpose"
-      : "The server's log is another one, and this store may only read"
-    log.warning(
-      "\(cause): the store takes the zone's state; what it held is in \(export?.path ?? "no file")")
   }
 
   private func keepExport() throws -> URL? {
