@@ -85,17 +85,14 @@ package struct DaemonConfiguration: Hashable, Sendable {
     }
   }
 
-  /// Looks whether the folder of a socket that the file names is there, which may come later: systemd makes that of a service.
-  ///
-  /// - Throws: `Failure` when it is not, or is closed to this user.
-  package func checkSocketFolder() throws(Failure) {
-    guard let socket else { return }
+  /// What is in the way of a socket that the file names, for now: its folder may come later, as systemd makes that of a
+  /// service. Nil where nothing is.
+  package var socketFolderNote: String? {
+    guard let socket else { return nil }
     let folder = URL(fileURLWithPath: socket).deletingLastPathComponent().path
-    guard access(folder, W_OK | X_OK) != 0 else { return }
-    throw Failure(
-      .badData, code: "socket-path",
-      "The daemon cannot listen at \(socket): \(folder): \(String(cString: strerror(errno))).",
-      suggestion: "make the folder, or name a socket in one that this user may write")
+    guard access(folder, W_OK | X_OK) != 0 else { return nil }
+    return
+      "it cannot listen at \(socket) as things are: \(folder): \(String(cString: strerror(errno)))"
   }
 
   /// The paths at which there is no store now. One may come later, from a backup say.

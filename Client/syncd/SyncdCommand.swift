@@ -31,7 +31,9 @@ struct SyncdCommand: AsyncParsableCommand {
     do {
       if check {
         let configuration = try DaemonConfiguration(contentsOf: file)
-        try configuration.checkSocketFolder()
+        if let note = configuration.socketFolderNote {
+          FileHandle.standardError.write(TerminalText.data(["syncd: \(note)"]))
+        }
         for path in configuration.missingStores {
           FileHandle.standardError.write(
             TerminalText.data(["syncd: there is no store at \(path): it is waited for"]))

@@ -26,9 +26,9 @@ package struct ServerLimits: Sendable, Equatable {
   package var clockAheadMillisecondsMax = 24 * 3600 * 1000
   /// Milliseconds that the host's clock may be set ahead and be followed at once (30 days).
   package var clockLeapMillisecondsMax = 30 * 24 * 3600 * 1000
-  /// The same in the first `clockLeapSeconds` of a process (5 years): a server may have been off for long, or put back to an
+  /// The same in the first `clockLeapSeconds` of a process (400 days): a server may have been off for long, or put back to an
   /// old backup, and its host's clock may be set right only after it was started.
-  package var clockLeapAtStartMillisecondsMax = 5 * 365 * 24 * 3600 * 1000
+  package var clockLeapAtStartMillisecondsMax = 400 * 24 * 3600 * 1000
   /// Seconds for which a clock must stay further ahead than that before it is followed.
   package var clockLeapSeconds = 3600
   /// Bytes of log in one answer, whatever the client asks; one entry is always sent whole.

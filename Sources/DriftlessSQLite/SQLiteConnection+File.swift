@@ -4,6 +4,12 @@ extension SQLiteConnection {
   /// Leaves the log beside the file when this connection is the last to close. SQLite copies it into the file otherwise.
   package func keepLogOnClose() { _ = driftless_sqlite_keep_log(handle) }
 
+  /// Whether somebody changes the file this moment, of this process or another.
+  package var isReserved: Bool {
+    var isReserved: Int32 = 0
+    return driftless_sqlite_is_reserved(handle, &isReserved) == SQLITE_OK && isReserved != 0
+  }
+
   /// Whether all of the write-ahead log is in the file: the next transaction may begin the log anew. Asked within a
   /// transaction that writes; nil where there is no log.
   package var isLogInFile: Bool? {

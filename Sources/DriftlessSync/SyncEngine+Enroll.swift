@@ -63,6 +63,10 @@ extension SyncEngine {
       if anew {
         try EngineTables.forgetZone(on: connection)
         try EngineTables.forgetDamagedNotes(findings, in: transaction)
+        // A person's word was about the log of before.
+        for setting in [replacedSetting, allowedSetting] {
+          try transaction.setSetting(setting, nil)
+        }
         try transaction.renewMintPrefix()
       }
       if var state = try ReplicaState.load(from: connection) {

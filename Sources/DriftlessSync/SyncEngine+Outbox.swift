@@ -134,7 +134,8 @@ extension SyncEngine {
     guard !selection.isEmpty else { return (selection, nil, nil) }
     var builder = ChangeSetBuilder(
       transaction, schema: schema, zone: state.zoneID,
-      knownEdits: try revivedEdits.history(of: pending, transaction, schema: schema))
+      knownEdits: selection.window.containsState { $0.whole == .revive }
+        ? try revivedEdits.history(of: pending, transaction, schema: schema) : EditHistory())
     let header = ChangeSetHeader(
       replica: state.replica, pushNumber: state.pushNumber &+ 1, cursor: state.position,
       mark: state.mark, massDeleteIsMeant: allowsMassDelete)

@@ -34,6 +34,12 @@ package enum ProgramOutput {
         let count = Foundation.write(
           descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done)
         if count < 0, errno == EINTR { continue }
+        if count < 0, errno == EAGAIN {
+          // Somebody set the terminal or pipe, which is his too, so that nothing waits for it.
+          var place = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+          _ = poll(&place, 1, -1)
+          continue
+        }
         guard count > 0 else { return count < 0 ? errno : EIO }
         done += count
       }

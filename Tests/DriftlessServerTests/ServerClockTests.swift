@@ -182,7 +182,7 @@ struct ServerClockTests {
   }
 
   @Test(
-    "A server that was off for weeks, or years, has the right time at once", arguments: [42, 1000])
+    "A server that was off for weeks, or a year, has the right time at once", arguments: [42, 390])
   func offForLong(days: Int64) async throws {
     let test = try TestZone(
       now: { [host] in host.wall }, sinceBoot: { [host] in host.boot })

@@ -16,7 +16,7 @@ import Testing
     let long = try check(#"{"socket":"\#(path)","stores":[{"path":"/a"}]}"#)
     #expect(long.status == 65 && long.errors.contains("at most 107"), "\(long)")
     let nowhere = try check(#"{"socket":"none/s.sock","stores":[{"path":"/a"}]}"#)
-    #expect(nowhere.status == 65 && nowhere.errors.contains("No such file"), "\(nowhere)")
+    #expect(nowhere.status == 0 && nowhere.errors.contains("No such file"), "\(nowhere)")
     let twice = try check(#"{"stores":[{"path":"/a"}],"stores":[{"path":"/b"}]}"#)
     #expect(twice.status == 65 && twice.errors.contains("twice"), "\(twice)")
     let missing = try check(#"{"socket":"s.sock","stores":[{"path":"none.sqlite"}]}"#)

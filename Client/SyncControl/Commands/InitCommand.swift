@@ -41,8 +41,8 @@ struct InitCommand: ControlCommand {
     do {
       return try PersistentStore.open(url: target.url, model: model)
     } catch {
-      // Where the file was there before, another process may be at it.
-      if absent.contains(path),
+      // Where the file was there before, or is locked, another process is at it.
+      if absent.contains(path), (error as? StoreError)?.code != .busy,
         !FileManager.default.fileExists(atPath: path)
           || PersistentStore.isUnfinished(at: target.url)
       {

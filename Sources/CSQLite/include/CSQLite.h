@@ -33,6 +33,15 @@ static inline int driftless_sqlite_read_file(sqlite3 *database, void *bytes, int
   return file->pMethods->xRead(file, bytes, count, offset);
 }
 
+// Whether somebody, of this process or another, is about to change the file, or does: who has left a journal behind does not.
+static inline int driftless_sqlite_is_reserved(sqlite3 *database, int *is_reserved) {
+  sqlite3_file *file = 0;
+  int code = sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (code != SQLITE_OK) return code;
+  if (!file || !file->pMethods) return SQLITE_CANTOPEN;
+  return file->pMethods->xCheckReservedLock(file, is_reserved);
+}
+
 // How far the log goes, and how much of it is in the file, in frames: from the index that all connections to the file share
 // (sqlite.org/walformat.html, 2.1: mxFrame at byte 16, nBackfill at byte 96). A connection that holds the lock for writing
 // sees both as they are. Another way to the index than the connection's own would take its locks along, as above.

@@ -59,7 +59,9 @@ extension StoreSideFile {
   ///
   /// - Parameter store: The store's path.
   package static func rightsFailure(at path: String, beside store: String) -> StoreError? {
-    guard access(path, R_OK | W_OK) != 0, errno == EACCES else { return nil }
+    guard faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) != 0, errno == EACCES else {
+      return nil
+    }
     var own = stat()
     var status = stat()
     guard lstat(path, &own) == 0, stat(store, &status) == 0 else { return nil }
@@ -94,8 +96,10 @@ extension StoreSideFile {
   static func checkRights(of url: URL) throws {
     var status = stat()
     // What may not even be read has an error of its own.
-    guard stat(url.path, &status) == 0, access(url.path, R_OK) == 0 else { return }
-    guard access(url.path, W_OK) == 0 else {
+    guard stat(url.path, &status) == 0, faccessat(AT_FDCWD, url.path, R_OK, AT_EACCESS) == 0 else {
+      return
+    }
+    guard faccessat(AT_FDCWD, url.path, W_OK, AT_EACCESS) == 0 else {
       let reason = errno
       throw StoreError(
         .readOnly,
@@ -107,10 +111,9 @@ extension StoreSideFile {
     for suffix in ["-wal", "-shm"] {
       let path = url.path + suffix
       guard let failure = rightsFailure(at: path, beside: url.path) else { continue }
-      let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-      guard descriptor >= 0 else { throw failure }
-      defer { close(descriptor) }
-      guard fchmod(descriptor, status.st_mode & 0o777 | 0o600) == 0 else { throw failure }
+      // By its name: a descriptor that is closed takes this process's locks on the file along.
+      let mode = status.st_mode & 0o777 | 0o600
+      guard fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == 0 else { throw failure }
     }
   }
 }

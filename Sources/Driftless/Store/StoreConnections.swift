@@ -93,7 +93,7 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
 
   /// The writer alone copies the log into the file, once it has looked at both: a reader that closes last leaves it.
   private func reader() throws -> SQLiteConnection {
-    let connection = try file.connect(readOnly: file.options.isReadOnly)
+    let connection = try file.connect(readOnly: file.options.isReadOnly, isReader: true)
     connection.keepLogOnClose()
     return connection
   }

@@ -16,7 +16,8 @@ struct StoreFile {
 
   var name: String { url?.path ?? "the store in memory" }
 
-  func connect(readOnly: Bool) throws -> SQLiteConnection {
+  /// - Parameter isReader: For one more connection of a store that is open: what may be done with the file was asked before.
+  func connect(readOnly: Bool, isReader: Bool = false) throws -> SQLiteConnection {
     let mode: SQLiteConnection.Mode =
       if url == nil { .inMemory } else if options.isImmutable { .immutable } else if readOnly {
         .readOnly
@@ -25,7 +26,7 @@ struct StoreFile {
       try StoreObstacle.checkKind(of: url, allowsLinks: options.isImmutable)
       if options.isImmutable { try StoreObstacle.checkWholeWithoutLog(url) }
     }
-    if let url, mode == .readWriteCreate || mode == .readWrite {
+    if let url, !isReader, mode == .readWriteCreate || mode == .readWrite {
       try StoreSideFile.checkRights(of: url)
     }
     if let url, mode == .readWriteCreate { Self.createPrivate(url) }

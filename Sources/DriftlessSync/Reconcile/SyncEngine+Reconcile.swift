@@ -8,7 +8,7 @@ import Logging
 /// older copy, began a new generation, or is another one.
 extension SyncEngine {
   private static let lastSetting = "sync.reconciled"
-  private static let allowedSetting = "sync.reconcileAllowed"
+  static let allowedSetting = "sync.reconcileAllowed"
   private static let actionSetting = "sync.onDiverged"
 
   /// Lets the next sync come back to a server that was put back, where it would wait for a person.

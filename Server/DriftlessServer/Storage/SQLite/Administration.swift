@@ -106,15 +106,18 @@ package struct Administration {
 
   /// Makes a token. Its text is known only now: the database keeps a hash of it.
   ///
-  /// - Parameter handOut: gives it to whoever asked. Where this throws, and where the process ends meanwhile, there is no
-  ///   token: one that nobody has could not be told from a lost one.
+  /// - Parameter handOut: gives it to whoever asked, before it is one. Where this throws, and where the process ends
+  ///   meanwhile, there is no token: one that nobody has could not be told from a lost one.
   /// - Throws: `ServerError` (`.noZone`), and what `handOut` throws.
   @discardableResult package func createToken(
     zone name: String, verbs: Verbs, handOut: (AccessToken) throws -> Void = { _ in }
   ) throws -> AccessToken {
-    try write {
+    _ = try existingZone(name)
+    let token = AccessToken.mint()
+    // Not within the transaction: pushes would wait for a terminal that was stopped.
+    try handOut(token)
+    return try write {
       let zone = try existingZone(name)
-      let token = AccessToken.mint()
       let insert = try connection.prepare("INSERT INTO token VALUES(?, ?, ?, ?, ?, NULL)")
       defer { insert.reset() }
       insert.bind(token.id, at: 1)
@@ -123,7 +126,6 @@ package struct Administration {
       insert.bind(verbs.rawValue, at: 4)
       insert.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 5)
       try insert.run()
-      try handOut(token)
       return token
     }
   }

@@ -106,7 +106,7 @@ final class LogLinker {
   private func look(_ connection: SQLiteConnection) -> Present {
     guard let file, FileNumber(of: url.path) == file else { return .unknown }
     // A log that was copied and could not be cut is begun anew by whoever writes next, under numbers that are not drawn yet.
-    if connection.isLogInFile == true || !WriteAheadLog.hasPages(url) { return .inFile }
+    if !WriteAheadLog.hasPages(url) || connection.isLogInFile == true { return .inFile }
     return WriteAheadLog.salts(of: url).map { .log($0) } ?? .unknown
   }
 

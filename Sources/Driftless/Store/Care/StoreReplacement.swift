@@ -43,6 +43,7 @@ extension PersistentStore {
       let partial = NewFile.partialURL(of: url)
       NewFile.remove(partial)
       defer { NewFile.remove(partial) }
+      StoreFile.createPrivate(partial)
       let copy = try SQLiteConnection(path: partial.path, mode: .readWriteCreate)
       defer { copy.close() }
       try original.connections.withReader {
@@ -52,6 +53,8 @@ extension PersistentStore {
         // Until the log is in the file, it goes on from what the file has now.
         try LogLink(base: former?.own ?? 0).write(copy)
       }
+      // The file says that it has no write-ahead log as long as it has a rollback journal, whatever page is written first.
+      _ = try copy.scalar("PRAGMA journal_mode = DELETE")
       try copy.withSnapshot { try copy.backUp(to: connection) { _ in } }
     }
     // What was copied says that it lies in the source's file; whoever opens it takes note of that.

@@ -135,7 +135,11 @@ enum StrayLogs {
     {
       return nil
     }
-    return failure(of: path, beside: url)
+    // Who makes the file, or changes the kind of its log, has it locked until the journal is gone.
+    func isInUse() -> Bool {
+      connection.isReserved || FileNumber.size(of: path).map { $0 == 0 } ?? true
+    }
+    return isInUse() || isInUse() ? nil : failure(of: path, beside: url)
   }
 }
 

@@ -31,12 +31,14 @@ struct ExternalDataFolder: Sendable {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
     return names.contains { name in
       let other = folder.appendingPathComponent(name)
+      // Whoever opens and closes such a file in another way than SQLite takes this process's locks on it along.
       guard name != store.lastPathComponent,
         other.deletingPathExtension().lastPathComponent == stem,
-        let handle = try? FileHandle(forReadingFrom: other)
+        !StoreSideFile.suffixes.contains(where: { name.hasSuffix($0) }),
+        let connection = try? SQLiteConnection(path: other.path, mode: .immutable)
       else { return false }
-      defer { try? handle.close() }
-      return (try? handle.read(upToCount: 16)) == Data("SQLite format 3\0".utf8)
+      defer { connection.close() }
+      return (try? connection.bytesOfFile(16)) == Array("SQLite format 3\0".utf8)
     }
   }
 
