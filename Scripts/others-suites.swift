@@ -7,8 +7,7 @@
   func autoreleasepool<Result>(invoking body: () throws -> Result) rethrows -> Result { try body() }
 
   /// Apple's lock of `os`.
-  // Sendable by use: the state is reached under the lock alone, as the type of that name promises.
-  final class OSAllocatedUnfairLock<State>: @unchecked Sendable {
+  final class OSAllocatedUnfairLock<State>: @unchecked Sendable {  // its state, under the lock alone
     private let mutex = NSLock()
     private var state: State
     init(initialState: State) { state = initialState }

@@ -80,14 +80,14 @@ extension SyncEngine {
 
   /// Builds the next change set and saves it in the outbox.
   func buildOutbox(
-    _ portion: Pusher.Portion, _ allowsMassDelete: Bool
+    _ portion: Pusher.Portion, _ allowsMassDelete: Bool, tryingAgain again: Set<ObjectKey> = []
   ) throws -> BuiltOutbox {
     try restamp()
     var last: PushSelection?
     while true {
       let (selection, outbox, error) = try store.read { transaction in
         try transaction.connection.withCache(kibibytes: SyncTuning.walkCacheKibibytes) {
-          try build(portion, allowsMassDelete, transaction)
+          try build(portion, allowsMassDelete, tryingAgain: again, transaction)
         }
       }
       let window = selection.window
@@ -121,14 +121,15 @@ extension SyncEngine {
   }
 
   private func build(
-    _ portion: Pusher.Portion, _ allowsMassDelete: Bool, _ transaction: ReadTransaction
+    _ portion: Pusher.Portion, _ allowsMassDelete: Bool, tryingAgain again: Set<ObjectKey>,
+    _ transaction: ReadTransaction
   ) throws -> (PushSelection, Outbox?, SyncError?) {
     let state = try Self.state(on: transaction.connection, of: store)
     let pending = try pendingSet(transaction, state: state)
     if !allowsMassDelete { try brake(pending, transaction) }
     // What the zone deleted, and a person has not confirmed, is not edited there.
     let held = try ZoneStates.braked(on: transaction.connection).union(
-      try Quarantine.rows(transaction, schema: schema).map(\.key))
+      try Quarantine.rows(transaction, schema: schema).map(\.key).filter { !again.contains($0) })
     var selection = try PushSelection(
       pending, held: held, portion: portion, transaction, schema: schema)
     guard !selection.isEmpty else { return (selection, nil, nil) }

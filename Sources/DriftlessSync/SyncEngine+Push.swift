@@ -64,17 +64,20 @@ extension SyncEngine {
     if try !isSettled() { try await runPull(waitSeconds: 0, allowsMassDelete, &report) }
     try await pushPending(allowsMassDelete, &report)
     // What was stale for good is tried again after all else, which it never holds up.
-    let again = try releaseConflicting()
-    if !again.isEmpty { try await pushPending(allowsMassDelete, &report, tryingAgain: again) }
+    let again = try conflictingToTry()
+    guard !again.isEmpty else { return }
+    try await pushPending(allowsMassDelete, &report, tryingAgain: again)
+    try releaseChanged()
   }
 
-  /// - Parameter again: objects that were stale for good before.
+  /// - Parameter again: objects in quarantine that were stale for good, and are sent all the same.
   private func pushPending(
     _ allowsMassDelete: Bool, _ report: inout SyncReport, tryingAgain again: Set<ObjectKey> = []
   ) async throws {
     let before = report.push.objects
     // The object in flight, when it is the only one.
     var single: ObjectKey?
+    var untried = again
     var sent: Outbox?
     var pusher = Pusher(
       objectsMax: options.pushObjectsMax, staleRetriesMax: options.staleRetriesMax,
@@ -83,7 +86,7 @@ extension SyncEngine {
     while true {
       switch action {
       case .build(let portion):
-        switch try buildOutbox(portion, allowsMassDelete) {
+        switch try buildOutbox(portion, allowsMassDelete, tryingAgain: untried) {
         case .nothing: action = pusher.handle(.built(isEmpty: true, objects: 0))
         case .outbox(let objects):
           single = objects.single
@@ -115,7 +118,7 @@ extension SyncEngine {
         action = pusher.handle(.renewed)
       case .quarantine(let reason):
         guard let single else { throw reason }
-        let isAgain = again.contains(single)
+        let isAgain = untried.remove(single) != nil
         try quarantine(single, reason, isAgain: isAgain)
         if !isAgain { report.push.quarantined += 1 }
         action = pusher.handle(.quarantined)

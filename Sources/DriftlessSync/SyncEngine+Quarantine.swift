@@ -121,14 +121,14 @@ extension SyncEngine {
     }
   }
 
-  /// Objects that the server found older than the zone leave the quarantine when it is time to try them again.
+  /// Objects in quarantine that the server found older than the zone, when it is time to try them again: they stay there
+  /// until the zone has taken them, so that a try which breaks off changes nothing.
   ///
-  /// - Returns: these objects, those first that wait longest; some of them, where they are many.
-  func releaseConflicting() throws -> Set<ObjectKey> {
+  /// - Returns: those first that wait longest; some of them, where they are many.
+  func conflictingToTry() throws -> Set<ObjectKey> {
     guard try !store.read({ try conflictingToTry($0) }).isEmpty else { return [] }
     return try bookkeep { transaction in
       let keys = try conflictingToTry(transaction)
-      for key in keys { try Quarantine.remove(key, on: transaction.connection) }
       let tries = try ConflictingTries.load(transaction)?.tries ?? 0
       try ConflictingTries(
         place: try Self.state(on: transaction.connection, of: store).position, tries: tries + 1,

@@ -11,6 +11,8 @@ final class PickyTransport: SyncTransport {
     var word: String?
     /// Whether it says that what it refuses is stale, which no pull mends.
     var saysStale = false
+    /// How often it refuses before it is not to be reached.
+    var refusalsMax = Int.max
   }
 
   private let zone: any SyncTransport
@@ -39,6 +41,9 @@ final class PickyTransport: SyncTransport {
         suggestion: "Send less.")
     }
     if let word = rule.word, try Self.texts(frame).contains(word) {
+      guard refusals < rule.refusalsMax else {
+        throw ProtocolError(.busy, "Nobody is there", suggestion: "Try again.")
+      }
       counts.withLock { $0.refusals += 1 }
       throw ProtocolError(
         rule.saysStale ? .stale : .malformed, "It says \(word)", suggestion: "Say something else.")

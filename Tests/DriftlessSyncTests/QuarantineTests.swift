@@ -129,6 +129,31 @@ struct QuarantineTests {
     #expect(try replica.status.quarantined == 0)
   }
 
+  @Test("A try of what is stale for good that breaks off leaves it where it was")
+  func triedInPart() async throws {
+    var rule = PickyTransport.Rule(word: "poison", saysStale: true)
+    let (world, picky, replica) = try await world(rule)
+    for _ in 0..<30 { try replica.insert("Label", ["name": .string("good")]) }
+    for _ in 0..<8 { try replica.insert("Item", ["title": .string("poison")]) }
+    try await replica.sync()
+    #expect(try replica.status.quarantined == 8)
+    try world[0].insert("Label")
+    try await world[0].sync()
+    rule.refusalsMax = picky.refusals + 12
+    picky.set(rule)
+    await #expect(throws: ProtocolError.self) { try await replica.sync() }
+    #expect(try replica.status.quarantined == 8)
+    rule.refusalsMax = .max
+    picky.set(rule)
+    try await replica.sync()
+    #expect(try replica.status.quarantined == 8)
+    picky.set(.init())
+    world.clock.advance(milliseconds: 4_000_000)
+    try await world.settle()
+    #expect(try world[0].identities(of: "Item").count == 8)
+    #expect(try replica.status.quarantined == 0)
+  }
+
   @Test("Many that are stale for good hold nothing up, also where the zone is busy")
   func manyStaleForGood() async throws {
     let (world, picky, replica) = try await world(.init(word: "poison", saysStale: true))

@@ -30,8 +30,11 @@ struct RevivalTimeTests {
     return ManagedObjectModel(entities: [item, box, tag])
   }
 
-  private func stage() async throws -> (Stage, item: UUID, box: UUID, tag: UUID) {
+  private func stage(
+    backingUpFirst: Bool = false
+  ) async throws -> (Stage, item: UUID, box: UUID, tag: UUID) {
     let stage = try await Stage(.sqlite, hosts: 3, model: Self.model())
+    if backingUpFirst { try stage.server.backup() }
     let item = try stage.insert(
       0, "Item", ["title": .string("title"), "note": .string("note"), "size": .integer(1)])
     let box = try stage.insert(0, "Box", ["name": .string("box")])
@@ -115,10 +118,12 @@ struct RevivalTimeTests {
     #expect(stage.value(0, item, "size") == "1")
   }
 
-  @Test("What was revived, lost with the server and deleted, unsent, has its edits when it is kept")
-  func lostAndDeleted() async throws {
-    let (stage, item, _, _) = try await stage()
-    try stage.server.backup()
+  @Test(
+    "What was revived, lost with the server and deleted, unsent, has its edits when it is kept",
+    arguments: [false, true])
+  func lostAndDeleted(isMadeAbove: Bool) async throws {
+    let (stage, item, _, _) = try await stage(backingUpFirst: isMadeAbove)
+    if !isMadeAbove { try stage.server.backup() }
     try stage.set(1, item, ["title": .string("edited")])
     try stage.delete(0, item)
     for number in [0, 1, 0] { try await stage.sync(number) }

@@ -13,8 +13,8 @@ open class NSMergePolicy: NSObject {
   /// - Parameter ty: What becomes of conflicts.
   public init(merge ty: NSMergePolicyType) { mergeType = ty }
 
-  // Nothing of a policy changes.
-  nonisolated(unsafe) private static let refusing = NSMergePolicy(merge: .errorMergePolicyType)
+  nonisolated(unsafe) private static let refusing = NSMergePolicy(  // nothing of it changes
+    merge: .errorMergePolicyType)
   nonisolated(unsafe) private static let storeFirst = NSMergePolicy(  // as above
     merge: .mergeByPropertyStoreTrumpMergePolicyType)
   nonisolated(unsafe) private static let objectFirst = NSMergePolicy(  // as above

@@ -166,7 +166,7 @@ extension LostEdits {
   /// What was lost of an object below what is pending of it.
   func edits(below pending: PendingObject, of key: ObjectKey) -> PendingObject {
     var object = pending
-    guard let lost = objects[key], lost.whole == .insert else {
+    guard let lost = objects[key], lost.whole == .insert || lost.whole == .revive else {
       object.edits = []
       return object
     }
