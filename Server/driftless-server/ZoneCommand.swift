@@ -5,8 +5,9 @@ import Foundation
 
 struct ZoneCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "zone", abstract: "Create, list and renew zones; works while the server runs.",
-    subcommands: [Create.self, List.self, Renew.self])
+    commandName: "zone",
+    abstract: "Create, list, renew and fold zones; works while the server runs.",
+    subcommands: [Create.self, List.self, Renew.self, Fold.self])
 
   struct Create: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Create a zone with an empty log.")
@@ -36,10 +37,13 @@ struct ZoneCommand: AsyncParsableCommand {
     func run() async throws {
       try await common.administering { administration in
         for zone in try administration.zones() {
+          let snapshot = try administration.snapshot(of: zone)
           if common.json {
-            try common.printJSON(ZoneLine(zone))
+            try common.printJSON(ZoneLine(zone, snapshot))
           } else {
-            try common.printLine("\(zone.name)\thead \(zone.head)\tgeneration \(zone.generation)")
+            let folded = snapshot.map { "\tsnapshot \($0.place.sequence), \($0.bytes) bytes" } ?? ""
+            try common.printLine(
+                "\(zone.name)\thead \(zone.head)\tgeneration \(zone.generation)\(folded)")
           }
         }
       }
@@ -78,13 +82,64 @@ extension ZoneCommand {
   }
 }
 
+extension ZoneCommand {
+  struct Fold: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Add up a zone's log to a snapshot.",
+      discussion: """
+        What every object has by now, at the cost of the zone's state and not of its past. Only the
+        log since the last snapshot is read. A fold that was stopped goes on where it was. Pushes
+        and pulls go on meanwhile.
+        """)
+
+    @Argument(help: "The zone.")
+    var name: String
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+      try await common.administering { administration in
+        let snapshot = try administration.foldZone(name)
+        if common.json {
+          try common.printJSON(SnapshotLine(zone: name, snapshot))
+        } else {
+          let files = snapshot.files.count
+          print(
+            "folded zone \(name) through \(snapshot.place.sequence): \(files) files, "
+              + "\(snapshot.bytes) bytes")
+        }
+      }
+    }
+  }
+}
+
+private struct SnapshotLine: Encodable {
+  let zone: String
+  let sequence: UInt64
+  let chain: LogChain
+  let files: Int
+  let bytes: Int
+
+  init(zone: String, _ snapshot: Snapshot) {
+    self.zone = zone
+    sequence = snapshot.place.sequence
+    chain = snapshot.place.chain
+    files = snapshot.files.count
+    bytes = snapshot.bytes
+  }
+}
+
 private struct ZoneLine: Encodable {
   let zone: String
   let generation: UUID
   let intent: String
   let head: UInt64
+  let snapshotSequence: UInt64?
+  let snapshotBytes: Int?
 
-  init(_ record: ZoneRecord) {
+  init(_ record: ZoneRecord, _ snapshot: Snapshot? = nil) {
+    snapshotSequence = snapshot?.place.sequence
+    snapshotBytes = snapshot?.bytes
     zone = record.name
     generation = record.generation
     intent = record.intent.rawValue

@@ -78,6 +78,10 @@ extension Simulation {
         }
       }
       try checkStore(newcomer)
+      // Of its own luck, so that what befalls the hosts does not hang on it.
+      try await SeededRandomness.$current.withValue(SeededRandomness(seed: seed)) {
+        try await checkFold(like: image)
+      }
       try readJournals()
       checkLaws(image)
     } catch {

@@ -9,6 +9,8 @@ package struct DataFolder: Sendable {
   package let url: URL
 
   package var database: URL { url.appendingPathComponent("driftless.sqlite") }
+  /// Snapshots of zones: `ZoneSnapshots`.
+  package var snapshots: URL { url.appendingPathComponent("snapshots", isDirectory: true) }
   /// Held by the serving process, with its process ID inside.
   package var serveLock: URL { url.appendingPathComponent("serve.lock") }
   /// Held shared by other processes while they write, exclusively while the server checkpoints.

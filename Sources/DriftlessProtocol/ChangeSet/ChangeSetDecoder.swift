@@ -63,7 +63,7 @@ public struct ChangeSetDecoder: Sendable {
     return (header, index)
   }
 
-  private func forEachColumn(
+  func forEachColumn(
     of frame: Data, _ header: ChangeSetHeader, _ index: ChangeSetIndex, _ body: (Column) -> Void
   ) throws(ProtocolError) {
     let size = header.valuesSize

@@ -104,6 +104,24 @@ package struct Administration {
     }
   }
 
+  /// Adds up a zone's log to a snapshot; pushes go on meanwhile.
+  ///
+  /// - Throws: `ServerError` (`.noZone`, `.locked` while another process folds the zone).
+  package func foldZone(_ name: String) throws -> Snapshot {
+    let zone = try existingZone(name)
+    return try ZoneSnapshots(folder).fold(zone) { place in
+      try connection.place(at: place.sequence, of: existingZone(name)) == place
+    } page: { place in
+      let request = PageRequest(after: place, bytesMax: 4 << 20, entriesMax: 1_000)
+      return try connection.page(of: zone, request).entries
+    }
+  }
+
+  /// A zone's snapshot; nil when there is none.
+  package func snapshot(of zone: ZoneRecord) throws -> Snapshot? {
+    try ZoneSnapshots(folder).snapshot(of: zone)
+  }
+
   /// Makes a token. Its text is known only now: the database keeps a hash of it.
   ///
   /// - Parameter handOut: gives it to whoever asked, before it is one. Where this throws, and where the process ends

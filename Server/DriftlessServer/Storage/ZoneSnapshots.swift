@@ -1,0 +1,94 @@
+package import DriftlessProtocol
+import Foundation
+
+/// The snapshots of a data folder: one folder a zone, named by the zone's UUID. The only one that reads and writes them.
+///
+/// `snapshot.json` says which files make up the snapshot, `NAME.segment` are those files and the ones of the snapshot before,
+/// `fold/` has what a fold that is under way has done, `fold.lock` is held by who folds.
+package struct ZoneSnapshots: Sendable {
+  private let folder: URL
+
+  package init(_ data: DataFolder) { folder = data.snapshots }
+
+  private func folder(of zone: ZoneRecord) -> URL {
+    folder.appendingPathComponent(zone.zoneID.uuidString.lowercased(), isDirectory: true)
+  }
+
+  /// The zone's snapshot; nil when there is none of its present generation.
+  ///
+  /// - Throws: `ServerError`.
+  package func snapshot(of zone: ZoneRecord) throws -> Snapshot? {
+    do {
+      let snapshot = try Snapshot.read(in: folder(of: zone))
+      return snapshot?.generation == zone.generation ? snapshot : nil
+    } catch { throw ServerError(error) }
+  }
+
+  /// Adds up a zone's log to a snapshot. What an earlier one has done, also one that was killed, is not done again.
+  ///
+  /// - Parameters:
+  ///   - options: What the fold may take.
+  ///   - isOwn: Whether a place is one of the zone's log: the log may have been put back since the snapshot was made.
+  ///   - page: The entries after a place; none at the head.
+  /// - Throws: `ServerError`: `.locked` while another process folds the zone, `.diskFull`, what `page` throws.
+  package func fold(
+    _ zone: ZoneRecord, options: FoldOptions = FoldOptions(), isOwn: (LogMark) throws -> Bool,
+    page: (LogMark) throws -> [LogEntry]
+  ) throws -> Snapshot {
+    let folder = folder(of: zone)
+    do {
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    } catch {
+      throw ServerError(
+        .folder, "cannot create the folder \(folder.path): \(error.localizedDescription)",
+        suggestion: "Check that the data folder belongs to the user of the server.")
+    }
+    let file = folder.appendingPathComponent("fold.lock")
+    guard let lock = try FileLock(file, .exclusive, waits: false) else {
+      throw ServerError(
+        .locked, "another process folds the zone \(zone.name)",
+        suggestion: "Let it end: it makes the snapshot.")
+    }
+    defer { lock.release() }
+    do {
+      var fold = try SnapshotFold(
+        zone: zone.zoneID, generation: zone.generation, in: folder, options: options)
+      if try !isOwn(fold.through) {
+        // The log was put back to an older copy and has gone on from there: what was added up is another log's.
+        try discard(folder)
+        fold = try SnapshotFold(
+          zone: zone.zoneID, generation: zone.generation, in: folder, options: options)
+      }
+      while true {
+        let entries = try page(fold.through)
+        guard !entries.isEmpty else { return try fold.finish() }
+        for entry in entries { try fold.append(PullPage.Entry(entry)) }
+      }
+    } catch let refusal as ProtocolError {
+      throw ServerError(refusal)
+    }
+  }
+
+  private func discard(_ folder: URL) throws {
+    for name in [Snapshot.fileName, "fold"] {
+      let file = folder.appendingPathComponent(name)
+      guard FileManager.default.fileExists(atPath: file.path) else { continue }
+      do {
+        try FileManager.default.removeItem(at: file)
+      } catch {
+        throw ServerError(
+          .folder, "cannot remove \(file.path): \(error.localizedDescription)",
+          suggestion: "Check that the data folder belongs to the user of the server.")
+      }
+    }
+  }
+}
+
+extension PullPage.Entry {
+  /// An entry of the log, whole.
+  fileprivate init(_ entry: LogEntry) {
+    self.init(
+      sequence: entry.sequence, firstObjectNumber: entry.firstObjectNumber, chain: entry.chain,
+      isOwnHeaderOnly: entry.isHeaderOnly, frame: entry.bytes)
+  }
+}

@@ -1,0 +1,100 @@
+public import Foundation
+
+/// What a zone's log comes to at one place: which files hold it.
+///
+/// A snapshot is a *base*, which has every object that ever was, and at most one *delta*, which has what changed after the
+/// base. Both are files sorted by object number, named by the SHA-256 of their bytes.
+public struct Snapshot: Hashable, Sendable, Codable {
+  /// Some entries of the log, added up.
+  public struct Layer: Hashable, Sendable, Codable {
+    /// The last entry that is in it.
+    public var place: LogMark
+    /// The number of the first object that came after it.
+    public var nextObject: UInt64
+    /// In the order of their contents.
+    public var files: [File]
+
+    /// All files together. Bytes.
+    public var bytes: Int { files.reduce(0) { $0.addingClamped($1.bytes) } }
+  }
+
+  /// A file of a layer.
+  public struct File: Hashable, Sendable, Codable {
+    /// What a file holds.
+    public enum Content: String, Hashable, Sendable, Codable {
+      /// Objects of a range of numbers.
+      case objects
+      /// What is known of replicas, names of transactions, and identities without a number.
+      case notes
+    }
+
+    /// The SHA-256 of its bytes, in hexadecimal.
+    public var name: String
+    /// What it holds.
+    public var content: Content
+    /// The number of the first object that it may have; 0 of notes.
+    public var first: UInt64
+    /// The number behind the last object that it may have; 0 of notes.
+    public var end: UInt64
+    /// Its length. Bytes.
+    public var bytes: Int
+  }
+
+  /// The zone's own identity.
+  public var zoneID: UUID
+  /// The life of the log.
+  public var generation: UUID
+  /// The newest time of a transaction in it: milliseconds since 1970 in the upper 48 bits.
+  public var newestTime: UInt64
+  /// All entries up to a place.
+  public var base: Layer
+  /// The entries after the base; nil when there are none.
+  public var delta: Layer?
+  /// Files of the snapshot before, which somebody may still be fetching.
+  public var former: [String]
+
+  /// The last entry that is in it.
+  public var place: LogMark { delta?.place ?? base.place }
+  /// The number of the first object that came after it.
+  public var nextObject: UInt64 { delta?.nextObject ?? base.nextObject }
+  /// All files that make it up, in the order in which they are applied.
+  public var files: [File] { base.files + (delta?.files ?? []) }
+  /// All files together. Bytes.
+  public var bytes: Int { base.bytes.addingClamped(delta?.bytes ?? 0) }
+}
+
+extension Snapshot {
+  /// The file in a zone's folder that says which files are its snapshot.
+  package static let fileName = "snapshot.json"
+
+  /// Reads the snapshot of a folder; nil when there is none.
+  ///
+  /// - Throws: `ProtocolError`.
+  package static func read(in folder: URL) throws(ProtocolError) -> Snapshot? {
+    let file = folder.appendingPathComponent(fileName)
+    guard let data = try FoldFile.contents(of: file) else { return nil }
+    do {
+      return try JSONDecoder().decode(Snapshot.self, from: data)
+    } catch {
+      throw ProtocolError(
+        .damaged, "\(file.path) is not as it was written",
+        suggestion: "Delete the folder \(folder.path) and fold the zone anew.")
+    }
+  }
+
+  func write(in folder: URL) throws(ProtocolError) {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
+    do {
+      let data = try encoder.encode(self)
+      try FoldFile.replace(folder.appendingPathComponent(Self.fileName), with: data)
+    } catch let error as ProtocolError {
+      throw error
+    } catch { throw .malformed("The snapshot cannot be written: \(error)") }
+  }
+
+  /// The file of a segment in a folder.
+  package static func url(of name: String, in folder: URL) -> URL {
+    folder.appendingPathComponent("\(name).segment")
+  }
+}
