@@ -48,7 +48,7 @@ struct FoldBirth: Hashable {
   var entity: UInt32
   var identity: UUID
   var isGiven: Bool
-  /// The name of the save that made it; 0: the transaction of its row is that save.
+  /// The name of the save that made it, whoever brought it back since; 0 where the log does not tell.
   var maker: UInt64
 }
 

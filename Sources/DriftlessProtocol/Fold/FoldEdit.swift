@@ -35,10 +35,8 @@ struct ObjectEdit {
       begin(.dead, birth.entity, transaction)
       self.birth = birth
     case .deleted(let entity, let transaction):
-      keepMaker()
       begin(.dead, entity, transaction)
     case .revived(let entity, let transaction):
-      keepMaker()
       begin(.alive, entity, transaction)
     default: return
     }
@@ -70,12 +68,6 @@ struct ObjectEdit {
     values = []
     sets = []
     claims = []
-  }
-
-  /// The row of a revived object belongs to another save than the one that made the object.
-  private mutating func keepMaker() {
-    guard life == .alive, birth?.maker == 0, let transaction else { return }
-    birth?.maker = transaction.name
   }
 
   /// A key goes with the values that it was made of: who sets one of them claims it anew.
@@ -124,6 +116,17 @@ struct ObjectEdit {
     for (property, value) in values { try body(.value(property: property, value)) }
     for (property, elements) in sets { try body(.elements(property: property, elements)) }
     for (constraint, claim) in claims { try body(.claim(constraint, claim)) }
+  }
+}
+
+extension ObjectEdit {
+  /// The same pieces, in an order that does not hang on how they came about.
+  func forEachAtom(in tables: FoldTables, _ body: (FoldAtom) throws -> Void) rethrows {
+    var ordered = self
+    ordered.values.sort { tables.isOrdered($0.property, $1.property) }
+    ordered.sets.sort { tables.isOrdered($0.property, $1.property) }
+    ordered.claims.sort { tables.isOrdered($0.constraint, $1.constraint) }
+    try ordered.forEachAtom(body)
   }
 }
 

@@ -52,6 +52,13 @@ final class FoldTables {
 }
 
 extension FoldTables {
+  /// Whether a constraint comes before another by its names.
+  func isOrdered(_ left: FoldConstraint, _ right: FoldConstraint) -> Bool {
+    ([left.entity] + left.properties).lexicographicallyPrecedes(
+      [right.entity] + right.properties
+    ) { isOrdered($0, $1) }
+  }
+
   /// The tables as they are kept beside the runs.
   struct Kept: Codable {
     var texts: [String]

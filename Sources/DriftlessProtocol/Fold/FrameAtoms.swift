@@ -9,6 +9,8 @@ struct FrameAtoms {
     var number: (Int) -> UInt64
     /// Which replica pushed a transaction, and in which entry.
     var pushed: (_ transaction: Int) -> (replica: UUID, sequence: UInt64)
+    /// What stands in place of a maker that nobody knows; nil in a log.
+    var noMaker: UInt64?
   }
 
   private let frame: Data
@@ -106,13 +108,14 @@ struct FrameAtoms {
           run += 1
         }
         let objects = index.newObjects[run]
-        let maker = objects.makers.isEmpty ? 0 : objects.makers[object - start]
+        let told = objects.makers.isEmpty ? 0 : objects.makers[object - start]
+        let maker = told == 0 ? transaction.name : told == place.noMaker ? 0 : told
         try body(
           key,
           .born(
             FoldBirth(
               entity: entities[objects.entity].name, identity: objects.identities[object - start],
-              isGiven: objects.isGiven, maker: maker == transaction.name ? 0 : maker),
+              isGiven: objects.isGiven, maker: maker),
             transaction))
       }
     }

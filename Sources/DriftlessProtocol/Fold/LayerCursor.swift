@@ -112,7 +112,7 @@ final class LayerCursor: FoldCursor {
           pushed: { transaction in
             let pushed = places.pushed[layer][transaction]
             return (places.replicas[pushed.replica], pushed.sequence)
-          })
+          }, noMaker: SegmentPlaces.noMaker)
       }
       if layer == 0 { bury(places, atoms, into: &arena) }
       try atoms.forEachChange { arena.append($0, $1) }

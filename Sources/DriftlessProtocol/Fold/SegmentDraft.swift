@@ -7,10 +7,14 @@ struct SegmentDraft {
   private var bytes = FoldBytes()
   private var objects: [(number: UInt64, start: Int)] = []
   private var mentions = 0
+  /// About what they take. Bytes.
+  private var size = 0
 
   /// What makes a segment full, beside its bytes: how often it may name transactions and other objects, which are tables of
   /// its own.
   private static let mentionsMax = 150_000
+  private static let objectSize = 24
+  private static let cellSize = 8
 
   init(tables: FoldTables, isDelta: Bool) {
     self.tables = tables
@@ -20,18 +24,22 @@ struct SegmentDraft {
   var isEmpty: Bool { objects.isEmpty }
   var last: UInt64? { objects.last?.number }
 
-  func isFull(_ bytesMax: Int) -> Bool {
-    bytes.bytes.count >= bytesMax || mentions >= Self.mentionsMax
-  }
+  /// Whether it is, as a function of what it says, however that came about: equal logs give equal files.
+  func isFull(_ bytesMax: Int) -> Bool { size >= bytesMax || mentions >= Self.mentionsMax }
 
   /// - Parameter number: Greater than all before.
   mutating func append(_ number: UInt64, _ object: ObjectEdit) {
     objects.append((number, bytes.bytes.count))
     var last: FoldTransaction?
-    object.forEachAtom { atom in
-      if atom.transaction != last { mentions += 1 }
-      if case .elements(_, let elements) = atom {
+    size += Self.objectSize
+    object.forEachAtom(in: tables) { atom in
+      if let transaction = atom.transaction, transaction != last { mentions += 1 }
+      switch atom {
+      case .elements(_, let elements):
         mentions += elements.added.count + elements.removed.count
+        size += Self.cellSize + 4 * (elements.added.count + elements.removed.count)
+      case .value(_, let value): size += Self.cellSize + value.bytes.count
+      default: size += Self.cellSize
       }
       atom.write(to: &bytes, last: &last)
     }
@@ -101,7 +109,11 @@ struct SegmentDraft {
   private func cells(of object: ObjectEdit) -> [FoldCell] {
     var cells: [FoldCell] = object.values.map { .value(property: $0.property, $0.value) }
     cells += object.sets.map { .elements(property: $0.property, $0.elements) }
-    return cells.sorted { tables.isOrdered($0.property.name, $1.property.name) }
+    return cells.sorted {
+      ($0.property.name == $1.property.name)
+        ? $0.property.kind < $1.property.kind
+        : tables.isOrdered($0.property.name, $1.property.name)
+    }
   }
 
   /// In which change set of the segment a cell stands: in the first, unless a change set cannot have it there.

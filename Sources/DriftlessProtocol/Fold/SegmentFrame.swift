@@ -100,7 +100,8 @@ struct SegmentFrame {
   /// Adds a new object to the table.
   mutating func add(_ birth: FoldBirth, row: FoldTransaction) throws(ProtocolError) {
     let entity = try entity(birth.entity)
-    let maker = birth.maker == row.name ? 0 : birth.maker
+    let known = birth.maker == 0 ? SegmentPlaces.noMaker : birth.maker
+    let maker = birth.maker == row.name ? 0 : known
     var objects =
       index.newObjects.popLast()
       ?? .init(entity: entity, identities: .listed([]), isGiven: birth.isGiven)

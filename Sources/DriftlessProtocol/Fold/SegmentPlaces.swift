@@ -13,6 +13,9 @@ import Foundation
 /// | entities of dead objects | how many; each as its length and UTF-8 |
 /// | dead objects | how many runs; of each how many numbers lie before it, how many it has, the entity's place, 1 for given identities, the identity of the first (16 bytes; each next adds 1 to the last eight), the maker's name, the place of the delete among the transactions of the first change set |
 struct SegmentPlaces: Equatable {
+  /// In a segment's change set, in place of the maker of a new object that nobody knows: 0 is the transaction of its row.
+  static let noMaker = UInt64.max
+
   struct Run: Equatable {
     var first: UInt64
     var count: UInt64
