@@ -104,7 +104,7 @@ extension ZoneCommand {
           try common.printJSON(SnapshotLine(zone: name, snapshot))
         } else {
           let files = snapshot.files.count
-          print(
+          try common.printLine(
             "folded zone \(name) through \(snapshot.place.sequence): \(files) files, "
               + "\(snapshot.bytes) bytes")
         }

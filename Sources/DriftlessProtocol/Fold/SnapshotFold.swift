@@ -103,8 +103,10 @@ package final class SnapshotFold {
     nextObject = first + UInt64(atoms.index.newObjectCount)
     logBytes += entry.frame.count
     isBroken = false
-    // Where an entry ends, the fold can go on.
-    if runs != checkpoint.runs { try keep() }
+    guard runs != checkpoint.runs else { return }
+    // Where an entry ends, the fold can go on: with all of the entry on the disk.
+    try writeRun()
+    try keep()
   }
 
   /// What an entry says of its replica, of transactions and of identities without a number.
