@@ -41,6 +41,7 @@ package struct ReferenceServer: Sendable {
     storage = try SQLiteZoneStorage(
       folder: folder, limits: options.limits, metrics: metrics, news: news, logger: logger)
     folder.noteDatabaseIsMade()
+    try storage.beginFolding(logger: logger)
   }
 
   /// A server that listens.
@@ -119,7 +120,10 @@ package struct ReferenceServer: Sendable {
     let router = Router(context: ServerContext.self)
     router.add(middleware: ErrorReplies(metrics: metrics, limits: options.limits))
     OperatorRoutes(storage: storage, metrics: metrics, news: news).add(to: router)
-    ZoneRoutes(storage: storage, metrics: metrics, news: news, limits: options.limits)
+    let gate = Gate(storage: storage, limits: options.limits)
+    ZoneRoutes(storage: storage, metrics: metrics, news: news, limits: options.limits, gate: gate)
+      .add(to: router)
+    SnapshotRoutes(storage: storage, metrics: metrics, limits: options.limits, gate: gate)
       .add(to: router)
     return router
   }

@@ -75,6 +75,9 @@ package struct ServerLimits: Sendable, Equatable {
   package var holdMilliseconds = 2000
   /// Seconds that a refused client is asked to wait when the server is busy.
   package var retryAfterSeconds = 1
+  /// Bytes that come to a zone's log before it is added up anew (`ZoneFolding`), where that is more than a quarter of what it
+  /// came to last. A new replica reads so much of the log at most.
+  package var foldLogBytesMin = 4 << 20
   /// Connections to the database that serve reads.
   package var readers = 4
 
@@ -98,7 +101,7 @@ package struct ServerLimits: Sendable, Equatable {
     ("retryAfterSeconds", \.retryAfterSeconds), ("readers", \.readers),
     ("valuesInMemoryBytesMax", \.valuesInMemoryBytesMax), ("commonPlacesMax", \.commonPlacesMax),
     ("holdStaleAnswers", \.holdStaleAnswers), ("holdStaleSeconds", \.holdStaleSeconds),
-    ("holdMilliseconds", \.holdMilliseconds),
+    ("holdMilliseconds", \.holdMilliseconds), ("foldLogBytesMin", \.foldLogBytesMin),
     ("requestsPerTokenMax", \.requestsPerTokenMax),
     ("refusalsPerAddressMax", \.refusalsPerAddressMax), ("rateSeconds", \.rateSeconds),
   ]

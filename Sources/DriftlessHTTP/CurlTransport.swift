@@ -113,6 +113,35 @@ public final class CurlTransport: SyncTransport {
     }
   }
 
+  /// What the zone's log comes to; nil where the server has not added it up.
+  public func snapshot(of generation: UUID) async throws -> Snapshot? {
+    do {
+      return try await send(
+        .get, path: "/snapshot?generation=\(generation.uuidString)",
+        bodyBytesMax: HTTPWire.snapshotBytesMax
+      ) { response in
+        try self.decode(Snapshot.self, from: response)
+      }
+    } catch let error as ProtocolError
+      where error.code == .noSnapshot || error.code.rawValue == "not-found"
+    {
+      return nil
+    }
+  }
+
+  /// A piece of a file of a snapshot.
+  public func segment(
+    _ name: String, of generation: UUID, range: Range<Int>
+  ) async throws -> Data {
+    let query = "generation=\(generation.uuidString)&first=\(range.lowerBound)&count=\(range.count)"
+    return try await send(
+      .get, path: "/snapshot/\(name)?\(query)", bodyBytesMax: range.count + options.jsonBytesMax
+    ) { response in
+      guard response.mediaType == WirePath.segmentType else { throw self.foreign(response) }
+      return response.body
+    }
+  }
+
   /// Closes every connection and ends requests under way. A closed transport answers `.cancelled`.
   public func close() { session.close() }
 

@@ -3,6 +3,9 @@ import Foundation
 
 /// How requests of the protocol look as HTTP.
 enum HTTPWire {
+  /// What a list of a snapshot's files may take: of ten million objects it has some hundred kilobytes.
+  static let snapshotBytesMax = 16 << 20
+
   /// The query of a pull. Numbers, UUIDs and chains only, so nothing needs escaping.
   static func query(of request: PullRequest) -> String {
     var fields = [

@@ -35,6 +35,8 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     public static let busy = Code(rawValue: "busy")
     /// The server has no room left.
     public static let diskFull = Code(rawValue: "disk-full")
+    /// The zone has no such snapshot, or none any more.
+    public static let noSnapshot = Code(rawValue: "no-snapshot")
   }
 
   /// What kind of refusal it is.
@@ -71,7 +73,7 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
 }
 
 extension ProtocolError {
-  static func malformed(_ message: String) -> ProtocolError {
+  package static func malformed(_ message: String) -> ProtocolError {
     ProtocolError(
       .malformed, message,
       suggestion: "The sender does not follow the format: update it, or report it with the frame.")

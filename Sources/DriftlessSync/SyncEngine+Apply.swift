@@ -73,7 +73,7 @@ extension SyncEngine {
   }
 
   /// Whether an error lies in what an entry says, and comes again whenever it is applied.
-  private static func isOfEntry(_ error: any Error) -> Bool {
+  static func isOfEntry(_ error: any Error) -> Bool {
     switch error {
     case let error as StoreError:
       error.code == .constraint || error.code == .conflict || error.code == .invalidArgument

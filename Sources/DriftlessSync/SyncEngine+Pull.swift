@@ -36,6 +36,7 @@ extension SyncEngine {
     if try hasOutbox() { try await settleOutbox(&report) }
     try await fetchDamaged()
     try replayParked()
+    try await joinBySnapshot(&report)
     let first = try replicaState().cursor
     var puller = Puller()
     var page: PullPage?

@@ -71,7 +71,7 @@ public struct SyncReport: Hashable, Sendable {
 
 extension Int {
   /// What a damaged row says of a change set is counted as far as numbers go.
-  fileprivate func addingClamped(_ other: Int) -> Int {
+  func addingClamped(_ other: Int) -> Int {
     let (sum, hasPassed) = addingReportingOverflow(other)
     return hasPassed ? (other > 0 ? .max : .min) : sum
   }

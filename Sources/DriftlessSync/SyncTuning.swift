@@ -16,6 +16,10 @@ enum SyncTuning {
   /// Attempts. Each loses only to a push that another replica got through in between, so the zone
   /// moves on.
   static let staleRetriesMax = 16
+  /// Bytes. A piece of a snapshot's file: so much is fetched again where a connection breaks.
+  static let segmentPieceBytes = 1 << 20
+  /// Attempts. A zone has another snapshot while a slow replica fetches one, or bytes were changed on their way.
+  static let snapshotAttemptsMax = 3
   /// Attempts. A bit that flips on the way is rare: what comes damaged so often is damaged by rule.
   static let damagedAttemptsMax = 3
   /// Objects. So many that are refused one after the other, with nothing taken in between, mean that

@@ -14,7 +14,9 @@ enum FoldedLog {
     let tables = FoldTables()
     let merge = FoldMerge(
       try [snapshot.base, snapshot.delta].compactMap { $0 }.map {
-        try LayerCursor($0, of: snapshot, in: folder, tables: tables, from: nil)
+        try LayerCursor($0, of: snapshot, tables: tables, from: nil) {
+          try Snapshot.bytes(of: $0, in: folder)
+        }
       })
     var objects = SegmentDraft(tables: tables, isDelta: false)
     var dead: [(number: UInt64, entity: String)] = []

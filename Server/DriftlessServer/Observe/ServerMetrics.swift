@@ -12,6 +12,8 @@ package final class ServerMetrics: Sendable {
     var pushesCommitted: UInt64 = 0
     var refusals: [String: UInt64] = [:]
     var connections: Int = 0
+    var folds: UInt64 = 0
+    var failedFolds: UInt64 = 0
   }
 
   private let values = Mutex(Values())
@@ -42,6 +44,11 @@ package final class ServerMetrics: Sendable {
 
   func countRefusal(_ code: ServerError.Code) {
     values.withLock { $0.refusals[code.name, default: 0] += 1 }
+  }
+
+  /// A zone's log was added up, or could not be.
+  func countFold(failed: Bool) {
+    values.withLock { if failed { $0.failedFolds += 1 } else { $0.folds += 1 } }
   }
 
   func connectionOpened() { values.withLock { $0.connections += 1 } }
@@ -81,6 +88,10 @@ package final class ServerMetrics: Sendable {
     metric(
       "committed_pushes_total", "counter", "Pushes in group commits, refused ones included.",
       [("", "\(values.pushesCommitted)")])
+    metric("folds_total", "counter", "Logs added up to snapshots.", [("", "\(values.folds)")])
+    metric(
+      "failed_folds_total", "counter", "Logs that could not be added up.",
+      [("", "\(values.failedFolds)")])
     metric("connections", "gauge", "Open connections.", [("", "\(values.connections)")])
     metric("long_polls", "gauge", "Long polls that wait.", [("", "\(waiting)")])
     return lines.joined(separator: "\n") + "\n"

@@ -15,12 +15,15 @@ struct ZoneRoutes: Sendable {
   private let reader: PushReader
   private let holds: ZoneHolds
 
-  init(storage: any ZoneStorage, metrics: ServerMetrics, news: ZoneNews, limits: ServerLimits) {
+  init(
+    storage: any ZoneStorage, metrics: ServerMetrics, news: ZoneNews, limits: ServerLimits,
+    gate: Gate
+  ) {
     self.storage = storage
     self.metrics = metrics
     self.news = news
     self.limits = limits
-    gate = Gate(storage: storage, limits: limits)
+    self.gate = gate
     bodies = RequestBodyReader(limits: limits)
     reader = PushReader(limits: limits)
     holds = ZoneHolds(limits: limits)

@@ -24,6 +24,27 @@ package struct ZoneSnapshots: Sendable {
     } catch { throw ServerError(error) }
   }
 
+  /// A piece of a file that the zone's snapshot names, or the one before it; nil for any other.
+  ///
+  /// - Throws: `ServerError`.
+  func piece(of name: String, of zone: ZoneRecord, first: Int, count: Int) throws -> Data? {
+    guard let snapshot = try snapshot(of: zone),
+      snapshot.files.contains(where: { $0.name == name }) || snapshot.former.contains(name)
+    else { return nil }
+    let file = Snapshot.url(of: name, in: folder(of: zone))
+    // One that a newer fold has removed meanwhile.
+    guard let handle = try? FileHandle(forReadingFrom: file) else { return nil }
+    defer { try? handle.close() }
+    do {
+      try handle.seek(toOffset: UInt64(first))
+      return try handle.read(upToCount: count) ?? Data()
+    } catch {
+      throw ServerError(
+        .storage, "a file of the zone's snapshot cannot be read",
+        suggestion: "Ask the operator to look at the server's disk.")
+    }
+  }
+
   /// Adds up a zone's log to a snapshot. What an earlier one has done, also one that was killed, is not done again.
   ///
   /// - Parameters:

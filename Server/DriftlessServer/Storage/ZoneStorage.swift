@@ -38,6 +38,14 @@ package protocol ZoneStorage: Sendable {
   ///
   /// - Throws: `ServerError` (`.diverged`) when the place or the mark is not of this log.
   func page(of zone: ZoneRecord, _ request: PageRequest) async throws -> LogPage
+
+  /// What the log comes to at a place of it; nil where it has not been added up.
+  func snapshot(of zone: ZoneRecord) async throws -> Snapshot?
+
+  /// A piece of a file that the zone's snapshot names, or the one before it; nil for any other.
+  func segment(
+    _ name: String, of zone: ZoneRecord, first: Int, count: Int
+  ) async throws -> Data?
 }
 
 /// A zone as it was at one moment.

@@ -11,11 +11,20 @@ protocol FoldCursor: AnyObject {
 /// Puts sorted parts of one log together, key by key: what a later part says goes over what an earlier one says.
 final class FoldMerge {
   private let cursors: [any FoldCursor]
+  private let pause: (@Sendable () throws -> Void)?
+  private var count = 0
 
-  /// - Parameter cursors: In the order of the log.
-  init(_ cursors: [any FoldCursor]) { self.cursors = cursors }
+  /// - Parameters:
+  ///   - cursors: In the order of the log.
+  ///   - pause: Called every now and then.
+  init(_ cursors: [any FoldCursor], pause: (@Sendable () throws -> Void)? = nil) {
+    self.cursors = cursors
+    self.pause = pause
+  }
 
   func next() throws -> (key: FoldKey, edit: FoldEdit)? {
+    count += 1
+    if let pause, count % 256 == 0 { try pause() }
     guard let key = cursors.compactMap(\.key).min() else { return nil }
     var edit = FoldEdit()
     for cursor in cursors where cursor.key == key { try cursor.take(into: &edit) }

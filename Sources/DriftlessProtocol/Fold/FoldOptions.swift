@@ -11,6 +11,8 @@ package struct FoldOptions: Sendable {
   package var namesKeptMilliseconds: UInt64 = 90 * 24 * 3600 * 1000
   /// zlib's level.
   package var compressionLevel: Int32 = 6
+  /// Called every now and then; what it throws ends the fold, which goes on from there another time.
+  package var pause: (@Sendable () throws -> Void)?
 
   package init() {}
 }

@@ -2,7 +2,7 @@ import Foundation
 
 /// A layer of a snapshot, file by file: one of them is in memory at a time.
 final class LayerCursor: FoldCursor {
-  private let folder: URL
+  private let bytes: (Snapshot.File) throws -> Data
   private let generation: UUID
   private let tables: FoldTables
   /// Objects from this number on came with the layer: each is alive or dead in it.
@@ -11,12 +11,14 @@ final class LayerCursor: FoldCursor {
   private var arena: ArenaCursor?
   private let decoder = ChangeSetDecoder(limits: .segment)
 
-  /// - Parameter start: What comes before it is passed over.
+  /// - Parameters:
+  ///   - bytes: Gives a file's bytes.
+  ///   - start: What comes before it is passed over.
   init(
-    _ layer: Snapshot.Layer, of snapshot: Snapshot, in folder: URL, tables: FoldTables,
-    from start: FoldKey?
+    _ layer: Snapshot.Layer, of snapshot: Snapshot, tables: FoldTables, from start: FoldKey?,
+    bytes: @escaping (Snapshot.File) throws -> Data
   ) throws {
-    self.folder = folder
+    self.bytes = bytes
     self.tables = tables
     generation = snapshot.generation
     firstBorn = layer == snapshot.base ? 1 : snapshot.base.nextObject
@@ -35,7 +37,7 @@ final class LayerCursor: FoldCursor {
   }
 
   /// The ranges of the files follow each other up to the next number.
-  private static func check(_ layer: Snapshot.Layer, from first: UInt64) throws(ProtocolError) {
+  static func check(_ layer: Snapshot.Layer, from first: UInt64) throws(ProtocolError) {
     var next: UInt64 = 1
     for file in layer.files where file.content == .objects {
       guard file.first == next, file.end > next else { throw missing(min(file.first, next)) }
@@ -68,19 +70,7 @@ final class LayerCursor: FoldCursor {
   }
 
   private func read(_ file: Snapshot.File) throws -> FoldArena {
-    let url = Snapshot.url(of: file.name, in: folder)
-    guard let data = try FoldFile.contents(of: url) else {
-      throw ProtocolError(
-        .damaged, "The file \(url.path) of the snapshot is gone",
-        suggestion: "Delete the snapshot's folder and fold the zone anew.")
-    }
-    guard SegmentBytes.name(of: data) == file.name else {
-      throw ProtocolError(
-        .damaged, "The file \(url.path) of the snapshot is not as it was written",
-        suggestion: "Delete the snapshot's folder and fold the zone anew.")
-    }
-    let segment = try SegmentBytes(data, limits: decoder.limits)
-    guard segment.generation == generation else { throw ProtocolError.damagedFold }
+    let segment = try Self.segment(of: try bytes(file), file, generation: generation)
     var arena = FoldArena()
     switch segment.content {
     case .notes:
@@ -93,10 +83,35 @@ final class LayerCursor: FoldCursor {
     return arena
   }
 
-  private func read(_ segment: SegmentBytes, into arena: inout FoldArena) throws {
+  /// A file's segment, when its bytes are those that the snapshot names.
+  static func segment(
+    of data: Data, _ file: Snapshot.File, generation: UUID
+  ) throws(ProtocolError) -> SegmentBytes {
+    guard SegmentBytes.name(of: data) == file.name else {
+      throw ProtocolError(
+        .damaged, "The file \(file.name) of the snapshot is not as it was written",
+        suggestion: "Delete the snapshot's folder and fold the zone anew.")
+    }
+    let segment = try SegmentBytes(data, limits: .segment)
+    guard segment.generation == generation,
+      (segment.content == .objects) == (file.content == .objects),
+      segment.content == .notes || (segment.first, segment.end) == (file.first, file.end)
+    else { throw .damagedFold }
+    return segment
+  }
+
+  /// The places of a segment of objects: each number that came with the layer is alive or dead.
+  static func places(
+    of segment: SegmentBytes, firstBorn: UInt64
+  ) throws(ProtocolError) -> SegmentPlaces {
     let places = try SegmentPlaces(
       segment.places, first: segment.first, frames: segment.frames.count)
-    try check(places, segment)
+    try check(places, segment, firstBorn: firstBorn)
+    return places
+  }
+
+  private func read(_ segment: SegmentBytes, into arena: inout FoldArena) throws {
+    let places = try Self.places(of: segment, firstBorn: firstBorn)
     let new = places.numbers.flatMap { Array($0.first..<$0.first + $0.count) }
     var claims: [FrameAtoms] = []
     for (layer, frame) in segment.frames.enumerated() {
@@ -135,13 +150,15 @@ final class LayerCursor: FoldCursor {
   }
 
   /// Absence is never a delete: each number that came with the layer is alive or dead.
-  private func check(_ places: SegmentPlaces, _ segment: SegmentBytes) throws(ProtocolError) {
+  private static func check(
+    _ places: SegmentPlaces, _ segment: SegmentBytes, firstBorn: UInt64
+  ) throws(ProtocolError) {
     let runs = (places.numbers + places.dead.map(\.run)).sorted { $0.first < $1.first }
     var next = max(segment.first, firstBorn)
     for run in runs {
-      guard run.first == next else { throw Self.missing(min(run.first, next)) }
+      guard run.first == next else { throw missing(min(run.first, next)) }
       next = run.first + run.count
     }
-    guard next == max(segment.end, firstBorn) else { throw Self.missing(next) }
+    guard next == max(segment.end, firstBorn) else { throw missing(next) }
   }
 }

@@ -93,6 +93,19 @@ extension Snapshot {
     } catch { throw .malformed("The snapshot cannot be written: \(error)") }
   }
 
+  /// The bytes of a file of the snapshot in a folder.
+  ///
+  /// - Throws: `ProtocolError`: `.damaged` when the file is gone.
+  package static func bytes(of file: File, in folder: URL) throws(ProtocolError) -> Data {
+    let url = url(of: file.name, in: folder)
+    guard let data = try FoldFile.contents(of: url) else {
+      throw ProtocolError(
+        .damaged, "The file \(url.path) of the snapshot is gone",
+        suggestion: "Delete the snapshot's folder and fold the zone anew.")
+    }
+    return data
+  }
+
   /// The file of a segment in a folder.
   package static func url(of name: String, in folder: URL) -> URL {
     folder.appendingPathComponent("\(name).segment")

@@ -141,13 +141,14 @@ package final class SnapshotFold {
   private func writeRun() throws {
     guard !arena.isEmpty else { return }
     arena.sort()
-    try write(FoldMerge([ArenaCursor(arena)]), level: 0)
+    try write(FoldMerge([ArenaCursor(arena)], pause: options.pause), level: 0)
     arena.removeAll()
     // So many of one level become one of the next.
     while let level = runs.last?.level, runs.count(where: { $0.level == level }) >= options.runsMax
     {
       let parts = runs.filter { $0.level == level }
-      let merge = FoldMerge(try parts.map { try RunCursor(url(of: $0)) })
+      let merge = FoldMerge(
+        try parts.map { try RunCursor(url(of: $0)) }, pause: options.pause)
       runs.removeAll { $0.level == level }
       try write(merge, level: level + 1)
     }
@@ -223,11 +224,13 @@ package final class SnapshotFold {
       for layer in isBase ? [former.base, former.delta] : [former.delta] {
         guard let layer else { continue }
         cursors.append(
-          try LayerCursor(layer, of: former, in: folder, tables: tables, from: start))
+          try LayerCursor(layer, of: former, tables: tables, from: start) { [folder] in
+            try Snapshot.bytes(of: $0, in: folder)
+          })
       }
     }
     for run in runs { cursors.append(try RunCursor(url(of: run))) }
-    return FoldMerge(cursors)
+    return FoldMerge(cursors, pause: options.pause)
   }
 
   /// Writes the files of the layer from where it stands.

@@ -24,4 +24,34 @@ public protocol SyncTransport: Sendable {
 
   /// The highest of some places of a replica's log that is the zone's own; nil when none is.
   func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark?
+
+  /// What the zone's log comes to at some place, so that a new replica need not read all of it; nil where the zone has it
+  /// not.
+  func snapshot(of generation: UUID) async throws -> Snapshot?
+
+  /// A piece of a file of a snapshot.
+  ///
+  /// - Parameter range: Which of its bytes; at most those.
+  /// - Throws: `ProtocolError`: `.noSnapshot` when the zone has another snapshot by now.
+  func segment(
+    _ name: String, of generation: UUID, range: Range<Int>
+  ) async throws -> Data
+}
+
+extension SyncTransport {
+  /// None: a new replica reads the whole log.
+  public func snapshot(of generation: UUID) async throws -> Snapshot? { nil }
+
+  /// There is none.
+  public func segment(
+    _ name: String, of generation: UUID, range: Range<Int>
+  ) async throws -> Data {
+    throw ProtocolError.noSnapshot
+  }
+}
+
+extension ProtocolError {
+  /// The zone has no such snapshot, or none any more.
+  public static let noSnapshot = ProtocolError(
+    .noSnapshot, "The zone has no such snapshot", suggestion: "Pull its log from the beginning.")
 }

@@ -60,7 +60,7 @@ public struct WireError: Hashable, Sendable, Codable {
     switch code {
     case .unauthorized: 401
     case .forbidden: 403
-    case .noZone: 404
+    case .noZone, .noSnapshot: 404
     case .stale, .generationChanged, .diverged, .forked, .clockAhead: 409
     case .tooLarge: 413
     case .busy: 503

@@ -4,6 +4,8 @@ public enum WirePath {
   public static let changeSetType = "application/vnd.driftless.changeset"
   /// The content type of a page of the log.
   public static let logType = "application/vnd.driftless.log"
+  /// The content type of a piece of a snapshot's file.
+  public static let segmentType = "application/vnd.driftless.segment"
   /// All zones live below this path.
   public static let zones = "/v1/zones"
 }

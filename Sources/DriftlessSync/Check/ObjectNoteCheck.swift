@@ -3,9 +3,9 @@ import DriftlessSQLite
 import Foundation
 
 /// Notes of single objects: `ZDL_QUARANTINE`, those that the server refuses; `ZDL_ALIAS`, identities of those that became
-/// one; `ZDL_DELETED`, deletes that the zone never heard of.
+/// one; `ZDL_DELETED`, deletes that the zone never heard of. And `ZDL_SEGMENT`, what is being fetched.
 struct ObjectNoteCheck: EngineCheck {
-  let tables = ["ZDL_QUARANTINE", "ZDL_ALIAS", "ZDL_DELETED"]
+  let tables = ["ZDL_QUARANTINE", "ZDL_ALIAS", "ZDL_DELETED", "ZDL_SEGMENT"]
 
   private static let suggestion =
     "Keep a copy of the file; then run syncctl enroll --anew: what is pending goes on from its rows."
@@ -28,6 +28,11 @@ struct ObjectNoteCheck: EngineCheck {
         .identity("identity"), object, .integer("maker"), .integer("time"),
         .integer("has_come", 0...1),
       ], suggestion: Self.suggestion)
+    // An earlier version has no such table.
+    if inspection.has("ZDL_SEGMENT") {
+      try inspection.check(
+        "ZDL_SEGMENT", key: ["name", "first"], SegmentPieces.rules, suggestion: Self.suggestion)
+    }
     try checkAliases(inspection, schema)
   }
 

@@ -18,6 +18,9 @@ struct FrameContext {
   /// Transactions whose deletes meet something that is pending here: they are settled as a whole,
   /// when the pull has reached its head.
   var deferredTransactions: Set<Int> = []
+  /// It is a part of what the zone's log comes to: each save that made its objects has a time of its own, and history
+  /// need not name what comes with it twice.
+  var isOfSnapshot = false
   /// The deletes are too many: they are set aside.
   var isBraked = false
   /// The names of the transactions that it tells or covers.

@@ -11,7 +11,14 @@ extension PageApplier {
     let kinds = PropertyReader.split(readers)
     let batch = InsertBatch(entity)
     var row = 0
+    var runs = group.transactionRuns[...]
+    var runEnd = 0
     for index in group.objects {
+      if frame.isOfSnapshot, row == runEnd, let run = runs.popFirst() {
+        try write(batch, kinds, &frame)
+        try times.note(frame.time(of: run), by: frame.origin(of: run))
+        runEnd += run.count
+      }
       defer { row += 1 }
       guard let entry = frame.table.entry(index), !entry.isLeftOut,
         schema.root(of: entry.key) == entity.rootNumber
@@ -31,6 +38,7 @@ extension PageApplier {
   private func write(
     _ batch: InsertBatch, _ readers: PropertyReader.Kinds, _ frame: inout FrameContext
   ) throws {
+    guard batch.rows.count > 0 else { return }
     for reader in readers.single {
       if case .toOne = reader.property.kind {
         try batch.fill(reader.property.slot) { key, row in
@@ -64,7 +72,8 @@ extension PageApplier {
         }
       }
       try transaction.addPairs(relationship, pairs)
-      guard let inverse = relationship.inverseRelationship else { continue }
+      // The other ends come with the snapshot as well.
+      guard !frame.isOfSnapshot, let inverse = relationship.inverseRelationship else { continue }
       for element in elements.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) {
         try record(inverse, of: element)
       }

@@ -177,7 +177,9 @@ final class PageApplier {
       return
     }
     let readers = frame.readers(group, entity: entity, columns: columns)
-    try times.note(frame.newestTime(of: group), by: frame.newestOrigin(of: group))
+    if !frame.isOfSnapshot {
+      try times.note(frame.newestTime(of: group), by: frame.newestOrigin(of: group))
+    }
     keptKeys.side = RemoteSide(
       value: .null, time: frame.newestTime(of: group), origin: frame.origin,
       sequence: frame.sequence)

@@ -22,9 +22,18 @@ enum LogPlaces {
   static func note(_ entry: PullPage.Entry, on connection: SQLiteConnection) throws {
     guard let header = try? ChangeSetDecoder().decodeHeader(entry.frame) else { return }
     let next = entry.firstObjectNumber &+ UInt64(header.newObjectCount)
+    try note(entry.mark, nextNumber: next, on: connection)
+  }
+
+  /// Notes a place of the log by itself.
+  ///
+  /// - Parameter nextNumber: what the first new object after it gets.
+  static func note(
+    _ place: LogMark, nextNumber: UInt64, on connection: SQLiteConnection
+  ) throws {
     try connection.perform(
       "INSERT OR REPLACE INTO ZDL_CHAIN VALUES (?, ?, ?)",
-      [.unsigned(entry.sequence), .blob(entry.chain.bytes), .unsigned(next)])
+      [.unsigned(place.sequence), .blob(place.chain.bytes), .unsigned(nextNumber)])
   }
 
   /// Every place up to a sequence number, the beginning of the log too.

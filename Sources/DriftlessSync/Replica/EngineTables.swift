@@ -24,9 +24,10 @@ import DriftlessSQLite
 /// | `ZDL_PARKED` | entries of the log that were not taken in, whole or in part, and why |
 /// | `ZDL_DELETED` | deletes that the zone never heard of, of objects that may come (`RememberedDeletes`) |
 /// | `ZDL_STRUCK` | what later entries set of what parked ones say |
+/// | `ZDL_SEGMENT` | files of the zone's snapshot that are being fetched (`SegmentPieces`) |
 enum EngineTables {
   /// Grows with each table or column that is added.
-  static let version: Int64 = 7
+  static let version: Int64 = 8
   static let versionSetting = "sync.tables"
 
   private static let statements =
@@ -35,7 +36,7 @@ enum EngineTables {
     + [
       ZoneStates.statement, ParkedValues.statement, Quarantine.statement, ImportTimes.statement,
       LogPlaces.statement, KeptFrames.statement, KeptKeys.statement, RememberedDeletes.statement,
-      StampOrigins.statement,
+      StampOrigins.statement, SegmentPieces.statement,
     ] + Unions.aliasStatements
 
   /// Makes the tables, or brings those of an earlier version up to date.
@@ -92,6 +93,7 @@ enum EngineTables {
     try LogPlaces.dropAll(on: connection)
     try KeptFrames.dropAll(on: connection)
     try ZoneStates.removeAll(on: connection)
+    try SegmentPieces.dropAll(on: connection)
   }
 
   /// Forgets what is pending, and what is kept for it.
@@ -113,7 +115,7 @@ enum EngineTables {
     let notes: [String: (SQLiteConnection) throws -> Void] = [
       "ZDL_KEPT": KeptKeys.removeAll(on:), "ZDL_ALIAS": Unions.removeAliases(on:),
       "ZDL_DELETED": RememberedDeletes.removeAll(on:), "ZDL_IMPORT": ImportTimes.removeAll(on:),
-      "ZDL_GRAVE": Graves.dropAll(on:),
+      "ZDL_GRAVE": Graves.dropAll(on:), "ZDL_SEGMENT": SegmentPieces.dropAll(on:),
     ]
     for table in Set(findings.map(\.table)).sorted() { try notes[table]?(connection) }
     for (name, value) in try settings(transaction) where !fits(value, setting: name) {

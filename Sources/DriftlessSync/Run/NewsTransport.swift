@@ -140,6 +140,16 @@ final class NewsTransport: SyncTransport {
     try await undamaged { try await transport.commonPlace(of: marks, generation: generation) }
   }
 
+  func snapshot(of generation: UUID) async throws -> Snapshot? {
+    try await undamaged { try await transport.snapshot(of: generation) }
+  }
+
+  func segment(
+    _ name: String, of generation: UUID, range: Range<Int>
+  ) async throws -> Data {
+    try await undamaged { try await transport.segment(name, of: generation, range: range) }
+  }
+
   /// Asks the server to answer when the zone has something that this replica has not.
   ///
   /// - Returns: Whether there is something to pull; false when the time ran out.

@@ -9,7 +9,9 @@ enum SnapshotText {
     let layers = [snapshot.base, snapshot.delta].compactMap { $0 }
     let merge = FoldMerge(
       try layers.map {
-        try LayerCursor($0, of: snapshot, in: folder, tables: tables, from: nil)
+        try LayerCursor($0, of: snapshot, tables: tables, from: nil) {
+          try Snapshot.bytes(of: $0, in: folder)
+        }
       })
     var things: [String] = []
     var notes: [String] = []

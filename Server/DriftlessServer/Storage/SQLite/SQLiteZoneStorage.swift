@@ -1,7 +1,8 @@
 package import DriftlessProtocol
 import DriftlessSQLite
-import Foundation
+package import Foundation
 package import Logging
+import Synchronization
 
 /// Zones in one SQLite file: the server's embedded default.
 ///
@@ -18,6 +19,9 @@ package final class SQLiteZoneStorage: ZoneStorage {
   private let clock: ServerClock
   private let news: ZoneNews
   private let turn = Turn()
+  private let snapshots: ZoneSnapshots
+  /// Nil where nobody serves.
+  private let folding = Mutex<ZoneFolding?>(nil)
 
   /// Opens the database of a data folder, creating it when it is new.
   ///
@@ -32,6 +36,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
     sinceBoot: @escaping @Sendable () -> Int64 = ServerClock.hostSinceBoot
   ) throws {
     self.folder = folder
+    snapshots = ZoneSnapshots(folder)
     self.limits = limits
     self.metrics = metrics
     let pages = limits.databaseBytesMax / 4096
@@ -89,13 +94,16 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   /// Closes every connection. What was acknowledged is on disk already.
   package func close() {
+    folding.withLock { $0.take() }?.stop()
     if let last = clock.lastToKeep() { try? writer.run { try GivenTimes.keep(last, on: $0) } }
     writer.close()
     for reader in readers { reader.close() }
   }
 
   package func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
-    try await commits.append(push, to: zone)
+    let appended = try await commits.append(push, to: zone)
+    if !appended.isRepeat { folding.withLock { $0 }?.note(zone.name, bytes: push.frame.count) }
+    return appended
   }
 
   package func refill(
@@ -105,6 +113,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
       try Self.refill(entries, of: zone, limits: limits, at: clock.now(), on: connection)
     }
     news.publish(zone.generation, head: place.sequence)
+    folding.withLock { $0 }?.note(zone.name, bytes: entries.reduce(0) { $0 + $1.push.frame.count })
     return place
   }
 
@@ -144,6 +153,34 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   package func page(of zone: ZoneRecord, _ request: PageRequest) async throws -> LogPage {
     try await reader.perform { try $0.page(of: zone, request) }
+  }
+
+  package func snapshot(of zone: ZoneRecord) async throws -> Snapshot? {
+    try await reader.perform { [snapshots] connection in
+      guard let snapshot = try snapshots.snapshot(of: zone),
+        let current = try connection.zone(named: zone.name),
+        current.generation == zone.generation,
+        // A database that was put back to an older copy has another log.
+        try connection.place(at: snapshot.place.sequence, of: current) == snapshot.place
+      else { return nil }
+      return snapshot
+    }
+  }
+
+  package func segment(
+    _ name: String, of zone: ZoneRecord, first: Int, count: Int
+  ) async throws -> Data? {
+    try await reader.perform { [snapshots] _ in
+      try snapshots.piece(of: name, of: zone, first: first, count: count)
+    }
+  }
+
+  /// Begins to add up the logs of zones, now and as they grow.
+  package func beginFolding(logger: Logger) throws {
+    let folding = try ZoneFolding(
+      folder: folder, limits: limits, metrics: metrics, logger: logger)
+    self.folding.withLock { $0 = folding }
+    folding.begin()
   }
 
   /// One of the readers, in turn.

@@ -1,0 +1,68 @@
+import DriftlessProtocol
+import Foundation
+import HTTPTypes
+import Hummingbird
+
+/// What a zone's log comes to, for replicas that have nothing of it: which files, and the files a piece at a time.
+struct SnapshotRoutes: Sendable {
+  let storage: any ZoneStorage
+  let metrics: ServerMetrics
+  let limits: ServerLimits
+  let gate: Gate
+
+  func add(to router: Router<ServerContext>) {
+    router.get("v1/zones/:zone/snapshot") { request, context in
+      let zone = try await admit(request, context)
+      guard let snapshot = try await storage.snapshot(of: zone) else { throw Self.none }
+      let body = ByteBuffer(bytes: try JSONEncoder().encode(snapshot))
+      return Response(
+        status: .ok, headers: [.contentType: "application/json"], body: .init(byteBuffer: body))
+    }
+    router.get("v1/zones/:zone/snapshot/:name") { request, context in
+      let zone = try await admit(request, context)
+      let first = try number("first", request)
+      let count = min(try number("count", request), limits.pageBytesMax)
+      guard
+        let piece = try await storage.segment(
+          context.parameters.get("name") ?? "", of: zone, first: first, count: count)
+      else { throw Self.none }
+      metrics.countSent(bytes: piece.count)
+      return Response(
+        status: .ok, headers: [.contentType: WirePath.segmentType],
+        body: .init(byteBuffer: ByteBuffer(bytes: piece)))
+    }
+  }
+
+  private static var none: ServerError {
+    ServerError(
+      .noSnapshot, "the zone has no such snapshot",
+      suggestion: "Pull its log from the beginning.")
+  }
+
+  private func admit(
+    _ request: Request, _ context: ServerContext
+  ) async throws -> ZoneRecord {
+    let zone = try await gate.admit(
+      request.headers, from: context.address, zone: context.parameters.get("zone"), verb: .read)
+    guard let text = request.uri.queryParameters["generation"],
+      let generation = UUID(uuidString: String(text))
+    else { throw Self.malformed("generation") }
+    guard generation == zone.generation else {
+      throw ServerError.generationChanged(zone: zone.name)
+    }
+    return zone
+  }
+
+  private func number(_ name: String, _ request: Request) throws -> Int {
+    guard let text = request.uri.queryParameters[Substring(name)], let number = Int(text),
+      number >= 0
+    else { throw Self.malformed(name) }
+    return number
+  }
+
+  private static func malformed(_ name: String) -> ServerError {
+    ServerError(
+      .malformed, "the query parameter \(name) is missing or is not what it must be",
+      suggestion: "Update the client.")
+  }
+}

@@ -1,0 +1,152 @@
+package import Foundation
+
+/// Reads what a snapshot says of objects as a replica without any takes it in: those that live, with all that they have, and
+/// which numbers are dead. A part of it is in memory at a time.
+package struct SnapshotReader {
+  /// Objects of one range of numbers.
+  package struct Part {
+    /// Numbers that follow each other, and whose objects are dead.
+    package struct Dead {
+      /// The first number.
+      package let first: UInt64
+      package let count: Int
+      package let entity: String
+      /// Of the first; each next adds 1 to the last eight bytes.
+      package let identity: UUID
+      package let isGiven: Bool
+    }
+
+    private let frames: [Data]
+    private let places: SegmentPlaces
+    private let decoder = ChangeSetDecoder(limits: .segment)
+
+    fileprivate init(_ segment: SegmentBytes, _ places: SegmentPlaces) {
+      frames = segment.frames
+      self.places = places
+    }
+
+    /// How many change sets it has: the first has the objects, later ones further values of them.
+    package var count: Int { frames.count }
+
+    /// The numbers of the new objects of the first change set, in their order.
+    package var numbers: [UInt64] {
+      places.numbers.flatMap { Array($0.first..<$0.first + $0.count) }
+    }
+
+    /// Ascending.
+    package var dead: [Dead] {
+      places.dead.map { dead in
+        Dead(
+          first: dead.run.first, count: Int(clamping: dead.run.count),
+          entity: places.entities[dead.entity], identity: dead.identity, isGiven: dead.isGiven)
+      }
+    }
+
+    /// What a change set says without its values.
+    package func index(_ number: Int) throws(ProtocolError) -> ChangeSetIndex {
+      try checked(decoder.decodeIndex(frames[number]).index, number)
+    }
+
+    /// A change set whole.
+    package func changeSet(_ number: Int) throws(ProtocolError) -> ChangeSet {
+      let changeSet = try decoder.decode(frames[number])
+      _ = try checked(changeSet.index, number)
+      return changeSet
+    }
+
+    private func checked(
+      _ index: ChangeSetIndex, _ number: Int
+    ) throws(ProtocolError) -> ChangeSetIndex {
+      guard UInt64(index.newObjectCount) == (number == 0 ? places.newCount : 0) else {
+        throw .malformed("The places of a segment do not fit its change sets")
+      }
+      return index
+    }
+  }
+
+  private let snapshot: Snapshot
+  private let bytes: (Snapshot.File) throws -> Data
+
+  /// - Parameters:
+  ///   - snapshot: As a server tells it; nothing of it is believed.
+  ///   - bytes: Gives a file's bytes.
+  /// - Throws: `ProtocolError` when the snapshot does not have each number once.
+  package init(
+    _ snapshot: Snapshot, bytes: @escaping (Snapshot.File) throws -> Data
+  ) throws(ProtocolError) {
+    self.snapshot = snapshot
+    self.bytes = bytes
+    try LayerCursor.check(snapshot.base, from: 1)
+    if let delta = snapshot.delta {
+      try LayerCursor.check(delta, from: snapshot.base.nextObject)
+    }
+  }
+
+  /// Calls `body` with the parts, in the order of their numbers.
+  ///
+  /// - Throws: `ProtocolError` when a file is not what the snapshot says, and what `body` throws.
+  package func forEachPart(_ body: (Part) throws -> Void) throws {
+    if snapshot.delta == nil {
+      for file in snapshot.base.files where file.content == .objects {
+        let segment = try LayerCursor.segment(
+          of: bytes(file), file, generation: snapshot.generation)
+        try body(Part(segment, try LayerCursor.places(of: segment, firstBorn: 1)))
+      }
+      return
+    }
+    let tables = FoldTables()
+    let merge = FoldMerge(
+      try [snapshot.base, snapshot.delta].compactMap { $0 }.map {
+        try LayerCursor($0, of: snapshot, tables: tables, from: nil, bytes: bytes)
+      })
+    // Put together in memory alone: nobody keeps them.
+    let encoder = ChangeSetEncoder(limits: .segment, compressionLevel: 0)
+    let header = ChangeSetHeader(
+      replica: snapshot.zoneID, pushNumber: 1,
+      cursor: Cursor(
+        generation: snapshot.generation, sequence: snapshot.place.sequence,
+        chain: snapshot.place.chain))
+    var draft = SegmentDraft(tables: tables, isDelta: false)
+    var first: UInt64 = 1
+    func write() throws {
+      guard let last = draft.last else { return }
+      let data = try draft.encoded(first..<last + 1, header, encoder)
+      let segment = try SegmentBytes(data, limits: .segment)
+      try body(Part(segment, try LayerCursor.places(of: segment, firstBorn: 1)))
+      first = last + 1
+      draft = SegmentDraft(tables: tables, isDelta: false)
+    }
+    while let (key, edit) = try merge.next(), key.part == .object {
+      guard edit.object.birth != nil else { throw LayerCursor.missing(key.low) }
+      if draft.isFull(Self.partBytes) { try write() }
+      draft.append(key.low, edit.object)
+    }
+    try write()
+    guard first == snapshot.nextObject else { throw LayerCursor.missing(first) }
+  }
+
+  /// What a part that is put together here takes. Bytes.
+  private static let partBytes = 4 << 20
+}
+
+extension Snapshot {
+  /// Whether it can be what a server has: the names of its files are digests, their lengths and numbers can be added.
+  ///
+  /// - Throws: `ProtocolError`.
+  package func check() throws(ProtocolError) {
+    let isDigest = { (name: String) in
+      name.utf8.count == 64
+        && name.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+    }
+    for file in files {
+      guard isDigest(file.name), (1...ChangeSetLimits.segment.frameBytesMax).contains(file.bytes),
+        file.end >= file.first
+      else {
+        throw .malformed("The snapshot names a file that cannot be: \(file.name.prefix(80))")
+      }
+    }
+    guard base.place.sequence > 0, nextObject >= base.nextObject, base.nextObject > 0,
+      base.place.sequence <= place.sequence
+    else { throw .malformed("The places of the snapshot are in no order") }
+  }
+}

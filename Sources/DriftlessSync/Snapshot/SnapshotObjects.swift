@@ -1,0 +1,70 @@
+import Driftless
+import DriftlessProtocol
+
+/// Which key each number of a snapshot has in this store, and whether its object lives: in runs, since numbers and keys mostly
+/// follow each other.
+struct SnapshotObjects {
+  private struct Run {
+    let first: UInt64
+    var count: UInt64
+    let key: ObjectKey
+    let isAlive: Bool
+    let existed: Bool
+
+    func key(of number: UInt64) -> ObjectKey {
+      ObjectKey(entity: key.entity, key: key.key &+ Int64(number &- first))
+    }
+  }
+
+  /// Ascending, as the numbers came.
+  private var runs: [Run] = []
+  /// Living objects whose identity an earlier number had, by their root entity's key.
+  private var anew: [ObjectKey: ObjectKey] = [:]
+  /// How many live.
+  private(set) var livingCount = 0
+
+  /// - Parameters:
+  ///   - number: greater than all before.
+  ///   - root: its key of the root entity.
+  ///   - living: of the object's own entity; nil of one that is dead.
+  ///   - existed: an earlier number had the object's identity.
+  mutating func append(_ number: UInt64, _ root: ObjectKey, living: ObjectKey?, existed: Bool) {
+    let isAlive = living != nil
+    let key = existed ? root : living ?? root
+    if let living {
+      livingCount += 1
+      if existed { anew[root] = living }
+    }
+    if let last = runs.last, number == last.first &+ last.count, last.isAlive == isAlive,
+      last.existed == existed, last.key(of: number) == key
+    {
+      runs[runs.count - 1].count += 1
+    } else {
+      runs.append(Run(first: number, count: 1, key: key, isAlive: isAlive, existed: existed))
+    }
+  }
+
+  /// The object of a number, as the change sets of the snapshot name it.
+  ///
+  /// - Parameter isOwn: the change set makes it.
+  /// - Throws: `ProtocolError` (`.malformed`) for a number that the snapshot does not have.
+  func entry(of number: UInt64, isOwn: Bool = false) throws(ProtocolError) -> ObjectTable.Entry {
+    var low = 0
+    var high = runs.count
+    while low < high {
+      let middle = (low + high) / 2
+      if runs[middle].first <= number { low = middle + 1 } else { high = middle }
+    }
+    guard low > 0, number &- runs[low - 1].first < runs[low - 1].count else {
+      throw .malformed("The snapshot names object \(number), which it does not have")
+    }
+    let run = runs[low - 1]
+    let key = run.key(of: number)
+    if isOwn {
+      return .init(key: key, life: run.existed ? .unknown : .alive, existed: run.existed)
+    }
+    if run.isAlive, !run.existed { return .init(key: key, life: .alive, existed: true) }
+    if let living = anew[key] { return .init(key: living, life: .alive, existed: true) }
+    return .init(key: key, life: .dead, existed: true)
+  }
+}
