@@ -62,7 +62,8 @@ extension Simulation {
     guard failures.isEmpty else { return }
     for host in hosts { try checkStore(host) }
     let newest = traits.count - 1
-    let newcomer = try await addHost(version: newest, name: "newcomer\(hosts.count)-\(trace.count)")
+    let newcomer = try await addHost(
+      version: newest, name: "newcomer\(hosts.count)-\(trace.count)", server: LogAlone(server))
     hosts.removeLast()
     do {
       _ = try await newcomer.engine.sync()

@@ -58,6 +58,8 @@ struct Scenario: Hashable, Sendable {
   /// Steps of clocks up to so many milliseconds; 0 for clocks that go nearly right.
   var clockSteps: Int64 = 0
   var hasServerRestores = false
+  /// The server adds up its log, and new replicas come.
+  var hasJoins = false
   var hasZoneRenewals = false
   var hasZoneReplacements = false
   /// Steps of the server's clock up to so many milliseconds.
@@ -107,6 +109,8 @@ struct Scenario: Hashable, Sendable {
     add(.restoreMain, 3, when: hasMainRestores)
     add(.restore, 3, when: hasStoreRestores)
     add(.clone, 2, when: hasClones)
+    add(.fold, 5, when: hasJoins)
+    add(.join, 3, when: hasJoins)
     add(.clock, 5, when: clockSteps > 0)
     add(.backupServer, 3, when: hasServerRestores)
     add(.restoreServer, 3, when: hasServerRestores)
@@ -145,6 +149,12 @@ extension Scenario: CustomTestStringConvertible {
     },
     make("clones of restored servers") {
       $0.server = .sqlite
+      $0.hasClones = true
+      $0.hasServerRestores = true
+    },
+    make("joining clones of restored servers") {
+      $0.server = .sqlite
+      $0.hasJoins = true
       $0.hasClones = true
       $0.hasServerRestores = true
     },
@@ -234,6 +244,28 @@ extension Scenario: CustomTestStringConvertible {
     make("renamed properties") {
       $0.hasModelVersions = true
       $0.hasRenames = true
+    },
+    make("joining") {
+      $0.server = .sqlite
+      $0.hasJoins = true
+    },
+    make("joining with keys and rules") {
+      $0.hasJoins = true
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+      $0.hasDeleteRules = true
+      $0.hasTrees = true
+      $0.hasOrderedManyToMany = true
+    },
+    make("joining renewed zones") {
+      $0.hasJoins = true
+      $0.hasGivenIdentities = true
+      $0.hasZoneRenewals = true
+    },
+    make("joining restored servers") {
+      $0.server = .sqlite
+      $0.hasJoins = true
+      $0.hasServerRestores = true
     },
     make("restored server") { $0.hasServerRestores = true },
     make("restored files") {

@@ -85,6 +85,28 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
     }.place
   }
 
+  func snapshot(of generation: UUID) async throws -> Snapshot? {
+    // Without one, nothing is drawn: what befalls the steps after it is the same.
+    guard try await server.snapshot(of: generation) != nil else { return nil }
+    return try await checked { server in
+      guard let snapshot = try await server.snapshot(of: generation) else {
+        throw ProtocolError.noSnapshot
+      }
+      return snapshot
+    }
+  }
+
+  func segment(
+    _ name: String, of generation: UUID, range: Range<Int>
+  ) async throws -> Data {
+    // Not the whole of what was asked for: a server may cut it.
+    let part = range.prefix(max(1, range.count / 2))
+    return try await checked {
+      try await $0.segment(
+        name, of: generation, range: part.startIndex..<part.endIndex)
+    }
+  }
+
   /// Carries a request, and its answer as bytes with the check that every answer has on its way.
   private func checked<Answer: Codable & Sendable>(
     _ request: (any SyncTransport) async throws -> Answer

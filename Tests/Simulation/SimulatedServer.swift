@@ -207,6 +207,56 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     }
   }
 
+  // MARK: - What the log comes to
+
+  private var snapshots: URL { folder.appendingPathComponent("folded", isDirectory: true) }
+
+  /// Adds up the log, in runs and files so small that a few entries make many. It goes on from the snapshot of the last time.
+  func fold() async throws {
+    let info = try await zoneInfo()
+    var options = FoldOptions()
+    options.runBytes = 3_000
+    options.segmentBytes = 3_000
+    if let found = try Snapshot.read(in: snapshots), try await !isOwn(found) {
+      // The server was put back: what was added up is another log's.
+      try FileManager.default.removeItem(at: snapshots)
+    }
+    let fold = try SnapshotFold(
+      zone: info.zoneID, generation: info.generation, in: snapshots, options: options)
+    while true {
+      let page = try await pull(
+        PullRequest(
+          cursor: Cursor(
+            generation: info.generation, sequence: fold.through.sequence,
+            chain: fold.through.chain), maxBytes: 1 << 20, waitSeconds: 0, replica: UUID(),
+          ownThrough: 0))
+      if page.entries.isEmpty { break }
+      for entry in page.entries { try fold.append(entry) }
+    }
+    _ = try fold.finish()
+  }
+
+  private func isOwn(_ snapshot: Snapshot) async throws -> Bool {
+    let info = try await zoneInfo()
+    guard snapshot.generation == info.generation else { return false }
+    return try await commonPlace(of: [snapshot.place], generation: info.generation) != nil
+  }
+
+  func snapshot(of generation: UUID) async throws -> Snapshot? {
+    guard let found = try Snapshot.read(in: snapshots), try await isOwn(found) else { return nil }
+    return found.generation == generation ? found : nil
+  }
+
+  func segment(
+    _ name: String, of generation: UUID, range: Range<Int>
+  ) async throws -> Data {
+    guard let snapshot = try await snapshot(of: generation),
+      let file = snapshot.files.first(where: { $0.name == name })
+    else { throw ProtocolError.noSnapshot }
+    let bytes = try Snapshot.bytes(of: file, in: snapshots)
+    return bytes.subdata(in: range.clamped(to: bytes.startIndex..<bytes.endIndex))
+  }
+
   private static func generationChanged(_ zone: ZoneRecord) -> ProtocolError {
     ProtocolError(
       .generationChanged, "The zone is of another generation", suggestion: "Come back.",

@@ -124,13 +124,15 @@ final class Simulation: @unchecked Sendable {
   // MARK: - Hosts
 
   @discardableResult
-  func addHost(version: Int? = nil, name: String? = nil) async throws -> Host {
+  func addHost(
+    version: Int? = nil, name: String? = nil, server way: (any SyncTransport)? = nil
+  ) async throws -> Host {
     let number = hosts.count
     let version = version ?? number % models.count
     let host = try Host(
       number: number, name: name ?? "r\(number)",
       file: folder.file("\(name ?? "r\(number)").sqlite"),
-      model: models[version], version: version, server: server, world: clock,
+      model: models[version], version: version, server: way ?? server, world: clock,
       skew: Int64(number) * 137)
     try await host.enroll(server)
     hosts.append(host)
@@ -181,6 +183,10 @@ final class Simulation: @unchecked Sendable {
         (try host.newestTransaction, Set(host.image.things.keys), try host.unsent))
     case .restore: try await restore(host, step)
     case .restoreMain: try await restoreMain(host, step)
+    case .join: if hosts.count < Self.hostsMax { tell("\(try await addHost().name) joins") }
+    case .fold:
+      tell("the server adds up its log")
+      try await server.fold()
     case .clone: if hosts.count < Self.hostsMax { try clone(host) }
     case .clock: setClock(host, step)
     case .upgrade: try await upgrade(host)

@@ -29,10 +29,14 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case clone
     /// The clock of the host takes a step, or is put right.
     case clock
+    /// A replica of its own comes, with nothing of the zone.
+    case join
     /// The program is replaced by one with the next version of the model.
     case upgrade
     // What happens to the server.
     case backupServer, restoreServer, renewZone
+    /// The server adds up the zone's log.
+    case fold
     /// An operator replaces the zone on purpose: what replicas hold is not wanted any more.
     case replaceZone
     /// The clock of its host is set, or is right again; half of the times it is started anew with that.

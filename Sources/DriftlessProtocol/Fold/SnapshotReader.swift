@@ -74,7 +74,7 @@ package struct SnapshotReader {
   package init(
     _ snapshot: Snapshot, bytes: @escaping (Snapshot.File) throws -> Data
   ) throws(ProtocolError) {
-    self.snapshot = snapshot
+    self.snapshot = snapshot.objects
     self.bytes = bytes
     try LayerCursor.check(snapshot.base, from: 1)
     if let delta = snapshot.delta {
@@ -130,6 +130,14 @@ package struct SnapshotReader {
 }
 
 extension Snapshot {
+  /// The same without what it says of replicas, names and tombstones.
+  package var objects: Snapshot {
+    var objects = self
+    objects.base.files.removeAll { $0.content != .objects }
+    objects.delta?.files.removeAll { $0.content != .objects }
+    return objects
+  }
+
   /// Whether it can be what a server has: the names of its files are digests, their lengths and numbers can be added.
   ///
   /// - Throws: `ProtocolError`.
@@ -145,7 +153,7 @@ extension Snapshot {
         throw .malformed("The snapshot names a file that cannot be: \(file.name.prefix(80))")
       }
     }
-    guard base.place.sequence > 0, nextObject >= base.nextObject, base.nextObject > 0,
+    guard nextObject >= base.nextObject, base.nextObject > 0,
       base.place.sequence <= place.sequence
     else { throw .malformed("The places of the snapshot are in no order") }
   }

@@ -15,7 +15,9 @@ extension SyncEngine {
     guard try store.read({ try hasNothing($0) }) else { return }
     let generation = try replicaState().generation
     for _ in 0..<SyncTuning.snapshotAttemptsMax {
-      guard let snapshot = try await transport.snapshot(of: generation) else { break }
+      guard let snapshot = try await transport.snapshot(of: generation)?.objects,
+        snapshot.place.sequence > 0
+      else { break }
       do {
         try check(snapshot)
         guard try await fetch(snapshot, report) else { continue }
@@ -65,7 +67,7 @@ extension SyncEngine {
   ///
   /// - Returns: false when the zone has another snapshot meanwhile.
   private func fetch(_ snapshot: Snapshot, _ report: SyncReport) async throws -> Bool {
-    let files = snapshot.files.filter { $0.content == .objects }
+    let files = snapshot.files
     try bookkeep { try SegmentPieces.drop(but: Set(files.map(\.name)), on: $0.connection) }
     let total = files.reduce(0) { $0.addingClamped($1.bytes) }
     var done = 0
@@ -121,9 +123,7 @@ extension SyncEngine {
       return applier.report
     }
     report.changeSets = Int(clamping: snapshot.place.sequence)
-    report.bytes = snapshot.files.reduce(0) {
-      $1.content == .objects ? $0.addingClamped($1.bytes) : $0
-    }
+    report.bytes = snapshot.bytes
     return report
   }
 }
