@@ -116,6 +116,23 @@ struct PassingValueTests {
     #expect(try stored() == ["a Bern 5", "b Oslo 7"])
   }
 
+  @Test("Of values that are unique together, one passes, and the others stay with both")
+  func oneOfTwo() throws {
+    let names = ["first": "Ada", "last": "Lee"]
+    for (name, value) in names { try giver.setValue(value, forKey: name) }
+    let taker = try context.make("Customer", ["code": "b", "first": "Ada"])
+    try context.save()
+    try giver.setValue("May", forKey: "last")
+    try taker.setValue("Lee", forKey: "last")
+    try context.save()
+    let other = try customers.another().newContext()
+    for (object, last) in [(giver, "May"), (taker, "Lee")] {
+      let stored = try other.existingObject(with: object.objectID)
+      #expect(stored["first"] as? String == "Ada")
+      #expect(stored["last"] as? String == last)
+    }
+  }
+
   @Test("A value passes from a deleted object that was changed elsewhere, if the delete stands")
   func deleted() throws {
     try changeElsewhere(["city": "Oslo"])

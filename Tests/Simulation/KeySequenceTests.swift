@@ -114,4 +114,32 @@ struct KeySequenceTests {
       #expect(host.image.value(other, "email") == "\"same\"", "\(host.name)")
     }
   }
+
+  @Test(
+    "A key of two properties that is handed over while its push has no answer stays whole",
+    arguments: [false, true])
+  func handedOverUnanswered(isReached: Bool) async throws {
+    let tag = EntityDescription("Tag")
+    tag.properties = ["name", "area"].map { AttributeDescription($0, .string) }
+    tag.uniquenessConstraints = [["name", "area"]]
+    let stage = try await Stage(.memory, hosts: 2, model: ManagedObjectModel(entities: [tag]))
+    let first = try stage.insert(0, "Tag", ["name": .string("n"), "area": .string("a")])
+    let second = try stage.insert(0, "Tag", ["name": .string("n")])
+    let network = stage.hosts[0].network
+    network.isDeaf = isReached
+    network.isCut = !isReached
+    await #expect(throws: (any Error).self) { try await stage.push(0) }
+    network.isDeaf = false
+    network.isCut = false
+    try stage.save(0) { context in
+      try #require(try context.object(withIdentity: second)).setValue("a", forKey: "area")
+      try #require(try context.object(withIdentity: first)).setValue("b", forKey: "area")
+    }
+    try await stage.settle()
+    for number in 0..<2 {
+      #expect(stage.value(number, first, "name") == "\"n\"")
+      #expect(stage.value(number, first, "area") == "\"b\"")
+      #expect(stage.value(number, second, "area") == "\"a\"")
+    }
+  }
 }

@@ -12,7 +12,9 @@ struct UniqueColumns: Sendable {
   private let slotEnd: Int
   private let steps: [RowProgram.Step]
   private let findSQL: String
-  private let vacateSQL: String
+  private let table: String
+  /// Of the slots.
+  private let columns: [String]
 
   /// Those of the entity and all above it, and those of entities below it that its rows fall under as well: a table's
   /// unique index asks for no entity.
@@ -38,14 +40,11 @@ struct UniqueColumns: Sendable {
     self.slots = slots
     slotEnd = (slots.max() ?? -1) + 1
     steps = places.map { program.steps[$0] }
-    let columns = steps.map { program.table.columns[Int($0.column) - 3].name }
+    table = program.table.name
+    columns = steps.map { program.table.columns[Int($0.column) - 3].name }
     findSQL =
       "SELECT Z_PK, Z_ENT FROM \"\(program.table.name)\" WHERE "
       + columns.map { "\"\($0)\" = ?" }.joined(separator: " AND ")
-    vacateSQL =
-      "UPDATE \"\(program.table.name)\" SET "
-      + columns.map { "\"\($0)\" = NULL" }.joined(separator: ", ")
-      + " WHERE Z_PK = ? AND Z_ENT = ? AND Z_OPT = ?"
   }
 
   /// The constrained values among those of a row; nil when one is null, which is like no other, and for a row of another
@@ -78,9 +77,18 @@ struct UniqueColumns: Sendable {
     try values(row).flatMap { try self.row(with: $0, transaction) }
   }
 
-  /// Takes the values out of a row for a moment, so that another row can take them before this one is written.
-  func vacate(_ key: ObjectKey, version: Int64, _ transaction: WriteTransaction) throws {
-    let statement = try transaction.connection.prepare(vacateSQL)
+  /// Takes values out of a row for a moment, so that another row can take them before this one is written.
+  ///
+  /// - Parameter changing: The slots that are written when the row is. The others of the constraint keep their values: nobody
+  ///   would write them, and one null is enough for a key to be none.
+  func vacate(
+    _ key: ObjectKey, version: Int64, changing: PropertyMask, _ transaction: WriteTransaction
+  ) throws {
+    let changed = zip(slots, columns).filter { changing.contains($0.0) }.map(\.1)
+    guard !changed.isEmpty else { return }
+    let nulls = changed.map { "\"\($0)\" = NULL" }.joined(separator: ", ")
+    let statement = try transaction.connection.prepare(
+      "UPDATE \"\(table)\" SET \(nulls) WHERE Z_PK = ? AND Z_ENT = ? AND Z_OPT = ?")
     statement.bind(key.key, at: 1)
     // The constraint is of all of a hierarchy's entities below its own.
     statement.bind(Int64(key.entity), at: 2)

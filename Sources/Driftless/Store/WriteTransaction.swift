@@ -299,11 +299,15 @@ package final class WriteTransaction: ReadTransaction {
   }
 
   /// Takes values out of a row for a moment: what it had is what the update that follows changes.
-  func vacate(_ key: ObjectKey, version: Int64, _ columns: UniqueColumns) throws {
+  ///
+  /// - Parameter changing: The slots that this update writes.
+  func vacate(
+    _ key: ObjectKey, version: Int64, _ columns: UniqueColumns, changing: PropertyMask
+  ) throws {
     if keepsForSync, vacatedRows[key] == nil, let row = try ownRow(key), row.version == version {
       vacatedRows[key] = row
     }
-    try columns.vacate(key, version: version, self)
+    try columns.vacate(key, version: version, changing: changing, self)
   }
 
   /// What an update is about to change, of the slots that sync may need again.

@@ -120,7 +120,9 @@ extension SaveWriter {
     for place in leaving {
       let object = place.object
       if !object.isDeleted {
-        try transaction.vacate(object.objectKey, version: object.version, place.columns)
+        try transaction.vacate(
+          object.objectKey, version: object.version, place.columns,
+          changing: object.changedColumns)
       } else if gone.insert(ObjectIdentifier(object)).inserted {
         try delete(object, transaction)
       }
