@@ -13,6 +13,14 @@ enum SQLiteFile {
     return answer
   }
 
+  /// The whole number that a query gives.
+  static func number(_ query: String, in file: URL) throws -> Int {
+    let connection = try SQLiteConnection(path: file.path, mode: .readWrite)
+    defer { connection.close() }
+    guard case .integer(let number)? = try connection.scalar(query) else { return -1 }
+    return Int(number)
+  }
+
   /// Changes rows as a disk does it, which knows no rules.
   static func damage(_ file: URL, _ sql: String) throws {
     let connection = try SQLiteConnection(path: file.path, mode: .readWrite)

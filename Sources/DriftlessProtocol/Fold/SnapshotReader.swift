@@ -130,6 +130,9 @@ package struct SnapshotReader {
 }
 
 extension Snapshot {
+  /// What a server counts entries and objects up to.
+  private static let numberMax: UInt64 = 1 << 40
+
   /// The same without what it says of replicas, names and tombstones.
   package var objects: Snapshot {
     var objects = self
@@ -153,8 +156,8 @@ extension Snapshot {
         throw .malformed("The snapshot names a file that cannot be: \(file.name.prefix(80))")
       }
     }
-    guard nextObject >= base.nextObject, base.nextObject > 0,
-      base.place.sequence <= place.sequence
+    guard nextObject >= base.nextObject, base.nextObject > 0, nextObject <= Self.numberMax,
+      base.place.sequence <= place.sequence, place.sequence <= Self.numberMax
     else { throw .malformed("The places of the snapshot are in no order") }
   }
 }

@@ -85,6 +85,35 @@ extension PageApplier {
     }
   }
 
+  /// Elements that another copy of this store has sent, of a save that both copies have: this one knew them. What it has not
+  /// any more it has removed since, and what it has again it has added again.
+  func noteSharedElements(
+    _ reader: PropertyReader, _ group: ChangeSetIndex.Group, row: Int, of key: ObjectKey,
+    _ frame: inout FrameContext
+  ) throws {
+    let transactions = frame.changeSet.index.transactions
+    guard pending[key]?.transaction(of: reader.property.slot) != nil,
+      let place = frame.transaction(group, row: row), transactions.indices.contains(place),
+      try transaction.transactionNumber(named: transactions[place].name) != nil
+    else { return }
+    let (added, removed) = reader.elements(row)
+    let former = try BaseValues.set(of: key, reader.property.name, on: transaction.connection)
+    var base = former?.elements ?? []
+    for index in removed {
+      guard let element = try life(of: index, in: &frame) else { continue }
+      base.removeAll { rooted($0) == rooted(element.key) }
+    }
+    for index in added {
+      guard let element = try life(of: index, in: &frame), element.life == .alive,
+        !base.contains(element.key)
+      else { continue }
+      base.append(element.key)
+    }
+    try BaseValues.replace(
+      key, reader.property.name, with: base, asserting: former?.asserted ?? [],
+      on: transaction.connection)
+  }
+
   /// The zone has the object whose insert is pending here from another copy of this store: what was done to it since the
   /// copies parted is pending as edits of it.
   func applySameInsert(

@@ -92,6 +92,7 @@ extension PageApplier {
       case .elements:
         value.elements = try zoneElements(
           reader, row: row, of: key, had: before?.elements, isWhole: isInsert || isWhole, &frame)
+        try noteSharedElements(reader, group, row: row, of: key, &frame)
         if object?.offer(of: reader.property.slot) != nil {
           try noteSet(&value, of: key, reader.property, after: before, isOffer: isOffer)
         }

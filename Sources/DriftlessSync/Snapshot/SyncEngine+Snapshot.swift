@@ -102,7 +102,8 @@ extension SyncEngine {
     let entries = Int(clamping: snapshot.place.sequence)
     let share = total > 0 ? Double(done) / Double(total) : 1
     return SyncState.Progress(
-      done: min(entries, Int(Double(entries) * share)), total: entries,
+      done: Int(exactly: (Double(entries) * min(1, share)).rounded(.down)) ?? entries,
+      total: entries,
       bytes: report.pull.bytes.addingClamped(done))
   }
 
