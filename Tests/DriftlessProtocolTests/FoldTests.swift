@@ -38,7 +38,7 @@ struct FoldTests {
     #expect(snapshot.place == entries.last?.mark, sourceLocation: location)
   }
 
-  @Test("A fold says what the log says, whatever its runs and files", arguments: 0..<60)
+  @Test("A fold says what the log says, whatever its runs and files", arguments: 0..<30)
   func equalsReplay(seed: Int) throws {
     var log = RandomLog(seed: UInt64(seed))
     try log.grow(by: 1 + seed % 40)
@@ -50,7 +50,7 @@ struct FoldTests {
     }
   }
 
-  @Test("A fold that goes on from a fold is the fold of all, byte for byte", arguments: 100..<160)
+  @Test("A fold that goes on from a fold is the fold of all, byte for byte", arguments: 100..<130)
   func foldOfFolds(seed: Int) throws {
     var numbers = SeededNumbers(seed: UInt64(seed))
     var log = RandomLog(seed: UInt64(seed))
@@ -70,7 +70,7 @@ struct FoldTests {
     #expect(try fold(log.entries, in: other.url).base == last?.base)
   }
 
-  @Test("A fold that was stopped goes on, and comes to the same bytes", arguments: 200..<230)
+  @Test("A fold that was stopped goes on, and comes to the same bytes", arguments: 200..<215)
   func resumed(seed: Int) throws {
     var numbers = SeededNumbers(seed: UInt64(seed))
     var log = RandomLog(seed: UInt64(seed))
@@ -95,7 +95,7 @@ struct FoldTests {
     #expect(try fold(entries, in: folder.url) == expected)
   }
 
-  @Test("A fold takes up the files that one before it wrote", arguments: 300..<310)
+  @Test("A fold takes up the files that one before it wrote", arguments: 300..<305)
   func resumedWriting(seed: Int) throws {
     var log = RandomLog(seed: UInt64(seed))
     try log.grow(by: 30)

@@ -22,23 +22,6 @@ struct CloneSequenceTests {
     #expect(stage.value(1, item, "stock") == "20")
   }
 
-  @Test(
-    "An element that both copies had added, one has sent and the other has removed since is removed",
-    arguments: [false, true])
-  func sharedElement(isSent: Bool) async throws {
-    let stage = try await Stage(.memory, hosts: 2, model: Stage.tagged())
-    let tags = try stage.tags(2)
-    if isSent { try await stage.settle() }
-    let item = try stage.insert(0, "Item")
-    if isSent { try await stage.sync(0) }
-    try stage.relate(0, item, "tags", to: tags)
-    let clone = try stage.clone(0)
-    try stage.relate(0, item, "tags", to: [tags[1]])
-    try await stage.sync(clone)
-    try await stage.settle()
-    stage.expect(item, has: [tags[1]], not: [tags[0]])
-  }
-
   @Test("Sync-rules 3: a clone and its original mint at once: every object is one")
   func clonesMint() async throws {
     let stage = try await Stage(.memory, hosts: 2)

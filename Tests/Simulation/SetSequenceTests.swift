@@ -180,4 +180,21 @@ struct SetSequenceTests {
     try await stage.settle()
     #expect(Image.identities(in: stage.value(0, item, "tags")) == [tag])
   }
+
+  @Test(
+    "An element that both copies had added, one has sent and the other has removed since is removed",
+    arguments: [false, true])
+  func sharedElement(isSent: Bool) async throws {
+    let stage = try await Stage(.memory, hosts: 2, model: Stage.tagged())
+    let tags = try stage.tags(2)
+    if isSent { try await stage.settle() }
+    let item = try stage.insert(0, "Item")
+    if isSent { try await stage.sync(0) }
+    try stage.relate(0, item, "tags", to: tags)
+    let clone = try stage.clone(0)
+    try stage.relate(0, item, "tags", to: [tags[1]])
+    try await stage.sync(clone)
+    try await stage.settle()
+    stage.expect(item, has: [tags[1]], not: [tags[0]])
+  }
 }

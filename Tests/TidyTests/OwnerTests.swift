@@ -25,7 +25,7 @@ struct OwnerTests {
     Guest("DriftlessSync/Check/", nil, "as the store's own checks do"),
     Guest(
       "DriftlessSync/Replica/EngineTables.swift",
-      ["ZDL_KEPT", "ZDL_ALIAS", "ZDL_DELETED", "ZDL_IMPORT", "ZDL_GRAVE"],
+      ["ZDL_KEPT", "ZDL_ALIAS", "ZDL_DELETED", "ZDL_IMPORT", "ZDL_GRAVE", "ZDL_SEGMENT"],
       "a check names the table that is damaged, and its owner is asked to forget what is in it"),
     Guest(
       "Driftless/Store/Tables/EngineRows.swift",

@@ -89,7 +89,7 @@ final class LayerCursor: FoldCursor {
   ) throws(ProtocolError) -> SegmentBytes {
     guard SegmentBytes.name(of: data) == file.name else {
       throw ProtocolError(
-        .damaged, "The file \(file.name) of the snapshot is not as it was written",
+        .damaged, "The file \(file.name).segment of the snapshot is not as it was written",
         suggestion: "Delete the snapshot's folder and fold the zone anew.")
     }
     let segment = try SegmentBytes(data, limits: .segment)
