@@ -7,16 +7,20 @@ import Testing
 
 /// The code of the guides: it stands in `GuideExamples`, and does what the pages say.
 @Suite(.serialized) struct GuideExampleTests {
-  private static let pages = ["SyncGuide.md", "Concurrency.md", "Errors.md", "Models.md"]
+  private static let pages = [
+    "SyncGuide.md", "Concurrency.md", "Errors.md", "Models.md", "Contexts.md", "Migration.md",
+    "Driftless.md",
+  ]
 
   @Test(
     "Every block of Swift in these guides stands in the examples that are compiled",
     arguments: pages)
   func blocksStand(page: String) throws {
     func plain(_ text: String) -> String { text.filter { !$0.isWhitespace } }
-    let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .appendingPathComponent("GuideExamples.swift")
-    let examples = plain(try String(contentsOf: file, encoding: .utf8))
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    let examples = try ["GuideExamples.swift", "PageFragmentExamples.swift"].map {
+      plain(try String(contentsOf: folder.appendingPathComponent($0), encoding: .utf8))
+    }.joined()
     let blocks = try PageShell(path: "Sources/Driftless/Driftless.docc/\(page)").blocks
       .filter { $0.language == "swift" }
     #expect(!blocks.isEmpty, "\(page)")

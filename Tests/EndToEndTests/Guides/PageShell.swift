@@ -67,6 +67,7 @@ struct PageShell {
         before = String(line)
       }
     }
+    if let open { blocks.append(Block(language: "unclosed", text: open.text, before: "")) }
     self.blocks = blocks
   }
 
@@ -144,7 +145,8 @@ struct PageShell {
 
   /// Whether a text is what a page shows.
   static func matches(_ text: String, shown: String) throws -> Bool {
-    let escaped = shown.split(separator: "\n").map { line -> String in
+    let lines = shown.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+    let escaped = lines.map { line -> String in
       guard line.trimmingCharacters(in: .whitespaces) != "…" else { return "(?:[^\\n]*\\n)*?" }
       let parts = line.components(separatedBy: "…").map(NSRegularExpression.escapedPattern(for:))
       return parts.joined(separator: "[^\\n]*?") + "\\n"
