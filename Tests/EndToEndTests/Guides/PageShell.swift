@@ -40,6 +40,9 @@ struct PageShell {
       + names.filter { $0.hasSuffix(".md") }.sorted().map { "\(catalogue)/\($0)" }
   }
 
+  /// Seconds that a page may take, under a sanitizer too.
+  private static let secondsMax = 600
+
   let blocks: [Block]
 
   init(path: String) throws {
@@ -114,7 +117,8 @@ struct PageShell {
 
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["bash", file.path]
+    // What waits for something that never comes ends with 124, and with it all that it started.
+    process.arguments = ["timeout", "\(Self.secondsMax)", "bash", file.path]
     process.currentDirectoryURL = home
     var environment = ProcessInfo.processInfo.environment
     environment["PATH"] = Programs.folder.path + ":" + (environment["PATH"] ?? "/usr/bin:/bin")
