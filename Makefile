@@ -6,8 +6,9 @@
 demo: build
 	@Demo/run
 
-# Every test.
+# Every test. What pages tell to type is run as well, and some of it is openssl and curl.
 test: prepare
+	@Scripts/prepare openssl curl
 	@Scripts/test
 
 # Ours against the limit in C and against peers, in one run. JSON=FILE writes the rows as JSON lines.

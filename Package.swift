@@ -150,7 +150,7 @@ targets += [
     "EndToEndTests",
     [
       "syncctl", "syncd", "driftless-server", "Driftless", "DriftlessSQLite", "DriftlessHTTP",
-      "DriftlessSync",
+      "DriftlessProtocol", "DriftlessSync",
     ],
     // Put into the programs that the tests run, not into the tests.
     exclude: ["FaultCalls.c"]),

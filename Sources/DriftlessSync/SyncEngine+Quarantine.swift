@@ -99,7 +99,8 @@ extension SyncEngine {
       }
       log.log(
         level: isAgain ? .debug : .warning,
-        "The server refuses \(entity) \(identity): \(error.message) The rest goes on without it")
+        "The server refuses \(entity) \(identity), and the rest goes on without it: \(error.message)"
+      )
     }
   }
 

@@ -10,8 +10,8 @@ enum SyncTuning {
   static let walkCacheKibibytes = 8_192
   /// KiB of it while a page is applied: the index of half a million identities stays in it.
   static let writeCacheKibibytes = 24_576
-  /// Objects. Keeps a frame of six-property objects near 4 MB, far below the usual body limit of 16
-  /// MB.
+  /// Objects. Keeps a frame of six-property objects near 4 MB, far below the usual body limit of 64
+  /// MiB.
   static let pushObjectsMax = 100_000
   /// Attempts. Each loses only to a push that another replica got through in between, so the zone
   /// moves on.

@@ -44,4 +44,16 @@ struct ConflictTextTests {
     #expect(text.contains("It was cut."))
     #expect(!text.contains("kept"), "\(text)")
   }
+
+  @Test("A long name is cut: a picture kept in it does not fill the terminal")
+  func longName() throws {
+    let shop = try Shop()
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: shop.store))
+    let identity = UUID()
+    let item = try context.insert(entityNamed: "Item", identity: identity)
+    item["name"] = String(repeating: "ab", count: 50_000)
+    try context.save()
+    let label = ObjectLabels(shop.store).label(identity)
+    #expect(label == " \"" + String(repeating: "ab", count: 30) + "…\"")
+  }
 }

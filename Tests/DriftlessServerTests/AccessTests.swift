@@ -65,6 +65,8 @@ struct AccessTests {
       #expect(try await server.request("GET", "/v1/zones/shop", token: reader).status == 200)
       let push = try await server.request("POST", "/v1/zones/shop/changes", token: reader)
       #expect(push.status == 403)
+      // A token that only writes would be of no use to a replica.
+      #expect(String(decoding: push.body, as: UTF8.self).contains("--verbs read,write"))
       #expect(try await server.request("GET", "/v1/zones/shop", token: writer).status == 403)
     }
   }

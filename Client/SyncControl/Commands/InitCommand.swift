@@ -10,7 +10,7 @@ struct InitCommand: ControlCommand {
 
   @OptionGroup var target: StoreArguments
   @Option(
-    name: .long, help: "A model: an .xcdatamodeld or a .momd.", completion: .file())
+    name: .long, help: "A model: an .xcdatamodeld, a .momd, or a file of XML.", completion: .file())
   var model: String
   @OptionGroup var output: OutputOptions
 

@@ -11,7 +11,8 @@ struct ModelCommand: AsyncParsableCommand {
 
 /// Where a model comes from: a file, or a store that carries it.
 struct ModelArguments: ParsableArguments {
-  @Option(name: .long, help: "A model: an .xcdatamodeld or a .momd.", completion: .file())
+  @Option(
+    name: .long, help: "A model: an .xcdatamodeld, a .momd, or a file of XML.", completion: .file())
   var model: String?
   @Option(name: .long, help: "A store, whose own model is meant.", completion: .file())
   var store: String?

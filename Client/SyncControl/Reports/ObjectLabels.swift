@@ -4,6 +4,8 @@ import Foundation
 /// Names of objects as people know them: the value of an attribute such as `name` or `title`.
 struct ObjectLabels {
   private static let attributes = ["name", "title", "label", "key", "code"]
+  /// Characters of a name: enough to know an object by, and one line of a terminal.
+  private static let charactersMax = 60
 
   private let context: ManagedObjectContext
 
@@ -18,7 +20,8 @@ struct ObjectLabels {
       guard let attribute = object.entity.attributesByName[name], attribute.type == .string,
         let text = object[Attribute<ManagedObject, String?>(name)], !text.isEmpty
       else { continue }
-      return " \"\(text)\""
+      let isLong = text.count > Self.charactersMax
+      return " \"\(text.prefix(Self.charactersMax))\(isLong ? "…" : "")\""
     }
     return ""
   }

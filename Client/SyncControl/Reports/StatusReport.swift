@@ -108,7 +108,9 @@ struct StatusReport: Encodable {
           "pending",
           pending.objects == 0
             ? "nothing"
-            : "\(pending.objects) objects, \(pending.properties) properties, \(pending.transactions) transactions"
+            : Self.count(pending.objects, "object", "objects") + ", "
+              + Self.count(pending.properties, "property", "properties") + ", "
+              + Self.count(pending.transactions, "transaction", "transactions")
         ))
       rows.append(("conflicts", status.conflicts == 0 ? "none" : "\(status.conflicts) settled"))
       if status.waiting > 0 {
@@ -118,7 +120,8 @@ struct StatusReport: Encodable {
         rows.append(
           (
             "quarantined",
-            "\(status.quarantined) objects that the server refuses (syncctl quarantine list)"
+            Self.count(status.quarantined, "object", "objects")
+              + " that the server refuses (syncctl quarantine list)"
           ))
       }
       if let parked = ParkedText.summary(parked) { rows.append(("parked", parked)) }
@@ -142,6 +145,10 @@ struct StatusReport: Encodable {
   static let replacedText =
     "the zone was replaced on purpose: the next sync keeps what the store holds in a file beside it, "
     + "and takes the zone's state"
+
+  private static func count(_ count: Int, _ one: String, _ many: String) -> String {
+    "\(count) \(count == 1 ? one : many)"
+  }
 
   private var stateText: String {
     switch state {

@@ -88,9 +88,11 @@ extension Reconciliation {
   package var text: String {
     switch kind {
     case .refilled:
-      "the server had lost \(count) change sets after \(place), and has them back from this store"
+      "the server had lost \(count) change set\(count == 1 ? "" : "s") after \(place), and has "
+        + "\(count == 1 ? "it" : "them") back from this store"
     case .offered:
-      "the server's log is another one after \(place): \(count) objects were offered anew"
+      "the server's log is another one after \(place): "
+        + "\(count) object\(count == 1 ? " was" : "s were") offered anew"
     case .taken:
       "the zone was replaced on purpose: its state was taken, what was here is in \(export ?? "no file")"
     }

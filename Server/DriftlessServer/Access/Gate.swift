@@ -41,7 +41,8 @@ struct Gate: Sendable {
     guard token.verbs.isSuperset(of: verb) else {
       throw ServerError(
         .forbidden, "the token allows only \(token.verbs) in this zone, not \(verb)",
-        suggestion: "Ask the operator: driftless-server token create --zone \(name) --verbs \(verb)"
+        suggestion:
+          "Ask the operator: driftless-server token create --zone \(name) --verbs \(token.verbs.union(verb))"
       )
     }
     guard let zone = try await storage.zone(named: name) else {

@@ -1,0 +1,168 @@
+import Driftless
+import DriftlessHTTP
+import DriftlessProtocol
+import DriftlessSync
+import Foundation
+
+// The code that the pages show, compiled. `GuideExampleTests` runs it, and sees to it that each block of a page stands here.
+
+// MARK: SyncGuide.md
+
+func enrol(_ store: PersistentStore, server: URL, zone: String, token: String) async throws {
+  let transport = try CurlTransport(server: server, zone: zone, token: token)
+  defer { transport.close() }
+  while try !SyncEngine.status(of: store).isEnrolled {
+    do {
+      let info = try await transport.zoneInfo()
+      try SyncEngine.enroll(store: store, server: server, zone: zone, info: info)
+    } catch let error as TransportError where error.isTransient {
+      try await Task.sleep(for: .seconds(error.retryAfterSeconds ?? 30))
+    }
+  }
+}
+
+func keepInStep(_ engine: SyncEngine, show: @Sendable (String) -> Void) async {
+  for await state in engine.run() {
+    switch state {
+    case .syncing: show("looking")
+    case .receiving(let progress): show("received \(progress.done) of \(progress.total)")
+    case .sending(let progress): show("sent \(progress.done) of \(progress.total)")
+    case .inStep: show("in step")
+    case .offline(let pause): show("offline since \(pause.since)")
+    case .waitingForPerson(let pause): show("please decide: \(pause.failure.message)")
+    case .refused(let pause): show("refused: \(pause.failure.message)")
+    }
+  }
+}
+
+func decideAll(_ store: PersistentStore, by choose: (JournalEntry) -> JournalEntry.Side) throws {
+  for entry in try SyncEngine.conflicts(of: store) where entry.isWaiting {
+    // The value of that side is set as an edit of now; the next sync sends it.
+    try SyncEngine.decide(conflict: entry.number, for: choose(entry), of: store)
+  }
+}
+
+func engineWithRules(_ store: PersistentStore, _ transport: any SyncTransport) -> SyncEngine {
+  var options = SyncOptions()
+  options.customPolicies["longest"] = { conflict in
+    guard case .string(let here) = conflict.local, case .string(let there) = conflict.remote else {
+      return conflict.remote
+    }
+    return here.count > there.count ? conflict.local : conflict.remote
+  }
+  return SyncEngine(store: store, transport: transport, options: options)
+}
+
+func keepAllInStep(
+  _ engines: [SyncEngine], show: @escaping @Sendable (URL?, SyncState) -> Void
+) async {
+  await withTaskGroup { group in
+    for engine in engines {
+      group.addTask {
+        for await state in engine.run() { show(engine.store.url, state) }
+      }
+    }
+  }
+}
+
+// MARK: Concurrency.md
+
+final class Order: ManagedObject {
+  static let number = Attribute<Order, Int64>("number")
+  static let text = Attribute<Order, String?>("text")
+}
+
+func countOrders(in container: PersistentContainer) async throws -> Int {
+  try await container.perform { context in
+    try context.insert(Order.self)[Order.number] = 1
+    try context.save()
+    // A number may leave; an Order may not: the compiler says so.
+    return try context.fetch(Order.self).count
+  }
+}
+
+@MainActor final class OrderList {
+  private let container: PersistentContainer
+  private(set) var numbers: [Int64] = []
+
+  init(_ container: PersistentContainer) {
+    self.container = container
+    container.viewContext.automaticallyMergesChangesFromParent = true
+  }
+
+  func reload() throws {
+    numbers = try container.viewContext.fetch(Order.self, order: Order.number.ascending)
+      .map { $0[Order.number] }
+  }
+}
+
+/// An actor with a context of its own: objects stay inside, values go out.
+actor OrderBook {
+  private let context: ManagedObjectContext
+
+  init(_ container: PersistentContainer) { context = container.newContext() }
+
+  func add(_ number: Int64) throws -> ManagedObjectID {
+    let order = try context.insert(Order.self)
+    order[Order.number] = number
+    try context.save()
+    return order.objectID
+  }
+}
+
+func rename(_ id: ManagedObjectID, to text: String, in container: PersistentContainer) async throws
+{
+  try await container.perform { context in
+    // The same ID finds the object in every context.
+    guard let order = context.object(with: id) as? Order else { return }
+    order[Order.text] = text
+    try context.save()
+  }
+}
+
+func importOrders(_ numbers: [Int64], into background: BackgroundContext) async throws {
+  try await background.perform { context in
+    for number in numbers { try context.insert(Order.self)[Order.number] = number }
+    try context.save()
+  }
+}
+
+func followSaves(of store: PersistentStore, _ body: @Sendable () async -> Void) async {
+  // Of every process; ends with the task.
+  for await _ in store.changes() { await body() }
+}
+
+// MARK: Errors.md
+
+func describe(_ error: any Error) -> String {
+  switch error {
+  case let error as SyncError where error.code == .massDelete: "ask the person: \(error.message)"
+  case let error as SyncError: "\(error.message) \(error.suggestion)"
+  case let error as ProtocolError: "the server refuses: \(error.message) \(error.suggestion)"
+  case let error as TransportError where error.isTransient: "later: \(error.message)"
+  case let error as TransportError: "\(error.message) \(error.suggestion)"
+  case let error as StoreError where error.code == .busy: "try again: \(error.message)"
+  case let error as StoreError: "\(error.message) \(error.suggestion)"
+  default: "\(error)"
+  }
+}
+
+// MARK: Models.md
+
+func shopModel() -> ManagedObjectModel {
+  let item = EntityDescription("Item")
+  let stock = AttributeDescription("stock", .integer64, isOptional: false)
+  stock.defaultValue = .integer(0)
+  stock.conflictPolicy = .counter
+  item.properties = [
+    AttributeDescription("name", .string, isOptional: false), stock,
+    RelationshipDescription("shelf", to: "Shelf", inverse: "items"),
+  ]
+  let shelf = EntityDescription("Shelf")
+  shelf.properties = [
+    AttributeDescription("label", .string),
+    RelationshipDescription(
+      "items", to: "Item", inverse: "shelf", toMany: true, deleteRule: .cascade),
+  ]
+  return ManagedObjectModel(entities: [item, shelf])
+}
