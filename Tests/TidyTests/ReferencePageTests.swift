@@ -104,6 +104,7 @@ struct ReferencePageTests {
     for file in try Self.swiftFiles(in: "Server/DriftlessServer") {
       for route in try Self.matches(#"router\.(\w+)\("([^"]+)"\)"#, in: file.text) {
         let path = route[1].replacingOccurrences(of: ":zone", with: "{zone}")
+          .replacingOccurrences(of: ":name", with: "{name}")
         routes.append("\(route[0].uppercased()) /\(path)")
       }
     }
