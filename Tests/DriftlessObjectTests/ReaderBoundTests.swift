@@ -11,24 +11,28 @@ struct ReaderBoundTests {
     private struct State {
       var now = 0
       var most = 0
-      var mostThreads = 0
+      var threads: Set<UInt> = []
       var mostFiles = 0
     }
     private let state = Mutex(State())
     private let gate = DispatchSemaphore(value: 0)
+    private let store: String
+
+    init(_ container: PersistentContainer) { store = container.storeURL?.path ?? "" }
 
     var now: Int { state.withLock { $0.now } }
     var most: Int { state.withLock { $0.most } }
-    var mostThreads: Int { state.withLock { $0.mostThreads } }
+    /// Threads that pieces were on.
+    var threadCount: Int { state.withLock { $0.threads.count } }
     var mostFiles: Int { state.withLock { $0.mostFiles } }
 
     /// Is at work until the gate lets it go.
     func work() {
-      let (threads, files) = (Self.count("/proc/self/task"), Self.count("/proc/self/fd"))
+      let files = openFiles
       state.withLock { state in
         state.now += 1
         state.most = max(state.most, state.now)
-        state.mostThreads = max(state.mostThreads, threads)
+        state.threads.insert(UInt(pthread_self()))
         state.mostFiles = max(state.mostFiles, files)
       }
       gate.wait()
@@ -37,8 +41,13 @@ struct ReaderBoundTests {
 
     func open(for count: Int) { for _ in 0..<count { gate.signal() } }
 
-    static func count(_ folder: String) -> Int {
-      (try? FileManager.default.contentsOfDirectory(atPath: folder))?.count ?? 0
+    /// How often this process has the store's own file open.
+    private var openFiles: Int {
+      let folder = "/proc/self/fd"
+      let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+      return files.count { file in
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(file)")) == store
+      }
     }
   }
 
@@ -74,8 +83,7 @@ struct ReaderBoundTests {
     let directory = try TemporaryDirectory()
     let container = try container(readersMax: 6, directory)
     let contexts = (0..<500).map { _ in container.newBackgroundContext() }
-    let crowd = Crowd()
-    let (threads, files) = (Crowd.count("/proc/self/task"), Crowd.count("/proc/self/fd"))
+    let crowd = Crowd(container)
     try await withThrowingTaskGroup(of: Int.self) { group in
       for context in contexts {
         group.addTask {
@@ -86,17 +94,17 @@ struct ReaderBoundTests {
           }
         }
       }
-      try await until { crowd.now == 6 }
+      try await until { crowd.now >= 6 }
       // Whoever would pass the bound has the time to show.
       try await Task.sleep(for: .milliseconds(50))
       crowd.open(for: 500)
       for try await count in group { #expect(count == 0) }
     }
     #expect(crowd.most == 6)
-    // Threads that the dispatch library keeps for a moment are not at work; other suites have theirs.
-    #expect(crowd.mostThreads <= threads + 40)
-    // A connection has the file and its log open.
-    #expect(crowd.mostFiles <= files + 2 * 6 + 20)
+    // Beside the readers' there is the writer's.
+    #expect(crowd.mostFiles <= 6 + 1)
+    // The dispatch library may change threads between two pieces.
+    #expect(crowd.threadCount < 100)
   }
 
   @Test(
@@ -105,7 +113,7 @@ struct ReaderBoundTests {
     let directory = try TemporaryDirectory()
     let container = try container(readersMax: 1, directory)
     let background = container.newBackgroundContext()
-    let crowd = Crowd()
+    let crowd = Crowd(container)
     let begun = Begun()
     let first = Task { try await background.perform { _ in crowd.work() } }
     try await until { crowd.now == 1 }
@@ -133,7 +141,7 @@ struct ReaderBoundTests {
   func cancelled() async throws {
     let directory = try TemporaryDirectory()
     let container = try container(readersMax: 1, directory)
-    let crowd = Crowd()
+    let crowd = Crowd(container)
     let begun = Begun()
     let first = Task { try await container.perform { _ in crowd.work() } }
     try await until { crowd.now == 1 }
