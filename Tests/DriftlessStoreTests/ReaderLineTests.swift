@@ -87,4 +87,26 @@ struct ReaderLineTests {
     first.wait()
     #expect(log.all == [0, 1] && line.workingCount == 0)
   }
+
+  @Test("Pieces of work that wait for others in the line get them", .timeLimit(.minutes(1)))
+  func piecesThatWait() async throws {
+    let line = WorkLine(limit: 2, patience: .milliseconds(20))
+    let log = Log()
+    let turns = (0..<3).map { _ in DispatchSemaphore(value: 0) }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<4 {
+        let queue = ContextQueue(label: "piece \(number)", line: line)
+        group.addTask {
+          try await queue.run {
+            log.append(number)
+            // Each of the first three waits for the last, which none of them lets in.
+            if number < 3 { turns[number].wait() } else { for turn in turns { turn.signal() } }
+          }
+        }
+        while log.all.count < min(number + 1, 2) { await Task.yield() }
+      }
+      try await group.waitForAll()
+    }
+    #expect(Set(log.all) == [0, 1, 2, 3] && line.waitingCount == 0)
+  }
 }

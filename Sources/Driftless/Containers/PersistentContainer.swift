@@ -192,8 +192,8 @@ public final class PersistentContainer: Sendable {
   /// IDs can. What is not saved is lost.
   ///
   /// Several pieces of work run at once, with those of background contexts at most as many as the stores have readers
-  /// (``StoreOptions/readersMax``); others wait in the order in which they came, and hold no thread meanwhile. So a piece must
-  /// not wait for another.
+  /// (``StoreOptions/readersMax``); others wait in the order in which they came, and hold no thread meanwhile. So a piece should
+  /// not wait for another: that may begin only when none has ended for ten seconds.
   /// - Throws: what `body` throws; `CancellationError` when the task was cancelled before the work began: nothing was done
   ///   then. Work that has begun goes on to its end.
   public func perform<Value: Sendable>(

@@ -16,9 +16,10 @@
 /// `automaticallyMergesChangesFromParent` is on in it.
 ///
 /// The pieces of work of all background contexts of a coordinator, and those of its container, share a number of threads
-/// (``StoreOptions/readersMax``): beyond it they wait in the order in which they were sent, and hold no thread meanwhile. So
-/// a piece must not wait, by a semaphore of its own say, for another piece that was sent; ``performAndWait(_:)`` on another
-/// context is no such wait, for it does not depend on a thread that is free.
+/// (``StoreOptions/readersMax``): beyond it contexts wait for their turn, first come, first served, one piece of work a
+/// turn, and hold no thread meanwhile. So a piece should not wait, by a semaphore of its own say, for another piece that was
+/// sent: that may begin only when none has ended for ten seconds. ``performAndWait(_:)`` on another context is no such
+/// wait, for it does not depend on a thread that is free.
 ///
 /// One on a parent reads the parent and saves into it, on the parent's queue, and waits while it does so. It takes over what
 /// others save in its next piece of work.
