@@ -4,7 +4,9 @@ import Dispatch
 package final class BlockingExecutor: TaskExecutor {
   private let queue = DispatchQueue(label: "driftless.program", attributes: .concurrent)
 
-  package init() {}
+  package static let shared = BlockingExecutor()
+
+  private init() {}
 
   package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)

@@ -26,7 +26,7 @@ package enum ProgramStart {
       exit(TooFewFiles.exitStatus)
     }
     ProgramOutput.checkAtExit()
-    Task(executorPreference: mayBlock ? BlockingExecutor() : nil) {
+    Task(executorPreference: mayBlock ? BlockingExecutor.shared : nil) {
       await program()
       exit(0)
     }

@@ -94,7 +94,7 @@ struct BlockingTests {
   func program() async {
     let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     // The task itself waits on its own executor, and so do those that it waits for.
-    let task = Task(executorPreference: BlockingExecutor()) {
+    let task = Task(executorPreference: BlockingExecutor.shared) {
       await withTaskGroup { group in
         for _ in 0..<Self.many {
           group.addTask {
