@@ -4,6 +4,8 @@ package import Logging
 import ProgramStart
 
 /// Keeps the stores of a configuration in step until it is stopped.
+///
+/// It works on a queue of its own: whoever has the socket may keep it waiting.
 package actor Daemon {
   private let file: URL
   private let log: Logger
@@ -11,6 +13,11 @@ package actor Daemon {
   private var workers: [URL: StoreWorker] = [:]
   private var listener: DaemonListener?
   private var isStopping = false
+  private let executor = QueueExecutor(label: "syncd")
+
+  package nonisolated var unownedExecutor: UnownedSerialExecutor {
+    executor.asUnownedSerialExecutor()
+  }
 
   /// - Throws: `Failure` when the configuration cannot be used.
   package init(configuration file: URL, log: Logger) throws(Failure) {

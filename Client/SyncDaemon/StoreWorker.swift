@@ -7,10 +7,14 @@ import Logging
 
 /// Keeps one store in step with its engine's `run`: opens it, makes the way to its zone, answers
 /// requests, and tells how the store does.
+///
+/// It works on a queue of its own: opening a store waits for disks and for other processes, and so many stores would keep
+/// the daemon's other tasks waiting.
 actor StoreWorker {
   let entry: DaemonConfiguration.Store
   private let mark: DaemonMark
   private let log: Logger
+  private let executor: QueueExecutor
   private let delays: SyncSchedule.Delays
   private var connection: Connection?
   private var isStopped = false
@@ -40,10 +44,13 @@ actor StoreWorker {
     self.entry = entry
     self.mark = mark
     self.delays = delays
+    executor = QueueExecutor(label: "syncd \(entry.path.path)")
     var log = log
     log[metadataKey: "store"] = "\(entry.path.path)"
     self.log = log
   }
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   func start() {
     running?.cancel()

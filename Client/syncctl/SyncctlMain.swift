@@ -4,6 +4,6 @@ import SyncControl
 @main enum SyncctlMain {
   static func main() {
     // A sync opens 15; the others less. Some room for what the system's libraries open.
-    ProgramStart.run("syncctl", files: 32) { await SyncControl.main() }
+    ProgramStart.run("syncctl", mayBlock: true, files: 32) { await SyncControl.main() }
   }
 }

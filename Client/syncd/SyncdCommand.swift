@@ -6,7 +6,7 @@ import SyncDaemon
 
 @main enum SyncdMain {
   static func main() {
-    ProgramStart.run("syncd", files: Daemon.ownFiles) { await SyncdCommand.main() }
+    ProgramStart.run("syncd", mayBlock: true, files: Daemon.ownFiles) { await SyncdCommand.main() }
   }
 }
 

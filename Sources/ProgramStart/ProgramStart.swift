@@ -10,10 +10,13 @@ package enum ProgramStart {
   ///
   /// - Parameters:
   ///   - name: the program's name, as its messages begin.
+  ///   - mayBlock: whether the program's task, and those that it waits for, open stores and read and write files as they
+  ///     go: then they run on threads of their own, and not on those that all tasks share, which are as many as there are cores.
   ///   - files: how many files it opens at most in ordinary work, or to begin with.
   ///   - program: ends the process itself when it does not end with 0.
   package static func run(
-    _ name: String, files: Int, _ program: @escaping @Sendable () async -> Void
+    _ name: String, mayBlock: Bool = false, files: Int,
+    _ program: @escaping @Sendable () async -> Void
   ) -> Never {
     do {
       try OpenFiles.require(files)
@@ -23,7 +26,7 @@ package enum ProgramStart {
       exit(TooFewFiles.exitStatus)
     }
     ProgramOutput.checkAtExit()
-    Task {
+    Task(executorPreference: mayBlock ? BlockingExecutor.shared : nil) {
       await program()
       exit(0)
     }

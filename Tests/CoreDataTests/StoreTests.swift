@@ -16,11 +16,13 @@ struct StoreTests {
       ofType: NSSQLiteStoreType, configurationName: nil, at: url,
       options: [
         NSPersistentHistoryTrackingKey: true as NSNumber, NSPersistentStoreTimeoutOption: 3,
+        NSPersistentStoreConnectionPoolMaxSizeKey: 7,
         NSSQLitePragmasOption: ["synchronous": "NORMAL"],
       ])
     #expect(store.type == NSSQLiteStoreType && coordinator.url(for: store) == url)
     #expect(store.persistentStoreCoordinator === coordinator)
     #expect(store.options?[NSPersistentStoreTimeoutOption] as? Double == 3)
+    #expect(store.options?[NSPersistentStoreConnectionPoolMaxSizeKey] as? Int == 7)
     #expect(store.configurationName == "PF_DEFAULT_CONFIGURATION_NAME")
     coordinator.setMetadata(["note": "x"], for: store)
     #expect(coordinator.metadata(for: store)["note"] as? String == "x")

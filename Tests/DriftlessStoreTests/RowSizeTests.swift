@@ -45,12 +45,11 @@ struct RowSizeTests {
     let values = [PropertyValue](repeating: .null, count: item.layout.slots.count)
     for (count, isRight) in [(values.count, true), (values.count - 1, false)] {
       let insert = {
-        try values.withUnsafeBufferPointer { values in
-          let start = try #require(values.baseAddress)
+        try Array(values.prefix(count)).withRow { row in
           _ = try store.write(TransactionInfo()) { transaction in
             var rows = NewRows()
             for key in try transaction.allocateKeys(item, count: 3) {
-              rows.append(key, start, slotCount: count)
+              rows.append(key, row)
             }
             try transaction.insert(item, rows)
           }
@@ -81,7 +80,7 @@ struct RowSizeTests {
       let error = #expect(throws: StoreError.self) {
         try store.read { transaction in
           try transaction.forEachRow(of: query) { row in
-            try room.withUnsafeMutableBufferPointer { try row.decode(into: $0, of: entity) }
+            try room.withRoom { try row.decode(into: $0, count, of: entity) }
           }
         }
       }

@@ -17,6 +17,8 @@ final class DaemonListener: Sendable {
   private let handler: Handler
   private let isStopped = Mutex(false)
   private let slots = DispatchSemaphore(value: connectionsMax)
+  /// Where answers are written: a client that does not read keeps a thread waiting, and none that tasks share.
+  private let answers = DispatchQueue(label: "syncd.answers", attributes: .concurrent)
 
   init(path: String, handler: @escaping Handler) throws(Failure) {
     self.path = path
@@ -51,7 +53,7 @@ final class DaemonListener: Sendable {
     close(descriptor)
   }
 
-  /// Reads the request here; the answer is written by whichever thread the handler ends on.
+  /// Reads the request here; the answer is written by another thread.
   private func serve(_ connection: Int32) {
     UnixSocket.setTimeout(connection, seconds: Self.readSeconds)
     guard UnixSocket.isPeerTrusted(connection), let line = UnixSocket.readLine(connection) else {
@@ -65,8 +67,11 @@ final class DaemonListener: Sendable {
       return end(connection)
     }
     Task {
-      send(await handler(request), to: connection)
-      end(connection)
+      let reply = await handler(request)
+      answers.async { [self] in
+        send(reply, to: connection)
+        end(connection)
+      }
     }
   }
 

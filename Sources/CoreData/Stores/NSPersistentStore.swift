@@ -47,6 +47,7 @@ extension NSPersistentStoring {
       NSPersistentHistoryTrackingKey: NSNumber(value: true),
       NSPersistentStoreTimeoutOption: NSNumber(
         value: Double(options.busyTimeoutMilliseconds) / 1000),
+      NSPersistentStoreConnectionPoolMaxSizeKey: NSNumber(value: options.readersMax),
     ]
     given[NSPersistentStoreStagedMigrationManagerOptionKey] = options.stagedMigration?.counterpart
     return given

@@ -87,10 +87,13 @@ extension PersistentContainer {
     return try await withTaskCancellationHandler {
       do {
         return try await perform { context in
-          try interruption.check()
+          try interruption.begin()
           return try work(context, interruption)
         }
       } catch is StoreError where interruption.isCancelled {
+        throw FetchInterruption.cancelled
+      } catch is CancellationError where !interruption.hasBegun {
+        // Taken out of the line.
         throw FetchInterruption.cancelled
       }
     } onCancel: {

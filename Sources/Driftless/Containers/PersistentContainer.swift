@@ -17,8 +17,7 @@ public final class PersistentContainer: Sendable {
   public let name: String
   /// The coordinator of its stores.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
-  /// Work begins in the order in which it came. Each piece has a thread and a connection while it runs, so that their number
-  /// is bounded.
+  /// Where stores are opened that the caller does not wait for: that may wait for other processes, or migrate.
   private let queue = OperationQueue()
   private let descriptions: Mutex<[PersistentStoreDescription]>
   @MainActor private var mainContext: ManagedObjectContext?
@@ -77,7 +76,7 @@ public final class PersistentContainer: Sendable {
     self.descriptions = Mutex(descriptions)
     persistentStoreCoordinator = PersistentStoreCoordinator(managedObjectModel: model)
     queue.name = "driftless.container.\(name)"
-    queue.maxConcurrentOperationCount = StoreTuning.performersMax
+    queue.maxConcurrentOperationCount = StoreTuning.openersMax
   }
 
   /// The user's folder for the data of programs: `$XDG_DATA_HOME`, else `~/.local/share`.
@@ -192,15 +191,16 @@ public final class PersistentContainer: Sendable {
   /// Works in a context of its own, on a thread of the container. Objects cannot leave; values and
   /// IDs can. What is not saved is lost.
   ///
-  /// Several pieces of work run at once, eight at most; others wait their turn, so that a piece must not wait for another.
+  /// Several pieces of work run at once, with those of background contexts at most as many as the stores have readers
+  /// (``StoreOptions/readersMax``); others wait in the order in which they came, and hold no thread meanwhile. So a piece should
+  /// not wait for another: that may begin only when none has ended for ten seconds.
+  /// - Throws: what `body` throws; `CancellationError` when the task was cancelled before the work began: nothing was done
+  ///   then. Work that has begun goes on to its end.
   public func perform<Value: Sendable>(
     _ body: @escaping @Sendable (ManagedObjectContext) throws -> Value
   ) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-      queue.addOperation {
-        continuation.resume(with: Result { try self.performAndWait(body) })
-      }
-    }
+    let queue = ContextQueue(label: "driftless.container", line: persistentStoreCoordinator.line)
+    return try await queue.run { try self.work(on: queue, body) }
   }
 
   /// Works in a context of its own, on the calling thread.
@@ -209,10 +209,14 @@ public final class PersistentContainer: Sendable {
   ) rethrows -> Value {
     // The thread holds a queue meanwhile: whoever lets go of an object elsewhere is told from it.
     let queue = ContextQueue(label: "driftless.container")
-    return try queue.sync {
-      let context = newContext()
-      context.use(on: queue)
-      return try body(context)
-    }
+    return try queue.sync { try work(on: queue, body) }
+  }
+
+  private func work<Value: Sendable>(
+    on queue: ContextQueue, _ body: (ManagedObjectContext) throws -> Value
+  ) rethrows -> Value {
+    let context = newContext()
+    context.use(on: queue)
+    return try body(context)
   }
 }

@@ -16,8 +16,7 @@ enum StoreOptionKey {
   ]
   /// Without a meaning on Linux, or done anyway.
   private static let without: Set<String> = [
-    "NSPersistentStoreFileProtectionKey", "NSPersistentStoreConnectionPoolMaxSize",
-    "NSPersistentStoreConnectionPoolMaxSizeKey", "NSSQLiteAnalyzeOption",
+    "NSPersistentStoreFileProtectionKey", "NSSQLiteAnalyzeOption",
   ]
 
   static func apply(_ value: any Sendable, forKey key: String, to options: inout StoreOptions)
@@ -35,6 +34,11 @@ enum StoreOptionKey {
         throw refusal(key, "\(value) is no number of seconds")
       }
       options.busyTimeoutMilliseconds = Int32(min(seconds * 1000, 0x7fff_ffff))
+    case "NSPersistentStoreConnectionPoolMaxSize", "NSPersistentStoreConnectionPoolMaxSizeKey":
+      guard let count = number(value), 1...1_000_000 ~= count else {
+        throw refusal(key, "\(value) is no number of connections")
+      }
+      options.readersMax = Int(count)
     case vacuum:
       guard bool(value) != nil else { throw refusal(key, "\(value) is neither yes nor no") }
     case pragmas:

@@ -15,6 +15,12 @@
 /// leave, for they are not Sendable; values and IDs can. It takes over what others save, between two pieces of work, when
 /// `automaticallyMergesChangesFromParent` is on in it.
 ///
+/// The pieces of work of all background contexts of a coordinator, and those of its container, share a number of threads
+/// (``StoreOptions/readersMax``): beyond it contexts wait for their turn, first come, first served, one piece of work a
+/// turn, and hold no thread meanwhile. So a piece should not wait, by a semaphore of its own say, for another piece that was
+/// sent: that may begin only when none has ended for ten seconds. ``performAndWait(_:)`` on another context is no such
+/// wait, for it does not depend on a thread that is free.
+///
 /// One on a parent reads the parent and saves into it, on the parent's queue, and waits while it does so. It takes over what
 /// others save in its next piece of work.
 public final class BackgroundContext: @unchecked Sendable {  // used on its queue alone
@@ -75,16 +81,16 @@ public final class BackgroundContext: @unchecked Sendable {  // used on its queu
 
   /// Works in the context, after the work that was sent before, and ends the event
   /// (``ManagedObjectContext/processPendingChanges()``).
-  /// - Throws: what `body` throws.
+  /// - Throws: what `body` throws; `CancellationError` when the task was cancelled before the work began: nothing was done
+  ///   then. Work that has begun goes on to its end.
   public func perform<Value: Sendable>(
     _ body: @escaping @Sendable (ManagedObjectContext) throws -> Value
   ) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-      queue.async {
-        continuation.resume(with: Result { try self.context.perform { try body(self.context) } })
-      }
-    }
+    try await queue.run { try self.context.perform { try body(self.context) } }
   }
+
+  /// How many pieces of work were sent and have not begun.
+  package var waitingCount: Int { queue.waitingCount }
 
   /// Works in the context, after the work that was sent before, ends the event, and does not wait.
   func send(_ body: @escaping @Sendable (ManagedObjectContext) -> Void) {

@@ -34,7 +34,7 @@ extension ManagedObjectContext {
         }
         object.state.takeValues()
         object.state.beginAwakening()
-        try row.decode(into: object.room, of: current.entity)
+        try row.decode(into: object.values, object.shape.slotCount, of: current.entity)
         object.version = row.version
       }
     }

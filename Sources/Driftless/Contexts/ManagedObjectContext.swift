@@ -188,6 +188,7 @@ public final class ManagedObjectContext {
   /// It is used on a queue from now on.
   func use(on queue: ContextQueue, isAsserted: Bool = true) {
     self.queue = queue
+    queue.wait(in: persistentStoreCoordinator.line)
     graph.departures.setQueue(queue)
     if isAsserted { graph.confinement = .queue(queue) }
   }

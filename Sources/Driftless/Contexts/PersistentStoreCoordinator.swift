@@ -33,6 +33,8 @@ public final class PersistentStoreCoordinator: Sendable {
   private let state = Mutex(State())
   /// What an application takes by itself; nothing here does.
   package let ownLock = NSRecursiveLock()
+  /// Where work that is sent to contexts on its stores waits for a thread.
+  package let line = WorkLine(limit: StoreOptions().readersMax)
   /// Counts how often stores came or went.
   private let changeCount = Atomic(0)
 
@@ -93,10 +95,16 @@ public final class PersistentStoreCoordinator: Sendable {
       return true
     }
     guard isNew else { return false }
+    updateLine()
     changeCount.add(1, ordering: .releasing)
     followStoresWhereWanted()
     post(.persistentStoreCoordinatorStoresDidChange, added: [store])
     return true
+  }
+
+  /// There are threads for the readers of the store that allows the most; each store bounds its own.
+  private func updateLine() {
+    line.limit = persistentStores.map(\.options.readersMax).max() ?? StoreOptions().readersMax
   }
 
   /// Detaches the store. Objects that contexts have of it, with their unsaved changes, are forgotten when the context
@@ -114,6 +122,7 @@ public final class PersistentStoreCoordinator: Sendable {
       return index.flatMap { state.followed.removeValue(forKey: $0) }
     }
     withExtendedLifetime(followed) {}
+    updateLine()
     changeCount.add(1, ordering: .releasing)
     post(.persistentStoreCoordinatorStoresDidChange, removed: [store])
   }

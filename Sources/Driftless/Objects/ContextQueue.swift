@@ -1,10 +1,13 @@
 import Dispatch
 import Foundation
+import Synchronization
 
 /// Where a context and its objects are used: the main queue, or one of its own.
 ///
 /// Work that holds a queue may use it again without waiting, also from inside of work on another queue for which it waits:
 /// a context asks its parent while code of the parent waits for the context.
+///
+/// Work that is sent to it waits for a thread in the line of its coordinator, if it has one.
 package final class ContextQueue: Sendable {
   /// The main actor's.
   package static let main = {
@@ -13,14 +16,43 @@ package final class ContextQueue: Sendable {
   }()
 
   private let queue: DispatchQueue
+  private let state = Mutex(State())
 
-  package convenience init(label: String) { self.init(DispatchQueue(label: label)) }
+  private struct Piece: Sendable {
+    let number: UInt64
+    let body: @Sendable () -> Void
+    /// Called in place of the body when nobody wants it any more.
+    var cancel: @Sendable () -> Void = {}
+  }
+
+  private struct State {
+    /// Where its pieces of work wait for a thread; nil for a queue whose pieces wait for each other alone.
+    var line: WorkLine?
+    /// What was sent and has not begun.
+    var pieces: ArraySlice<Piece> = []
+    /// Turns that the dispatch queue has: each takes the first piece there is when it comes.
+    var turns = 0
+    var isInLine = false
+    /// How many pieces were ever sent.
+    var count: UInt64 = 0
+  }
+
+  package convenience init(label: String, line: WorkLine? = nil) {
+    self.init(DispatchQueue(label: label))
+    if let line { wait(in: line) }
+  }
 
   private init(_ queue: DispatchQueue) { self.queue = queue }
+
+  /// Pieces of work that are sent from now on wait in the line. The main queue has one thread, and they wait for that alone.
+  func wait(in line: WorkLine) {
+    if self !== Self.main { state.withLock { $0.line = line } }
+  }
 
   /// Does the work after what was sent before, and waits for it; at once inside of work that holds the queue.
   package func sync<Value>(_ body: () throws -> Value) rethrows -> Value {
     if isHeld { return try body() }
+    passLine()
     // What runs on the main actor was not sent there by this type.
     let waiting = Self.isOnMain ? Holding(.main, Self.held) : Self.held
     return try queue.sync { try hold(for: waiting, body) }
@@ -28,7 +60,106 @@ package final class ContextQueue: Sendable {
 
   /// Does the work after what was sent before.
   package func async(_ body: @escaping @Sendable () -> Void) {
-    queue.async { self.hold(for: nil, body) }
+    let line = state.withLock { state in
+      state.count += 1
+      return add(Piece(number: state.count, body: body), to: &state)
+    }
+    if let line { line.enter { self.takeTurn(in: line) } }
+  }
+
+  /// Does the work after what was sent before, and gives what it gives.
+  ///
+  /// - Throws: what `body` throws; `CancellationError` where the task was cancelled before the work began, which it never
+  ///   does then.
+  package func run<Value: Sendable>(
+    _ body: @escaping @Sendable () throws -> Value
+  ) async throws -> Value {
+    let number = state.withLock { state in
+      state.count += 1
+      return state.count
+    }
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let piece = Piece(number: number) {
+          continuation.resume(with: Result { try body() })
+        } cancel: {
+          continuation.resume(throwing: CancellationError())
+        }
+        // A cancellation before this found no piece to take out.
+        let (isIn, line) = state.withLock { state in
+          Task.isCancelled ? (false, nil) : (true, add(piece, to: &state))
+        }
+        guard isIn else { return piece.cancel() }
+        if let line { line.enter { self.takeTurn(in: line) } }
+      }
+    } onCancel: {
+      takeOut(number)?.cancel()
+    }
+  }
+
+  /// How many pieces of work were sent and have not begun.
+  package var waitingCount: Int { state.withLock { $0.pieces.count } }
+
+  // MARK: Pieces of work
+
+  /// - Returns: The line that the queue has to enter, without the lock.
+  private func add(_ piece: Piece, to state: inout State) -> WorkLine? {
+    state.pieces.append(piece)
+    guard let line = state.line else {
+      send(to: &state)
+      return nil
+    }
+    defer { state.isInLine = true }
+    return state.isInLine ? nil : line
+  }
+
+  /// Nil when the piece has begun.
+  private func takeOut(_ number: UInt64) -> Piece? {
+    state.withLock { state in
+      let place = state.pieces.firstIndex { $0.number == number }
+      return place.map { state.pieces.remove(at: $0) }
+    }
+  }
+
+  /// A turn for one piece, which waits in no line.
+  private func send(to state: inout State) {
+    state.turns += 1
+    queue.async { self.runNext() }
+  }
+
+  /// The line has a thread for one piece.
+  private func takeTurn(in line: WorkLine) {
+    state.withLock { state in
+      state.turns += 1
+      queue.async {
+        self.runNext()
+        self.giveTurn(to: line)
+      }
+    }
+  }
+
+  private func giveTurn(to line: WorkLine) {
+    let hasMore = state.withLock { state in
+      state.isInLine = !state.pieces.isEmpty
+      return state.isInLine
+    }
+    let next: @Sendable () -> Void = { self.takeTurn(in: line) }
+    line.leave(andEnter: hasMore ? next : nil)
+  }
+
+  /// A thread waits for the queue: what was sent before begins without a turn of the line.
+  private func passLine() {
+    state.withLock { state in
+      while state.turns < state.pieces.count { send(to: &state) }
+    }
+  }
+
+  private func runNext() {
+    let piece = state.withLock { state in
+      state.turns -= 1
+      return state.pieces.popFirst()
+    }
+    if let piece { hold(for: nil, piece.body) }
   }
 
   /// Whether what runs here may use what belongs to the queue.

@@ -12,8 +12,8 @@ final class Departures: Sendable {
     let shape: ObjectShape
     let key: Int64
     /// Of its values, and of those from before its changes: nothing lies in them.
-    let room: ValuePool.Room
-    let committedRoom: ValuePool.Room?
+    let room: ValueRoom
+    let committedRoom: ValueRoom?
     /// Where the rooms are of: an object may be of another shape since it got them.
     let pool: ValuePool
 
@@ -55,7 +55,7 @@ final class Departures: Sendable {
 
   /// An object is at its end, elsewhere, and its values are gone.
   func note(
-    _ object: ManagedObject, _ room: ValuePool.Room, _ committedRoom: ValuePool.Room?,
+    _ object: ManagedObject, _ room: ValueRoom, _ committedRoom: ValueRoom?,
     of pool: ValuePool
   ) {
     let departure = Departure(

@@ -52,7 +52,7 @@ extension ManagedObject {
   final func keepCommitted() {
     guard committed == nil, graph != nil else { return }
     let copy = pool.take()
-    copy.initialize(from: values, count: shape.slotCount)
+    copy.fill(from: values, shape.slotCount)
     committed = copy
   }
 
@@ -86,23 +86,22 @@ extension ManagedObject {
     state.takeValues()
   }
 
-  /// Where the values lie, a place a slot.
-  final var room: UnsafeMutableBufferPointer<PropertyValue> {
-    UnsafeMutableBufferPointer(start: values, count: shape.slotCount)
-  }
+  /// The values by slot, to be read while the object is held and they stay as they are.
+  @inline(__always)
+  final var row: ValueRow { values.row(shape.slotCount) }
 
   /// Takes the values of the row under the unsaved changes.
   final func takeBeneathChanges(_ row: [PropertyValue], version: Int64) {
-    row.withUnsafeBufferPointer { takeBeneathChanges($0, version: version) }
+    row.withRow { takeBeneathChanges($0, version: version) }
   }
 
   /// Takes the values of an object of the same shape, which a parent has, under the unsaved changes.
   final func takeBeneathChanges(of above: ManagedObject) {
-    takeBeneathChanges(UnsafeBufferPointer(above.room), version: above.version)
+    takeBeneathChanges(above.row, version: above.version)
   }
 
   private final func takeBeneathChanges(
-    _ row: UnsafeBufferPointer<PropertyValue>, version: Int64
+    _ row: ValueRow, version: Int64
   ) {
     precondition(
       row.count >= shape.slotCount, "a row of another shape than \(shape.entity.name)")
@@ -154,7 +153,7 @@ extension ManagedObject {
 
   final func dropCommitted() {
     guard let committed else { return }
-    committed.deinitialize(count: shape.slotCount)
+    committed.empty(shape.slotCount)
     if graph != nil { pool.give(committed) }
     self.committed = nil
   }

@@ -25,16 +25,16 @@ open class ManagedObject {
 
   /// Another one only when a new object is assigned to another store.
   @exclusivity(unchecked) package internal(set) final var shape: ObjectShape
-  /// Unmanaged, so that a look at it counts no reference. The object leaves the graph before that goes.
-  @exclusivity(unchecked) private final var graphReference: Unmanaged<ObjectGraph>?
+  /// Unretained, so that a look at it counts no reference. The object leaves the graph before that goes.
+  @exclusivity(unchecked) private final var graphReference: Unretained<ObjectGraph>?
   @exclusivity(unchecked) var key: Int64  // as all of these fields
   @exclusivity(unchecked) var state: ObjectState  // as all of these fields
   /// One value a slot, to-many slots unused.
-  private(set) var values: ValuePool.Room
+  private(set) var values: ValueRoom
   /// The values as last read or saved, once one of them is changed; nil for a new object.
-  @exclusivity(unchecked) var committed: ValuePool.Room?
+  @exclusivity(unchecked) var committed: ValueRoom?
   /// Where the values lie while there is a graph, which owns it.
-  private var poolReference: Unmanaged<ValuePool>
+  private var poolReference: Unretained<ValuePool>
   /// `Z_OPT` of the row that the values came from; 0 for a new object.
   @exclusivity(unchecked) var version: Int64
   /// Slots written since the last save or read.
@@ -50,33 +50,30 @@ open class ManagedObject {
   /// Contexts make objects; see ``ManagedObjectContext/insert(_:identity:)``. A subclass inherits it.
   public required init(_ birth: borrowing ObjectBirth) {
     shape = birth.shape
-    graphReference = .passUnretained(birth.graph)
+    graphReference = Unretained(birth.graph)
     key = birth.key
     version = 0
     state = birth.state
     state.take(birth.graph.bornState)
     poolReference = birth.graph.pool(of: shape)
-    values = poolReference._withUnsafeGuaranteedRef { $0.take() }
+    values = poolReference.with { $0.take() }
     if birth.state.contains(.inserted), !shape.defaults.isEmpty {
-      shape.defaults.withUnsafeBufferPointer { defaults in
-        guard let first = defaults.baseAddress else { return }
-        values.initialize(from: first, count: defaults.count)
-      }
+      values.fill(from: shape.defaults)
     } else {
-      values.initialize(repeating: .null, count: shape.slotCount)
+      values.fillWithNull(shape.slotCount)
     }
   }
 
   /// Runs where the last reference goes, which may be elsewhere than the context is used.
   deinit {
-    values.deinitialize(count: shape.slotCount)
+    values.empty(shape.slotCount)
     guard let graphReference else { return values.deallocate() }
-    committed?.deinitialize(count: shape.slotCount)
-    if poolReference._withUnsafeGuaranteedRef({ $0.departures.areElsewhere }) {
+    committed?.empty(shape.slotCount)
+    if poolReference.with({ $0.departures.areElsewhere }) {
       return departElsewhere()
     }
-    graphReference._withUnsafeGuaranteedRef { $0.keys.remove(self) }
-    poolReference._withUnsafeGuaranteedRef { pool in
+    graphReference.with { $0.keys.remove(self) }
+    poolReference.with { pool in
       if let committed { pool.give(committed) }
       pool.give(values)
     }
@@ -99,10 +96,10 @@ open class ManagedObject {
     }
     poolReference = graph.pool(of: shape)
     let room = pool.take()
-    room.moveInitialize(from: values, count: shape.slotCount)
+    room.take(from: values, shape.slotCount)
     values.deallocate()
     values = room
-    graphReference = .passUnretained(graph)
+    graphReference = Unretained(graph)
     graph.ledger.noteReturn(of: self)
     self.key = key
     version = 0
@@ -137,8 +134,8 @@ open class ManagedObject {
     // What it was known by outlives its place in the graph.
     if key > 0 { _ = objectID }
     dropCommitted()
-    let own = ValuePool.Room.allocate(capacity: shape.slotCount)
-    own.moveInitialize(from: values, count: shape.slotCount)
+    let own = ValueRoom.allocate(shape.slotCount)
+    own.take(from: values, shape.slotCount)
     pool.give(values)
     values = own
     graphReference = nil
@@ -152,15 +149,15 @@ open class ManagedObject {
   }
 
   /// What it shares with the other objects of its context; nil once it is gone from there.
-  final var graph: ObjectGraph? { graphReference?.takeUnretainedValue() }
+  final var graph: ObjectGraph? { graphReference?.object }
 
   @inline(__always)
   final func isIn(_ graph: ObjectGraph) -> Bool {
-    graphReference?.toOpaque() == Unmanaged.passUnretained(graph).toOpaque()
+    graphReference?.isOf(graph) ?? false
   }
 
   /// Only to be used while there is a graph.
-  final var pool: ValuePool { poolReference.takeUnretainedValue() }
+  final var pool: ValuePool { poolReference.object }
 
   // MARK: What it is
 

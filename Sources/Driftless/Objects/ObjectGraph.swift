@@ -187,13 +187,13 @@ final class ObjectGraph {
   }
 
   /// Where the values of objects of the shape lie: the graph holds it.
-  func pool(of shape: ObjectShape) -> Unmanaged<ValuePool> {
+  func pool(of shape: ObjectShape) -> Unretained<ValuePool> {
     let number = shape.ordinal
-    if number < pools.count, let pool = pools[number] { return .passUnretained(pool) }
+    if number < pools.count, let pool = pools[number] { return Unretained(pool) }
     while pools.count <= number { pools.append(nil) }
     let pool = ValuePool(size: shape.slotCount, departures)
     pools[number] = pool
-    return .passUnretained(pool)
+    return Unretained(pool)
   }
 
   /// Gives all objects, and those to come, a flag, or takes it from them.

@@ -3,15 +3,13 @@
 /// Every object that is read, saved or let go passes through it, mostly in the order of the keys: keys that follow each
 /// other share a page, and the page that was used last is at hand.
 final class ObjectRegistry {
-  private typealias Page = UnsafeMutablePointer<ObjectReference?>
-
   /// Keys a page.
-  private static let pageSize = 32
+  private static let pageSize = ReferencePage.size
 
-  private var pages: [Int64: (objects: Page, count: Int)] = [:]
+  private var pages: [Int64: (objects: ReferencePage, count: Int)] = [:]
   /// The page that was used last, which the dictionary knows with an older count.
   private var number: Int64 = -1
-  private var page: Page?
+  private var page: ReferencePage?
   private var count = 0
 
   deinit {
@@ -93,8 +91,7 @@ final class ObjectRegistry {
 
   private func startPage(of key: Int64) {
     writeCount()
-    let new = Page.allocate(capacity: Self.pageSize)
-    new.initialize(repeating: nil, count: Self.pageSize)
+    let new = ReferencePage()
     number = key / Int64(Self.pageSize)
     page = new
     count = 0

@@ -15,7 +15,7 @@ struct FormerValues {
 
   init(
     _ row: [PropertyValue], _ slots: [PropertySlot], keys: PropertyMask,
-    becoming values: UnsafeBufferPointer<PropertyValue>, countsDeltas: Bool
+    becoming values: ValueRow, countsDeltas: Bool
   ) {
     for slot in slots {
       let former = row[slot.index]

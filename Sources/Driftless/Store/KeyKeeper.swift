@@ -41,7 +41,7 @@ extension ReadTransaction {
     var holders: [KeyHolder] = []
     for columns in schema.uniqueColumns(numbered: key.entity)
     where columns.slots.contains(where: mask.contains) {
-      let holder = try values.withUnsafeBufferPointer { try columns.row(with: $0, self) }
+      let holder = try values.withRow { try columns.row(with: $0, self) }
       guard let holder, holder.key != key.key else { continue }
       holders.append(KeyHolder(holder: holder, slots: columns.slots))
     }
@@ -57,15 +57,15 @@ extension SQLiteError {
 extension WriteTransaction {
   /// Runs a write of a row; when a unique index refuses it, runs it without what is refused, which goes to the keeper.
   func keeping(
-    _ key: ObjectKey, _ mask: PropertyMask?, _ values: UnsafeBufferPointer<PropertyValue>,
-    write: (UnsafeBufferPointer<PropertyValue>) throws -> Void
+    _ key: ObjectKey, _ mask: PropertyMask?, _ values: ValueRow,
+    write: (ValueRow) throws -> Void
   ) throws {
     guard let keyKeeper else { return try write(values) }
     if !keyKeeper.isEmpty { try keyKeeper.forget(key, mask) }
     do {
       try write(values)
     } catch let error as SQLiteError where error.isUniqueness {
-      try takeOut(key, mask, Array(values), keyKeeper).withUnsafeBufferPointer(write)
+      try takeOut(key, mask, values.array, keyKeeper).withRow(write)
     }
     noteOwner(key, mask)
   }

@@ -6,7 +6,7 @@ import DriftlessSQLite
 package struct NewRows {
   package private(set) var keys: [Int64] = []
   /// The values of each row by slot.
-  private var values: [UnsafePointer<PropertyValue>] = []
+  private var values: [ValueRow] = []
   /// How many values each row has at least; as many as one may wish while there is none.
   private(set) var slotCount = Int.max
   private let naming: Naming?
@@ -34,15 +34,10 @@ package struct NewRows {
 
   package var count: Int { keys.count }
 
-  /// - Parameters:
-  ///   - row: The values by slot.
-  ///   - slotCount: How many there are.
-  package mutating func append(
-    _ key: Int64, _ row: UnsafePointer<PropertyValue>, slotCount: Int
-  ) {
+  package mutating func append(_ key: Int64, _ row: ValueRow) {
     keys.append(key)
     values.append(row)
-    self.slotCount = min(self.slotCount, slotCount)
+    slotCount = min(slotCount, row.count)
   }
 
   package mutating func reserveCapacity(_ count: Int) {
@@ -85,7 +80,7 @@ package struct NewRows {
   /// What a column of a row is written from: addresses alone, so that reading it counts no references.
   private struct Source {
     let keys: UnsafeBufferPointer<Int64>
-    let values: UnsafeBufferPointer<UnsafePointer<PropertyValue>>
+    let values: UnsafeBufferPointer<ValueRow>
     let columns: UnsafeBufferPointer<RowProgram.RowColumn>
     let naming: UnsafePointer<Naming?>
 
@@ -93,7 +88,8 @@ package struct NewRows {
     func write(_ row: Int, _ column: Int32, to result: SQLiteResult) {
       if column == 0 { return result.set(keys[row]) }
       let column = columns[Int(column) - 1]
-      let value = values[row][column.slot]
+      // The insert compares the count of values with what the columns need.
+      let value = values[row].checkedBefore(column.slot)
       if case .reference = value { return writeReference(value, column, to: result) }
       RowBinder.write(value, to: result)
     }

@@ -184,7 +184,10 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
     }
   }
 
-  private var newestTransaction: Int64? { try? read { try $0.maximumTransactionNumber() } }
+  /// Asked by the thread that hears of other processes' commits, for all stores: it waits for no reader.
+  private var newestTransaction: Int64? {
+    try? read(waits: false) { try $0.maximumTransactionNumber() }
+  }
 
   // MARK: Standing for another
 
@@ -266,9 +269,14 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
 
   /// Runs `body` on one snapshot of the store.
   package func read<T>(_ body: (ReadTransaction) throws -> T) throws -> T {
+    try read(waits: true, body)
+  }
+
+  /// - Parameter waits: Whether it waits while as many read as may (``StoreOptions/readersMax``).
+  private func read<T>(waits: Bool, _ body: (ReadTransaction) throws -> T) throws -> T {
     if let joined = JoinedWrite.transaction(of: self) { return try body(joined) }
     do {
-      return try connections.withReader { connection in
+      return try connections.withReader(waits: waits) { connection in
         let transaction = ReadTransaction(connection: connection, schema: schema)
         // A store in memory has one connection: a read inside a read or a write is part of it.
         if connection.isInTransaction { return try body(transaction) }

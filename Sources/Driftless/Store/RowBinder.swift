@@ -9,7 +9,7 @@ enum RowBinder {
   /// Texts and data are bound where they lie, without a copy: the rest happens inside the closure that lends them.
   static func run(
     _ statement: SQLiteStatement, _ steps: [RowProgram.Step], from place: Int = 0,
-    _ values: UnsafeBufferPointer<PropertyValue>, at index: Int32, last: (Int32) -> Void
+    _ values: ValueRow, at index: Int32, last: (Int32) -> Void
   ) throws {
     var index = index
     var place = place

@@ -22,10 +22,12 @@ package struct RowReader {
 
   /// Decodes the row into as many slots as its entity has. They hold null, and those that are not stored still do.
   ///
-  /// - Parameter entity: What the slots were made for.
+  /// - Parameters:
+  ///   - count: How many there are.
+  ///   - entity: What they were made for.
   /// - Throws: `StoreError` when the row's entity is not in the model, or is another than that of the slots.
-  package mutating func decode(
-    into slots: UnsafeMutableBufferPointer<PropertyValue>, of entity: EntityDescription
+  mutating func decode(
+    into slots: ValueRoom, _ count: Int, of entity: EntityDescription
   ) throws {
     let number = statement.entityNumber(1)
     if program?.number != number {
@@ -33,17 +35,16 @@ package struct RowReader {
       if let next, next.entity.name != entity.name { throw misfit(next, entity) }
       program = next
     }
-    guard let program, slots.count >= program.slotCount else {
+    guard let program, count >= program.slotCount else {
       throw program.map { misfit($0, entity) } ?? unknown(number)
     }
-    guard let start = slots.baseAddress else { return }
-    decode(program, into: start)
+    decode(program, into: slots)
   }
 
-  private func decode(_ program: RowProgram, into slots: UnsafeMutablePointer<PropertyValue>) {
+  private func decode(_ program: RowProgram, into slots: ValueRoom) {
     for step in program.steps {
       // Null has nothing to release.
-      (slots + step.slot).initialize(to: step.value(in: statement, at: step.column))
+      slots.overwriteNull(step.slot, with: step.value(in: statement, at: step.column))
     }
   }
 
@@ -88,9 +89,7 @@ package struct RowReader {
     if program?.number != number { program = try program(numbered: number) }
     guard let program else { throw unknown(number) }
     var values = [PropertyValue](repeating: .null, count: max(least, program.slotCount))
-    values.withUnsafeMutableBufferPointer { slots in
-      if let start = slots.baseAddress { decode(program, into: start) }
-    }
+    values.withRoom { decode(program, into: $0) }
     return values
   }
 }

@@ -2,7 +2,7 @@ import DriftlessSQLite
 import Foundation
 import Synchronization
 
-/// The connections of a store: one that writes, and a pool of those that read.
+/// The connections of a store: one that writes, and a bounded number of those that read.
 final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mutex
   private let file: StoreFile
   private let lock: FileLock?
@@ -10,6 +10,8 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
   private var writer: SQLiteConnection?
   private var isWriting = false
   private let readers = Mutex(Readers())
+  /// Where threads wait to read.
+  let line: ReaderLine
 
   private struct Readers: @unchecked Sendable {  // a connection leaves the pool with its one user
     var idle: [SQLiteConnection] = []
@@ -25,6 +27,7 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
     self.file = file
     self.writer = writer
     self.lock = lock
+    line = ReaderLine(limit: file.options.readersMax)
   }
 
   /// Runs `body` with the writer, while no checkpointer of any process runs.
@@ -42,7 +45,7 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
       isWriting = false
       lock?.unlock()
     }
-    return try body(writer)
+    return try HeldConnections.hold { try body(writer) }
   }
 
   /// Those who waited for each other behind a lock that does not come free give up together, not one after another; each
@@ -67,13 +70,21 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
   }
 
   /// Runs `body` with a reader. A store in memory has one connection for all.
-  func withReader<T>(_ body: (SQLiteConnection) throws -> T) throws -> T {
+  ///
+  /// - Parameter waits: Whether it waits for its turn: not for a read of one number, by a thread that many wait for.
+  func withReader<T>(waits: Bool = true, _ body: (SQLiteConnection) throws -> T) throws -> T {
     guard file.url != nil else {
       writing.lock()
       defer { writing.unlock() }
       guard let writer else { throw closed }
-      return try body(writer)
+      return try HeldConnections.hold { try body(writer) }
     }
+    let pass = waits ? line.enter() : .inner
+    defer { line.leave(pass) }
+    return try HeldConnections.hold { try withConnection(body) }
+  }
+
+  private func withConnection<T>(_ body: (SQLiteConnection) throws -> T) throws -> T {
     let pooled: SQLiteConnection? = try readers.withLock { readers in
       guard !readers.isClosed else { throw closed }
       return readers.idle.popLast()

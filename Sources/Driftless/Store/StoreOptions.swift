@@ -1,3 +1,5 @@
+import Foundation
+
 /// How a store is opened.
 public struct StoreOptions: Hashable, Sendable {
   /// What a save waits for.
@@ -29,6 +31,14 @@ public struct StoreOptions: Hashable, Sendable {
   /// are held. An object is then in one collection of the relationship at most, and the store cannot be enrolled for sync.
   /// Otherwise they are a table of pairs. A file that is there keeps what it has.
   public var holdsToManyInColumns = false
+
+  /// How many readers of the store are at work at once in this process, each with a connection, and how many pieces of work
+  /// that were sent to contexts, each with a thread: twice the number of cores at first, and no less than four. Others wait,
+  /// first come, first served; less than one is one.
+  ///
+  /// A read inside of a read or a write of the same thread waits for nobody. A query generation that is pinned has a connection
+  /// beside these for as long as it is held.
+  public var readersMax = max(4, 2 * ProcessInfo.processInfo.activeProcessorCount)
 
   /// What brings a store of another model to the one that it is opened with; nil where none was asked for.
   var migration: StoreMigrator?
@@ -69,8 +79,11 @@ enum StoreTuning {
   static let leastClockChangeMilliseconds: Int64 = 50
   /// Readers kept open when idle.
   static let idleReaders = 4
-  /// Pieces of a container's work that run at once: each has a thread, and a connection with its cache.
-  static let performersMax = 8
+  /// Stores of a container that are opened at once where the caller does not wait.
+  static let openersMax = 8
+  /// How long no reader of a store may have ended before the first that waits goes on beyond the bound: those at work may be
+  /// waiting for it, in a way that nothing here can see.
+  static let readerPatienceMilliseconds = 10_000
   /// SQLite's page cache of one connection, in KiB.
   static let cacheKibibytes = 65_536
   /// KiB of it while many saves are one transaction: the index of half a million identities stays in it.

@@ -30,7 +30,9 @@ final class StoreSnapshot: @unchecked Sendable {  // the connection is used unde
         .cannotOpen, "\(file.name) was closed.", suggestion: "Open the store again.")
     }
     do {
-      return try body(ReadTransaction(connection: connection, schema: schema))
+      return try HeldConnections.hold {
+        try body(ReadTransaction(connection: connection, schema: schema))
+      }
     } catch let error as SQLiteError {
       throw StoreError(error, path: file.name)
     }

@@ -49,7 +49,7 @@ struct UniqueColumns: Sendable {
 
   /// The constrained values among those of a row; nil when one is null, which is like no other, and for a row of another
   /// entity, which has not all of them.
-  func values(_ row: UnsafeBufferPointer<PropertyValue>) -> [PropertyValue]? {
+  func values(_ row: ValueRow) -> [PropertyValue]? {
     guard row.count >= slotEnd else { return nil }
     var values: [PropertyValue] = []
     for slot in slots {
@@ -72,7 +72,7 @@ struct UniqueColumns: Sendable {
 
   /// The row that has the same constrained values as this one.
   func row(
-    with row: UnsafeBufferPointer<PropertyValue>, _ transaction: ReadTransaction
+    with row: ValueRow, _ transaction: ReadTransaction
   ) throws -> ObjectKey? {
     try values(row).flatMap { try self.row(with: $0, transaction) }
   }

@@ -73,17 +73,17 @@ package final class WriteTransaction: ReadTransaction {
 
   /// Inserts a row and records it. Values are by slot.
   package func insert(_ entity: EntityDescription, _ key: Int64, values: [PropertyValue]) throws {
-    try values.withUnsafeBufferPointer { try insert(entity, key, values: $0) }
+    try values.withRow { try insert(entity, key, values: $0) }
   }
 
   package func insert(
-    _ entity: EntityDescription, _ key: Int64, values: UnsafeBufferPointer<PropertyValue>
+    _ entity: EntityDescription, _ key: Int64, values: ValueRow
   ) throws {
     let plan = try insertPlan(entity)
     guard values.count >= plan.program.slotCount else {
       // What is not given is null.
       let rest = [PropertyValue](repeating: .null, count: plan.program.slotCount - values.count)
-      return try insert(entity, key, values: Array(values) + rest)
+      return try insert(entity, key, values: values.array + rest)
     }
     try whole {
       try keeping(ObjectKey(entity: plan.program.number, key: key), nil, values) { values in
@@ -129,13 +129,13 @@ package final class WriteTransaction: ReadTransaction {
   package func update(
     _ key: ObjectKey, _ mask: PropertyMask, values: [PropertyValue], expectedVersion: Int64?
   ) throws {
-    try values.withUnsafeBufferPointer {
+    try values.withRow {
       try update(key, mask, values: $0, expectedVersion: expectedVersion)
     }
   }
 
   package func update(
-    _ key: ObjectKey, _ mask: PropertyMask, values: UnsafeBufferPointer<PropertyValue>,
+    _ key: ObjectKey, _ mask: PropertyMask, values: ValueRow,
     expectedVersion: Int64?
   ) throws {
     let program = try program(key.entity)
@@ -312,7 +312,7 @@ package final class WriteTransaction: ReadTransaction {
 
   /// What an update is about to change, of the slots that sync may need again.
   private func formerValues(
-    of key: ObjectKey, _ slots: [PropertySlot], _ values: UnsafeBufferPointer<PropertyValue>,
+    of key: ObjectKey, _ slots: [PropertySlot], _ values: ValueRow,
     _ expectedVersion: Int64?
   ) throws -> FormerValues? {
     let keys = schema.keyMask(numbered: key.entity)

@@ -38,9 +38,8 @@ struct LogCheck: EngineCheck {
     // A time may be noted before a change that did not come about.
     try inspection.check(
       "ZDL_IMPORT", key: ["first_change"],
-      [
+      ImportTimes.rules + [
         .integer("first_change", 1...max(1, most &+ 1)), .integer("time", 0...Int64.max),
-        .text("author", orNull: true), .text("context", orNull: true),
       ], suggestion: Self.suggestion)
     try inspection.check(
       "ZDL_ORIGIN", key: ["stamp"], StampOrigins.rules, suggestion: Self.suggestion)

@@ -14,20 +14,14 @@ struct ObjectNoteCheck: EngineCheck {
     let object = inspection.objectRule()
     try inspection.check(
       "ZDL_QUARANTINE", key: ["entity", "key"],
-      [
-        object, .text("code"), .text("reason"), .text("suggestion"), .natural("bytes"),
-        .integer("last_edit"), .seconds("time"),
-      ], suggestion: Self.suggestion)
+      [object] + Quarantine.rules, suggestion: Self.suggestion)
     try inspection.check(
       "ZDL_ALIAS", key: ["identity"],
       Unions.aliasRules + [object, inspection.objectRule("entity", "former_key")],
       suggestion: Self.suggestion)
     try inspection.check(
       "ZDL_DELETED", key: ["identity"],
-      [
-        .identity("identity"), object, .integer("maker"), .integer("time"),
-        .integer("has_come", 0...1),
-      ], suggestion: Self.suggestion)
+      [object] + RememberedDeletes.rules, suggestion: Self.suggestion)
     // An earlier version has no such table.
     if inspection.has("ZDL_SEGMENT") {
       try inspection.check(

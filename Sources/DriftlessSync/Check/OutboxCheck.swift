@@ -32,7 +32,7 @@ struct OutboxCheck: EngineCheck {
     }
     try inspection.check(
       "ZDL_OMITTED", key: ["entity", "key", "property"],
-      [inspection.objectRule(), .text("property")], suggestion: Self.suggestion)
+      [inspection.objectRule()] + OmittedParts.rules, suggestion: Self.suggestion)
     try inspection.checkProperties(
       of: "ZDL_OMITTED", schema, orObject: true, suggestion: Self.suggestion)
     if try !Outbox.exists(on: inspection.connection),

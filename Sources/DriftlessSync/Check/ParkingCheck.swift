@@ -11,16 +11,10 @@ struct ParkingCheck: EngineCheck {
     "Keep a copy of the file; then run syncctl enroll --anew: what is set aside comes anew."
 
   func check(_ inspection: StoreInspection, _ schema: SyncSchema) throws {
-    let codes = [
-      Parking.Code.unknownNames, .unreadable, .damaged, .notApplicable, .needsParked,
-    ].map(\.rawValue)
     try inspection.check(
       "ZDL_PARKED", key: ["sequence"],
-      [
-        .place("sequence"), .place("first_number"), .natural("new_objects", orNull: true),
-        .text("code", among: codes), .text("reason"), .identity("sender", orNull: true),
-        .seconds("since"), .integer("tried_level", -1...Int64(Int32.max)), .text("unknown"),
-        .bytes("frame"),
+      Parking.rules + [
+        .place("first_number"),
         RowRule(
           "sequence <= (SELECT cursor FROM ZDL_REPLICA)", "the cursor has not come so far",
           weight: .disagreement),
@@ -28,10 +22,7 @@ struct ParkingCheck: EngineCheck {
     let key = ["entity", "key", "property"]
     try inspection.check(
       "ZDL_PARKED_VALUE", key: key,
-      [
-        inspection.objectRule(), .text("property"), .bytes("value"), .natural("sequence"),
-        .identity("sender"), .text("reason"), .seconds("since"),
-      ], suggestion: Self.suggestion)
+      [inspection.objectRule()] + ParkedValues.rules, suggestion: Self.suggestion)
     try inspection.report(
       rowsOf: """
         SELECT 'sequence ' || p.sequence FROM ZDL_PARKED p JOIN ZDL_FRAME f
@@ -44,6 +35,6 @@ struct ParkingCheck: EngineCheck {
     ) { values, _ in values.count == 1 ? nil : "is not one value" }
     try inspection.check(
       "ZDL_STRUCK", key: ["number", "property"],
-      [.place("number"), .text("property"), .place("sequence")], suggestion: Self.suggestion)
+      Parking.struckRules, suggestion: Self.suggestion)
   }
 }

@@ -13,29 +13,14 @@ struct ZoneValueCheck: EngineCheck {
   func check(_ inspection: StoreInspection, _ schema: SyncSchema) throws {
     let object = inspection.objectRule()
     let key = ["entity", "key", "property"]
-    let source: [RowRule] = [
-      .integer("time"), .identity("origin"), .natural("sequence"),
-    ]
     try inspection.check(
-      "ZDL_ZONE", key: key,
-      [
-        object, .text("property"), .bytes("value"),
-        RowRule(
-          """
-          typeof(kind) = 'integer' AND CASE property WHEN '' THEN kind BETWEEN
-          \(ZoneStates.Life.inserted.rawValue) AND \(ZoneStates.Life.buriedBraked.rawValue)
-          ELSE kind BETWEEN 0 AND 7 END
-          """, "its kind is unknown"),
-      ] + source, suggestion: Self.suggestion)
+      "ZDL_ZONE", key: key, [object] + ZoneStates.rules, suggestion: Self.suggestion)
     try inspection.check(
-      "ZDL_KEPT", key: key, [object, .text("property"), .bytes("value")] + source,
-      suggestion: Self.suggestion)
+      "ZDL_KEPT", key: key, [object] + KeptKeys.rules, suggestion: Self.suggestion)
     try inspection.check(
       "ZDL_DANGLING", key: ["target_root", "target_key"] + key,
-      [
-        object, inspection.rootRule("target_root", "target_key"), .text("property"),
-        .integer("state"), .natural("place", orNull: true),
-      ], suggestion: Self.suggestion)
+      [object, inspection.rootRule("target_root", "target_key")] + DanglingReferences.rules,
+      suggestion: Self.suggestion)
     try inspection.checkProperties(of: "ZDL_DANGLING", schema, suggestion: Self.suggestion)
     try inspection.checkProperties(
       of: "ZDL_ZONE", schema, orObject: true, suggestion: Self.suggestion)

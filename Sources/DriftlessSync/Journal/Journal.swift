@@ -4,6 +4,21 @@ import Foundation
 
 /// Owns `ZDL_JOURNAL`: every settled conflict.
 enum Journal {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .integer("number", 1...Int64.max), .identity("object"), .text("entity"),
+    .text("property", orNull: true), .text("policy"), .text("base", orNull: true),
+    .text("local", orNull: true), .text("remote", orNull: true), .text("kept", orNull: true),
+    .text(
+      "outcome", among: [JournalEntry.Outcome.local, .remote, .combined].map(\.rawValue)),
+    .identity("origin"), .integer("local_time"), .integer("remote_time"),
+    .natural("transaction_number"), .natural("sequence"), .text("explanation"),
+    .bytes("local_value", orNull: true), .bytes("remote_value", orNull: true),
+    .bytes("row", orNull: true),
+    .text(
+      "decision", orNull: true, among: [JournalEntry.Side.local, .remote].map(\.rawValue)),
+    .seconds("decided_at", orNull: true),
+  ]
   static let statements = [
     """
     CREATE TABLE IF NOT EXISTS ZDL_JOURNAL(
@@ -11,12 +26,14 @@ enum Journal {
       property TEXT, policy TEXT NOT NULL, base TEXT, local TEXT, remote TEXT, kept TEXT,
       outcome TEXT NOT NULL, origin BLOB NOT NULL, local_time INTEGER NOT NULL,
       remote_time INTEGER NOT NULL, transaction_number INTEGER NOT NULL,
-      sequence INTEGER NOT NULL, explanation TEXT NOT NULL)
+      sequence INTEGER NOT NULL, explanation TEXT NOT NULL, local_value BLOB,
+      remote_value BLOB, row BLOB, decision TEXT,
+      decided_at REAL\(RowRule.constraints(rules)))
     """,
     "CREATE INDEX IF NOT EXISTS ZDL_JOURNAL_OBJECT ON ZDL_JOURNAL(object, property)",
   ]
 
-  /// Brings the table of an earlier version to this one, and that which was just made.
+  /// Brings the table of an earlier version to this one.
   static func complete(on connection: SQLiteConnection) throws {
     guard try !EngineTables.has(column: "decision", of: "ZDL_JOURNAL", on: connection) else {
       return

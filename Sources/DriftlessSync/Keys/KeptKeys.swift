@@ -5,11 +5,16 @@ import Foundation
 /// Values of the zone that a row here cannot have for now, because another object holds the unique key that they are part
 /// of. The row has null in their place until the key is free. Owns `ZDL_KEPT`.
 final class KeptKeys: KeyKeeper {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .text("property"), .bytes("value"), .integer("time"), .identity("origin"),
+    .natural("sequence"),
+  ]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_KEPT(
       entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL, value BLOB NOT NULL,
       time INTEGER NOT NULL, origin BLOB NOT NULL, sequence INTEGER NOT NULL,
-      PRIMARY KEY (entity, key, property)) WITHOUT ROWID
+      PRIMARY KEY (entity, key, property)\(RowRule.constraints(rules))) WITHOUT ROWID
     """
 
   /// One value that a row is to have.

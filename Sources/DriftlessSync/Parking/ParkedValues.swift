@@ -103,10 +103,16 @@ struct ParkedValues {
         "SELECT count(*) FROM ZDL_PARKED_VALUE WHERE sequence = ? OR ? IS NULL", [asked, asked]))
   }
 
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .text("property"), .bytes("value"), .natural("sequence"), .identity("sender"),
+    .text("reason"), .seconds("since"),
+  ]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_PARKED_VALUE(
       entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,
       value BLOB NOT NULL, sequence INTEGER NOT NULL, sender BLOB NOT NULL, reason TEXT NOT NULL,
-      since REAL NOT NULL, PRIMARY KEY (entity, key, property)) WITHOUT ROWID
+      since REAL NOT NULL,
+      PRIMARY KEY (entity, key, property)\(RowRule.constraints(rules))) WITHOUT ROWID
     """
 }

@@ -238,17 +238,32 @@ enum Parking {
     try EngineTables.has("ZDL_PARKED", on: connection)
   }
 
+  /// What each row keeps by itself. Where the objects of an entry begin, its sender says.
+  static let rules: [RowRule] = [
+    .place("sequence"), .integer("first_number"), .natural("new_objects", orNull: true),
+    .text(
+      "code",
+      among: [Code.unknownNames, .unreadable, .damaged, .notApplicable, .needsParked]
+        .map(\.rawValue)),
+    .text("reason"), .identity("sender", orNull: true), .seconds("since"),
+    .integer("tried_level", -1...Int64(Int32.max)), .text("unknown"), .bytes("frame"),
+  ]
+  /// The same for what later entries set.
+  static let struckRules: [RowRule] = [
+    .place("number"), .text("property"), .place("sequence"),
+  ]
   static let statements = [
     """
     CREATE TABLE IF NOT EXISTS ZDL_PARKED(
       sequence INTEGER PRIMARY KEY, first_number INTEGER NOT NULL, new_objects INTEGER,
       code TEXT NOT NULL, reason TEXT NOT NULL, sender BLOB, since REAL NOT NULL,
-      tried_level INTEGER NOT NULL, unknown TEXT NOT NULL, frame BLOB NOT NULL)
+      tried_level INTEGER NOT NULL, unknown TEXT NOT NULL,
+      frame BLOB NOT NULL\(RowRule.constraints(rules)))
     """,
     """
     CREATE TABLE IF NOT EXISTS ZDL_STRUCK(
       number INTEGER NOT NULL, property TEXT NOT NULL, sequence INTEGER NOT NULL,
-      PRIMARY KEY (number, property)) WITHOUT ROWID
+      PRIMARY KEY (number, property)\(RowRule.constraints(struckRules))) WITHOUT ROWID
     """,
   ]
 }

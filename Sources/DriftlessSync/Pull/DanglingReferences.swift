@@ -7,12 +7,17 @@ import DriftlessSQLite
 /// object back. So what a replica shows depends on the log alone, not on when it heard of the
 /// delete.
 struct DanglingReferences {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .text("property"), .integer("state"), .natural("place", orNull: true),
+  ]
   static let statements = [
     """
     CREATE TABLE IF NOT EXISTS ZDL_DANGLING(
       target_root INTEGER NOT NULL, target_key INTEGER NOT NULL, entity INTEGER NOT NULL,
       key INTEGER NOT NULL, property TEXT NOT NULL, state INTEGER NOT NULL, place INTEGER,
-      PRIMARY KEY (target_root, target_key, entity, key, property)) WITHOUT ROWID
+      PRIMARY KEY (target_root, target_key, entity, key,
+      property)\(RowRule.constraints(rules))) WITHOUT ROWID
     """,
     "CREATE INDEX IF NOT EXISTS ZDL_DANGLING_SOURCE ON ZDL_DANGLING(entity, key, property)",
   ]

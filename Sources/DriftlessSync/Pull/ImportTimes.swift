@@ -6,9 +6,15 @@ import DriftlessSQLite
 /// A row holds from which change on, the time, the author and the context. It is asked when a zone lost what it had, and
 /// replicas offer it anew: then the later edit is to win, not the replica that pulled last.
 struct ImportTimes {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .integer("first_change", 1...Int64.max), .integer("time"), .text("author", orNull: true),
+    .text("context", orNull: true),
+  ]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_IMPORT(
-      first_change INTEGER PRIMARY KEY, time INTEGER NOT NULL, author TEXT, context TEXT)
+      first_change INTEGER PRIMARY KEY, time INTEGER NOT NULL, author TEXT,
+      context TEXT\(RowRule.constraints(rules)))
     """
 
   /// Gives a table of an earlier version the columns that it lacks.

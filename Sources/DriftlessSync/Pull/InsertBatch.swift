@@ -33,7 +33,7 @@ final class InsertBatch {
   /// Adds a row of nulls. The batch must not be full.
   func add(key: Int64, source: Int) {
     precondition(!isFull, "there is memory for \(Self.capacity) rows")
-    rows.append(key, values + rows.count * slotCount, slotCount: slotCount)
+    rows.append(key, ValueRow(at: values + rows.count * slotCount, count: slotCount))
     sources.append(source)
   }
 

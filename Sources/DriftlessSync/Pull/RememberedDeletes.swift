@@ -124,10 +124,15 @@ struct RememberedDeletes {
       "DELETE FROM ZDL_DELETED WHERE time < ?", [.integer(Int64(bitPattern: oldest.rawValue))])
   }
 
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .identity("identity"), .integer("maker"), .integer("time"), .integer("has_come", 0...1),
+  ]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_DELETED(
       identity BLOB PRIMARY KEY, entity INTEGER NOT NULL, key INTEGER NOT NULL,
-      maker INTEGER NOT NULL, time INTEGER NOT NULL, has_come INTEGER NOT NULL) WITHOUT ROWID
+      maker INTEGER NOT NULL, time INTEGER NOT NULL,
+      has_come INTEGER NOT NULL\(RowRule.constraints(rules))) WITHOUT ROWID
     """
 }
 

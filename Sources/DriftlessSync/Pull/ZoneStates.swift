@@ -218,11 +218,23 @@ struct ZoneStates {
     if try object(key).values.isEmpty { keys.remove(key) }
   }
 
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .text("property"), .bytes("value"),
+    RowRule(
+      """
+      typeof(kind) = 'integer' AND CASE property WHEN '' THEN kind BETWEEN
+      \(Life.inserted.rawValue) AND \(Life.buriedBraked.rawValue)
+      ELSE kind BETWEEN 0 AND 7 END
+      """, "its kind is unknown"),
+    .integer("time"), .identity("origin"), .natural("sequence"),
+  ]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_ZONE(
       entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,
       kind INTEGER NOT NULL, value BLOB NOT NULL, time INTEGER NOT NULL, origin BLOB NOT NULL,
-      sequence INTEGER NOT NULL, PRIMARY KEY (entity, key, property)) WITHOUT ROWID
+      sequence INTEGER NOT NULL,
+      PRIMARY KEY (entity, key, property)\(RowRule.constraints(rules))) WITHOUT ROWID
     """
 }
 

@@ -8,10 +8,12 @@ import Foundation
 /// That is what is in quarantine, references to new objects that are, and, while the object that a
 /// server refuses is looked for, the other part of a transaction.
 struct OmittedParts: Hashable, Sendable {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [.integer("entity"), .integer("key"), .text("property")]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_OMITTED(
       entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,
-      PRIMARY KEY (entity, key, property)) WITHOUT ROWID
+      PRIMARY KEY (entity, key, property)\(RowRule.constraints(rules))) WITHOUT ROWID
     """
 
   /// Objects that are left out whole.

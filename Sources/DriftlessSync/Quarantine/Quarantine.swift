@@ -5,11 +5,16 @@ import Foundation
 /// Owns `ZDL_QUARANTINE`: objects that the server refuses for good.
 enum Quarantine {
   private static let table = "ZDL_QUARANTINE"
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .text("code"), .text("reason"), .text("suggestion"), .natural("bytes"),
+    .integer("last_edit"), .seconds("time"),
+  ]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_QUARANTINE(
       entity INTEGER NOT NULL, key INTEGER NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL,
       suggestion TEXT NOT NULL, bytes INTEGER NOT NULL, last_edit INTEGER NOT NULL,
-      time REAL NOT NULL, PRIMARY KEY (entity, key)) WITHOUT ROWID
+      time REAL NOT NULL, PRIMARY KEY (entity, key)\(RowRule.constraints(rules))) WITHOUT ROWID
     """
 
   /// Makes room for the table: an earlier form held whole change sets, and what they hold is pending all the same.

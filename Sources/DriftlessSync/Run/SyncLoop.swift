@@ -5,6 +5,8 @@ import Foundation
 actor SyncLoop {
   private let id = UUID()
   private let engine: SyncEngine
+  /// Not the engine's: what is under way there is cancelled from here. And not the cooperative pool, for it reads the store.
+  private let executor: QueueExecutor
   private let states: AsyncStream<SyncState>.Continuation
   private var schedule: SyncSchedule
   private var isStopped = false
@@ -19,9 +21,12 @@ actor SyncLoop {
     states: AsyncStream<SyncState>.Continuation
   ) {
     self.engine = engine
+    executor = QueueExecutor(label: "driftless.sync.loop \(engine.store.label)")
     self.states = states
     schedule = SyncSchedule(delays: delays)
   }
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   func start() async {
     guard !isStopped else { return }

@@ -110,7 +110,7 @@ struct BatchInserter {
       let keys = try transaction.allocateKeys(shape.entity, count: objects.count)
       var rows = NewRows()
       for (object, key) in zip(objects, keys) {
-        rows.append(key, object.values, slotCount: object.shape.slotCount)
+        rows.append(key, object.row)
         tally.add(ObjectKey(entity: shape.number, key: key))
       }
       try transaction.insert(shape.entity, rows)
@@ -124,7 +124,7 @@ struct BatchInserter {
   }
 
   private mutating func writeUnique(_ object: ManagedObject) throws {
-    let values = UnsafeBufferPointer(start: object.values, count: shape.slotCount)
+    let values = object.row
     guard let known = try existing(values) else {
       let key = try transaction.allocateKeys(shape.entity, count: 1).lowerBound
       try transaction.insert(shape.entity, key, values: values)
@@ -156,7 +156,7 @@ struct BatchInserter {
   }
 
   /// The row that has the same unique values.
-  private func existing(_ values: UnsafeBufferPointer<PropertyValue>) throws -> ObjectKey? {
+  private func existing(_ values: ValueRow) throws -> ObjectKey? {
     for constraint in constraints {
       guard let key = try constraint.row(with: values, transaction) else { continue }
       guard let other = tally.plan.shape(numbered: key.entity), other.isKind(of: shape.entity)

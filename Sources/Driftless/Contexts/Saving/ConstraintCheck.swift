@@ -55,7 +55,7 @@ struct ConstraintCheck {
 
   private static func values(of object: ManagedObject, _ columns: UniqueColumns) -> [PropertyValue]?
   {
-    columns.values(UnsafeBufferPointer(start: object.values, count: object.shape.slotCount))
+    columns.values(object.row)
   }
 
   private mutating func check(

@@ -161,14 +161,14 @@ struct SaveWriter {
 
   /// The object's values as they are to be stored.
   func withStoredValues(
-    _ object: ManagedObject, _ body: (UnsafeBufferPointer<PropertyValue>) throws -> Void
+    _ object: ManagedObject, _ body: (ValueRow) throws -> Void
   ) rethrows {
     let refersToNew = object.shape.toOneSlots.contains { slot in
       if case .reference(let key) = object.values[slot] { return key.key < 0 }
       return false
     }
-    if refersToNew { return try storedValues(object).withUnsafeBufferPointer(body) }
-    try body(UnsafeBufferPointer(start: object.values, count: object.shape.slotCount))
+    if refersToNew { return try storedValues(object).withRow(body) }
+    try body(object.row)
   }
 
   func storedValues(_ object: ManagedObject) -> [PropertyValue] {
@@ -197,8 +197,7 @@ struct SaveWriter {
         rows.removeAll()
         shape = object.shape
       }
-      rows.append(
-        newKey(object.objectKey).key, object.values, slotCount: object.shape.slotCount)
+      rows.append(newKey(object.objectKey).key, object.row)
     }
     if let shape, rows.count > 0 { try transaction.insert(shape.entity, rows) }
     guard context.graph.keys.hasIdentities else { return }

@@ -130,7 +130,7 @@ private struct StoreFiller {
     try transaction.reserve(object.id.key.key, for: entity)
     try transaction.insert(
       entity, object.id.key.key,
-      values: UnsafeBufferPointer(start: made.values, count: made.shape.slotCount))
+      values: made.row)
   }
 
   /// Inserts a row, or writes what the row does not have yet.
@@ -150,7 +150,7 @@ private struct StoreFiller {
     guard !mask.isEmpty else { return }
     try transaction.update(
       object.id.key, mask,
-      values: UnsafeBufferPointer(start: made.values, count: made.shape.slotCount),
+      values: made.row,
       expectedVersion: nil)
   }
 

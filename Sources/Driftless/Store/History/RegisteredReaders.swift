@@ -2,9 +2,11 @@ import DriftlessSQLite
 
 /// Owns `ZDL_HISTORY_READER`: who reads the history, and how far. A purge stops there.
 enum RegisteredReaders {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [.text("name"), .integer("number")]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_HISTORY_READER (name TEXT PRIMARY KEY,
-    number INTEGER NOT NULL) WITHOUT ROWID
+    number INTEGER NOT NULL\(RowRule.constraints(rules))) WITHOUT ROWID
     """
 
   static func register(

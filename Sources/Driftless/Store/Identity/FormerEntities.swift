@@ -3,9 +3,11 @@ package import Foundation
 
 /// Owns `ZDL_FORMER`: of which entity a deleted object was that had a given identity.
 enum FormerEntities {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [.integer("entity"), .integer("key")]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_FORMER (entity INTEGER NOT NULL, key INTEGER NOT NULL,
-    PRIMARY KEY (entity, key)) WITHOUT ROWID
+    PRIMARY KEY (entity, key)\(RowRule.constraints(rules))) WITHOUT ROWID
     """
 
   static func note(_ key: ObjectKey, on connection: SQLiteConnection) throws {

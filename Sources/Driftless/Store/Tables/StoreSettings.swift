@@ -4,8 +4,14 @@ package import DriftlessSQLite
 /// whoever sets it.
 enum StoreSettings {
   static let table = "ZDL_STORE"
-  static let statement =
-    "CREATE TABLE IF NOT EXISTS ZDL_STORE (key TEXT PRIMARY KEY, value) WITHOUT ROWID"
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .text("key"), RowRule("value IS NOT NULL", "it has no value"),
+  ]
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_STORE (key TEXT PRIMARY KEY,
+    value\(RowRule.constraints(rules))) WITHOUT ROWID
+    """
 
   /// The six random bytes of minted identities.
   static let mintPrefix = "mintPrefix"

@@ -88,8 +88,8 @@ struct HistoryNotesCheck: TableCheck {
     let newest = try inspection.transaction.maximumTransactionNumber()
     try inspection.check(
       "ZDL_HISTORY_READER", key: ["name"],
-      [
-        .text("name"), .integer("number", 0...Int64.max),
+      RegisteredReaders.rules + [
+        .integer("number", 0...Int64.max),
         RowRule(
           "number <= \(newest)", "it has read more than there is", weight: .disagreement),
       ], suggestion: "Let the reader read everything again, and register where it is.")

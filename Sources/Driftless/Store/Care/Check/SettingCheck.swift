@@ -40,13 +40,11 @@ struct SettingCheck: TableCheck {
   }
 
   func check(_ inspection: StoreInspection) throws {
+    try inspection.check("ZDL_STORE", key: ["key"], StoreSettings.rules)
     let forms = Self.forms
     var names: Set<String> = []
     for row in try inspection.connection.rows("SELECT key, value FROM ZDL_STORE") {
-      guard case .text(let name) = row[0] else {
-        inspection.report(.damage, "ZDL_STORE", "ZDL_STORE has a setting whose name is no text.")
-        continue
-      }
+      guard case .text(let name) = row[0] else { continue }
       names.insert(name)
       guard let form = forms[name], !form.fits(row[1]) else { continue }
       inspection.report(.damage, "ZDL_STORE", "ZDL_STORE, \(name): its value cannot be read.")

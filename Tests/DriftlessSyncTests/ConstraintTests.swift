@@ -1,0 +1,57 @@
+import Driftless
+import DriftlessSQLite
+import DriftlessSync
+import Foundation
+import Testing
+
+/// What a row keeps by itself, its table declares: SQLite refuses a row that breaks it, whoever writes.
+struct ConstraintTests {
+  @Test("Every table that is Driftless's own declares what its rows keep")
+  func tables() async throws {
+    let world = try await World(1)
+    let tables = try world[0].store.read { transaction in
+      try transaction.connection.rows(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name GLOB 'ZDL_*'")
+    }
+    #expect(tables.count == 27)
+    for table in tables {
+      guard case .text(let name) = table[0], case .text(let statement) = table[1] else {
+        Issue.record("a table without a statement")
+        continue
+      }
+      #expect(statement.contains("CHECK ("), "\(name) declares nothing")
+    }
+  }
+
+  @Test(
+    "A row that breaks a rule is not written",
+    arguments: [
+      "INSERT INTO ZDL_STORE VALUES ('anything', NULL)",
+      "INSERT INTO ZDL_FORMER VALUES (1, 'one')",
+      "INSERT INTO ZDL_HISTORY_READER VALUES ('app', 'far')",
+      "INSERT INTO ZDL_PARKED_VALUE VALUES (1, 1, 'stock', x'00', -1, zeroblob(16), '', 0)",
+      "INSERT INTO ZDL_PARKED VALUES (1, 1, 0, 'because', '', NULL, 0, 0, '', x'00')",
+      "INSERT INTO ZDL_STRUCK VALUES (0, 'stock', 1)",
+      """
+      INSERT INTO ZDL_JOURNAL(object, entity, policy, outcome, origin, local_time, remote_time,
+      transaction_number, sequence, explanation)
+      VALUES (zeroblob(16), 'Item', 'manual', 'neither', zeroblob(16), 0, 0, 0, 0, '')
+      """,
+      "INSERT INTO ZDL_QUARANTINE VALUES (1, 1, 'code', 'reason', '', -1, 0, 0)",
+      "INSERT INTO ZDL_IMPORT VALUES (0, 0, NULL, NULL)",
+      "INSERT INTO ZDL_DANGLING VALUES (1, 1, 1, 2, 'box', 'news', NULL)",
+      "INSERT INTO ZDL_DELETED VALUES (zeroblob(15), 1, 1, 0, 0, 0)",
+      "INSERT INTO ZDL_DELETED VALUES (zeroblob(16), 1, 1, 0, 0, 2)",
+      "INSERT INTO ZDL_ZONE VALUES (1, 1, '', 7, x'00', 0, zeroblob(16), 0)",
+      "INSERT INTO ZDL_OMITTED VALUES (1, 1, x'00')",
+      "INSERT INTO ZDL_KEPT VALUES (1, 1, 'code', 'text', 0, zeroblob(16), 0)",
+    ])
+  func rows(_ statement: String) async throws {
+    let world = try await World(1)
+    let error = #expect(throws: StoreError.self) {
+      _ = try world[0].store.write(TransactionInfo()) { try $0.connection.execute(statement) }
+    }
+    #expect(error?.message.contains("CHECK constraint failed") == true, "\(error?.message ?? "")")
+    #expect(try SyncEngine.check(world[0].store).findings == [])
+  }
+}
