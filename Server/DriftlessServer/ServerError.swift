@@ -45,6 +45,8 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
   package var head: UInt64?
   /// With stale: zone numbers of what changed.
   package var objects: [UInt64] = []
+  /// With stale: whether a pull brings something of what is in the way.
+  package var hasNews = true
   /// The server's clock, where that helps the client.
   package var serverTimeMilliseconds: UInt64?
   /// Whether the connection must end with the answer: the rest of the body is not worth reading.

@@ -101,7 +101,8 @@ struct ZoneRoutes: Sendable {
       holds.noteTaken(push.replica, in: zone.id)
       return appended
     } catch let error as ServerError where error.code == .stale {
-      holds.noteStale(push.replica, in: zone.id)
+      // What no pull mends would be stale in a zone of its own too.
+      if error.hasNews { holds.noteStale(push.replica, in: zone.id) }
       throw error
     }
   }
