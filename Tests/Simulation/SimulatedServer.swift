@@ -100,6 +100,18 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     storage = try Self.open(folder, clock, step)
   }
 
+  /// An operator ends the server, tells it to go on from its host's clock, and starts it again.
+  func setClockBack() throws {
+    guard case .files(let open, _) = storage else { return }
+    open.close()
+    let administration = try Administration(folder: try DataFolder(folder))
+    let ahead = step.milliseconds.withLock { $0 }
+    _ = try administration.setClockBack(to: Int64(clamping: clock.milliseconds) + ahead)
+    administration.close()
+    given = 0
+    storage = try Self.open(folder, clock, step)
+  }
+
   /// The clock of the server's host is set while it serves.
   func setClock(ahead milliseconds: Int64) { step.milliseconds.withLock { $0 = milliseconds } }
 

@@ -85,15 +85,37 @@ package struct DataFolder: Sendable {
   /// Makes this process the one that serves the folder, until the lock is released.
   ///
   /// - Throws: `ServerError` (`.locked`) with the other's process ID.
-  package func lockForServing() throws -> FileLock {
-    guard let lock = try FileLock(serveLock, .exclusive, waits: false) else {
-      let text = (try? String(contentsOf: serveLock, encoding: .utf8)) ?? ""
-      let holder = text.trimmingCharacters(in: .whitespacesAndNewlines)
+  package func lockForServing(
+    suggestion: String = "Stop it first, or name another folder with --data."
+  ) throws -> FileLock {
+    var lock = try FileLock(serveLock, .exclusive, waits: false)
+    // A command that looks whether somebody serves has it for a moment.
+    for _ in 0..<5 where lock == nil {
+      usleep(10_000)
+      lock = try FileLock(serveLock, .exclusive, waits: false)
+    }
+    guard let lock else {
       throw ServerError(
-        .locked, "another server (process \(holder)) serves \(url.path)",
-        suggestion: "Stop it first, or name another folder with --data.")
+        .locked, "another server (process \(lockHolder)) serves \(url.path)",
+        suggestion: suggestion)
     }
     lock.writeProcessID()
     return lock
+  }
+
+  /// The process that serves the folder; nil when none does.
+  package var servingProcess: Int32? {
+    // Not made here: it might belong to another user than the server's.
+    guard access(serveLock.path, F_OK) == 0 else { return nil }
+    guard let lock = try? FileLock(serveLock, .shared, waits: false) else {
+      return Int32(lockHolder) ?? 0
+    }
+    lock.release()
+    return nil
+  }
+
+  private var lockHolder: String {
+    let text = (try? String(contentsOf: serveLock, encoding: .utf8)) ?? ""
+    return text.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 }

@@ -7,8 +7,8 @@ import Foundation
 /// It writes the server's database from a process of its own; the server sees it at the next
 /// request.
 package struct Administration {
-  private let connection: SQLiteConnection
-  private let folder: DataFolder
+  let connection: SQLiteConnection
+  let folder: DataFolder
 
   /// - Throws: `ServerError` or `SQLiteError` when the folder cannot be opened.
   package init(folder: DataFolder) throws {
@@ -67,7 +67,8 @@ package struct Administration {
     }
   }
 
-  /// Begins a new generation of a zone, with an empty log. The zone's UUID and its tokens stay.
+  /// Begins a new generation of a zone, with an empty log. The zone's UUID and its tokens stay, and what times it takes:
+  /// what replicas offer has the times of the log before.
   ///
   /// - Parameter intent: whether replicas offer what they hold of the generation before, or take
   ///   the zone's state.
@@ -81,8 +82,7 @@ package struct Administration {
       try connection.run(
         """
         UPDATE zone SET generation = ?, parent_generation = ?, parent_sequence = ?,
-          parent_chain = ?, intent = ?, head = 0, chain = ?, next_object = 1, newest_ms = 0,
-          replacements = ?
+          parent_chain = ?, intent = ?, head = 0, chain = ?, next_object = 1, replacements = ?
         WHERE id = ?
         """,
         .blob(generation.bytes), .blob(zone.generation.bytes), .integer(Int64(clamping: zone.head)),
@@ -149,7 +149,7 @@ package struct Administration {
     }
   }
 
-  private func existingZone(_ name: String) throws -> ZoneRecord {
+  func existingZone(_ name: String) throws -> ZoneRecord {
     guard let zone = try connection.zone(named: name) else {
       throw ServerError(
         .noZone, "there is no zone \(name)",
@@ -158,7 +158,7 @@ package struct Administration {
     return zone
   }
 
-  private func write<Result>(_ body: () throws -> Result) throws -> Result {
+  func write<Result>(_ body: () throws -> Result) throws -> Result {
     let lock = try FileLock(folder.writeLock, .shared, waits: true)
     defer { lock?.release() }
     try connection.execute("BEGIN IMMEDIATE")
