@@ -74,7 +74,11 @@ package struct ReferenceServer: Sendable {
         onListening(Listening(url: url, stop: { await group.triggerGracefulShutdown() }))
       }
     }
-    defer { announcement.cancel() }
+    let watch = Task { await storage.watchOperators() }
+    defer {
+      announcement.cancel()
+      watch.cancel()
+    }
     do {
       try await group.run()
     } catch let error as IOError {
@@ -118,7 +122,9 @@ package struct ReferenceServer: Sendable {
   private func router() -> Router<ServerContext> {
     let router = Router(context: ServerContext.self)
     router.add(middleware: ErrorReplies(metrics: metrics, limits: options.limits))
-    OperatorRoutes(storage: storage, metrics: metrics, news: news).add(to: router)
+    OperatorRoutes(
+      storage: storage, metrics: metrics, news: news, entryCheck: storage.entryCheck
+    ).add(to: router)
     ZoneRoutes(storage: storage, metrics: metrics, news: news, limits: options.limits)
       .add(to: router)
     return router

@@ -75,6 +75,8 @@ package struct ServerLimits: Sendable, Equatable {
   package var holdMilliseconds = 2000
   /// Seconds that a refused client is asked to wait when the server is busy.
   package var retryAfterSeconds = 1
+  /// Seconds between two looks at what operators' commands have changed: requests that wait end when it concerns them.
+  package var watchSeconds = 2
   /// Connections to the database that serve reads.
   package var readers = 4
 
@@ -101,6 +103,7 @@ package struct ServerLimits: Sendable, Equatable {
     ("holdMilliseconds", \.holdMilliseconds),
     ("requestsPerTokenMax", \.requestsPerTokenMax),
     ("refusalsPerAddressMax", \.refusalsPerAddressMax), ("rateSeconds", \.rateSeconds),
+    ("watchSeconds", \.watchSeconds),
   ]
 
   /// The names that a file of limits may have.

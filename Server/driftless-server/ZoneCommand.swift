@@ -5,11 +5,16 @@ import Foundation
 
 struct ZoneCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "zone", abstract: "Create, list and renew zones; works while the server runs.",
-    subcommands: [Create.self, List.self, Renew.self])
+    commandName: "zone",
+    abstract: "Create, list, inspect, rename, renew and delete zones; works while the server runs.",
+    subcommands: [
+      Create.self, List.self, Inspect.self, Rename.self, Renew.self, Delete.self,
+    ])
 
   struct Create: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Create a zone with an empty log.")
+    static let configuration = CommandConfiguration(
+      abstract: "Create a zone with an empty log.",
+      discussion: "Example: driftless-server zone create shop --data DIR")
 
     @Argument(help: "Letters, digits, '-', '_' and '.'; it stands in the URL.")
     var name: String
@@ -29,7 +34,8 @@ struct ZoneCommand: AsyncParsableCommand {
   }
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "List the zones.")
+    static let configuration = CommandConfiguration(
+      abstract: "List the zones.", discussion: "Example: driftless-server zone list --data DIR")
 
     @OptionGroup var common: CommonOptions
 
@@ -39,7 +45,8 @@ struct ZoneCommand: AsyncParsableCommand {
           if common.json {
             try common.printJSON(ZoneLine(zone))
           } else {
-            try common.printLine("\(zone.name)\thead \(zone.head)\tgeneration \(zone.generation)")
+            try common.printLine(
+              "\(zone.name)\thead \(zone.head)\tgeneration \(JSONText.id(zone.generation))")
           }
         }
       }
@@ -54,6 +61,8 @@ extension ZoneCommand {
       discussion: """
         The log is emptied; the zone's identity and its tokens stay. Replicas offer what they hold
         of the generation before, unless it is to be replaced.
+
+        Example: driftless-server zone renew shop --data DIR
         """)
 
     @Argument(help: "The zone.")
@@ -71,22 +80,24 @@ extension ZoneCommand {
           try common.printJSON(ZoneLine(zone))
         } else {
           try common.printLine(
-            "renewed zone \(zone.name): generation \(zone.generation), \(zone.intent)")
+            "renewed zone \(zone.name): generation \(JSONText.id(zone.generation)), \(zone.intent)")
         }
       }
     }
   }
 }
 
-private struct ZoneLine: Encodable {
+struct ZoneLine: Encodable {
   let zone: String
-  let generation: UUID
+  let zoneID: String
+  let generation: String
   let intent: String
   let head: UInt64
 
   init(_ record: ZoneRecord) {
     zone = record.name
-    generation = record.generation
+    zoneID = JSONText.id(record.zoneID)
+    generation = JSONText.id(record.generation)
     intent = record.intent.rawValue
     head = record.head
   }
