@@ -29,7 +29,7 @@ struct DriftlessServerCommand: AsyncParsableCommand {
     version: ProgramVersion.line(of: "driftless-server"),
     subcommands: [
       ServeCommand.self, ZoneCommand.self, TokenCommand.self, ReplicaCommand.self,
-      ClockCommand.self,
+      BackupCommand.self, RestoreCommand.self, VerifyCommand.self, ClockCommand.self,
     ])
 
   /// Runs the command line of this process; ends it where that fails.

@@ -133,6 +133,14 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     }
   }
 
+  /// What `verify` finds in its tables.
+  func damage() throws -> [String] {
+    guard case .files = storage else { return [] }
+    let administration = try Administration(folder: try DataFolder(folder))
+    defer { administration.close() }
+    return try administration.verify().damage.map { "\($0.table), \($0.place): \($0.message)" }
+  }
+
   private var database: URL { folder.appendingPathComponent("driftless.sqlite") }
 
   // MARK: - Requests
