@@ -27,7 +27,7 @@ package struct ReferenceServer: Sendable {
   ///   that would not be safe), `SQLiteError`.
   package init(data: URL, options: ServeOptions, logger: Logger) throws {
     try options.check()
-    let folder = try DataFolder(data)
+    let folder = try DataFolder.toServe(data)
     if folder.isOpenToOthers {
       logger.warning(
         "other users may enter the data folder; its files are closed to them",

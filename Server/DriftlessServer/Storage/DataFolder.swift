@@ -8,7 +8,8 @@ package import Foundation
 package struct DataFolder: Sendable {
   package let url: URL
 
-  package var database: URL { url.appendingPathComponent("driftless.sqlite") }
+  private static let databaseName = "driftless.sqlite"
+  package var database: URL { url.appendingPathComponent(Self.databaseName) }
   /// Held by the serving process, with its process ID inside.
   package var serveLock: URL { url.appendingPathComponent("serve.lock") }
   /// Held shared by other processes while they write, exclusively while the server checkpoints.
@@ -45,6 +46,31 @@ package struct DataFolder: Sendable {
     }
     try checkDatabaseIsNotEmptied()
     if access(database.path, F_OK) != 0 { try noteDatabaseIsBegun() }
+  }
+
+  /// Opens a folder for a server: it holds a server's data, or nothing yet.
+  ///
+  /// - Throws: `ServerError` (`.noData`) for one that is not there, or has other things in it: a name that was mistyped
+  ///   would be a server without zones.
+  package static func toServe(_ url: URL) throws -> DataFolder {
+    let folder = url.appendingPathComponent(databaseName)
+    guard access(folder.path, F_OK) != 0 else { return try DataFolder(url) }
+    guard let names = try? FileManager.default.contentsOfDirectory(atPath: url.path) else {
+      throw ServerError(
+        .noData, "there is no folder \(url.path), or this user may not read it",
+        suggestion: "Check --data. To begin a server there: mkdir -m 700 '\(url.path)'")
+    }
+    let own = ["serve.lock", "write.lock", "lost+found"]
+    let other = names.sorted().first {
+      !$0.hasPrefix(databaseName) && !$0.hasPrefix(".") && !own.contains($0)
+    }
+    if let other {
+      throw ServerError(
+        .noData,
+        "\(url.path) is no data folder of a server: it has \(other), and no \(databaseName)",
+        suggestion: "Check --data. To begin a server, name an empty folder.")
+    }
+    return try DataFolder(url)
   }
 
   /// SQLite takes a file of no bytes for a new database, and throws away the log that lies beside it.
