@@ -27,7 +27,7 @@ package struct ReferenceServer: Sendable {
   ///   that would not be safe), `SQLiteError`.
   package init(data: URL, options: ServeOptions, logger: Logger) throws {
     try options.check()
-    let folder = try DataFolder(data)
+    let folder = try DataFolder.toServe(data)
     if folder.isOpenToOthers {
       logger.warning(
         "other users may enter the data folder; its files are closed to them",
@@ -75,7 +75,11 @@ package struct ReferenceServer: Sendable {
         onListening(Listening(url: url, stop: { await group.triggerGracefulShutdown() }))
       }
     }
-    defer { announcement.cancel() }
+    let watch = Task { await storage.watchOperators() }
+    defer {
+      announcement.cancel()
+      watch.cancel()
+    }
     do {
       try await group.run()
     } catch let error as IOError {
@@ -119,7 +123,9 @@ package struct ReferenceServer: Sendable {
   private func router() -> Router<ServerContext> {
     let router = Router(context: ServerContext.self)
     router.add(middleware: ErrorReplies(metrics: metrics, limits: options.limits))
-    OperatorRoutes(storage: storage, metrics: metrics, news: news).add(to: router)
+    OperatorRoutes(
+      storage: storage, metrics: metrics, news: news, entryCheck: storage.entryCheck
+    ).add(to: router)
     let gate = Gate(storage: storage, limits: options.limits)
     ZoneRoutes(storage: storage, metrics: metrics, news: news, limits: options.limits, gate: gate)
       .add(to: router)

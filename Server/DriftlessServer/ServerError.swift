@@ -33,6 +33,9 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let folder = Code(name: "folder", status: 500)
     package static let noData = Code(name: "no-data", status: 500)
     package static let notHandedOut = Code(name: "not-handed-out", status: 500)
+    package static let nothingToSetBack = Code(name: "nothing-to-set-back", status: 409)
+    package static let renewedSince = Code(name: "renewed-since", status: 409)
+    package static let notConfirmed = Code(name: "not-confirmed", status: 400)
     package static let refusedStart = Code(name: "refused-start", status: 500)
     package static let damagedDatabase = Code(name: "damaged-database", status: 500)
 
@@ -46,6 +49,8 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
   package var head: UInt64?
   /// With stale: zone numbers of what changed.
   package var objects: [UInt64] = []
+  /// With stale: whether a pull brings something of what is in the way.
+  package var hasNews = true
   /// The server's clock, where that helps the client.
   package var serverTimeMilliseconds: UInt64?
   /// Whether the connection must end with the answer: the rest of the body is not worth reading.

@@ -78,6 +78,8 @@ package struct ServerLimits: Sendable, Equatable {
   /// Bytes that come to a zone's log before it is added up anew (`ZoneFolding`), where that is more than a quarter of what it
   /// came to last. A new replica reads so much of the log at most.
   package var foldLogBytesMin = 4 << 20
+  /// Seconds between two looks at what operators' commands have changed: requests that wait end when it concerns them.
+  package var watchSeconds = 2
   /// Connections to the database that serve reads.
   package var readers = 4
 
@@ -104,6 +106,7 @@ package struct ServerLimits: Sendable, Equatable {
     ("holdMilliseconds", \.holdMilliseconds), ("foldLogBytesMin", \.foldLogBytesMin),
     ("requestsPerTokenMax", \.requestsPerTokenMax),
     ("refusalsPerAddressMax", \.refusalsPerAddressMax), ("rateSeconds", \.rateSeconds),
+    ("watchSeconds", \.watchSeconds),
   ]
 
   /// The names that a file of limits may have.

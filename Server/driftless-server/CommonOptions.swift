@@ -48,6 +48,7 @@ struct CommonOptions: ParsableArguments {
     switch code {
     case .badName, .badLimits, .damagedDatabase, .noData: 65
     case .locked, .busy: 75
+    case .notConfirmed: 64
     case .diskFull, .notHandedOut: UnwrittenOutput.exitStatus
     default: 1
     }
@@ -63,6 +64,22 @@ struct CommonOptions: ParsableArguments {
   /// Prints one line for a person or a script.
   func printLine(_ line: String) throws {
     try ProgramOutput.write(Data((line + "\n").utf8))
+  }
+
+  /// Asks whether what a command does is meant; returns when it is.
+  ///
+  /// - Throws: `ServerError` (`.notConfirmed`) when it is not, and where nobody can be asked.
+  func confirm(_ question: String, unless isConfirmed: Bool) throws {
+    guard !isConfirmed else { return }
+    guard isatty(STDIN_FILENO) == 1 else {
+      throw ServerError(
+        .notConfirmed, "\(question) Nobody is here to answer",
+        suggestion: "Say the command with --yes.")
+    }
+    try ProgramOutput.write(Data("\(question) [y/N] ".utf8), to: STDERR_FILENO)
+    guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else {
+      throw ServerError(.notConfirmed, "nothing was changed", suggestion: "Answer y, or say --yes.")
+    }
   }
 
   /// Opens the data folder for administration while `body` runs.

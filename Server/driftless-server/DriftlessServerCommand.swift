@@ -27,7 +27,10 @@ struct DriftlessServerCommand: AsyncParsableCommand {
       command has the folder. With --json, errors are JSON too, on standard error.
       """,
     version: ProgramVersion.line(of: "driftless-server"),
-    subcommands: [ServeCommand.self, ZoneCommand.self, TokenCommand.self])
+    subcommands: [
+      ServeCommand.self, ZoneCommand.self, TokenCommand.self, ReplicaCommand.self,
+      BackupCommand.self, RestoreCommand.self, VerifyCommand.self, ClockCommand.self,
+    ])
 
   /// Runs the command line of this process; ends it where that fails.
   static func run() async {

@@ -8,7 +8,11 @@ struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve",
     abstract: "Serve the zones of a data folder until SIGTERM or SIGINT.",
-    discussion: "Prints one line on standard output when it listens; logs to standard error.")
+    discussion: """
+      Prints one line on standard output when it listens; logs to standard error.
+
+      Example: driftless-server serve --data DIR --listen 127.0.0.1:8080
+      """)
 
   @OptionGroup var common: CommonOptions
 

@@ -6,8 +6,8 @@ import ProgramStart
 struct TokenCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "token",
-    abstract: "Create, list and revoke access tokens; works while the server runs.",
-    subcommands: [Create.self, List.self, Revoke.self])
+    abstract: "Create, list, rotate and revoke access tokens; works while the server runs.",
+    subcommands: [Create.self, List.self, Rotate.self, Revoke.self])
 
   struct Create: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -15,6 +15,8 @@ struct TokenCommand: AsyncParsableCommand {
       discussion: """
         The server keeps only a hash of it: it cannot be shown again. A token that cannot be
         printed is not made. Where the command fails, what it printed is no token.
+
+        Example: driftless-server token create --zone shop --name till-3 --expires 90d --data DIR > token
         """)
 
     @Option(help: "The zone that the token is for.")
@@ -23,19 +25,23 @@ struct TokenCommand: AsyncParsableCommand {
     @Option(help: "What it allows: read, write or read,write.")
     var verbs = "read,write"
 
+    @Option(help: "What to call it in lists and in the log; it says nothing to the server.")
+    var name: String?
+
+    @Option(help: "When it ends: 90d, 12h, or a time as 2027-01-31T00:00:00Z. Never, if not given.")
+    var expires: String?
+
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
       try await common.administering { administration in
-        try administration.createToken(zone: zone, verbs: Verbs(text: verbs)) { token in
-          do throws(UnwrittenOutput) {
-            try common.handOut(token, zone: zone, verbs: verbs)
-          } catch {
-            // Also where nobody reads: whoever asked has no token.
-            throw ServerError(
-              .notHandedOut, "the token could not be printed, and was not made: \(error.message)",
-              suggestion: error.suggestion)
-          }
+        let end = try expires.map { try TokenEnd($0) }
+        try administration.createToken(
+          zone: zone, verbs: Verbs(text: verbs), label: name,
+          expiresMilliseconds: end?.milliseconds
+        ) { token in
+          try common.handOutOrRefuse(
+            TokenMade(token, zone: zone, verbs: verbs, name: name, end: end))
         }
       }
     }
@@ -43,7 +49,8 @@ struct TokenCommand: AsyncParsableCommand {
 
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "List the tokens by ID; their secrets are not known here.")
+      abstract: "List the tokens by ID; their secrets are not known here.",
+      discussion: "Example: driftless-server token list --data DIR")
 
     @OptionGroup var common: CommonOptions
 
@@ -53,8 +60,10 @@ struct TokenCommand: AsyncParsableCommand {
           if common.json {
             try common.printJSON(TokenLine(token))
           } else {
-            let state = token.revokedMilliseconds == nil ? "valid" : "revoked"
-            try common.printLine("\(token.id)\t\(token.zoneName)\t\(token.verbs)\t\(state)")
+            let line = TokenLine(token)
+            try common.printLine(
+              "\(token.id)\t\(token.zoneName)\t\(token.verbs)\t\(line.state)\t"
+                + "\(token.name ?? "-")\t\(line.expires ?? "-")")
           }
         }
       }
@@ -63,7 +72,8 @@ struct TokenCommand: AsyncParsableCommand {
 
   struct Revoke: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Make a token worthless from the next request on.")
+      abstract: "Make a token worthless from the next request on.",
+      discussion: "Example: driftless-server token revoke 0123456789abcdef --data DIR")
 
     @Argument(help: "The token's ID, as `token list` shows it.")
     var id: String
@@ -83,14 +93,116 @@ struct TokenCommand: AsyncParsableCommand {
   }
 }
 
+extension TokenCommand {
+  struct Rotate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Create a token in the place of another and print it alone.",
+      discussion: """
+        The new one has the zone, the verbs and the name of the old one, which ends after --grace.
+
+        Example: driftless-server token rotate 0123456789abcdef --grace 7d --data DIR > token
+        """)
+
+    @Argument(help: "The ID of the old token, as `token list` shows it.")
+    var id: String
+
+    @Option(help: "How long the old one is still taken: 7d, 12h, 30m; 0 for not at all.")
+    var grace = "0"
+
+    @Option(help: "When the new one ends: 90d, 12h, or a time. Never, if not given.")
+    var expires: String?
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+      try await common.administering { administration in
+        let end = try expires.map { try TokenEnd($0) }
+        let wait = grace == "0" ? 0 : try TokenEnd.span(grace)
+        guard let old = try administration.tokens().first(where: { $0.id == id }) else {
+          throw ServerError(
+            .notFound, "there is no token with the ID \(id)",
+            suggestion: "See the IDs: driftless-server token list")
+        }
+        try administration.rotateToken(
+          id: id, grace: wait, expiresMilliseconds: end?.milliseconds
+        ) { token in
+          try common.handOutOrRefuse(
+            TokenMade(
+              token, zone: old.zoneName, verbs: old.verbs.description, name: old.name, end: end))
+        }
+      }
+    }
+  }
+}
+
+/// When a token is to end.
+struct TokenEnd {
+  let milliseconds: Int64
+
+  /// Reads a span from now on, or a time in ISO 8601.
+  ///
+  /// - Throws: `ServerError` (`.badName`).
+  init(_ text: String) throws {
+    if let date = try? Date(text, strategy: .iso8601) {
+      milliseconds = Int64(date.timeIntervalSince1970 * 1000)
+      guard milliseconds > Administration.hostMilliseconds else {
+        throw ServerError(
+          .badName, "\(text) is in the past", suggestion: "Name a time that is to come.")
+      }
+    } else {
+      milliseconds = Administration.hostMilliseconds + (try Self.span(text))
+    }
+  }
+
+  /// Milliseconds of 90d, 12h or 30m.
+  static func span(_ text: String) throws -> Int64 {
+    let units: [Character: Int64] = ["d": 86_400_000, "h": 3_600_000, "m": 60_000]
+    guard let unit = text.last.flatMap({ units[$0] }), let count = Int64(text.dropLast()),
+      count > 0, count <= 36_500_000
+    else {
+      throw ServerError(
+        .badName, "\"\(text)\" is neither a span nor a time",
+        suggestion: "Write 90d, 12h or 30m, or a time as 2027-01-31T00:00:00Z.")
+    }
+    return count * unit
+  }
+}
+
+/// A token with its secret, which is known this once.
+private struct TokenMade: Encodable {
+  let id: String
+  let token: String
+  let zone: String
+  let verbs: String
+  @OrNull var name: String?
+  @OrNull var expires: String?
+
+  init(_ token: AccessToken, zone: String, verbs: String, name: String?, end: TokenEnd?) {
+    id = token.id
+    self.token = token.text
+    self.zone = zone
+    self.verbs = verbs
+    self.name = name
+    expires = end.map { JSONText.time($0.milliseconds) }
+  }
+}
+
 extension CommonOptions {
-  fileprivate func handOut(
-    _ token: AccessToken, zone: String, verbs: String
-  ) throws(UnwrittenOutput) {
+  fileprivate func handOutOrRefuse(_ made: TokenMade) throws {
+    do throws(UnwrittenOutput) {
+      try handOut(made)
+    } catch {
+      // Also where nobody reads: whoever asked has no token.
+      throw ServerError(
+        .notHandedOut, "the token could not be printed, and was not made: \(error.message)",
+        suggestion: error.suggestion)
+    }
+  }
+
+  private func handOut(_ made: TokenMade) throws(UnwrittenOutput) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let fields = ["id": token.id, "token": token.text, "zone": zone, "verbs": verbs]
-    let line = json ? (try? encoder.encode(fields)) ?? Data() : Data(token.text.utf8)
+    let line = json ? (try? encoder.encode(made)) ?? Data() : Data(made.token.utf8)
     try ProgramOutput.write(line + [0x0A])
   }
 }
@@ -99,14 +211,21 @@ private struct TokenLine: Encodable {
   let id: String
   let zone: String
   let verbs: String
-  let createdMilliseconds: Int64
-  let revokedMilliseconds: Int64?
+  let state: String
+  let created: String
+  @OrNull var name: String?
+  @OrNull var expires: String?
+  @OrNull var revoked: String?
 
   init(_ record: TokenRecord) {
     id = record.id
     zone = record.zoneName
     verbs = record.verbs.description
-    createdMilliseconds = record.createdMilliseconds
-    revokedMilliseconds = record.revokedMilliseconds
+    created = JSONText.time(record.createdMilliseconds)
+    name = record.name
+    expires = record.expiresMilliseconds.map { JSONText.time($0) }
+    revoked = record.revokedMilliseconds.map { JSONText.time($0) }
+    let hasEnded = (record.expiresMilliseconds ?? .max) <= Administration.hostMilliseconds
+    state = record.revokedMilliseconds != nil ? "revoked" : hasEnded ? "expired" : "valid"
   }
 }

@@ -6,11 +6,16 @@ import Foundation
 struct ZoneCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "zone",
-    abstract: "Create, list, renew and fold zones; works while the server runs.",
-    subcommands: [Create.self, List.self, Renew.self, Fold.self])
+    abstract:
+      "Create, list, inspect, rename, renew, fold and delete zones; works while the server runs.",
+    subcommands: [
+      Create.self, List.self, Inspect.self, Rename.self, Renew.self, Fold.self, Delete.self,
+    ])
 
   struct Create: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Create a zone with an empty log.")
+    static let configuration = CommandConfiguration(
+      abstract: "Create a zone with an empty log.",
+      discussion: "Example: driftless-server zone create shop --data DIR")
 
     @Argument(help: "Letters, digits, '-', '_' and '.'; it stands in the URL.")
     var name: String
@@ -30,7 +35,8 @@ struct ZoneCommand: AsyncParsableCommand {
   }
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "List the zones.")
+    static let configuration = CommandConfiguration(
+      abstract: "List the zones.", discussion: "Example: driftless-server zone list --data DIR")
 
     @OptionGroup var common: CommonOptions
 
@@ -43,7 +49,8 @@ struct ZoneCommand: AsyncParsableCommand {
           } else {
             let folded = snapshot.map { "\tsnapshot \($0.place.sequence), \($0.bytes) bytes" } ?? ""
             try common.printLine(
-                "\(zone.name)\thead \(zone.head)\tgeneration \(zone.generation)\(folded)")
+              "\(zone.name)\thead \(zone.head)\tgeneration \(JSONText.id(zone.generation))\(folded)"
+            )
           }
         }
       }
@@ -58,6 +65,8 @@ extension ZoneCommand {
       discussion: """
         The log is emptied; the zone's identity and its tokens stay. Replicas offer what they hold
         of the generation before, unless it is to be replaced.
+
+        Example: driftless-server zone renew shop --data DIR
         """)
 
     @Argument(help: "The zone.")
@@ -75,7 +84,7 @@ extension ZoneCommand {
           try common.printJSON(ZoneLine(zone))
         } else {
           try common.printLine(
-            "renewed zone \(zone.name): generation \(zone.generation), \(zone.intent)")
+            "renewed zone \(zone.name): generation \(JSONText.id(zone.generation)), \(zone.intent)")
         }
       }
     }
@@ -89,7 +98,9 @@ extension ZoneCommand {
       discussion: """
         What every object has by now, at the cost of the zone's state and not of its past. Only the
         log since the last snapshot is read. A fold that was stopped goes on where it was. Pushes
-        and pulls go on meanwhile.
+        and pulls go on meanwhile. The server does so by itself as logs grow.
+
+        Example: driftless-server zone fold shop --data DIR
         """)
 
     @Argument(help: "The zone.")
@@ -129,19 +140,21 @@ private struct SnapshotLine: Encodable {
   }
 }
 
-private struct ZoneLine: Encodable {
+struct ZoneLine: Encodable {
   let zone: String
-  let generation: UUID
+  let zoneID: String
+  let generation: String
   let intent: String
   let head: UInt64
-  let snapshotSequence: UInt64?
-  let snapshotBytes: Int?
+  @OrNull var snapshotSequence: UInt64?
+  @OrNull var snapshotBytes: Int?
 
   init(_ record: ZoneRecord, _ snapshot: Snapshot? = nil) {
     snapshotSequence = snapshot?.place.sequence
     snapshotBytes = snapshot?.bytes
     zone = record.name
-    generation = record.generation
+    zoneID = JSONText.id(record.zoneID)
+    generation = JSONText.id(record.generation)
     intent = record.intent.rawValue
     head = record.head
   }

@@ -88,7 +88,7 @@ struct ProgramTests {
   func refusedStart() async throws {
     try await withServer { server in
       let directory = try TemporaryDirectory()
-      let data = ["--data", directory.file("data").path]
+      let data = ["--data", try directory.folder("data").path]
       let taken = try await Self.run(["serve", "--listen", "127.0.0.1:\(server.port)"] + data)
       #expect(taken.status == 1)
       #expect(taken.errors.contains("Try: "), "\(taken.errors)")

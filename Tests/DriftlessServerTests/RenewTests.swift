@@ -135,6 +135,28 @@ struct RenewTests {
     }
   }
 
+  @Test("A zone is not held for a replica whose push no pull mends, however busy the zone is")
+  func noHoldForGood() async throws {
+    var limits = ServerLimits()
+    limits.holdStaleSeconds = 300
+    limits.holdMilliseconds = 60_000
+    try await withServer(limits: limits) { server in
+      let token = try server.token()
+      let taken = UUID()
+      var others = FrameMaker(try await server.zone())
+      _ = try await server.accepted(try others.insert(1, first: taken), token: token)
+      var stuck = FrameMaker(try await server.zone())
+      for step in 1...6 as ClosedRange<UInt64> {
+        // It knows of the object, and not of what the others did since.
+        stuck.cursor = try await server.cursor(at: step)
+        others.cursor = stuck.cursor
+        #expect(try await server.push(try others.update([1]), token: token).status == 200)
+        let stale = try await server.push(try stuck.insert(1, first: taken), token: token)
+        #expect(stale.code == "stale")
+      }
+    }
+  }
+
   @Test("S2 A zone says of all its replacements, and forgets the replicas of the log before")
   func replacements() throws {
     let directory = try TemporaryDirectory()

@@ -239,4 +239,53 @@ struct ServerClockTests {
     defer { again.close() }
     #expect(await again.time() > 0)
   }
+
+  @Test(
+    "F31 A server that believed a leap goes on from the right time by its operator's word alone")
+  func setBackByOperator() async throws {
+    let test = try TestZone(
+      now: { [host] in host.wall }, sinceBoot: { [host] in host.boot })
+    let generation = try await test.zone().generation
+    _ = await test.storage.time()
+    test.storage.close()
+    host.restart(after: 300 * Self.day)
+    let leapt = try storage(test.folder)
+    var replica = TestReplica()
+    let zone = try await test.zone()
+    _ = try await leapt.append(
+      replica.push(generation, inserts: [.init(first: UUID(), count: 1)]), to: zone)
+    leapt.close()
+    host.restart(after: -300 * Self.day)
+    let still = try storage(test.folder)
+    #expect(await still.time() > UInt64(host.wall + 299 * Self.day))
+    still.close()
+    let administration = try Administration(folder: test.folder)
+    defer { administration.close() }
+    #expect(try administration.clock(at: host.wall).state == .behind)
+    let serving = try test.folder.lockForServing()
+    let refused = #expect(throws: ServerError.self) {
+      try administration.setClockBack(to: host.wall)
+    }
+    #expect(refused?.code == .locked)
+    #expect(
+      refused?.message.contains("process \(ProcessInfo.processInfo.processIdentifier)") == true)
+    serving.release()
+    let before = try administration.setClockBack(to: host.wall)
+    #expect(try #require(before.aheadMilliseconds) > 299 * Self.day)
+    let after = try administration.clock(at: host.wall)
+    #expect(after.state == .right)
+    #expect(after.givenMilliseconds == host.wall)
+    let again = #expect(throws: ServerError.self) {
+      try administration.setClockBack(to: host.wall)
+    }
+    #expect(again?.code == .nothingToSetBack)
+    #expect(throws: ServerError.self) { try administration.setClockBack(to: 1000) }
+    let right = try storage(test.folder)
+    defer { right.close() }
+    #expect(await right.time() == UInt64(host.wall))
+    host.pass(1000)
+    #expect(await right.time() == UInt64(host.wall))
+    #expect(
+      try administration.clock(at: host.wall + 500 * Self.day).state == .ahead)
+  }
 }

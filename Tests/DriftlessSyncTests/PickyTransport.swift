@@ -25,6 +25,7 @@ final class PickyTransport: SyncTransport {
   }
 
   var refusals: Int { counts.withLock { $0.refusals } }
+  var pushes: Int { counts.withLock { $0.pushes } }
 
   func set(_ rule: Rule) { self.rule.withLock { $0 = rule } }
 

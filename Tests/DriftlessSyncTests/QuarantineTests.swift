@@ -139,7 +139,7 @@ struct QuarantineTests {
     #expect(try replica.status.quarantined == 8)
     try world[0].insert("Label")
     try await world[0].sync()
-    rule.refusalsMax = picky.refusals + 12
+    rule.refusalsMax = picky.refusals + 5
     picky.set(rule)
     await #expect(throws: ProtocolError.self) { try await replica.sync() }
     #expect(try replica.status.quarantined == 8)
@@ -151,6 +151,35 @@ struct QuarantineTests {
     world.clock.advance(milliseconds: 4_000_000)
     try await world.settle()
     #expect(try world[0].identities(of: "Item").count == 8)
+    #expect(try replica.status.quarantined == 0)
+  }
+
+  @Test("Many that are stale for good are tried again by a push each")
+  func triedAgainAlone() async throws {
+    let (world, picky, replica) = try await world(.init(word: "poison", saysStale: true))
+    try replica.save { context in
+      for index in 0..<40 {
+        let item = try context.insert(entityNamed: "Item")
+        try item.setValue("poison", forKey: "title")
+        let label = try context.insert(entityNamed: "Label")
+        try label.setValue("\(index)", forKey: "name")
+      }
+    }
+    while try replica.status.quarantined < 40 { try await replica.sync() }
+    try world[0].insert("Label")
+    try await world[0].sync()
+    world.clock.advance(milliseconds: 3_700_000)
+    let before = picky.refusals
+    try await replica.sync()
+    #expect((40...44).contains(picky.refusals - before), "\(picky.refusals - before)")
+    #expect(try replica.status.quarantined == 40)
+    // What the server has come to take goes in few.
+    picky.set(.init())
+    world.clock.advance(milliseconds: 3_700_000)
+    let pushes = picky.pushes
+    try await world.settle()
+    #expect(picky.pushes - pushes < 15, "\(picky.pushes - pushes)")
+    #expect(try world[0].identities(of: "Item").count == 40)
     #expect(try replica.status.quarantined == 0)
   }
 

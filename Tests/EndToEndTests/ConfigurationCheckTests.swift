@@ -71,6 +71,21 @@ import Testing
     #expect(try Data(contentsOf: database).isEmpty)
   }
 
+  @Test("A server does not begin in a folder that is not there, or that has other things in it")
+  func mistypedFolder() throws {
+    let directory = try TemporaryDirectory()
+    let other = try directory.folder("other")
+    try Data("x".utf8).write(to: other.appendingPathComponent("photo.jpg"))
+    for folder in [directory.file("none"), other] {
+      let outcome = try Programs.run(
+        "driftless-server", ["serve", "--data", folder.path, "--listen", "127.0.0.1:0"])
+      #expect(outcome.status == 65, "\(outcome)")
+      #expect(outcome.errors.contains("--data"), "\(outcome)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: directory.file("none").path))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: other.path) == ["photo.jpg"])
+  }
+
   @Test("An error about limits names the limits")
   func limits() throws {
     let directory = try TemporaryDirectory()

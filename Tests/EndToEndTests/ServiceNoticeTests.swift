@@ -66,7 +66,7 @@ struct ServiceNoticeTests {
     let output = Pipe()
     let process = try start(
       "driftless-server",
-      ["serve", "--data", directory.file("data").path, "--listen", "127.0.0.1:0"],
+      ["serve", "--data", try directory.folder("data").path, "--listen", "127.0.0.1:0"],
       notice: name, output: output)
     defer {
       process.terminate()
@@ -102,7 +102,7 @@ struct ServiceNoticeTests {
     let process = Process()
     process.executableURL = Programs.url("driftless-server")
     process.arguments = [
-      "serve", "--data", directory.file("data").path, "--listen", "127.0.0.1:0",
+      "serve", "--data", try directory.folder("data").path, "--listen", "127.0.0.1:0",
     ]
     process.environment = ProcessInfo.processInfo.environment.merging(
       ["NOTIFY_SOCKET": directory.file("nobody").path]

@@ -100,6 +100,18 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     storage = try Self.open(folder, clock, step)
   }
 
+  /// An operator ends the server, tells it to go on from its host's clock, and starts it again.
+  func setClockBack() throws {
+    guard case .files(let open, _) = storage else { return }
+    open.close()
+    let administration = try Administration(folder: try DataFolder(folder))
+    let ahead = step.milliseconds.withLock { $0 }
+    _ = try administration.setClockBack(to: Int64(clamping: clock.milliseconds) + ahead)
+    administration.close()
+    given = 0
+    storage = try Self.open(folder, clock, step)
+  }
+
   /// The clock of the server's host is set while it serves.
   func setClock(ahead milliseconds: Int64) { step.milliseconds.withLock { $0 = milliseconds } }
 
@@ -119,6 +131,14 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       defer { administration.close() }
       _ = try administration.renewZone(Self.zoneName, intent: intent)
     }
+  }
+
+  /// What `verify` finds in its tables.
+  func damage() throws -> [String] {
+    guard case .files = storage else { return [] }
+    let administration = try Administration(folder: try DataFolder(folder))
+    defer { administration.close() }
+    return try administration.verify().damage.map { "\($0.table), \($0.place): \($0.message)" }
   }
 
   private var database: URL { folder.appendingPathComponent("driftless.sqlite") }

@@ -238,6 +238,7 @@ final class Stage {
         sourceLocation: location)
       #expect(try host.store.check().isSound, "\(host.name)", sourceLocation: location)
     }
+    #expect(try server.damage() == [], sourceLocation: location)
     let laws = StateLaws(image: hosts[0].image, traits: Traits(model)) { $0.uuidString }
     for failure in laws.check() { Issue.record("\(failure)", sourceLocation: location) }
   }

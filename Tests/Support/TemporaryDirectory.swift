@@ -28,6 +28,12 @@ public final class TemporaryDirectory: Sendable {
   /// The location of `name` in the folder.
   public func file(_ name: String) -> URL { url.appendingPathComponent(name) }
 
+  /// A folder in it, made now.
+  public func folder(_ name: String) throws -> URL {
+    try FileManager.default.createDirectory(at: file(name), withIntermediateDirectories: false)
+    return file(name)
+  }
+
   private static func remove(_ url: URL) {
     try? FileManager.default.removeItem(at: url)
     guard !FileManager.default.fileExists(atPath: url.path) else { return }

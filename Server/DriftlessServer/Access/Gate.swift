@@ -12,6 +12,12 @@ struct Gate: Sendable {
     refusals = RateLimit(countMax: limits.refusalsPerAddressMax, seconds: limits.rateSeconds)
   }
 
+  /// A request that was let in.
+  struct Admission: Sendable {
+    let zone: ZoneRecord
+    let token: TokenRecord
+  }
+
   /// The zone that a request may use.
   ///
   /// A zone that does not exist is refused as one that the token is not for, so that names of zones
@@ -21,18 +27,36 @@ struct Gate: Sendable {
   /// - Throws: `ServerError`: `.unauthorized`, `.forbidden`, `.tooOften`.
   func admit(
     _ headers: HTTPFields, from address: String, zone name: String?, verb: Verbs
-  ) async throws -> ZoneRecord {
+  ) async throws -> Admission {
     guard let token = try await token(headers) else {
       if let seconds = refusals.secondsToWait(of: address) {
         throw ServerError.tooOften("this address", retryAfterSeconds: seconds)
       }
-      throw ServerError(
-        .unauthorized, "the token is missing, wrong or revoked",
-        suggestion: "Ask the operator for a token: driftless-server token create --zone NAME")
+      throw Self.unauthorized
     }
     if let seconds = requests.secondsToWait(of: token.id) {
       throw ServerError.tooOften("this token", retryAfterSeconds: seconds)
     }
+    return try await admission(token, zone: name, verb: verb)
+  }
+
+  /// Looks again at a request that was let in and has waited: an operator may have changed zones and tokens meanwhile.
+  ///
+  /// - Throws: as `admit`.
+  func admitAgain(_ headers: HTTPFields, zone name: String?, verb: Verbs) async throws {
+    guard let token = try await token(headers) else { throw Self.unauthorized }
+    _ = try await admission(token, zone: name, verb: verb)
+  }
+
+  private static var unauthorized: ServerError {
+    ServerError(
+      .unauthorized, "the token is missing, wrong, revoked or past its end",
+      suggestion: "Ask the operator for a token: driftless-server token create --zone NAME")
+  }
+
+  private func admission(
+    _ token: TokenRecord, zone name: String?, verb: Verbs
+  ) async throws -> Admission {
     guard let name, ZoneName.isValid(name), token.zoneName == name else {
       throw ServerError(
         .forbidden, "the token is not for this zone",
@@ -49,12 +73,7 @@ struct Gate: Sendable {
       throw ServerError(
         .noZone, "there is no zone \(name)", suggestion: "Ask the operator for its name.")
     }
-    return zone
-  }
-
-  /// Whether the token of a request that was admitted allows more.
-  func allows(_ headers: HTTPFields, _ verb: Verbs) async throws -> Bool {
-    try await token(headers)?.verbs.isSuperset(of: verb) ?? false
+    return Admission(zone: zone, token: token)
   }
 
   /// The valid token of a request, if it has one.
@@ -64,6 +83,7 @@ struct Gate: Sendable {
       let token = AccessToken(text: parts[1]), let record = try await storage.token(id: token.id),
       token.matches(record.hash), record.revokedMilliseconds == nil
     else { return nil }
-    return record
+    guard let end = record.expiresMilliseconds else { return record }
+    return await storage.time() < UInt64(clamping: end) ? record : nil
   }
 }

@@ -61,7 +61,7 @@ package final class ServerMetrics: Sendable {
   }
 
   /// The page of `/metrics`.
-  func text(waiting: Int) -> String {
+  func text(waiting: Int, damagedEntries: Int) -> String {
     let values = values.withLock { $0 }
     var lines: [String] = []
     func metric(_ name: String, _ type: String, _ help: String, _ samples: [(String, String)]) {
@@ -94,6 +94,9 @@ package final class ServerMetrics: Sendable {
       [("", "\(values.failedFolds)")])
     metric("connections", "gauge", "Open connections.", [("", "\(values.connections)")])
     metric("long_polls", "gauge", "Long polls that wait.", [("", "\(waiting)")])
+    metric(
+      "damaged_entries", "gauge", "Entries of logs found damaged since the start.",
+      [("", "\(damagedEntries)")])
     return lines.joined(separator: "\n") + "\n"
   }
 }

@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import Foundation
+import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
@@ -11,6 +12,9 @@ import NIOCore
 struct ErrorReplies: RouterMiddleware {
   let metrics: ServerMetrics
   let limits: ServerLimits
+
+  /// What an operator finds the request's lines in the log by.
+  private static let requestIDField = HTTPField.Name("X-Request-Id")
 
   func handle(
     _ request: Request, context: ServerContext,
@@ -29,7 +33,8 @@ struct ErrorReplies: RouterMiddleware {
       metrics.countRefusal(error.code)
       if error.code.status >= 500 {
         let reason = error.reason.map { "\(error): \($0)" } ?? "\(error)"
-        context.logger.error("request failed", metadata: ["error": "\(reason)"])
+        context.logger.error(
+          "request failed", metadata: ["error": "\(reason)", "request": "\(context.id)"])
       }
       response = try reply(error)
     }
@@ -37,12 +42,13 @@ struct ErrorReplies: RouterMiddleware {
     let route = "\(request.method.rawValue.prefix(10)) \(context.endpointPath ?? "other")"
     let known = context.endpointPath == nil ? "other" : route
     metrics.count(route: known, status: response.status.code, duration: duration)
-    context.logger.info(
-      "request",
-      metadata: [
-        "route": "\(known)", "status": "\(response.status.code)", "code": "\(code?.name ?? "ok")",
-        "milliseconds": "\(duration / .milliseconds(1))",
-      ])
+    let metadata: Logger.Metadata = [
+      "route": "\(known)", "status": "\(response.status.code)", "code": "\(code?.name ?? "ok")",
+      "milliseconds": "\(duration / .milliseconds(1))", "request": "\(context.id)",
+      "address": "\(context.address)",
+    ]
+    context.logger.info("request", metadata: metadata.merging(context.notes.metadata) { $1 })
+    if let name = Self.requestIDField { response.headers[name] = context.id }
     response.headers[.cacheControl] = "no-store"
     var body = try await response.checkBody(for: request)
     if request.method == .head {

@@ -7,16 +7,22 @@ struct OperatorRoutes: Sendable {
   let storage: any ZoneStorage
   let metrics: ServerMetrics
   let news: ZoneNews
+  let entryCheck: EntryCheck
 
   func add(to router: Router<ServerContext>) {
     router.get("healthz") { _, _ in
       // A read goes through the database, so a server that lost its disk is not called healthy.
       _ = try await storage.zone(named: "-")
-      return Self.response("{\"status\":\"ok\"}\n", type: "application/json")
+      // It serves what is whole: whoever asks is to read on, not to end it.
+      let damaged = entryCheck.damagedEntries
+      let status = damaged == 0 ? "ok" : "damaged"
+      return Self.response(
+        "{\"damagedEntries\":\(damaged),\"status\":\"\(status)\"}\n", type: "application/json")
     }
     router.get("metrics") { _, _ in
       Self.response(
-        metrics.text(waiting: news.waiting), type: "text/plain; version=0.0.4; charset=utf-8")
+        metrics.text(waiting: news.waiting, damagedEntries: entryCheck.damagedEntries),
+        type: "text/plain; version=0.0.4; charset=utf-8")
     }
   }
 

@@ -1,10 +1,15 @@
+import Foundation
 import Hummingbird
+import Logging
 import NIOCore
+import Synchronization
 
 /// A request's context: the parameters of its path, its logger, and its connection.
 struct ServerContext: RequestContext {
   var coreContext: CoreRequestContextStorage
   let channel: any Channel
+  /// Who asks for what, for the line that the log gets of the request.
+  let notes = RequestNotes()
 
   init(source: ApplicationRequestContextSource) {
     coreContext = .init(source: source)
@@ -13,4 +18,18 @@ struct ServerContext: RequestContext {
 
   /// Where the request comes from, as text.
   var address: String { channel.remoteAddress?.ipAddress ?? "" }
+}
+
+/// What became known of a request while it was answered.
+final class RequestNotes: Sendable {
+  private let fields = Mutex(Logger.Metadata())
+
+  func note(_ name: String, _ value: String) { fields.withLock { $0[name] = "\(value)" } }
+
+  var metadata: Logger.Metadata { fields.withLock { $0 } }
+}
+
+extension UUID {
+  /// As the operator's commands write it.
+  var wireText: String { uuidString.lowercased() }
 }

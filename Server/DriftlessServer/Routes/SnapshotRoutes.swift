@@ -43,7 +43,8 @@ struct SnapshotRoutes: Sendable {
     _ request: Request, _ context: ServerContext
   ) async throws -> ZoneRecord {
     let zone = try await gate.admit(
-      request.headers, from: context.address, zone: context.parameters.get("zone"), verb: .read)
+      request.headers, from: context.address, zone: context.parameters.get("zone"), verb: .read
+    ).zone
     guard let text = request.uri.queryParameters["generation"],
       let generation = UUID(uuidString: String(text))
     else { throw Self.malformed("generation") }

@@ -31,11 +31,11 @@ struct ZoneRoutes: Sendable {
 
   func add(to router: Router<ServerContext>) {
     router.get("v1/zones/:zone") { request, context in
-      let zone = try await gate.admit(
-        request.headers, from: context.address, zone: context.zone, verb: .read)
-      let mayWrite = try await gate.allows(request.headers, .write)
+      let admitted = try await admit(request, context, .read)
       let time = await storage.time()
-      return try Self.json(Self.info(zone, time: time, mayWrite: mayWrite))
+      return try Self.json(
+        Self.info(
+          admitted.zone, time: time, mayWrite: admitted.token.verbs.isSuperset(of: .write)))
     }
     router.post("v1/zones/:zone/changes") { request, context in
       try await Self.closingRefused(request) { try await push(request, context) }
@@ -47,6 +47,17 @@ struct ZoneRoutes: Sendable {
       try await Self.closingRefused(request) { try await common(request, context) }
     }
     router.get("v1/zones/:zone/changes") { request, context in try await pull(request, context) }
+  }
+
+  /// Lets a request in, and notes for the log who asks.
+  private func admit(
+    _ request: Request, _ context: ServerContext, _ verb: Verbs
+  ) async throws -> Gate.Admission {
+    let admitted = try await gate.admit(
+      request.headers, from: context.address, zone: context.zone, verb: verb)
+    context.notes.note("zone", admitted.zone.name)
+    context.notes.note("token", admitted.token.name ?? admitted.token.id)
+    return admitted
   }
 
   /// Who may not push does not get a body read, however long it is.
@@ -70,11 +81,14 @@ struct ZoneRoutes: Sendable {
   // MARK: - Push
 
   private func push(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let zone = try await gate.admit(
-      request.headers, from: context.address, zone: context.zone, verb: .write)
+    let admitted = try await admit(request, context, .write)
+    let zone = admitted.zone
     return try await bodies.withBody(of: request) { body in
       metrics.countReceived(bytes: body.count)
       let push = try read(body)
+      context.notes.note("replica", push.replica.wireText)
+      await storage.noteSeen(
+        push.replica, in: zone, at: push.cursor.sequence, token: admitted.token.id)
       let appended = try await append(push, to: zone)
       context.logger.info(
         "appended",
@@ -104,7 +118,8 @@ struct ZoneRoutes: Sendable {
       holds.noteTaken(push.replica, in: zone.id)
       return appended
     } catch let error as ServerError where error.code == .stale {
-      holds.noteStale(push.replica, in: zone.id)
+      // What no pull mends would be stale in a zone of its own too.
+      if error.hasNews { holds.noteStale(push.replica, in: zone.id) }
       throw error
     }
   }
@@ -112,8 +127,7 @@ struct ZoneRoutes: Sendable {
   // MARK: - Coming back
 
   private func refill(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let zone = try await gate.admit(
-      request.headers, from: context.address, zone: context.zone, verb: .write)
+    let zone = try await admit(request, context, .write).zone
     return try await bodies.withBody(of: request) { body in
       metrics.countReceived(bytes: body.count)
       let entries = try PullPage.entries(of: body).map { entry in
@@ -131,8 +145,7 @@ struct ZoneRoutes: Sendable {
   }
 
   private func common(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let zone = try await gate.admit(
-      request.headers, from: context.address, zone: context.zone, verb: .read)
+    let zone = try await admit(request, context, .read).zone
     return try await bodies.withBody(of: request) { body in
       guard let asked = try? JSONDecoder().decode(CommonPlaceRequest.self, from: body),
         asked.marks.count <= limits.commonPlacesMax
@@ -153,16 +166,25 @@ struct ZoneRoutes: Sendable {
   // MARK: - Pull
 
   private func pull(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let zone = try await gate.admit(
-      request.headers, from: context.address, zone: context.zone, verb: .read)
+    let admitted = try await admit(request, context, .read)
+    let zone = admitted.zone
     let query = try PullQuery(request.uri.queryParameters, limits: limits)
     guard query.generation == zone.generation else {
       throw ServerError.generationChanged(zone: zone.name)
     }
+    if let replica = query.page.own?.replica {
+      context.notes.note("replica", replica.wireText)
+      await storage.noteSeen(
+        replica, in: zone, at: query.page.after.sequence, token: admitted.token.id)
+    }
     var page = try await storage.page(of: zone, query.page)
-    if page.entries.isEmpty, query.waitSeconds > 0 {
-      await wait(
-        for: zone, after: query.page.after.sequence, seconds: query.waitSeconds, context)
+    let deadline = ContinuousClock.now + .seconds(query.waitSeconds)
+    var mayWait = query.waitSeconds > 0
+    while page.entries.isEmpty, mayWait {
+      mayWait = await wait(
+        for: zone, after: query.page.after.sequence, until: deadline, context)
+      // Zone and token may be others by now.
+      try await gate.admitAgain(request.headers, zone: context.zone, verb: .read)
       page = try await storage.page(of: zone, query.page)
     }
     let response = PullPage.response(
@@ -171,17 +193,27 @@ struct ZoneRoutes: Sendable {
     return response
   }
 
-  /// Waits until the log grows, the time is over, the client hangs up, or the server stops.
+  /// Waits until the log grows, an operator changes something, the time is over, the client hangs up, or the server stops.
+  ///
+  /// - Returns: whether it was woken before its time: where that brings nothing, it may wait on.
   private func wait(
-    for zone: ZoneRecord, after: UInt64, seconds: Int, _ context: ServerContext
-  ) async {
+    for zone: ZoneRecord, after: UInt64, until deadline: ContinuousClock.Instant,
+    _ context: ServerContext
+  ) async -> Bool {
     await cancelWhenGracefulShutdown {
-      await withTaskGroup { group in
+      await withTaskGroup(of: Bool.self) { group in
         group.addTask { await news.wait(zone.generation, after: after) }
-        group.addTask { await context.waitForHangUp() }
-        group.addTask { try? await Task.sleep(for: .seconds(seconds)) }
-        await group.next()
+        group.addTask {
+          await context.waitForHangUp()
+          return false
+        }
+        group.addTask {
+          try? await Task.sleep(until: deadline)
+          return false
+        }
+        let isWoken = await group.next() ?? false
         group.cancelAll()
+        return isWoken
       }
     }
   }

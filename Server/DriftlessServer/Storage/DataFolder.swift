@@ -8,7 +8,8 @@ package import Foundation
 package struct DataFolder: Sendable {
   package let url: URL
 
-  package var database: URL { url.appendingPathComponent("driftless.sqlite") }
+  private static let databaseName = "driftless.sqlite"
+  package var database: URL { url.appendingPathComponent(Self.databaseName) }
   /// Snapshots of zones: `ZoneSnapshots`.
   package var snapshots: URL { url.appendingPathComponent("snapshots", isDirectory: true) }
   /// Held by the serving process, with its process ID inside.
@@ -49,6 +50,31 @@ package struct DataFolder: Sendable {
     if access(database.path, F_OK) != 0 { try noteDatabaseIsBegun() }
   }
 
+  /// Opens a folder for a server: it holds a server's data, or nothing yet.
+  ///
+  /// - Throws: `ServerError` (`.noData`) for one that is not there, or has other things in it: a name that was mistyped
+  ///   would be a server without zones.
+  package static func toServe(_ url: URL) throws -> DataFolder {
+    let folder = url.appendingPathComponent(databaseName)
+    guard access(folder.path, F_OK) != 0 else { return try DataFolder(url) }
+    guard let names = try? FileManager.default.contentsOfDirectory(atPath: url.path) else {
+      throw ServerError(
+        .noData, "there is no folder \(url.path), or this user may not read it",
+        suggestion: "Check --data. To begin a server there: mkdir -m 700 '\(url.path)'")
+    }
+    let own = ["serve.lock", "write.lock", "lost+found"]
+    let other = names.sorted().first {
+      !$0.hasPrefix(databaseName) && !$0.hasPrefix(".") && !own.contains($0)
+    }
+    if let other {
+      throw ServerError(
+        .noData,
+        "\(url.path) is no data folder of a server: it has \(other), and no \(databaseName)",
+        suggestion: "Check --data. To begin a server, name an empty folder.")
+    }
+    return try DataFolder(url)
+  }
+
   /// SQLite takes a file of no bytes for a new database, and throws away the log that lies beside it.
   private func checkDatabaseIsNotEmptied() throws {
     func isEmpty() -> Bool {
@@ -87,15 +113,37 @@ package struct DataFolder: Sendable {
   /// Makes this process the one that serves the folder, until the lock is released.
   ///
   /// - Throws: `ServerError` (`.locked`) with the other's process ID.
-  package func lockForServing() throws -> FileLock {
-    guard let lock = try FileLock(serveLock, .exclusive, waits: false) else {
-      let text = (try? String(contentsOf: serveLock, encoding: .utf8)) ?? ""
-      let holder = text.trimmingCharacters(in: .whitespacesAndNewlines)
+  package func lockForServing(
+    suggestion: String = "Stop it first, or name another folder with --data."
+  ) throws -> FileLock {
+    var lock = try FileLock(serveLock, .exclusive, waits: false)
+    // A command that looks whether somebody serves has it for a moment.
+    for _ in 0..<5 where lock == nil {
+      usleep(10_000)
+      lock = try FileLock(serveLock, .exclusive, waits: false)
+    }
+    guard let lock else {
       throw ServerError(
-        .locked, "another server (process \(holder)) serves \(url.path)",
-        suggestion: "Stop it first, or name another folder with --data.")
+        .locked, "another server (process \(lockHolder)) serves \(url.path)",
+        suggestion: suggestion)
     }
     lock.writeProcessID()
     return lock
+  }
+
+  /// The process that serves the folder; nil when none does.
+  package var servingProcess: Int32? {
+    // Not made here: it might belong to another user than the server's.
+    guard access(serveLock.path, F_OK) == 0 else { return nil }
+    guard let lock = try? FileLock(serveLock, .shared, waits: false) else {
+      return Int32(lockHolder) ?? 0
+    }
+    lock.release()
+    return nil
+  }
+
+  private var lockHolder: String {
+    let text = (try? String(contentsOf: serveLock, encoding: .utf8)) ?? ""
+    return text.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 }

@@ -45,7 +45,7 @@ package final class ServerClock: Sendable {
   /// What is counted while the time of day is behind: it comes closer by a tenth.
   private static let pace = 0.9
   /// 2025-01-01. What was given before it came of a clock that was not set yet, and does not hold up one that is.
-  private static let earliest = 1_735_689_600_000.0
+  static let earliest = 1_735_689_600_000.0
   /// How much may be given that is not kept: so much less may be given after the server was ended.
   private static let keptMilliseconds = 60_000.0
 

@@ -12,7 +12,7 @@ package final class ZoneNews: Sendable {
 
   private struct Waiter {
     let after: UInt64
-    let continuation: CheckedContinuation<Void, Never>
+    let continuation: CheckedContinuation<Bool, Never>
   }
 
   private let state = Mutex(State())
@@ -34,17 +34,31 @@ package final class ZoneNews: Sendable {
       state.count -= reached.count
       return reached.values.map(\.continuation)
     }
-    for continuation in woken { continuation.resume() }
+    for continuation in woken { continuation.resume(returning: true) }
+  }
+
+  /// Ends all waiting, so that each looks again whether it may go on.
+  package func wakeAll() {
+    let woken = state.withLock { state in
+      defer {
+        state.waiters = [:]
+        state.count = 0
+      }
+      return state.waiters.values.flatMap { $0.values.map(\.continuation) }
+    }
+    for continuation in woken { continuation.resume(returning: true) }
   }
 
   /// Returns when the zone's log has grown past `after`, when the task is cancelled, or at once
   /// when too many wait already.
-  package func wait(_ zone: UUID, after: UInt64) async {
+  ///
+  /// - Returns: whether it waited and was woken.
+  @discardableResult package func wait(_ zone: UUID, after: UInt64) async -> Bool {
     let id = state.withLock { state in
       state.nextWaiter += 1
       return state.nextWaiter
     }
-    await withTaskCancellationHandler {
+    return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let resumesNow = state.withLock { state in
           let grown = heads.withLock { $0[zone] ?? 0 } > after
@@ -54,7 +68,7 @@ package final class ZoneNews: Sendable {
           state.count += 1
           return false
         }
-        if resumesNow { continuation.resume() }
+        if resumesNow { continuation.resume(returning: false) }
       }
     } onCancel: {
       let waiter = state.withLock { state in
@@ -63,7 +77,7 @@ package final class ZoneNews: Sendable {
         if state.waiters[zone]?.isEmpty == true { state.waiters[zone] = nil }
         return waiter
       }
-      waiter?.continuation.resume()
+      waiter?.continuation.resume(returning: false)
     }
   }
 }

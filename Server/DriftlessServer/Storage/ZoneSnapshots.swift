@@ -90,6 +90,18 @@ package struct ZoneSnapshots: Sendable {
     }
   }
 
+  /// Removes what was added up of a log that is no more. Where that fails, or a fold is at it, it lies there until the next fold of
+  /// the zone: nobody is given it.
+  func forget(_ zone: ZoneRecord) {
+    let folder = folder(of: zone)
+    guard
+      let lock = try? FileLock(folder.appendingPathComponent("fold.lock"), .exclusive, waits: false)
+    else { return }
+    defer { lock.release() }
+    try? discard(folder)
+    try? FileManager.default.removeItem(at: folder)
+  }
+
   private func discard(_ folder: URL) throws {
     for name in [Snapshot.fileName, "fold"] {
       let file = folder.appendingPathComponent(name)

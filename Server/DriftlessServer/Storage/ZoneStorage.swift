@@ -17,6 +17,13 @@ package protocol ZoneStorage: Sendable {
   /// The token of that ID, revoked or not; nil when there is none.
   func token(id: String) async throws -> TokenRecord?
 
+  /// Takes note that a replica was there, for the operator.
+  ///
+  /// - Parameters:
+  ///   - cursor: up to where it has applied the zone's log.
+  ///   - token: the ID of the token that it came with.
+  func noteSeen(_ replica: UUID, in zone: ZoneRecord, at cursor: UInt64, token: String) async
+
   /// Appends a push to its zone's log.
   ///
   /// - Throws: `ServerError` with the codes stale, generation-changed, diverged, forked,
@@ -77,6 +84,10 @@ package struct TokenRecord: Sendable {
   package let verbs: Verbs
   package let createdMilliseconds: Int64
   package let revokedMilliseconds: Int64?
+  /// What the operator called it.
+  package let name: String?
+  /// When it ends, by the server's time.
+  package let expiresMilliseconds: Int64?
 }
 
 /// What an append gave out, now or when the same push first arrived.

@@ -81,6 +81,8 @@ public struct ZoneLog: Sendable {
     next.replacements = (replacements + next.replacements).suffix(ZoneInfo.replacementsMax)
     next.formatLevel = formatLevel
     next.clockToleranceMilliseconds = clockToleranceMilliseconds
+    // What replicas offer has the times of this log.
+    next.newestMilliseconds = newestMilliseconds
     return next
   }
 

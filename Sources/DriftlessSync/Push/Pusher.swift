@@ -97,14 +97,20 @@ package struct Pusher: Sendable {
   private var stalePlace: UInt64?
   /// What the zone refuses though nothing is newer there is looked for at this place.
   private var narrowedPlace: UInt64?
+  /// Of what is tried again: whether what the zone names next comes along, though nothing is newer at the place.
+  private var mayBringAlong = true
 
-  /// - Parameter triedAgain: So many objects of what is pending were stale for good before, and are expected to be.
+  /// - Parameter triedAgain: So many objects of what is pending were stale for good before, and are expected to be: each is
+  ///   sent alone until the zone takes one.
   package init(objectsMax: Int, staleRetriesMax: Int, triedAgain: Int = 0) {
     self.triedAgain = triedAgain
     self.objectsMax = max(1, objectsMax)
-    portion = Portion(objectsMax: self.objectsMax)
+    portion = triedAgain > 0 ? Self.alone : Portion(objectsMax: self.objectsMax)
     self.staleRetriesMax = staleRetriesMax
   }
+
+  /// One object, also where its transaction has more.
+  private static var alone: Portion { Portion(objectsMax: 1, refusedObjects: 2) }
 
   package mutating func handle(_ event: Event) -> Action {
     switch (state, event) {
@@ -150,10 +156,10 @@ package struct Pusher: Sendable {
       state = .acknowledging
       return .acknowledge(reply)
     case .stale(let objects, let place, let reason):
-      if isStuck(objects, at: place) { return stuck(at: place, reason) }
+      if isStuck(objects, at: place) { return stuck(objects, at: place, reason) }
       staleAnswers += 1
       stalePlace = place
-      portion.inTheWay.formUnion(objects)
+      bringAlong(objects)
       guard staleAnswers <= staleRetriesMax else {
         return fail(
           SyncError(
@@ -195,8 +201,25 @@ package struct Pusher: Sendable {
     return place == stalePlace && portion.inTheWay.isSuperset(of: objects)
   }
 
+  /// What the zone named comes along where it is pending, beside what is tried alone too.
+  private mutating func bringAlong(_ objects: [UInt64]) {
+    portion.inTheWay.formUnion(objects)
+    guard triedAgain > 0, portion.refusedObjects != nil else { return }
+    portion.objectsMax = min(objectsMax, portion.objectsMax + objects.count)
+    portion.refusedObjects = portion.objectsMax + 1
+  }
+
   /// What is stale for good is found as what is refused: alone, so that the rest goes on.
-  private mutating func stuck(at place: UInt64?, _ reason: String) -> Action {
+  private mutating func stuck(
+    _ objects: [UInt64], at place: UInt64?, _ reason: String
+  ) -> Action {
+    if triedAgain > 0, mayBringAlong, place == narrowedPlace, !objects.isEmpty {
+      // Nothing is newer there, so no pull is needed.
+      mayBringAlong = false
+      bringAlong(objects)
+      state = .discarding(.build)
+      return .discardOutbox
+    }
     narrowedPlace = place
     portion.inTheWay = []
     conflictingObjects = max(conflictingObjects, objectsInFlight)
@@ -220,11 +243,17 @@ package struct Pusher: Sendable {
         state = .discarding(.fail(error))
         return .discardOutbox
       }
-      // What is left is looked at anew: it may be stale by something that comes along.
       staleAnswers = 0
-      stalePlace = nil
-      narrowedPlace = nil
-      portion = Portion(objectsMax: objectsMax)
+      if triedAgain > 0, error.code == .conflicting {
+        // What is left is expected to be stale as well, and nothing is newer there: a push each is enough.
+        portion = Self.alone
+        mayBringAlong = true
+      } else {
+        // What is left is looked at anew: it may be stale by something that comes along.
+        stalePlace = nil
+        narrowedPlace = nil
+        portion = Portion(objectsMax: objectsMax)
+      }
       state = .waiting
       return .quarantine(error)
     }

@@ -7,8 +7,8 @@ import Foundation
 /// It writes the server's database from a process of its own; the server sees it at the next
 /// request.
 package struct Administration {
-  private let connection: SQLiteConnection
-  private let folder: DataFolder
+  let connection: SQLiteConnection
+  let folder: DataFolder
 
   /// - Throws: `ServerError` or `SQLiteError` when the folder cannot be opened.
   package init(folder: DataFolder) throws {
@@ -28,23 +28,12 @@ package struct Administration {
 
   package func zones() throws -> [ZoneRecord] { try connection.zones() }
 
-  package func tokens() throws -> [TokenRecord] { try connection.tokens() }
-
   /// Creates a zone with an empty log and a new generation.
   ///
   /// - Throws: `ServerError`: `.badName`, `.exists`.
   package func createZone(_ name: String) throws -> ZoneRecord {
-    guard ZoneName.isValid(name) else {
-      throw ServerError(
-        .badName, "\"\(name)\" is not the name of a zone",
-        suggestion: "Use 1 to 100 letters, digits, '-', '_' or '.', first a letter or digit.")
-    }
-    return try write {
-      guard try connection.zone(named: name) == nil else {
-        throw ServerError(
-          .exists, "the zone \(name) exists already",
-          suggestion: "Make a token for it: driftless-server token create --zone \(name)")
-      }
+    try write {
+      try checkFree(name)
       let count = try connection.integer("SELECT coalesce(max(id), 0) FROM zone") ?? 0
       guard count < LogPosition.zoneMax else {
         throw ServerError(
@@ -67,13 +56,14 @@ package struct Administration {
     }
   }
 
-  /// Begins a new generation of a zone, with an empty log. The zone's UUID and its tokens stay.
+  /// Begins a new generation of a zone, with an empty log. The zone's UUID and its tokens stay, and what times it takes:
+  /// what replicas offer has the times of the log before.
   ///
   /// - Parameter intent: whether replicas offer what they hold of the generation before, or take
   ///   the zone's state.
   /// - Throws: `ServerError` (`.noZone`).
   package func renewZone(_ name: String, intent: ZoneIntent) throws -> ZoneRecord {
-    try write {
+    let renewed = try write {
       let zone = try existingZone(name)
       let generation = UUID()
       let replacements = (zone.replacements + (intent == .replace ? [generation] : []))
@@ -81,27 +71,18 @@ package struct Administration {
       try connection.run(
         """
         UPDATE zone SET generation = ?, parent_generation = ?, parent_sequence = ?,
-          parent_chain = ?, intent = ?, head = 0, chain = ?, next_object = 1, newest_ms = 0,
-          replacements = ?
+          parent_chain = ?, intent = ?, head = 0, chain = ?, next_object = 1, replacements = ?
         WHERE id = ?
         """,
         .blob(generation.bytes), .blob(zone.generation.bytes), .integer(Int64(clamping: zone.head)),
         .blob(zone.chain.bytes), .text(intent.rawValue),
         .blob(LogChain.start(generation: generation).bytes),
         .blob(replacements.reduce(into: Data()) { $0 += $1.bytes }), .integer(zone.id))
-      let first = LogPosition.of(zone: zone.id, number: 0)
-      let end = LogPosition.of(zone: zone.id + 1, number: 0)
-      for table in ["log", "object"] {
-        try connection.run(
-          "DELETE FROM \(table) WHERE position >= ? AND position < ?", .integer(first),
-          .integer(end))
-      }
-      // Each replica takes another ID for the new log: those of the old one would fill the zone in time.
-      for table in ["identity", "claim", "tombstone", "replica"] {
-        try connection.run("DELETE FROM \(table) WHERE zone = ?", .integer(zone.id))
-      }
+      try empty(zone)
       return try existingZone(name)
     }
+    ZoneSnapshots(folder).forget(renewed)
+    return renewed
   }
 
   /// Adds up a zone's log to a snapshot; pushes go on meanwhile.
@@ -122,52 +103,36 @@ package struct Administration {
     try ZoneSnapshots(folder).snapshot(of: zone)
   }
 
-  /// Makes a token. Its text is known only now: the database keeps a hash of it.
-  ///
-  /// - Parameter handOut: gives it to whoever asked, before it is one. Where this throws, and where the process ends
-  ///   meanwhile, there is no token: one that nobody has could not be told from a lost one.
-  /// - Throws: `ServerError` (`.noZone`), and what `handOut` throws.
-  @discardableResult package func createToken(
-    zone name: String, verbs: Verbs, handOut: (AccessToken) throws -> Void = { _ in }
-  ) throws -> AccessToken {
-    _ = try existingZone(name)
-    let token = AccessToken.mint()
-    // Not within the transaction: pushes would wait for a terminal that was stopped.
-    try handOut(token)
-    return try write {
-      let zone = try existingZone(name)
-      let insert = try connection.prepare("INSERT INTO token VALUES(?, ?, ?, ?, ?, NULL)")
-      defer { insert.reset() }
-      insert.bind(token.id, at: 1)
-      insert.bind(token.hash, at: 2)
-      insert.bind(zone.id, at: 3)
-      insert.bind(verbs.rawValue, at: 4)
-      insert.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 5)
-      try insert.run()
-      return token
+  /// Deletes a zone's log with all that is kept of it.
+  func empty(_ zone: ZoneRecord) throws {
+    let first = LogPosition.of(zone: zone.id, number: 0)
+    let end = LogPosition.of(zone: zone.id + 1, number: 0)
+    for table in ["log", "object"] {
+      try connection.run(
+        "DELETE FROM \(table) WHERE position >= ? AND position < ?", .integer(first),
+        .integer(end))
+    }
+    // Each replica takes another ID for the new log: those of the old one would fill the zone in time.
+    for table in ["identity", "claim", "tombstone", "replica", "sighting"] {
+      try connection.run("DELETE FROM \(table) WHERE zone = ?", .integer(zone.id))
     }
   }
 
-  /// Makes a token worthless from the next request on.
-  ///
-  /// - Throws: `ServerError` (`.notFound`).
-  package func revokeToken(id: String) throws {
-    try write {
-      let update = try connection.prepare(
-        "UPDATE token SET revoked_ms = coalesce(revoked_ms, ?) WHERE id = ?")
-      defer { update.reset() }
-      update.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 1)
-      update.bind(id, at: 2)
-      try update.run()
-      guard connection.changes > 0 else {
-        throw ServerError(
-          .notFound, "there is no token with the ID \(id)",
-          suggestion: "See the IDs: driftless-server token list")
-      }
+  /// - Throws: `ServerError`: `.badName`, `.exists`.
+  func checkFree(_ name: String) throws {
+    guard ZoneName.isValid(name) else {
+      throw ServerError(
+        .badName, "\"\(name)\" is not the name of a zone",
+        suggestion: "Use 1 to 100 letters, digits, '-', '_' or '.', first a letter or digit.")
+    }
+    guard try connection.zone(named: name) == nil else {
+      throw ServerError(
+        .exists, "the zone \(name) exists already",
+        suggestion: "Make a token for it: driftless-server token create --zone \(name)")
     }
   }
 
-  private func existingZone(_ name: String) throws -> ZoneRecord {
+  func existingZone(_ name: String) throws -> ZoneRecord {
     guard let zone = try connection.zone(named: name) else {
       throw ServerError(
         .noZone, "there is no zone \(name)",
@@ -176,7 +141,7 @@ package struct Administration {
     return zone
   }
 
-  private func write<Result>(_ body: () throws -> Result) throws -> Result {
+  func write<Result>(_ body: () throws -> Result) throws -> Result {
     let lock = try FileLock(folder.writeLock, .shared, waits: true)
     defer { lock?.release() }
     try connection.execute("BEGIN IMMEDIATE")

@@ -14,6 +14,16 @@ enum GivenTimes {
     return max(kept, received ?? 0)
   }
 
+  /// Takes back that later times were given. Of the entries only the last ones are asked for theirs.
+  static func setBack(to milliseconds: Int64, on connection: SQLiteConnection) throws {
+    try connection.run("UPDATE clock SET given_ms = min(given_ms, ?)", .integer(milliseconds))
+    try connection.run(
+      """
+      UPDATE log SET received_ms = ?1
+      WHERE position IN (SELECT id << 40 | head FROM zone) AND received_ms > ?1
+      """, .integer(milliseconds))
+  }
+
   static func keep(_ milliseconds: Int64, on connection: SQLiteConnection) throws {
     try connection.run(
       """

@@ -6,6 +6,8 @@ import Foundation
 struct IdentityIndex {
   let connection: SQLiteConnection
   let zone: Int64
+  /// What the pushing replica knows of objects.
+  let objects: ObjectIndex
 
   /// Adds runs; their objects get numbers from `firstNumber` on.
   ///
@@ -49,7 +51,8 @@ struct IdentityIndex {
     }
     for (place, number) in clashes.sorted(by: { $0.place < $1.place }) {
       stale.add(
-        number, "the zone has an object with an identity of this push (\(runs[place].first)…)")
+        number, isNews: objects.isInsertNews(number),
+        "the zone has an object with an identity of this push (\(runs[place].first)…)")
     }
   }
 
@@ -61,7 +64,9 @@ struct IdentityIndex {
     )
     for identity in tombstones {
       guard let number = try number(before, identity) else { continue }
-      stale.add(number, "the zone has an object of identity \(identity), so it has a number")
+      stale.add(
+        number, isNews: objects.isInsertNews(number),
+        "the zone has an object of identity \(identity), so it has a number")
     }
   }
 

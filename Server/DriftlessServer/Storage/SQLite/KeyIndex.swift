@@ -10,6 +10,8 @@ import Foundation
 struct KeyIndex {
   let connection: SQLiteConnection
   let zone: Int64
+  /// What the pushing replica knows of objects.
+  let objects: ObjectIndex
 
   /// - Parameter firstNumber: The number of the push's first new object.
   func apply(
@@ -95,7 +97,10 @@ struct KeyIndex {
         let isTaken = connection.changes == 0
         insert.reset()
         guard isTaken, let other = try self.holder(of: hash) else { continue }
-        stale.add(other, "Object \(other) holds a key that the push claims")
+        // The entry that gave it the key names it.
+        stale.add(
+          other, isNews: try objects.hasNews(of: other),
+          "Object \(other) holds a key that the push claims")
       }
     }
   }

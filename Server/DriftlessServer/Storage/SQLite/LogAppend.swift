@@ -55,15 +55,19 @@ struct LogAppend {
       throw ServerError(
         .tooLarge, "the log of zone \(zone.name) is full", suggestion: "Create a new zone.")
     }
+    var hasNews = true
     do {
-      try index(push, zone, replica, sequence: sequence, isRefill: isRefill)
+      try index(
+        push, zone, replica, sequence: sequence, isRefill: isRefill, hasNews: &hasNews)
     } catch let refusal as ProtocolError {
       guard !isRefill else {
         throw ServerError(
           .malformed, "entry \(sequence) contradicts the log: \(refusal.message)",
           suggestion: "Sync without it: what the store holds is offered.", head: zone.head)
       }
-      throw ServerError(refusal, head: zone.head)
+      var error = ServerError(refusal, head: zone.head)
+      error.hasNews = hasNews
+      throw error
     }
     let chain = zone.chain.next(
       digest: push.digest, sequence: sequence, firstObjectNumber: zone.nextObject)
@@ -72,9 +76,11 @@ struct LogAppend {
       sequence: sequence, firstObjectNumber: zone.nextObject, chain: chain, isRepeat: false)
   }
 
+  /// - Parameter hasNews: whether a pull brings something of what makes the push stale.
   /// - Throws: `ProtocolError` (`.stale`).
   private func index(
-    _ push: Push, _ zone: ZoneRecord, _ replica: Replica, sequence: UInt64, isRefill: Bool
+    _ push: Push, _ zone: ZoneRecord, _ replica: Replica, sequence: UInt64, isRefill: Bool,
+    hasNews: inout Bool
   ) throws {
     // What another server has checked is no news to a refill.
     let cursor = isRefill ? zone.head : push.cursor.sequence
@@ -85,7 +91,7 @@ struct LogAppend {
     try index.prepare()
     var stale = StaleObjects()
     for reliance in push.contents.relied { try index.check(reliance, stale: &stale) }
-    let identities = IdentityIndex(connection: connection, zone: zone.id)
+    let identities = IdentityIndex(connection: connection, zone: zone.id, objects: index)
     try identities.check(tombstones: push.contents.tombstones, stale: &stale)
     try identities.checkTombstones(
       of: push.contents.identities, after: cursor, own: own, stale: &stale)
@@ -93,8 +99,9 @@ struct LogAppend {
     try identities.insert(push.contents.identities, firstNumber: zone.nextObject, stale: &stale)
     for touch in push.contents.touches { try index.apply(touch, stale: &stale) }
     try index.name(push.contents.named, stale: &stale)
-    try KeyIndex(connection: connection, zone: zone.id)
+    try KeyIndex(connection: connection, zone: zone.id, objects: index)
       .apply(push.contents, firstNumber: zone.nextObject, stale: &stale)
+    hasNews = stale.hasNews
     try stale.throwIfAny()
   }
 

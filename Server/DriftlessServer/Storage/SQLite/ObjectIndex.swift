@@ -146,6 +146,18 @@ struct ObjectIndex {
     }
   }
 
+  /// Whether an object was made after what the pushing replica knows.
+  func isInsertNews(_ number: UInt64) -> Bool { number >= firstUnseen && !own.inserted(number) }
+
+  /// Whether anything of an object is news to the pushing replica.
+  func hasNews(of number: UInt64) throws -> Bool {
+    if isInsertNews(number) { return true }
+    let state = try state(
+      of: LogPosition.of(zone: zone, number: number), connection.prepare(Self.select))
+    return [state.base, state.deleted, state.named, state.namedBefore].contains(where: isNews)
+      || state.properties.pairs.contains { isNews($0.sequence) }
+  }
+
   /// More objects than an answer lists need not be looked for.
   private func add(_ number: UInt64, to stale: inout StaleObjects) throws {
     stale.add(number, "object \(number) changed after sequence number \(cursor)")
@@ -158,8 +170,7 @@ struct ObjectIndex {
   }
 
   private func isBaseNews(_ state: ObjectState, _ number: UInt64) -> Bool {
-    if state.base > 0 { return isNews(state.base) }
-    return number >= firstUnseen && !own.inserted(number)
+    state.base > 0 ? isNews(state.base) : isInsertNews(number)
   }
 }
 

@@ -53,7 +53,8 @@ extension SQLiteConnection {
 
   private static let tokenColumns = """
     SELECT token.id, token.hash, token.zone, zone.name, token.verbs, token.created_ms,
-      token.revoked_ms FROM token JOIN zone ON zone.id = token.zone
+      token.revoked_ms, token_note.name, token_note.expires_ms
+    FROM token JOIN zone ON zone.id = token.zone LEFT JOIN token_note ON token_note.id = token.id
     """
 
   func token(id: String) throws -> TokenRecord? {
@@ -77,7 +78,9 @@ extension SQLiteConnection {
       id: statement.string(0), hash: statement.data(1), zoneID: statement.int64(2),
       zoneName: statement.string(3), verbs: Verbs(rawValue: statement.int64(4)),
       createdMilliseconds: statement.int64(5),
-      revokedMilliseconds: statement.isNull(6) ? nil : statement.int64(6))
+      revokedMilliseconds: statement.isNull(6) ? nil : statement.int64(6),
+      name: statement.isNull(7) ? nil : statement.string(7),
+      expiresMilliseconds: statement.isNull(8) ? nil : statement.int64(8))
   }
 
   /// Entries after a sequence number, until the bytes are used up; at least one, if there is one.

@@ -24,7 +24,9 @@ import DriftlessSQLite
 ///               and the constraint.
 /// `key_rule`    constraints of unique keys: a JSON list of the entity and its properties.
 /// `property`    names of properties, so that the index holds small numbers.
-/// `clock`       one row: the last time that the server gave. Programs of before know nothing of it.
+/// `clock`       one row: the last time that the server gave. Programs of before know nothing of it, nor of the next two.
+/// `token_note`  one row a token that has a name or an end.
+/// `sighting`    one row a replica: when it was last seen, its cursor, and the ID of its token.
 enum ServerSchema {
   static let version: Int64 = 4
 
@@ -85,10 +87,19 @@ enum ServerSchema {
     "PRAGMA user_version = \(version)",
   ]
 
-  private static let tables = [
-    "zone", "token", "replica", "log", "identity", "tombstone", "object", "claim", "key_rule",
-    "property", "clock",
-  ]
+  private static let tables =
+    [
+      "zone", "token", "replica", "log", "identity", "tombstone", "object", "claim", "key_rule",
+      "property",
+    ] + laterTables
+  /// Those that a file of this version may not have yet.
+  static let laterTables = ["clock", "token_note", "sighting"]
+
+  /// Tables that a database does not have, as far as it may not be without them.
+  static func missingTables(_ connection: SQLiteConnection) throws -> [String] {
+    let there = try connection.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return tables.filter { !laterTables.contains($0) && !there.contains([.text($0)]) }
+  }
 
   /// Reads a row of every table, so that a file which is damaged where each begins is noticed at the start. To read all of
   /// it would take as long as the log is.
@@ -125,7 +136,9 @@ enum ServerSchema {
           suggestion: "Use the program that wrote it, or a newer one.")
       }
       // Programs of before open a file that has it.
-      try connection.execute(GivenTimes.statement)
+      for statement in [GivenTimes.statement, TokenNotes.statement, Sightings.statement] {
+        try connection.execute(statement)
+      }
       try connection.execute("COMMIT")
     } catch {
       try? connection.execute("ROLLBACK")

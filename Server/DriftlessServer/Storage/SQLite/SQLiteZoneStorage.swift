@@ -22,6 +22,9 @@ package final class SQLiteZoneStorage: ZoneStorage {
   private let snapshots: ZoneSnapshots
   /// Nil where nobody serves.
   private let folding = Mutex<ZoneFolding?>(nil)
+  private let logger: Logger
+  private let sightings: Sightings
+  package let entryCheck: EntryCheck
 
   /// Opens the database of a data folder, creating it when it is new.
   ///
@@ -39,6 +42,9 @@ package final class SQLiteZoneStorage: ZoneStorage {
     snapshots = ZoneSnapshots(folder)
     self.limits = limits
     self.metrics = metrics
+    self.logger = logger
+    sightings = Sightings(limits: limits)
+    entryCheck = EntryCheck(logger: logger)
     let pages = limits.databaseBytesMax / 4096
     let path = folder.database.path
     (writer, readers) = try ServerError.opening(path) {
@@ -96,6 +102,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
   package func close() {
     folding.withLock { $0.take() }?.stop()
     if let last = clock.lastToKeep() { try? writer.run { try GivenTimes.keep(last, on: $0) } }
+    sightings.write(writer, logger: logger)
     writer.close()
     for reader in readers { reader.close() }
   }
@@ -152,7 +159,36 @@ package final class SQLiteZoneStorage: ZoneStorage {
   }
 
   package func page(of zone: ZoneRecord, _ request: PageRequest) async throws -> LogPage {
-    try await reader.perform { try $0.page(of: zone, request) }
+    try await reader.perform { [entryCheck] connection in
+      let page = try connection.page(of: zone, request)
+      entryCheck.look(at: page, of: zone, after: request.after)
+      return page
+    }
+  }
+
+  package func noteSeen(
+    _ replica: UUID, in zone: ZoneRecord, at cursor: UInt64, token: String
+  ) async {
+    let isDue = sightings.note(
+      replica, in: zone, at: cursor, token: token, milliseconds: clock.now())
+    guard isDue else { return }
+    writer.later { [sightings, writer, logger] in sightings.write(writer, logger: logger) }
+  }
+
+  /// Ends what waits when an operator's command has changed zones or tokens, until the task is cancelled.
+  package func watchOperators() async {
+    let watch = Mutex(OperatorWatch())
+    while !Task.isCancelled {
+      do {
+        let hasChanged = try await readers[0].perform { connection in
+          try watch.withLock { try $0.sees(connection) }
+        }
+        if hasChanged { news.wakeAll() }
+      } catch {
+        logger.debug("zones and tokens could not be read", metadata: ["error": "\(error)"])
+      }
+      try? await Task.sleep(for: .seconds(limits.watchSeconds))
+    }
   }
 
   package func snapshot(of zone: ZoneRecord) async throws -> Snapshot? {

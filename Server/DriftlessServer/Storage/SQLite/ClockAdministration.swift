@@ -1,0 +1,82 @@
+import DriftlessSQLite
+import Foundation
+
+/// The server's time beside its host's clock, for an operator.
+package struct ClockReport: Sendable {
+  /// What a server that goes on from the last time given makes of its host's clock.
+  package enum State: String, Sendable {
+    /// It follows it.
+    case right
+    /// The clock is behind what was given: the server counts on, a tenth slower, until the clock has come to it.
+    case behind
+    /// The clock is so far ahead that the server waits for an hour before it follows.
+    case ahead
+  }
+
+  /// By the host's clock. Milliseconds since 1970, as all times here.
+  package let hostMilliseconds: Int64
+  /// The last time that is known to have been given; nil for none.
+  package let givenMilliseconds: Int64?
+  package let state: State
+  /// The process that serves the folder. It may have given up to a minute more than is kept.
+  package let server: Int32?
+  /// Zones with changes that lie ahead of the host's clock, and the time of the newest.
+  package let zonesAhead: [(zone: String, newestMilliseconds: UInt64)]
+
+  /// By how much the last time given is ahead of the host's clock.
+  package var aheadMilliseconds: Int64? { givenMilliseconds.map { $0 - hostMilliseconds } }
+}
+
+extension Administration {
+  /// The host's time of day. Milliseconds since 1970.
+  package static var hostMilliseconds: Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
+
+  /// How the server's time stands beside its host's clock.
+  package func clock(
+    at host: Int64 = Administration.hostMilliseconds, limits: ServerLimits = .init()
+  ) throws -> ClockReport {
+    let given = try GivenTimes.last(connection)
+    let server = folder.servingProcess
+    let leapMax =
+      server == nil
+      ? max(limits.clockLeapMillisecondsMax, limits.clockLeapAtStartMillisecondsMax)
+      : limits.clockLeapMillisecondsMax
+    let state: ClockReport.State =
+      if given > host { .behind } else if given > 0, host - given > leapMax { .ahead } else {
+        .right
+      }
+    return ClockReport(
+      hostMilliseconds: host, givenMilliseconds: given > 0 ? given : nil, state: state,
+      server: server,
+      zonesAhead: try zones().filter { $0.newestMilliseconds > UInt64(clamping: host) }
+        .map { ($0.name, $0.newestMilliseconds) })
+  }
+
+  /// Makes the server go on from its host's clock where it gave later times: after a leap ahead that it believed.
+  ///
+  /// Changes keep their times. A zone that has later ones takes as late ones still (`LogAppend`), and what is saved by who
+  /// has pulled them comes after them.
+  ///
+  /// - Returns: how it stood before.
+  /// - Throws: `ServerError`: `.locked` while a server has the folder, since that has its time in memory, and
+  ///   `.nothingToSetBack`.
+  package func setClockBack(to host: Int64 = Administration.hostMilliseconds) throws -> ClockReport
+  {
+    let lock = try folder.lockForServing(
+      suggestion: "It has its time in memory: stop it, say the command again, and start it.")
+    defer { lock.release() }
+    let report = try clock(at: host)
+    guard let ahead = report.aheadMilliseconds, ahead > 0 else {
+      throw ServerError(
+        .nothingToSetBack, "the server gave no time that is ahead of this host's clock",
+        suggestion: "See both: driftless-server clock show --data \(folder.url.path)")
+    }
+    guard Double(host) >= ServerClock.earliest else {
+      throw ServerError(
+        .nothingToSetBack, "this host's clock is not set: it says a time before 2025",
+        suggestion: "Set the host's clock right first.")
+    }
+    try write { try GivenTimes.setBack(to: host, on: connection) }
+    return report
+  }
+}

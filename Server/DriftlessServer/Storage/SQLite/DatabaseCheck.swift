@@ -1,0 +1,182 @@
+import DriftlessProtocol
+package import DriftlessSQLite
+import Foundation
+
+/// Reads all of a server's database, and names what is not as the server wrote it.
+package struct DatabaseCheck {
+  /// One thing that is wrong.
+  package struct Damage: Sendable, Hashable {
+    /// The table, or `file` for what SQLite finds.
+    package let table: String
+    /// Nil where it belongs to no zone.
+    package let zone: String?
+    /// Which row: `entry 7`, `object 12`.
+    package let place: String
+    package let message: String
+    package let suggestion: String
+  }
+
+  /// What was read.
+  package struct Outcome: Sendable {
+    package var zones = 0
+    package var entries = 0
+    package var damage: [Damage] = []
+    /// More was found than is listed.
+    package var isCut = false
+  }
+
+  let connection: SQLiteConnection
+  var outcome = Outcome()
+  /// A database that is damaged all over is told of by its first lines.
+  static let damageMax = 1000
+
+  package init(_ connection: SQLiteConnection) { self.connection = connection }
+
+  /// Checks one state of the database, while a server may go on writing.
+  ///
+  /// - Throws: `SQLiteError` where it cannot be read on.
+  package static func run(on connection: SQLiteConnection) throws -> Outcome {
+    var check = DatabaseCheck(connection)
+    try connection.withSnapshot {
+      try check.checkFile()
+      guard check.outcome.damage.isEmpty else { return }
+      for zone in try check.readableZones() { try check.check(zone) }
+      try check.checkOthers()
+    }
+    return check.outcome
+  }
+
+  mutating func note(
+    _ table: String, _ zone: String?, _ place: String, _ message: String,
+    _ suggestion: String = Self.byBackup
+  ) {
+    guard outcome.damage.count < Self.damageMax else {
+      outcome.isCut = true
+      return
+    }
+    outcome.damage.append(
+      Damage(
+        table: table, zone: zone, place: place, message: message, suggestion: suggestion))
+  }
+
+  static let byBackup =
+    "Put a backup back (driftless-server restore): replicas bring back what it lacks."
+
+  /// What replicas hold makes a log anew, with all that follows from it.
+  static func byRenewal(_ zone: String) -> String {
+    "\(byBackup) Or begin the zone anew (driftless-server zone renew \(zone)): replicas offer what they hold."
+  }
+
+  /// What SQLite itself finds.
+  private mutating func checkFile() throws {
+    for row in try connection.rows("PRAGMA integrity_check(100)") {
+      guard case .text(let line)? = row.first, line != "ok" else { continue }
+      note("file", nil, "page", line)
+    }
+    for table in try ServerSchema.missingTables(connection) {
+      note("file", nil, "table \(table)", "it is missing")
+    }
+  }
+
+  private mutating func readableZones() throws -> [ZoneRecord] {
+    var zones: [ZoneRecord] = []
+    for row in try connection.rows("SELECT name FROM zone ORDER BY name") {
+      guard case .text(let name)? = row.first else { continue }
+      do {
+        if let zone = try connection.zone(named: name) { zones.append(zone) }
+      } catch let error as ServerError {
+        note("zone", name, "row", error.message)
+      }
+    }
+    return zones
+  }
+
+  private mutating func check(_ zone: ZoneRecord) throws {
+    outcome.zones += 1
+    if !ZoneName.isValid(zone.name) { note("zone", zone.name, "row", "its name is none") }
+    try checkLog(of: zone)
+    try checkIndex(of: zone)
+  }
+
+  // MARK: - Log
+
+  private mutating func checkLog(of zone: ZoneRecord) throws {
+    let statement = try connection.prepareUncached(
+      """
+      SELECT position, log.replica, number, first_object, new_objects, digest, chain,
+        length(names), size, header, body, replica.uuid
+      FROM log LEFT JOIN replica ON replica.id = log.replica AND replica.zone = ?1
+      WHERE position >= ?2 AND position < ?3 ORDER BY position
+      """)
+    statement.bind([
+      .integer(zone.id), .integer(LogPosition.of(zone: zone.id, number: 0)),
+      .integer(LogPosition.of(zone: zone.id + 1, number: 0)),
+    ])
+    var place = Cursor.start(generation: zone.generation).mark
+    var nextObject: UInt64 = 1
+    while try statement.step() {
+      outcome.entries += 1
+      let entry = try entry(statement)
+      for message in damages(of: entry, row: statement, after: place, nextObject) {
+        note(
+          "log", zone.name, "entry \(entry.sequence)", message, Self.byRenewal(zone.name))
+      }
+      place = LogMark(sequence: entry.sequence, chain: entry.chain)
+      nextObject = UInt64(clamping: statement.int64(3)) + UInt64(clamping: statement.int64(4))
+    }
+    if place.sequence != zone.head {
+      note(
+        "log", zone.name, "end", "it ends at \(place.sequence), and the zone says \(zone.head)",
+        Self.byRenewal(zone.name))
+    } else if place.chain != zone.chain {
+      note("zone", zone.name, "chain", "it is not that of the log", Self.byRenewal(zone.name))
+    }
+    if nextObject != zone.nextObject {
+      note(
+        "zone", zone.name, "next object",
+        "the log gave numbers up to \(nextObject - 1), the zone goes on with \(zone.nextObject)",
+        Self.byRenewal(zone.name))
+    }
+  }
+
+  private func entry(_ row: SQLiteStatement) throws -> LogEntry {
+    LogEntry(
+      sequence: LogPosition.number(row.int64(0)), firstObjectNumber: UInt64(clamping: row.int64(3)),
+      chain: LogChain(bytes: row.data(6)) ?? .start(generation: UUID()),
+      bytes: row.data(9) + row.data(10), isHeaderOnly: false)
+  }
+
+  private func damages(
+    of entry: LogEntry, row: SQLiteStatement, after place: LogMark, _ nextObject: UInt64
+  ) -> [String] {
+    if let damage = EntryCheck.damage(of: entry, after: place) { return [damage] }
+    var damages: [String] = []
+    if entry.bytes.count != Int(row.int64(8)) {
+      damages.append("its size is not that of its bytes")
+    }
+    if ChangeSetHeader.storedDigest(of: entry.bytes) != row.data(5) {
+      damages.append("the digest beside it is another one")
+    }
+    if entry.firstObjectNumber != nextObject {
+      damages.append("its objects do not go on from number \(nextObject)")
+    }
+    if row.int64(7) % 8 != 0 { damages.append("its list of names is cut off") }
+    guard let header = try? ChangeSetDecoder().decodeHeader(entry.bytes) else {
+      return damages + ["its header cannot be read"]
+    }
+    if header.replica.bytes != row.data(11) {
+      damages.append("it is of replica \(header.replica.wireText), and the table says another one")
+    }
+    if header.pushNumber != UInt64(clamping: row.int64(2)) {
+      damages.append("it is push \(header.pushNumber), and the table says \(row.int64(2))")
+    }
+    return damages
+  }
+}
+
+extension Administration {
+  /// Reads all of the database, while a server may go on writing.
+  package func verify() throws -> DatabaseCheck.Outcome {
+    try ServerError.opening(folder.database.path) { try DatabaseCheck.run(on: connection) }
+  }
+}

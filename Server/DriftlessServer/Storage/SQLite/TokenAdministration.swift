@@ -1,0 +1,99 @@
+import DriftlessSQLite
+import Foundation
+
+extension Administration {
+  package func tokens() throws -> [TokenRecord] { try connection.tokens() }
+
+  /// Makes a token. Its text is known only now: the database keeps a hash of it.
+  ///
+  /// - Parameters:
+  ///   - label: what the operator calls it.
+  ///   - expiresMilliseconds: when it ends, by the server's time; nil for never.
+  ///   - handOut: gives it to whoever asked, before it is one. Where this throws, and where the process ends
+  ///     meanwhile, there is no token: one that nobody has could not be told from a lost one.
+  /// - Throws: `ServerError` (`.noZone`), and what `handOut` throws.
+  @discardableResult package func createToken(
+    zone name: String, verbs: Verbs, label: String? = nil, expiresMilliseconds: Int64? = nil,
+    handOut: (AccessToken) throws -> Void = { _ in }
+  ) throws -> AccessToken {
+    _ = try existingZone(name)
+    let token = AccessToken.mint()
+    // Not within the transaction: pushes would wait for a terminal that was stopped.
+    try handOut(token)
+    return try write {
+      try insert(
+        token, zone: existingZone(name).id, verbs: verbs, label: label,
+        expiresMilliseconds: expiresMilliseconds)
+      return token
+    }
+  }
+
+  /// Makes a token in the place of another: of the same zone, verbs and name.
+  ///
+  /// - Parameters:
+  ///   - grace: milliseconds for which the old one goes on being one, so that hosts can be given the new one; 0 revokes it.
+  ///   - expiresMilliseconds: when the new one ends; nil for never.
+  /// - Throws: `ServerError` (`.notFound` for one that there is not, or that was revoked), and what `handOut` throws.
+  @discardableResult package func rotateToken(
+    id: String, grace: Int64, expiresMilliseconds: Int64?,
+    handOut: (AccessToken) throws -> Void = { _ in }
+  ) throws -> AccessToken {
+    _ = try validToken(id)
+    let token = AccessToken.mint()
+    try handOut(token)
+    return try write {
+      let old = try validToken(id)
+      try insert(
+        token, zone: old.zoneID, verbs: old.verbs, label: old.name,
+        expiresMilliseconds: expiresMilliseconds)
+      let now = Self.hostMilliseconds
+      if grace > 0 {
+        try TokenNotes.set(
+          id, name: old.name,
+          expiresMilliseconds: min(old.expiresMilliseconds ?? .max, now + grace), on: connection)
+      } else {
+        try connection.run(
+          "UPDATE token SET revoked_ms = ? WHERE id = ?", .integer(now), .text(id))
+      }
+      return token
+    }
+  }
+
+  private func validToken(_ id: String) throws -> TokenRecord {
+    guard let token = try connection.token(id: id), token.revokedMilliseconds == nil else {
+      throw ServerError(
+        .notFound, "there is no token with the ID \(id), or it was revoked",
+        suggestion: "See the IDs: driftless-server token list")
+    }
+    return token
+  }
+
+  private func insert(
+    _ token: AccessToken, zone: Int64, verbs: Verbs, label: String?, expiresMilliseconds: Int64?
+  ) throws {
+    try connection.run(
+      "INSERT INTO token VALUES(?, ?, ?, ?, ?, NULL)", .text(token.id), .blob(token.hash),
+      .integer(zone), .integer(verbs.rawValue), .integer(Self.hostMilliseconds))
+    try TokenNotes.set(
+      token.id, name: label, expiresMilliseconds: expiresMilliseconds, on: connection)
+  }
+
+  /// Makes a token worthless from the next request on.
+  ///
+  /// - Throws: `ServerError` (`.notFound`).
+  package func revokeToken(id: String) throws {
+    try write {
+      let update = try connection.prepare(
+        "UPDATE token SET revoked_ms = coalesce(revoked_ms, ?) WHERE id = ?")
+      defer { update.reset() }
+      update.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 1)
+      update.bind(id, at: 2)
+      try update.run()
+      guard connection.changes > 0 else {
+        throw ServerError(
+          .notFound, "there is no token with the ID \(id)",
+          suggestion: "See the IDs: driftless-server token list")
+      }
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import DriftlessSQLite
+
+/// Owns the table `token_note`: what an operator says of a token. A program of before, which knows nothing of it, takes a
+/// token to have no end.
+enum TokenNotes {
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS token_note(
+      id TEXT PRIMARY KEY, name TEXT, expires_ms INTEGER) WITHOUT ROWID
+    """
+
+  static func set(
+    _ id: String, name: String?, expiresMilliseconds: Int64?, on connection: SQLiteConnection
+  ) throws {
+    guard name != nil || expiresMilliseconds != nil else { return }
+    try connection.run(
+      "INSERT OR REPLACE INTO token_note VALUES(?, ?, ?)", .text(id),
+      name.map { .text($0) } ?? .null, expiresMilliseconds.map { .integer($0) } ?? .null)
+  }
+
+  /// Forgets what is said of tokens that are no more.
+  static func forgetOthers(on connection: SQLiteConnection) throws {
+    try connection.execute("DELETE FROM token_note WHERE id NOT IN (SELECT id FROM token)")
+  }
+}

@@ -1,0 +1,146 @@
+import DriftlessSQLite
+package import Foundation
+
+/// What an operator asks of a zone.
+package struct ZoneReport: Sendable {
+  package let zone: ZoneRecord
+  package let createdMilliseconds: Int64
+  /// Change sets of the log, and their bytes.
+  package let entries: Int
+  package let bytes: Int64
+  /// Objects that were made in the log, deleted ones included.
+  package let objects: UInt64
+  package let replicas: Int
+  package let tokens: Int
+  /// When the last change set came; nil where the log is empty.
+  package let lastPushMilliseconds: Int64?
+}
+
+/// What is known of a replica of a zone.
+package struct ReplicaReport: Sendable {
+  package let zone: String
+  package let replica: UUID
+  /// Up to where it had applied the log when it was last seen; nil where it was not seen since the zone began anew, or
+  /// since the server keeps that.
+  package let cursor: UInt64?
+  package let head: UInt64
+  package let pushes: UInt64
+  package let lastPushMilliseconds: Int64?
+  package let lastSeenMilliseconds: Int64?
+  /// The ID and the name of the token that it came with.
+  package let token: String?
+  package let tokenName: String?
+
+  /// Entries that it has not applied.
+  package var lag: UInt64? { cursor.map { head > $0 ? head - $0 : 0 } }
+}
+
+extension Administration {
+  /// - Throws: `ServerError` (`.noZone`).
+  package func inspectZone(_ name: String) throws -> ZoneReport {
+    try connection.withSnapshot {
+      let zone = try existingZone(name)
+      let places: [SQLiteValue] = [
+        .integer(LogPosition.of(zone: zone.id, number: 0)),
+        .integer(LogPosition.of(zone: zone.id + 1, number: 0)),
+      ]
+      let log = try connection.prepare(
+        "SELECT count(*), total(size) FROM log WHERE position >= ? AND position < ?")
+      defer { log.reset() }
+      log.bind(places)
+      _ = try log.step()
+      func count(_ sql: String) throws -> Int64? {
+        guard case .integer(let value)? = try connection.scalar(sql, .integer(zone.id)) else {
+          return nil
+        }
+        return value
+      }
+      let replicas = try replicaReports(of: zone)
+      return ZoneReport(
+        zone: zone,
+        createdMilliseconds: try count("SELECT created_ms FROM zone WHERE id = ?") ?? 0,
+        entries: Int(log.int64(0)), bytes: log.int64(1), objects: zone.nextObject - 1,
+        replicas: replicas.count,
+        tokens: Int(
+          try count("SELECT count(*) FROM token WHERE zone = ? AND revoked_ms IS NULL") ?? 0),
+        lastPushMilliseconds: try count(
+          "SELECT received_ms FROM zone JOIN log ON position = zone.id << 40 | head WHERE zone.id = ?"
+        )
+      )
+    }
+  }
+
+  /// The replicas of one zone, or of all: those furthest behind first.
+  ///
+  /// - Throws: `ServerError` (`.noZone`).
+  package func replicas(of name: String? = nil) throws -> [ReplicaReport] {
+    try connection.withSnapshot {
+      let zones = try name.map { [try existingZone($0)] } ?? zones()
+      return try zones.flatMap { try replicaReports(of: $0) }
+    }
+  }
+
+  private func replicaReports(of zone: ZoneRecord) throws -> [ReplicaReport] {
+    let statement = try connection.prepare(
+      """
+      SELECT known.uuid, sighting.cursor, coalesce(replica.last_push, 0), log.received_ms,
+        sighting.seen_ms, sighting.token, token_note.name
+      FROM (SELECT uuid FROM replica WHERE zone = ?1
+        UNION SELECT replica FROM sighting WHERE zone = ?1) AS known
+      LEFT JOIN replica ON replica.uuid = known.uuid AND replica.zone = ?1
+      LEFT JOIN log ON log.replica = replica.id AND log.number = replica.last_push
+      LEFT JOIN sighting ON sighting.zone = ?1 AND sighting.replica = known.uuid
+      LEFT JOIN token_note ON token_note.id = sighting.token
+      """)
+    defer { statement.reset() }
+    statement.bind(zone.id, at: 1)
+    var reports: [ReplicaReport] = []
+    while try statement.step() {
+      guard let replica = UUID(bytes: statement.data(0)) else { continue }
+      func integer(_ column: Int32) -> Int64? {
+        statement.isNull(column) ? nil : statement.int64(column)
+      }
+      func text(_ column: Int32) -> String? {
+        statement.isNull(column) ? nil : statement.string(column)
+      }
+      reports.append(
+        ReplicaReport(
+          zone: zone.name, replica: replica, cursor: integer(1).map { UInt64(clamping: $0) },
+          head: zone.head, pushes: UInt64(clamping: statement.int64(2)),
+          lastPushMilliseconds: integer(3), lastSeenMilliseconds: integer(4), token: text(5),
+          tokenName: text(6)))
+    }
+    return reports.sorted { left, right in
+      let lags = (left.lag ?? .max, right.lag ?? .max)
+      return lags.0 != lags.1
+        ? lags.0 > lags.1 : left.replica.uuidString < right.replica.uuidString
+    }
+  }
+
+  /// Deletes a zone with its log and its tokens. Its replicas keep what they hold, and are refused from now on.
+  ///
+  /// - Throws: `ServerError` (`.noZone`).
+  package func deleteZone(_ name: String) throws {
+    let deleted = try write {
+      let zone = try existingZone(name)
+      try empty(zone)
+      try connection.run("DELETE FROM token WHERE zone = ?", .integer(zone.id))
+      try TokenNotes.forgetOthers(on: connection)
+      try connection.run("DELETE FROM zone WHERE id = ?", .integer(zone.id))
+      return zone
+    }
+    ZoneSnapshots(folder).forget(deleted)
+  }
+
+  /// Gives a zone another name. Its tokens go on being of it; its replicas have to be enrolled at the new name.
+  ///
+  /// - Throws: `ServerError`: `.noZone`, `.badName`, `.exists`.
+  package func renameZone(_ name: String, to other: String) throws -> ZoneRecord {
+    try write {
+      let zone = try existingZone(name)
+      try checkFree(other)
+      try connection.run("UPDATE zone SET name = ? WHERE id = ?", .text(other), .integer(zone.id))
+      return try existingZone(other)
+    }
+  }
+}

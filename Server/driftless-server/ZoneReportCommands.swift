@@ -1,0 +1,192 @@
+import ArgumentParser
+import DriftlessServer
+import Foundation
+
+extension ZoneCommand {
+  struct Inspect: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Show what a zone holds: entries, bytes, objects, replicas, the last push.",
+      discussion: "Example: driftless-server zone inspect shop --data DIR")
+
+    @Argument(help: "The zone.")
+    var name: String
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+      try await common.administering { administration in
+        let report = try administration.inspectZone(name)
+        if common.json {
+          try common.printJSON(ZoneReportLine(report))
+        } else {
+          for line in Self.lines(report) { try common.printLine(line) }
+        }
+      }
+    }
+
+    private static func lines(_ report: ZoneReport) -> [String] {
+      [
+        "zone        \(report.zone.name)", "zone ID     \(JSONText.id(report.zone.zoneID))",
+        "generation  \(JSONText.id(report.zone.generation)), \(report.zone.intent)",
+        "created     \(JSONText.time(report.createdMilliseconds))",
+        "head        \(report.zone.head)", "entries     \(report.entries), \(report.bytes) bytes",
+        "objects     \(report.objects) made", "replicas    \(report.replicas)",
+        "tokens      \(report.tokens)",
+        "last push   \(report.lastPushMilliseconds.map { JSONText.time($0) } ?? "none")",
+      ]
+    }
+  }
+
+  struct Rename: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Give a zone another name; its log and its tokens stay.",
+      discussion: """
+        The name stands in the address that replicas have: until they are enrolled at the new one they are refused.
+
+        Example: driftless-server zone rename shop shop-north --data DIR
+        """)
+
+    @Argument(help: "The zone.")
+    var name: String
+
+    @Argument(help: "Its name from now on.")
+    var newName: String
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+      try await common.administering { administration in
+        let zone = try administration.renameZone(name, to: newName)
+        if common.json {
+          try common.printJSON(ZoneLine(zone))
+        } else {
+          try common.printLine("renamed zone \(name): \(zone.name)")
+        }
+      }
+    }
+  }
+
+  struct Delete: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Delete a zone with its log and its tokens.",
+      discussion: """
+        Replicas keep what they hold, and are refused from now on. What nobody but the server has is gone: make a
+        backup first.
+
+        Example: driftless-server zone delete shop --yes --data DIR
+        """)
+
+    @Argument(help: "The zone.")
+    var name: String
+
+    @Flag(help: "Do not ask.")
+    var yes = false
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+      try await common.administering { administration in
+        let report = try administration.inspectZone(name)
+        try common.confirm(
+          "Delete zone \(name) with \(report.entries) entries and \(report.tokens) tokens?",
+          unless: yes)
+        try administration.deleteZone(name)
+        if common.json {
+          try common.printJSON(["state": "deleted", "zone": name])
+        } else {
+          try common.printLine("deleted zone \(name)")
+        }
+      }
+    }
+  }
+}
+
+private struct ZoneReportLine: Encodable {
+  let zone: String
+  let zoneID: String
+  let generation: String
+  let intent: String
+  let head: UInt64
+  let created: String
+  let entries: Int
+  let bytes: Int64
+  let objects: UInt64
+  let replicas: Int
+  let tokens: Int
+  @OrNull var lastPush: String?
+
+  init(_ report: ZoneReport) {
+    let line = ZoneLine(report.zone)
+    (zone, zoneID, generation) = (line.zone, line.zoneID, line.generation)
+    (intent, head) = (line.intent, line.head)
+    created = JSONText.time(report.createdMilliseconds)
+    (entries, bytes, objects) = (report.entries, report.bytes, report.objects)
+    (replicas, tokens) = (report.replicas, report.tokens)
+    lastPush = report.lastPushMilliseconds.map { JSONText.time($0) }
+  }
+}
+
+struct ReplicaCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "replica", abstract: "Show the replicas of zones; works while the server runs.",
+    subcommands: [List.self])
+
+  struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "List replicas: how far behind each is, and when it was last seen.",
+      discussion: """
+        Those furthest behind come first. What a running server saw in the last minute may not be here yet.
+
+        Example: driftless-server replica list --zone shop --data DIR
+        """)
+
+    @Option(help: "Only those of this zone.")
+    var zone: String?
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+      try await common.administering { administration in
+        for report in try administration.replicas(of: zone) {
+          let line = ReplicaLine(report)
+          if common.json {
+            try common.printJSON(line)
+          } else {
+            let columns = [
+              line.zone, line.replica, line.cursor.map { "cursor \($0)" } ?? "cursor -",
+              line.lag.map { "\($0) behind" } ?? "behind -", "seen \(line.lastSeen ?? "-")",
+              "pushed \(line.lastPush ?? "-")", line.tokenName ?? line.token ?? "-",
+            ]
+            try common.printLine(columns.joined(separator: "\t"))
+          }
+        }
+      }
+    }
+  }
+}
+
+private struct ReplicaLine: Encodable {
+  let zone: String
+  let replica: String
+  @OrNull var cursor: UInt64?
+  let head: UInt64
+  @OrNull var lag: UInt64?
+  let pushes: UInt64
+  @OrNull var lastPush: String?
+  @OrNull var lastSeen: String?
+  @OrNull var token: String?
+  @OrNull var tokenName: String?
+
+  init(_ report: ReplicaReport) {
+    zone = report.zone
+    replica = JSONText.id(report.replica)
+    head = report.head
+    pushes = report.pushes
+    cursor = report.cursor
+    lag = report.lag
+    lastPush = report.lastPushMilliseconds.map { JSONText.time($0) }
+    lastSeen = report.lastSeenMilliseconds.map { JSONText.time($0) }
+    token = report.token
+    tokenName = report.tokenName
+  }
+}

@@ -1,0 +1,174 @@
+import DriftlessProtocol
+import DriftlessSQLite
+import DriftlessServer
+import Foundation
+import TestSupport
+import Testing
+
+/// A copy of the database made while the server serves, and put back.
+@Suite("Backup and restore", .serialized)
+struct BackupTests {
+  /// A server with pushes, a backup in between, and what it needs to go on.
+  private struct World {
+    let directory: TemporaryDirectory
+    let token: AccessToken
+    let revoked: AccessToken
+    let backup: Backup
+    let replica: UUID
+
+    init() async throws {
+      let server = try await LiveServer()
+      directory = server.directory
+      token = try server.token()
+      revoked = try server.token()
+      backup = Backup(directory.file("copy.sqlite"))
+      var maker = FrameMaker(try await server.zone())
+      replica = maker.replica
+      let folder = try DataFolder(server.data)
+      for step in 1...6 as ClosedRange<UInt64> {
+        _ = try await server.accepted(try maker.insert(2), token: token)
+        maker.cursor = try await server.cursor(at: step)
+        if step == 4 {
+          let content = try backup.make(of: folder)
+          #expect(content.entries == 4)
+          #expect(content.zones.map(\.head) == [4])
+        }
+      }
+      try server.revoke(revoked)
+      try await server.stop()
+    }
+
+    var folder: DataFolder { get throws { try DataFolder(directory.file("data")) } }
+
+    func administering<Value>(_ body: (Administration) throws -> Value) throws -> Value {
+      let administration = try Administration(folder: folder)
+      defer { administration.close() }
+      return try body(administration)
+    }
+  }
+
+  @Test("A backup of a server that serves is of one moment, one file, closed to others, and whole")
+  func made() async throws {
+    let world = try await World()
+    let names = try FileManager.default.contentsOfDirectory(atPath: world.directory.url.path)
+    #expect(names.filter { $0.hasPrefix("copy") } == ["copy.sqlite"])
+    let attributes = try FileManager.default.attributesOfItem(atPath: world.backup.file.path)
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
+    #expect(try world.backup.checked().entries == 4)
+    let error = #expect(throws: ServerError.self) { try world.backup.make(of: world.folder) }
+    #expect(error?.code == .exists)
+  }
+
+  @Test("A backup is put back; what was there lies beside it; a revoked token stays so")
+  func restored() async throws {
+    let world = try await World()
+    let late = try world.administering {
+      try $0.createToken(zone: "shop", verbs: .read, label: "late")
+    }
+    let restored = try world.backup.restore(to: world.folder)
+    #expect(restored.content.entries == 4)
+    #expect(restored.renewedSince.isEmpty)
+    #expect(restored.tokensKept == 2)
+    let before = try #require(restored.before)
+    let former = try SQLiteConnection(path: before.path, mode: .readWrite)
+    #expect(try former.scalar("SELECT count(*) FROM log") == .integer(6))
+    former.close()
+    try world.administering { administration in
+      #expect(try administration.verify().damage == [])
+      #expect(try administration.zones().map(\.head) == [4])
+      let tokens = try administration.tokens()
+      #expect(tokens.first { $0.id == world.revoked.id }?.revokedMilliseconds != nil)
+      #expect(tokens.first { $0.id == world.token.id }?.revokedMilliseconds == nil)
+      #expect(tokens.first { $0.id == late.id }?.name == "late")
+    }
+    // It goes on from there.
+    let server = try await LiveServer(directory: world.directory)
+    let response = try await server.request("GET", "/v1/zones/shop", token: world.token.text)
+    #expect(response.status == 200)
+    try await server.stop()
+  }
+
+  @Test("A backup is put into a folder that there is not, and in the place of a damaged database")
+  func restoredInTheEnd() async throws {
+    let world = try await World()
+    let other = try DataFolder(world.directory.file("other"))
+    #expect(try world.backup.restore(to: other).before == nil)
+    #expect(try Administration(folder: other).verify().entries == 4)
+    var bytes = try Data(contentsOf: world.folder.database)
+    bytes.replaceSubrange(100..., with: Data(repeating: 0xA5, count: bytes.count - 100))
+    try bytes.write(to: world.folder.database)
+    #expect(try world.backup.restore(to: world.folder).before != nil)
+    #expect(try world.administering { try $0.verify().damage } == [])
+  }
+
+  @Test("A damaged backup, and one for a folder that is served, are refused with nothing changed")
+  func refused() async throws {
+    let world = try await World()
+    let whole = try Data(contentsOf: world.backup.file)
+    let copy = try SQLiteConnection(path: world.backup.file.path, mode: .readWrite)
+    try copy.execute("UPDATE log SET body = zeroblob(9) WHERE position & 255 = 2")
+    copy.close()
+    var error = #expect(throws: ServerError.self) { try world.backup.restore(to: world.folder) }
+    #expect(error?.code == .damagedDatabase)
+    #expect(error?.message.contains("entry 2") == true)
+    try whole.write(to: world.backup.file)
+    let server = try await LiveServer(directory: world.directory)
+    error = #expect(throws: ServerError.self) { try world.backup.restore(to: world.folder) }
+    #expect(error?.code == .locked)
+    try await server.stop()
+    #expect(try world.administering { try $0.zones().map(\.head) } == [6])
+  }
+
+  @Test(
+    "Where a zone began anew after the backup, the operator says what becomes of it",
+    arguments: [Backup.RenewedZones.keep, .renew])
+  func renewedSince(policy: Backup.RenewedZones) async throws {
+    let world = try await World()
+    let backed = try world.backup.checked().zones[0].generation
+    let renewed = try world.administering { try $0.renewZone("shop", intent: .offer).generation }
+    let error = #expect(throws: ServerError.self) { try world.backup.restore(to: world.folder) }
+    #expect(error?.code == .renewedSince)
+    #expect(error?.message.contains("shop") == true)
+    #expect(try world.administering { try $0.zones()[0].generation } == renewed)
+    let restored = try world.backup.restore(to: world.folder, renewedZones: policy)
+    #expect(restored.renewedSince == ["shop"])
+    let zone = try world.administering { try $0.zones()[0] }
+    switch policy {
+    case .keep: #expect((zone.generation, zone.head) == (backed, 4))
+    case .renew:
+      #expect(zone.generation != backed && zone.generation != renewed)
+      #expect(zone.intent == .offer)
+      #expect(zone.head == 0)
+    }
+  }
+
+  @Test("A zone tells what it holds, and of its replicas how far each is and when it was seen")
+  func reports() async throws {
+    let world = try await World()
+    let asleep = UUID()
+    let server = try await LiveServer(directory: world.directory)
+    _ = try await server.pull(after: 2, "&replica=\(asleep)", token: world.token)
+    _ = try await server.pull(after: 6, "&replica=\(world.replica)", token: world.token)
+    try await server.stop()
+    try world.administering { administration in
+      let report = try administration.inspectZone("shop")
+      #expect((report.entries, report.objects, report.replicas, report.tokens) == (6, 12, 2, 1))
+      #expect(report.bytes > 6 * 192)
+      let last = try #require(report.lastPushMilliseconds)
+      #expect(abs(last - Administration.hostMilliseconds) < 600_000)
+      let replicas = try administration.replicas(of: "shop")
+      #expect(replicas.map(\.replica) == [asleep, world.replica], "furthest behind first")
+      #expect(replicas.map(\.lag) == [4, 0])
+      #expect(replicas.map(\.pushes) == [0, 6])
+      #expect(replicas.allSatisfy { $0.lastSeenMilliseconds != nil && $0.token == world.token.id })
+      _ = try administration.renewZone("shop", intent: .offer)
+      #expect(try administration.replicas().isEmpty)
+      _ = try administration.renameZone("shop", to: "store")
+      #expect(try administration.tokens().allSatisfy { $0.zoneName == "store" })
+      try administration.deleteZone("store")
+      #expect(try administration.zones().isEmpty)
+      #expect(try administration.tokens().isEmpty)
+      #expect(try administration.verify().damage == [])
+    }
+  }
+}
