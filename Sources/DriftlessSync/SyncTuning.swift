@@ -18,6 +18,8 @@ enum SyncTuning {
   static let staleRetriesMax = 16
   /// Bytes. A piece of a snapshot's file: so much is fetched again where a connection breaks.
   static let segmentPieceBytes = 1 << 20
+  /// Bytes. Who sends less at a time, but at a file's end, would have a store write for ever.
+  static let segmentPieceBytesMin = 128
   /// Attempts. A zone has another snapshot while a slow replica fetches one, or bytes were changed on their way.
   static let snapshotAttemptsMax = 3
   /// Attempts. A bit that flips on the way is rare: what comes damaged so often is damaged by rule.

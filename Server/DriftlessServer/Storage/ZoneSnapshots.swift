@@ -14,14 +14,18 @@ package struct ZoneSnapshots: Sendable {
     folder.appendingPathComponent(zone.zoneID.uuidString.lowercased(), isDirectory: true)
   }
 
-  /// The zone's snapshot; nil when there is none of its present generation.
+  /// The zone's snapshot; nil when there is none of its present generation, or one that cannot be read: the next fold makes
+  /// another.
   ///
   /// - Throws: `ServerError`.
   package func snapshot(of zone: ZoneRecord) throws -> Snapshot? {
     do {
       let snapshot = try Snapshot.read(in: folder(of: zone))
       return snapshot?.generation == zone.generation ? snapshot : nil
-    } catch { throw ServerError(error) }
+    } catch {
+      guard error.code == .damaged else { throw ServerError(error) }
+      return nil
+    }
   }
 
   /// A piece of a file that the zone's snapshot names, or the one before it; nil for any other.
@@ -71,7 +75,7 @@ package struct ZoneSnapshots: Sendable {
         suggestion: "Let it end: it makes the snapshot.")
     }
     defer { lock.release() }
-    do {
+    func run() throws -> Snapshot {
       var fold = try SnapshotFold(
         zone: zone.zoneID, generation: zone.generation, in: folder, options: options)
       if try !isOwn(fold.through) {
@@ -80,10 +84,23 @@ package struct ZoneSnapshots: Sendable {
         fold = try SnapshotFold(
           zone: zone.zoneID, generation: zone.generation, in: folder, options: options)
       }
+      if fold.isWriting {
+        // It was stopped while it wrote its files, and the log has gone on since.
+        _ = try fold.finish()
+        fold = try SnapshotFold(
+          zone: zone.zoneID, generation: zone.generation, in: folder, options: options)
+      }
       while true {
         let entries = try page(fold.through)
         guard !entries.isEmpty else { return try fold.finish() }
         for entry in entries { try fold.append(PullPage.Entry(entry)) }
+      }
+    }
+    do {
+      do { return try run() } catch let error as ProtocolError where error.code == .damaged {
+        // A file is not as it was written. The log has all of it.
+        try discard(folder)
+        return try run()
       }
     } catch let refusal as ProtocolError {
       throw ServerError(refusal)

@@ -14,7 +14,10 @@ struct ObjectEdit {
   /// Of its revival or delete.
   private(set) var entity: UInt32 = 0
   private(set) var values: [(property: UInt32, value: FoldValue)] = []
-  private(set) var sets: [(property: UInt32, elements: FoldElements)] = []
+  private var gathered: [(property: UInt32, elements: GatheredElements)] = []
+  var sets: [(property: UInt32, elements: FoldElements)] {
+    gathered.map { ($0.property, $0.elements.elements) }
+  }
   private(set) var claims: [(constraint: FoldConstraint, claim: FoldClaim)] = []
 
   mutating func apply(_ atom: FoldAtom) {
@@ -66,7 +69,7 @@ struct ObjectEdit {
     self.entity = entity
     self.transaction = transaction
     values = []
-    sets = []
+    gathered = []
     claims = []
   }
 
@@ -75,31 +78,15 @@ struct ObjectEdit {
     claims.removeAll { $0.constraint.properties.contains(property) }
   }
 
-  /// What a set gains stands behind what it had, also what it had before: an ordered one says its whole sequence.
   private mutating func change(_ property: UInt32, _ later: FoldElements) {
-    guard let place = sets.firstIndex(where: { $0.property == property }) else {
-      var only = later
-      only.added = Self.lastOfEach(later.added)
-      only.removed = life == .alive ? [] : Self.removed([later.removed], but: only.added)
-      return sets.append((property, only))
+    let keepsRemoved = life != .alive
+    if let place = gathered.firstIndex(where: { $0.property == property }) {
+      gathered[place].elements.take(later, keepsRemoved: keepsRemoved)
+    } else {
+      var elements = GatheredElements(later)
+      elements.take(later, keepsRemoved: keepsRemoved)
+      gathered.append((property, elements))
     }
-    let earlier = sets[place].elements
-    let moved = Set(later.added).union(later.removed)
-    var both = later
-    both.added = earlier.added.filter { !moved.contains($0) } + Self.lastOfEach(later.added)
-    both.removed =
-      life == .alive ? [] : Self.removed([earlier.removed, later.removed], but: both.added)
-    sets[place].elements = both
-  }
-
-  private static func lastOfEach(_ numbers: [UInt64]) -> [UInt64] {
-    var seen: Set<UInt64> = []
-    let unique = numbers.reversed().filter { seen.insert($0).inserted }
-    return unique.reversed()
-  }
-
-  private static func removed(_ lists: [[UInt64]], but added: [UInt64]) -> [UInt64] {
-    Set(lists.joined()).subtracting(added).sorted()
   }
 
   /// The pieces that come to the same, in the order in which they are applied.
@@ -124,7 +111,7 @@ extension ObjectEdit {
   func forEachAtom(in tables: FoldTables, _ body: (FoldAtom) throws -> Void) rethrows {
     var ordered = self
     ordered.values.sort { tables.isOrdered($0.property, $1.property) }
-    ordered.sets.sort { tables.isOrdered($0.property, $1.property) }
+    ordered.gathered.sort { tables.isOrdered($0.property, $1.property) }
     ordered.claims.sort { tables.isOrdered($0.constraint, $1.constraint) }
     try ordered.forEachAtom(body)
   }

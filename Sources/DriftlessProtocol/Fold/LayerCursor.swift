@@ -106,6 +106,15 @@ final class LayerCursor: FoldCursor {
   ) throws(ProtocolError) -> SegmentPlaces {
     let places = try SegmentPlaces(
       segment.places, first: segment.first, frames: segment.frames.count)
+    // A few bytes can say that a run has any number of objects.
+    let objectsMax = UInt64(ChangeSetLimits.segment.objectsMax)
+    var count: UInt64 = 0
+    for run in places.numbers + places.dead.map(\.run) {
+      guard run.count <= objectsMax - count else {
+        throw .tooLarge("The segment has more than \(objectsMax) objects")
+      }
+      count += run.count
+    }
     try check(places, segment, firstBorn: firstBorn)
     return places
   }

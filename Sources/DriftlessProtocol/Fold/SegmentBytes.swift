@@ -80,6 +80,7 @@ struct SegmentBytes {
     self.content = content
     isDelta = try reader.next(UInt16.self) == 1
     let count = Int(try reader.next(UInt16.self))
+    guard count > 0 else { throw .malformed("The segment has no change sets") }
     let stored = Int(try reader.next(UInt32.self))
     let raw = Int(try reader.next(UInt32.self))
     _ = try reader.next(UInt32.self)

@@ -68,6 +68,9 @@ package final class SnapshotFold {
     try sweepRuns()
   }
 
+  /// Its log is taken in, and the files are being written: `finish` comes before anything else.
+  package var isWriting: Bool { checkpoint.output != nil }
+
   // MARK: - The log
 
   /// Takes in the next entry of the log.

@@ -34,6 +34,7 @@ struct OneToOneEnds {
       guard let target else { continue }
       var owner = key
       for other in try owners(of: target, end) where other != key {
+        if applier.isJoining { throw UnfitSnapshot(reason: "two objects have one partner") }
         // A pending end is settled when all is in view.
         if isPending(other, end) || isPending(key, end) { continue }
         // CONFLICT: two objects of the log have one partner: a program without claims wrote it.

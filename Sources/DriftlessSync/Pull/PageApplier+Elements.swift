@@ -34,6 +34,9 @@ extension PageApplier {
       if case .reference(let element) = value { change.adds.append(element) }
     }
     guard relationship.isOrdered, change.adds.count < adds.count else { return change }
+    if isJoining {
+      throw UnfitSnapshot(reason: "an ordered set has deleted objects, whose places the log tells")
+    }
     for (place, index) in adds.enumerated() {
       guard let entry = try life(of: index, in: &frame), entry.life == .dead else { continue }
       try dangling.note(place: place, of: rooted(entry.key), in: source)

@@ -105,7 +105,7 @@ extension PageApplier {
     }
     for index in added {
       guard let element = try life(of: index, in: &frame), element.life == .alive,
-        !base.contains(element.key)
+        !base.contains(where: { rooted($0) == rooted(element.key) })
       else { continue }
       base.append(element.key)
     }

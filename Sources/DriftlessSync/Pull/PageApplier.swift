@@ -38,6 +38,8 @@ final class PageApplier {
   /// What waits for a unique key that another object holds.
   let keptKeys: KeptKeys
   var report = PullReport()
+  /// It takes in what the zone's log comes to: no entry of it says what came first.
+  var isJoining = false
   /// Deletes of a large part of the replica are meant.
   var allowsMassDelete = false
 

@@ -9,12 +9,16 @@ extension PageApplier {
   /// - Throws: `UnfitSnapshot` when it says something that this model cannot take in, or that does not fit together; then the
   ///   transaction must end.
   func install(_ reader: SnapshotReader, at place: LogMark) throws {
+    isJoining = true
+    defer { isJoining = false }
     var objects = SnapshotObjects()
     try reader.forEachPart { try register($0, at: place, in: &objects) }
     directory.refresh()
     try reader.forEachPart { try write($0, objects, at: place) }
     // The other ends of one-to-one relationships, and keys that were free too late.
     try finishKeys()
+    // Which of them had it first is in the log alone.
+    guard keptKeys.isEmpty else { throw UnfitSnapshot(reason: "two objects have one unique key") }
     guard report.inserted == objects.livingCount else {
       throw UnfitSnapshot(
         reason: "it has \(objects.livingCount) objects, and \(report.inserted) could be written")

@@ -15,10 +15,10 @@ extension SyncEngine {
     guard try store.read({ try hasNothing($0) }) else { return }
     let generation = try replicaState().generation
     for _ in 0..<SyncTuning.snapshotAttemptsMax {
-      guard let snapshot = try await transport.snapshot(of: generation)?.objects,
-        snapshot.place.sequence > 0
-      else { break }
       do {
+        guard let snapshot = try await transport.snapshot(of: generation)?.objects,
+          snapshot.place.sequence > 0
+        else { break }
         try check(snapshot)
         guard try await fetch(snapshot, report) else { continue }
         report.pull.add(try install(snapshot))
@@ -30,7 +30,8 @@ extension SyncEngine {
         log.warning("The zone's snapshot cannot be taken in: \(error.message)")
         // It may have been damaged on its way.
         try bookkeep { try SegmentPieces.dropAll(on: $0.connection) }
-      } catch let error as StoreError where Self.isOfEntry(error) {
+      } catch let error where Self.isOfWay(error) {
+        // The log may come all the same: a page of it says what is wrong, if anything is.
         log.warning("The whole log is read, not the zone's snapshot: \(error)")
         break
       }
@@ -42,6 +43,18 @@ extension SyncEngine {
   /// Whether an error lies in what the snapshot says, and not in the way to it.
   private static func isOfSnapshot(_ error: ProtocolError) -> Bool {
     [.damaged, .malformed, .unsupported, .tooLarge].contains(error.code)
+  }
+
+  /// Whether an error is of this way to join, and need not be of the other: a server or a proxy that does not know it, a disk
+  /// that has room for the log alone.
+  private static func isOfWay(_ error: any Error) -> Bool {
+    switch error {
+    case let error as StoreError: isOfEntry(error) || error.code == .diskFull
+    case let error as ProtocolError: ["storage", "not-found"].contains(error.code.rawValue)
+    case let error as any TransportFailure:
+      ["not-driftless", "damaged-body", "body-too-large"].contains(error.name)
+    default: false
+    }
   }
 
   /// Whether the replica has nothing of the zone's log, and nothing that the zone may have to be told.
@@ -81,7 +94,9 @@ extension SyncEngine {
         } catch let error as ProtocolError where error.code == .noSnapshot {
           return false
         }
-        guard !piece.isEmpty, piece.count <= range.count else {
+        guard piece.count <= range.count,
+          piece.count >= min(range.count, SyncTuning.segmentPieceBytesMin)
+        else {
           throw ProtocolError(
             .damaged, "The file \(file.name) of the zone's snapshot ends too early",
             suggestion: "Ask the operator to fold the zone anew.")
@@ -111,7 +126,8 @@ extension SyncEngine {
   private func install(_ snapshot: Snapshot) throws -> PullReport {
     var report = try settling(after: HybridTime(rawValue: snapshot.newestTime)) { applier, state in
       let connection = applier.transaction.connection
-      guard state.cursor == 0, state.generation == snapshot.generation, applier.pending.isEmpty
+      guard state.generation == snapshot.generation, applier.pending.isEmpty,
+        try hasNothing(applier.transaction)
       else { throw UnfitSnapshot(reason: "something was saved meanwhile") }
       let reader = try SnapshotReader(snapshot) { file in
         try SegmentPieces.bytes(of: file.name, on: connection)
