@@ -123,4 +123,42 @@ import Testing
     }
     #expect(try fold().output.hasPrefix("folded zone items through 12: "))
   }
+
+  @Test("Stopped at any write, a fold goes on beside a log that has grown since")
+  func stoppedAndGrown() async throws {
+    var number = 1
+    var isOver = false
+    while !isOver {
+      try forget()
+      isOver = try fold((.kill, number)).status == 0
+      try writer.count("after \(number)")
+      _ = try await writer.engine.sync()
+      let again = try fold()
+      #expect(again.status == 0, "\(number): \(again.errors)")
+      let head = try SyncEngine.status(of: writer.store).cursor
+      #expect(again.output.contains("through \(head): "), "\(number): \(again.output)")
+      number = FileFault.next(after: number, few: 2, every: 3)
+    }
+    #expect(number > 10, "there were writes to be killed at")
+  }
+
+  @Test("What is damaged of a snapshot is made anew from the log, and stops nobody")
+  func damagedFiles() async throws {
+    #expect(try fold().status == 0)
+    let expected = try snapshot()
+    let zone = try #require(try FileManager.default.contentsOfDirectory(atPath: folder.path).first)
+    for name in expected.keys.sorted() {
+      let file = folder.appendingPathComponent(zone).appendingPathComponent(name)
+      try Data("no such thing".utf8).write(to: file)
+      let list = try Programs.run(
+        "driftless-server", ["zone", "list", "--data", world.server.data.path])
+      #expect(list.status == 0, "\(name): \(list.errors)")
+      let newcomer = try await world.embedded("beside damaged \(name.prefix(12))")
+      _ = try await newcomer.engine.sync()
+      try writer.count("one more")
+      _ = try await writer.engine.sync()
+      let again = try fold()
+      #expect(again.status == 0, "\(name): \(again.errors)")
+    }
+  }
 }

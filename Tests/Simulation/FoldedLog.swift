@@ -42,7 +42,10 @@ extension Simulation {
     let isKept = try joining.store.read { transaction in
       try transaction.connection.number("SELECT count(*) FROM ZDL_FRAME")
     }
-    if isKept != 0, !hasRogue { fail("snapshot", "the log was read all the same: \(report)") }
+    // What an order, a key or a partner was in the log is not in what it comes to: then the log is read.
+    let mayBeUnfit =
+      hasRogue || scenario.hasOrderedManyToMany || scenario.hasUniqueKeys || scenario.hasOneToOne
+    if isKept != 0, !mayBeUnfit { fail("snapshot", "the log was read all the same: \(report)") }
     try checkStore(joining)
     await joining.close()
   }

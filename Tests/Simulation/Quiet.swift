@@ -80,9 +80,12 @@ extension Simulation {
         }
       }
       try checkStore(newcomer)
-      // Of its own luck, so that what befalls the hosts does not hang on it.
-      try await SeededRandomness.$current.withValue(SeededRandomness(seed: seed)) {
-        try await checkFold(like: image)
+      // Half of the seeds, those with two quiet moments: the second fold goes on from the first.
+      if seed % 2 == 0 {
+        // Of its own luck, so that what befalls the hosts does not hang on it.
+        try await SeededRandomness.$current.withValue(SeededRandomness(seed: seed)) {
+          try await checkFold(like: image)
+        }
       }
       try readJournals()
       checkLaws(image)

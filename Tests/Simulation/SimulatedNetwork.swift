@@ -100,7 +100,7 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
     _ name: String, of generation: UUID, range: Range<Int>
   ) async throws -> Data {
     // Not the whole of what was asked for: a server may cut it.
-    let part = range.prefix(max(1, range.count / 2))
+    let part = range.prefix(max(150, range.count / 2))
     return try await checked {
       try await $0.segment(
         name, of: generation, range: part.startIndex..<part.endIndex)

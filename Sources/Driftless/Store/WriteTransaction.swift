@@ -279,6 +279,11 @@ package final class WriteTransaction: ReadTransaction {
     try recorder.recordTombstone(program, values)
   }
 
+  /// Records that an object is gone which never had a row here.
+  package func recordDelete(_ key: ObjectKey) throws {
+    try recorder.recordDelete(key.key, try program(key.entity))
+  }
+
   // MARK: What sync may need again
 
   /// Keeps the row of an object that is about to be deleted.

@@ -14,6 +14,8 @@ package struct SnapshotReader {
       /// Of the first; each next adds 1 to the last eight bytes.
       package let identity: UUID
       package let isGiven: Bool
+      /// The delete's place among the transactions of the first change set.
+      package let transaction: Int
     }
 
     private let frames: [Data]
@@ -38,7 +40,8 @@ package struct SnapshotReader {
       places.dead.map { dead in
         Dead(
           first: dead.run.first, count: Int(clamping: dead.run.count),
-          entity: places.entities[dead.entity], identity: dead.identity, isGiven: dead.isGiven)
+          entity: places.entities[dead.entity], identity: dead.identity, isGiven: dead.isGiven,
+          transaction: dead.transaction)
       }
     }
 

@@ -61,6 +61,8 @@ struct ZoneStates {
       static let offered = Kind(rawValue: 2)
       static let known = Kind(rawValue: 4)
       static let countedInPart = Kind(rawValue: 8)
+      /// All of them together.
+      static let most: Int64 = 15
     }
 
     /// What it refers to.
@@ -225,7 +227,7 @@ struct ZoneStates {
       """
       typeof(kind) = 'integer' AND CASE property WHEN '' THEN kind BETWEEN
       \(Life.inserted.rawValue) AND \(Life.buriedBraked.rawValue)
-      ELSE kind BETWEEN 0 AND 7 END
+      ELSE kind BETWEEN 0 AND \(Value.Kind.most) END
       """, "its kind is unknown"),
     .integer("time"), .identity("origin"), .natural("sequence"),
   ]

@@ -52,7 +52,9 @@ extension PageApplier {
           first: dead.first,
           objects: .init(
             entity: entity, identities: .range(first: dead.identity, count: dead.count),
-            isGiven: dead.isGiven), isAlive: false))
+            isGiven: dead.isGiven), isAlive: false,
+          deletedBy: index.transactions.indices.contains(dead.transaction)
+            ? index.transactions[dead.transaction] : nil))
     }
     runs.sort { $0.first < $1.first }
     let header = ChangeSetHeader(
@@ -67,6 +69,11 @@ extension PageApplier {
       }
       frame.table = ObjectTable(capacity: run.objects.count)
       try addNewObjects(run.objects, firstNumber: run.first, to: &frame)
+      if let deletion = run.deletedBy {
+        try times.note(
+          HybridTime(rawValue: deletion.hybridTime),
+          by: EditOrigin(author: deletion.author, contextName: deletion.contextName))
+      }
       for (offset, entry) in frame.table.entries.enumerated() {
         guard let entry else { throw Self.unknown(entities[run.objects.entity].name) }
         let key = entry.key.key
@@ -74,6 +81,10 @@ extension PageApplier {
           run.first + UInt64(offset), ObjectKey(entity: entity.rootNumber, key: key),
           living: run.isAlive ? ObjectKey(entity: entity.number, key: key) : nil,
           existed: entry.existed)
+        // Who offers what it has tells its deletes as well.
+        if !run.isAlive {
+          try transaction.recordDelete(ObjectKey(entity: entity.number, key: key))
+        }
       }
     }
   }
@@ -96,6 +107,8 @@ extension PageApplier {
     var first: UInt64
     var objects: ChangeSetIndex.NewObjects
     var isAlive: Bool
+    /// Of dead ones.
+    var deletedBy: ChangeSetIndex.Transaction?
   }
 
   /// Cuts runs of new objects where their numbers do not follow each other.
