@@ -26,7 +26,7 @@ struct BackupCommand: AsyncParsableCommand {
         try common.printJSON(BackupLine(file: file, content))
       } else {
         try common.printLine(
-          "copied \(content.zones.count) zones, \(content.entries) entries: \(file), \(content.bytes) bytes"
+          "copied \(counted(content.zones.count, content.entries)): \(file), \(content.bytes) bytes"
         )
       }
     }
@@ -72,7 +72,7 @@ struct RestoreCommand: AsyncParsableCommand {
         try common.printJSON(RestoreLine(file: file, restored))
       } else {
         try common.printLine(
-          "restored \(restored.content.zones.count) zones, \(restored.content.entries) entries")
+          "restored \(counted(restored.content.zones.count, restored.content.entries))")
         if let before = restored.before { try common.printLine("before: \(before.path)") }
       }
     }
@@ -108,7 +108,7 @@ struct VerifyCommand: AsyncParsableCommand {
         if common.json {
           try common.printJSON(line)
         } else {
-          try common.printLine("whole: \(line.zones) zones, \(line.entries) entries")
+          try common.printLine("whole: \(counted(line.zones, line.entries))")
         }
         return
       }
@@ -177,4 +177,9 @@ private struct VerifyLine: Encodable {
     zones = outcome.zones
     entries = outcome.entries
   }
+}
+
+/// As people say it.
+private func counted(_ zones: Int, _ entries: some BinaryInteger) -> String {
+  "\(zones) zone\(zones == 1 ? "" : "s"), \(entries) entr\(entries == 1 ? "y" : "ies")"
 }

@@ -86,7 +86,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
     let status = try a.run(["status", "--store", a.store.path])
     #expect(status.contains("came back:"))
-    #expect(status.contains(isPushedPast ? "offered anew" : "has them back"))
+    #expect(status.contains(isPushedPast ? "offered anew" : "back from this store"))
   }
 
   @Test(

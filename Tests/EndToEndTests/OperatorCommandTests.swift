@@ -121,7 +121,7 @@ struct OperatorCommandTests {
     let data = world.server.data
     let backup = world.directory.file("good.sqlite").path
     #expect(try Self.run(["backup", backup], data: data).status == 0)
-    #expect(try Self.run(["verify"], data: data).output.hasPrefix("whole: 1 zones, "))
+    #expect(try Self.run(["verify"], data: data).output.hasPrefix("whole: 1 zone, "))
     world.server.kill()
     try Self.sql("UPDATE log SET body = zeroblob(length(body))", data)
     let verified = try Self.run(["verify"], data: data)
