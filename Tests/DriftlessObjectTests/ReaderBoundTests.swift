@@ -137,7 +137,7 @@ struct ReaderBoundTests {
     #expect(begun.all == Array(0..<20))
   }
 
-  @Test("Work of a task that is cancelled while it waits never begins")
+  @Test("Work of a task that is cancelled is done, whether it waits or not")
   func cancelled() async throws {
     let directory = try TemporaryDirectory()
     let container = try container(readersMax: 1, directory)
@@ -160,22 +160,19 @@ struct ReaderBoundTests {
       container.persistentStoreCoordinator.line.waitingCount == 4 && background.waitingCount == 3
     }
     for task in [tasks[1], tasks[3], tasks[4]] { task.cancel() }
-    for task in [tasks[1], tasks[3], tasks[4]] {
-      await #expect(throws: CancellationError.self) { try await task.value }
-    }
     #expect(begun.all.count == 0)
     crowd.open(for: 1)
     try await first.value
-    for task in [tasks[0], tasks[2], tasks[5]] { try await task.value }
-    #expect(begun.all.count == 3)
-    // Who is cancelled before does not even wait.
+    for task in tasks { try await task.value }
+    #expect(begun.all.count == 6)
+    // Who was cancelled before is no other.
     let late = Task {
       while !Task.isCancelled { await Task.yield() }
       try await container.perform { _ in begun.append(1) }
     }
     late.cancel()
-    await #expect(throws: CancellationError.self) { try await late.value }
-    #expect(begun.all.count == 3)
+    try await late.value
+    #expect(begun.all.count == 7)
     #expect(container.persistentStoreCoordinator.line.waitingCount == 0)
   }
 

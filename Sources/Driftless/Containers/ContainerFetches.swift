@@ -87,13 +87,10 @@ extension PersistentContainer {
     return try await withTaskCancellationHandler {
       do {
         return try await perform { context in
-          try interruption.begin()
+          try interruption.check()
           return try work(context, interruption)
         }
       } catch is StoreError where interruption.isCancelled {
-        throw FetchInterruption.cancelled
-      } catch is CancellationError where !interruption.hasBegun {
-        // Taken out of the line.
         throw FetchInterruption.cancelled
       }
     } onCancel: {

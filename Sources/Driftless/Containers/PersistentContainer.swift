@@ -194,8 +194,8 @@ public final class PersistentContainer: Sendable {
   /// Several pieces of work run at once, with those of background contexts at most as many as the stores have readers
   /// (``StoreOptions/readersMax``); others wait in the order in which they came, and hold no thread meanwhile. So a piece should
   /// not wait for another: that may begin only when none has ended for ten seconds.
-  /// - Throws: what `body` throws; `CancellationError` when the task was cancelled before the work began: nothing was done
-  ///   then. Work that has begun goes on to its end.
+  /// The work is done also where the task is cancelled.
+  /// - Throws: what `body` throws.
   public func perform<Value: Sendable>(
     _ body: @escaping @Sendable (ManagedObjectContext) throws -> Value
   ) async throws -> Value {

@@ -81,8 +81,8 @@ public final class BackgroundContext: @unchecked Sendable {  // used on its queu
 
   /// Works in the context, after the work that was sent before, and ends the event
   /// (``ManagedObjectContext/processPendingChanges()``).
-  /// - Throws: what `body` throws; `CancellationError` when the task was cancelled before the work began: nothing was done
-  ///   then. Work that has begun goes on to its end.
+  /// The work is done also where the task is cancelled.
+  /// - Throws: what `body` throws.
   public func perform<Value: Sendable>(
     _ body: @escaping @Sendable (ManagedObjectContext) throws -> Value
   ) async throws -> Value {

@@ -18,12 +18,7 @@ package final class ContextQueue: Sendable {
   private let queue: DispatchQueue
   private let state = Mutex(State())
 
-  private struct Piece: Sendable {
-    let number: UInt64
-    let body: @Sendable () -> Void
-    /// Called in place of the body when nobody wants it any more.
-    var cancel: @Sendable () -> Void = {}
-  }
+  private typealias Piece = @Sendable () -> Void
 
   private struct State {
     /// Where its pieces of work wait for a thread; nil for a queue whose pieces wait for each other alone.
@@ -33,8 +28,6 @@ package final class ContextQueue: Sendable {
     /// Turns that the dispatch queue has: each takes the first piece there is when it comes.
     var turns = 0
     var isInLine = false
-    /// How many pieces were ever sent.
-    var count: UInt64 = 0
   }
 
   package convenience init(label: String, line: WorkLine? = nil) {
@@ -60,40 +53,19 @@ package final class ContextQueue: Sendable {
 
   /// Does the work after what was sent before.
   package func async(_ body: @escaping @Sendable () -> Void) {
-    let line = state.withLock { state in
-      state.count += 1
-      return add(Piece(number: state.count, body: body), to: &state)
-    }
+    let line = state.withLock { add(body, to: &$0) }
     if let line { line.enter { self.takeTurn(in: line) } }
   }
 
-  /// Does the work after what was sent before, and gives what it gives.
+  /// Does the work after what was sent before, and gives what it gives. A save is to be done also where the task that asked for
+  /// it is cancelled, as in Core Data.
   ///
-  /// - Throws: what `body` throws; `CancellationError` where the task was cancelled before the work began, which it never
-  ///   does then.
+  /// - Throws: what `body` throws.
   package func run<Value: Sendable>(
     _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
-    let number = state.withLock { state in
-      state.count += 1
-      return state.count
-    }
-    return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        let piece = Piece(number: number) {
-          continuation.resume(with: Result { try body() })
-        } cancel: {
-          continuation.resume(throwing: CancellationError())
-        }
-        // A cancellation before this found no piece to take out.
-        let (isIn, line) = state.withLock { state in
-          Task.isCancelled ? (false, nil) : (true, add(piece, to: &state))
-        }
-        guard isIn else { return piece.cancel() }
-        if let line { line.enter { self.takeTurn(in: line) } }
-      }
-    } onCancel: {
-      takeOut(number)?.cancel()
+    try await withCheckedThrowingContinuation { continuation in
+      async { continuation.resume(with: Result { try body() }) }
     }
   }
 
@@ -103,7 +75,7 @@ package final class ContextQueue: Sendable {
   // MARK: Pieces of work
 
   /// - Returns: The line that the queue has to enter, without the lock.
-  private func add(_ piece: Piece, to state: inout State) -> WorkLine? {
+  private func add(_ piece: @escaping Piece, to state: inout State) -> WorkLine? {
     state.pieces.append(piece)
     guard let line = state.line else {
       send(to: &state)
@@ -111,14 +83,6 @@ package final class ContextQueue: Sendable {
     }
     defer { state.isInLine = true }
     return state.isInLine ? nil : line
-  }
-
-  /// Nil when the piece has begun.
-  private func takeOut(_ number: UInt64) -> Piece? {
-    state.withLock { state in
-      let place = state.pieces.firstIndex { $0.number == number }
-      return place.map { state.pieces.remove(at: $0) }
-    }
   }
 
   /// A turn for one piece, which waits in no line.
@@ -159,7 +123,7 @@ package final class ContextQueue: Sendable {
       state.turns -= 1
       return state.pieces.popFirst()
     }
-    if let piece { hold(for: nil, piece.body) }
+    if let piece { hold(for: nil, piece) }
   }
 
   /// Whether what runs here may use what belongs to the queue.

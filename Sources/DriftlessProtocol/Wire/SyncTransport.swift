@@ -31,7 +31,10 @@ public protocol SyncTransport: Sendable {
 
   /// A piece of a file of a snapshot.
   ///
-  /// - Parameter range: Which of its bytes; at most those.
+  /// - Parameters:
+  ///   - name: The file's name in the snapshot.
+  ///   - generation: The life of the log that the snapshot is of.
+  ///   - range: Which of its bytes; at most those.
   /// - Throws: `ProtocolError`: `.noSnapshot` when the zone has another snapshot by now.
   func segment(
     _ name: String, of generation: UUID, range: Range<Int>

@@ -5,22 +5,12 @@ import Synchronization
 final class FetchInterruption: Sendable {
   private struct State: @unchecked Sendable {  // under the mutex; any thread may interrupt SQLite
     var isCancelled = false
-    var hasBegun = false
     var connection: SQLiteConnection?
   }
 
   private let state = Mutex(State())
 
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
-
-  /// Whether the work that it stops has begun.
-  var hasBegun: Bool { state.withLock { $0.hasBegun } }
-
-  /// The work begins, unless it was cancelled.
-  func begin() throws(FetchError) {
-    state.withLock { $0.hasBegun = true }
-    try check()
-  }
 
   func cancel() {
     state.withLock { state in
