@@ -93,9 +93,18 @@ extension PageApplier {
     guard let own = schema.entity(namedNowOrBefore: entity.name) else {
       throw Self.unknown(entity.name)
     }
-    for name in entity.properties where own.property(namedNowOrBefore: name) == nil {
-      throw Self.unknown("\(entity.name).\(name)")
+    // Values under two names of one property are two in a snapshot: which came later, the log tells.
+    guard own.name == entity.name else { throw Self.former(entity.name) }
+    for name in entity.properties {
+      guard let property = own.property(namedNowOrBefore: name) else {
+        throw Self.unknown("\(entity.name).\(name)")
+      }
+      guard property.name == name else { throw Self.former("\(entity.name).\(name)") }
     }
+  }
+
+  private static func former(_ name: String) -> UnfitSnapshot {
+    UnfitSnapshot(reason: "\(name) has another name in the model here")
   }
 
   private static func unknown(_ name: String) -> UnfitSnapshot {
