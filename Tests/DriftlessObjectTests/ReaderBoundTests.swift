@@ -60,7 +60,7 @@ struct ReaderBoundTests {
 
   /// Waits for what others bring about.
   private func until(_ isSo: () -> Bool) async throws {
-    while !isSo() { try await Task.sleep(for: .milliseconds(2)) }
+    while !isSo() { await Task.yield() }
   }
 
   private func container(readersMax: Int, _ directory: TemporaryDirectory) throws
@@ -94,9 +94,9 @@ struct ReaderBoundTests {
           }
         }
       }
-      try await until { crowd.now >= 6 }
-      // Whoever would pass the bound has the time to show.
-      try await Task.sleep(for: .milliseconds(50))
+      // All others have come, and wait.
+      let line = container.persistentStoreCoordinator.line
+      try await until { crowd.now >= 6 && line.waitingCount >= 500 - 6 }
       crowd.open(for: 500)
       for try await count in group { #expect(count == 0) }
     }

@@ -218,7 +218,8 @@ struct SnapshotJoinTests {
     let folded = try FoldedZone(world.zone)
     let snapshot = try folded.fold(segmentBytes: 1 << 20)
     var runs = 0
-    try SnapshotReader(snapshot) { try folded.bytes(of: $0) }.forEachPart { runs += $0.dead.count }
+    var reader = try SnapshotReader(snapshot) { try folded.bytes(of: $0) }
+    try reader.forEachPart { runs += $0.dead.count }
     #expect(runs < 50, "two thousand dead objects are a few runs: \(runs)")
     #expect(snapshot.objects.bytes < log / 10, "\(snapshot.objects.bytes) of \(log)")
     let replica = try await newcomer(world, folded)

@@ -35,8 +35,7 @@ extension Simulation {
     hosts.removeLast()
     let report = try await joining.engine.sync()
     try joining.look()
-    // A program that follows no rule names objects as what they are not: a replica passes over that, a fold knows no model.
-    if !hasRogue, joining.image != newcomer {
+    if joining.image != newcomer {
       fail(
         "snapshot", "of \(head) entries: \(joining.image.difference(from: newcomer, names: name))")
     }

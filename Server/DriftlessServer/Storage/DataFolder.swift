@@ -116,19 +116,19 @@ package struct DataFolder: Sendable {
   package func lockForServing(
     suggestion: String = "Stop it first, or name another folder with --data."
   ) throws -> FileLock {
-    var lock = try FileLock(serveLock, .exclusive, waits: false)
-    // A command that looks whether somebody serves has it for a moment.
-    for _ in 0..<5 where lock == nil {
-      usleep(10_000)
-      lock = try FileLock(serveLock, .exclusive, waits: false)
+    while true {
+      if let lock = try FileLock(serveLock, .exclusive, waits: false) {
+        lock.writeProcessID()
+        return lock
+      }
+      // Who serves has it alone; a command that looks whether somebody does shares it, for a moment.
+      guard let shared = try FileLock(serveLock, .shared, waits: false) else {
+        throw ServerError(
+          .locked, "another server (process \(lockHolder)) serves \(url.path)",
+          suggestion: suggestion)
+      }
+      shared.release()
     }
-    guard let lock else {
-      throw ServerError(
-        .locked, "another server (process \(lockHolder)) serves \(url.path)",
-        suggestion: suggestion)
-    }
-    lock.writeProcessID()
-    return lock
   }
 
   /// The process that serves the folder; nil when none does.

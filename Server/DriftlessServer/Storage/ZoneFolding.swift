@@ -100,6 +100,8 @@ final class ZoneFolding: Sendable {
         // An operator's command is at it.
         continue
       } catch {
+        // Not with the next push: what is wrong may last.
+        state.withLock { $0.appended[zone, default: 0] += limits.foldLogBytesMin / 2 }
         metrics.countFold(failed: true)
         logger.warning(
           "a zone's log was not added up; new replicas read all of it",
@@ -126,19 +128,22 @@ final class ZoneFolding: Sendable {
 
   private func fold(_ name: String) throws {
     guard let zone = try database.run({ try $0.zone(named: name) }) else { return }
-    let former = try snapshots.snapshot(of: zone)
+    func isOwn(_ place: LogMark) throws -> Bool {
+      try database.run { connection in
+        guard let zone = try connection.zone(named: name) else { return false }
+        return try connection.place(at: place.sequence, of: zone) == place
+      }
+    }
+    var former = try snapshots.snapshot(of: zone)
+    // The database was put back to before it.
+    if let place = former?.place, try !isOwn(place) { former = nil }
     let after = former?.place.sequence ?? 0
     let since = try database.run { try $0.logBytes(of: zone, after: after) }
     // A snapshot is worth its making when the log since the last one costs a new replica as much as a part of it.
     guard since >= max(limits.foldLogBytesMin, (former?.bytes ?? 0) / 4) else { return }
     var options = FoldOptions()
     options.pause = { [self] in try check() }
-    let folded = try snapshots.fold(zone, options: options) { place in
-      try database.run { connection in
-        guard let zone = try connection.zone(named: name) else { return false }
-        return try connection.place(at: place.sequence, of: zone) == place
-      }
-    } page: { place in
+    let folded = try snapshots.fold(zone, options: options, isOwn: isOwn) { place in
       try check()
       let request = PageRequest(
         after: place, bytesMax: limits.pageBytesMax, entriesMax: limits.pageEntriesMax)

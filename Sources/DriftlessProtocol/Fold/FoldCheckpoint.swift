@@ -21,6 +21,8 @@ struct FoldCheckpoint: Codable, Equatable {
     var first: UInt64 = 1
     /// All files are there.
     var isWhole = false
+    /// As `Snapshot.Layer.isPlain`, of what is written.
+    var isPlain = true
 
     var key: FoldKey { FoldKey(part: part, high: high, low: low) }
 

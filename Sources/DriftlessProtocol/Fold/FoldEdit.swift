@@ -20,6 +20,9 @@ struct ObjectEdit {
   }
   private(set) var claims: [(constraint: FoldConstraint, claim: FoldClaim)] = []
 
+  /// Whether it was deleted or brought back under the name of the entity that it came under, as far as that is known here.
+  var isPlain: Bool { birth.map { $0.entity == entity } ?? true }
+
   mutating func apply(_ atom: FoldAtom) {
     switch atom {
     case .born, .grave, .deleted, .revived: applyLife(atom)

@@ -74,6 +74,7 @@ struct LayerWriter {
         } else if isBase || key.low >= firstBorn {
           throw LayerCursor.missing(key.low)
         }
+        if !edit.object.isPlain { output.isPlain = false }
         objects.append(key.low, edit.object)
         continue
       }

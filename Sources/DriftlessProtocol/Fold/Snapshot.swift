@@ -13,6 +13,9 @@ public struct Snapshot: Hashable, Sendable, Codable {
     public var nextObject: UInt64
     /// In the order of their contents.
     public var files: [File]
+    /// No object that came with it was deleted, or brought back, under another entity's name than it came under: after a
+    /// renaming, or by a program that follows no rule. What that means, a model tells.
+    public var isPlain: Bool
 
     /// All files together. Bytes.
     public var bytes: Int { files.reduce(0) { $0.addingClamped($1.bytes) } }

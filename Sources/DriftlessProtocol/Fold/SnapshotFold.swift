@@ -204,7 +204,10 @@ package final class SnapshotFold {
     }
     if checkpoint.output == nil {
       try writeRun()
-      checkpoint.output = .init(isBase: needsBase)
+      let isBase = needsBase
+      checkpoint.output = .init(
+        isBase: isBase,
+        isPlain: (former?.delta?.isPlain ?? true) && (!isBase || former?.base.isPlain ?? true))
       try keep()
     }
     if let output = checkpoint.output, !output.isWhole { try writeFiles(output) }
@@ -258,7 +261,8 @@ package final class SnapshotFold {
 
   private func named() throws -> Snapshot {
     let layer = Snapshot.Layer(
-      place: through, nextObject: nextObject, files: checkpoint.output?.files ?? [])
+      place: through, nextObject: nextObject, files: checkpoint.output?.files ?? [],
+      isPlain: checkpoint.output?.isPlain ?? true)
     let isBase = checkpoint.output?.isBase ?? true
     return Snapshot(
       zoneID: zone, generation: checkpoint.generation, newestTime: newestTime,

@@ -68,6 +68,9 @@ package struct SnapshotReader {
   }
 
   private let snapshot: Snapshot
+  /// Whether each object is deleted, or brought back, under the entity's name that it came under: for a model to tell where
+  /// it is not. Known when all parts were read.
+  package private(set) var isPlain: Bool
   private let bytes: (Snapshot.File) throws -> Data
 
   /// - Parameters:
@@ -79,6 +82,7 @@ package struct SnapshotReader {
   ) throws(ProtocolError) {
     self.snapshot = snapshot.objects
     self.bytes = bytes
+    isPlain = snapshot.base.isPlain && (snapshot.delta?.isPlain ?? true)
     try LayerCursor.check(snapshot.base, from: 1)
     if let delta = snapshot.delta {
       try LayerCursor.check(delta, from: snapshot.base.nextObject)
@@ -88,7 +92,7 @@ package struct SnapshotReader {
   /// Calls `body` with the parts, in the order of their numbers.
   ///
   /// - Throws: `ProtocolError` when a file is not what the snapshot says, and what `body` throws.
-  package func forEachPart(_ body: (Part) throws -> Void) throws {
+  package mutating func forEachPart(_ body: (Part) throws -> Void) throws {
     if snapshot.delta == nil {
       for file in snapshot.base.files where file.content == .objects {
         let segment = try LayerCursor.segment(
@@ -121,6 +125,7 @@ package struct SnapshotReader {
     }
     while let (key, edit) = try merge.next(), key.part == .object {
       guard edit.object.birth != nil else { throw LayerCursor.missing(key.low) }
+      isPlain = isPlain && edit.object.isPlain
       if draft.isFull(Self.partBytes) { try write() }
       draft.append(key.low, edit.object)
     }

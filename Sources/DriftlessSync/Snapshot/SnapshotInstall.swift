@@ -12,7 +12,11 @@ extension PageApplier {
     isJoining = true
     defer { isJoining = false }
     var objects = SnapshotObjects()
+    var reader = reader
     try reader.forEachPart { try register($0, at: place, in: &objects) }
+    guard reader.isPlain else {
+      throw UnfitSnapshot(reason: "an object was deleted under another entity's name")
+    }
     directory.refresh()
     try reader.forEachPart { try write($0, objects, at: place) }
     // The other ends of one-to-one relationships, and keys that were free too late.
