@@ -17,6 +17,9 @@ final class FoldedZone: SyncTransport {
     var lie: (@Sendable (inout Snapshot) -> Void)?
     /// What happens before a piece is sent.
     var before: (@Sendable (Int) async throws -> Void)?
+    /// What comes in place of the list, or of each piece.
+    var listRefusal: (any Error)?
+    var pieceRefusal: (any Error)?
   }
 
   struct Cut: Error {}
@@ -65,6 +68,7 @@ final class FoldedZone: SyncTransport {
   }
 
   func snapshot(of generation: UUID) async throws -> Snapshot? {
+    if let refusal = rule.withLock({ $0.listRefusal }) { throw refusal }
     guard var snapshot = try Snapshot.read(in: directory.url), snapshot.generation == generation
     else { return nil }
     rule.withLock { $0.lie }?(&snapshot)
@@ -81,6 +85,7 @@ final class FoldedZone: SyncTransport {
     }
     guard number <= rule.piecesMax else { throw Cut() }
     try await rule.before?(number)
+    if let refusal = rule.pieceRefusal { throw refusal }
     guard let snapshot = try Snapshot.read(in: directory.url),
       let file = snapshot.files.first(where: { $0.name == name })
     else { throw ProtocolError.noSnapshot }

@@ -6,7 +6,7 @@ import Testing
 
 /// The order of many-to-many relationships.
 struct OrderedPairTests {
-  private static func model() -> ManagedObjectModel {
+  static func model() -> ManagedObjectModel {
     let list = EntityDescription("Playlist")
     list.properties = [
       AttributeDescription("name", .string),

@@ -44,6 +44,8 @@ struct FoldCheckpoint: Codable, Equatable {
   var runCount = 0
   /// Bytes of the entries that are in the runs.
   var logBytes = 0
+  /// As `Snapshot.Layer.isPlain`, of what is in the runs.
+  var isPlain = true
   /// There when the log is taken in, and its layer is being written.
   var output: Output?
 

@@ -13,6 +13,8 @@ final class FoldMerge {
   private let cursors: [any FoldCursor]
   private let pause: (@Sendable () throws -> Void)?
   private var count = 0
+  /// As `Snapshot.Layer.isPlain`, of what came so far: which entity a delete named is forgotten once it is under its object's birth.
+  private(set) var isPlain = true
 
   /// - Parameters:
   ///   - cursors: In the order of the log.
@@ -28,6 +30,7 @@ final class FoldMerge {
     guard let key = cursors.compactMap(\.key).min() else { return nil }
     var edit = FoldEdit()
     for cursor in cursors where cursor.key == key { try cursor.take(into: &edit) }
+    if !edit.object.isPlain { isPlain = false }
     return (key, edit)
   }
 }

@@ -74,7 +74,7 @@ struct LayerWriter {
         } else if isBase || key.low >= firstBorn {
           throw LayerCursor.missing(key.low)
         }
-        if !edit.object.isPlain { output.isPlain = false }
+        output.isPlain = output.isPlain && merge.isPlain
         objects.append(key.low, edit.object)
         continue
       }

@@ -31,6 +31,7 @@ package final class SnapshotFold {
   private var runCount: Int
   /// Bytes of the entries that were taken in, as the log has them.
   private var logBytes: Int
+  private var isPlain: Bool
   /// An entry was not taken in whole: what is in memory is of no use.
   private var isBroken = false
 
@@ -65,6 +66,7 @@ package final class SnapshotFold {
     runs = checkpoint.runs
     runCount = checkpoint.runCount
     logBytes = checkpoint.logBytes
+    isPlain = checkpoint.isPlain
     try sweepRuns()
   }
 
@@ -161,6 +163,7 @@ package final class SnapshotFold {
     runCount += 1
     let name = "run-\(runCount)"
     let bytes = try RunCursor.write(merge, to: work.appendingPathComponent(name))
+    isPlain = isPlain && merge.isPlain
     runs.append(.init(name: name, bytes: bytes, level: level))
   }
 
@@ -178,6 +181,7 @@ package final class SnapshotFold {
     checkpoint.runs = runs
     checkpoint.runCount = runCount
     checkpoint.logBytes = logBytes
+    checkpoint.isPlain = isPlain
     try checkpoint.write(in: work)
     try sweepRuns()
   }
@@ -207,7 +211,8 @@ package final class SnapshotFold {
       let isBase = needsBase
       checkpoint.output = .init(
         isBase: isBase,
-        isPlain: (former?.delta?.isPlain ?? true) && (!isBase || former?.base.isPlain ?? true))
+        isPlain: isPlain && (former?.delta?.isPlain ?? true)
+          && (!isBase || former?.base.isPlain ?? true))
       try keep()
     }
     if let output = checkpoint.output, !output.isWhole { try writeFiles(output) }

@@ -125,11 +125,11 @@ package struct SnapshotReader {
     }
     while let (key, edit) = try merge.next(), key.part == .object {
       guard edit.object.birth != nil else { throw LayerCursor.missing(key.low) }
-      isPlain = isPlain && edit.object.isPlain
       if draft.isFull(Self.partBytes) { try write() }
       draft.append(key.low, edit.object)
     }
     try write()
+    isPlain = isPlain && merge.isPlain
     guard first == snapshot.nextObject else { throw LayerCursor.missing(first) }
   }
 
