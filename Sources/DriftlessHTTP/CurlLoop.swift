@@ -127,7 +127,14 @@ final class CurlLoop: Sendable {
     }
     let transfer = CurlTransfer(easy: easy, request: job.request)
     running.transfers[easy] = (job, transfer)
-    curl_multi_add_handle(multi, easy)
+    guard curl_multi_add_handle(multi, easy) == CURLM_OK else {
+      return end(
+        easy,
+        .failure(
+          TransportError(
+            .unreachable, "libcurl does not begin the request of \(job.request.url).",
+            suggestion: "Free memory and try again.")), &running)
+    }
   }
 
   private func end(

@@ -44,6 +44,8 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
   package var isNotADatabase: Bool { primaryCode == SQLITE_NOTADB }
   package var isCorrupt: Bool { primaryCode == SQLITE_CORRUPT }
   package var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
+  /// `SQLITE_CONSTRAINT_CHECK`: a row breaks what its table declares.
+  package var isBrokenRule: Bool { code == SQLITE_CONSTRAINT | (1 << 8) }
   package var cannotOpen: Bool { primaryCode == SQLITE_CANTOPEN }
   /// `SQLITE_READONLY_DIRECTORY`: a log cannot be made beside the file.
   package var cannotMakeLog: Bool { code == SQLITE_READONLY | (6 << 8) }

@@ -38,6 +38,70 @@ struct ConfinedContextTests {
       #expect(context.registeredObjects.isEmpty)
     }
   }
+
+  @Test("What others save is taken in on the context's own thread, whoever saves where")
+  func savedElsewhere() throws {
+    let folder = try TemporaryDirectory()
+    let container = try Shop.container(folder)
+    let context = NSManagedObjectContext()
+    context.persistentStoreCoordinator = container.persistentStoreCoordinator
+    context.automaticallyMergesChangesFromParent = true
+    let order = Order(context: context)
+    order.setValue(Int64(1), forKey: "number")
+    try context.save()
+    let id = order.objectID
+    func save(_ number: Int64, in other: NSManagedObjectContext) throws {
+      try other.existingObject(with: id).setValue(number, forKey: "number")
+      try other.save()
+    }
+    // On another thread: nothing happens to the objects here meanwhile.
+    for number in Int64(2)..<20 {
+      let isSaved = DispatchSemaphore(value: 0)
+      let coordinator = container.persistentStoreCoordinator
+      Thread {
+        let other = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+        other.persistentStoreCoordinator = coordinator
+        other.performAndWait {
+          other.object(with: id).setValue(number, forKey: "number")
+          #expect(throws: Never.self) { try other.save() }
+        }
+        isSaved.signal()
+      }.start()
+      isSaved.wait()
+      #expect(order.value(forKey: "number") as? Int64 == number - 1)
+      context.processPendingChanges()
+      #expect(order.value(forKey: "number") as? Int64 == number)
+    }
+    // On this thread: at once, also after news that came elsewhere and was not looked at.
+    let there = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+    there.persistentStoreCoordinator = container.persistentStoreCoordinator
+    let isSaved = DispatchSemaphore(value: 0)
+    Thread {
+      there.performAndWait {
+        there.object(with: id).setValue(Int64(50), forKey: "number")
+        #expect(throws: Never.self) { try there.save() }
+      }
+      isSaved.signal()
+    }.start()
+    isSaved.wait()
+    let here = NSManagedObjectContext()
+    here.persistentStoreCoordinator = container.persistentStoreCoordinator
+    try save(51, in: here)
+    #expect(order.value(forKey: "number") as? Int64 == 51)
+  }
+
+  @Test("Blocks of a coordinator may be in each other, through a context as well")
+  func nestedBlocks() throws {
+    let folder = try TemporaryDirectory()
+    let container = try Shop.container(folder)
+    let coordinator = container.persistentStoreCoordinator
+    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+    context.persistentStoreCoordinator = coordinator
+    let value = coordinator.performAndWait {
+      context.performAndWait { coordinator.performAndWait { 7 } }
+    }
+    #expect(value == 7)
+  }
 }
 
 /// Hands objects to another thread, as old code does.

@@ -179,4 +179,19 @@ import Testing
     guard changeSet.index.objectCount > 0 else { return }
     #expect(decode(frame, limits: limits) == .tooLarge)
   }
+
+  @Test("Numbers and names that nothing has are refused")
+  func impossibleNumbers() throws {
+    func code(_ change: (inout ChangeSet) -> Void) throws -> ProtocolError.Code? {
+      var changeSet = Samples.library
+      change(&changeSet)
+      do {
+        return decode(try ChangeSetEncoder().encode(changeSet))
+      } catch { return error.code }
+    }
+    #expect(try code { $0.index.knownNumbers[0] = 0 } == .malformed)
+    #expect(try code { $0.index.knownNumbers[3] = 1 << 63 } == .malformed)
+    #expect(try code { $0.index.covered = [.init(name: 0, isPartial: false)] } == .malformed)
+    #expect(try code { $0.index.covered = [.init(name: 1, isPartial: false)] } == nil)
+  }
 }

@@ -16,7 +16,8 @@ import Testing
           sequence: 8, firstObjectNumber: 104, chain: .start(generation: Samples.imported),
           isOwnHeaderOnly: true, frame: frame.prefix(ChangeSetHeader.size)),
         .init(
-          sequence: UInt64(Int64.max), firstObjectNumber: UInt64(Int64.max), chain: Samples.chain,
+          sequence: UInt64(Int64.max) >> 1, firstObjectNumber: UInt64(Int64.max) >> 1,
+          chain: Samples.chain,
           isOwnHeaderOnly: false, frame: frame),
       ])
   }
@@ -101,5 +102,16 @@ import Testing
         limits: limits)
     }
     #expect(error?.code == .tooLarge)
+  }
+
+  @Test("A head that no zone can have is refused")
+  func impossibleHead() throws {
+    for head in [UInt64.max, 1 << 63, 1 << 62] {
+      let error = #expect(throws: ProtocolError.self) {
+        try PullPage(
+          body: Data(), generation: Samples.generation, head: head, serverTimeMilliseconds: 5)
+      }
+      #expect(error?.code == .malformed)
+    }
   }
 }

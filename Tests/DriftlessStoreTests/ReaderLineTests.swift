@@ -11,7 +11,7 @@ struct ReaderLineTests {
     var all: [Int] { entries.withLock { $0 } }
   }
 
-  private func until(_ isSo: () -> Bool) { while !isSo() { usleep(500) } }
+  private func until(_ isSo: () -> Bool) { while !isSo() { sched_yield() } }
 
   /// A thread that enters, tells, and leaves when it may.
   private func reader(
@@ -108,5 +108,46 @@ struct ReaderLineTests {
       try await group.waitForAll()
     }
     #expect(Set(log.all) == [0, 1, 2, 3] && line.waitingCount == 0)
+  }
+
+  @Test(
+    "Where those within the bound stand still, the line moves on with each that ends",
+    .timeLimit(.minutes(1)))
+  func standingStill() async throws {
+    let line = WorkLine(limit: 1, patience: .milliseconds(300))
+    let log = Log()
+    let stuck = DispatchSemaphore(value: 0)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      let first = ContextQueue(label: "stuck", line: line)
+      group.addTask { try await first.run { stuck.wait() } }
+      while line.waitingCount > 0 || line.runningCount == 0 { await Task.yield() }
+      for number in 0..<50 {
+        let queue = ContextQueue(label: "piece \(number)", line: line)
+        group.addTask { try await queue.run { log.append(line.beyondCount) } }
+      }
+      for _ in 0..<50 { _ = try await group.next() }
+      stuck.signal()
+      try await group.waitForAll()
+    }
+    // One that is let in beyond the bound gives its place to the next.
+    #expect((log.all.max() ?? 50) < 25, "\(log.all)")
+    #expect(line.beyondCount == 0)
+  }
+
+  @Test("Where readers within the bound stand still, the line moves on with each that leaves")
+  func readersStandStill() {
+    let line = ReaderLine(limit: 1, patience: .milliseconds(300))
+    let log = Log()
+    let (stuck, rest) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    for _ in 0..<30 { rest.signal() }
+    let first = reader(-1, line, log, leaves: stuck)
+    until { line.workingCount == 1 }
+    let others = (0..<30).map { reader($0, line, log, leaves: rest) }
+    until { line.beyondCount > 0 || line.waitingCount == 0 && log.all.count == 31 }
+    let most = line.beyondCount
+    for other in others { other.wait() }
+    #expect(most < 15 && line.waitingCount == 0 && line.beyondCount == 0)
+    stuck.signal()
+    first.wait()
   }
 }

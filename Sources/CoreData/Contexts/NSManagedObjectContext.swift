@@ -95,10 +95,12 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     base.errorForm = { cocoaError($0, of: $1) }
     // News that a child takes over it reads from its parent, whose work may be waiting for the child: not by itself.
     guard parentContext == nil else { return }
-    base.setBell { [weak self] in
-      guard let self, queue != nil || ownThread.load(ordering: .relaxed) == Self.currentThread
-      else { return }
-      send { [weak self] in self?.base.processPendingChanges() }
+    // Of a context of its caller's thread on that thread alone, whoever saves.
+    let hasQueue = ownBase.queue != nil
+    ownBase.setBell { [weak self] in
+      hasQueue || self?.ownThread.load(ordering: .relaxed) == Self.currentThread
+    } _: { [weak self] in
+      self?.send { [weak self] in self?.base.processPendingChanges() }
     }
   }
 
@@ -123,7 +125,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
 
   /// Where its work runs: of a context without a queue of its own its parent's, and nil, the caller's thread, beneath a
   /// parent of that.
-  var queue: ContextQueue? { base.queue }
+  var queue: ContextQueue? { ownBase.queue }
 
   /// The coordinator of its stores, or of its parent's; nil before one was set. Another one makes the context forget its
   /// objects.

@@ -101,7 +101,7 @@ extension ManagedObjectID {
 enum StoreOwners {
   private static let coordinators = Mutex<[WeakReference<PersistentStoreCoordinator>]>([])
   private static let queues = Mutex<
-    [(coordinator: WeakReference<PersistentStoreCoordinator>, queue: CoordinatorQueue)]
+    [(coordinator: WeakReference<PersistentStoreCoordinator>, queue: ContextQueue)]
   >([])
 
   static func note(_ coordinator: PersistentStoreCoordinator) {
@@ -112,13 +112,13 @@ enum StoreOwners {
   }
 
   /// The queue of a coordinator's blocks, made at first use.
-  static func queue(of coordinator: PersistentStoreCoordinator) -> CoordinatorQueue {
+  static func queue(of coordinator: PersistentStoreCoordinator) -> ContextQueue {
     queues.withLock { queues in
       queues.removeAll { $0.coordinator.object == nil }
       if let known = queues.first(where: { $0.coordinator.object === coordinator }) {
         return known.queue
       }
-      let made = CoordinatorQueue()
+      let made = ContextQueue(label: "coredata.coordinator")
       queues.append((WeakReference(coordinator), made))
       return made
     }

@@ -300,8 +300,7 @@ extension PersistentStoreCoordinator {
   @discardableResult
   public func performAndWait<T, E: Error>(_ block: () throws(E) -> T) throws(E) -> T {
     let queue = StoreOwners.queue(of: self)
-    if queue.isHere { return try block() }
-    let outcome = queue.queue.sync { () -> Result<T, E> in
+    let outcome = queue.sync { () -> Result<T, E> in
       do throws(E) { return .success(try block()) } catch { return .failure(error) }
     }
     return try outcome.get()
@@ -315,7 +314,7 @@ extension PersistentStoreCoordinator {
     _ block: @escaping @Sendable () throws(E) -> T
   ) async throws(E) -> sending T {
     let outcome = await withCheckedContinuation { continuation in
-      StoreOwners.queue(of: self).queue.async {
+      StoreOwners.queue(of: self).async {
         let outcome: Result<T, E>
         do throws(E) { outcome = .success(try block()) } catch { outcome = .failure(error) }
         continuation.resume(returning: Carried(outcome))
@@ -328,19 +327,8 @@ extension PersistentStoreCoordinator {
   /// Runs the block on the coordinator's queue, one block after the other. It does not wait.
   @preconcurrency
   public func perform(_ block: @escaping @Sendable () -> Void) {
-    StoreOwners.queue(of: self).queue.async(execute: block)
+    StoreOwners.queue(of: self).async(block)
   }
-}
-
-/// A queue on which a coordinator's blocks run one after the other.
-final class CoordinatorQueue: Sendable {
-  let queue = DispatchQueue(label: "coredata.coordinator")
-  private let key = DispatchSpecificKey<Bool>()
-
-  init() { queue.setSpecific(key: key, value: true) }
-
-  /// Whether the caller runs on it.
-  var isHere: Bool { DispatchQueue.getSpecific(key: key) == true }
 }
 
 /// The types of stores that there are.

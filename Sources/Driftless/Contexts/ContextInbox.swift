@@ -79,6 +79,8 @@ final class ContextInbox: Sendable {
     /// Whether the context was told, and has not looked yet.
     var isRung = false
     var bell: (@Sendable () -> Void)?
+    /// Whether the bell can be rung here.
+    var isNear: @Sendable () -> Bool = { true }
   }
 
   /// Beyond so many keys, or parts, the history says what changed, and only its place is kept.
@@ -109,7 +111,16 @@ final class ContextInbox: Sendable {
   }
 
   /// Called, on any thread, when there is news and was none: for a context that has a place to look at it by itself.
-  func setBell(_ bell: @escaping @Sendable () -> Void) { content.withLock { $0.bell = bell } }
+  ///
+  /// - Parameter isNear: Whether it is to be called on this thread; what is said of the inbox is not at hand there.
+  func setBell(
+    where isNear: @escaping @Sendable () -> Bool = { true }, _ bell: @escaping @Sendable () -> Void
+  ) {
+    content.withLock { content in
+      content.bell = bell
+      content.isNear = isNear
+    }
+  }
 
   func put(_ changes: ContextChanges) {
     guard changes.target == nil || changes.target == parent else { return }
@@ -167,7 +178,7 @@ final class ContextInbox: Sendable {
     let bell: (@Sendable () -> Void)? = content.withLock { content in
       guard content.isOpen else { return nil }
       change(&content)
-      guard !content.isRung else { return nil }
+      guard !content.isRung, content.isNear() else { return nil }
       content.isRung = content.bell != nil
       return content.bell
     }

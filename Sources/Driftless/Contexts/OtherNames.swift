@@ -2,7 +2,11 @@
 
 extension ManagedObjectContext {
   /// Called, on any thread, when there is news to be taken over by ``processPendingChanges()`` and was none.
-  package func setBell(_ bell: @escaping @Sendable () -> Void) { inbox.setBell(bell) }
+  package func setBell(
+    where isNear: @escaping @Sendable () -> Bool, _ bell: @escaping @Sendable () -> Void
+  ) {
+    inbox.setBell(where: isNear, bell)
+  }
 
   /// What a new object of a class is made with: of the entity, or of the one that the class stands for.
   package func birth(

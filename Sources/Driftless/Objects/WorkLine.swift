@@ -12,6 +12,8 @@ package final class WorkLine: Sendable {
   private struct State {
     var limit: Int
     var running = 0
+    /// How many more are at work for as long as there is a line, because those within the bound do not end.
+    var beyond = 0
     /// What lets each of them begin, the first of the line first.
     var waiting: ArraySlice<@Sendable () -> Void> = []
     /// When a piece began, or ended, last.
@@ -22,10 +24,11 @@ package final class WorkLine: Sendable {
     /// Takes out of the line what there is room for.
     mutating func admit() -> [@Sendable () -> Void] {
       var admitted: [@Sendable () -> Void] = []
-      while running < limit, let next = waiting.popFirst() {
+      while running < limit + beyond, let next = waiting.popFirst() {
         running += 1
         admitted.append(next)
       }
+      if waiting.isEmpty { beyond = 0 }
       if !admitted.isEmpty { lastStep = .now }
       return admitted
     }
@@ -48,6 +51,10 @@ package final class WorkLine: Sendable {
     }
   }
 
+  /// How many pieces are at work.
+  package var runningCount: Int { state.withLock { $0.running } }
+  /// How many more than `limit` may be at work, because those do not end.
+  package var beyondCount: Int { state.withLock { $0.beyond } }
   /// How many queues wait, each with its first piece.
   package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
@@ -75,24 +82,27 @@ package final class WorkLine: Sendable {
       return (admitted, isUnwatched)
     }
     for begin in admitted { begin() }
-    if isUnwatched { watch() }
+    if isUnwatched { watch(after: patience) }
   }
 
   /// Looks later whether the line moves, for as long as there is one.
-  private func watch() {
-    DispatchQueue.global().asyncAfter(deadline: .now() + patience / .seconds(1)) {
-      let (first, goesOn) = self.state.withLock { state -> ((@Sendable () -> Void)?, Bool) in
-        var first: (@Sendable () -> Void)?
-        if .now - state.lastStep >= self.patience, let next = state.waiting.popFirst() {
-          first = next
-          state.running += 1
-          state.lastStep = .now
+  private func watch(after delay: Duration) {
+    DispatchQueue.global().asyncAfter(deadline: .now() + delay / .seconds(1)) {
+      let (admitted, next) = self.state.withLock { state -> ([@Sendable () -> Void], Duration?) in
+        let idle = .now - state.lastStep
+        var admitted: [@Sendable () -> Void] = []
+        if idle >= self.patience, !state.waiting.isEmpty {
+          // Whoever ends gives the place to the next: the line moves on, although others stand still.
+          state.beyond += 1
+          admitted = state.admit()
         }
         state.isWatched = !state.waiting.isEmpty
-        return (first, state.isWatched)
+        return (
+          admitted, state.isWatched ? self.patience - (admitted.isEmpty ? idle : .zero) : nil
+        )
       }
-      first?()
-      if goesOn { self.watch() }
+      for begin in admitted { begin() }
+      if let next { self.watch(after: max(next, .milliseconds(1))) }
     }
   }
 }

@@ -243,9 +243,9 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   public func close() {
     notifications.close()
     connections.close {
-      checkpoint($0, force: true)
+      self.checkpoint($0, force: true)
       // What is left in the log is there because somebody reads, writes or looks at it: the next to open it goes on.
-      if (checkpointer?.walBytes ?? 0) > 0 { $0.keepLogOnClose() }
+      if (self.checkpointer?.walBytes ?? 0) > 0 { $0.keepLogOnClose() }
     }
   }
 

@@ -22,6 +22,8 @@ final class ReaderLine: Sendable {
 
   fileprivate struct State {
     var working = 0
+    /// How many more may work for as long as there is a line, because those within the bound do not leave.
+    var beyond = 0
     var waiting: ArraySlice<Waiter> = []
     /// When somebody came in, or left, last.
     var lastStep = ContinuousClock.now
@@ -40,6 +42,8 @@ final class ReaderLine: Sendable {
 
   /// How many threads wait.
   var waitingCount: Int { state.withLock { $0.waiting.count } }
+  /// How many more than `limit` may be at work, because those do not leave.
+  var beyondCount: Int { state.withLock { $0.beyond } }
   /// How many are at work that others wait for.
   var workingCount: Int { state.withLock { $0.working } }
 
@@ -47,7 +51,7 @@ final class ReaderLine: Sendable {
   func enter() -> Pass {
     if HeldConnections.areAny { return .inner }
     let waiter = state.withLock { state -> Waiter? in
-      guard state.working >= limit else {
+      guard state.working >= limit + state.beyond else {
         assert(state.waiting.isEmpty, "nobody waits while there is room")
         state.working += 1
         state.lastStep = .now
@@ -67,7 +71,8 @@ final class ReaderLine: Sendable {
     let next = state.withLock { state -> Waiter? in
       assert(state.working > 0, "who leaves has entered")
       state.working -= 1
-      return state.working < limit ? state.admit() : nil
+      state.lastStep = .now
+      return state.working < limit + state.beyond ? state.admit() : nil
     }
     next?.turn.signal()
   }
@@ -75,7 +80,9 @@ final class ReaderLine: Sendable {
   /// Lets the first of the line in where nobody has moved for long.
   private func admitBeyond() {
     let first = state.withLock { state -> Waiter? in
-      guard .now - state.lastStep >= patience else { return nil }
+      guard .now - state.lastStep >= patience, !state.waiting.isEmpty else { return nil }
+      // Whoever leaves gives the place to the next: the line moves on, although others stand still.
+      state.beyond += 1
       return state.admit()
     }
     first?.turn.signal()
@@ -88,6 +95,7 @@ extension ReaderLine.State {
     lastStep = .now
     guard let first = waiting.popFirst() else { return nil }
     working += 1
+    if waiting.isEmpty { beyond = 0 }
     return first
   }
 }

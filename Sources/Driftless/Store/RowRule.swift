@@ -2,14 +2,19 @@
 package struct RowRule: Sendable {
   /// SQL that is true of a row that keeps it.
   let condition: String
+  /// What a table declares of it. A declaration stays in the file, whatever a later program has to write there: it says nothing of
+  /// a list or a bound that grows with the program.
+  let declared: String
   /// What is said of a row that does not.
   let breach: String
   let weight: StoreCheck.Finding.Weight
 
   package init(
-    _ condition: String, _ breach: String, weight: StoreCheck.Finding.Weight = .damage
+    _ condition: String, _ breach: String, declared: String? = nil,
+    weight: StoreCheck.Finding.Weight = .damage
   ) {
     self.condition = condition
+    self.declared = declared ?? condition
     self.breach = breach
     self.weight = weight
   }
@@ -17,10 +22,14 @@ package struct RowRule: Sendable {
   // MARK: Columns
 
   /// A whole number within bounds.
+  ///
+  /// - Parameter grows: Whether a later program may have a wider range.
   package static func integer(
-    _ column: String, _ range: ClosedRange<Int64> = .min ... .max, orNull: Bool = false
+    _ column: String, _ range: ClosedRange<Int64> = .min ... .max, orNull: Bool = false,
+    grows: Bool = false
   ) -> RowRule {
-    var condition = "typeof(\"\(column)\") = 'integer'"
+    let type = "typeof(\"\(column)\") = 'integer'"
+    var condition = type
     var breach = "its \(column) is no whole number"
     if range != .min ... .max {
       condition += " AND \"\(column)\" BETWEEN \(range.lowerBound) AND \(range.upperBound)"
@@ -29,7 +38,13 @@ package struct RowRule: Sendable {
         ? " of at least \(range.lowerBound)"
         : " from \(range.lowerBound) to \(range.upperBound)"
     }
-    return RowRule(orNull ? "(\(condition)) OR \"\(column)\" IS NULL" : condition, breach)
+    return RowRule(
+      either(condition, column, orNull), breach,
+      declared: either(grows ? type : condition, column, orNull))
+  }
+
+  private static func either(_ condition: String, _ column: String, _ orNull: Bool) -> String {
+    orNull ? "(\(condition)) OR \"\(column)\" IS NULL" : condition
   }
 
   /// A number with or without a fraction.
@@ -39,17 +54,22 @@ package struct RowRule: Sendable {
       orNull ? "\(condition) OR \"\(column)\" IS NULL" : condition, "its \(column) is no number")
   }
 
+  /// A text.
+  ///
+  /// - Parameter values: The ones that this program knows; a later one may know more.
   package static func text(
     _ column: String, orNull: Bool = false, among values: [String] = []
   ) -> RowRule {
-    var condition = "typeof(\"\(column)\") = 'text'"
+    let type = "typeof(\"\(column)\") = 'text'"
+    var condition = type
     var breach = "its \(column) is no text"
     if !values.isEmpty {
       let list = values.map { "'\($0)'" }.joined(separator: ", ")
       condition += " AND \"\(column)\" IN (\(list))"
       breach = "its \(column) is none of \(values.joined(separator: ", "))"
     }
-    return RowRule(orNull ? "(\(condition)) OR \"\(column)\" IS NULL" : condition, breach)
+    return RowRule(
+      either(condition, column, orNull), breach, declared: either(type, column, orNull))
   }
 
   /// Bytes; of a fixed count where one is given.
@@ -67,6 +87,6 @@ package struct RowRule: Sendable {
 
   /// The rules as a table declares them: SQLite refuses a row that breaks one. Such a rule is about its row alone.
   package static func constraints(_ rules: [RowRule]) -> String {
-    rules.map { ",\n    CHECK (\($0.condition))" }.joined()
+    rules.map { ",\n    CHECK (\($0.declared))" }.joined()
   }
 }

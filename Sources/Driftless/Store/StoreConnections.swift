@@ -9,6 +9,8 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
   private let writing = NSRecursiveLock()
   private var writer: SQLiteConnection?
   private var isWriting = false
+  /// What is left to do once the transaction has ended in which the store was closed.
+  private var closing: ((SQLiteConnection) -> Void)?
   private let readers = Mutex(Readers())
   /// Where threads wait to read.
   let line: ReaderLine
@@ -39,9 +41,12 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
     // Inside another write the lock is held already, and is the outer one's to let go.
     if isWriting { return try body(writer) }
     try lock?.lock(.shared, milliseconds: timeLeft(since: start))
-    assert(!writer.isInTransaction, "a write begins where the one before it has ended")
+    assert(
+      file.url == nil || !writer.isInTransaction, "a write begins where the one before it has ended"
+    )
     isWriting = true
     defer {
+      finishClosing()
       isWriting = false
       lock?.unlock()
     }
@@ -77,6 +82,7 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
       writing.lock()
       defer { writing.unlock() }
       guard let writer else { throw closed }
+      defer { finishClosing() }
       return try HeldConnections.hold { try body(writer) }
     }
     let pass = waits ? line.enter() : .inner
@@ -132,8 +138,9 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
     return snapshot
   }
 
-  /// Closes all; `last` sees the writer once more.
-  func close(_ last: (SQLiteConnection) -> Void) {
+  /// Closes all; `last` sees the writer once more. Within a transaction of this thread that is when it has ended: what it did
+  /// counts.
+  func close(_ last: @escaping (SQLiteConnection) -> Void) {
     let snapshots = readers.withLock { readers in
       readers.isClosed = true
       for connection in readers.idle { connection.close() }
@@ -144,7 +151,14 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
     for snapshot in snapshots { snapshot.close() }
     writing.lock()
     defer { writing.unlock() }
-    guard let writer else { return }
+    guard writer != nil, closing == nil else { return }
+    closing = last
+    finishClosing()
+  }
+
+  private func finishClosing() {
+    guard let last = closing, let writer, !writer.isInTransaction else { return }
+    closing = nil
     last(writer)
     writer.close()
     self.writer = nil

@@ -54,6 +54,8 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let conflict = Code("conflict")
     /// A unique value exists already (Core Data's 133021).
     public static let constraint = Code("constraint")
+    /// A row was not written, because it breaks what its table declares: this program, or the one that made the file, is wrong.
+    public static let brokenRule = Code("brokenRule")
     /// A zone object number that is to be an object's is another's.
     public static let numberTaken = Code("numberTaken")
     /// An edit would add to a value of the zone that the model here cannot hold.
@@ -104,6 +106,13 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     }
     if error.isBusy, let holder = LockHolder.ofDatabase(path) {
       self = holder.failure(path)
+      return
+    }
+    if error.isBrokenRule {
+      self.init(
+        .brokenRule, "\(path): \(error.message)",
+        suggestion: "Nothing was changed. Run syncctl store check; update Driftless, and report it."
+      )
       return
     }
     let code: Code =

@@ -62,9 +62,10 @@ extension IndexCodec {
     var numbers: [UInt64] = []
     numbers.reserveCapacity(min(count, section.knownNumbers.count))
     var previous: UInt64 = 0
-    let isWhole = Packing.readVarints(section.knownNumbers, count: count) { place, delta in
+    let isWhole = Packing.readVarints(section.knownNumbers, count: count) { _, delta in
       let (number, overflow) = previous.addingReportingOverflow(delta)
-      guard !overflow, place == 0 || delta > 0 else { return false }
+      // They count from 1.
+      guard !overflow, delta > 0, number <= PullEntryHeader.numberMax else { return false }
       numbers.append(number)
       previous = number
       return true

@@ -79,6 +79,7 @@ extension IndexCodec {
       throw .malformed("More transactions are covered in part than are covered")
     }
     let names = try readDrawnNames(wire.drawnNames, count: count)
+    guard !names.contains(0) else { throw .malformed("A covered transaction has no name") }
     return names.enumerated().map { .init(name: $1, isPartial: partial.contains($0)) }
   }
 

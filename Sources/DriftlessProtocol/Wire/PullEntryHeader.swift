@@ -36,6 +36,9 @@ struct PullEntryHeader {
     checksum = Self.checksum(covered, frame: entry.frame)
   }
 
+  /// The largest number of an entry or an object that a zone can have: what is kept is kept in 64 bits with a sign, and is added to.
+  static let numberMax = UInt64(Int64.max) >> 1
+
   /// - Throws: `ProtocolError` when `data` does not begin with a whole entry.
   init(_ data: Data.SubSequence, limits: ChangeSetLimits) throws(ProtocolError) {
     guard data.count >= Self.size else {
@@ -66,9 +69,8 @@ struct PullEntryHeader {
     isOwnHeaderOnly = flags == Self.ownHeaderOnlyFlag
     sequence = try reader.next(UInt64.self)
     firstObjectNumber = try reader.next(UInt64.self)
-    // Both count from 1, and are kept in 64 bits with a sign.
-    guard (1...UInt64(Int64.max)).contains(sequence),
-      (1...UInt64(Int64.max)).contains(firstObjectNumber)
+    // Both count from 1.
+    guard (1...Self.numberMax).contains(sequence), (1...Self.numberMax).contains(firstObjectNumber)
     else {
       throw .malformed(
         "A log entry says that it is number \(sequence), with objects from \(firstObjectNumber) on")

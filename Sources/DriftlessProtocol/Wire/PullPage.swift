@@ -43,6 +43,9 @@ public struct PullPage: Hashable, Sendable {
     body: Data, generation: UUID, head: UInt64, serverTimeMilliseconds: UInt64,
     limits: ChangeSetLimits = ChangeSetLimits()
   ) throws(ProtocolError) {
+    guard head <= PullEntryHeader.numberMax else {
+      throw .malformed("The page says that the zone's log has \(head) entries")
+    }
     self.init(
       generation: generation, head: head, serverTimeMilliseconds: serverTimeMilliseconds,
       entries: try Self.entries(of: body, limits: limits))

@@ -34,7 +34,7 @@ enum StampOrigins {
   ) throws {
     guard let origin, stamp < 0 else { return }
     try connection.perform(
-      "INSERT OR IGNORE INTO ZDL_ORIGIN VALUES (?, ?, ?)",
+      "INSERT INTO ZDL_ORIGIN VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
       [
         .integer(stamp), origin.author.map { .text($0) } ?? .null,
         origin.contextName.map { .text($0) } ?? .null,

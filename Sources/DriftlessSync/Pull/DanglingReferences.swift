@@ -75,8 +75,9 @@ struct DanglingReferences {
     mayHaveAny = true
     try connection.perform(
       """
-      INSERT OR \(edit == nil ? "IGNORE" : "REPLACE") INTO ZDL_DANGLING
+      INSERT \(edit == nil ? "" : "OR REPLACE ")INTO ZDL_DANGLING
         (target_root, target_key, entity, key, property, state) VALUES (?, ?, ?, ?, ?, ?)
+        \(edit == nil ? "ON CONFLICT DO NOTHING" : "")
       """,
       [
         .integer(Int64(root)), .integer(target), .integer(Int64(source.key.entity)),

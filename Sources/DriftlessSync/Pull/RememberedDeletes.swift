@@ -44,7 +44,7 @@ struct RememberedDeletes {
     on connection: SQLiteConnection
   ) throws {
     try connection.perform(
-      "INSERT OR IGNORE INTO ZDL_DELETED VALUES (?, ?, ?, ?, ?, 0)",
+      "INSERT INTO ZDL_DELETED VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING",
       [
         .uuid(identity), .integer(Int64(key.entity)), .integer(key.key),
         .integer(Int64(bitPattern: maker)), .integer(Int64(bitPattern: time.rawValue)),

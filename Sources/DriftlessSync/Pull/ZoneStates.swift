@@ -228,7 +228,7 @@ struct ZoneStates {
       typeof(kind) = 'integer' AND CASE property WHEN '' THEN kind BETWEEN
       \(Life.inserted.rawValue) AND \(Life.buriedBraked.rawValue)
       ELSE kind BETWEEN 0 AND \(Value.Kind.most) END
-      """, "its kind is unknown"),
+      """, "its kind is unknown", declared: "typeof(kind) = 'integer'"),
     .integer("time"), .identity("origin"), .natural("sequence"),
   ]
   static let statement = """

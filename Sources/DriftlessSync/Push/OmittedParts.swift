@@ -55,7 +55,7 @@ struct OmittedParts: Hashable, Sendable {
     try Self.removeAll(on: connection)
     func insert(_ key: ObjectKey, _ property: String) throws {
       try connection.perform(
-        "INSERT OR IGNORE INTO ZDL_OMITTED VALUES (?, ?, ?)",
+        "INSERT INTO ZDL_OMITTED VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         [.integer(Int64(key.entity)), .integer(key.key), .text(property)])
     }
     for key in objects { try insert(key, "") }

@@ -26,8 +26,8 @@ import DriftlessSQLite
 /// | `ZDL_STRUCK` | what later entries set of what parked ones say |
 /// | `ZDL_SEGMENT` | files of the zone's snapshot that are being fetched (`SegmentPieces`) |
 enum EngineTables {
-  /// Grows with each table or column that is added.
-  static let version: Int64 = 8
+  /// Grows with each table or column that is added, and with each rule that a table declares.
+  static let version: Int64 = 9
   static let versionSetting = "sync.tables"
 
   private static let statements =
@@ -47,7 +47,46 @@ enum EngineTables {
     try DanglingReferences.complete(on: connection)
     try Journal.complete(on: connection)
     try ImportTimes.complete(on: connection)
+    for statement in statements { try redeclare(statement, on: connection) }
+    for statement in statements { try connection.execute(statement) }
     try transaction.setSetting(versionSetting, .integer(version))
+  }
+
+  /// Makes a table of an earlier version anew that declares other rules, with what is in it. One with rows that break the rules
+  /// stays as it is: a check names them.
+  private static func redeclare(_ statement: String, on connection: SQLiteConnection) throws {
+    let begin = "CREATE TABLE IF NOT EXISTS "
+    guard statement.hasPrefix(begin) else { return }
+    let declaration = statement.dropFirst(begin.count)
+    let name = String(declaration.prefix { $0 != "(" && $0 != " " })
+    var former = ""
+    try connection.forEachRow(
+      "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", [.text(name)]
+    ) { former = $0.string(0) }
+    guard former != "CREATE TABLE \(declaration)" else { return }
+    func columns(_ table: String) throws -> [String] {
+      var columns: [String] = []
+      try connection.forEachRow("SELECT name FROM pragma_table_info(?)", [.text(table)]) {
+        columns.append("\"\($0.string(0))\"")
+      }
+      return columns
+    }
+    try connection.execute("SAVEPOINT redeclare; ALTER TABLE \(name) RENAME TO \(name)_FORMER")
+    do {
+      try connection.execute(statement)
+      let own = try columns(name)
+      if Set(own) == Set(try columns("\(name)_FORMER")) {
+        let list = own.joined(separator: ", ")
+        try connection.execute(
+          "INSERT INTO \(name)(\(list)) SELECT \(list) FROM \(name)_FORMER; DROP TABLE \(name)_FORMER"
+        )
+      } else {
+        try connection.execute("ROLLBACK TO redeclare")
+      }
+    } catch let error as SQLiteError where error.isConstraint {
+      try connection.execute("ROLLBACK TO redeclare")
+    }
+    try connection.execute("RELEASE redeclare")
   }
 
   /// Whether the store was enrolled by an earlier version, whose tables are others.

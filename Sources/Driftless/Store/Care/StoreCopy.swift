@@ -4,9 +4,19 @@ import Foundation
 /// A store's content in another place, under the same identifier.
 extension PersistentStore {
   /// Runs `body` while nobody in this process writes the store, and no process checkpoints it.
+  ///
+  /// - Throws: `StoreError` with the code `busy` within a write of this thread, and what `body` throws.
   func whileNobodyWrites<T>(_ body: () throws -> T) throws -> T {
     do {
-      return try connections.withWriter { _ in try body() }
+      return try connections.withWriter { writer in
+        guard !writer.isInTransaction else {
+          throw StoreError(
+            .busy, "\(file.name) is being written here.",
+            suggestion:
+              "Move a store when the write, the handler or the policy that asks for it is over.")
+        }
+        return try body()
+      }
     } catch let error as SQLiteError {
       throw StoreError(error, path: file.name)
     }

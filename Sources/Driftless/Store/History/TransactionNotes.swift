@@ -8,7 +8,7 @@ enum TransactionNotes {
   static let rules: [RowRule] = [
     .integer("number", 1...ReadTransaction.greatestNumber),
     .integer(
-      "kind", TransactionKind.local.rawValue...TransactionKind.adopted.rawValue),
+      "kind", TransactionKind.local.rawValue...TransactionKind.adopted.rawValue, grows: true),
     .integer("first_change", 1...ReadTransaction.greatestNumber),
     .integer("last_change", 1...ReadTransaction.greatestNumber),
   ]
@@ -53,13 +53,14 @@ enum TransactionNotes {
   ///
   /// Two copies of one file that are taken over give its transactions the same names.
   static let takeOver = """
-    INSERT OR IGNORE INTO ZDL_TRANSACTION (number, kind, hybrid_time, first_change, last_change,
+    INSERT INTO ZDL_TRANSACTION (number, kind, hybrid_time, first_change, last_change,
     name) SELECT number, \(TransactionKind.adopted.rawValue), time, first, last,
     \(TransactionName.derivedSQL("number", "time")) FROM (SELECT t.Z_PK AS number,
     CAST((t.ZTIMESTAMP + \(Date.timeIntervalBetween1970AndReferenceDate)) * 1000 AS INTEGER) << 16
     AS time, MIN(c.Z_PK) AS first, MAX(c.Z_PK) AS last
     FROM ATRANSACTION t JOIN ACHANGE c ON c.ZTRANSACTIONID = t.Z_PK
     WHERE t.Z_PK > (SELECT COALESCE(MAX(number), 0) FROM ZDL_TRANSACTION) GROUP BY t.Z_PK)
+    WHERE true ON CONFLICT DO NOTHING
     """
 
   /// Whether Core Data recorded a row of `ACHANGE`.

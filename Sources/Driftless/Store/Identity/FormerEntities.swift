@@ -12,7 +12,7 @@ enum FormerEntities {
 
   static func note(_ key: ObjectKey, on connection: SQLiteConnection) throws {
     try connection.run(
-      "INSERT OR IGNORE INTO ZDL_FORMER VALUES (?, ?)", .integer(Int64(key.entity)),
+      "INSERT INTO ZDL_FORMER VALUES (?, ?) ON CONFLICT DO NOTHING", .integer(Int64(key.entity)),
       .integer(key.key))
   }
 

@@ -133,7 +133,8 @@ package enum BaseValues {
     _ value: Data, of key: ObjectKey, _ property: String, on connection: SQLiteConnection
   ) throws {
     try connection.run(
-      "INSERT OR IGNORE INTO ZDL_BASE VALUES (?, ?, ?, ?)", .integer(Int64(key.entity)),
+      "INSERT INTO ZDL_BASE VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+      .integer(Int64(key.entity)),
       .integer(key.key), .text(property), .blob(value))
   }
 

@@ -77,15 +77,17 @@ enum EngineRows {
       "SELECT key, state FROM main.ZDL_PENDING WHERE entity = ?", .integer(entity))
     {
       guard case .blob(let bytes) = row[1],
-        var state = try JSONSerialization.jsonObject(with: bytes) as? [String: Any],
-        let edits = state["edits"] as? [[String: Any]]
+        var state = try JSONSerialization.jsonObject(with: bytes) as? [String: Any]
       else { continue }
-      state["edits"] = edits.compactMap { edit -> [String: Any]? in
-        var edit = edit
-        let names = (edit["properties"] as? [String] ?? []).map { properties[$0] ?? $0 }
-          .filter { !$0.isEmpty }
-        edit["properties"] = names
-        return names.isEmpty ? nil : edit
+      for part in ["edits", "offers"] {
+        guard let edits = state[part] as? [[String: Any]] else { continue }
+        state[part] = edits.compactMap { edit -> [String: Any]? in
+          var edit = edit
+          let names = (edit["properties"] as? [String] ?? []).map { properties[$0] ?? $0 }
+            .filter { !$0.isEmpty }
+          edit["properties"] = names
+          return names.isEmpty ? nil : edit
+        }
       }
       try connection.run(
         "UPDATE main.ZDL_PENDING SET state = ? WHERE entity = ? AND key = ?",

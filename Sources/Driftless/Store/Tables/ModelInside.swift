@@ -6,7 +6,9 @@ enum ModelInside {
   static let table = "ZDL_MODEL"
   /// What the row keeps by itself.
   static let rules: [RowRule] = [
-    RowRule("version = 1", "its version is not 1"), .bytes("content"),
+    RowRule(
+      "version = 1", "its version is not 1", declared: "typeof(version) = 'integer'"),
+    .bytes("content"),
   ]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_MODEL (version INTEGER PRIMARY KEY,

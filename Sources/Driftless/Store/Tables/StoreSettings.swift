@@ -66,7 +66,8 @@ enum StoreSettings {
   static func setIfMissing(
     _ name: String, _ value: SQLiteValue, on connection: SQLiteConnection
   ) throws {
-    try connection.run("INSERT OR IGNORE INTO ZDL_STORE VALUES (?, ?)", .text(name), value)
+    try connection.run(
+      "INSERT INTO ZDL_STORE VALUES (?, ?) ON CONFLICT DO NOTHING", .text(name), value)
   }
 
   /// Takes a value over from a file that is attached under a name.
