@@ -127,6 +127,7 @@ extension SyncEngine {
     // What was deleted from another zone is no delete for this one.
     let isSameZone = state.zoneID == info.zoneID
     state.zoneID = info.zoneID
+    try FormerLog.forget(transaction)
     return try startOver(
       &state, in: info.generation, head: info.head, transaction, schema: schema,
       offersDeletes: isSameZone)

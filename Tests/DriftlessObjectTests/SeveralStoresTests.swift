@@ -320,4 +320,42 @@ struct SeveralStoresTests {
     purge.resultType = .count
     #expect(try context.execute(purge).count == 4)
   }
+
+  @Test(
+    "Contexts of two coordinators that have the stores in another order do not wait for each other")
+  func opposite() async throws {
+    let model = library.container.managedObjectModel
+    let directory = try TemporaryDirectory()
+    let files = [directory.file("a.sqlite"), directory.file("b.sqlite")]
+    func saves(_ files: [URL]) throws -> BackgroundContext {
+      let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+      for file in files {
+        _ = try coordinator.addPersistentStore(
+          at: file, options: StoreOptions(durability: .normal, busyTimeoutMilliseconds: 3_000))
+      }
+      return BackgroundContext(coordinator)
+    }
+    let contexts = [try saves(files), try saves(files.reversed())]
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for background in contexts {
+        group.addTask {
+          for number in 0..<150 {
+            try await background.perform { context in
+              for store in context.persistentStoreCoordinator.persistentStores {
+                let author = try context.insert(Author.self)
+                try context.assign(author, to: store)
+                author.name = "\(number)"
+              }
+              try context.save()
+            }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    let count = try await contexts[0].perform { context in
+      try context.count(for: FetchRequest<Author>(entityName: "Author"))
+    }
+    #expect(count == 600)
+  }
 }

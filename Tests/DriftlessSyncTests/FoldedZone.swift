@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 
 /// A zone in memory whose log is added up, and a way to it that can break at each piece of a snapshot's file.
-final class FoldedZone: SyncTransport {
+final class FoldedZone: ForwardingTransport {
   struct Rule {
     /// Bytes that one answer has at most.
     var pieceBytesMax = 200
@@ -25,6 +25,7 @@ final class FoldedZone: SyncTransport {
   struct Cut: Error {}
 
   private let zone: MemoryZone
+  var next: any SyncTransport { zone }
   private let directory: TemporaryDirectory
   private let rule: Mutex<Rule>
   private let counts = Mutex((pieces: 0, bytes: 0, pulled: 0))
@@ -100,16 +101,5 @@ final class FoldedZone: SyncTransport {
     let page = try await zone.pull(request)
     counts.withLock { $0.pulled += page.entries.count }
     return page
-  }
-
-  func zoneInfo() async throws -> ZoneInfo { try await zone.zoneInfo() }
-  func push(_ frame: Data) async throws -> PushReply { try await zone.push(frame) }
-
-  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
-    try await zone.refill(entries)
-  }
-
-  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
-    try await zone.commonPlace(of: marks, generation: generation)
   }
 }

@@ -1,10 +1,11 @@
 import DriftlessProtocol
+import DriftlessTesting
 import Foundation
 import Synchronization
 
 /// A transport whose answers wait until the test lets them go. The zone has taken a request when
 /// its answer is held.
-final class HeldTransport: SyncTransport {
+final class HeldTransport: ForwardingTransport {
   private struct State {
     var isHolding = false
     var held: [CheckedContinuation<Void, Never>] = []
@@ -12,10 +13,10 @@ final class HeldTransport: SyncTransport {
     var pulls = 0
   }
 
-  private let zone: any SyncTransport
+  let next: any SyncTransport
   private let state = Mutex(State())
 
-  init(_ zone: any SyncTransport) { self.zone = zone }
+  init(_ zone: any SyncTransport) { next = zone }
 
   /// How many answers wait.
   var held: Int { state.withLock { $0.held.count } }
@@ -34,10 +35,8 @@ final class HeldTransport: SyncTransport {
     for answer in held { answer.resume() }
   }
 
-  func zoneInfo() async throws -> ZoneInfo { try await zone.zoneInfo() }
-
   func push(_ frame: Data) async throws -> PushReply {
-    let reply = try await zone.push(frame)
+    let reply = try await next.push(frame)
     state.withLock { $0.pushes += 1 }
     await wait()
     try Task.checkCancellation()
@@ -45,19 +44,11 @@ final class HeldTransport: SyncTransport {
   }
 
   func pull(_ request: PullRequest) async throws -> PullPage {
-    let page = try await zone.pull(request)
+    let page = try await next.pull(request)
     state.withLock { $0.pulls += 1 }
     await wait()
     try Task.checkCancellation()
     return page
-  }
-
-  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
-    try await zone.refill(entries)
-  }
-
-  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
-    try await zone.commonPlace(of: marks, generation: generation)
   }
 
   private func wait() async {

@@ -1,12 +1,13 @@
 import DriftlessProtocol
 import DriftlessSync
+import DriftlessTesting
 import Foundation
 
 /// A transport that lets a test act between the zone's commit and the engine's hearing of it. Used
 /// by one task.
 // Sendable by use: set up before the engine has it, called by that engine alone.
-final class HookedTransport: SyncTransport, @unchecked Sendable {
-  private let zone: any SyncTransport
+final class HookedTransport: ForwardingTransport, @unchecked Sendable {
+  let next: any SyncTransport
   /// Called after the zone took a push, once; what it throws is the push's outcome.
   var afterPush: (() throws -> Void)?
   /// Called before each request for a page.
@@ -17,13 +18,11 @@ final class HookedTransport: SyncTransport, @unchecked Sendable {
   var rewritten: ((Data) throws -> Data)?
   private(set) var pushed: [Data] = []
 
-  init(_ zone: any SyncTransport) { self.zone = zone }
-
-  func zoneInfo() async throws -> ZoneInfo { try await zone.zoneInfo() }
+  init(_ zone: any SyncTransport) { next = zone }
 
   func push(_ frame: Data) async throws -> PushReply {
     pushed.append(frame)
-    let reply = try await zone.push(rewritten?(frame) ?? frame)
+    let reply = try await next.push(rewritten?(frame) ?? frame)
     let hook = afterPush
     afterPush = nil
     try hook?()
@@ -32,15 +31,11 @@ final class HookedTransport: SyncTransport, @unchecked Sendable {
 
   func pull(_ request: PullRequest) async throws -> PullPage {
     try beforePull?()
-    return try await zone.pull(request)
-  }
-
-  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
-    try await zone.refill(entries)
+    return try await next.pull(request)
   }
 
   func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
-    let place = try await zone.commonPlace(of: marks, generation: generation)
+    let place = try await next.commonPlace(of: marks, generation: generation)
     try await afterCommonPlace?()
     return place
   }

@@ -199,8 +199,8 @@ struct ParkingTests {
 
 /// Shows a log in which nobody can read the values of some entries: their digests are others, and so are all chains from
 /// the first of them on.
-private final class SpoilingTransport: SyncTransport, @unchecked Sendable {
-  private let zone: any SyncTransport
+private final class SpoilingTransport: ForwardingTransport, @unchecked Sendable {
+  let next: any SyncTransport
   /// Set by the test's only task.
   var spoiled: Set<UInt64> = []
   /// Entries of which a byte is another one, under the digest that they were pushed with.
@@ -210,16 +210,7 @@ private final class SpoilingTransport: SyncTransport, @unchecked Sendable {
   /// The zone's chains and those that are shown instead, by sequence number.
   private var chains: [UInt64: (zone: LogChain, shown: LogChain)] = [:]
 
-  init(_ zone: any SyncTransport) { self.zone = zone }
-
-  func zoneInfo() async throws -> ZoneInfo { try await zone.zoneInfo() }
-  func push(_ frame: Data) async throws -> PushReply { try await zone.push(frame) }
-  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
-    try await zone.refill(entries)
-  }
-  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
-    try await zone.commonPlace(of: marks, generation: generation)
-  }
+  init(_ zone: any SyncTransport) { next = zone }
 
   /// The log goes on from what it spoiled, as one does that a server took so.
   func pull(_ request: PullRequest) async throws -> PullPage {
@@ -228,7 +219,7 @@ private final class SpoilingTransport: SyncTransport, @unchecked Sendable {
     }
     var asked = request
     if let chain = chains[request.cursor.sequence] { asked.cursor.chain = chain.zone }
-    var page = try await zone.pull(asked)
+    var page = try await next.pull(asked)
     var chain = request.cursor.chain
     for place in page.entries.indices {
       var entry = page.entries[place]

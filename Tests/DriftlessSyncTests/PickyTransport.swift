@@ -1,11 +1,12 @@
 import DriftlessProtocol
 import DriftlessSync
+import DriftlessTesting
 import Foundation
 import Synchronization
 
 /// A transport to a zone that refuses some pushes for good: those above a size, and those that hold
 /// a text.
-final class PickyTransport: SyncTransport {
+final class PickyTransport: ForwardingTransport {
   struct Rule {
     var bytesMax = Int.max
     var word: String?
@@ -15,12 +16,12 @@ final class PickyTransport: SyncTransport {
     var refusalsMax = Int.max
   }
 
-  private let zone: any SyncTransport
+  let next: any SyncTransport
   private let rule: Mutex<Rule>
   private let counts = Mutex((pushes: 0, refusals: 0))
 
   init(_ zone: any SyncTransport, _ rule: Rule = Rule()) {
-    self.zone = zone
+    next = zone
     self.rule = Mutex(rule)
   }
 
@@ -28,8 +29,6 @@ final class PickyTransport: SyncTransport {
   var pushes: Int { counts.withLock { $0.pushes } }
 
   func set(_ rule: Rule) { self.rule.withLock { $0 = rule } }
-
-  func zoneInfo() async throws -> ZoneInfo { try await zone.zoneInfo() }
 
   func push(_ frame: Data) async throws -> PushReply {
     counts.withLock { $0.pushes += 1 }
@@ -49,17 +48,7 @@ final class PickyTransport: SyncTransport {
       throw ProtocolError(
         rule.saysStale ? .stale : .malformed, "It says \(word)", suggestion: "Say something else.")
     }
-    return try await zone.push(frame)
-  }
-
-  func pull(_ request: PullRequest) async throws -> PullPage { try await zone.pull(request) }
-
-  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
-    try await zone.refill(entries)
-  }
-
-  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
-    try await zone.commonPlace(of: marks, generation: generation)
+    return try await next.push(frame)
   }
 
   private static func texts(_ frame: Data) throws -> Set<String> {

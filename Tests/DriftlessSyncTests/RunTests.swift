@@ -7,17 +7,17 @@ import Synchronization
 import Testing
 
 /// A transport that answers long polls when there is news, and can be away.
-private final class PollingTransport: SyncTransport {
+private final class PollingTransport: ForwardingTransport {
   private struct State {
     var error: (any Error)?
     var polls: [UInt64: CheckedContinuation<Void, Never>] = [:]
     var count: UInt64 = 0
   }
 
-  private let zone: MemoryZone
+  let next: any SyncTransport
   private let state = Mutex(State())
 
-  init(_ zone: MemoryZone) { self.zone = zone }
+  init(_ zone: MemoryZone) { next = zone }
 
   /// How many long polls wait.
   var polls: Int { state.withLock { $0.polls.count } }
@@ -40,26 +40,24 @@ private final class PollingTransport: SyncTransport {
     if let error = state.withLock({ $0.error }) { throw error }
   }
 
-  func zoneInfo() async throws -> ZoneInfo { try await zone.zoneInfo() }
-
   func push(_ frame: Data) async throws -> PushReply {
     try check()
-    return try await zone.push(frame)
+    return try await next.push(frame)
   }
 
   func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
     try check()
-    return try await zone.refill(entries)
+    return try await next.refill(entries)
   }
 
   func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
     try check()
-    return try await zone.commonPlace(of: marks, generation: generation)
+    return try await next.commonPlace(of: marks, generation: generation)
   }
 
   func pull(_ request: PullRequest) async throws -> PullPage {
     try check()
-    let page = try await zone.pull(request)
+    let page = try await next.pull(request)
     guard request.waitSeconds > 0, page.entries.isEmpty else { return page }
     let number = state.withLock { state in
       state.count += 1
@@ -79,7 +77,7 @@ private final class PollingTransport: SyncTransport {
     }
     try Task.checkCancellation()
     try check()
-    return try await zone.pull(request)
+    return try await next.pull(request)
   }
 }
 

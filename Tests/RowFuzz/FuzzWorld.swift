@@ -199,20 +199,12 @@ final class FuzzWorld {
 }
 
 /// A transport whose pushes arrive nowhere: what is in flight stays so.
-private struct LostAnswers: SyncTransport {
-  private let zone: MemoryZone
+private struct LostAnswers: ForwardingTransport {
+  let next: any SyncTransport
 
-  init(_ zone: MemoryZone) { self.zone = zone }
+  init(_ zone: MemoryZone) { next = zone }
 
-  func zoneInfo() async throws -> ZoneInfo { try await zone.zoneInfo() }
   func push(_ frame: Data) async throws -> PushReply {
     throw ProtocolError(.busy, "Nobody is there", suggestion: "")
-  }
-  func pull(_ request: PullRequest) async throws -> PullPage { try await zone.pull(request) }
-  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
-    try await zone.refill(entries)
-  }
-  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
-    try await zone.commonPlace(of: marks, generation: generation)
   }
 }

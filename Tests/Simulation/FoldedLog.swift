@@ -1,27 +1,18 @@
 import Driftless
 import DriftlessProtocol
 import DriftlessSQLite
+import DriftlessTesting
 import Foundation
 
 @testable import DriftlessSync
 
 /// The server without what its log comes to: who joins by it reads all of the log.
-struct LogAlone: SyncTransport {
-  private let server: any SyncTransport
+struct LogAlone: ForwardingTransport {
+  let next: any SyncTransport
 
-  init(_ server: any SyncTransport) { self.server = server }
+  init(_ server: any SyncTransport) { next = server }
 
-  func zoneInfo() async throws -> ZoneInfo { try await server.zoneInfo() }
-  func push(_ frame: Data) async throws -> PushReply { try await server.push(frame) }
-  func pull(_ request: PullRequest) async throws -> PullPage { try await server.pull(request) }
-
-  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
-    try await server.refill(entries)
-  }
-
-  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
-    try await server.commonPlace(of: marks, generation: generation)
-  }
+  func snapshot(of generation: UUID) async throws -> Snapshot? { nil }
 }
 
 extension Simulation {

@@ -92,6 +92,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
         throw missing(file.name)
       }
       if let url = file.url, !options.isImmutable {
+        try StoreSideFile.checkName(of: url)
         try StoreObstacle.checkKind(of: url)
         try StrayLogs.check(url)
       }

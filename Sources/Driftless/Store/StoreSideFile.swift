@@ -30,6 +30,18 @@ package enum StoreSideFile {
       suggestion: "See who made it, and move it away: mv '\(path)' '\(path).away'")
   }
 
+  /// Refuses to make a store under a name that is the one of another store's side file: that store would remove it.
+  static func checkName(of url: URL) throws {
+    guard !FileManager.default.fileExists(atPath: url.path),
+      let suffix = (suffixes + StorePath.suffixes + ["-driftless-token"])
+        .first(where: { url.path.hasSuffix($0) })
+    else { return }
+    throw StoreError(
+      .invalidArgument,
+      "\(url.path) is no name for a store: files that end with \(suffix) belong to another.",
+      suggestion: "Give the store another name.")
+  }
+
   /// Refuses a store beside which something cannot be used.
   static func check(of url: URL) throws {
     for suffix in suffixes {

@@ -20,7 +20,8 @@ enum Zlib {
     return output
   }
 
-  static func crc32(of bytes: [UInt8]) -> UInt32 {
-    UInt32(truncatingIfNeeded: CZlib.crc32(0, bytes, uInt(bytes.count)))
+  /// - Parameter before: The checksum of what stands before them.
+  static func crc32(of bytes: [UInt8], after before: UInt32 = 0) -> UInt32 {
+    UInt32(truncatingIfNeeded: CZlib.crc32(uLong(before), bytes, uInt(bytes.count)))
   }
 }

@@ -5,6 +5,8 @@ struct FoldCheckpoint: Codable, Equatable {
   struct Run: Codable, Equatable {
     var name: String
     var bytes: Int
+    /// CRC-32 of its bytes.
+    var checksum: UInt32
     /// How often it was put together from others.
     var level: Int
   }
@@ -50,36 +52,19 @@ struct FoldCheckpoint: Codable, Equatable {
   var output: Output?
 
   static func read(in folder: URL) throws(ProtocolError) -> FoldCheckpoint? {
-    guard let data = try FoldFile.contents(of: folder.appendingPathComponent(fileName)) else {
-      return nil
-    }
-    do {
-      return try JSONDecoder().decode(FoldCheckpoint.self, from: data)
-    } catch { throw .damagedFold }
+    try FoldFile.note(FoldCheckpoint.self, in: folder.appendingPathComponent(fileName))
   }
 
   func write(in folder: URL) throws(ProtocolError) {
-    try Self.write(self, to: folder.appendingPathComponent(Self.fileName))
+    try FoldFile.replace(folder.appendingPathComponent(Self.fileName), withNote: self)
   }
 
   static func tables(in folder: URL) throws(ProtocolError) -> FoldTables {
-    guard let data = try FoldFile.contents(of: folder.appendingPathComponent(tablesName)) else {
-      return FoldTables()
-    }
-    do {
-      return FoldTables(try JSONDecoder().decode(FoldTables.Kept.self, from: data))
-    } catch { throw .damagedFold }
+    let file = folder.appendingPathComponent(tablesName)
+    return try FoldFile.note(FoldTables.Kept.self, in: file).map(FoldTables.init) ?? FoldTables()
   }
 
   static func write(_ tables: FoldTables, in folder: URL) throws(ProtocolError) {
-    try write(tables.kept, to: folder.appendingPathComponent(tablesName))
-  }
-
-  private static func write(_ value: some Encodable, to file: URL) throws(ProtocolError) {
-    let data: Data
-    do { data = try JSONEncoder().encode(value) } catch {
-      throw .malformed("\(file.lastPathComponent) cannot be written: \(error)")
-    }
-    try FoldFile.replace(file, with: data)
+    try FoldFile.replace(folder.appendingPathComponent(tablesName), withNote: tables.kept)
   }
 }

@@ -14,6 +14,8 @@ enum FoldFile {
     private let descriptor: Int32
     private var waiting: [UInt8] = []
     private(set) var count = 0
+    /// CRC-32 of what is on the disk.
+    private(set) var checksum: UInt32 = 0
     private static let waitingBytesMax = 256 << 10
 
     init(_ file: URL) throws(ProtocolError) {
@@ -48,22 +50,31 @@ enum FoldFile {
           start += written
         }
       }
+      checksum = Zlib.crc32(of: waiting, after: checksum)
       waiting.removeAll(keepingCapacity: true)
     }
   }
 
-  /// A file that is read from its beginning on.
+  /// A file that is read from its beginning on. At its end it turns out whether it is what was written.
   final class Reader {
     private let file: URL
     private let descriptor: Int32
     private var ahead: [UInt8] = []
     private var place = 0
+    private let expected: UInt32
+    private var checksum: UInt32 = 0
     private static let aheadBytes = 64 << 10
 
-    init(_ file: URL) throws(ProtocolError) {
+    /// - Parameter checksum: CRC-32 of its bytes.
+    init(_ file: URL, checksum expected: UInt32) throws(ProtocolError) {
       self.file = file
+      self.expected = expected
       descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
-      guard descriptor >= 0 else { throw FoldFile.error("read", file) }
+      guard descriptor >= 0 else {
+        // Whoever took it away took what was added up.
+        if errno == ENOENT { throw .damagedFold }
+        throw FoldFile.error("read", file)
+      }
     }
 
     deinit { close(descriptor) }
@@ -86,15 +97,61 @@ enum FoldFile {
         let got = buffer.withUnsafeMutableBytes {
           read(descriptor, $0.baseAddress, wanted - ahead.count)
         }
-        if got == 0 { return }
+        if got == 0 {
+          guard checksum == expected else { throw .damagedFold }
+          return
+        }
         if got < 0 {
           guard errno == EINTR else { throw FoldFile.error("read", file) }
         } else {
           ahead.append(contentsOf: buffer[..<got])
+          checksum = Zlib.crc32(of: Array(buffer[..<got]), after: checksum)
         }
       }
     }
   }
+
+  // MARK: Notes
+
+  /// Writes a value as JSON, and in a line of its own the CRC-32 of that: a number that another took the place of would be
+  /// believed.
+  static func replace(_ file: URL, withNote value: some Encodable) throws(ProtocolError) {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
+    var data: Data
+    do { data = try encoder.encode(value) } catch {
+      throw .malformed("\(file.lastPathComponent) cannot be written: \(error)")
+    }
+    data.append(mark(of: data))
+    try replace(file, with: data)
+  }
+
+  /// Reads what `replace(_:withNote:)` wrote; nil when there is none.
+  ///
+  /// - Throws: `ProtocolError`: `.damaged` where it is something else.
+  static func note<Value: Decodable>(
+    _ type: Value.Type, in file: URL
+  ) throws(ProtocolError) -> Value? {
+    guard let data = try contents(of: file) else { return nil }
+    let text = data.dropLast(markBytes)
+    guard Data(data.suffix(markBytes)) == mark(of: Data(text)),
+      let value = try? JSONDecoder().decode(type, from: text)
+    else {
+      throw ProtocolError(
+        .damaged, "\(file.path) is not as it was written",
+        suggestion: "Delete it, with the folder fold beside it, and fold the zone anew.")
+    }
+    return value
+  }
+
+  private static let markBytes = 10
+
+  private static func mark(of data: Data) -> Data {
+    let digits = String(Zlib.crc32(of: Array(data)), radix: 16)
+    return Data(("\n" + String(repeating: "0", count: 8 - digits.count) + digits + "\n").utf8)
+  }
+
+  // MARK: Whole files
 
   /// Puts a file in the place of another, which is there whole until then.
   static func replace(_ file: URL, with data: Data) throws(ProtocolError) {

@@ -61,8 +61,9 @@ final class RunCursor: FoldCursor {
   private(set) var key: FoldKey?
   private var record: [UInt8] = []
 
-  init(_ file: URL) throws {
-    reader = try FoldFile.Reader(file)
+  /// - Parameter checksum: CRC-32 of the file.
+  init(_ file: URL, checksum: UInt32) throws {
+    reader = try FoldFile.Reader(file, checksum: checksum)
     try advance()
   }
 
@@ -92,8 +93,8 @@ final class RunCursor: FoldCursor {
 
   /// Writes what a merge gives as a run.
   ///
-  /// - Returns: Its bytes.
-  static func write(_ merge: FoldMerge, to file: URL) throws -> Int {
+  /// - Returns: Its bytes, and their CRC-32.
+  static func write(_ merge: FoldMerge, to file: URL) throws -> (bytes: Int, checksum: UInt32) {
     let writer = try FoldFile.Writer(file)
     while let (key, edit) = try merge.next() {
       var body = FoldBytes()
@@ -110,6 +111,6 @@ final class RunCursor: FoldCursor {
       try writer.append(body.bytes)
     }
     try writer.finish()
-    return writer.count
+    return (writer.count, writer.checksum)
   }
 }

@@ -74,26 +74,11 @@ extension Snapshot {
   ///
   /// - Throws: `ProtocolError`.
   package static func read(in folder: URL) throws(ProtocolError) -> Snapshot? {
-    let file = folder.appendingPathComponent(fileName)
-    guard let data = try FoldFile.contents(of: file) else { return nil }
-    do {
-      return try JSONDecoder().decode(Snapshot.self, from: data)
-    } catch {
-      throw ProtocolError(
-        .damaged, "\(file.path) is not as it was written",
-        suggestion: "Delete the folder \(folder.path) and fold the zone anew.")
-    }
+    try FoldFile.note(Snapshot.self, in: folder.appendingPathComponent(fileName))
   }
 
   func write(in folder: URL) throws(ProtocolError) {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
-    do {
-      let data = try encoder.encode(self)
-      try FoldFile.replace(folder.appendingPathComponent(Self.fileName), with: data)
-    } catch let error as ProtocolError {
-      throw error
-    } catch { throw .malformed("The snapshot cannot be written: \(error)") }
+    try FoldFile.replace(folder.appendingPathComponent(Self.fileName), withNote: self)
   }
 
   /// The bytes of a file of the snapshot in a folder.

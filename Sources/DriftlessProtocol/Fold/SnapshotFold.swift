@@ -153,7 +153,7 @@ package final class SnapshotFold {
     {
       let parts = runs.filter { $0.level == level }
       let merge = FoldMerge(
-        try parts.map { try RunCursor(url(of: $0)) }, pause: options.pause)
+        try parts.map { try RunCursor(url(of: $0), checksum: $0.checksum) }, pause: options.pause)
       runs.removeAll { $0.level == level }
       try write(merge, level: level + 1)
     }
@@ -162,9 +162,9 @@ package final class SnapshotFold {
   private func write(_ merge: FoldMerge, level: Int) throws {
     runCount += 1
     let name = "run-\(runCount)"
-    let bytes = try RunCursor.write(merge, to: work.appendingPathComponent(name))
+    let (bytes, checksum) = try RunCursor.write(merge, to: work.appendingPathComponent(name))
     isPlain = isPlain && merge.isPlain
-    runs.append(.init(name: name, bytes: bytes, level: level))
+    runs.append(.init(name: name, bytes: bytes, checksum: checksum, level: level))
   }
 
   private func url(of run: FoldCheckpoint.Run) -> URL { work.appendingPathComponent(run.name) }
@@ -240,7 +240,7 @@ package final class SnapshotFold {
           })
       }
     }
-    for run in runs { cursors.append(try RunCursor(url(of: run))) }
+    for run in runs { cursors.append(try RunCursor(url(of: run), checksum: run.checksum)) }
     return FoldMerge(cursors, pause: options.pause)
   }
 

@@ -95,6 +95,7 @@ extension EngineTables {
     switch (name, value) {
     case (versionSetting, .integer(let number)), ("sync.deleted", .integer(let number)):
       number >= 0
+    case (FormerLog.setting, .integer): true
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0
     case ("sync.unsettled", .integer(let number)), ("sync.reconcileAllowed", .integer(let number)):
       number == 1

@@ -14,10 +14,11 @@ struct SetMerge<Element: Hashable> {
 
   /// - Parameters:
   ///   - asserted: what was asserted before.
+  ///   - told: elements that the zone was told by name, later than the local change.
   ///   - isLocalLater: the local change is later than the zone's.
   init(
     base: Set<Element>, local: Set<Element>, asserted former: Set<Element> = [],
-    remote: Set<Element>, isLocalLater: Bool
+    remote: Set<Element>, told: Set<Element> = [], isLocalLater: Bool
   ) {
     var merged = remote
     var asserted: Set<Element> = []
@@ -35,8 +36,9 @@ struct SetMerge<Element: Hashable> {
       // RESOLUTION: add wins: it stays and is pushed.
       case (true, false): merged.insert(element)
       // CONFLICT: removed here; the zone has it.
-      // RESOLUTION: the removal stands and is pushed.
-      case (false, true): merged.remove(element)
+      // RESOLUTION: the removal stands and is pushed, unless somebody put the element in by name later: who did knew a removal,
+      // or made the same change as another.
+      case (false, true): if !told.contains(element) { merged.remove(element) }
       }
     }
     self.merged = merged

@@ -126,14 +126,27 @@ extension PageApplier {
     let current = Set(ours)
     let sequence = try remote.elements.compactMap { try transaction.concreteKey(root: $0) }
     let theirs = Set(sequence)
-    let isLater = remote.side.isEarlier(
-      than: try transaction.editTime(localTransaction), of: replica)
+    let localTime = try transaction.editTime(localTransaction)
+    let isLater = remote.side.isEarlier(than: localTime, of: replica)
     let former = try BaseValues.set(of: key, property.name, on: connection)
     let base = Set(former?.elements ?? [])
     let zone = theirs.union(try deletedHere(base.subtracting(current), in: remote))
     let merge = SetMerge(
       base: base, local: current, asserted: Set(former?.asserted ?? []), remote: zone,
+      told: theirs.filter { remote.told[rooted($0)].map { localTime < $0 } ?? false },
       isLocalLater: isLater)
+    let putBack = base.subtracting(current).intersection(merge.merged)
+    if !putBack.isEmpty, let entity = schema.entity(numbered: key.entity) {
+      // CONFLICT: taken out here, and put in by name elsewhere, later. RESOLUTION: it is in.
+      try journal.addSets(
+        entity: entity, property: property, key: key, local: ours, remote: sequence,
+        kept: merge.merged.sorted { $0.key < $1.key },
+        outcome: merge.merged == theirs ? .remote : .combined, localTime: localTime,
+        side: remote.side,
+        explanation:
+          "\(property.name) lost elements here that were put in elsewhere, later: they stay.")
+      report.conflicts += 1
+    }
     let added =
       relationship.isOrdered
       ? sequence.filter { merge.merged.contains($0) && !current.contains($0) }

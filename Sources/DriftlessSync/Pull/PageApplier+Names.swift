@@ -14,16 +14,28 @@ extension PageApplier {
   }
 
   /// Takes off the pending side what a row tells of a property that is pending here.
+  ///
+  /// - Parameter offer: the time of the edit that the row offers; nil for one that is no offer.
   func acknowledge(
-    _ property: SyncSchema.Property, of key: ObjectKey, _ frame: FrameContext
+    _ property: SyncSchema.Property, of key: ObjectKey, offer: HybridTime? = nil,
+    _ frame: FrameContext
   ) throws {
     guard let object = pending[key], let last = object.transaction(of: property.slot),
       try object.whole == .none
         || property.policy == .counter && zone.object(key).mark?.isOneAgain == true
     else { return }
     let deltas = property.keepsDeltas ? try transaction.deltas(of: key, property.name) : []
+    // Who offers a total without the names of what is in it knew the lost log up to the last of its counts.
+    let isOfLost = deltas.contains { $0.transaction < 0 && EditStamp.time($0.transaction) == offer }
+    func tells(_ delta: TransactionDelta) -> Bool {
+      if frame.tells(delta.name) { return true }
+      guard isOfLost, property.policy == .counter, let offer, delta.transaction < 0,
+        let time = EditStamp.time(delta.transaction)
+      else { return false }
+      return time <= offer
+    }
     // What the zone lost of others' counts may not be in what tells this replica's own.
-    let isAll = deltas.allSatisfy { $0.transaction > 0 || frame.tells($0.name) }
+    let isAll = deltas.allSatisfy { $0.transaction > 0 || tells($0) }
     if last > 0, isAll, try frame.tells(transaction.transactionName(last)) {
       setPending(key) { $0.clear(PropertyMask([property.slot])) }
       try BaseValues.drop(key, property.name, on: transaction.connection)
@@ -33,7 +45,7 @@ extension PageApplier {
     var told: [TransactionDelta] = []
     var rest: [TransactionDelta] = []
     for delta in deltas {
-      if frame.tells(delta.name) {
+      if tells(delta) {
         told.append(delta)
       } else {
         rest.append(delta)

@@ -73,6 +73,8 @@ extension PageApplier {
     let known = try zone.object(key)
     let isOffer = frame.isOffer(group, row: row)
     let side = frame.side(group, row: row)
+    // Of a total and a set the time alone tells which of two is the later one.
+    let isEarlierWord = isOffer || isOfFormerLog(side)
     // What was offered or made may have been known to who deleted the object here.
     let mayBeKnown = object?.whole == .delete && (isOffer || isInsert)
     var free: [PropertyReader] = []
@@ -92,9 +94,13 @@ extension PageApplier {
       case .elements:
         value.elements = try zoneElements(
           reader, row: row, of: key, had: before?.elements, isWhole: isInsert || isWhole, &frame)
+        if !isInsert, !isWhole {
+          value.told = try told(reader, row: row, before?.told ?? [:], at: side.time, &frame)
+        }
         try noteSharedElements(reader, group, row: row, of: key, &frame)
         if object?.offer(of: reader.property.slot) != nil {
-          try noteSet(&value, of: key, reader.property, after: before, isOffer: isOffer)
+          try noteSet(
+            &value, of: key, reader.property, after: before, isOffer: isEarlierWord)
         }
       case .toOne:
         if let index = reader.reference(row), let target = try life(of: index, in: &frame),
@@ -108,12 +114,12 @@ extension PageApplier {
         value.side.value = reader.value(row)
         if object?.offer(of: reader.property.slot) != nil, reader.property.policy == .counter {
           try noteCount(
-            &value, of: key, reader.property, after: before, isOffer: isOffer,
+            &value, of: key, reader.property, after: before, isOffer: isEarlierWord,
             count: try knownCount(group, row: row, frame))
         }
       }
       try zone.set(value, of: key, reader.property.name)
-      try acknowledge(reader.property, of: key, frame)
+      try acknowledge(reader.property, of: key, offer: isOffer ? side.time : nil, frame)
     }
     if object?.whole == .delete {
       // An edit all the same: it may win over the delete, and is named when it does not.
@@ -162,6 +168,22 @@ extension PageApplier {
     }
     let known = Set(kept)
     return kept + adds.filter { !known.contains($0) }
+  }
+
+  /// Elements that rows put in by name, with the time: also where the zone had them, since who removed one and put it in again
+  /// says so.
+  private func told(
+    _ reader: PropertyReader, row: Int, _ before: [ObjectKey: HybridTime], at time: HybridTime,
+    _ frame: inout FrameContext
+  ) throws -> [ObjectKey: HybridTime] {
+    // An ordered one names its whole sequence.
+    guard case .elements(let relationship) = reader.property.kind, !relationship.isOrdered
+    else { return [:] }
+    var told = before
+    let (added, removed) = reader.elements(row)
+    for element in try rooted(removed, &frame) { told[element] = nil }
+    for element in try rooted(added, &frame) { told[element] = max(time, told[element] ?? time) }
+    return told
   }
 
   private func admitted(

@@ -45,6 +45,8 @@ final class PageApplier {
 
   /// The last transaction of this store that the zone has acknowledged.
   private let acknowledged: Int64
+  /// Until when the replica knew what the log says, where it reads a log again (`FormerLog`).
+  private let formerLogTime: HybridTime?
   private var editsOfDeleted: EditHistory?
   private var savesOfFormerLogs: Set<UInt64>?
   /// Who made what the entry says that was asked last, by time: thousands of objects may be of one.
@@ -72,6 +74,7 @@ final class PageApplier {
     remembered = try RememberedDeletes(transaction.connection)
     journal = JournalDraft(transaction)
     times = ImportTimes(transaction)
+    formerLogTime = try FormerLog.time(transaction)
     keptKeys = try KeptKeys(transaction, schema: schema, replica: replica)
     transaction.keyKeeper = keptKeys
   }
@@ -83,6 +86,11 @@ final class PageApplier {
       transaction, schema: schema, knownOfDeleted: pending, acknowledged: acknowledged)
     editsOfDeleted = history
     return history
+  }
+
+  /// Whether what the log says was in the log that the replica knew, so that what it offers was made with it.
+  func isOfFormerLog(_ side: RemoteSide) -> Bool {
+    formerLogTime.map { side.time <= $0 } ?? false
   }
 
   /// Who made what the zone says, by the entry that is kept of it.

@@ -41,6 +41,8 @@ struct ZoneStates {
     var side: RemoteSide
     /// The zone's whole set, of a many-to-many relationship.
     var elements: [ObjectKey] = []
+    /// Of a set: elements that were put in by name since, and when.
+    var told: [ObjectKey: HybridTime] = [:]
     /// An insert said it, so it may be nobody's edit.
     var isFromInsert = false
     /// It was said before the delete that is pending here, and is no edit against it.
@@ -61,8 +63,9 @@ struct ZoneStates {
       static let offered = Kind(rawValue: 2)
       static let known = Kind(rawValue: 4)
       static let countedInPart = Kind(rawValue: 8)
+      static let told = Kind(rawValue: 16)
       /// All of them together.
-      static let most: Int64 = 15
+      static let most: Int64 = 31
     }
 
     /// What it refers to.
@@ -136,6 +139,16 @@ struct ZoneStates {
       var value = Value(side: side, isFromInsert: kind.contains(.fromInsert))
       value.isKnown = kind.contains(.known)
       value.isCountedInPart = kind.contains(.countedInPart)
+      if kind.contains(.told), case .integer(let pairs)? = values.first {
+        let end = min(values.count, 1 + 2 * max(0, Int(clamping: min(pairs, 1 << 32))))
+        for place in stride(from: 1, to: end - 1, by: 2) {
+          guard case .reference(let element) = values[place],
+            case .integer(let time) = values[place + 1]
+          else { continue }
+          value.told[element] = HybridTime(rawValue: UInt64(bitPattern: time))
+        }
+        values = Array(values.dropFirst(end))
+      }
       var count = values.count
       if kind.contains(.offered), values.count > 2, case .integer(let time) = values[0],
         case .integer(let elements) = values[2]
@@ -171,6 +184,13 @@ struct ZoneStates {
     if value.isKnown { kind.insert(.known) }
     if value.isCountedInPart { kind.insert(.countedInPart) }
     var values = [value.side.value]
+    if !value.told.isEmpty {
+      kind.insert(.told)
+      values.append(.integer(Int64(value.told.count)))
+      for (element, time) in value.told.sorted(by: { $0.key.key < $1.key.key }) {
+        values += [.reference(element), .integer(Int64(bitPattern: time.rawValue))]
+      }
+    }
     if let offered = value.offered {
       kind.insert(.offered)
       values += [

@@ -70,6 +70,21 @@ extension PageApplier {
     }
     // CONFLICT: the zone was offered a later total, or has one that is no offer. RESOLUTION: that one stands, with what was
     // counted here and never acknowledged.
+    if let offered = remote.offered, isOfFormerLog(remote.side), local != remote.side.value,
+      offered != time, own.isEmpty, let entity = schema.entity(numbered: key.entity)
+    {
+      // Which of both has the other's counts nobody can tell.
+      let conflict = PropertyConflict(
+        policy: property.policy, base: nil, local: local, remote: remote.side.value,
+        localTime: time, remoteTime: remote.side.time, localReplica: replica,
+        remoteReplica: remote.side.origin)
+      try journal.add(
+        conflict,
+        Verdict(
+          .remote, note: "Of two totals without the entries between them, the later one stands."),
+        entity: entity, property: property, key: key, sequence: remote.side.sequence)
+      report.conflicts += 1
+    }
     let isPending = object(key, isEditedAfterOffer: slot)
     let counted = own.reduce(PropertyValue.null) { CounterDelta.sum($0, $1.value) ?? $0 }
     setPending(key) {

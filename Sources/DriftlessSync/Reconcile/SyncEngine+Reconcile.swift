@@ -211,6 +211,7 @@ extension SyncEngine {
     guard let next = try LogPlaces.nextNumber(after: place.sequence, on: connection),
       try KeptFrames.cover(after: place.sequence, through: state.cursor, on: connection)
     else {
+      try FormerLog.note(acknowledged: state.acknowledged, transaction)
       return try Self.startOver(
         &state, in: state.generation, head: head, transaction, schema: schema)
     }

@@ -119,7 +119,9 @@ extension ManagedObjectContext {
   private func plansWithChanges(_ plans: [ObjectPlan]) -> [ObjectPlan] {
     guard plans.count > 1 else { return plans }
     let changed = Set(changedObjects.lazy.filter(\.hasChanges).map(\.shape.planIndex))
-    return plans.filter { changed.contains($0.index) }
+    // In one order, whatever the coordinator's: two that save to the same stores would wait for each other.
+    func place(_ plan: ObjectPlan) -> String { plan.store.url?.path ?? "" }
+    return plans.filter { changed.contains($0.index) }.sorted { place($0) < place($1) }
   }
 
   /// Writes to several stores; all of it is written before the first store commits.

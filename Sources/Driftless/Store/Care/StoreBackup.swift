@@ -21,7 +21,6 @@ extension PersistentStore {
     do {
       try connections.withReader { connection in
         try NewFile.write(at: url) { partial in
-          StoreFile.createPrivate(partial)
           let copy = try SQLiteConnection(path: partial.path, mode: .readWriteCreate)
           defer { copy.close() }
           try copyAll(from: connection, to: copy, at: url, progress: progress)
@@ -103,10 +102,15 @@ extension PersistentStore {
 
 /// A file that appears under its name when it is whole.
 enum NewFile {
-  /// Lets `body` write a file beside `url`, and gives it that name when all of it is on the disk.
+  /// Lets `body` write a file beside `url`, and gives it that name when all of it is on the disk. The file is there, empty, when
+  /// `body` gets it.
+  ///
+  /// - Throws: `StoreError` with the code `busy` while another one writes that file, and what `body` throws.
   static func write(at url: URL, _ body: (URL) throws -> Void) throws {
     let partial = partialURL(of: url)
-    remove(partial)
+    // Held until the file has its name: it ends with the process, so what a killed one left is nobody's.
+    let descriptor = try lock(partial, for: url)
+    defer { close(descriptor) }
     do {
       try body(partial)
       try synchronize(partial)
@@ -115,6 +119,28 @@ enum NewFile {
     } catch {
       remove(partial)
       throw error
+    }
+  }
+
+  private static func lock(_ partial: URL, for url: URL) throws -> Int32 {
+    while true {
+      let descriptor = open(partial.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+      guard descriptor >= 0 else { throw failure(partial) }
+      guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+        close(descriptor)
+        throw StoreError(
+          .busy, "Another process writes \(url.path).",
+          suggestion: "Let it end, or give another name.")
+      }
+      var (own, there) = (stat(), stat())
+      // Its writer may have renamed or removed it meanwhile.
+      if fstat(descriptor, &own) == 0, stat(partial.path, &there) == 0, own.st_ino == there.st_ino,
+        own.st_dev == there.st_dev, ftruncate(descriptor, 0) == 0
+      {
+        for suffix in ["-journal", "-wal", "-shm"] { unlink(partial.path + suffix) }
+        return descriptor
+      }
+      close(descriptor)
     }
   }
 

@@ -114,6 +114,16 @@ enum TransactionNotes {
     return number
   }
 
+  /// The time of the newest transaction that came from elsewhere, or has no higher number than one; nil for none.
+  static func newestTime(through number: Int64, on connection: SQLiteConnection) throws -> Int64? {
+    guard
+      case .integer(let time)? = try connection.scalar(
+        "SELECT MAX(hybrid_time) FROM ZDL_TRANSACTION WHERE number <= ? OR kind = ?",
+        .integer(number), .integer(TransactionKind.imported.rawValue))
+    else { return nil }
+    return time
+  }
+
   /// The last change before a transaction.
   static func lastChange(before number: Int64, on connection: SQLiteConnection) throws -> Int64? {
     guard
@@ -198,6 +208,13 @@ extension ReadTransaction {
       "SELECT number FROM ZDL_TRANSACTION WHERE name = ?", .integer(Int64(bitPattern: name)))
     if case .integer(let number)? = number { return number }
     return nil
+  }
+
+  /// The time of the newest transaction that is not of this replica alone: one that came from elsewhere, or that has no higher
+  /// number than the last acknowledged one; nil for none.
+  package func newestTime(known acknowledged: Int64) throws -> HybridTime? {
+    try TransactionNotes.newestTime(through: acknowledged, on: connection)
+      .map { HybridTime(rawValue: UInt64(bitPattern: $0)) }
   }
 
   /// The hybrid time of a transaction; zero for one that is unknown.

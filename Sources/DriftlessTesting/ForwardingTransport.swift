@@ -1,0 +1,39 @@
+public import DriftlessProtocol
+public import Foundation
+
+/// A transport that hands on what it does not do itself: the beginning of one that is away, picky or slow.
+///
+/// ```swift
+/// struct Offline: ForwardingTransport {
+///   let next: any SyncTransport
+///   func push(_ frame: Data) async throws -> PushReply { throw URLError(.notConnectedToInternet) }
+/// }
+/// ```
+public protocol ForwardingTransport: SyncTransport {
+  /// Who gets what is handed on.
+  var next: any SyncTransport { get }
+}
+
+extension ForwardingTransport {
+  public func zoneInfo() async throws -> ZoneInfo { try await next.zoneInfo() }
+  public func push(_ frame: Data) async throws -> PushReply { try await next.push(frame) }
+  public func pull(_ request: PullRequest) async throws -> PullPage { try await next.pull(request) }
+
+  public func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    try await next.refill(entries)
+  }
+
+  public func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
+    try await next.commonPlace(of: marks, generation: generation)
+  }
+
+  public func snapshot(of generation: UUID) async throws -> Snapshot? {
+    try await next.snapshot(of: generation)
+  }
+
+  public func segment(
+    _ name: String, of generation: UUID, range: Range<Int>
+  ) async throws -> Data {
+    try await next.segment(name, of: generation, range: range)
+  }
+}
