@@ -46,7 +46,8 @@ var targets: [Target] = [
     dependencies: ["Driftless", "DriftlessSQLite", "DriftlessProtocol", crypto, log],
     swiftSettings: settings),
   .target(
-    name: "DriftlessHTTP", dependencies: ["CCurl", "DriftlessProtocol", log],
+    name: "DriftlessHTTP",
+    dependencies: ["CCurl", "Driftless", "DriftlessProtocol", "DriftlessSync", log],
     swiftSettings: settings),
   .target(
     name: "DriftlessTesting", dependencies: ["DriftlessProtocol", "DriftlessSync", "Driftless"],
