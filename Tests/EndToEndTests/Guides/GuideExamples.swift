@@ -76,6 +76,15 @@ final class Order: ManagedObject {
   static let text = Attribute<Order, String?>("text")
 }
 
+func countOrders(in container: PersistentContainer) async throws -> Int {
+  try await container.perform { context in
+    try context.insert(Order.self)[Order.number] = 1
+    try context.save()
+    // A number may leave; an Order may not: the compiler says so.
+    return try context.fetch(Order.self).count
+  }
+}
+
 func addOrder(_ number: Int64, to store: LocalStore) async throws -> ManagedObjectID {
   try await store.write { context in
     let order = try context.insert(Order.self)
@@ -88,15 +97,6 @@ func latestOrders(of store: LocalStore) async throws -> [Int64] {
   try await store.read { context in
     let request = FetchRequest(Order.self, sort: Order.number.descending, limit: 10)
     return try context.fetch(request).map { $0[Order.number] }
-  }
-}
-
-func countOrders(in container: PersistentContainer) async throws -> Int {
-  try await container.perform { context in
-    try context.insert(Order.self)[Order.number] = 1
-    try context.save()
-    // A number may leave; an Order may not: the compiler says so.
-    return try context.fetch(Order.self).count
   }
 }
 
