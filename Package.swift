@@ -46,7 +46,8 @@ var targets: [Target] = [
     dependencies: ["Driftless", "DriftlessSQLite", "DriftlessProtocol", crypto, log],
     swiftSettings: settings),
   .target(
-    name: "DriftlessHTTP", dependencies: ["CCurl", "DriftlessProtocol", log],
+    name: "DriftlessHTTP",
+    dependencies: ["CCurl", "Driftless", "DriftlessProtocol", "DriftlessSync", log],
     swiftSettings: settings),
   .target(
     name: "DriftlessTesting", dependencies: ["DriftlessProtocol", "DriftlessSync", "Driftless"],
@@ -126,6 +127,10 @@ targets += [
       "DriftlessSync", "DriftlessTesting", "DriftlessProtocol", "Driftless", "DriftlessSQLite",
       "rowfuzz",
     ]),
+  .executableTarget(
+    name: "storekeeper",
+    dependencies: ["Driftless", "DriftlessHTTP", "DriftlessProtocol", "DriftlessSync"],
+    path: "Tests/StoreKeeper", swiftSettings: settings),
   .testTarget(
     name: "SimulationTests",
     dependencies: [
@@ -149,8 +154,8 @@ targets += [
   test(
     "EndToEndTests",
     [
-      "syncctl", "syncd", "driftless-server", "Driftless", "DriftlessSQLite", "DriftlessHTTP",
-      "DriftlessProtocol", "DriftlessSync",
+      "syncctl", "syncd", "driftless-server", "storekeeper", "Driftless", "DriftlessSQLite",
+      "DriftlessHTTP", "DriftlessProtocol", "DriftlessSync",
     ],
     // Put into the programs that the tests run, not into the tests.
     exclude: ["FaultCalls.c"]),

@@ -1,6 +1,5 @@
 import Driftless
 import DriftlessHTTP
-import DriftlessProtocol
 import DriftlessSync
 import Foundation
 import Logging
@@ -177,7 +176,7 @@ actor StoreWorker {
           guard !Task.isCancelled else { return }
           note(state)
           // The next attempt reads the token again.
-          if case .refused(let pause) = state, Self.isAboutTheToken(pause.failure) { break }
+          if case .waitingForPerson(let pause) = state, pause.failure.isAboutTheToken { break }
         }
         guard !Task.isCancelled else { return }
         await disconnect()
@@ -197,11 +196,6 @@ actor StoreWorker {
       do { try await Task.sleep(for: .seconds(seconds)) } catch { return }
       nextAttempt = nil
     }
-  }
-
-  private static func isAboutTheToken(_ failure: SyncFailure) -> Bool {
-    failure.code == ProtocolError.Code.unauthorized.rawValue
-      || failure.code == ProtocolError.Code.forbidden.rawValue
   }
 
   private func note(_ state: SyncState) {

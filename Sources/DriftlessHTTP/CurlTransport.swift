@@ -12,13 +12,13 @@ public import Foundation
 ///
 /// ```swift
 /// let transport = try CurlTransport(server: url, zone: "shop", token: token)
-/// let engine = try SyncEngine(store: store, transport: transport)
+/// let engine = SyncEngine(store: store, enrollingThrough: transport)
 /// let report = try await engine.sync()
 /// ```
 ///
 /// Methods throw `ProtocolError` for what the server refused, with the server's own code and words,
 /// and `TransportError` when no usable answer came. Cancelling the task ends a request at once.
-public final class CurlTransport: SyncTransport {
+public final class CurlTransport: ZoneTransport {
   /// The server's base address.
   public let server: URL
   /// The zone's name.
@@ -62,6 +62,15 @@ public final class CurlTransport: SyncTransport {
     self.session = session
     let root = server.absoluteString
     base = (root.hasSuffix("/") ? String(root.dropLast()) : root) + WirePath.zones + "/" + zonePath
+  }
+
+  /// Whether another one asks the same server for the same zone, with the same token and options.
+  ///
+  /// - Parameter other: A way to some zone.
+  public func isInterchangeable(with other: any ZoneTransport) -> Bool {
+    guard let other = other as? CurlTransport else { return false }
+    return server == other.server && zone == other.zone && token == other.token
+      && options == other.options
   }
 
   /// Asks where the zone's log stands.

@@ -6,7 +6,7 @@
 /// a floor. When the server asks for more patience than `delaySecondsMax`, the request fails at
 /// once with that time in the error: the caller knows better what to do with it than a sleeping
 /// request, and no attempt is burnt.
-public struct RetryPolicy: Sendable {
+public struct RetryPolicy: Hashable, Sendable {
   /// Attempts in all, the first included. Few: whoever syncs in a loop backs off over minutes by
   /// itself.
   public var attemptsMax = 4

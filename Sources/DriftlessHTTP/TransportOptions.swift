@@ -2,7 +2,7 @@ import Foundation
 
 /// How requests are made: every bound, delay and retry limit of the transport, with its unit and
 /// its reason.
-public struct TransportOptions: Sendable {
+public struct TransportOptions: Hashable, Sendable {
   /// Milliseconds. A host that does not answer within this is taken for absent (F21, F26).
   public var connectTimeoutMilliseconds = 10_000
   /// Seconds without one byte in either direction after which a request is given up. A long poll

@@ -2,6 +2,7 @@ public import Driftless
 public import DriftlessProtocol
 import DriftlessSQLite
 public import Foundation
+import Logging
 
 extension SyncEngine {
   /// Makes a store a replica of a zone. What the store holds is pending from then on, and the first
@@ -41,6 +42,35 @@ extension SyncEngine {
     }
   }
 
+  /// Makes the store a replica of the zone that the engine was made for, where it is none: the first operation that the
+  /// server answers does. One that was enrolled already is left as it is, in whatever state its zone has come to.
+  ///
+  /// - Throws: `SyncError` (`alreadyEnrolled`) when the store is enrolled with another zone.
+  func enrollWhenNeeded() async throws {
+    guard let home, try !isEnrolled(at: home) else { return }
+    // No other process enrols or syncs it meanwhile; what was under way here before has ended.
+    try lock()
+    guard try !isEnrolled(at: home) else { return }
+    let info = try await transport.zoneInfo()
+    try Self.enroll(store: store, server: home.server, zone: home.zone, info: info)
+    log.notice("\(store.label) is enrolled with zone \(home.zone) at \(home.server)")
+  }
+
+  /// Throws what keeps the engine from ever working for its zone, without asking the server.
+  func checkHome() throws {
+    if let home { _ = try isEnrolled(at: home) }
+  }
+
+  private func isEnrolled(at home: ZoneHome) throws -> Bool {
+    guard let state = try store.read({ try ReplicaState.load(from: $0.connection) }) else {
+      return false
+    }
+    guard state.zone == home.zone else {
+      throw SyncError.alreadyEnrolled(store.label, zone: state.zone)
+    }
+    return true
+  }
+
   /// There while the zone is known to have been replaced, and the store has not taken its state.
   static let replacedSetting = "sync.zoneReplaced"
 
@@ -71,9 +101,7 @@ extension SyncEngine {
       }
       if var state = try ReplicaState.load(from: connection) {
         guard state.zone == zone else {
-          throw SyncError(
-            .alreadyEnrolled, "The store \(store.label) is enrolled with zone \(state.zone).",
-            suggestion: "Copy its data into a new store with export and import, and enroll that.")
+          throw SyncError.alreadyEnrolled(store.label, zone: state.zone)
         }
         state.server = server.absoluteString
         try transaction.setSetting(replacedSetting, nil)

@@ -56,7 +56,10 @@ extension SyncEngine {
     if !queue.begin(engine: number) { pendingCache = nil }
     // Nothing is written about it either: it would go into the log that is not the file's.
     try store.checkLog()
-    return try await recorded(body)
+    return try await recorded {
+      try await self.enrollWhenNeeded()
+      return try await body()
+    }
   }
 
   private func recorded<Report>(_ operation: () async throws -> Report) async throws -> Report {
@@ -87,6 +90,8 @@ extension SyncEngine {
       state.lastError = error
       if error == nil {
         state.lastSync = store.now
+        // The address by which the zone was reached: its server may have moved.
+        if let home { state.server = home.server.absoluteString }
         // The zone has answered as the one that the store knows.
         try transaction.setSetting(Self.replacedSetting, nil)
       }

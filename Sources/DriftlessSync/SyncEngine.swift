@@ -22,7 +22,7 @@ import Logging
 /// `Pusher` and `Puller` decide each next step, without I/O; this actor only does what they say.
 ///
 /// ```swift
-/// let engine = SyncEngine(store: store, transport: transport)
+/// let engine = SyncEngine(store: store, enrollingThrough: transport)
 /// let report = try await engine.sync()
 /// print("received \(report.pull.changeSets), sent \(report.push.changeSets)")
 /// for await state in engine.run() { show(state) }
@@ -38,6 +38,8 @@ public actor SyncEngine {
   /// The store that it keeps in step.
   public nonisolated let store: PersistentStore
   let transport: NewsTransport
+  /// Where the store is enrolled when it is needed; nil for an engine of a store that is enrolled.
+  let home: ZoneHome?
   let options: SyncOptions
   let schema: SyncSchema
   let log = Logger(label: "driftless.sync")
@@ -59,6 +61,11 @@ public actor SyncEngine {
   /// When what is to be revived was edited; kept during a push.
   var revivedEdits = RevivedEdits()
 
+  struct ZoneHome: Sendable {
+    var server: URL
+    var zone: String
+  }
+
   struct PendingCache {
     var generation: UUID
     var acknowledged: Int64
@@ -68,14 +75,40 @@ public actor SyncEngine {
   /// Makes an engine; it does nothing until it is told to.
   ///
   /// - Parameters:
-  ///   - store: an enrolled store (`enroll`).
+  ///   - store: an enrolled store (`enroll`); ``init(store:enrollingThrough:options:)`` enrols it by itself.
   ///   - transport: the way to the store's zone.
   ///   - options: bounds, rules and what to do when a server was put back.
   public init(
     store: PersistentStore, transport: any SyncTransport, options: SyncOptions = SyncOptions()
   ) {
+    self.init(store, transport, home: nil, options)
+  }
+
+  /// Makes an engine for a store that may not be enrolled yet: its first operation that the server answers enrols it. Until
+  /// then operations throw what the way to the server says, and `run()` tells that it is offline.
+  ///
+  /// A store that is enrolled with another zone is refused with `SyncError` (`alreadyEnrolled`). When the zone's server has
+  /// moved, the store keeps the new address once it has answered there.
+  ///
+  /// - Parameters:
+  ///   - store: a store, enrolled with the zone or with none.
+  ///   - transport: the way to the zone.
+  ///   - options: bounds, rules and what to do when a server was put back.
+  public init(
+    store: PersistentStore, enrollingThrough transport: any ZoneTransport,
+    options: SyncOptions = SyncOptions()
+  ) {
+    let home = ZoneHome(server: transport.server, zone: transport.zone)
+    self.init(store, transport, home: home, options)
+  }
+
+  private init(
+    _ store: PersistentStore, _ transport: any SyncTransport, home: ZoneHome?,
+    _ options: SyncOptions
+  ) {
     self.store = store
     self.transport = NewsTransport(transport, now: { store.now })
+    self.home = home
     self.options = options
     schema = SyncSchema(store.schema)
     queue = StoreQueue.shared(for: store)

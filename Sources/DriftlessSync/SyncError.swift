@@ -74,6 +74,14 @@ extension SyncError {
       suggestion: "Run: syncctl enroll --store \(store) --server URL --zone NAME")
   }
 
+  static func alreadyEnrolled(_ store: String, zone: String) -> SyncError {
+    SyncError(
+      .alreadyEnrolled, "The store \(store) is enrolled with zone \(zone).",
+      suggestion:
+        "Sync it with that zone; for another, copy its data into a new store with export and import, and enroll that."
+    )
+  }
+
   static func damaged(_ what: String) -> SyncError {
     SyncError(
       .damagedState, "The engine's own record of \(what) cannot be read.",

@@ -68,4 +68,19 @@ public struct SyncOptions: Sendable {
 
   /// The options above.
   public init() {}
+
+  /// Whether an engine with the others would do the same. A custom policy is the same in every program that syncs a store,
+  /// so its name stands for it.
+  func isAlike(_ other: SyncOptions) -> Bool {
+    func bounds(_ options: SyncOptions) -> [Int] {
+      [
+        options.pullBytesMax, options.pushObjectsMax, options.staleRetriesMax,
+        options.keptFrameBytesMax,
+      ]
+    }
+    return bounds(self) == bounds(other) && keptFrameSeconds == other.keptFrameSeconds
+      && massDelete == other.massDelete && onDiverged == other.onDiverged
+      && importContextName == other.importContextName
+      && Set(customPolicies.keys) == Set(other.customPolicies.keys)
+  }
 }

@@ -7,11 +7,9 @@ import Synchronization
 ///
 /// ```swift
 /// let zone = MemoryZone(name: "shop")
-/// try SyncEngine.enroll(
-///   store: store, server: MemoryZone.url, zone: zone.name, info: try await zone.zoneInfo())
-/// let engine = SyncEngine(store: store, transport: zone)
+/// let engine = SyncEngine(store: store, enrollingThrough: zone)
 /// ```
-public final class MemoryZone: SyncTransport {
+public final class MemoryZone: ZoneTransport {
   /// What went over the wire so far.
   public struct Traffic: Hashable, Sendable {
     /// Pushes that arrived.
@@ -29,6 +27,10 @@ public final class MemoryZone: SyncTransport {
 
   /// The zone's name.
   public let name: String
+  /// ``url``.
+  public var server: URL { Self.url }
+  /// ``name``.
+  public var zone: String { name }
   private let clock: ManualClock?
   private let state: Mutex<(log: ZoneLog, traffic: Traffic)>
 

@@ -14,10 +14,13 @@ struct TutorialTests {
     }
   }
 
-  @Test("Every block of Swift in the tutorial stands in the example's sources")
+  @Test(
+    "Every block of Swift in the tutorial stands in the example's sources, or in those of the guides"
+  )
   func blocksStandInSources() throws {
     let folder = "Examples/DownloadCache"
-    var sources = try [Self.text("\(folder)/Package.swift")]
+    var sources = try ["\(folder)/Package.swift", "Tests/EndToEndTests/Guides/GuideExamples.swift"]
+      .map(Self.text)
     let names = FileManager.default.enumerator(
       atPath: Pages.root.appendingPathComponent("\(folder)/Sources").path)
     while let name = names?.nextObject() as? String {

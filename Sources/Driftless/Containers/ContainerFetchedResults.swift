@@ -13,14 +13,16 @@ extension PersistentContainer {
     _ request: FetchRequest<Result>, sectionKeyPath: String? = nil
   ) throws -> AsyncThrowingStream<FetchedResultsUpdate, any Error> {
     try request.checkSections(sectionKeyPath)
-    guard let query = try newContext().rowQuery(request.snapshotRows(sectionKeyPath)) else {
+    let context = newContext()
+    let rows = try request.snapshotRows(sectionKeyPath, in: context)
+    guard let query = try context.rowQuery(rows) else {
       throw ObjectError(
         .noStore, "The request asks no store", suggestion: "Name attached stores in affectedStores."
       )
     }
     // Asked for before the first fetch, so that no commit falls between.
     let following = ResultsFollowing(
-      container: self, request: request.snapshotRows(sectionKeyPath),
+      container: self, request: rows,
       sectionKeyPath: sectionKeyPath, commits: query.plan.store.changes())
     return AsyncThrowingStream { try await following.next() }
   }

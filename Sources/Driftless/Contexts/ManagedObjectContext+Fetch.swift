@@ -216,7 +216,7 @@ extension ManagedObjectContext {
     let shapes = try shapes(for: request)
     if shapes.isEmpty {
       // Asks no store, but has to make sense all the same.
-      _ = try query(request, shape(named: request.entityName), selection)
+      _ = try query(request, shape(of: request), selection)
     }
     // The cut is made when what several stores found is together.
     var part = request
@@ -261,10 +261,11 @@ extension ManagedObjectContext {
         "\(shapes.count) stores have \(request.entityName), and rows come from one",
         suggestion: "Name a store in affectedStores, and fetch from each.")
     }
-    let plan = try plan(of: shapes.first ?? shape(named: request.entityName))
+    let first = try shapes.first ?? shape(of: request)
+    let plan = try plan(of: first)
     var part = request
     part.predicate = predicate(of: request, in: plan)
-    guard let shape = plan.shape(named: request.entityName) else { return nil }
+    guard let shape = plan.shape(named: first.entity.name) else { return nil }
     let query = try QueryCompiler(schema: plan.schema).compileRows(part, of: shape.entity)
     return shapes.isEmpty ? nil : (plan, query)
   }
@@ -272,7 +273,7 @@ extension ManagedObjectContext {
   /// ``FetchRequest/propertiesToFetch`` of objects is a hint, but one that has to make sense.
   private func checkHints<Result>(of request: FetchRequest<Result>) throws {
     guard !request.propertiesToFetch.isEmpty else { return }
-    let shape = try shape(named: request.entityName)
+    let shape = try shape(of: request)
     for property in request.propertiesToFetch {
       guard let slot = shape.layout.index(named: property.name) else {
         throw FetchError(
@@ -292,7 +293,7 @@ extension ManagedObjectContext {
   /// Whether unsaved changes of this context may make a difference to what the stores, or the parent, find.
   private func needsOverlay<Result>(_ request: FetchRequest<Result>) throws -> Bool {
     guard request.includesPendingChanges else { return false }
-    let entity = try shape(named: request.entityName).entity
+    let entity = try shape(of: request).entity
     return changedObjects.contains { $0.hasChanges && isOf(entity, $0, request) }
   }
 
@@ -307,7 +308,7 @@ extension ManagedObjectContext {
 
   /// Saved objects without those that are deleted or no longer match, with those that now do; sorted, then cut.
   private func overlaid<Result>(_ request: FetchRequest<Result>) throws -> [ManagedObject] {
-    let entity = try shape(named: request.entityName).entity
+    let entity = try shape(of: request).entity
     let pending = changedObjects.filter { $0.hasChanges && isOf(entity, $0, request) }
     var whole = request
     whole.offset = 0

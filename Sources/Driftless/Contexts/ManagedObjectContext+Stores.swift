@@ -92,13 +92,21 @@ extension ManagedObjectContext {
 
   /// The request's entity in each of the stores that it asks.
   func shapes<Result>(for request: FetchRequest<Result>) throws(ObjectError) -> [ObjectShape] {
-    _ = try shape(named: request.entityName)
+    let name = try shape(of: request).entity.name
     var shapes: [ObjectShape] = []
     for plan in stores.plans {
       guard plan.isAsked(by: request.affectedStores) else { continue }
-      if let shape = plan.shape(named: request.entityName) { shapes.append(shape) }
+      if let shape = plan.shape(named: name) { shapes.append(shape) }
     }
     return shapes
+  }
+
+  /// The request's entity in the first store that has it.
+  func shape<Result>(of request: FetchRequest<Result>) throws(ObjectError) -> ObjectShape {
+    guard request.isOfClass, let type = Result.self as? ManagedObject.Type else {
+      return try shape(named: request.entityName)
+    }
+    return try shape(for: type)
   }
 
   /// The entity in the first of these stores that has it; of all for nil.

@@ -110,6 +110,8 @@ public final class ManagedObjectContext {
   var isWritingObjects = false
   /// What was asked for meanwhile and refused: the save fails with it.
   var refusal: ObjectError?
+  /// Why its work may write nothing to the stores by itself; nil where it may.
+  var writeRefusal: ObjectError?
   /// What was asked for while a save into the parent went on, and is done after it, in its order.
   var postponed: [(ManagedObjectContext) -> Void] = []
 

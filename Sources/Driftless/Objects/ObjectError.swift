@@ -30,7 +30,9 @@ public struct ObjectError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let identityTaken = Code(rawValue: "identity-taken")
     /// `willSave` methods keep changing objects, or a merge policy changed one that was written already.
     public static let unstableSave = Code(rawValue: "unstable-save")
-    /// A save was asked for inside of one.
+    /// Work that was to read alone changed objects, or asked to save.
+    public static let changedInRead = Code(rawValue: "changed-in-read")
+    /// A save was asked for inside of one, or inside of work that is saved when it ends.
     public static let nestedSave = Code(rawValue: "nested-save")
     /// The object's values could not be read from the store.
     public static let unreadable = Code(rawValue: "unreadable")

@@ -84,6 +84,9 @@ enum StoreTuning {
   /// How long no reader of a store may have ended before the first that waits goes on beyond the bound: those at work may be
   /// waiting for it, in a way that nothing here can see.
   static let readerPatienceMilliseconds = 10_000
+  /// How often the work of a write is done, where others change the same objects between it and its save: each time one of
+  /// them has saved, so that all together come forward.
+  static let writeAttemptsMax = 8
   /// SQLite's page cache of one connection, in KiB.
   static let cacheKibibytes = 65_536
   /// KiB of it while many saves are one transaction: the index of half a million identities stays in it.

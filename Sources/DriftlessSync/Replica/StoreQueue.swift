@@ -24,6 +24,8 @@ final class StoreQueue: Sendable {
   }
 
   let executor: QueueExecutor
+  /// The run that keeps the store in step for all who ask for it (`LocalStore.sync`).
+  let sharedRun = SharedRun()
   private let state = Mutex(State())
   /// Held while a lock's file is opened, or let go of: nothing else waits for that.
   private let locking = Mutex(())

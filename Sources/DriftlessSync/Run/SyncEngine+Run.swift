@@ -21,7 +21,7 @@ extension SyncEngine {
   ) -> AsyncStream<SyncState> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: SyncState.self, bufferingPolicy: .bufferingNewest(64))
-    let loop = SyncLoop(self, delays: delays, states: continuation)
+    let loop = SyncLoop(self, delays: delays) { continuation.yield($0) }
     let start = Task { await loop.start() }
     continuation.onTermination = { _ in
       start.cancel()

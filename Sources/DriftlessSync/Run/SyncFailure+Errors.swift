@@ -9,12 +9,14 @@ extension SyncFailure {
       self.init(
         code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
         isTransient: [.stillStale, .superseded, .damagedOnTheWay].contains(error.code),
-        needsPerson: [.massDelete, .otherZone, .diverged, .divergedAgain, .unsuitableLayout]
-          .contains(error.code))
+        needsPerson: [
+          .massDelete, .otherZone, .diverged, .divergedAgain, .unsuitableLayout, .alreadyEnrolled,
+        ].contains(error.code))
     case let error as ProtocolError:
       self.init(
         code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
-        isTransient: [.busy, .stale, .diskFull, .clockAhead, .damaged].contains(error.code))
+        isTransient: [.busy, .stale, .diskFull, .clockAhead, .damaged].contains(error.code),
+        needsPerson: error.isAboutTheToken)
     case let error as StoreError:
       self.init(
         code: "\(error.code)", message: error.message, suggestion: error.suggestion,
@@ -29,4 +31,15 @@ extension SyncFailure {
         code: "failed", message: "\(error)", suggestion: "It is tried again.", isTransient: true)
     }
   }
+}
+
+extension SyncFailure {
+  /// Whether the server does not know the token, or does not allow it what was asked for: another one heals that.
+  public var isAboutTheToken: Bool {
+    [ProtocolError.Code.unauthorized, .forbidden].map(\.rawValue).contains(code)
+  }
+}
+
+extension ProtocolError {
+  fileprivate var isAboutTheToken: Bool { [.unauthorized, .forbidden].contains(code) }
 }

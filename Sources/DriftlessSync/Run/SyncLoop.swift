@@ -7,7 +7,7 @@ actor SyncLoop {
   private let engine: SyncEngine
   /// Not the engine's: what is under way there is cancelled from here. And not the cooperative pool, for it reads the store.
   private let executor: QueueExecutor
-  private let states: AsyncStream<SyncState>.Continuation
+  private let tell: @Sendable (SyncState) -> Void
   private var schedule: SyncSchedule
   private var isStopped = false
   private var timer: Task<Void, Never>?
@@ -16,13 +16,13 @@ actor SyncLoop {
   private var syncing: Task<Void, Never>?
   private var failingSince: Date?
 
+  /// - Parameter tell: Called with each state, one after the other.
   init(
-    _ engine: SyncEngine, delays: SyncSchedule.Delays,
-    states: AsyncStream<SyncState>.Continuation
+    _ engine: SyncEngine, delays: SyncSchedule.Delays, tell: @escaping @Sendable (SyncState) -> Void
   ) {
     self.engine = engine
     executor = QueueExecutor(label: "driftless.sync.loop \(engine.store.label)")
-    self.states = states
+    self.tell = tell
     schedule = SyncSchedule(delays: delays)
   }
 
@@ -31,9 +31,9 @@ actor SyncLoop {
   func start() async {
     guard !isStopped else { return }
     watch()
-    await engine.addListener(id) { [weak self, states] notice in
+    await engine.addListener(id) { [weak self, tell] notice in
       switch notice {
-      case .progress(let state): states.yield(state)
+      case .progress(let state): tell(state)
       case .didSucceed: Task { await self?.otherOperationSucceeded() }
       }
     }
@@ -48,6 +48,11 @@ actor SyncLoop {
     watching?.cancel()
     syncing?.cancel()
     await engine.removeListener(id)
+  }
+
+  /// Somebody wants to know: what waits for its next attempt is tried now.
+  func ask() {
+    if schedule.state == .backingOff { take(.asked) }
   }
 
   /// What the request left for later (a push alone leaves news unread) follows by itself.
@@ -80,14 +85,14 @@ actor SyncLoop {
   }
 
   private func sync() async {
-    states.yield(.syncing)
+    tell(.syncing)
     do {
       let report = try await engine.syncForLoop()
       failingSince = nil
       failure = nil
       take(.succeeded)
       // What was saved meanwhile is sent by the next one.
-      if schedule.state == .listening, !isStopped { states.yield(.inStep(report)) }
+      if schedule.state == .listening, !isStopped { tell(.inStep(report)) }
     } catch {
       fail(error)
     }
@@ -125,7 +130,7 @@ actor SyncLoop {
     let pause = SyncState.Pause(
       failure: failure, since: failingSince ?? Date(),
       nextAttempt: Date(timeIntervalSinceNow: seconds), attempts: schedule.failedAttempts)
-    states.yield(
+    tell(
       failure.needsPerson
         ? .waitingForPerson(pause) : failure.isTransient ? .offline(pause) : .refused(pause))
   }

@@ -54,7 +54,7 @@ import Testing
       note.properties = [text, mark]
       let (container, store) = try Self.container(
         name, ManagedObjectModel(entities: [note]), in: directory)
-      try await enrol(store, server: address, zone: "notes", token: token)
+      try await enrolAndSync(store, server: address, zone: "notes", token: token)
       let transport = try CurlTransport(server: address, zone: "notes", token: token)
       return (container, engineWithRules(store, transport))
     }
@@ -103,6 +103,23 @@ import Testing
     #expect(describe(failure).hasPrefix("ask the person"))
   }
 
+  @Test("The first lines of the guide keep a store in step")
+  func firstLines() async throws {
+    let directory = try TemporaryDirectory()
+    let server = try ServerProcess(data: directory.file("server"), zone: "shop")
+    let token = try server.token(zone: "shop")
+    let address = try #require(URL(string: server.address))
+    let (states, shown) = AsyncStream.makeStream(of: SyncState.self)
+    let syncing = Task {
+      try await startSyncing(shopModel(), directory.file("shop.sqlite"), address, token) {
+        shown.yield($0)
+      }
+    }
+    for await case .inStep in states { break }
+    syncing.cancel()
+    try await syncing.value
+  }
+
   @MainActor
   @Test("The examples of concurrency work")
   func concurrency() async throws {
@@ -116,6 +133,11 @@ import Testing
     let (container, store) = try Self.container(
       "orders", ManagedObjectModel(entities: [entity]), in: directory)
     #expect(try await countOrders(in: container) == 1)
+    let local = try await LocalStore.open(
+      model: container.managedObjectModel, at: directory.file("orders.sqlite"))
+    let added = try await addOrder(9, to: local)
+    #expect(try await latestOrders(of: local) == [9, 1])
+    try await local.write { context in context.object(with: added).map(context.delete) }
     let id = try await OrderBook(container).add(2)
     try await rename(id, to: "second", in: container)
     try await importOrders([3, 4], into: container.newBackgroundContext())

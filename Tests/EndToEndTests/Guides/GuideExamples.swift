@@ -8,17 +8,21 @@ import Foundation
 
 // MARK: SyncGuide.md
 
-func enrol(_ store: PersistentStore, server: URL, zone: String, token: String) async throws {
+func startSyncing(
+  _ model: ManagedObjectModel, _ storeURL: URL, _ serverURL: URL, _ token: String,
+  show: @Sendable (SyncState) -> Void
+) async throws {
+  let library = try await LocalStore.open(model: model, at: storeURL)
+  for await state in try await library.sync(with: serverURL, zone: "shop", token: token) {
+    show(state)
+  }
+}
+
+func enrolAndSync(_ store: PersistentStore, server: URL, zone: String, token: String) async throws {
   let transport = try CurlTransport(server: server, zone: zone, token: token)
   defer { transport.close() }
-  while try !SyncEngine.status(of: store).isEnrolled {
-    do {
-      let info = try await transport.zoneInfo()
-      try SyncEngine.enroll(store: store, server: server, zone: zone, info: info)
-    } catch let error as TransportError where error.isTransient {
-      try await Task.sleep(for: .seconds(error.retryAfterSeconds ?? 30))
-    }
-  }
+  let report = try await SyncEngine(store: store, enrollingThrough: transport).sync()
+  print("received \(report.pull.changeSets), sent \(report.push.objects)")
 }
 
 func keepInStep(_ engine: SyncEngine, show: @Sendable (String) -> Void) async {
@@ -42,7 +46,7 @@ func decideAll(_ store: PersistentStore, by choose: (JournalEntry) -> JournalEnt
   }
 }
 
-func engineWithRules(_ store: PersistentStore, _ transport: any SyncTransport) -> SyncEngine {
+func engineWithRules(_ store: PersistentStore, _ transport: any ZoneTransport) -> SyncEngine {
   var options = SyncOptions()
   options.customPolicies["longest"] = { conflict in
     guard case .string(let here) = conflict.local, case .string(let there) = conflict.remote else {
@@ -50,7 +54,7 @@ func engineWithRules(_ store: PersistentStore, _ transport: any SyncTransport) -
     }
     return here.count > there.count ? conflict.local : conflict.remote
   }
-  return SyncEngine(store: store, transport: transport, options: options)
+  return SyncEngine(store: store, enrollingThrough: transport, options: options)
 }
 
 func keepAllInStep(
@@ -78,6 +82,21 @@ func countOrders(in container: PersistentContainer) async throws -> Int {
     try context.save()
     // A number may leave; an Order may not: the compiler says so.
     return try context.fetch(Order.self).count
+  }
+}
+
+func addOrder(_ number: Int64, to store: LocalStore) async throws -> ManagedObjectID {
+  try await store.write { context in
+    let order = try context.insert(Order.self)
+    order[Order.number] = number
+    return order.objectID
+  }
+}
+
+func latestOrders(of store: LocalStore) async throws -> [Int64] {
+  try await store.read { context in
+    let request = FetchRequest(Order.self, sort: Order.number.descending, limit: 10)
+    return try context.fetch(request).map { $0[Order.number] }
   }
 }
 

@@ -5,7 +5,18 @@ import Foundation
 
 // MARK: Driftless.md
 
-func openLibrary(_ model: ManagedObjectModel, _ url: URL) async throws {
+func openLibrary(_ model: ManagedObjectModel, _ url: URL) async throws -> [String] {
+  let library = try await LocalStore.open(model: model, at: url)
+  try await library.write { context in
+    try context.insert(Book.self).title = "Persuasion"
+  }
+  let titles = try await library.read { context in
+    try context.fetch(Book.self, order: Book.title.ascending).map(\.title)
+  }
+  return titles
+}
+
+func openContainer(_ model: ManagedObjectModel, _ url: URL) async throws {
   let container = PersistentContainer(name: "Library", model: model, storeURL: url)
   try container.loadPersistentStores()
   try await container.perform { context in

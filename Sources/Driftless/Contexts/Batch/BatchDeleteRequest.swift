@@ -41,6 +41,7 @@ extension ManagedObjectContext {
   ///   that is temporary or of another store. Nothing is deleted then.
   @discardableResult
   public func execute(_ request: BatchDeleteRequest) throws -> BatchResult {
+    try checkMayWrite()
     let plans = try plans().filter { $0.isAsked(by: request.affectedStores) }
     var queries: [StoreQuery] = []
     var cut: [PlacedKey] = []

@@ -61,6 +61,7 @@ extension ManagedObjectContext {
   ///   inserted then.
   @discardableResult
   public func execute(_ request: BatchInsertRequest) throws -> BatchResult {
+    try checkMayWrite()
     let shape = try shape(named: request.entityName, in: request.affectedStores)
     let plan = try plan(of: shape)
     guard !shape.entity.isAbstract else {

@@ -39,6 +39,7 @@ extension ManagedObjectContext {
   ///   Nothing is changed then.
   @discardableResult
   public func execute(_ request: BatchUpdateRequest) throws -> BatchResult {
+    try checkMayWrite()
     _ = try shape(named: request.entityName)
     let plans = stores.plans.filter { $0.isAsked(by: request.affectedStores) }
     let updates = try plans.compactMap { plan in

@@ -111,7 +111,7 @@ public final class FetchedResults<Object: ManagedObject> {
   }
 
   private func fetchSnapshot() throws -> ([Object], FetchedResultsSnapshot) {
-    let rows = fetchRequest.snapshotRows(sectionKeyPath)
+    let rows = try fetchRequest.snapshotRows(sectionKeyPath, in: context)
     let snapshot =
       if let parent = context.parent {
         try context.snapshot(rows, sectionKeyPath, in: parent)
@@ -132,9 +132,14 @@ public final class FetchedResults<Object: ManagedObject> {
 
 extension FetchRequest {
   /// What a snapshot is made of.
-  func snapshotRows(_ sectionKeyPath: String?) -> FetchRequest<FetchedRow> {
+  ///
+  /// - Parameter context: What knows the entity of a class.
+  func snapshotRows(
+    _ sectionKeyPath: String?, in context: ManagedObjectContext
+  ) throws(ObjectError) -> FetchRequest<FetchedRow> {
     var rows = FetchRequest<FetchedRow>(
-      entityName: entityName, predicate: predicate, sort: sort, limit: limit, offset: offset)
+      entityName: try context.shape(of: self).entity.name, predicate: predicate, sort: sort,
+      limit: limit, offset: offset)
     rows.includesSubentities = includesSubentities
     rows.affectedStores = affectedStores
     rows.propertiesToFetch =

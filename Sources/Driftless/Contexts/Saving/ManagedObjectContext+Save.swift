@@ -30,6 +30,7 @@ extension ManagedObjectContext {
         .nestedSave, "The context is being saved",
         suggestion: "Change objects in willSave: the save that goes on writes that too.")
     }
+    try checkMayWrite()
     processPendingChanges()
     try throwAccessorError()
     guard hasChanges else { return forgetUnchanged() }

@@ -30,4 +30,9 @@ extension ManagedObjectContext {
     defer { refusal = nil }
     if let refusal { throw refusal }
   }
+
+  /// Throws where whoever gave the context out says when it writes.
+  func checkMayWrite() throws(ObjectError) {
+    if let writeRefusal { throw writeRefusal }
+  }
 }

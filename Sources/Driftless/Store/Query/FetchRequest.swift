@@ -18,7 +18,9 @@ public struct FetchRequest<Result>: Sendable {
   }
 
   /// The entity of the objects.
-  public var entityName: String
+  public var entityName: String {
+    didSet { isOfClass = false }
+  }
   /// All objects when nil.
   public var predicate: FetchPredicate?
   /// Later keys order what earlier ones leave equal; empty for any order.
@@ -57,6 +59,9 @@ public struct FetchRequest<Result>: Sendable {
   public var affectedStores: [PersistentStore]?
   /// What the fetch gives; set from `Result`.
   public var resultType: ResultType
+  /// Whether the entity is the one that `Result` stands for in the context that fetches; ``entityName`` is then what is known
+  /// of it without one.
+  var isOfClass = false
 
   /// - Parameters:
   ///   - entityName: The entity of the objects.
