@@ -125,9 +125,11 @@ actor SyncLoop {
     let pause = SyncState.Pause(
       failure: failure, since: failingSince ?? Date(),
       nextAttempt: Date(timeIntervalSinceNow: seconds), attempts: schedule.failedAttempts)
-    states.yield(
-      failure.needsPerson
-        ? .waitingForPerson(pause) : failure.isTransient ? .offline(pause) : .refused(pause))
+    switch failure.kind {
+    case .offline: states.yield(.offline(pause))
+    case .waiting: states.yield(.waitingForPerson(pause))
+    case .refused: states.yield(.refused(pause))
+    }
   }
 
   /// Tells the schedule of every save, by any process.
