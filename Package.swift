@@ -162,6 +162,7 @@ targets += [
     [
       "syncctl", "syncd", "driftless-server", "Driftless", "DriftlessSQLite", "DriftlessHTTP",
       "DriftlessProtocol", "DriftlessSync",
+      "DriftlessServer", "ServerCertificates",
     ],
     // Put into the programs that the tests run, not into the tests.
     exclude: ["FaultCalls.c"]),

@@ -75,7 +75,8 @@ package struct DaemonConfiguration: Hashable, Sendable {
     }
     stores = []
     for entry in entries {
-      let fields = try reader.object(entry, "a store", names: ["path", "tokenFile", "authorityFile"])
+      let fields = try reader.object(
+        entry, "a store", names: ["path", "tokenFile", "authorityFile"])
       guard let path = try reader.text(fields, "path") else {
         throw reader.failure("path", "is missing in a store")
       }

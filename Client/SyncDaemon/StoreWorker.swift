@@ -88,7 +88,8 @@ actor StoreWorker {
       }
     return DaemonStoreState(
       store: entry.path.path, activity: activity, lastSync: lastSync, lastError: lastError,
-      failure: failure, nextAttempt: activity == .waiting ? nextAttempt : nil, failedAttempts: failedAttempts)
+      failure: failure, nextAttempt: activity == .waiting ? nextAttempt : nil,
+      failedAttempts: failedAttempts)
   }
 
   /// Does at once what a person asks for; the engine's loop hears of it.

@@ -72,7 +72,8 @@ package struct ServeOptions: Sendable {
     guard isLoopback || tlsCertificate != nil || allowsPlaintext else {
       throw ServerError(
         .refusedStart, "\(host) is not a loopback address, and without TLS tokens could be read",
-        suggestion: "Make a certificate in the data folder: driftless-server certificate create. Or give "
+        suggestion:
+          "Make a certificate in the data folder: driftless-server certificate create. Or give "
           + "--tls-certificate and --tls-key, or --allow-plaintext when a proxy speaks TLS.")
     }
   }

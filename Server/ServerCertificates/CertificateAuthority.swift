@@ -14,8 +14,8 @@ struct CertificateAuthority {
   private static let day: TimeInterval = 86_400
   /// A certificate begins a day before it is made: hosts' clocks differ.
   private static let backdating = day
-  /// When this was written. A host whose clock is before that lost it.
-  private static let earliest = Date(timeIntervalSince1970: 1_763_942_400)
+  /// The beginning of 2025, before this was written: a host whose clock is before that lost it.
+  private static let earliest = Date(timeIntervalSince1970: 1_735_689_600)
 
   /// Makes one.
   ///

@@ -67,15 +67,19 @@ extension CertificateFolder {
         suggestion: "Close it to them: chmod 600 '\(authorityKey.path)'. Where somebody may have "
           + "it, make a new authority with --force.")
     }
-    return try BoundedText.parsed(authorityKey) { try CertificateAuthority(pem: $0) }
+    return try BoundedText.parsed(
+      authorityKey,
+      suggestion: "Put it back from a copy. With --force there is a new authority, of which all "
+        + "hosts have to be told."
+    ) { try CertificateAuthority(pem: $0) }
   }
 
   private func complete(_ names: [CertificateName]) throws -> [CertificateName] {
     var all = names
     if all.isEmpty, access(server.path, F_OK) == 0 {
-      all = try CertificateSummary.certificates(in: server).prefix(1).flatMap {
-        try CertificateSummary($0).names.map { try CertificateName($0) }
-      }
+      let suggestion = "Its names are not known: give them again, each with --name."
+      all = try CertificateSummary.certificates(in: server, suggestion: suggestion).prefix(1)
+        .flatMap { try CertificateSummary($0).names.map { try CertificateName($0) } }
     }
     if all.isEmpty {
       all = [ProcessInfo.processInfo.hostName].compactMap { try? CertificateName($0) }
@@ -84,7 +88,8 @@ extension CertificateFolder {
     all = (all + CertificateName.loopback).filter { seen.insert($0).inserted }
     guard all.count <= CertificateName.countMax else {
       throw ServerError(
-        .badName, "these are \(all.count) names, and a certificate has at most "
+        .badName,
+        "these are \(all.count) names, and a certificate has at most "
           + "\(CertificateName.countMax)",
         suggestion: "Name fewer; a star stands for all hosts of a domain: --name '*.example.com'.")
     }
@@ -94,6 +99,8 @@ extension CertificateFolder {
   // MARK: Files
 
   private func makeFolder() throws {
+    // As `DataFolder` has it: what is around is for its owner alone, too.
+    umask(0o077)
     let parent = url.deletingLastPathComponent()
     do {
       try FileManager.default.createDirectory(at: parent, withIntermediateDirectories: true)

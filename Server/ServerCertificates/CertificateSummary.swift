@@ -48,8 +48,10 @@ package struct CertificateSummary: Sendable, Hashable {
     try certificates(in: file).map { try CertificateSummary($0) }
   }
 
-  static func certificates(in file: URL) throws -> [Certificate] {
-    try BoundedText.parsed(file) { text in
+  static func certificates(
+    in file: URL, suggestion: String = "Name a file with certificates in PEM, or put it back."
+  ) throws -> [Certificate] {
+    try BoundedText.parsed(file, suggestion: suggestion) { text in
       let documents = try PEMDocument.parseMultiple(pemString: text)
       let certificates = try documents.filter { $0.discriminator == "CERTIFICATE" }
         .map { try Certificate(pemDocument: $0) }
@@ -67,11 +69,13 @@ enum BoundedText {
   /// What a file of certificates holds.
   ///
   /// - Throws: `ServerError` (`.badCertificate`) with the file's path.
-  static func parsed<Value>(_ file: URL, _ parse: (String) throws -> Value) throws -> Value {
+  static func parsed<Value>(
+    _ file: URL, suggestion: String, _ parse: (String) throws -> Value
+  ) throws -> Value {
     func failure(_ reason: String) -> ServerError {
       ServerError(
         .badCertificate, "cannot use \(file.path): \(reason)",
-        suggestion: "Put the file back, or make it anew: driftless-server certificate create")
+        suggestion: suggestion)
     }
     let place = file.resolvingSymlinksInPath().path
     let type = try? FileManager.default.attributesOfItem(atPath: place)[.type] as? FileAttributeType

@@ -29,10 +29,12 @@ struct CertificateCommand: AsyncParsableCommand {
         """)
     var name: [String] = []
 
-    @Option(help: "Days that the certificate is good for; it ends at the latest with the authority.")
+    @Option(
+      help: "Days that the certificate is good for; it ends at the latest with the authority.")
     var days = 397
 
-    @Flag(help: "Make a new authority in the place of the one that is there: all hosts need it then.")
+    @Flag(
+      help: "Make a new authority in the place of the one that is there: all hosts need it then.")
     var force = false
 
     @OptionGroup var place: CertificatePlace
@@ -165,7 +167,8 @@ private struct CertificateLine: Encodable {
     let left = summary.ends.timeIntervalSince(now)
     state =
       left <= 0
-      ? "ended" : summary.begins > now
+      ? "ended"
+      : summary.begins > now
         ? "not-begun" : left < CertificateFolder.warningSeconds ? "ends-soon" : "valid"
     let span = JSONText.span(Int64(left * 1000))
     self.span = left <= 0 ? "\(span) ago" : "in \(span)"

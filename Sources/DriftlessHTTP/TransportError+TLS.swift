@@ -20,12 +20,14 @@ extension TransportError {
       return TransportError(
         .wrongHostName, "The certificate of \(address) is for another name: \(reason).",
         suggestion: "Enroll with a name that the certificate has (on the server: driftless-server "
-          + "certificate show), or give it this one too: driftless-server certificate create --name HOST.")
+          + "certificate show), or give it this one too: driftless-server certificate create --name HOST."
+      )
     }
     return TransportError(
       .untrusted, "The TLS connection to \(address) was refused: \(reason).",
       suggestion: "Where the server has a private authority, copy its authority.pem (in the folder "
-        + "tls of its data folder) to this host and enroll again: syncctl enroll … --ca authority.pem.")
+        + "tls of its data folder) to this host and enroll again: syncctl enroll … --ca authority.pem."
+    )
   }
 
   static func badAuthorityFile(_ file: String, _ reason: String) -> TransportError {

@@ -97,7 +97,11 @@ struct EnrollCommand: ControlCommand {
 
   /// What is trusted for the first request, and how that is kept.
   private func trusted() throws -> (file: URL?, keep: (URL) throws -> Void) {
-    guard let ca else { return (AuthorityFile.kept(forStore: target.url), { _ in }) }
+    guard let ca else {
+      let kept = AuthorityFile.kept(forStore: target.url)
+      if let kept { _ = try AuthorityFile.read(kept) }
+      return (kept, { _ in })
+    }
     guard ca != AuthorityFile.systemWord else {
       return (nil, { try AuthorityFile.remove(forStore: $0) })
     }

@@ -219,7 +219,8 @@ struct StatusReport: Encodable {
     if status.zoneWasReplaced {
       parts.append(Self.replacedText)
     } else if count > 0 {
-      parts.append("\(Self.count(Int(clamping: count), "change set", "change sets")) behind the zone")
+      parts.append(
+        "\(Self.count(Int(clamping: count), "change set", "change sets")) behind the zone")
     } else if status.lastSync == nil {
       parts.append("nothing was pulled so far")
     }

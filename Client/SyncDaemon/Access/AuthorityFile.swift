@@ -30,7 +30,7 @@ package enum AuthorityFile {
       Failure(
         .badData, code: "bad-authority", "\(url.path) is no file of authorities: \(reason).",
         suggestion: "copy authority.pem from the server (the folder tls of its data folder), and "
-          + "give its path")
+          + "name it: syncctl enroll … --ca FILE")
     }
     // A pipe would be waited for without end.
     let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)

@@ -103,6 +103,8 @@ package enum StoreAccess {
     options.allowsPlaintext = true
     // What the store keeps goes before the environment's, which may be meant for other programs.
     if let authorities = authorityFile ?? AuthorityFile.kept(forStore: url) {
+      // Looked at here: libcurl would wait for a pipe, and takes what is whole of a file that was cut.
+      _ = try AuthorityFile.read(authorities)
       options.certificateAuthorityFile = authorities.path
     }
     return try CurlTransport(server: server, zone: zone, token: token, options: options)

@@ -40,7 +40,10 @@ extension SyncEngine {
   }
 
   static func decodeFailure(_ text: String) -> SyncStatus.Failure? {
-    try? JSONDecoder().decode(SyncStatus.Failure.self, from: Data(text.utf8))
+    let failure = try? JSONDecoder().decode(SyncStatus.Failure.self, from: Data(text.utf8))
+    // A time that no calendar has is no time.
+    guard let failure, abs(failure.since.timeIntervalSince1970) < 1e11 else { return nil }
+    return failure
   }
 
   private static func storedFailure(_ transaction: ReadTransaction) throws -> SyncStatus.Failure? {
