@@ -2,6 +2,7 @@ import Driftless
 import DriftlessProtocol
 import DriftlessSync
 import Foundation
+import SyncDaemon
 import Testing
 
 @testable import SyncControl
@@ -60,6 +61,17 @@ struct StatusVerdictTextTests {
     #expect(report.lines[0].contains("waiting for a person since"))
     report.status.failure = failure(.refused, "unauthorized")
     #expect(report.state == .refused)
+  }
+
+  @Test("What the daemon alone knows counts, too: it could not begin for want of a token")
+  func daemon() throws {
+    var report = try report()
+    let state = DaemonStoreState(
+      store: "a", activity: .waiting, lastError: "There is no token.",
+      failure: failure(.waiting, "no-token"))
+    report.daemon = StatusReport.Daemon(pid: 1, socket: "s", state: state)
+    #expect(report.state == .waiting)
+    #expect(report.lines[0].contains("waiting for a person since"))
   }
 
   @Test("A full disk is no lack of a network")

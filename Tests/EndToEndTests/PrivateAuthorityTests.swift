@@ -22,7 +22,9 @@ import Testing
       directory = try TemporaryDirectory()
       let data = directory.file("server")
       model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
-      store = directory.file("a.sqlite")
+      let host = directory.file("host")
+      try FileManager.default.createDirectory(at: host, withIntermediateDirectories: true)
+      store = host.appendingPathComponent("a.sqlite")
       for command in [["zone", "create", zone], ["certificate", "create", "--name", "h.example"]] {
         let made = try Programs.run("driftless-server", command + ["--data", data.path])
         try #require(made.status == 0, "\(made.errors)")
@@ -219,17 +221,17 @@ import Testing
       "enroll", "--store", world.store.path, "--server", world.server.address,
       "--zone", world.zone, "--ca", world.authority.path,
     ]
-    try FileFault.atEachChange { number, count in
-      // Only the store's side: the server has a folder of its own.
+    let host = world.store.deletingLastPathComponent()
+    try FileFault.atEachChange(few: 12) { number, _ in
       let outcome = try Programs.run(
         "syncctl", arguments,
-        environment: try FileFault(.kill, at: number, below: world.store).environment()
+        environment: try FileFault(.kill, at: number, below: host).environment()
           .merging(["SYNCCTL_TOKEN": world.token]) { $1 })
       if !outcome.wasKilled { #expect(outcome.status == 0, "\(number): \(outcome.errors)") }
       return !outcome.wasKilled
     }
     #expect(try world.sync().status == 0)
-    let beside = try FileManager.default.contentsOfDirectory(atPath: world.directory.url.path)
+    let beside = try FileManager.default.contentsOfDirectory(atPath: host.path)
     #expect(beside.contains("a.sqlite-driftless-ca"))
   }
 }

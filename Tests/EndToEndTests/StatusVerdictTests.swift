@@ -166,23 +166,4 @@ import Testing
     try verdict(of: replica, "in-step", 0)
     #expect(try replica.attempt("status").output.contains("came back:"))
   }
-
-  @Test("A daemon that cannot begin waits for a person, and says why")
-  func daemonWithoutToken() throws {
-    let world = try FaultWorld()
-    let replica = try world.replica("a")
-    try replica.sync()
-    let daemon = try DaemonProcess(stores: [replica.store], in: world.directory.url)
-    try eventually("it keeps the store") {
-      try replica.attempt("status").output.contains("listening")
-    }
-    try FileManager.default.removeItem(atPath: replica.store.path + "-driftless-token")
-    try daemon.reload(stores: [replica.store])
-    try eventually("status tells of the token") {
-      try replica.status()["state"] as? String == "waiting"
-    }
-    let line = try verdict(of: replica, "waiting", 13)
-    #expect(line.contains("driftless-token"), "\(line)")
-    #expect(daemon.stop() == 0)
-  }
 }
