@@ -70,9 +70,19 @@ var targets: [Target] = [
       .product(name: "HTTPTypes", package: "swift-http-types"),
     ],
     path: "Server/DriftlessServer", swiftSettings: settings),
+  .target(
+    name: "ServerCertificates",
+    dependencies: [
+      "DriftlessServer", crypto,
+      .product(name: "X509", package: "swift-certificates"),
+      .product(name: "SwiftASN1", package: "swift-asn1"),
+    ],
+    path: "Server/ServerCertificates", swiftSettings: settings),
   .executableTarget(
     name: "driftless-server",
-    dependencies: ["DriftlessServer", "DriftlessProtocol", "ProgramStart", arguments, log],
+    dependencies: [
+      "DriftlessServer", "ServerCertificates", "DriftlessProtocol", "ProgramStart", arguments, log,
+    ],
     path: "Server/driftless-server", swiftSettings: settings),
 
   // The clients.
@@ -142,7 +152,8 @@ targets += [
   test(
     "DriftlessServerTests",
     [
-      "DriftlessServer", "DriftlessProtocol", "DriftlessSQLite", "ProgramStart",
+      "DriftlessServer", "ServerCertificates", "DriftlessProtocol", "DriftlessSQLite",
+      "ProgramStart",
     ]),
   test(
     "ClientTests",
@@ -155,7 +166,7 @@ targets += [
     "EndToEndTests",
     [
       "syncctl", "syncd", "driftless-server", "storekeeper", "Driftless", "DriftlessSQLite",
-      "DriftlessHTTP", "DriftlessProtocol", "DriftlessSync",
+      "DriftlessHTTP", "DriftlessProtocol", "DriftlessSync", "DriftlessServer", "ServerCertificates",
     ],
     // Put into the programs that the tests run, not into the tests.
     exclude: ["FaultCalls.c"]),
@@ -222,6 +233,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
     .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
+    .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.4"),
     .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
     .package(
       url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),

@@ -11,7 +11,8 @@ import ProgramStart
 ///   "retrySecondsMax": 300,
 ///   "stores": [
 ///     { "path": "/var/lib/kiosk/shop.sqlite" },
-///     { "path": "/var/lib/kiosk/log.sqlite", "tokenFile": "/etc/driftless/log-token" }
+///     { "path": "/var/lib/kiosk/log.sqlite", "tokenFile": "/etc/driftless/log-token",
+///       "authorityFile": "/etc/driftless/authority.pem" }
 ///   ]
 /// }
 /// ```
@@ -24,6 +25,8 @@ package struct DaemonConfiguration: Hashable, Sendable {
     package var path: URL
     /// Where its token is, when not beside the store.
     package var tokenFile: URL?
+    /// The authorities that it trusts, when they are not beside the store.
+    package var authorityFile: URL?
   }
 
   /// The path of the unix socket; nil for the usual place.
@@ -72,7 +75,8 @@ package struct DaemonConfiguration: Hashable, Sendable {
     }
     stores = []
     for entry in entries {
-      let fields = try reader.object(entry, "a store", names: ["path", "tokenFile"])
+      let fields = try reader.object(
+        entry, "a store", names: ["path", "tokenFile", "authorityFile"])
       guard let path = try reader.text(fields, "path") else {
         throw reader.failure("path", "is missing in a store")
       }
@@ -81,7 +85,8 @@ package struct DaemonConfiguration: Hashable, Sendable {
         throw reader.failure("stores", "has \(url.path) twice")
       }
       let token = try reader.text(fields, "tokenFile").map { Self.resolve($0, in: folder) }
-      stores.append(Store(path: url, tokenFile: token))
+      let authority = try reader.text(fields, "authorityFile").map { Self.resolve($0, in: folder) }
+      stores.append(Store(path: url, tokenFile: token, authorityFile: authority))
     }
   }
 
@@ -93,6 +98,18 @@ package struct DaemonConfiguration: Hashable, Sendable {
     guard access(folder, W_OK | X_OK) != 0 else { return nil }
     return
       "it cannot listen at \(socket) as things are: \(folder): \(String(cString: strerror(errno)))"
+  }
+
+  /// Files of authorities that are no such files now. One may come later, as a store may.
+  package var authorityNotes: [String] {
+    Set(stores.compactMap(\.authorityFile)).sorted { $0.path < $1.path }.compactMap { file in
+      do throws(Failure) {
+        _ = try AuthorityFile.read(file)
+        return nil
+      } catch {
+        return error.message
+      }
+    }
   }
 
   /// The paths at which there is no store now. One may come later, from a backup say.

@@ -27,6 +27,7 @@ actor StoreWorker {
   private var syncState: SyncState?
   private var lastSync: Date?
   private var lastError: String?
+  private var failure: SyncStatus.Failure?
   private var nextAttempt: Date?
   private var failedAttempts = 0
 
@@ -86,7 +87,8 @@ actor StoreWorker {
       }
     return DaemonStoreState(
       store: entry.path.path, activity: activity, lastSync: lastSync, lastError: lastError,
-      nextAttempt: activity == .waiting ? nextAttempt : nil, failedAttempts: failedAttempts)
+      failure: failure, nextAttempt: activity == .waiting ? nextAttempt : nil,
+      failedAttempts: failedAttempts)
   }
 
   /// Does at once what a person asks for; the engine's loop hears of it.
@@ -110,8 +112,7 @@ actor StoreWorker {
       }
       return summary
     } catch {
-      let failure = Failure(error)
-      note(failure.code, "\(failure.message) \(failure.suggestion)", message: failure.message)
+      note(Failure(error))
       throw error
     }
   }
@@ -186,7 +187,7 @@ actor StoreWorker {
         mostSeconds =
           failure.code == "\(StoreError.Code.diskFull)"
           ? min(delays.roomMax, delays.retryMax) : delays.retryMax
-        note(failure.code, "\(failure.message) \(failure.suggestion)", message: failure.message)
+        note(failure)
       }
       guard !Task.isCancelled else { return }
       let seconds = delays.afterFailures(failedAttempts, most: mostSeconds) * .random(in: 0.5..<1)
@@ -206,15 +207,22 @@ actor StoreWorker {
     case .receiving, .sending: leaveMark()
     case .inStep(let report):
       noteSuccess(SyncSummary(report).text)
-    case .offline(let pause), .waitingForPerson(let pause), .refused(let pause):
-      nextAttempt = pause.nextAttempt
-      failedAttempts = pause.attempts
-      let failure = pause.failure
-      // Another process that syncs the store answers for it; all else failed beyond the lock.
-      if failure.code != "\(StoreError.Code.syncLocked)" { leaveMark() }
-      note(
-        failure.code, "\(failure.message) \(failure.suggestion)", message: failure.message)
+    case .offline(let pause): note(pause, .offline)
+    case .waitingForPerson(let pause): note(pause, .waiting)
+    case .refused(let pause): note(pause, .refused)
     }
+  }
+
+  private func note(_ pause: SyncState.Pause, _ kind: SyncStatus.Failure.Kind) {
+    nextAttempt = pause.nextAttempt
+    failedAttempts = pause.attempts
+    let failure = pause.failure
+    // Another process that syncs the store answers for it; all else failed beyond the lock.
+    if failure.code != "\(StoreError.Code.syncLocked)" { leaveMark() }
+    note(
+      SyncStatus.Failure(
+        kind: kind, code: failure.code, message: failure.message, suggestion: failure.suggestion,
+        since: pause.since))
   }
 
   /// Says beside the store that this daemon keeps it, once it holds the store's sync lock.
@@ -232,15 +240,28 @@ actor StoreWorker {
     if lastError != nil { log.notice("in step again") }
     lastSync = Date()
     lastError = nil
+    failure = nil
     failedAttempts = 0
     log.debug("\(text)")
   }
 
-  private func note(_ code: String, _ text: String, message: String) {
-    guard code != "cancelled" else { return }
+  /// What failed before the engine's loop, or by a person's word: without a store, a token or a file, nothing moves until
+  /// somebody has seen to it.
+  private func note(_ error: Failure) {
+    note(
+      SyncStatus.Failure(
+        kind: error.isTransient ? .offline : .waiting, code: error.code, message: error.message,
+        suggestion: error.suggestion, since: Date()))
+  }
+
+  private func note(_ fresh: SyncStatus.Failure) {
+    guard fresh.code != "cancelled" else { return }
     // One line a cause: an hour offline does not fill the log.
-    if lastError != message { log.warning("\(text)") }
-    lastError = message
+    if lastError != fresh.message { log.warning("\(fresh.message) \(fresh.suggestion)") }
+    lastError = fresh.message
+    let since = failure.flatMap { $0.kind == fresh.kind ? $0.since : nil }
+    failure = fresh
+    if let since { failure?.since = min(since, fresh.since) }
   }
 
   // MARK: The connection
@@ -249,7 +270,7 @@ actor StoreWorker {
     if let connection { return connection }
     let store = try StoreAccess.open(entry.path)
     let curl = try StoreAccess.transport(
-      for: store, at: entry.path, tokenFile: entry.tokenFile)
+      for: store, at: entry.path, tokenFile: entry.tokenFile, authorityFile: entry.authorityFile)
     let connection = Connection(
       store: store, engine: SyncEngine(store: store, transport: curl), curl: curl)
     self.connection = connection

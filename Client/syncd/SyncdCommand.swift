@@ -34,6 +34,9 @@ struct SyncdCommand: AsyncParsableCommand {
         if let note = configuration.socketFolderNote {
           FileHandle.standardError.write(TerminalText.data(["syncd: \(note)"]))
         }
+        for note in configuration.authorityNotes {
+          FileHandle.standardError.write(TerminalText.data(["syncd: \(note)"]))
+        }
         for path in configuration.missingStores {
           FileHandle.standardError.write(
             TerminalText.data(["syncd: there is no store at \(path): it is waited for"]))

@@ -4,7 +4,6 @@ import HummingbirdCore
 import HummingbirdTLS
 package import Logging
 import NIOCore
-import NIOSSL
 import ServiceLifecycle
 import UnixSignals
 
@@ -20,6 +19,8 @@ package struct ReferenceServer: Sendable {
   package let news: ZoneNews
   private let logger: Logger
   private let lock: FileLock
+  /// Nil where it speaks no TLS.
+  private let certificate: ServingCertificate?
 
   /// Opens a data folder for serving.
   ///
@@ -27,12 +28,14 @@ package struct ReferenceServer: Sendable {
   ///   that would not be safe), `SQLiteError`.
   package init(data: URL, options: ServeOptions, logger: Logger) throws {
     try options.check()
+    certificate = try ServingCertificate(options)
     let folder = try DataFolder.toServe(data)
     if folder.isOpenToOthers {
       logger.warning(
         "other users may enter the data folder; its files are closed to them",
         metadata: ["folder": "\(data.path)", "try": "chmod 700 \(data.path)"])
     }
+    certificate?.warn(logger)
     lock = try folder.lockForServing()
     self.options = options
     self.logger = logger
@@ -102,7 +105,7 @@ package struct ReferenceServer: Sendable {
     configuration.httpDecoder = .init(
       maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
       maxHeaderFieldCount: limits.headerFieldsMax)
-    let tls = try tlsConfiguration()
+    let tls = certificate?.configuration
     let plain = HTTPServerBuilder.http1(configuration: configuration)
     let host = options.urlHost
     let scheme = tls == nil ? "http" : "https"
@@ -124,7 +127,8 @@ package struct ReferenceServer: Sendable {
     let router = Router(context: ServerContext.self)
     router.add(middleware: ErrorReplies(metrics: metrics, limits: options.limits))
     OperatorRoutes(
-      storage: storage, metrics: metrics, news: news, entryCheck: storage.entryCheck
+      storage: storage, metrics: metrics, news: news, entryCheck: storage.entryCheck,
+      certificateEnds: certificate?.ends
     ).add(to: router)
     let gate = Gate(storage: storage, limits: options.limits)
     ZoneRoutes(storage: storage, metrics: metrics, news: news, limits: options.limits, gate: gate)
@@ -132,22 +136,5 @@ package struct ReferenceServer: Sendable {
     SnapshotRoutes(storage: storage, metrics: metrics, limits: options.limits, gate: gate)
       .add(to: router)
     return router
-  }
-
-  /// TLS 1.2 or newer; nil when none is asked for.
-  private func tlsConfiguration() throws -> TLSConfiguration? {
-    guard let certificate = options.tlsCertificate, let key = options.tlsKey else { return nil }
-    do {
-      let chain = try NIOSSLCertificate.fromPEMFile(certificate.path)
-      var configuration = TLSConfiguration.makeServerConfiguration(
-        certificateChain: chain.map { .certificate($0) },
-        privateKey: .privateKey(try NIOSSLPrivateKey(file: key.path, format: .pem)))
-      configuration.minimumTLSVersion = .tlsv12
-      return configuration
-    } catch {
-      throw ServerError(
-        .refusedStart, "cannot use the TLS certificate \(certificate.path): \(error)",
-        suggestion: "Give a PEM file with the chain and a PEM file with its private key.")
-    }
   }
 }

@@ -28,6 +28,16 @@ package struct ServeOptions: Sendable {
     self.port = Int(port)
   }
 
+  /// Takes the certificate of a data folder, where it has one and other hosts are served without a word about TLS.
+  package mutating func takeCertificate(ofData data: URL) {
+    guard !isLoopback, !allowsPlaintext, tlsCertificate == nil, tlsKey == nil else { return }
+    let own = CertificateFolder(data: data).server
+    // What is there and cannot be used is refused: nobody means to serve without it.
+    guard (try? FileManager.default.attributesOfItem(atPath: own.path)) != nil else { return }
+    tlsCertificate = own
+    tlsKey = own
+  }
+
   /// The host as a URL has it.
   package var urlHost: String { host.contains(":") ? "[\(host)]" : host }
 
@@ -63,7 +73,8 @@ package struct ServeOptions: Sendable {
       throw ServerError(
         .refusedStart, "\(host) is not a loopback address, and without TLS tokens could be read",
         suggestion:
-          "Give --tls-certificate and --tls-key, or --allow-plaintext when a proxy speaks TLS.")
+          "Make a certificate in the data folder: driftless-server certificate create. Or give "
+          + "--tls-certificate and --tls-key, or --allow-plaintext when a proxy speaks TLS.")
     }
   }
 }

@@ -29,7 +29,8 @@ struct DriftlessServerCommand: AsyncParsableCommand {
     version: ProgramVersion.line(of: "driftless-server"),
     subcommands: [
       ServeCommand.self, ZoneCommand.self, TokenCommand.self, ReplicaCommand.self,
-      BackupCommand.self, RestoreCommand.self, VerifyCommand.self, ClockCommand.self,
+      CertificateCommand.self, BackupCommand.self, RestoreCommand.self, VerifyCommand.self,
+      ClockCommand.self,
     ])
 
   /// Runs the command line of this process; ends it where that fails.

@@ -19,7 +19,11 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "HOST:PORT to listen on; port 0 takes a free one.")
   var listen = "127.0.0.1:8080"
 
-  @Option(help: "PEM file with the certificate chain: serve TLS 1.2 or newer.")
+  @Option(
+    help: """
+      PEM file with the certificate chain: serve TLS 1.2 or newer. Without it, off loopback, what \
+      `certificate create` made in the data folder is taken.
+      """)
   var tlsCertificate: String?
 
   @Option(help: "PEM file with the certificate's private key.")
@@ -64,6 +68,7 @@ struct ServeCommand: AsyncParsableCommand {
     options.tlsCertificate = tlsCertificate.map { URL(fileURLWithPath: $0) }
     options.tlsKey = tlsKey.map { URL(fileURLWithPath: $0) }
     options.allowsPlaintext = allowPlaintext
+    options.takeCertificate(ofData: common.folder)
     if let limits {
       guard let data = FileManager.default.contents(atPath: limits) else {
         throw ServerError(

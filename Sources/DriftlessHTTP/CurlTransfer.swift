@@ -150,12 +150,12 @@ final class CurlTransfer {
       return TransportError(
         .timedOut, "\(address) did not answer in time.",
         suggestion: "Check the network; nothing was lost, the next sync sends it again.")
-    case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CACERT_BADFILE,
-      CURLE_SSL_CERTPROBLEM, CURLE_SSL_ISSUER_ERROR:
-      return TransportError(
-        .untrusted, "The TLS connection to \(address) was refused: \(reason).",
-        suggestion:
-          "Check the server's certificate and name; name a private authority in SSL_CERT_FILE.")
+    case CURLE_SSL_CACERT_BADFILE:
+      return .badAuthorityFile(request.certificateAuthorityFile ?? "of the system", reason)
+    case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM,
+      CURLE_SSL_ISSUER_ERROR:
+      return .refusedConnection(
+        String(address), reason, verification: driftless_curl_verification(easy))
     case CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP2_STREAM:
       return .damagedBody(String(address), reason)
     case CURLE_URL_MALFORMAT:

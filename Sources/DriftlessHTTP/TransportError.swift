@@ -14,8 +14,14 @@ public struct TransportError: Error, Hashable, Sendable, CustomStringConvertible
     public static let unreachable = Code(rawValue: "unreachable")
     /// No byte came for too long.
     public static let timedOut = Code(rawValue: "timed-out")
-    /// The server's certificate or the TLS handshake was refused.
+    /// The server's certificate is of no authority that is trusted here, or the TLS handshake was refused.
     public static let untrusted = Code(rawValue: "untrusted")
+    /// The server's certificate is for other names than the one in its address.
+    public static let wrongHostName = Code(rawValue: "wrong-host-name")
+    /// The server's certificate, or its authority's, has ended or not begun, by this host's clock.
+    public static let certificateExpired = Code(rawValue: "certificate-expired")
+    /// The file of authorities to trust cannot be used.
+    public static let badAuthorityFile = Code(rawValue: "bad-authority-file")
     /// Something that is no Driftless server answered: a captive portal, a proxy, another program.
     public static let notDriftless = Code(rawValue: "not-driftless")
     /// The body ended early or does not parse; nothing of it was used.

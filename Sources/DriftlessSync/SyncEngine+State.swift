@@ -67,7 +67,7 @@ extension SyncEngine {
     do {
       let report = try await operation()
       // Who asked the server nothing does not know that all is well.
-      if transport.answers != answers { try record(error: nil) }
+      if transport.answers != answers { try record(nil) }
       return report
     } catch let error as StoreError where error.code == .syncLocked {
       // Another engine keeps the store in step: that is no failure of this replica's sync.
@@ -78,17 +78,19 @@ extension SyncEngine {
     } catch {
       // The operation's error is the one to throw: a full disk may keep this record from being
       // written too.
-      try? record(error: "\(error)")
+      try? record(error)
       throw error
     }
   }
 
-  private func record(error: String?) throws {
+  private func record(_ error: (any Error)?) throws {
     try bookkeep { transaction in
       var state = try Self.state(on: transaction.connection, of: store)
       let before = state
-      state.lastError = error
-      if error == nil {
+      state.lastError = error.map { "\($0)" }
+      if let error {
+        try Self.note(SyncFailure(error), before, now: store.now, transaction)
+      } else {
         state.lastSync = store.now
         // The address by which the zone was reached: its server may have moved.
         if let home { state.server = home.server.absoluteString }

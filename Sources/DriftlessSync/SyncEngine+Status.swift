@@ -24,6 +24,7 @@ extension SyncEngine {
       status.head = max(state.head, state.cursor)
       status.lastSync = state.lastSync
       status.lastError = state.lastError
+      status.failure = try lastFailure(transaction, state, now: store.now)
       status.zoneWasReplaced = try transaction.setting(replacedSetting) != nil
       status.reconciled = try lastReconciliation(transaction)
       status.conflicts = try Journal.count(on: connection)

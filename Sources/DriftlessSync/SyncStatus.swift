@@ -23,6 +23,44 @@ public struct SyncStatus: Hashable, Sendable, Codable {
     }
   }
 
+  /// How the last sync failed, and since when.
+  public struct Failure: Hashable, Sendable, Codable {
+    /// What heals it.
+    public enum Kind: String, Hashable, Sendable, Codable {
+      /// Time may: no usable answer, or one that says "later".
+      case offline
+      /// A person has to decide something.
+      case waiting
+      /// The server or the store refuses, and time alone does not heal that.
+      case refused
+    }
+
+    /// What heals it.
+    public var kind: Kind
+    /// A short name that programs can compare.
+    public var code: String
+    /// What went wrong, as a sentence.
+    public var message: String
+    /// What the reader can do about it.
+    public var suggestion: String
+    /// When the first attempt failed in this way.
+    public var since: Date
+
+    /// - Parameters:
+    ///   - kind: What heals it.
+    ///   - code: A short name that programs can compare.
+    ///   - message: What went wrong, as a sentence.
+    ///   - suggestion: What the reader can do about it.
+    ///   - since: When the first attempt failed in this way.
+    public init(kind: Kind, code: String, message: String, suggestion: String, since: Date) {
+      self.kind = kind
+      self.code = code
+      self.message = message
+      self.suggestion = suggestion
+      self.since = since
+    }
+  }
+
   /// The store's path, or its identifier when it is in memory.
   public var store: String
   /// The server's address; nil when the store is not enrolled.
@@ -58,6 +96,8 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var lastSync: Date?
   /// What the last failure was; nil after a success.
   public var lastError: String?
+  /// How the last sync failed; nil after a success.
+  public var failure: Failure?
   /// Whether an engine holds the store's sync lock right now.
   public var syncing: Bool
 

@@ -27,7 +27,8 @@ struct ConflictTextTests {
     let none = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)).uuidString
     let text = ConflictText.lines(try entry(property: "name", origin: none), labels)
       .joined(separator: "\n")
-    #expect(text.contains("kept nothing; here \"a\", zone deleted"), "\(text)")
+    #expect(
+      text.contains("    kept:    nothing\n    here:    \"a\"\n    zone:    deleted\n"), "\(text)")
     #expect(!text.contains("by replica"), "\(text)")
     let known = ConflictText.lines(try entry(property: "name", origin: UUID().uuidString), labels)
       .joined(separator: "\n")
@@ -43,6 +44,30 @@ struct ConflictTextTests {
     ).joined(separator: "\n")
     #expect(text.contains("It was cut."))
     #expect(!text.contains("kept"), "\(text)")
+  }
+
+  @Test("The object's name stands with the object, and each value after the side that had it")
+  func labelAndValues() throws {
+    let shop = try Shop()
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: shop.store))
+    let entry = try entry(property: "name", origin: UUID().uuidString)
+    let item = try context.insert(entityNamed: "Item", identity: entry.object)
+    item["name"] = "claw hammer"
+    try context.save()
+    let lines = ConflictText.lines(entry, ObjectLabels(shop.store))
+    #expect(lines.first == #"7  name of Item "claw hammer"  (lastWriterWins)"#)
+    #expect(lines.contains(#"    here:    "a""#), "\(lines)")
+    #expect(lines.last == "    Item/1c333d39-2f53-5275-92cb-5f7a7c7702fe.name")
+  }
+
+  @Test("A long value is cut, and its length is told")
+  func longValue() throws {
+    var entry = try entry(property: "name", origin: UUID().uuidString)
+    entry.remote = String(repeating: "x", count: 5_000)
+    let lines = ConflictText.lines(entry, labels)
+    let zone = lines.first { $0.contains("zone:") }
+    #expect(zone?.hasSuffix("x… (5000 characters)") == true)
+    #expect(lines.allSatisfy { $0.count < 300 })
   }
 
   @Test("A long name is cut: a picture kept in it does not fill the terminal")

@@ -16,7 +16,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let file = directory.file("syncd.json")
     try Data(
-      #"{"socket":"s.sock","stores":[{"path":"a/b.sqlite","tokenFile":"../t"},{"path":"/c.sqlite"}]}"#
+      #"{"socket":"s.sock","stores":[{"path":"a/b.sqlite","tokenFile":"../t","authorityFile":"ca.pem"},{"path":"/c.sqlite"}]}"#
         .utf8
     ).write(to: file)
     let configuration = try DaemonConfiguration(contentsOf: file)
@@ -25,6 +25,8 @@ import Testing
     #expect(
       configuration.stores[0].tokenFile?.path
         == directory.url.deletingLastPathComponent().appendingPathComponent("t").path)
+    #expect(configuration.stores[0].authorityFile?.path == directory.file("ca.pem").path)
+    #expect(configuration.stores[1].authorityFile == nil)
     #expect(configuration.stores[1].path.path == "/c.sqlite")
     #expect(configuration.retrySecondsMax == 300)
   }
@@ -36,6 +38,7 @@ import Testing
       (#"{"stores":[{"path":"/a"},{"path":"/a"}]}"#, "twice"),
       (#"{"stores":[{"path":"/a"}],"sockett":"x"}"#, "sockett"),
       (#"{"stores":[{"path":"/a","token":"x"}]}"#, "token"),
+      (#"{"stores":[{"path":"/a","authorityFile":""}]}"#, "authorityFile"),
       (#"{"stores":[{"path":"/a"}],"logLevel":"loud"}"#, "logLevel"),
       (#"{"stores":[{"path":"/a"}],"retrySecondsMax":0}"#, "retrySecondsMax"),
       (#"{"stores":[{"path":"/a"}],"stores":[{"path":"/b"}]}"#, "stores"),

@@ -6,9 +6,11 @@ final class DaemonProcess {
   private let process = Process()
 
   /// Writes the configuration and starts the program.
-  init(stores: [URL], in folder: URL) throws {
+  ///
+  /// - Parameter settings: further ones of each store.
+  init(stores: [URL], in folder: URL, settings: [String: String] = [:]) throws {
     configuration = folder.appendingPathComponent("syncd.json")
-    try Self.write(stores, to: configuration)
+    try Self.write(stores, settings, to: configuration)
     process.executableURL = Programs.url("syncd")
     process.arguments = ["--config", configuration.path]
     process.standardOutput = FileHandle.nullDevice
@@ -28,7 +30,7 @@ final class DaemonProcess {
 
   /// Replaces the stores and tells the program to read them.
   func reload(stores: [URL]) throws {
-    try Self.write(stores, to: configuration)
+    try Self.write(stores, [:], to: configuration)
     kill(pid, SIGHUP)
   }
 
@@ -39,9 +41,12 @@ final class DaemonProcess {
     return process.terminationStatus
   }
 
-  private static func write(_ stores: [URL], to file: URL) throws {
+  private static func write(
+    _ stores: [URL], _ settings: [String: String], to file: URL
+  ) throws {
     let content: [String: Any] = [
-      "socket": "syncd.sock", "retrySecondsMax": 1, "stores": stores.map { ["path": $0.path] },
+      "socket": "syncd.sock", "retrySecondsMax": 1,
+      "stores": stores.map { settings.merging(["path": $0.path]) { $1 } },
     ]
     try JSONSerialization.data(withJSONObject: content).write(to: file, options: .atomic)
   }

@@ -7,16 +7,21 @@ struct Replica {
   let store: URL
   let folder: URL
 
-  /// Creates the store and enrols it.
-  init(
-    _ name: String, in directory: TemporaryDirectory, model: URL, server: ServerProcess,
-    zone: String, token: String
-  ) throws {
+  /// Creates the store.
+  init(bare name: String, in directory: TemporaryDirectory, model: URL) throws {
     self.name = name
     folder = directory.file(name)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     store = folder.appendingPathComponent("\(name).sqlite")
     try run(["init", "--store", store.path, "--model", model.path])
+  }
+
+  /// Creates the store and enrols it.
+  init(
+    _ name: String, in directory: TemporaryDirectory, model: URL, server: ServerProcess,
+    zone: String, token: String
+  ) throws {
+    try self.init(bare: name, in: directory, model: model)
     try run(
       ["enroll", "--store", store.path, "--server", server.address, "--zone", zone],
       environment: ["SYNCCTL_TOKEN": token])

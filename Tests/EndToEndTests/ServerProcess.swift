@@ -5,6 +5,8 @@ final class ServerProcess {
   let data: URL
   /// A file of limits, if not the usual ones: from the next start on.
   var limits: URL?
+  /// Further options of `serve`: from the next start on.
+  var options: [String] = []
   private(set) var address = "http://127.0.0.1:0"
   private var process: Process?
 
@@ -42,8 +44,9 @@ final class ServerProcess {
     let process = Process()
     process.executableURL = Programs.url("driftless-server")
     process.arguments = [
-      "serve", "--data", data.path, "--listen", String(address.dropFirst("http://".count)),
+      "serve", "--data", data.path, "--listen", address.components(separatedBy: "://").last ?? "",
     ]
+    process.arguments? += options
     if let limits { process.arguments? += ["--limits", limits.path] }
     if let fault {
       process.environment = ProcessInfo.processInfo.environment.merging(

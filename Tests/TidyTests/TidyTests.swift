@@ -89,6 +89,9 @@ struct TidyTests {
       "CZlib": ["Sources/DriftlessProtocol/", "Tests/DriftlessProtocolTests/"],
       "CCurl": ["Sources/DriftlessHTTP/"],
       "Hummingbird": ["Server/", "Tests/DriftlessServerTests/"],
+      "X509": ["Server/ServerCertificates/"],
+      "SwiftASN1": ["Server/ServerCertificates/"],
+      "NIOSSL": ["Server/DriftlessServer/"],
       "SwiftProtobuf": ["Sources/DriftlessProtocol/", "Tests/DriftlessProtocolTests/"],
     ]
     for file in Self.files {

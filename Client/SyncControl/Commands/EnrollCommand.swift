@@ -12,6 +12,8 @@ struct EnrollCommand: ControlCommand {
       The token comes from --token-file, from the variable SYNCCTL_TOKEN, or from a prompt; never \
       from an argument, where others could see it. It is kept beside the store, readable by its \
       owner only. Enrolling again with the same zone replaces the token and the server's address.
+      A server with a private authority needs --ca once: every later command and syncd take the \
+      certificates that are kept beside the store then.
       A store whose record of its zone is damaged (syncctl store check) goes on with --anew: stop \
       what syncs it, and keep a copy.
       """)
@@ -24,6 +26,13 @@ struct EnrollCommand: ControlCommand {
   var zone: String
   @Option(name: .long, help: "A file that holds the token alone.", completion: .file())
   var tokenFile: String?
+  @Option(
+    name: .long,
+    help: """
+      A file of certificates (PEM) to trust for this store in place of the system's authorities: \
+      the server's authority.pem. The word system goes back to those.
+      """, completion: .file())
+  var ca: String?
   @Flag(name: .long, help: "Let the token go over plain HTTP to another host.")
   var allowPlaintext = false
   @Option(
@@ -59,15 +68,18 @@ struct EnrollCommand: ControlCommand {
         suggestion: "syncctl export --store \(target.store), and import that into a new store")
     }
     try SyncEngine.checkLayout(of: store)
+    let authorities = try trusted()
     let token = try TokenSource(file: tokenFile).token()
     var options = TransportOptions()
     options.allowsPlaintext = allowPlaintext
+    if let file = authorities.file { options.certificateAuthorityFile = file.path }
     let transport = try CurlTransport(
       server: address, zone: zone, token: token, options: options)
     let info = try await WaitNotice(output: output).during({ transport.awaited }) {
       try await transport.zoneInfo()
     }
     let answered = Date()
+    try authorities.keep(target.url)
     try TokenFile.write(token, to: TokenFile.url(forStore: target.url))
     try SyncEngine.enroll(
       store: store, server: address, zone: zone, info: info, answered: answered,
@@ -81,5 +93,20 @@ struct EnrollCommand: ControlCommand {
       line: "enrolled with zone \(zone) at \(server), as replica "
         + (status.replica?.uuidString.lowercased() ?? "unknown")
         + (status.zoneWasReplaced ? "; \(StatusReport.replacedText)" : ""))
+  }
+
+  /// What is trusted for the first request, and how that is kept.
+  private func trusted() throws -> (file: URL?, keep: (URL) throws -> Void) {
+    guard let ca else {
+      let kept = AuthorityFile.kept(forStore: target.url)
+      if let kept { _ = try AuthorityFile.read(kept) }
+      return (kept, { _ in })
+    }
+    guard ca != AuthorityFile.systemWord else {
+      return (nil, { try AuthorityFile.remove(forStore: $0) })
+    }
+    let file = URL(fileURLWithPath: ca)
+    let certificates = try AuthorityFile.read(file)
+    return (file, { try AuthorityFile.write(certificates, forStore: $0) })
   }
 }

@@ -5,9 +5,17 @@ import SyncDaemon
 
 struct StatusCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Show where a store stands.")
+    commandName: "status", abstract: "Show where a store stands.",
+    discussion: """
+      The first line says it in a word and a sentence. It is what is known here: the server is not \
+      asked. With --check the exit code says it too, for a monitor:
+
+      \(checkCodes)
+      """)
 
   @OptionGroup var target: StoreArguments
+  @Flag(name: .long, help: "End with the exit code of the state.")
+  var check = false
   @OptionGroup var output: OutputOptions
 
   func perform() async throws {
@@ -17,6 +25,12 @@ struct StatusCommand: ControlCommand {
     }
     let report = try StatusReport(of: store, at: target.url, daemon: daemon)
     try output.put(report, lines: report.lines)
+    if check, report.state != .inStep { throw ExitCode(report.state.exitCode) }
+  }
+
+  private static var checkCodes: String {
+    StatusVerdict.allCases.map { "\($0.exitCode)  \($0.rawValue): \($0.meaning)" }
+      .joined(separator: "\n")
   }
 
   /// The daemon that keeps the store, if there is one.

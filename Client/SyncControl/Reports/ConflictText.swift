@@ -5,19 +5,17 @@ import Foundation
 /// A journal entry for a person.
 enum ConflictText {
   static func lines(_ entry: JournalEntry, _ labels: ObjectLabels) -> [String] {
-    let element =
-      "\(entry.entity)/\(entry.object.uuidString.lowercased())"
-      + (entry.property.map { ".\($0)" } ?? "")
-    var lines = [
-      "\(entry.number)  \(element)\(labels.label(entry.object))  \(entry.policy)",
-      "    \(entry.explanation)",
-    ]
+    let object = "\(entry.entity)\(labels.label(entry.object))"
+    let place = entry.property.map { "\($0) of \(object)" } ?? object
+    var lines = ["\(entry.number)  \(place)  (\(entry.policy))", "    \(entry.explanation)"]
     // A whole object has no one value on either side: the sentence says what became of it.
     if entry.property != nil {
-      var values = "    kept \(entry.kept ?? "nothing")"
-      values += "; here \(entry.local ?? "deleted"), zone \(entry.remote ?? "deleted")"
-      if let base = entry.base { values += ", before \(base)" }
-      lines.append(values)
+      var values = [
+        ("kept", entry.kept ?? "nothing"), ("here", entry.local ?? "deleted"),
+        ("zone", entry.remote ?? "deleted"),
+      ]
+      if let base = entry.base { values.append(("before", base)) }
+      lines += values.map { "    " + "\($0.0):".padded(to: 9) + shown($0.1) }
     }
     if let side = entry.decision {
       let when = entry.decidedAt.map { " " + Moment.text($0) } ?? ""
@@ -31,7 +29,18 @@ enum ConflictText {
         "    at \(Moment.text(entry.remoteTime.date)) by replica "
           + entry.origin.uuidString.lowercased())
     }
+    lines.append(
+      "    " + "\(entry.entity)/\(entry.object.uuidString.lowercased())"
+        + (entry.property.map { ".\($0)" } ?? ""))
     return lines
+  }
+
+  /// Characters of a value that are shown: `--json` has all of it.
+  private static let charactersMax = 200
+
+  private static func shown(_ value: String) -> String {
+    guard value.count > charactersMax else { return value }
+    return "\(value.prefix(charactersMax))… (\(value.count) characters)"
   }
 
   private static let nobody = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))

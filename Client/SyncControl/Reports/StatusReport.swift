@@ -15,6 +15,10 @@ struct StatusReport: Encodable {
   var parked: [ParkedEntry]
   /// How far the zone's clock is ahead of this host's.
   var clockOffsetMilliseconds: Int64
+  /// Objects that wait because of those that the server refuses.
+  var held = 0
+  /// When it was looked at.
+  var now: Date
 
   struct Daemon: Encodable {
     var pid: Int32
@@ -31,23 +35,19 @@ struct StatusReport: Encodable {
     lost = try store.lostCommits()
     parked = try SyncEngine.parked(of: store)
     clockOffsetMilliseconds = try store.clockOffsetMilliseconds
+    now = store.now
+    if status.quarantined > 0 { held = try SyncEngine.heldByQuarantine(of: store).count }
   }
 
-  /// Where the store stands, in one word.
-  enum State: String, Encodable {
-    case notEnrolled = "not-enrolled"
-    /// The last sync failed.
-    case failing
-    /// Something waits to be sent.
-    case pending
-    /// The zone has more than is here.
-    case behind
-    case inStep = "in-step"
-  }
-
-  var state: State {
+  var state: StatusVerdict {
     if !status.isEnrolled { return .notEnrolled }
-    if lastError != nil { return .failing }
+    switch failure?.kind {
+    case .refused: return .refused
+    case .waiting: return .waiting
+    case .offline: return .offline
+    case nil: break
+    }
+    if !needs.isEmpty { return .waiting }
     if status.pending.objects > 0 { return .pending }
     return status.zoneWasReplaced || status.lastSync == nil || status.cursor < status.head
       ? .behind : .inStep
@@ -57,7 +57,7 @@ struct StatusReport: Encodable {
     case state
     case store, server, zone, replica, generation, cursor, head, pending, conflicts
     case waiting, quarantined, parked, lastSync, lastError, syncing, daemon
-    case parkedSince, reconciled, zoneReplaced, lostCommits, clockOffsetMilliseconds
+    case failure, parkedSince, reconciled, zoneReplaced, lostCommits, clockOffsetMilliseconds
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -77,6 +77,7 @@ struct StatusReport: Encodable {
     try container.encode(parked.count, forKey: .parked)
     try container.encode(status.lastSync, forKey: .lastSync)
     try container.encode(lastError, forKey: .lastError)
+    try container.encode(failure, forKey: .failure)
     try container.encode(isSyncing, forKey: .syncing)
     try container.encode(daemon, forKey: .daemon)
     try container.encode(parked.map(\.since).min(), forKey: .parkedSince)
@@ -89,6 +90,8 @@ struct StatusReport: Encodable {
   /// The daemon may know more than the store: an error before the store could be written.
   private var lastError: String? { status.lastError ?? daemon?.state?.lastError }
 
+  private var failure: SyncStatus.Failure? { status.failure ?? daemon?.state?.failure }
+
   /// A daemon holds the sync lock all the time: whether it syncs now is its own word.
   private var isSyncing: Bool {
     if daemon?.isSilent == true { return false }
@@ -97,7 +100,7 @@ struct StatusReport: Encodable {
 
   /// Lines for a person.
   var lines: [String] {
-    var rows: [(String, String)] = [("store", path), ("state", stateText)]
+    var rows: [(String, String)] = [("state", stateText), ("store", path)]
     if let server = status.server, let zone = status.zone {
       rows.append(("zone", "\(zone) at \(server.absoluteString)"))
       rows.append(("replica", status.replica?.uuidString.lowercased() ?? "unknown"))
@@ -126,9 +129,9 @@ struct StatusReport: Encodable {
       }
       if let parked = ParkedText.summary(parked) { rows.append(("parked", parked)) }
       if let done = status.reconciled {
-        rows.append(("came back", "\(Moment.text(done.time)): \(done.text)"))
+        rows.append(("came back", "\(moment(done.time)): \(done.text)"))
       }
-      rows.append(("last sync", status.lastSync.map(Moment.text) ?? "never"))
+      rows.append(("last sync", status.lastSync.map(moment) ?? "never"))
     } else {
       rows.append(("zone", "not enrolled"))
     }
@@ -150,26 +153,79 @@ struct StatusReport: Encodable {
     "\(count) \(count == 1 ? one : many)"
   }
 
+  private func moment(_ date: Date) -> String {
+    "\(Moment.text(date)) (\(Age.text(date, now: now)))"
+  }
+
+  /// What a person has to look at although the sync goes on.
+  private var needs: [String] {
+    var needs: [String] = []
+    if status.waiting > 0 {
+      needs.append(
+        Self.count(status.waiting, "conflict", "conflicts")
+          + " to decide (syncctl conflicts --waiting)")
+    }
+    if status.quarantined > 0 {
+      needs.append(
+        Self.count(status.quarantined, "object", "objects")
+          + " that the server refuses (syncctl quarantine list)")
+    }
+    if !parked.isEmpty {
+      needs.append(
+        Self.count(parked.count, "entry", "entries")
+          + " of the zone could not be taken in (syncctl parked)")
+    }
+    return needs
+  }
+
   private var stateText: String {
     switch state {
     case .notEnrolled: return "not enrolled: nothing of it is sent anywhere"
-    case .failing: return "the last sync failed; edits are kept and will be sent"
-    case .pending:
-      let count = status.pending.objects
-      return "\(count) object\(count == 1 ? " waits" : "s wait") to be sent"
-    case .behind where status.zoneWasReplaced: return Self.replacedText
-    case .behind:
-      let count = status.head - status.cursor
-      return count == 0
-        ? "nothing was pulled so far"
-        : "\(count) change set\(count == 1 ? "" : "s") behind the zone"
-    case .inStep:
-      let time = "as of \(status.lastSync.map(Moment.text) ?? "now")"
-      guard status.parked > 0 else { return "in step with the zone, \(time)" }
-      return
-        "\(status.parked) \(status.parked == 1 ? "entry" : "entries") of the zone could not be taken in "
-        + "(syncctl parked), in step with the rest, \(time)"
+    case .refused: return failing("refused")
+    case .waiting:
+      if failure != nil { return failing("waiting for a person") }
+      return "waiting for a person: \(needs.joined(separator: ", ")); otherwise \(distance)"
+    case .offline:
+      return failing(Self.contactCodes.contains(failure?.code ?? "") ? "offline" : "failing")
+    case .pending, .behind, .inStep: return distance
     }
+  }
+
+  /// Failures that no usable answer of the server came. Of others, a full disk say, "offline" would not be true.
+  private static let contactCodes: Set<String> = [
+    "unreachable", "timed-out", "untrusted", "wrong-host-name", "certificate-expired",
+    "bad-authority-file", "not-driftless", "damaged-body",
+  ]
+
+  /// What the last failure was, with what waits meanwhile.
+  private func failing(_ word: String) -> String {
+    guard let failure else { return word }
+    var parts = ["\(word) since \(moment(failure.since)): \(failure.message)"]
+    if let unsent { parts.append(unsent) }
+    return (parts + needs).map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 }
+      .joined(separator: "; ")
+  }
+
+  private var unsent: String? {
+    // What the server refuses, and what waits because of it, is told apart.
+    let count = status.pending.objects - status.quarantined - held
+    return count <= 0 ? nil : "\(count) object\(count == 1 ? " waits" : "s wait") to be sent"
+  }
+
+  /// How far the store and the zone are from each other, as far as is known.
+  private var distance: String {
+    var parts = unsent.map { [$0] } ?? []
+    let count = status.head - status.cursor
+    if status.zoneWasReplaced {
+      parts.append(Self.replacedText)
+    } else if count > 0 {
+      parts.append(
+        "\(Self.count(Int(clamping: count), "change set", "change sets")) behind the zone")
+    } else if status.lastSync == nil {
+      parts.append("nothing was pulled so far")
+    }
+    guard parts.isEmpty else { return parts.joined(separator: "; ") }
+    return "in step with the zone, as of \(status.lastSync.map(moment) ?? "now")"
   }
 
   private var daemonText: String {

@@ -87,9 +87,9 @@ package enum StoreAccess {
       options: StoreOptions(createsFile: false))
   }
 
-  /// The transport of an enrolled store, with the token from beside it or from `tokenFile`.
+  /// The transport of an enrolled store, with the token and the authorities from beside it, or from the files that are named.
   package static func transport(
-    for store: PersistentStore, at url: URL, tokenFile: URL? = nil
+    for store: PersistentStore, at url: URL, tokenFile: URL? = nil, authorityFile: URL? = nil
   ) throws -> CurlTransport {
     let status = try SyncEngine.status(of: store)
     guard let server = status.server, let zone = status.zone else {
@@ -101,6 +101,12 @@ package enum StoreAccess {
     var options = TransportOptions()
     // Enrolment refused plain HTTP to another host unless it was allowed in so many words.
     options.allowsPlaintext = true
+    // What the store keeps goes before the environment's, which may be meant for other programs.
+    if let authorities = authorityFile ?? AuthorityFile.kept(forStore: url) {
+      // Looked at here: libcurl would wait for a pipe, and takes what is whole of a file that was cut.
+      _ = try AuthorityFile.read(authorities)
+      options.certificateAuthorityFile = authorities.path
+    }
     return try CurlTransport(server: server, zone: zone, token: token, options: options)
   }
 }

@@ -48,18 +48,10 @@ package enum TokenFile {
   /// Keeps a token: a new file with mode 0600, moved into place, so that no half token is ever
   /// read.
   package static func write(_ token: String, to url: URL) throws(Failure) {
-    let temporary = "\(url.path).\(getpid())"
-    unlink(temporary)
-    let descriptor = StoreSideFile.create(temporary, beside: storePath(of: url))
-    guard descriptor >= 0 else { throw unwritable(url) }
-    let bytes = Array((token + "\n").utf8)
-    let isWritten = Glibc.write(descriptor, bytes, bytes.count) == bytes.count
-    let isSynced = fsync(descriptor) == 0
-    close(descriptor)
-    guard isWritten, isSynced, rename(temporary, url.path) == 0 else {
-      let failure = unwritable(url)
-      unlink(temporary)
-      throw failure
+    try SideFileDraft.put(token + "\n", at: url, beside: storePath(of: url)) { reason in
+      Failure(
+        .failed, code: "token-unwritable", "The token cannot be kept in \(url.path): \(reason).",
+        suggestion: "make the store's folder writable")
     }
   }
 
@@ -84,12 +76,5 @@ package enum TokenFile {
     var bytes = [UInt8](repeating: 0, count: 8_192)
     let count = Glibc.read(descriptor, &bytes, bytes.count)
     return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
-  }
-
-  private static func unwritable(_ url: URL) -> Failure {
-    Failure(
-      .failed, code: "token-unwritable",
-      "The token cannot be kept in \(url.path): \(String(cString: strerror(errno))).",
-      suggestion: "make the store's folder writable")
   }
 }

@@ -1,3 +1,4 @@
+package import DriftlessSync
 package import Foundation
 
 /// What is asked of a running daemon: one JSON object on one line of its unix socket.
@@ -62,18 +63,21 @@ package struct DaemonStoreState: Hashable, Sendable, Codable {
   package var activity: Activity
   package var lastSync: Date?
   package var lastError: String?
+  /// How the last sync failed; nil after a success, and from an older daemon.
+  package var failure: SyncStatus.Failure?
   package var nextAttempt: Date?
   /// Failed attempts since the last sync that succeeded.
   package var failedAttempts: Int
 
   package init(
     store: String, activity: Activity, lastSync: Date? = nil, lastError: String? = nil,
-    nextAttempt: Date? = nil, failedAttempts: Int = 0
+    failure: SyncStatus.Failure? = nil, nextAttempt: Date? = nil, failedAttempts: Int = 0
   ) {
     self.store = store
     self.activity = activity
     self.lastSync = lastSync
     self.lastError = lastError
+    self.failure = failure
     self.nextAttempt = nextAttempt
     self.failedAttempts = failedAttempts
   }

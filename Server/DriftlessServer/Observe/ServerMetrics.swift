@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 /// Counters of the server, in the text format of Prometheus. Totals only: no names of zones or
@@ -61,7 +62,7 @@ package final class ServerMetrics: Sendable {
   }
 
   /// The page of `/metrics`.
-  func text(waiting: Int, damagedEntries: Int) -> String {
+  func text(waiting: Int, damagedEntries: Int, certificateEnds: Date? = nil) -> String {
     let values = values.withLock { $0 }
     var lines: [String] = []
     func metric(_ name: String, _ type: String, _ help: String, _ samples: [(String, String)]) {
@@ -97,6 +98,9 @@ package final class ServerMetrics: Sendable {
     metric(
       "damaged_entries", "gauge", "Entries of logs found damaged since the start.",
       [("", "\(damagedEntries)")])
+    metric(
+      "certificate_end_seconds", "gauge", "When the TLS certificate ends, in seconds since 1970.",
+      certificateEnds.map { [("", "\(Int64($0.timeIntervalSince1970))")] } ?? [])
     return lines.joined(separator: "\n") + "\n"
   }
 }

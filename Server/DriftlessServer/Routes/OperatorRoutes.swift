@@ -8,6 +8,8 @@ struct OperatorRoutes: Sendable {
   let metrics: ServerMetrics
   let news: ZoneNews
   let entryCheck: EntryCheck
+  /// When the certificate ends that the server shows; nil where it speaks no TLS.
+  let certificateEnds: Date?
 
   func add(to router: Router<ServerContext>) {
     router.get("healthz") { _, _ in
@@ -21,7 +23,9 @@ struct OperatorRoutes: Sendable {
     }
     router.get("metrics") { _, _ in
       Self.response(
-        metrics.text(waiting: news.waiting, damagedEntries: entryCheck.damagedEntries),
+        metrics.text(
+          waiting: news.waiting, damagedEntries: entryCheck.damagedEntries,
+          certificateEnds: certificateEnds),
         type: "text/plain; version=0.0.4; charset=utf-8")
     }
   }

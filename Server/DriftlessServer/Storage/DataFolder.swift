@@ -62,7 +62,7 @@ package struct DataFolder: Sendable {
         .noData, "there is no folder \(url.path), or this user may not read it",
         suggestion: "Check --data. To begin a server there: mkdir -m 700 '\(url.path)'")
     }
-    let own = ["serve.lock", "write.lock", "lost+found"]
+    let own = ["serve.lock", "write.lock", "lost+found", CertificateFolder.name]
     let other = names.sorted().first {
       !$0.hasPrefix(databaseName) && !$0.hasPrefix(".") && !own.contains($0)
     }

@@ -15,16 +15,33 @@ package final class FileLock: Sendable {
   /// - Throws: `ServerError` (`.folder`) when the file cannot be opened or locked.
   package init?(_ file: URL, _ mode: Mode, waits: Bool) throws {
     let descriptor = open(file.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw Self.error(file) }
+    guard try Self.lock(descriptor, of: file, mode, waits: waits) else { return nil }
+    self.descriptor = descriptor
+  }
+
+  /// Waits for the lock on a folder itself: for work on files that several commands may do at once.
+  ///
+  /// - Throws: `ServerError` (`.folder`) when the folder cannot be opened or locked.
+  package init(folder: URL) throws {
+    descriptor = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    _ = try Self.lock(descriptor, of: folder, .exclusive, waits: true)
+  }
+
+  /// False, with the descriptor closed, when another holds the lock.
+  private static func lock(
+    _ descriptor: Int32, of file: URL, _ mode: Mode, waits: Bool
+  ) throws -> Bool {
+    guard descriptor >= 0 else { throw error(file) }
     let operation = (mode == .shared ? LOCK_SH : LOCK_EX) | (waits ? 0 : LOCK_NB)
     while flock(descriptor, operation) != 0 {
       let reason = errno
       if reason == EINTR { continue }
+      let failure = error(file)
       Glibc.close(descriptor)
-      if reason == EWOULDBLOCK { return nil }
-      throw Self.error(file)
+      if reason == EWOULDBLOCK { return false }
+      throw failure
     }
-    self.descriptor = descriptor
+    return true
   }
 
   deinit { Glibc.close(descriptor) }

@@ -68,6 +68,12 @@ static inline const char *driftless_curl_redirect(CURL *easy) {
   return curl_easy_getinfo(easy, CURLINFO_REDIRECT_URL, &url) == CURLE_OK ? url : NULL;
 }
 
+// What the TLS library said of the peer's certificate: 0 when it found nothing, else a number of its own.
+static inline long driftless_curl_verification(CURL *easy) {
+  long result = 0;
+  return curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &result) == CURLE_OK ? result : 0;
+}
+
 // The next finished transfer of a multi handle: its easy handle, or NULL when none is left; *result
 // is how it ended.
 static inline CURL *driftless_curl_finished(CURLM *multi, CURLcode *result) {

@@ -107,6 +107,7 @@ extension EngineTables {
     case (ConflictingTries.setting, .integer(let number)): number >= 0
     case (ConflictingTries.setting, .text(let text)): ConflictingTries.decode(text) != nil
     case (SyncEngine.replacedSetting, .integer(let number)): number == 1
+    case (SyncEngine.failureSetting, .text(let text)): SyncEngine.decodeFailure(text) != nil
     case ("sync.damagedEntry", .text): true
     default: false
     }

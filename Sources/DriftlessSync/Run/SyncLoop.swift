@@ -130,9 +130,11 @@ actor SyncLoop {
     let pause = SyncState.Pause(
       failure: failure, since: failingSince ?? Date(),
       nextAttempt: Date(timeIntervalSinceNow: seconds), attempts: schedule.failedAttempts)
-    tell(
-      failure.needsPerson
-        ? .waitingForPerson(pause) : failure.isTransient ? .offline(pause) : .refused(pause))
+    switch failure.kind {
+    case .offline: tell(.offline(pause))
+    case .waiting: tell(.waitingForPerson(pause))
+    case .refused: tell(.refused(pause))
+    }
   }
 
   /// Tells the schedule of every save, by any process.

@@ -18,6 +18,7 @@ struct PageShellTests {
     "Installing.md": 5,
     "ServerManual.md": 3,
     "Simulation.md": 1,
+    "SyncGuide.md": 1,
     "Tutorial.md": 1,
     "Working.md": 1,
   ]

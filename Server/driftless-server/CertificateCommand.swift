@@ -1,0 +1,205 @@
+import ArgumentParser
+import DriftlessServer
+import Foundation
+import ProgramStart
+import ServerCertificates
+
+struct CertificateCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "certificate",
+    abstract: "Make and look at the server's TLS certificate, and a private authority for it.",
+    subcommands: [Create.self, Show.self])
+
+  struct Create: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Make a certificate for the server, and the authority that signs it.",
+      discussion: """
+        Run again, it makes a new certificate under the same authority: the names are those of \
+        the old one, unless others are given. Start the server again then. Hosts trust the \
+        authority: they need its certificate, authority.pem, once. Its key, authority-key.pem, is \
+        needed for the next certificate alone: keep it where nobody else gets at it.
+
+        Example: driftless-server certificate create --name sync.example.com --data DIR
+        """)
+
+    @Option(
+      help: """
+        What clients call the server by: a name or an address, once for each. localhost and the \
+        loopback addresses are always among them.
+        """)
+    var name: [String] = []
+
+    @Option(
+      help: "Days that the certificate is good for; it ends at the latest with the authority.")
+    var days = 397
+
+    @Flag(
+      help: "Make a new authority in the place of the one that is there: all hosts need it then.")
+    var force = false
+
+    @OptionGroup var place: CertificatePlace
+
+    func validate() throws {
+      guard (1...CertificateFolder.daysMax).contains(days) else {
+        throw ValidationError("--days is 1 to \(CertificateFolder.daysMax).")
+      }
+    }
+
+    func run() async throws {
+      try await place.reporting { folder in
+        let made = try folder.create(
+          names: name.map { try CertificateName($0) }, days: days, replacesAuthority: force)
+        let authority = CertificateLine(made.authority, folder.authority)
+        let server = CertificateLine(made.server, folder.server)
+        if place.report.json {
+          return try place.report.printJSON(
+            CreatedLine(
+              authority: authority, server: server, isAuthorityNew: made.isAuthorityNew))
+        }
+        for line in server.lines("certificate") { try place.report.printLine(line) }
+        let kind = made.isAuthorityNew ? "new authority" : "authority"
+        for line in authority.lines(kind) { try place.report.printLine(line) }
+        if made.isAuthorityNew {
+          try place.report.printLine(
+            "copy \(folder.authority.path) to every host, and name it there: "
+              + "syncctl enroll … --ca authority.pem")
+        }
+      }
+    }
+  }
+
+  struct Show: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Tell a certificate's names, its end and its SHA-256 fingerprint.",
+      discussion: """
+        Example: driftless-server certificate show --data DIR
+                 driftless-server certificate show /etc/driftless-server/tls.crt
+        """)
+
+    @Argument(help: "A PEM file; those that `create` made, if not given.", completion: .file())
+    var file: String?
+
+    @OptionGroup var place: CertificatePlace
+
+    func validate() throws {
+      guard file == nil || (place.data == nil && place.out == nil) else {
+        throw ValidationError("Give a file, or --data or --out.")
+      }
+    }
+
+    func run() async throws {
+      guard let file else {
+        return try await place.reporting { folder in
+          try show([("certificate", folder.server), ("authority", folder.authority)])
+        }
+      }
+      try await place.report.reporting(check: "the file") {
+        try show([("certificate", URL(fileURLWithPath: file))])
+      }
+    }
+
+    private func show(_ files: [(kind: String, url: URL)]) throws {
+      for file in files {
+        for summary in try CertificateSummary.read(file.url) {
+          let line = CertificateLine(summary, file.url)
+          if place.report.json {
+            try place.report.printJSON(line)
+          } else {
+            let kind = summary.isAuthority ? "authority" : file.kind
+            for text in line.lines(kind) { try place.report.printLine(text) }
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Where certificates lie.
+struct CertificatePlace: ParsableArguments {
+  @Option(help: "The server's data folder: they lie in its folder tls, where `serve` finds them.")
+  var data: String?
+
+  @Option(help: "A folder for them elsewhere: `serve` is told of them then.")
+  var out: String?
+
+  @OptionGroup var report: ReportOptions
+
+  func reporting(_ body: (CertificateFolder) async throws -> Void) async throws {
+    try await report.reporting(check: "the folder \(out ?? data ?? "")") {
+      if let out { return try await body(CertificateFolder(URL(fileURLWithPath: out))) }
+      guard let data, !data.isEmpty else {
+        throw ServerError(
+          .badName, "no folder is named",
+          suggestion: "Give the server's data folder with --data, or another one with --out.")
+      }
+      try await body(CertificateFolder(data: URL(fileURLWithPath: data, isDirectory: true)))
+    }
+  }
+}
+
+private struct CreatedLine: Encodable {
+  let authority: CertificateLine
+  let server: CertificateLine
+  let isAuthorityNew: Bool
+}
+
+private struct CertificateLine: Encodable {
+  let file: String
+  let names: [String]
+  let isAuthority: Bool
+  let begins: String
+  let ends: String
+  let state: String
+  let sha256: String
+
+  private enum Key: CodingKey { case file, names, isAuthority, begins, ends, state, sha256 }
+
+  private let span: String
+
+  init(_ summary: CertificateSummary, _ file: URL) {
+    self.file = file.path
+    names = summary.names
+    isAuthority = summary.isAuthority
+    begins = Self.text(summary.begins)
+    ends = Self.text(summary.ends)
+    sha256 = summary.fingerprint
+    let now = Date()
+    let left = summary.ends.timeIntervalSince(now)
+    state =
+      left <= 0
+      ? "ended"
+      : summary.begins > now
+        ? "not-begun" : left < CertificateFolder.warningSeconds ? "ends-soon" : "valid"
+    let span = JSONText.span(Int64(left * 1000))
+    self.span = left <= 0 ? "\(span) ago" : "in \(span)"
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(file, forKey: .file)
+    try container.encode(names, forKey: .names)
+    try container.encode(isAuthority, forKey: .isAuthority)
+    try container.encode(begins, forKey: .begins)
+    try container.encode(ends, forKey: .ends)
+    try container.encode(state, forKey: .state)
+    try container.encode(sha256, forKey: .sha256)
+  }
+
+  func lines(_ kind: String) -> [String] {
+    let note =
+      switch state {
+      case "ended": ", which is past: clients refuse it"
+      case "not-begun": "; it begins only \(begins): set the clock"
+      case "ends-soon": ": make a new one soon"
+      default: ""
+      }
+    return [
+      "\(kind): \(file)", "  names    \(names.joined(separator: ", "))",
+      "  ends     \(ends), \(span)\(note)", "  SHA-256  \(sha256)",
+    ].map(TerminalText.line)
+  }
+
+  private static func text(_ date: Date) -> String {
+    JSONText.time(Int64(date.timeIntervalSince1970 * 1000))
+  }
+}

@@ -1,0 +1,53 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+extension SyncFailure {
+  /// What heals it.
+  var kind: SyncStatus.Failure.Kind {
+    needsPerson ? .waiting : isTransient ? .offline : .refused
+  }
+}
+
+extension SyncEngine {
+  /// Of the last sync that failed, as JSON. It counts while the replica's row has an error.
+  static let failureSetting = "sync.failure"
+
+  /// Keeps how a sync failed; the time is that of the first of its kind in a row.
+  static func note(
+    _ failure: SyncFailure, _ before: ReplicaState, now: Date, _ transaction: WriteTransaction
+  ) throws {
+    let last = before.lastError == nil ? nil : try storedFailure(transaction)
+    let since = last?.kind == failure.kind ? last?.since : nil
+    let fresh = SyncStatus.Failure(
+      kind: failure.kind, code: failure.code, message: failure.message,
+      suggestion: failure.suggestion, since: since ?? now)
+    guard fresh != last else { return }
+    let text = String(decoding: try JSONEncoder().encode(fresh), as: UTF8.self)
+    try transaction.setSetting(failureSetting, .text(text))
+  }
+
+  /// How the last sync failed; nil when it did not.
+  static func lastFailure(
+    _ transaction: ReadTransaction, _ state: ReplicaState, now: Date
+  ) throws -> SyncStatus.Failure? {
+    guard let error = state.lastError else { return nil }
+    // A file of an earlier version has the words alone, until the next attempt.
+    return try storedFailure(transaction)
+      ?? SyncStatus.Failure(
+        kind: .offline, code: "failed", message: error, suggestion: "It is tried again.",
+        since: state.lastSync ?? now)
+  }
+
+  static func decodeFailure(_ text: String) -> SyncStatus.Failure? {
+    let failure = try? JSONDecoder().decode(SyncStatus.Failure.self, from: Data(text.utf8))
+    // A time that no calendar has is no time.
+    guard let failure, abs(failure.since.timeIntervalSince1970) < 1e11 else { return nil }
+    return failure
+  }
+
+  private static func storedFailure(_ transaction: ReadTransaction) throws -> SyncStatus.Failure? {
+    guard case .text(let text)? = try transaction.setting(failureSetting) else { return nil }
+    return decodeFailure(text)
+  }
+}

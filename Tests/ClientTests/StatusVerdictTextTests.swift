@@ -1,0 +1,103 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSync
+import Foundation
+import SyncDaemon
+import Testing
+
+@testable import SyncControl
+
+/// How `status` says where a store stands, of what is known of it.
+struct StatusVerdictTextTests {
+  private static let now = Date(timeIntervalSince1970: 1_800_000_000)
+
+  private func report() throws -> StatusReport {
+    let shop = try Shop()
+    let generation = UUID()
+    try SyncEngine.enroll(
+      store: shop.store, server: try #require(URL(string: "http://127.0.0.1:1")), zone: "shop",
+      info: ZoneInfo(
+        zone: "shop", zoneID: UUID(), generation: generation, head: 0,
+        chain: .start(generation: generation), serverTimeMilliseconds: 0))
+    var report = try StatusReport(of: shop.store, at: shop.url, daemon: nil)
+    report.now = Self.now
+    report.status.lastSync = Self.now - 3 * 3_600
+    return report
+  }
+
+  private func failure(_ kind: SyncStatus.Failure.Kind, _ code: String) -> SyncStatus.Failure {
+    SyncStatus.Failure(
+      kind: kind, code: code, message: "It went wrong.", suggestion: "Look.",
+      since: Self.now - 600)
+  }
+
+  @Test("The first line has the word, and ages of times")
+  func ages() throws {
+    let report = try report()
+    #expect(report.lines[0].hasPrefix("state:       in step with the zone, as of "))
+    #expect(report.lines[0].hasSuffix(" (3 h ago)"))
+    #expect(report.lines.contains { $0.hasPrefix("last sync:") && $0.hasSuffix("(3 h ago)") })
+  }
+
+  @Test("Of several things that hold, the one that is hardest to mend is the word")
+  func order() throws {
+    var report = try report()
+    #expect(report.state == .inStep)
+    report.status.head = 2
+    #expect(report.state == .behind)
+    report.status.pending.objects = 3
+    #expect(report.state == .pending)
+    #expect(report.lines[0].contains("3 objects wait to be sent; 2 change sets behind the zone"))
+    report.status.waiting = 1
+    #expect(report.state == .waiting)
+    #expect(report.lines[0].contains("1 conflict to decide"))
+    report.status.failure = failure(.offline, "unreachable")
+    #expect(report.state == .offline)
+    #expect(report.lines[0].contains("offline since"))
+    #expect(report.lines[0].contains("(10 min ago): It went wrong; 3 objects wait to be sent"))
+    #expect(report.lines[0].contains("1 conflict to decide"))
+    report.status.failure = failure(.waiting, "mass-delete")
+    #expect(report.state == .waiting)
+    #expect(report.lines[0].contains("waiting for a person since"))
+    report.status.failure = failure(.refused, "unauthorized")
+    #expect(report.state == .refused)
+  }
+
+  @Test("What the daemon alone knows counts, too: it could not begin for want of a token")
+  func daemon() throws {
+    var report = try report()
+    let state = DaemonStoreState(
+      store: "a", activity: .waiting, lastError: "There is no token.",
+      failure: failure(.waiting, "no-token"))
+    report.daemon = StatusReport.Daemon(pid: 1, socket: "s", state: state)
+    #expect(report.state == .waiting)
+    #expect(report.lines[0].contains("waiting for a person since"))
+  }
+
+  @Test("A full disk is no lack of a network")
+  func fullDisk() throws {
+    var report = try report()
+    report.status.failure = failure(.offline, "diskFull")
+    #expect(report.state == .offline)
+    #expect(!report.lines[0].contains("offline"))
+    #expect(report.lines[0].contains("failing since"))
+  }
+
+  @Test("Exit codes are distinct, and none is one of other failures")
+  func exitCodes() {
+    let codes = StatusVerdict.allCases.map(\.exitCode)
+    #expect(Set(codes).count == codes.count)
+    #expect(codes.filter { $0 != 0 }.allSatisfy { (10..<64).contains($0) })
+  }
+
+  @Test(
+    "Ages are said as people say them",
+    arguments: [
+      (0.0, "just now"), (-30, "just now"), (40, "40 s ago"), (300, "5 min ago"),
+      (3 * 3_600, "3 h ago"), (50 * 3_600, "2 days ago"), (-7_300, "in 2 h by this host's clock"),
+      (1e30, "11574074 days ago"),
+    ] as [(Double, String)])
+  func ageText(seconds: Double, text: String) {
+    #expect(Age.text(Self.now - seconds, now: Self.now) == text)
+  }
+}
