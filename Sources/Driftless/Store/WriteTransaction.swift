@@ -23,8 +23,7 @@ package final class WriteTransaction: ReadTransaction {
   private var inserting: InsertPlan?
   private var updating: UpdatePlan?
   var pairs = PairWriting()
-  /// Whether there may be values of the zone that the model cannot hold; nil until that is asked.
-  var mayLackValues: Bool?
+  private var heldValues = HeldValues()
 
   init(
     connection: SQLiteConnection, schema: StoreSchema, info: TransactionInfo
@@ -330,7 +329,7 @@ package final class WriteTransaction: ReadTransaction {
     guard let row = try vacatedRows[key] ?? ownRow(key),
       expectedVersion == nil || row.version == expectedVersion
     else { throw Self.conflict(key) }
-    try checkHeld(key, slots)
+    if info.kind == .local { try heldValues.check(key, slots, on: connection) }
     let isNew = newKeys[schema.rootNumber(of: key.entity)]?.contains(key.key) == true
     return FormerValues(
       row.values, slots, keys: keys, becoming: values,

@@ -322,7 +322,7 @@ extension ManagedObjectContext {
       place += 1
     }
     for resolution in writer.resolutions { apply(resolution) }
-    writer.takeDerivedValues()
+    writer.derived.show(in: graph, of: writer.plan)
     writer.refreshFormerHolders()
     for object in writer.deleted { vanish(object) }
   }

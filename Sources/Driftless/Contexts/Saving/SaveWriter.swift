@@ -21,8 +21,8 @@ struct SaveWriter {
   /// What the rows of `updated` have now.
   private(set) var versions: [Int64] = []
   var deleted: [ManagedObject] = []
-  /// Rows whose derived attributes this save changed.
-  var derived: [(key: ObjectKey, values: [PropertyValue])] = []
+  /// What the store worked out of what this save wrote.
+  private(set) var derived = DerivedValues()
   var resolutions: [Resolution] = []
   /// Objects of the context that others had deleted, and that were inserted again.
   var revived: [ManagedObject] = []
@@ -84,8 +84,11 @@ struct SaveWriter {
       let known = Set((updated + deleted).map(\.objectKey))
       formerHolders.removeAll { known.contains($0) }
     }
-    try readDerivedValues(transaction)
+    try derived.read(transaction)
   }
+
+  /// The objects whose derived attributes alone changed.
+  var derivedOnly: [ObjectKey] { derived.keys(besides: inserted + updated + deleted) }
 
   // MARK: Keys
 
