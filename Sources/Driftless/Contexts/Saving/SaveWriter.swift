@@ -84,6 +84,7 @@ struct SaveWriter {
       let known = Set((updated + deleted).map(\.objectKey))
       formerHolders.removeAll { known.contains($0) }
     }
+    assert(updated.count == versions.count, "each row that was written has the version it got")
     try derived.read(transaction)
   }
 
@@ -200,7 +201,9 @@ struct SaveWriter {
         rows.removeAll()
         shape = object.shape
       }
-      rows.append(newKey(object.objectKey).key, object.row)
+      let key = newKey(object.objectKey).key
+      assert(key > 0, "all new objects have their keys before a row refers to one")
+      rows.append(key, object.row)
     }
     if let shape, rows.count > 0 { try transaction.insert(shape.entity, rows) }
     guard context.graph.keys.hasIdentities else { return }
