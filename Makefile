@@ -19,9 +19,10 @@ bench: prepare
 example: prepare
 	@Scripts/example
 
-# Every test under the thread sanitizer, in a build folder of its own. TARGETS="A B" for some of them.
+# Every test under the thread sanitizer, or under SANITIZER=address, in a build folder of its own. TARGETS="A B" for some of
+# them.
 sanitize: prepare
-	@Scripts/sanitize $(TARGETS)
+	@SANITIZER=$(SANITIZER) Scripts/sanitize $(TARGETS)
 
 # A process is killed, or its disk fails, at every write of each piece of work on a store. It takes some minutes.
 crash: prepare

@@ -27,6 +27,7 @@ public final class CurlTransport: ZoneTransport {
   private let token: String
   private let base: String
   private let session: CurlSession
+  private let answers: AnswerReader
   private let phaseBox = PhaseBox()
 
   /// What the transport does right now, for a person who waits.
@@ -60,6 +61,7 @@ public final class CurlTransport: ZoneTransport {
     self.token = token
     self.options = options
     self.session = session
+    answers = AnswerReader(address: server.absoluteString)
     let root = server.absoluteString
     base = (root.hasSuffix("/") ? String(root.dropLast()) : root) + WirePath.zones + "/" + zonePath
   }
@@ -76,7 +78,7 @@ public final class CurlTransport: ZoneTransport {
   /// Asks where the zone's log stands.
   public func zoneInfo() async throws -> ZoneInfo {
     try await send(.get, path: "", bodyBytesMax: options.jsonBytesMax) { response in
-      try self.decode(ZoneInfo.self, from: response)
+      try self.answers.decode(ZoneInfo.self, from: response)
     }
   }
 
@@ -86,7 +88,7 @@ public final class CurlTransport: ZoneTransport {
       .post(frame, contentType: WirePath.changeSetType), path: "/changes",
       bodyBytesMax: options.jsonBytesMax
     ) { response in
-      try self.decode(PushReply.self, from: response)
+      try self.answers.decode(PushReply.self, from: response)
     }
   }
 
@@ -97,7 +99,7 @@ public final class CurlTransport: ZoneTransport {
       bodyBytesMax: HTTPWire.pageBytesMax(of: request, slack: options.pageSlackBytes),
       waitSeconds: HTTPWire.waitSeconds(of: request)
     ) { response in
-      try self.page(from: response)
+      try self.answers.page(from: response)
     }
   }
 
@@ -107,7 +109,7 @@ public final class CurlTransport: ZoneTransport {
       .post(PullPage.body(of: entries), contentType: WirePath.logType), path: "/refill",
       bodyBytesMax: options.jsonBytesMax
     ) { response in
-      try self.decode(RefillReply.self, from: response)
+      try self.answers.decode(RefillReply.self, from: response)
     }
   }
 
@@ -118,7 +120,7 @@ public final class CurlTransport: ZoneTransport {
       .post(try JSONEncoder().encode(request), contentType: "application/json"), path: "/common",
       bodyBytesMax: options.jsonBytesMax
     ) { response in
-      try self.decode(CommonPlaceReply.self, from: response).place
+      try self.answers.decode(CommonPlaceReply.self, from: response).place
     }
   }
 
@@ -129,7 +131,7 @@ public final class CurlTransport: ZoneTransport {
         .get, path: "/snapshot?generation=\(generation.uuidString)",
         bodyBytesMax: HTTPWire.snapshotBytesMax
       ) { response in
-        try self.decode(Snapshot.self, from: response)
+        try self.answers.decode(Snapshot.self, from: response)
       }
     } catch let error as ProtocolError
       where error.code == .noSnapshot || error.code.rawValue == "not-found"
@@ -146,7 +148,7 @@ public final class CurlTransport: ZoneTransport {
     return try await send(
       .get, path: "/snapshot/\(name)?\(query)", bodyBytesMax: range.count + options.jsonBytesMax
     ) { response in
-      guard response.mediaType == WirePath.segmentType else { throw self.foreign(response) }
+      guard response.mediaType == WirePath.segmentType else { throw self.answers.foreign(response) }
       return response.body
     }
   }
@@ -167,7 +169,7 @@ public final class CurlTransport: ZoneTransport {
     while true {
       do {
         let response = try await session.send(request)
-        try check(response, to: request)
+        try answers.check(response, to: request)
         return try read(response)
       } catch let error as TransportError {
         guard
@@ -178,13 +180,10 @@ public final class CurlTransport: ZoneTransport {
         do {
           try await Task.sleep(for: .milliseconds(Int(seconds * 1_000)))
         } catch {
-          throw TransportError.cancelled(address)
+          throw TransportError.cancelled(answers.address)
         }
         attempt += 1
       }
     }
   }
-
-  /// The address that messages name: without path, query and token.
-  var address: String { server.absoluteString }
 }

@@ -278,7 +278,7 @@ extension SyncEngine {
     var count = 0
     for entity in schema.entities {
       var keys: [ObjectKey] = []
-      try transaction.forEachKey(of: entity) { key in
+      try transaction.forEachKey(of: entity.description) { key in
         if isOffered(key) { keys.append(key) }
       }
       for key in keys {
@@ -292,18 +292,5 @@ extension SyncEngine {
       count += keys.count
     }
     return count
-  }
-}
-
-extension ReadTransaction {
-  /// Hands over the key of every object of one concrete entity, ascending.
-  func forEachKey(of entity: SyncSchema.Entity, _ body: (ObjectKey) throws -> Void) throws {
-    let table = schema.table(for: entity.description).name
-    try connection.forEachRow(
-      "SELECT Z_PK FROM \"\(table)\" WHERE Z_ENT = ? ORDER BY Z_PK",
-      [.integer(Int64(entity.number))]
-    ) { row in
-      try body(ObjectKey(entity: entity.number, key: row.int64(0)))
-    }
   }
 }

@@ -1,5 +1,4 @@
 import Driftless
-import DriftlessSQLite
 import DriftlessSync
 import Foundation
 
@@ -27,18 +26,12 @@ struct StoreInfo: Encodable {
     writtenBy = framework.map { "Core Data \($0)" } ?? "Driftless"
     model = store.modelOrigin.rawValue
     (entities, transactions) = try store.read { transaction in
-      func count(_ sql: String) throws -> Int {
-        guard case .integer(let count)? = try transaction.connection.scalar(sql) else { return 0 }
-        return Int(count)
-      }
       let entities = try store.schema.entities.sorted { $0.name < $1.name }.map { entity in
-        let number = transaction.schema.entityNumber(of: entity)
-        let table = transaction.schema.table(for: entity).name
-        return Entity(
-          name: entity.name, number: Int(number),
-          objects: try count("SELECT COUNT(*) FROM \"\(table)\" WHERE Z_ENT = \(number)"))
+        Entity(
+          name: entity.name, number: Int(transaction.schema.entityNumber(of: entity)),
+          objects: try transaction.objectCount(of: entity))
       }
-      return (entities, try count("SELECT COUNT(*) FROM ATRANSACTION"))
+      return (entities, try transaction.transactionCount())
     }
     func size(_ path: String) -> Int {
       let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber

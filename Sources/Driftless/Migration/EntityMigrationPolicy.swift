@@ -64,7 +64,8 @@ open class EntityMigrationPolicy {
       return
     }
     let destination = try manager.destinationContext.insert(entityNamed: name)
-    try manager.setAttributes(of: destination, from: source, mapping, self)
+    try MappingExpressions(mapping, of: manager, self)
+      .setAttributes(of: destination, from: source)
     try manager.associate(
       sourceInstance: source, withDestinationInstance: destination, for: mapping)
   }
@@ -80,7 +81,7 @@ open class EntityMigrationPolicy {
   open func createRelationships(
     forDestination destination: ManagedObject, in mapping: EntityMapping, manager: MigrationManager
   ) throws {
-    try manager.setRelationships(of: destination, mapping, self)
+    try MappingExpressions(mapping, of: manager, self).setRelationships(of: destination)
   }
 
   /// After the relationships of the mapping's last object.

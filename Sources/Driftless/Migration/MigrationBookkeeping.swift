@@ -24,7 +24,7 @@ struct MigrationBookkeeping {
   private func dropEntities(_ tables: ObjectTables) throws {
     for entity in keys.old.entities where keys.plan.match(ofSource: entity) == nil {
       let number = Int64(keys.old.entityNumber(of: entity))
-      try connection.run("DELETE FROM main.ACHANGE WHERE ZENTITY = ?", .integer(number))
+      try ChangeTable.drop(entity: number, on: connection)
       try tables.drop(entity: number)
     }
   }
@@ -61,8 +61,7 @@ struct MigrationBookkeeping {
     let moved = keys.ways.filter { $0.offset != 0 }
     guard !moved.isEmpty else { return }
     for (entity, offset) in keys.shifted {
-      try connection.execute(
-        "UPDATE main.ACHANGE SET ZENTITYPK = ZENTITYPK + \(offset) WHERE ZENTITY = \(entity)")
+      try ChangeTable.shiftKeys(ofEntity: entity, by: offset, on: connection)
       try tables.shiftKeys(ofEntity: Int64(entity), by: offset)
     }
     try BaseValues.migrate(on: connection, keys.value)

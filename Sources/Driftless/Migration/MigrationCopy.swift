@@ -27,9 +27,8 @@ struct MigrationCopy {
   /// Keys go on where they were.
   func writeLastKeys() throws {
     for root in new.entities where root.superentity == nil {
-      try connection.run(
-        "UPDATE main.Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?) WHERE Z_ENT = ?",
-        .integer(keys.lastKey(ofDestination: root)), .integer(Int64(new.entityNumber(of: root))))
+      try PrimaryKeyTable.raiseLastKey(
+        to: keys.lastKey(ofDestination: root), of: new.entityNumber(of: root), on: connection)
     }
   }
 

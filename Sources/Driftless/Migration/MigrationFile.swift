@@ -123,11 +123,9 @@ struct MigrationFile {
 
   /// What making the objects left in the history: it is no change that anybody made.
   private func forgetMaking(on connection: SQLiteConnection) throws {
-    try connection.execute(
-      """
-      DELETE FROM main.ACHANGE; DELETE FROM main.ATRANSACTION; DELETE FROM main.ATRANSACTIONSTRING;
-      UPDATE main.Z_PRIMARYKEY SET Z_MAX = 0 WHERE Z_ENT >= 16000
-      """)
+    try ChangeTable.dropAll(on: connection)
+    try TransactionTable.dropAll(on: connection)
+    try PrimaryKeyTable.resetHistory(on: connection)
     try TransactionNotes.dropAll(on: connection)
     try Graves.dropAll(on: connection)
     try BaseValues.dropAll(on: connection)
@@ -236,7 +234,7 @@ struct MigrationFile {
     _ former: [String], of source: PersistentStore, _ schema: StoreSchema,
     on connection: SQLiteConnection
   ) throws {
-    try connection.run("UPDATE main.Z_METADATA SET Z_UUID = ?", .text(source.identifier))
+    try MetadataTable.setIdentifier(source.identifier, on: connection)
     try ModelInside.replace(by: ModelArchive.encode(destination), on: connection)
     try StoreSettings.set(
       Self.formerModels, .text(former.joined(separator: "\n")), on: connection)

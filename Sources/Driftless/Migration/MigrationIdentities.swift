@@ -89,10 +89,8 @@ struct MigrationIdentities {
     var next: Int64 = 1
     var sql =
       "SELECT Z_PK, Z_ENT FROM old.\"\(keys.old.table(for: root).name)\" WHERE Z_ENT IN (\(numbers))"
-    let history = try connection.scalar(
-      "SELECT 1 FROM old.sqlite_master WHERE name = 'ACHANGE'")
-    if history != nil {
-      sql += " UNION SELECT ZENTITYPK, ZENTITY FROM old.ACHANGE WHERE ZENTITY IN (\(numbers))"
+    if let keys = try ChangeTable.keysSQL(ofEntities: numbers, in: "old", on: connection) {
+      sql += " UNION " + keys
     }
     for row in try connection.rows(sql + " ORDER BY 1") {
       guard case .integer(let key) = row[0], case .integer(let number) = row[1],

@@ -46,35 +46,17 @@ struct MigrationInPlace {
       // What an earlier migration left would stand in the way of new names.
       let files = try DeferredCleanup.finishAll(on: connection)
       for statement in changes.statements { try connection.execute(statement) }
-      try writeKeys(keys, on: connection)
+      try PrimaryKeyTable.replaceEntities(by: schema, on: connection)
       try StoreDefinition.complete(schema, on: connection)
       try MigrationHistory(keys: keys, connection: connection).mapRecords()
       try MigrationIdentities(keys: keys, connection: connection).dropEntities()
       try StoreDefinition.completeIndexes(schema, on: connection)
-      try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", .blob(metadata.plist()))
+      try MetadataTable.set(metadata, on: connection)
       try file.writeModels(former, of: source, schema, on: connection)
       try DeferredCleanup.set(changes.leftovers, on: connection)
       return files
     }
     ExternalDataFolder(store: url.path).remove(files)
     return true
-  }
-
-  /// The numbers of entities, and the last keys of hierarchies.
-  private func writeKeys(_ keys: MigrationKeys, on connection: SQLiteConnection) throws {
-    let numbers = keys.new.numbers
-    try connection.execute(
-      """
-      DELETE FROM Z_PRIMARYKEY WHERE Z_ENT < \(HistoryEntity.first) AND Z_ENT NOT IN
-      (\(numbers.map { "\($0.number)" }.joined(separator: ", ")))
-      """)
-    for (entity, number) in numbers {
-      let parent = entity.superentity.map { keys.new.entityNumber(of: $0) } ?? 0
-      try connection.run(
-        """
-        INSERT INTO Z_PRIMARYKEY VALUES (?, ?, ?, 0)
-        ON CONFLICT (Z_ENT) DO UPDATE SET Z_NAME = excluded.Z_NAME, Z_SUPER = excluded.Z_SUPER
-        """, .integer(Int64(number)), .text(entity.name), .integer(Int64(parent)))
-    }
   }
 }

@@ -27,10 +27,8 @@ struct MigrationKeys {
     self.new = new
     var lastKeys: [String: Int64] = [:]
     for entity in old.entities where entity.superentity == nil {
-      let last = try connection.scalar(
-        "SELECT Z_MAX FROM \(former).Z_PRIMARYKEY WHERE Z_ENT = ?",
-        .integer(Int64(old.entityNumber(of: entity))))
-      if case .integer(let last)? = last { lastKeys[entity.name] = last }
+      lastKeys[entity.name] = try PrimaryKeyTable.lastKey(
+        of: old.entityNumber(of: entity), in: former, on: connection)
     }
     self.lastKeys = lastKeys
     var ways: [Way] = []

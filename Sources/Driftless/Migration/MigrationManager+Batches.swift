@@ -9,8 +9,9 @@ extension MigrationManager {
   func forEachSource(
     of mapping: EntityMapping, _ body: (ManagedObject) throws -> Void
   ) throws {
-    guard let request = try sourceRequest(of: mapping) else {
-      for object in try sourceInstances(of: mapping) { try body(object) }
+    let expressions = MappingExpressions(mapping, of: self)
+    guard let request = try expressions.sourceRequest() else {
+      for object in try expressions.sourceInstances() { try body(object) }
       return
     }
     let keys = try sourceContext.keys(for: request)

@@ -106,6 +106,7 @@ struct IdentityMap: ~Copyable {
   ///
   /// - Returns: Another one that had the key.
   mutating func add(_ object: ManagedObject) -> ManagedObject? {
+    assert(object.key != 0, "0 is the key of what is no more")
     if object.key > 0 { return registries[object.shape.hierarchy].insert(object) }
     let former = adopted.updateValue(ObjectReference(object), forKey: object.key)
     defer { former?.drop() }

@@ -183,7 +183,10 @@ struct ObjectState {
   // MARK: What its context says of all
 
   @inline(__always)
-  mutating func take(_ born: Flag) { flags.formUnion(born) }
+  mutating func take(_ born: Flag) {
+    assert(born.isSubset(of: [.tracked, .undoable]))
+    flags.formUnion(born)
+  }
 
   mutating func mark(_ flag: Flag, _ isOn: Bool) {
     assert(flag.isSubset(of: [.tracked, .undoable]))

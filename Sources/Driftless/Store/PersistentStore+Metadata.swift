@@ -34,7 +34,7 @@ extension StoreMetadata {
 extension PersistentStore {
   /// The metadata of a file, and its identifier.
   static func metadata(at url: URL) throws -> (identifier: String, StoreMetadata) {
-    try onFile(url, .inspecting(url)) { try StoreOpening.metadata(of: $0, path: url.path) }
+    try onFile(url, .inspecting(url)) { try MetadataTable.read(on: $0, path: url.path) }
   }
 
   static func setMetadata(_ given: [String: Any], at url: URL) throws {
@@ -44,9 +44,8 @@ extension PersistentStore {
     defer { lock.unlock() }
     try onFile(url, StoreOptions(createsFile: false)) { connection in
       try connection.transaction(.immediate) {
-        let (_, metadata) = try StoreOpening.metadata(of: connection, path: url.path)
-        let plist = try metadata.replacing(with: given).plist()
-        try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", .blob(plist))
+        let (_, metadata) = try MetadataTable.read(on: connection, path: url.path)
+        try MetadataTable.set(metadata.replacing(with: given), on: connection)
       }
     }
   }

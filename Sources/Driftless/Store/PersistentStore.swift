@@ -181,7 +181,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
         ExternalColumns.setting, .text(ExternalColumns.text(of: schema)),
         on: transaction.connection)
       try StoreDefinition.completeIndexes(schema, on: transaction.connection)
-      try StoreDefinition.completeTombstones(schema, on: transaction.connection)
+      try ChangeTable.completeTombstones(schema, on: transaction.connection)
     }
   }
 
@@ -224,7 +224,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   package final func become(identifier: String) throws {
     guard identifier != self.identifier else { return }
     _ = try write(TransactionInfo()) {
-      try $0.connection.run("UPDATE Z_METADATA SET Z_UUID = ?", .text(identifier))
+      try MetadataTable.setIdentifier(identifier, on: $0.connection)
     }
     self.identifier = identifier
     tag = StoreTags.tag(of: identifier)
@@ -386,10 +386,9 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   /// Changes what the file has: others may have set keys since this store was opened.
   private func changeMetadata(_ change: (inout StoreMetadata) throws -> Void) throws {
     let changed = try write(TransactionInfo()) { transaction in
-      var (_, metadata) = try StoreOpening.metadata(of: transaction.connection, path: file.name)
+      var (_, metadata) = try MetadataTable.read(on: transaction.connection, path: file.name)
       try change(&metadata)
-      try transaction.connection.run(
-        "UPDATE Z_METADATA SET Z_PLIST = ?", .blob(metadata.plist()))
+      try MetadataTable.set(metadata, on: transaction.connection)
       return metadata
     }.0
     storedMetadata.withLock { $0 = changed }

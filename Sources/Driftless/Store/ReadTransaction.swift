@@ -40,6 +40,37 @@ package class ReadTransaction {
     return keys
   }
 
+  /// Hands over the key of every object of one entity, ascending; those of the entities below it are not among them.
+  package func forEachKey(
+    of entity: EntityDescription, _ body: (ObjectKey) throws -> Void
+  ) throws {
+    let number = schema.entityNumber(of: entity)
+    let statement = try connection.prepare(
+      "SELECT Z_PK FROM \"\(schema.table(for: entity).name)\" WHERE Z_ENT = ? ORDER BY Z_PK")
+    defer { statement.reset() }
+    statement.bind(Int64(number), at: 1)
+    while try statement.step() {
+      try body(ObjectKey(entity: number, key: statement.int64(0)))
+    }
+  }
+
+  /// How many objects there are of one entity; those of the entities below it do not count.
+  package func objectCount(of entity: EntityDescription) throws -> Int {
+    let number = schema.entityNumber(of: entity)
+    return try count(
+      "SELECT COUNT(*) FROM \"\(schema.table(for: entity).name)\" WHERE Z_ENT = \(number)")
+  }
+
+  /// How many objects a hierarchy has.
+  package func objectCount(ofHierarchy root: EntityDescription) throws -> Int {
+    try count("SELECT COUNT(*) FROM \"\(schema.table(for: root).name)\"")
+  }
+
+  private func count(_ sql: String) throws -> Int {
+    let statement = try connection.prepareUncached(sql)
+    return try statement.step() ? statement.count(0) : 0
+  }
+
   package func count(of query: CompiledQuery) throws -> Int {
     let statement = try connection.prepareUncached(query.sql)
     statement.bind(query.bindings)
@@ -173,15 +204,7 @@ package class ReadTransaction {
 
   /// The number of the newest transaction that there ever was: purging does not change it.
   package func maximumTransactionNumber() throws -> Int64 {
-    try Self.lastNumber(HistoryEntity.transaction, connection)
-  }
-
-  /// The greatest key that was given out for an entity's hierarchy.
-  static func lastNumber(_ entity: Int64, _ connection: SQLiteConnection) throws -> Int64 {
-    let statement = try connection.prepare("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?")
-    defer { statement.reset() }
-    statement.bind(entity, at: 1)
-    return try statement.step() ? max(0, statement.int64(0)) : 0
+    try PrimaryKeyTable.lastKey(of: HistoryEntity.transaction, on: connection)
   }
 
   /// The greatest number that is given out: identities have room for these bits.

@@ -115,50 +115,10 @@ struct StoreFile {
 enum StoreDefinition {
   static let createTable = "CREATE TABLE IF NOT EXISTS "
 
-  static let historyTables = [
-    """
-    CREATE TABLE IF NOT EXISTS ATRANSACTION (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
-    ZAUTHORTS INTEGER, ZBUNDLEIDTS INTEGER, ZCONTEXTNAMETS INTEGER, ZPROCESSIDTS INTEGER,
-    ZTIMESTAMP FLOAT, ZAUTHOR VARCHAR, ZBUNDLEID VARCHAR, ZCONTEXTNAME VARCHAR,
-    ZPROCESSID VARCHAR, ZQUERYGEN BLOB)
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS ATRANSACTIONSTRING (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
-    ZNAME VARCHAR)
-    """,
-    """
-    CREATE UNIQUE INDEX IF NOT EXISTS Z_TRANSACTIONSTRING_UNIQUE_NAME ON ATRANSACTIONSTRING (ZNAME
-    COLLATE BINARY ASC)
-    """,
-    "CREATE INDEX IF NOT EXISTS ATRANSACTION_ZAUTHORTS_INDEX ON ATRANSACTION (ZAUTHORTS)",
-    "CREATE INDEX IF NOT EXISTS ATRANSACTION_ZBUNDLEIDTS_INDEX ON ATRANSACTION (ZBUNDLEIDTS)",
-    """
-    CREATE INDEX IF NOT EXISTS ATRANSACTION_ZCONTEXTNAMETS_INDEX ON ATRANSACTION (ZCONTEXTNAMETS)
-    """,
-    "CREATE INDEX IF NOT EXISTS ATRANSACTION_ZPROCESSIDTS_INDEX ON ATRANSACTION (ZPROCESSIDTS)",
-    """
-    CREATE INDEX IF NOT EXISTS Z_TRANSACTION_TransactionAuthorIndex
-    ON ATRANSACTION (ZAUTHOR COLLATE BINARY ASC)
-    """,
-    """
-    CREATE INDEX IF NOT EXISTS Z_TRANSACTION_TransactionTimestampIndex
-    ON ATRANSACTION (ZTIMESTAMP COLLATE BINARY ASC)
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS ACHANGE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
-    ZCHANGETYPE INTEGER, ZENTITY INTEGER, ZENTITYPK INTEGER, ZTRANSACTIONID INTEGER, ZCOLUMNS BLOB)
-    """,
-  ]
+  static let historyTables = TransactionTable.statements + [ChangeTable.statement]
 
   private static let coreTables = [
-    """
-    CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)
-    """,
-    """
-    CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER,
-    Z_MAX INTEGER)
-    """,
-    "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
+    MetadataTable.statement, PrimaryKeyTable.statement, CachedModel.statement,
   ]
 
   static func statements(for schema: StoreSchema) -> [String] {
@@ -172,29 +132,11 @@ enum StoreDefinition {
   static func complete(_ schema: StoreSchema, on connection: SQLiteConnection) throws {
     for statement in historyTables { try connection.execute(statement) }
     try completeOwnTables(on: connection)
-    try completeTombstones(schema, on: connection)
-    for (number, name) in [
-      (HistoryEntity.change, "CHANGE"), (HistoryEntity.transaction, "TRANSACTION"),
-      (HistoryEntity.string, "TRANSACTIONSTRING"),
-    ] {
-      try connection.run(
-        "INSERT OR IGNORE INTO Z_PRIMARYKEY VALUES (?, ?, 0, 0)", .integer(number), .text(name))
-    }
+    try ChangeTable.completeTombstones(schema, on: connection)
+    try PrimaryKeyTable.completeHistory(on: connection)
     if try !ModelInside.isWritten(on: connection) {
       try fillOwn(schema, on: connection)
       try connection.execute(TransactionNotes.takeOver)
-    }
-  }
-
-  /// Gives the history the columns for values of deleted objects. Which attributes have some is in no version hash.
-  static func completeTombstones(_ schema: StoreSchema, on connection: SQLiteConnection) throws {
-    let tombstones =
-      schema.entities
-      .compactMap { schema.program(numbered: schema.entityNumber(of: $0))?.tombstoneSlots.count }
-      .max() ?? 0
-    let columns = try connection.rows("SELECT name FROM pragma_table_info('ACHANGE')")
-    for name in (0..<tombstones).map({ "ZTOMBSTONE\($0)" }) where !columns.contains([.text(name)]) {
-      try connection.execute("ALTER TABLE ACHANGE ADD COLUMN \(name)")
     }
   }
 
@@ -226,15 +168,8 @@ enum StoreDefinition {
     _ schema: StoreSchema, _ metadata: StoreMetadata, identifier: UUID,
     on connection: SQLiteConnection
   ) throws {
-    for (entity, number) in schema.numbers {
-      let parent = entity.superentity.map { schema.entityNumber(of: $0) } ?? 0
-      try connection.run(
-        "INSERT INTO Z_PRIMARYKEY VALUES (?, ?, ?, 0)", .integer(Int64(number)),
-        .text(entity.name), .integer(Int64(parent)))
-    }
-    try connection.run(
-      "INSERT INTO Z_METADATA VALUES (1, ?, ?)", .text(identifier.uuidString),
-      .blob(metadata.plist()))
+    try PrimaryKeyTable.write(schema, on: connection)
+    try MetadataTable.write(metadata, identifier: identifier, on: connection)
   }
 
   /// Writes the rows of our own tables.

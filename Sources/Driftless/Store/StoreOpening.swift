@@ -65,7 +65,7 @@ struct StoreOpening {
   private func openExisting(
     model given: ManagedObjectModel?, _ configurationName: String?
   ) throws -> Opened {
-    let (identifier, metadata) = try Self.metadata(of: connection, path: file.name)
+    let (identifier, metadata) = try MetadataTable.read(on: connection, path: file.name)
     guard metadata.format <= StoreMetadata.newestFormat else {
       throw StoreError(
         .newerFormat, "\(file.name) was written by a newer version of Driftless.",
@@ -115,35 +115,6 @@ struct StoreOpening {
     return opened
   }
 
-  /// What a file says of itself, and its identifier.
-  static func metadata(
-    of connection: SQLiteConnection, path: String
-  ) throws -> (identifier: String, StoreMetadata) {
-    guard try StoreFile.isTable("Z_METADATA", connection),
-      try StoreFile.isTable("Z_PRIMARYKEY", connection)
-    else {
-      throw StoreError(
-        .notAStore, "\(path) is an SQLite database, but no store of Core Data's layout.",
-        suggestion: "Check the path.")
-    }
-    // Its length is asked first: a text or a list of any size may stand there.
-    let most = BoundedPropertyList.bytesMax
-    if case .integer(let size)? = try connection.scalar(
-      "SELECT max(length(Z_UUID), length(Z_PLIST)) FROM Z_METADATA LIMIT 1"), size > most
-    {
-      throw StoreError(
-        .damaged, "\(path) has metadata of \(size) bytes; no more than \(most) are read.",
-        suggestion: "Restore the file from a copy.")
-    }
-    let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
-    guard let row = rows.first, case .text(let identifier) = row[0], case .blob(let plist) = row[1]
-    else {
-      throw StoreError(
-        .damaged, "\(path) has no metadata.", suggestion: "Restore the file from a copy.")
-    }
-    return (identifier, try StoreMetadata(plist: plist))
-  }
-
   /// Gives a file that Core Data or an older version wrote the tables that it lacks, and takes note of what Core Data did
   /// since.
   private func adopt(_ schema: StoreSchema, _ metadata: StoreMetadata) throws {
@@ -170,9 +141,9 @@ struct StoreOpening {
     guard (1..<format).contains(metadata.format) else { return metadata }
     return try file.alone {
       try connection.transaction(.immediate) {
-        var (_, metadata) = try Self.metadata(of: connection, path: file.name)
+        var (_, metadata) = try MetadataTable.read(on: connection, path: file.name)
         metadata.values[StoreMetadata.formatKey] = format
-        try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", .blob(metadata.plist()))
+        try MetadataTable.set(metadata, on: connection)
         return metadata
       }
     }
@@ -180,7 +151,7 @@ struct StoreOpening {
 
   /// Whether Core Data wrote to the file, or purged its history, after it was given our tables.
   private func isBehindCoreData() throws -> Bool {
-    if case .integer(let newest)? = try connection.scalar("SELECT MAX(Z_PK) FROM ATRANSACTION"),
+    if let newest = try TransactionTable.newest(on: connection),
       try newest > TransactionNotes.newest(on: connection)
     {
       return true
@@ -190,13 +161,8 @@ struct StoreOpening {
 
   /// The transaction before the oldest that is left.
   private func oldestGone() throws -> Int64 {
-    let number = try connection.scalar(
-      """
-      SELECT COALESCE((SELECT MIN(Z_PK) - 1 FROM ATRANSACTION),
-      (SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = 16002), 0)
-      """)
-    if case .integer(let number)? = number { return number }
-    return 0
+    if let oldest = try TransactionTable.oldest(on: connection) { return max(oldest, 1) - 1 }
+    return try PrimaryKeyTable.lastKey(of: HistoryEntity.transaction, on: connection)
   }
 
   private func historyFloor() throws -> Int64 {
@@ -311,12 +277,9 @@ struct StoreOpening {
         suggestion: "Open it with its own model, or for reading only, or say ignoresVersioning.")
     }
     let numbers = Set(schema.numbers.map { Int64($0.number) })
-    for row in try connection.rows("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY WHERE Z_ENT < 16000") {
-      if case .integer(let number) = row[0], case .text(let name) = row[1],
-        !numbers.contains(number)
-      {
-        throw refusal("the entity \(name)")
-      }
+    for entity in try PrimaryKeyTable.modelEntities(on: connection)
+    where !numbers.contains(entity.number) {
+      throw refusal("the entity \(entity.name)")
     }
     for table in schema.tables {
       let known = Set(["Z_PK", "Z_ENT", "Z_OPT"] + table.columns.map(\.name))
@@ -341,10 +304,8 @@ struct StoreOpening {
     _ model: ManagedObjectModel, _ metadata: StoreMetadata
   ) throws -> [String: Int32] {
     var numbers: [String: Int32] = [:]
-    for row in try connection.rows("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY") {
-      if case .integer(let number) = row[0], case .text(let name) = row[1], number < 16000 {
-        numbers[name] = Int32(exactly: number)
-      }
+    for entity in try PrimaryKeyTable.modelEntities(on: connection) {
+      numbers[entity.name] = Int32(exactly: entity.number)
     }
     // Core Data's migration in place leaves the name that an entity had before; its metadata have
     // the present one.

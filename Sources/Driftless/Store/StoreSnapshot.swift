@@ -16,8 +16,7 @@ final class StoreSnapshot: @unchecked Sendable {  // the connection is used unde
     self.schema = schema
     self.file = file
     try connection.execute("BEGIN")
-    // The state is the one of the transaction's first read.
-    _ = try connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
+    try MetadataTable.touch(on: connection)
   }
 
   deinit { close() }

@@ -23,23 +23,23 @@ package final class WriteTransaction: ReadTransaction {
   private var inserting: InsertPlan?
   private var updating: UpdatePlan?
   var pairs = PairWriting()
-  /// Whether there may be values of the zone that the model cannot hold; nil until that is asked.
-  var mayLackValues: Bool?
+  private var heldValues = HeldValues()
 
   init(
     connection: SQLiteConnection, schema: StoreSchema, info: TransactionInfo
   ) throws {
     self.info = info
     number = try Self.numbers(
-      after: Self.lastNumber(HistoryEntity.transaction, connection), count: 1
+      after: PrimaryKeyTable.lastKey(of: HistoryEntity.transaction, on: connection), count: 1
     ).lowerBound
     let settings = try Self.settings(connection)
     keepsForSync = settings.isSyncing && info.kind != .imported
     clockOffset = settings.clock
     recorder = try ChangeRecorder(
       connection: connection, transaction: number,
-      first: Self.numbers(after: Self.lastNumber(HistoryEntity.change, connection), count: 1)
-        .lowerBound)
+      first: Self.numbers(
+        after: PrimaryKeyTable.lastKey(of: HistoryEntity.change, on: connection), count: 1
+      ).lowerBound)
     super.init(connection: connection, schema: schema)
   }
 
@@ -68,7 +68,7 @@ package final class WriteTransaction: ReadTransaction {
 
   /// The greatest key that was given out in a hierarchy, by this transaction or before it.
   func lastKey(root: Int32) throws -> Int64 {
-    try newKeys[root]?.upperBound ?? Self.lastNumber(Int64(root), connection)
+    try newKeys[root]?.upperBound ?? PrimaryKeyTable.lastKey(of: Int64(root), on: connection)
   }
 
   /// Inserts a row and records it. Values are by slot.
@@ -329,7 +329,7 @@ package final class WriteTransaction: ReadTransaction {
     guard let row = try vacatedRows[key] ?? ownRow(key),
       expectedVersion == nil || row.version == expectedVersion
     else { throw Self.conflict(key) }
-    try checkHeld(key, slots)
+    if info.kind == .local { try heldValues.check(key, slots, on: connection) }
     let isNew = newKeys[schema.rootNumber(of: key.entity)]?.contains(key.key) == true
     return FormerValues(
       row.values, slots, keys: keys, becoming: values,
@@ -370,9 +370,7 @@ package final class WriteTransaction: ReadTransaction {
   func finish(hybridTime: HybridTime, now: Date) throws -> CommittedTransaction? {
     if let failure { throw failure }
     for (root, keys) in newKeys {
-      try connection.run(
-        "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", .integer(keys.upperBound),
-        .integer(Int64(root)))
+      try PrimaryKeyTable.setLastKey(keys.upperBound, of: Int64(root), on: connection)
     }
     guard recorder.count > 0 else { return nil }
     try recorder.flush()

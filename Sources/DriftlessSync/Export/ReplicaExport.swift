@@ -103,7 +103,7 @@ public enum ReplicaExport {
     _ entity: SyncSchema.Entity, _ transaction: ReadTransaction, to body: (Data) throws -> Void
   ) throws {
     var objects: [(identity: UUID, key: ObjectKey)] = []
-    try transaction.forEachKey(of: entity) { key in
+    try transaction.forEachKey(of: entity.description) { key in
       objects.append((try transaction.identity(of: key), key))
     }
     objects.sort { isOrderedBefore($0.identity, $1.identity) }

@@ -78,7 +78,7 @@ struct ImportTimes {
     try connection.perform(
       """
       DELETE FROM ZDL_IMPORT WHERE first_change < (SELECT max(first_change) FROM ZDL_IMPORT
-      WHERE first_change <= (SELECT min(Z_PK) FROM ACHANGE))
+      WHERE first_change <= \(ChangeTable.oldestSQL))
       """)
   }
 }

@@ -52,12 +52,11 @@ struct MassDeleteBrake {
 extension SyncSchema {
   /// How many objects a store has.
   func objectCount(_ transaction: ReadTransaction) throws -> Int {
-    var count: Int64 = 0
+    var count = 0
     for root in Set(entities.map(\.rootNumber)) {
       guard let entity = transaction.schema.entity(numbered: root) else { continue }
-      count += try transaction.connection.number(
-        "SELECT count(*) FROM \"\(transaction.schema.table(for: entity).name)\"")
+      count += try transaction.objectCount(ofHierarchy: entity)
     }
-    return Int(truncatingIfNeeded: count)
+    return count
   }
 }

@@ -329,7 +329,7 @@ extension SyncEngine {
       var count = 0
       for entity in schema.entities {
         var keys: [ObjectKey] = []
-        try transaction.forEachKey(of: entity) { keys.append($0) }
+        try transaction.forEachKey(of: entity.description) { keys.append($0) }
         for key in keys {
           for property in entity.properties {
             guard case .elements(let relationship) = property.kind else { continue }

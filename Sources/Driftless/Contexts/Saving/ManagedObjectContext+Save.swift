@@ -289,6 +289,9 @@ extension ManagedObjectContext {
   /// Lets go of objects that had changes, when none has any.
   func forgetUnchanged() {
     guard !changedObjects.isEmpty else { return }
+    assert(
+      !changedObjects.contains { $0.isIn(self) && $0.hasChanges },
+      "an object with changes stays listed, and keeps its temporary key")
     let saved = graph.ledger.unlistAll(clearing: [.touched, .deleted])
     graph.keys.retireTemporaryKeys()
     graph.keys.forgetIdentities()
@@ -307,6 +310,7 @@ extension ManagedObjectContext {
     writer.inserted.walk { object in
       // An object that took its key along is no longer found by the temporary one.
       let key = writer.newKey(object.objectKey)
+      assert(key.key > 0, "what is saved has a key of its store")
       let place = PlacedKey(plan: writer.plan.index, key: key)
       if isAskedFor, object.key < 0 {
         graph.keys.notePermanent(place, for: object.key)
@@ -325,7 +329,7 @@ extension ManagedObjectContext {
       place += 1
     }
     for resolution in writer.resolutions { apply(resolution) }
-    writer.takeDerivedValues()
+    writer.derived.show(in: graph, of: writer.plan)
     writer.refreshFormerHolders()
     for object in writer.deleted { vanish(object) }
   }

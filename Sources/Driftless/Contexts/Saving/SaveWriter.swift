@@ -21,8 +21,8 @@ struct SaveWriter {
   /// What the rows of `updated` have now.
   private(set) var versions: [Int64] = []
   var deleted: [ManagedObject] = []
-  /// Rows whose derived attributes this save changed.
-  var derived: [(key: ObjectKey, values: [PropertyValue])] = []
+  /// What the store worked out of what this save wrote.
+  private(set) var derived = DerivedValues()
   var resolutions: [Resolution] = []
   /// Objects of the context that others had deleted, and that were inserted again.
   var revived: [ManagedObject] = []
@@ -84,8 +84,12 @@ struct SaveWriter {
       let known = Set((updated + deleted).map(\.objectKey))
       formerHolders.removeAll { known.contains($0) }
     }
-    try readDerivedValues(transaction)
+    assert(updated.count == versions.count, "each row that was written has the version it got")
+    try derived.read(transaction)
   }
+
+  /// The objects whose derived attributes alone changed.
+  var derivedOnly: [ObjectKey] { derived.keys(besides: inserted + updated + deleted) }
 
   // MARK: Keys
 
@@ -197,7 +201,9 @@ struct SaveWriter {
         rows.removeAll()
         shape = object.shape
       }
-      rows.append(newKey(object.objectKey).key, object.row)
+      let key = newKey(object.objectKey).key
+      assert(key > 0, "all new objects have their keys before a row refers to one")
+      rows.append(key, object.row)
     }
     if let shape, rows.count > 0 { try transaction.insert(shape.entity, rows) }
     guard context.graph.keys.hasIdentities else { return }

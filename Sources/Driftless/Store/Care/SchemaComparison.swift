@@ -50,15 +50,14 @@ package struct SchemaComparison: Sendable {
 
   private static func parts(of url: URL, _ includesOwn: Bool) throws -> Parts {
     try PersistentStore.onFile(url, .inspecting(url)) { connection in
-      let (_, metadata) = try StoreOpening.metadata(of: connection, path: url.path)
+      let (_, metadata) = try MetadataTable.read(on: connection, path: url.path)
       var parts: Parts = [:]
       for (entity, hash) in metadata.versionHashes {
         parts[.hash, default: [:]][entity] = hash.base64EncodedString()
       }
-      for row in try connection.rows("SELECT Z_NAME, Z_ENT, Z_SUPER FROM Z_PRIMARYKEY") {
-        let name = text(row[0])
-        parts[.entity, default: [:]][name] =
-          "number \(text(row[1])), parent \(text(row[2]))"
+      for entity in try PrimaryKeyTable.entities(on: connection) {
+        parts[.entity, default: [:]][text(entity.name)] =
+          "number \(text(entity.number)), parent \(text(entity.parent))"
       }
       let tables = try connection.rows(
         """

@@ -15,7 +15,7 @@ extension PersistentStore {
       try transaction.renewMintPrefix()
       // Whoever reads the original's history has not read this one's.
       try RegisteredReaders.removeAll(on: connection)
-      try connection.run("UPDATE Z_METADATA SET Z_UUID = ?", .text(identifier))
+      try MetadataTable.setIdentifier(identifier, on: connection)
       try body(transaction)
     }
     return identifier

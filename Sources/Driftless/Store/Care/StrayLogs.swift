@@ -90,7 +90,7 @@ enum StrayLogs {
       mark = hasSettings ? try LogLink.of(connection) : nil
       newest =
         hasSettings
-        ? try ReadTransaction.lastNumber(HistoryEntity.transaction, connection) : 0
+        ? try PrimaryKeyTable.lastKey(of: HistoryEntity.transaction, on: connection) : 0
     }
 
     func isStray(over alone: Look) -> Bool {

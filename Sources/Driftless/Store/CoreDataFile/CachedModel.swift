@@ -1,8 +1,11 @@
 import DriftlessSQLite
 import Foundation
 
-/// The model that Core Data keeps in a file of its own: `Z_MODELCACHE` holds the compiled model, deflated.
+/// Owns `Z_MODELCACHE`: the model that Core Data keeps in a file of its own, compiled and deflated. Nothing is written there
+/// but by Core Data.
 enum CachedModel {
+  static let table = "Z_MODELCACHE"
+  static let statement = "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)"
   /// A packed model is read whole.
   private static let packedMax = 16 << 20
 
@@ -12,7 +15,7 @@ enum CachedModel {
   static func read(_ connection: SQLiteConnection, _ metadata: StoreMetadata) throws
     -> ManagedObjectModel?
   {
-    guard try StoreFile.isTable("Z_MODELCACHE", connection),
+    guard try StoreFile.isTable(table, connection),
       case .blob(let packed)? = try connection.scalar(
         "SELECT Z_CONTENT FROM Z_MODELCACHE WHERE length(Z_CONTENT) <= \(packedMax) LIMIT 1"),
       let bytes = Inflate.unpack(packed)

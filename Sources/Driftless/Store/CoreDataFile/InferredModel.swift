@@ -36,13 +36,8 @@ struct InferredModel {
 
   private init(_ connection: SQLiteConnection) throws {
     self.connection = connection
-    entities = try connection.rows(
-      "SELECT Z_ENT, Z_NAME, Z_SUPER FROM Z_PRIMARYKEY WHERE Z_ENT < 16000 ORDER BY Z_ENT"
-    ).compactMap { row in
-      guard case .integer(let number) = row[0], case .text(let name) = row[1],
-        case .integer(let parent) = row[2]
-      else { return nil }
-      return Entity(number: number, name: name, parent: parent)
+    entities = try PrimaryKeyTable.modelEntities(on: connection).compactMap { entity in
+      entity.parent.map { Entity(number: entity.number, name: entity.name, parent: $0) }
     }
   }
 

@@ -35,7 +35,7 @@ enum ReadOnlyOverlay {
       let prefix = (UUID(uuidString: identifier) ?? UUID()).networkBytes.prefix(6)
       statements.append(StoreSettings.overlay(mintPrefix: prefix))
     }
-    if missing.contains(TransactionNotes.table), !missing.contains("ATRANSACTION") {
+    if missing.contains(TransactionNotes.table), !missing.contains(TransactionTable.table) {
       statements.append(TransactionNotes.takeOver)
     }
     return statements

@@ -1,6 +1,6 @@
 import DriftlessSQLite
 
-/// Writes what one transaction changed into `ACHANGE`.
+/// Writes what one transaction changed into the history (``ChangeTable``).
 ///
 /// Changes of one kind that follow each other are a run: one statement writes them, and reads the objects' keys where
 /// they lie. A statement for each would make a save half as dear again.
@@ -22,13 +22,8 @@ final class ChangeRecorder {
   init(connection: SQLiteConnection, transaction: Int64, first: Int64) throws {
     self.connection = connection
     self.first = first
-    let columns =
-      "(Z_PK, Z_ENT, Z_OPT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS)"
-    statement = try connection.prepare(
-      "INSERT INTO ACHANGE \(columns) VALUES (?1, 16001, 1, ?2, ?3, ?4, ?5, ?6)")
-    runStatement = try connection.prepare(
-      "INSERT INTO ACHANGE \(columns) SELECT rowid + ?1, 16001, 1, ?2, ?3, c0, ?5, ?6 "
-        + "FROM driftless_rows")
+    statement = try ChangeTable.insertion(on: connection)
+    runStatement = try ChangeTable.runInsertion(on: connection)
     for statement in [statement, runStatement] { statement.bind(transaction, at: 5) }
   }
 
@@ -74,8 +69,7 @@ final class ChangeRecorder {
     guard !program.tombstoneSlots.isEmpty else { return }
     try flush()
     for (index, slot) in program.tombstoneSlots.enumerated() {
-      let statement = try connection.prepare(
-        "UPDATE ACHANGE SET ZTOMBSTONE\(index) = ? WHERE Z_PK = ?")
+      let statement = try ChangeTable.tombstoneUpdate(index, on: connection)
       let step = program.steps[program.stepOfSlot[slot]]
       let next = RowBinder.bind(values[slot], step: step, to: statement, at: 1)
       statement.bind(first + count - 1, at: next)

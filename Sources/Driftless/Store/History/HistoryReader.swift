@@ -9,17 +9,18 @@ struct HistoryReader {
   func transactions(
     _ request: PersistentHistoryChangeRequest
   ) throws -> [PersistentHistoryTransaction] {
-    let statement = try statement(for: request)
+    let rows = try rows(for: request)
+    let reader = ChangeTable.Reader(transaction: transaction, storeID: storeID)
     var transactions: [PersistentHistoryTransaction] = []
     let wantsChanges = request.fetchRequest?.target == .change
-    while try statement.step() {
-      var found = read(statement)
+    while let row = try rows.next() {
+      var found = PersistentHistoryTransaction(row, storeID: storeID)
       if request.includesChanges || request.entityName != nil || wantsChanges {
-        let (first, last) = (statement.int64(8), statement.int64(9))
-        guard first <= last else { throw Self.damaged(found.transactionNumber) }
-        var changes = try self.changes(
-          of: found.transactionNumber, range: statement.isNull(8) ? nil : first...last,
-          kind: TransactionKind(rawValue: statement.int64(7)) ?? .local)
+        let range = try row.changes.map { noted in
+          guard noted.first <= noted.last else { throw Self.damaged(row.number) }
+          return noted.first...noted.last
+        }
+        var changes = try reader.changes(of: row.number, range: range, kind: row.kind)
         if let name = request.entityName { changes.removeAll { $0.entityName != name } }
         if let predicate = request.fetchRequest?.predicate, wantsChanges {
           changes = try changes.filter { change in
@@ -43,51 +44,18 @@ struct HistoryReader {
     return transactions
   }
 
-  private func statement(
+  private func rows(
     for request: PersistentHistoryChangeRequest
-  ) throws -> SQLiteStatement {
-    var conditions = ["1"]
-    var values: [SQLiteValue] = []
-    switch request.start {
+  ) throws -> TransactionTable.Rows {
+    let connection = transaction.connection
+    return switch request.start {
     case .token(let token):
-      conditions.append("t.Z_PK > ?")
-      values.append(.integer(try number(of: token)))
+      try TransactionTable.Rows(
+        after: number(of: token), since: nil, author: request.author, on: connection)
     case .date(let date):
-      conditions.append("t.ZTIMESTAMP > ?")
-      values.append(.real(date.timeIntervalSinceReferenceDate))
+      try TransactionTable.Rows(
+        after: nil, since: date, author: request.author, on: connection)
     }
-    if let author = request.author {
-      conditions.append("COALESCE(a.ZNAME, t.ZAUTHOR) = ?")
-      values.append(.text(author))
-    }
-    // A join of Core Data's row of a transaction with what is noted of it (``TransactionNotes``): one pass over both.
-    let statement = try transaction.connection.prepareUncached(
-      """
-      SELECT t.Z_PK, t.ZTIMESTAMP, COALESCE(a.ZNAME, t.ZAUTHOR), COALESCE(c.ZNAME, t.ZCONTEXTNAME),
-      COALESCE(p.ZNAME, t.ZPROCESSID), COALESCE(b.ZNAME, t.ZBUNDLEID), z.hybrid_time, z.kind,
-      z.first_change, z.last_change, z.name
-      FROM ATRANSACTION t LEFT JOIN ATRANSACTIONSTRING a ON a.Z_PK = t.ZAUTHORTS
-      LEFT JOIN ATRANSACTIONSTRING c ON c.Z_PK = t.ZCONTEXTNAMETS
-      LEFT JOIN ATRANSACTIONSTRING p ON p.Z_PK = t.ZPROCESSIDTS
-      LEFT JOIN ATRANSACTIONSTRING b ON b.Z_PK = t.ZBUNDLEIDTS
-      LEFT JOIN ZDL_TRANSACTION z ON z.number = t.Z_PK
-      WHERE \(conditions.joined(separator: " AND ")) ORDER BY t.Z_PK
-      """)
-    statement.bind(values)
-    return statement
-  }
-
-  private func read(_ statement: SQLiteStatement) -> PersistentHistoryTransaction {
-    func text(_ column: Int32) -> String? {
-      statement.isNull(column) ? nil : statement.string(column)
-    }
-    return PersistentHistoryTransaction(
-      transactionNumber: statement.int64(0), storeID: storeID,
-      timestamp: Date(timeIntervalSinceReferenceDate: statement.double(1)),
-      hybridTime: HybridTime(rawValue: statement.unsigned(6)),
-      name: statement.unsigned(10),
-      author: text(2), contextName: text(3), bundleID: text(5), processID: text(4),
-      isImported: statement.int64(7) == TransactionKind.imported.rawValue)
   }
 
   /// The number of a token's transaction in this store.
@@ -147,55 +115,14 @@ struct HistoryReader {
       "The history says of transaction \(number) that its last change came before its first.",
       suggestion: "Check the store, and restore its file from a copy.")
   }
+}
 
-  private func changes(
-    of number: Int64, range: ClosedRange<Int64>?, kind: TransactionKind
-  ) throws -> [PersistentHistoryChange] {
-    let statement = try transaction.connection.prepareUncached(
-      "SELECT * FROM ACHANGE WHERE "
-        + (range == nil ? "ZTRANSACTIONID = ?" : "Z_PK BETWEEN ? AND ?") + " ORDER BY Z_PK")
-    if let range {
-      statement.bind(range.lowerBound, at: 1)
-      statement.bind(range.upperBound, at: 2)
-    } else {
-      statement.bind(number, at: 1)
-    }
-    let columns = Dictionary(
-      (0..<Int32(statement.columnCount)).map { (statement.columnName($0), $0) }
-    ) { first, _ in first }
-    var changes: [PersistentHistoryChange] = []
-    while try statement.step() { changes.append(change(statement, columns, kind)) }
-    return changes
-  }
-
-  private func change(
-    _ statement: SQLiteStatement, _ columns: [String: Int32], _ kind: TransactionKind
-  ) -> PersistentHistoryChange {
-    func column(_ name: String) -> Int32 { columns[name] ?? 0 }
-    let number = statement.entityNumber(column("ZENTITY"))
-    let type = ChangeType(rawValue: statement.count(column("ZCHANGETYPE"))) ?? .update
-    let entity = transaction.schema.entity(numbered: number)
-    var updated: Set<String>?
-    var tombstone: [String: PropertyValue]?
-    if let program = transaction.schema.program(numbered: number), let layout = entity?.layout {
-      if type == .update {
-        let mask =
-          kind == .adopted
-          ? program.storedSlots
-          : statement.withBytes(column("ZCOLUMNS")) { program.mask(ofColumns: $0) }
-        updated = Set(mask.indexes.map { layout.slots[$0].name })
-      } else if type == .delete, !program.tombstoneSlots.isEmpty {
-        tombstone = [:]
-        for (index, slot) in program.tombstoneSlots.enumerated() {
-          guard let place = columns["ZTOMBSTONE\(index)"] else { continue }
-          tombstone?[layout.slots[slot].name] = program.value(
-            ofSlot: slot, in: statement, at: place)
-        }
-      }
-    }
-    return PersistentHistoryChange(
-      changeID: statement.int64(column("Z_PK")), changeType: type, changedEntity: entity,
-      changedObjectKey: ObjectKey(entity: number, key: statement.int64(column("ZENTITYPK"))),
-      updatedProperties: updated, tombstone: tombstone, storeID: storeID)
+extension PersistentHistoryTransaction {
+  fileprivate init(_ row: TransactionTable.Row, storeID: String) {
+    self.init(
+      transactionNumber: row.number, storeID: storeID, timestamp: row.time,
+      hybridTime: row.hybridTime, name: row.name, author: row.author,
+      contextName: row.contextName, bundleID: row.bundleID, processID: row.processID,
+      isImported: row.kind == .imported)
   }
 }

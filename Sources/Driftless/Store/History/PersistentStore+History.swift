@@ -114,10 +114,7 @@ extension PersistentStore {
           .checkCourse(of: token, start)
         number = start
       case .date(let date):
-        guard
-          case .integer(let first)? = try transaction.connection.scalar(
-            "SELECT COALESCE(MAX(Z_PK), 0) + 1 FROM ATRANSACTION WHERE ZTIMESTAMP < ?",
-            .real(date.timeIntervalSinceReferenceDate))
+        guard let first = try TransactionTable.first(since: date, on: transaction.connection)
         else { return 0 }
         number = first
       }
@@ -151,6 +148,14 @@ extension PersistentStore {
   }
 }
 
+extension ReadTransaction {
+  /// Whether the history has all that came after a transaction.
+  func tellsHistory(after number: Int64) throws -> Bool {
+    guard case .integer(let floor)? = try setting(StoreSettings.historyFloor) else { return true }
+    return number >= floor
+  }
+}
+
 extension WriteTransaction {
   package func registerHistoryReader(_ name: String, through number: Int64) throws {
     try RegisteredReaders.register(name, through: number, on: connection)
@@ -163,11 +168,10 @@ extension WriteTransaction {
       bound = min(bound, least == .max ? .max : least + 1)
     }
     if let last = try TransactionNotes.lastChange(before: bound, on: connection) {
-      try connection.run("DELETE FROM ACHANGE WHERE Z_PK <= ?", .integer(last))
+      try ChangeTable.drop(through: last, on: connection)
     }
     try TransactionNotes.drop(before: bound, on: connection)
-    try connection.run("DELETE FROM ATRANSACTION WHERE Z_PK < ?", .integer(bound))
-    let deleted = connection.changes
+    let deleted = try TransactionTable.drop(before: bound, on: connection)
     var floor = bound - 1
     if case .integer(let former)? = try setting(StoreSettings.historyFloor) {
       floor = max(floor, former)

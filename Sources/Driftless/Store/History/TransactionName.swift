@@ -16,7 +16,7 @@ enum TransactionName {
 
   /// The name of a transaction that has none, in SQL.
   static func derivedSQL(_ number: String, _ time: String) -> String {
-    "\(function)((SELECT Z_UUID FROM Z_METADATA LIMIT 1), \(number), \(time))"
+    "\(function)(\(MetadataTable.identifierSQL), \(number), \(time))"
   }
 
   static func register(on connection: SQLiteConnection) throws {

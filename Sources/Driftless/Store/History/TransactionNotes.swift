@@ -1,6 +1,15 @@
 import DriftlessSQLite
 import Foundation
 
+/// A transaction's header, as the change feed meets it.
+package struct HistoryHeader: Hashable, Sendable {
+  package let number: Int64
+  package let kind: TransactionKind
+  package let hybridTime: HybridTime
+  /// 0 for an import without one.
+  package let name: UInt64
+}
+
 /// Owns `ZDL_TRANSACTION`: what Driftless notes of a transaction beside Core Data's `ATRANSACTION`.
 enum TransactionNotes {
   static let table = "ZDL_TRANSACTION"

@@ -14,24 +14,9 @@ struct HistoryCheck: TableCheck {
   }
 
   private func checkTransactions(_ inspection: StoreInspection) throws {
-    try inspection.check(
-      "ATRANSACTIONSTRING", key: ["Z_PK"],
-      [
-        .integer("Z_PK", 1...Int64.max),
-        .integer("Z_ENT", HistoryEntity.string...HistoryEntity.string),
-        .integer("Z_OPT", 0...Int64.max, orNull: true), .text("ZNAME"),
-      ])
-    let strings = ["ZAUTHORTS", "ZBUNDLEIDTS", "ZCONTEXTNAMETS", "ZPROCESSIDTS"]
-    let entity = HistoryEntity.transaction
-    try inspection.check(
-      "ATRANSACTION", key: ["Z_PK"],
-      [
-        .integer("Z_PK", 1...Int64.max), .integer("Z_ENT", entity...entity),
-        .integer("Z_OPT", 0...Int64.max, orNull: true), .number("ZTIMESTAMP"),
-      ] + strings.map { .integer($0, 1...Int64.max, orNull: true) }
-        + ["ZAUTHOR", "ZBUNDLEID", "ZCONTEXTNAME", "ZPROCESSID"].map { .text($0, orNull: true) }
-        + [.bytes("ZQUERYGEN", orNull: true)])
-    for column in strings {
+    try inspection.check("ATRANSACTIONSTRING", key: ["Z_PK"], TransactionTable.stringRules)
+    try inspection.check("ATRANSACTION", key: ["Z_PK"], TransactionTable.rules)
+    for column in TransactionTable.stringColumns {
       try inspection.report(
         rowsOf: """
           SELECT 'Z_PK ' || Z_PK FROM ATRANSACTION t WHERE \(column) IS NOT NULL
@@ -41,19 +26,10 @@ struct HistoryCheck: TableCheck {
   }
 
   private func checkChanges(_ inspection: StoreInspection) throws {
-    let entity = HistoryEntity.change
-    let types = ChangeType.insert.rawValue...ChangeType.delete.rawValue
-    try inspection.check(
-      "ACHANGE", key: ["Z_PK"],
-      [
-        .integer("Z_PK", 1...Int64.max), .integer("Z_ENT", entity...entity),
-        .integer("Z_OPT", 0...Int64.max, orNull: true),
-        .integer("ZCHANGETYPE", Int64(types.lowerBound)...Int64(types.upperBound)),
-        .integer("ZTRANSACTIONID", 1...Int64.max),
-        inspection.isOurs
-          ? inspection.objectRule("ZENTITY", "ZENTITYPK") : .integer("ZENTITYPK", 1...Int64.max),
-        .bytes("ZCOLUMNS", orNull: true),
-      ])
+    let object =
+      inspection.isOurs
+      ? inspection.objectRule("ZENTITY", "ZENTITYPK") : .integer("ZENTITYPK", 1...Int64.max)
+    try inspection.check("ACHANGE", key: ["Z_PK"], ChangeTable.rules(object: object))
     try inspection.report(
       rowsOf: """
         SELECT 'Z_PK ' || Z_PK FROM ACHANGE c WHERE NOT EXISTS

@@ -75,7 +75,8 @@ struct HistoryNotesCheck: TableCheck {
         """, in: "ZDL_TRANSACTION", "an earlier transaction has its name")
     let last = try inspection.connection.scalar("SELECT MAX(last_change) FROM ZDL_TRANSACTION")
     if case .integer(let last)? = last {
-      let given = try ReadTransaction.lastNumber(HistoryEntity.change, inspection.connection)
+      let given = try PrimaryKeyTable.lastKey(
+        of: HistoryEntity.change, on: inspection.connection)
       if last > given {
         inspection.report(
           .damage, "ZDL_TRANSACTION",

@@ -6,17 +6,7 @@ struct KeyCheck: TableCheck {
   let tables = ["Z_PRIMARYKEY"]
 
   func check(_ inspection: StoreInspection) throws {
-    // A store that is at the end of its keys can take nothing more, and no store comes there by itself.
-    let most = ReadTransaction.greatestNumber / 2
-    try inspection.check(
-      "Z_PRIMARYKEY", key: ["Z_NAME", "Z_MAX"],
-      [
-        .integer("Z_ENT", 1...Int64(Int32.max)), .text("Z_NAME"),
-        .integer("Z_SUPER", 0...Int64(Int32.max)),
-        RowRule(
-          "typeof(Z_MAX) = 'integer' AND Z_MAX BETWEEN -1 AND \(most)",
-          "so many keys were never given out"),
-      ])
+    try inspection.check("Z_PRIMARYKEY", key: ["Z_NAME", "Z_MAX"], PrimaryKeyTable.rules)
     try inspection.report(
       rowsOf: "SELECT Z_NAME FROM Z_PRIMARYKEY GROUP BY Z_NAME HAVING COUNT(*) > 1",
       in: "Z_PRIMARYKEY", "the entity has two numbers")
@@ -76,8 +66,8 @@ struct KeyCheck: TableCheck {
 
   /// Rows of entities that the file's metadata do not name.
   private func checkUnknown(_ inspection: StoreInspection) throws {
-    let metadata = try? StoreOpening.metadata(
-      of: inspection.connection, path: inspection.file.name
+    let metadata = try? MetadataTable.read(
+      on: inspection.connection, path: inspection.file.name
     ).1
     guard let metadata, inspection.isOurs else { return }
     let numbers = Set(inspection.schema.numbers.map { Int64($0.number) })

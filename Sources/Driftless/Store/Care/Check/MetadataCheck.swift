@@ -6,13 +6,7 @@ struct MetadataCheck: TableCheck {
   let tables = ["Z_METADATA", "ZDL_MODEL"]
 
   func check(_ inspection: StoreInspection) throws {
-    try inspection.check(
-      "Z_METADATA", key: ["Z_VERSION"],
-      [
-        .integer("Z_VERSION", 1...1), .bytes("Z_PLIST"),
-        RowRule(
-          "typeof(Z_UUID) = 'text' AND length(Z_UUID) = 36", "its Z_UUID is no identifier"),
-      ])
+    try inspection.check("Z_METADATA", key: ["Z_VERSION"], MetadataTable.rules)
     try checkCount(of: "Z_METADATA", inspection)
     try checkHashes(inspection)
     try checkModel(inspection)
@@ -26,7 +20,7 @@ struct MetadataCheck: TableCheck {
   }
 
   private func checkHashes(_ inspection: StoreInspection) throws {
-    let found = try? StoreOpening.metadata(of: inspection.connection, path: inspection.file.name)
+    let found = try? MetadataTable.read(on: inspection.connection, path: inspection.file.name)
     guard let (identifier, metadata) = found else {
       return inspection.report(.damage, "Z_METADATA", "Z_METADATA cannot be read.")
     }

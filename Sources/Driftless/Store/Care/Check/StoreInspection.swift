@@ -24,12 +24,12 @@ package final class StoreInspection {
       "SELECT name FROM sqlite_master UNION SELECT name FROM sqlite_temp_master")
     let present = Set(names.compactMap { if case .text(let name) = $0[0] { name } else { nil } })
     self.present = present
-    let metadata = try? StoreOpening.metadata(of: transaction.connection, path: file.name).1
+    let metadata = try? MetadataTable.read(on: transaction.connection, path: file.name).1
     isOurs = metadata.map { $0.format > 0 } ?? present.contains("ZDL_MODEL")
     var keys: [Int32: Int64] = [:]
     for (entity, number) in transaction.schema.numbers where present.contains("Z_PRIMARYKEY") {
       let root = transaction.schema.entityNumber(of: entity.rootEntity)
-      keys[number] = try ReadTransaction.lastNumber(Int64(root), transaction.connection)
+      keys[number] = try PrimaryKeyTable.lastKey(of: Int64(root), on: transaction.connection)
     }
     lastKeys = keys
   }

@@ -1,7 +1,11 @@
 import DriftlessProtocol
 import Foundation
 
-extension CurlTransport {
+/// Reads what a server answered, and believes nothing that no Driftless server said.
+struct AnswerReader {
+  /// The server's, as messages name it: without path, query and token.
+  let address: String
+
   /// Refuses every answer that is no success of a Driftless server.
   ///
   /// What carries no check was not written by one: nothing in it is believed, but that something stands in the way.
@@ -44,6 +48,30 @@ extension CurlTransport {
     } catch {
       throw TransportError.damagedBody(address, "it is no \(type)")
     }
+  }
+
+  /// Reads a page of the log; nothing of a damaged one is used.
+  func page(from response: HTTPResponse) throws -> PullPage {
+    guard response.mediaType == WirePath.logType else { throw foreign(response) }
+    guard
+      let generation = response.fields[PullPage.generationField.lowercased()]
+        .flatMap({ UUID(uuidString: $0) }),
+      let head = number(PullPage.headField, of: response),
+      let time = number(PullPage.timeField, of: response)
+    else {
+      throw TransportError.damagedBody(address, "it does not say where the zone's log stands")
+    }
+    do {
+      return try PullPage(
+        body: response.body, generation: generation, head: head, serverTimeMilliseconds: time)
+    } catch {
+      guard error.code == .damaged else { throw error }
+      throw TransportError.damagedBody(address, error.message)
+    }
+  }
+
+  private func number(_ field: String, of response: HTTPResponse) -> UInt64? {
+    response.fields[field.lowercased()].flatMap { UInt64($0) }
   }
 
   /// The error that the server put into the body, if it is one of ours.

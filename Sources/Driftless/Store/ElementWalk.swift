@@ -1,9 +1,8 @@
-import Driftless
 import DriftlessSQLite
 
 /// Reads what a many-to-many relationship holds, object by object. Objects that come in ascending order are read in one
 /// walk along the relationship's table.
-struct ElementWalk {
+package struct ElementWalk {
   private let transaction: ReadTransaction
   private let relationship: RelationshipDescription
   private let statement: SQLiteStatement?
@@ -12,7 +11,9 @@ struct ElementWalk {
   /// The last object that was asked for; nil before the first.
   private var last: Int64?
 
-  init(_ transaction: ReadTransaction, _ relationship: RelationshipDescription) throws {
+  package init(
+    _ transaction: ReadTransaction, _ relationship: RelationshipDescription
+  ) throws {
     self.transaction = transaction
     self.relationship = relationship
     guard let destination = relationship.destinationEntity,
@@ -34,7 +35,7 @@ struct ElementWalk {
   }
 
   /// The objects that the relationship of an object holds, in their order if it is ordered.
-  mutating func elements(of key: ObjectKey) throws -> [ObjectKey] {
+  package mutating func elements(of key: ObjectKey) throws -> [ObjectKey] {
     guard let statement else { return try transaction.toManyKeys(of: key, relationship) }
     // Where the walk stands beyond the object, it has none.
     if last.map({ $0 >= key.key }) ?? true || source.map({ $0 < key.key }) ?? false {
@@ -53,7 +54,7 @@ struct ElementWalk {
   }
 
   /// Ends the walk: a statement that is left open would hold on to its snapshot.
-  func finish() { statement?.reset() }
+  package func finish() { statement?.reset() }
 
   private mutating func advance() throws {
     guard let statement, try statement.step() else {

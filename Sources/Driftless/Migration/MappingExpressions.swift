@@ -1,8 +1,22 @@
 import Foundation
 
-/// What mapping models say in expressions.
-extension MigrationManager {
+/// What the expressions of one mapping say: which objects it is about, and what they become.
+struct MappingExpressions {
   private typealias Operand = PredicateEvaluator.Operand
+
+  let manager: MigrationManager
+  let mapping: EntityMapping
+  /// Who answers what expressions ask of `$entityPolicy`.
+  let policy: EntityMigrationPolicy
+
+  init(
+    _ mapping: EntityMapping, of manager: MigrationManager,
+    _ policy: EntityMigrationPolicy = EntityMigrationPolicy()
+  ) {
+    self.manager = manager
+    self.mapping = mapping
+    self.policy = policy
+  }
 
   /// Names and texts that expressions may ask for: `$entityMapping.name`.
   private struct Names: PropertySource {
@@ -28,16 +42,13 @@ extension MigrationManager {
 
   // MARK: Objects
 
-  func setAttributes(
-    of destination: ManagedObject, from source: ManagedObject, _ mapping: EntityMapping,
-    _ policy: EntityMigrationPolicy
-  ) throws {
+  func setAttributes(of destination: ManagedObject, from source: ManagedObject) throws {
     for property in mapping.attributeMappings {
       // What is derived follows from the rest.
       guard let expression = property.valueExpression,
         !(destination.entity.propertiesByName[property.name] is DerivedAttributeDescription)
       else { continue }
-      let operand = try evaluate(expression, source, destination, mapping, property, policy)
+      let operand = try evaluate(expression, source, destination, property)
       if let slot = destination.entity.layout.index(named: property.name),
         case .value(let value) = operand
       {
@@ -62,19 +73,19 @@ extension MigrationManager {
     return CompiledValueReader.fit(value, type)
   }
 
-  func setRelationships(
-    of destination: ManagedObject, _ mapping: EntityMapping, _ policy: EntityMigrationPolicy
-  ) throws {
+  func setRelationships(of destination: ManagedObject) throws {
     guard mapping.relationshipMappings.contains(where: { $0.valueExpression != nil }) else {
       return
     }
     let source =
-      sourceInstances(forEntityMappingName: mapping.name, destinationInstances: [destination]).first
+      manager.sourceInstances(
+        forEntityMappingName: mapping.name, destinationInstances: [destination]
+      ).first
     for property in mapping.relationshipMappings {
       guard let expression = property.valueExpression,
         let relationship = destination.entity.relationshipsByName[property.name]
       else { continue }
-      let operand = try evaluate(expression, source, destination, mapping, property, policy)
+      let operand = try evaluate(expression, source, destination, property)
       let wanted = relationship.destinationEntity
       var objects = Self.objects(operand).filter { object in
         wanted?.selfAndDescendants.contains { $0 === object.entity } ?? true
@@ -109,31 +120,28 @@ extension MigrationManager {
     }
   }
 
-  /// The fetch for the objects that a mapping is about; nil when its expression is something else.
-  func sourceRequest(of mapping: EntityMapping) throws -> FetchRequest<ManagedObject>? {
+  /// The fetch for the objects that the mapping is about; nil when its expression is something else.
+  func sourceRequest() throws -> FetchRequest<ManagedObject>? {
     guard let name = mapping.sourceEntityName else { return nil }
     guard let expression = mapping.sourceExpression else {
       return try request(name, predicate: "TRUEPREDICATE")
     }
     guard
-      case .message(.variable("manager", path: []), Self.fetchRequest, let operands) = expression,
+      case .message(.variable("manager", path: []), MigrationManager.fetchRequest, let operands) =
+        expression,
       operands.count == 2
     else { return nil }
-    let values = try operands.map {
-      try evaluate($0, nil, nil, mapping, nil, EntityMigrationPolicy())
-    }
+    let values = try operands.map { try evaluate($0, nil, nil, nil) }
     guard case .value(.string(let entityName)) = values[0],
       case .value(.string(let predicate)) = values[1]
     else { return nil }
     return try request(entityName, predicate: predicate)
   }
 
-  /// The objects that a mapping's expression gives.
-  func sourceInstances(of mapping: EntityMapping) throws -> [ManagedObject] {
+  /// The objects that the mapping's expression gives.
+  func sourceInstances() throws -> [ManagedObject] {
     guard let expression = mapping.sourceExpression else { return [] }
-    let operand = try evaluate(
-      expression, nil, nil, mapping, nil, EntityMigrationPolicy())
-    return Self.objects(operand)
+    return Self.objects(try evaluate(expression, nil, nil, nil))
   }
 
   private func request(
@@ -151,14 +159,14 @@ extension MigrationManager {
 
   private func evaluate(
     _ expression: FetchExpression, _ source: ManagedObject?, _ destination: ManagedObject?,
-    _ mapping: EntityMapping, _ property: PropertyMapping?, _ policy: EntityMigrationPolicy
+    _ property: PropertyMapping?
   ) throws -> Operand {
-    let manager = Names(["currentEntityMapping": mapping.name])
-    var evaluator = PredicateEvaluator(nulls: .value, source: source ?? manager)
+    let names = Names(["currentEntityMapping": mapping.name])
+    var evaluator = PredicateEvaluator(nulls: .value, source: source ?? names)
     evaluator.variables = [
       "source": source.map { .object($0) } ?? .value(.null),
       "destination": destination.map { .object($0) } ?? .value(.null),
-      "manager": .object(manager), "entityPolicy": .value(.null),
+      "manager": .object(names), "entityPolicy": .value(.null),
       "entityMapping": .object(
         Names(
           [
@@ -172,7 +180,7 @@ extension MigrationManager {
     let result = Result {
       evaluator.answer = { receiver, selector, operands throws(FetchError) in
         do {
-          return try self.answer(receiver, selector, operands, policy)
+          return try self.answer(receiver, selector, operands)
         } catch {
           failure = error
           throw PredicateEvaluator.unanswered(selector)
@@ -185,36 +193,37 @@ extension MigrationManager {
   }
 
   private func answer(
-    _ receiver: String, _ selector: String, _ operands: [Operand],
-    _ policy: EntityMigrationPolicy
+    _ receiver: String, _ selector: String, _ operands: [Operand]
   ) throws -> Operand {
     if receiver == "entityPolicy" {
-      return try Self.operand(policy.perform(selector, operands.map(Self.plain), manager: self))
+      return try Self.operand(
+        policy.perform(selector, operands.map(Self.plain), manager: manager))
     }
     var name = ""
     if case .value(.string(let text))? = operands.first { name = text }
     if receiver == "manager", operands.count == 2 {
       switch selector {
-      case Self.byMapping:
-        guard mappingModel.entityMappingsByName[name] != nil else {
+      case MigrationManager.byMapping:
+        guard manager.mappingModel.entityMappingsByName[name] != nil else {
           throw StoreError(
             .cannotMigrate, "The mapping model has no mapping \(name), which an expression names.",
             suggestion: "Correct the name.")
         }
         return .list(
-          destinationInstances(
+          manager.destinationInstances(
             forEntityMappingName: name, sourceInstances: Self.objects(operands[1])
           ).map { .object($0) })
-      case Self.byRelationship:
-        return .list(destinationInstances(of: Self.objects(operands[1])).map { .object($0) })
+      case MigrationManager.byRelationship:
+        return .list(
+          manager.destinationInstances(of: Self.objects(operands[1])).map { .object($0) })
       case "sourceInstancesForEntityMappingNamed:destinationInstances:":
         return .list(
-          sourceInstances(
+          manager.sourceInstances(
             forEntityMappingName: name, destinationInstances: Self.objects(operands[1])
           ).map { .object($0) })
-      case Self.fetchRequest:
+      case MigrationManager.fetchRequest:
         guard case .value(.string(let predicate)) = operands[1] else { break }
-        let objects = try sourceContext.fetch(request(name, predicate: predicate))
+        let objects = try manager.sourceContext.fetch(request(name, predicate: predicate))
         return .list(objects.map { .object($0) })
       default: break
       }

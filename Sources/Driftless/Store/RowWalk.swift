@@ -1,9 +1,8 @@
-import Driftless
 import DriftlessSQLite
 
 /// Reads rows by key. Keys that come in ascending order are read in one walk along the table, as
 /// long as the walk does not have to pass over many others.
-struct RowWalk {
+package struct RowWalk {
   /// A key that is further ahead than this is looked up instead of walked to: a step costs about a
   /// fourth of a look-up.
   private static let distanceMax: Int64 = 4
@@ -15,10 +14,10 @@ struct RowWalk {
   private var current: Int64?
   private var reader: RowReader?
 
-  init(_ transaction: ReadTransaction) { self.transaction = transaction }
+  package init(_ transaction: ReadTransaction) { self.transaction = transaction }
 
   /// The values of an object's row by slot; nil when there is none.
-  mutating func values(of key: ObjectKey) throws -> [PropertyValue]? {
+  package mutating func values(of key: ObjectKey) throws -> [PropertyValue]? {
     let root = transaction.schema.rootNumber(of: key.entity)
     if let current, self.root == root, current <= key.key,
       key.key &- current <= Self.distanceMax
@@ -32,7 +31,7 @@ struct RowWalk {
   }
 
   /// Ends the walk: a statement that is left open would hold on to its snapshot.
-  func finish() {
+  package func finish() {
     for statement in statements.values { statement.reset() }
   }
 
