@@ -150,4 +150,32 @@ struct ReaderLineTests {
     stuck.signal()
     first.wait()
   }
+
+  @Test(
+    "A piece of work that is done is let go of outside of its queue's lock", .timeLimit(.minutes(1))
+  )
+  func letGo() async throws {
+    /// Sends work to a queue when it ends, as a context does that ends on a thread of its own.
+    final class Ending: Sendable {
+      let queue: ContextQueue
+      let log: Log
+      init(_ queue: ContextQueue, _ log: Log) {
+        self.queue = queue
+        self.log = log
+      }
+      deinit { queue.async { [log] in log.append(1) } }
+    }
+    let queue = ContextQueue(label: "letting go", line: WorkLine(limit: 2))
+    let log = Log()
+    for round in 0..<200 {
+      // Many wait, and then few: the places of those that are done are given to others.
+      for _ in 0..<(round % 7 + 1) {
+        let ending = Ending(queue, log)
+        queue.async { withExtendedLifetime(ending) {} }
+      }
+      try await queue.run {}
+    }
+    while log.all.count < (0..<200).reduce(0, { $0 + $1 % 7 + 1 }) { try await queue.run {} }
+    #expect(queue.waitingCount == 0)
+  }
 }

@@ -24,7 +24,7 @@ package final class ContextQueue: Sendable {
     /// Where its pieces of work wait for a thread; nil for a queue whose pieces wait for each other alone.
     var line: WorkLine?
     /// What was sent and has not begun.
-    var pieces: ArraySlice<Piece> = []
+    var pieces = ArrivalOrder<Piece>()
     /// Turns that the dispatch queue has: each takes the first piece there is when it comes.
     var turns = 0
     var isInLine = false

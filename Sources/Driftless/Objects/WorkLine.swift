@@ -15,7 +15,7 @@ package final class WorkLine: Sendable {
     /// How many more are at work for as long as there is a line, because those within the bound do not end.
     var beyond = 0
     /// What lets each of them begin, the first of the line first.
-    var waiting: ArraySlice<@Sendable () -> Void> = []
+    var waiting = ArrivalOrder<@Sendable () -> Void>()
     /// When a piece began, or ended, last.
     var lastStep = ContinuousClock.now
     /// Whether somebody will look whether the line moves.
