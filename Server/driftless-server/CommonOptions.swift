@@ -15,6 +15,7 @@ struct CommonOptions: ParsableArguments {
 
   /// Runs a command; prints an error with what to do about it, and ends with its exit code.
   func reporting(_ body: () async throws -> Void) async throws {
+    defer { DataFolder.giveToOwner(folder) }
     do {
       try await body()
     } catch let error as ExitCode {
@@ -46,7 +47,7 @@ struct CommonOptions: ParsableArguments {
 
   private func exitCode(of code: ServerError.Code) -> Int32 {
     switch code {
-    case .badName, .badLimits, .damagedDatabase, .noData: 65
+    case .badName, .badLimits, .damagedDatabase, .noData, .unreadableDatabase: 65
     case .locked, .busy: 75
     case .notConfirmed: 64
     case .diskFull, .notHandedOut: UnwrittenOutput.exitStatus

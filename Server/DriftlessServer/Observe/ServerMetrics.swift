@@ -14,6 +14,7 @@ package final class ServerMetrics: Sendable {
     var connections: Int = 0
     var folds: UInt64 = 0
     var failedFolds: UInt64 = 0
+    var heldCheckpoints: UInt64 = 0
   }
 
   private let values = Mutex(Values())
@@ -50,6 +51,9 @@ package final class ServerMetrics: Sendable {
   func countFold(failed: Bool) {
     values.withLock { if failed { $0.failedFolds += 1 } else { $0.folds += 1 } }
   }
+
+  /// The write-ahead log could not be copied and begun anew, since somebody else is at the database.
+  func countHeldCheckpoint() { values.withLock { $0.heldCheckpoints += 1 } }
 
   func connectionOpened() { values.withLock { $0.connections += 1 } }
 
@@ -92,6 +96,10 @@ package final class ServerMetrics: Sendable {
     metric(
       "failed_folds_total", "counter", "Logs that could not be added up.",
       [("", "\(values.failedFolds)")])
+    metric(
+      "held_checkpoints_total", "counter",
+      "Times that others kept the write-ahead log from ending.",
+      [("", "\(values.heldCheckpoints)")])
     metric("connections", "gauge", "Open connections.", [("", "\(values.connections)")])
     metric("long_polls", "gauge", "Long polls that wait.", [("", "\(waiting)")])
     metric(

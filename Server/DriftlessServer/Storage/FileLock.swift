@@ -16,6 +16,7 @@ package final class FileLock: Sendable {
   package init?(_ file: URL, _ mode: Mode, waits: Bool) throws {
     let descriptor = open(file.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw Self.error(file) }
+    Self.giveToOwner(descriptor, of: file.deletingLastPathComponent())
     let operation = (mode == .shared ? LOCK_SH : LOCK_EX) | (waits ? 0 : LOCK_NB)
     while flock(descriptor, operation) != 0 {
       let reason = errno
@@ -37,6 +38,15 @@ package final class FileLock: Sendable {
     let text = Array("\(getpid())\n".utf8)
     ftruncate(descriptor, 0)
     _ = pwrite(descriptor, text, text.count, 0)
+  }
+
+  /// A lock that root's command made first would be closed to the server.
+  private static func giveToOwner(_ descriptor: Int32, of folder: URL) {
+    var (own, owner) = (stat(), stat())
+    guard geteuid() == 0, fstat(descriptor, &own) == 0, own.st_uid == 0, own.st_nlink == 1,
+      stat(folder.path, &owner) == 0, owner.st_uid != 0
+    else { return }
+    fchown(descriptor, owner.st_uid, owner.st_gid)
   }
 
   private static func error(_ file: URL) -> ServerError {
