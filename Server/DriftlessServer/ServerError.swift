@@ -36,6 +36,8 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let notHandedOut = Code(name: "not-handed-out", status: 500)
     package static let nothingToSetBack = Code(name: "nothing-to-set-back", status: 409)
     package static let renewedSince = Code(name: "renewed-since", status: 409)
+    package static let deletedSince = Code(name: "deleted-since", status: 409)
+    package static let unreadableDatabase = Code(name: "unreadable-database", status: 500)
     package static let notConfirmed = Code(name: "not-confirmed", status: 400)
     package static let refusedStart = Code(name: "refused-start", status: 500)
     package static let damagedDatabase = Code(name: "damaged-database", status: 500)

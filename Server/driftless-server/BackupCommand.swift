@@ -39,8 +39,9 @@ struct RestoreCommand: AsyncParsableCommand {
     abstract: "Put a backup in the place of the server's database, while no server runs.",
     discussion: """
       All of the backup is read first. The database that was there is kept beside it. Zones keep their generations:
-      replicas notice that the log is an older one and bring back what it lacks. Tokens are those of the folder, where it
-      can be read: one that was revoked since stays so. The server's time goes on.
+      replicas notice that the log is an older one and bring back what it lacks. Which zones there are, their names, tokens
+      and the server's time are those of the folder: a zone that was made since the backup stays, with an empty log that its
+      replicas fill, one that was deleted since stays away, and a token that was revoked since stays so.
 
       Example: driftless-server restore /backup/driftless-1.sqlite --yes --data DIR
       """)
@@ -51,10 +52,29 @@ struct RestoreCommand: AsyncParsableCommand {
   @Option(help: "Zones that began anew after the backup: keep its log, or renew them once more.")
   var renewedZones: RenewedZones?
 
+  @Option(
+    help:
+      "Zones that were deleted after the backup: leave them out (as if not given), or restore them."
+  )
+  var deletedZones: DeletedZones?
+
+  @Option(
+    help:
+      "What cannot be read of the database that is there: take the backup's, or revoke its tokens.")
+  var unreadable: Unreadable?
+
   @Flag(help: "Do not ask.")
   var yes = false
 
   @OptionGroup var common: CommonOptions
+
+  enum DeletedZones: String, ExpressibleByArgument, CaseIterable {
+    case leave, restore
+  }
+
+  enum Unreadable: String, ExpressibleByArgument, CaseIterable {
+    case backup, revoke
+  }
 
   enum RenewedZones: String, ExpressibleByArgument, CaseIterable {
     case keep, renew
@@ -63,19 +83,57 @@ struct RestoreCommand: AsyncParsableCommand {
   func run() async throws {
     try await common.reporting {
       let backup = Backup(URL(fileURLWithPath: file))
-      let folder = try DataFolder(common.folder)
+      let folder = try DataFolder(common.folder, takesEmptied: true)
       try common.confirm(
         "Put \(file) in the place of the database in \(common.data)?", unless: yes)
-      let policy: Backup.RenewedZones? = renewedZones.map { $0 == .keep ? .keep : .renew }
-      let restored = try backup.restore(to: folder, renewedZones: policy)
+      let choices = Backup.RestoreChoices(
+        renewedZones: renewedZones.map { $0 == .keep ? .keep : .renew },
+        deletedZones: deletedZones.map { $0 == .leave ? .leave : .restore },
+        unreadable: unreadable.map { $0 == .backup ? .backup : .revoke })
+      let restored = try backup.restore(to: folder, choices)
       if common.json {
         try common.printJSON(RestoreLine(file: file, restored))
       } else {
         try common.printLine(
           "restored \(counted(restored.content.zones.count, restored.content.entries))")
+        for line in lines(restored) { try common.printLine(line) }
         if let before = restored.before { try common.printLine("before: \(before.path)") }
       }
     }
+  }
+
+  /// What is otherwise than in the backup.
+  private func lines(_ restored: Backup.Restored) -> [String] {
+    var lines: [String] = []
+    lines += restored.zonesMade.map {
+      "zone \($0): made since the backup; its log begins empty, and replicas bring it back"
+    }
+    lines += restored.zonesRenamed.map { "zone \($0.backup): its name is \($0.now)" }
+    lines += restored.zonesLeftOut.map {
+      "zone \($0): deleted since the backup, and left out (--deleted-zones restore brings it back)"
+    }
+    lines += restored.zonesBroughtBack.map {
+      "zone \($0): deleted since the backup, and brought back with its tokens"
+    }
+    lines += restored.renewedSince.map {
+      "zone \($0): renewed since the backup; "
+        + (renewedZones == .renew ? "renewed once more" : "it has the backup's log")
+    }
+    if restored.tokensKept > 0 {
+      lines.append("tokens that are not as in the backup: \(restored.tokensKept)")
+    }
+    if restored.tokensRevoked > 0 {
+      lines.append("tokens of the backup that are revoked now: \(restored.tokensRevoked)")
+    }
+    if restored.givenMilliseconds < restored.backupGivenMilliseconds {
+      lines.append(
+        "the server's time was set back since the backup: it goes on from "
+          + JSONText.time(restored.givenMilliseconds))
+    }
+    if !restored.unread.isEmpty {
+      lines.append("not readable before: \(restored.unread.joined(separator: ", "))")
+    }
+    return lines
   }
 }
 
@@ -141,7 +199,19 @@ private struct RestoreLine: Encodable {
   let entries: Int
   let renewedSince: [String]
   let tokensKept: Int
+  let tokensRevoked: Int
+  let zonesMade: [String]
+  let zonesRenamed: [Renaming]
+  let zonesLeftOut: [String]
+  let zonesBroughtBack: [String]
+  let unreadable: [String]
   @OrNull var before: String?
+  @OrNull var given: String?
+
+  struct Renaming: Encodable {
+    let backup: String
+    let now: String
+  }
 
   init(file: String, _ restored: Backup.Restored) {
     self.file = file
@@ -149,6 +219,13 @@ private struct RestoreLine: Encodable {
     entries = restored.content.entries
     renewedSince = restored.renewedSince
     tokensKept = restored.tokensKept
+    tokensRevoked = restored.tokensRevoked
+    zonesMade = restored.zonesMade
+    zonesRenamed = restored.zonesRenamed.map { Renaming(backup: $0.backup, now: $0.now) }
+    zonesLeftOut = restored.zonesLeftOut
+    zonesBroughtBack = restored.zonesBroughtBack
+    unreadable = restored.unread
+    given = restored.givenMilliseconds > 0 ? JSONText.time(restored.givenMilliseconds) : nil
     before = restored.before?.path
   }
 }

@@ -45,7 +45,7 @@ struct ClockCommand: AsyncParsableCommand {
       case .behind:
         lines.append("the server is \(span) ahead of the host's clock, and counts on from there")
         lines.append(
-          "it takes \(JSONText.span((report.aheadMilliseconds ?? 0) * 10)) until the clock has come to it; "
+          "it takes \(JSONText.span(report.aheadMilliseconds ?? 0, times: 10)) until the clock has come to it; "
             + "if the host's clock is right: driftless-server clock set-back --data \(data)")
       case .ahead:
         lines.append(

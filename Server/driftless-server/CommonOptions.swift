@@ -16,6 +16,7 @@ struct CommonOptions: ParsableArguments {
 
   /// Runs a command; prints an error with what to do about it, and ends with its exit code.
   func reporting(_ body: () async throws -> Void) async throws {
+    defer { DataFolder.giveToOwner(folder) }
     try await report.reporting(check: "the data folder \(data)", body)
   }
 
@@ -95,7 +96,9 @@ struct ReportOptions: ParsableArguments {
 
   private func exitCode(of code: ServerError.Code) -> Int32 {
     switch code {
-    case .badName, .badLimits, .badCertificate, .damagedDatabase, .noData: 65
+    case .badName, .badLimits, .badCertificate, .damagedDatabase, .noData,
+      .unreadableDatabase:
+      65
     case .locked, .busy: 75
     case .notConfirmed: 64
     case .diskFull, .notHandedOut: UnwrittenOutput.exitStatus

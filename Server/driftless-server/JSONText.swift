@@ -6,14 +6,16 @@ enum JSONText {
 
   /// ISO 8601 in UTC.
   static func time(_ milliseconds: Int64) -> String {
-    style.format(Date(timeIntervalSince1970: Double(milliseconds) / 1000))
+    // Years 1 … 9999: a database that was written by hand may say any.
+    let told = min(max(-62_135_596_800_000, milliseconds), 253_402_300_799_999)
+    return style.format(Date(timeIntervalSince1970: Double(told) / 1000))
   }
 
   static func id(_ id: UUID) -> String { id.uuidString.lowercased() }
 
   /// A span of time in words: its two largest units.
-  static func span(_ milliseconds: Int64) -> String {
-    let seconds = milliseconds.magnitude / 1000
+  static func span(_ milliseconds: Int64, times factor: UInt64 = 1) -> String {
+    let seconds = milliseconds.magnitude / 1000 * factor
     let (days, hours, minutes) = (seconds / 86400, seconds / 3600 % 24, seconds / 60 % 60)
     if days > 0 { return "\(days) d \(hours) h" }
     if hours > 0 { return "\(hours) h \(minutes) min" }

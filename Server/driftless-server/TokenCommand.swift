@@ -35,7 +35,8 @@ struct TokenCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await common.administering { administration in
-        let end = try expires.map { try TokenEnd($0) }
+        let now = try administration.serverMilliseconds()
+        let end = try expires.map { try TokenEnd($0, now: now) }
         try administration.createToken(
           zone: zone, verbs: Verbs(text: verbs), label: name,
           expiresMilliseconds: end?.milliseconds
@@ -56,11 +57,12 @@ struct TokenCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await common.administering { administration in
+        let now = try administration.serverMilliseconds()
         for token in try administration.tokens() {
           if common.json {
-            try common.printJSON(TokenLine(token))
+            try common.printJSON(TokenLine(token, now: now))
           } else {
-            let line = TokenLine(token)
+            let line = TokenLine(token, now: now)
             try common.printLine(
               "\(token.id)\t\(token.zoneName)\t\(token.verbs)\t\(line.state)\t"
                 + "\(token.name ?? "-")\t\(line.expires ?? "-")")
@@ -116,7 +118,8 @@ extension TokenCommand {
 
     func run() async throws {
       try await common.administering { administration in
-        let end = try expires.map { try TokenEnd($0) }
+        let now = try administration.serverMilliseconds()
+        let end = try expires.map { try TokenEnd($0, now: now) }
         let wait = grace == "0" ? 0 : try TokenEnd.span(grace)
         guard let old = try administration.tokens().first(where: { $0.id == id }) else {
           throw ServerError(
@@ -141,16 +144,19 @@ struct TokenEnd {
 
   /// Reads a span from now on, or a time in ISO 8601.
   ///
+  /// - Parameter now: the server's time.
   /// - Throws: `ServerError` (`.badName`).
-  init(_ text: String) throws {
+  init(_ text: String, now: Int64) throws {
     if let date = try? Date(text, strategy: .iso8601) {
       milliseconds = Int64(date.timeIntervalSince1970 * 1000)
-      guard milliseconds > Administration.hostMilliseconds else {
+      guard milliseconds > now else {
         throw ServerError(
-          .badName, "\(text) is in the past", suggestion: "Name a time that is to come.")
+          .badName, "\(text) is in the past by the server's time",
+          suggestion:
+            "Name a time that is to come. See the server's time: driftless-server clock show")
       }
     } else {
-      milliseconds = Administration.hostMilliseconds + (try Self.span(text))
+      milliseconds = now + (try Self.span(text))
     }
   }
 
@@ -217,7 +223,7 @@ private struct TokenLine: Encodable {
   @OrNull var expires: String?
   @OrNull var revoked: String?
 
-  init(_ record: TokenRecord) {
+  init(_ record: TokenRecord, now: Int64) {
     id = record.id
     zone = record.zoneName
     verbs = record.verbs.description
@@ -225,7 +231,7 @@ private struct TokenLine: Encodable {
     name = record.name
     expires = record.expiresMilliseconds.map { JSONText.time($0) }
     revoked = record.revokedMilliseconds.map { JSONText.time($0) }
-    let hasEnded = (record.expiresMilliseconds ?? .max) <= Administration.hostMilliseconds
+    let hasEnded = (record.expiresMilliseconds ?? .max) <= now
     state = record.revokedMilliseconds != nil ? "revoked" : hasEnded ? "expired" : "valid"
   }
 }

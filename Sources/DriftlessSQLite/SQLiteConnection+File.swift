@@ -18,6 +18,13 @@ extension SQLiteConnection {
     return inFile >= all
   }
 
+  /// Whether the file that is open is no more the one of its name: it was moved away, or another has its place.
+  package var isMoved: Bool {
+    var isMoved: Int32 = 0
+    return sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &isMoved) == SQLITE_OK
+      && isMoved != 0
+  }
+
   /// Bytes of the file as they lie there, whatever the logs beside it say.
   ///
   /// - Throws: `SQLiteError`, also where the file has not as many.

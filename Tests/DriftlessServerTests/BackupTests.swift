@@ -8,48 +8,9 @@ import Testing
 /// A copy of the database made while the server serves, and put back.
 @Suite("Backup and restore", .serialized)
 struct BackupTests {
-  /// A server with pushes, a backup in between, and what it needs to go on.
-  private struct World {
-    let directory: TemporaryDirectory
-    let token: AccessToken
-    let revoked: AccessToken
-    let backup: Backup
-    let replica: UUID
-
-    init() async throws {
-      let server = try await LiveServer()
-      directory = server.directory
-      token = try server.token()
-      revoked = try server.token()
-      backup = Backup(directory.file("copy.sqlite"))
-      var maker = FrameMaker(try await server.zone())
-      replica = maker.replica
-      let folder = try DataFolder(server.data)
-      for step in 1...6 as ClosedRange<UInt64> {
-        _ = try await server.accepted(try maker.insert(2), token: token)
-        maker.cursor = try await server.cursor(at: step)
-        if step == 4 {
-          let content = try backup.make(of: folder)
-          #expect(content.entries == 4)
-          #expect(content.zones.map(\.head) == [4])
-        }
-      }
-      try server.revoke(revoked)
-      try await server.stop()
-    }
-
-    var folder: DataFolder { get throws { try DataFolder(directory.file("data")) } }
-
-    func administering<Value>(_ body: (Administration) throws -> Value) throws -> Value {
-      let administration = try Administration(folder: folder)
-      defer { administration.close() }
-      return try body(administration)
-    }
-  }
-
   @Test("A backup of a server that serves is of one moment, one file, closed to others, and whole")
   func made() async throws {
-    let world = try await World()
+    let world = try await BackupWorld()
     let names = try FileManager.default.contentsOfDirectory(atPath: world.directory.url.path)
     #expect(names.filter { $0.hasPrefix("copy") } == ["copy.sqlite"])
     let attributes = try FileManager.default.attributesOfItem(atPath: world.backup.file.path)
@@ -59,9 +20,38 @@ struct BackupTests {
     #expect(error?.code == .exists)
   }
 
+  @Test(
+    "Of two backups to one name that are made at once one has it, whole, and nothing else is left")
+  func oneName() async throws {
+    let world = try await BackupWorld()
+    let other = Backup(world.directory.file("other.sqlite"))
+    let stale = world.directory.file("other.sqlite.part-0badc0de")
+    try Data("killed".utf8).write(to: stale)
+    var entries: Int?
+    let error = #expect(throws: ServerError.self) {
+      try other.make(of: world.folder) { _ in
+        if entries == nil { entries = try other.make(of: world.folder).entries }
+      }
+    }
+    #expect(error?.code == .exists)
+    #expect(entries == 6)
+    #expect(try other.checked().entries == 6)
+    let names = try FileManager.default.contentsOfDirectory(atPath: world.directory.url.path)
+    #expect(names.filter { $0.hasPrefix("other") } == ["other.sqlite"])
+  }
+
+  @Test("What a restore that was killed left is gone when the folder is served or put back again")
+  func killedRestore() async throws {
+    let world = try await BackupWorld()
+    let part = try world.folder.database.appendingPathExtension("part")
+    try Data("killed".utf8).write(to: part)
+    try world.folder.lockForServing().release()
+    #expect(!FileManager.default.fileExists(atPath: part.path))
+  }
+
   @Test("A backup is put back; what was there lies beside it; a revoked token stays so")
   func restored() async throws {
-    let world = try await World()
+    let world = try await BackupWorld()
     let late = try world.administering {
       try $0.createToken(zone: "shop", verbs: .read, label: "late")
     }
@@ -90,20 +80,26 @@ struct BackupTests {
 
   @Test("A backup is put into a folder that there is not, and in the place of a damaged database")
   func restoredInTheEnd() async throws {
-    let world = try await World()
+    let world = try await BackupWorld()
     let other = try DataFolder(world.directory.file("other"))
     #expect(try world.backup.restore(to: other).before == nil)
     #expect(try Administration(folder: other).verify().entries == 4)
     var bytes = try Data(contentsOf: world.folder.database)
     bytes.replaceSubrange(100..., with: Data(repeating: 0xA5, count: bytes.count - 100))
     try bytes.write(to: world.folder.database)
-    #expect(try world.backup.restore(to: world.folder).before != nil)
+    let error = #expect(throws: ServerError.self) { try world.backup.restore(to: world.folder) }
+    #expect(error?.code == .unreadableDatabase)
+    #expect(try Data(contentsOf: world.folder.database) == bytes)
+    let restored = try world.backup.restore(to: world.folder, .init(unreadable: .backup))
+    #expect(restored.before != nil)
+    #expect(restored.unread == ["the server's time", "tokens", "zones"])
+    #expect(restored.tokensRevoked == 0)
     #expect(try world.administering { try $0.verify().damage } == [])
   }
 
   @Test("A damaged backup, and one for a folder that is served, are refused with nothing changed")
   func refused() async throws {
-    let world = try await World()
+    let world = try await BackupWorld()
     let whole = try Data(contentsOf: world.backup.file)
     let copy = try SQLiteConnection(path: world.backup.file.path, mode: .readWrite)
     try copy.execute("UPDATE log SET body = zeroblob(9) WHERE position & 255 = 2")
@@ -123,14 +119,14 @@ struct BackupTests {
     "Where a zone began anew after the backup, the operator says what becomes of it",
     arguments: [Backup.RenewedZones.keep, .renew])
   func renewedSince(policy: Backup.RenewedZones) async throws {
-    let world = try await World()
+    let world = try await BackupWorld()
     let backed = try world.backup.checked().zones[0].generation
     let renewed = try world.administering { try $0.renewZone("shop", intent: .offer).generation }
     let error = #expect(throws: ServerError.self) { try world.backup.restore(to: world.folder) }
     #expect(error?.code == .renewedSince)
     #expect(error?.message.contains("shop") == true)
     #expect(try world.administering { try $0.zones()[0].generation } == renewed)
-    let restored = try world.backup.restore(to: world.folder, renewedZones: policy)
+    let restored = try world.backup.restore(to: world.folder, .init(renewedZones: policy))
     #expect(restored.renewedSince == ["shop"])
     let zone = try world.administering { try $0.zones()[0] }
     switch policy {
@@ -144,7 +140,7 @@ struct BackupTests {
 
   @Test("A zone tells what it holds, and of its replicas how far each is and when it was seen")
   func reports() async throws {
-    let world = try await World()
+    let world = try await BackupWorld()
     let asleep = UUID()
     let server = try await LiveServer(directory: world.directory)
     _ = try await server.pull(after: 2, "&replica=\(asleep)", token: world.token)

@@ -73,6 +73,12 @@ struct DatabaseCheckTests {
       #expect(damage.map(\.place) == ["entry 2"])
       #expect(damage.first?.zone == "shop")
       #expect(damage.first?.suggestion.contains("restore") == true)
+      // What the operator did about it counts.
+      let administration = try Administration(folder: DataFolder(server.data))
+      _ = try administration.renewZone("shop", intent: .offer)
+      administration.close()
+      let mended = try await server.request("GET", "/healthz")
+      #expect(String(decoding: mended.body, as: UTF8.self).contains(#""status":"ok""#))
     }
   }
 
@@ -118,7 +124,9 @@ struct DatabaseCheckTests {
       ("INSERT INTO token_note VALUES('none', 'x', NULL)", "token_note"),
       ("INSERT INTO key_rule(name) VALUES('none')", "key_rule"),
       ("UPDATE property SET name = ''", "property"),
-      ("UPDATE clock SET given_ms = -1", "clock"), ("DROP TABLE claim", "file"),
+      ("UPDATE clock SET given_ms = -1", "clock"),
+      ("UPDATE clock SET given_ms = 9223372036854775807", "clock"),
+      ("UPDATE clock SET given_ms = 'noon'", "clock"), ("DROP TABLE claim", "file"),
       ("INSERT INTO sighting VALUES(7, zeroblob(16), 1, '', 1)", "sighting"),
     ] as [(String, String)])
   func named(sql: String, table: String) async throws {

@@ -136,7 +136,7 @@ struct OperatorWatchTests {
       let line = try #require(
         server.log.text.split(separator: "\n").first { $0.contains("request=\(id)") })
       for part in [
-        "zone=shop", "token=till-3", "address=127.0.0.1",
+        "zone=shop", "token=\(token.id)", "tokenName=till-3", "address=127.0.0.1",
         "replica=\(maker.replica.uuidString.lowercased())",
       ] {
         #expect(line.contains(part), "\(line)")

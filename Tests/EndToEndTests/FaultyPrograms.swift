@@ -58,6 +58,20 @@ struct FileFault {
     return count
   }
 
+  /// The same where the body waits.
+  @discardableResult
+  static func atEachChange(
+    few: Int = 3, every step: Int = 4, _ body: (_ number: Int, _ count: Int) async throws -> Bool
+  ) async rethrows -> Int {
+    var (number, count) = (1, 1)
+    while try await !body(number, count) {
+      number = next(after: number, few: few, every: step)
+      count += 1
+    }
+    #expect(count > 3, "there were changes that could go wrong")
+    return count
+  }
+
   /// The variables that put the fault into a program.
   func environment() throws -> [String: String] {
     [

@@ -64,43 +64,61 @@ import Testing
     #expect(unknown.errors.contains("there is no zone other"))
   }
 
+  /// Folds with one change after the other gone wrong, from nothing each time.
+  private func foldAtEachChange(
+    _ kind: FileFault.Kind, few: Int = .max, every step: Int = 1,
+    _ after: (Outcome, _ number: Int) async throws -> Void
+  ) async throws {
+    let rounds = try await FileFault.atEachChange(few: few, every: step) { number, _ in
+      try forget()
+      let outcome = try fold((kind, number))
+      try await after(outcome, number)
+      return outcome.status == 0
+    }
+    #expect(rounds > 5, "there were writes that could go wrong")
+  }
+
+  /// That the next fold makes the files that one makes to which nothing happens.
+  private func expectGoesOn(to expected: [String: Data], _ comment: String) throws {
+    let again = try fold()
+    #expect(again.status == 0, "\(comment): \(again.errors)")
+    #expect(try snapshot() == expected, "\(comment)")
+  }
+
   @Test(
     "F6 Killed at any write, a fold goes on to the same files",
     arguments: [FileFault.Kind.kill, .torn, .cut, .mangled])
-  func killed(kind: FileFault.Kind) throws {
+  func killed(kind: FileFault.Kind) async throws {
     #expect(try fold().status == 0)
     let expected = try snapshot()
-    var number = 0
-    var isOver = false
-    while !isOver {
-      number += 1
-      try forget()
-      isOver = try fold((kind, number)).status == 0
-      let again = try fold()
-      #expect(again.status == 0, "\(kind) \(number): \(again.errors)")
-      #expect(try snapshot() == expected, "\(kind) \(number)")
+    try await foldAtEachChange(kind) { _, number in
+      try expectGoesOn(to: expected, "\(kind) \(number)")
     }
-    #expect(number > 10, "there were writes to be killed at")
   }
 
   @Test(
     "F10 F12 A disk that is full or broken ends a fold with its reason; the next one goes on",
     arguments: [FileFault.Kind.full, .broken, .unsynced])
-  func failingDisk(kind: FileFault.Kind) throws {
+  func failingDisk(kind: FileFault.Kind) async throws {
     #expect(try fold().status == 0)
     let expected = try snapshot()
-    var number = 0
-    var isOver = false
-    while !isOver {
-      number += 1
-      try forget()
-      let failed = try fold((kind, number))
-      isOver = failed.status == 0
-      if !isOver { #expect(failed.errors.contains("snapshots"), "\(failed.errors)") }
-      #expect(try fold().status == 0, "\(kind) \(number)")
-      #expect(try snapshot() == expected, "\(kind) \(number)")
+    try await foldAtEachChange(kind) { failed, number in
+      if failed.status != 0 {
+        #expect(failed.errors.contains("snapshots"), "\(failed.errors)")
+        if kind == .full { #expect(try left() == [], "\(number): what a fold took is given back") }
+      }
+      try expectGoesOn(to: expected, "\(kind) \(number)")
     }
-    #expect(number > 5)
+  }
+
+  /// What lies in the zone's folder beside its lock.
+  private func left() throws -> [String] {
+    guard let zone = try? FileManager.default.contentsOfDirectory(atPath: folder.path).first else {
+      return []
+    }
+    return try FileManager.default.contentsOfDirectory(
+      atPath: folder.appendingPathComponent(zone).path
+    ).filter { $0 != "fold.lock" }
   }
 
   @Test("A server that was put back has its zone folded anew")
@@ -126,20 +144,14 @@ import Testing
 
   @Test("Stopped at any write, a fold goes on beside a log that has grown since")
   func stoppedAndGrown() async throws {
-    var number = 1
-    var isOver = false
-    while !isOver {
-      try forget()
-      isOver = try fold((.kill, number)).status == 0
+    try await foldAtEachChange(.kill, few: 2, every: 3) { _, number in
       try writer.count("after \(number)")
       _ = try await writer.engine.sync()
       let again = try fold()
       #expect(again.status == 0, "\(number): \(again.errors)")
       let head = try SyncEngine.status(of: writer.store).cursor
       #expect(again.output.contains("through \(head): "), "\(number): \(again.output)")
-      number = FileFault.next(after: number, few: 2, every: 3)
     }
-    #expect(number > 10, "there were writes to be killed at")
   }
 
   @Test("What is damaged of a snapshot is made anew from the log, and stops nobody")

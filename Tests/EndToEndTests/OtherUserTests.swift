@@ -68,11 +68,13 @@ import Testing
       #expect(outcome.status == 0, "\(outcome)")
     }
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
-      var status = stat()
-      #expect(lstat(folder.appendingPathComponent(name).path, &status) == 0)
-      if status.st_mode & S_IFMT == S_IFLNK { continue }
-      #expect(Int(status.st_uid) == Int(Self.other), "\(name)")
-      if Self.isRoot { #expect(status.st_gid == 65_534, "\(name)") }
+      let attributes = try FileManager.default.attributesOfItem(
+        atPath: folder.appendingPathComponent(name).path)
+      if attributes[.type] as? FileAttributeType == .typeSymbolicLink { continue }
+      #expect((attributes[.ownerAccountID] as? NSNumber)?.intValue == Int(Self.other), "\(name)")
+      if Self.isRoot {
+        #expect((attributes[.groupOwnerAccountID] as? NSNumber)?.intValue == 65_534, "\(name)")
+      }
     }
     for arguments in [
       ["import", "--store", store.path, try lines()], ["sync", "--store", store.path],

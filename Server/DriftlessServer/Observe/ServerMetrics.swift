@@ -15,6 +15,7 @@ package final class ServerMetrics: Sendable {
     var connections: Int = 0
     var folds: UInt64 = 0
     var failedFolds: UInt64 = 0
+    var heldCheckpoints: UInt64 = 0
   }
 
   private let values = Mutex(Values())
@@ -51,6 +52,9 @@ package final class ServerMetrics: Sendable {
   func countFold(failed: Bool) {
     values.withLock { if failed { $0.failedFolds += 1 } else { $0.folds += 1 } }
   }
+
+  /// The write-ahead log could not be copied and begun anew, since somebody else is at the database.
+  func countHeldCheckpoint() { values.withLock { $0.heldCheckpoints += 1 } }
 
   func connectionOpened() { values.withLock { $0.connections += 1 } }
 
@@ -93,6 +97,10 @@ package final class ServerMetrics: Sendable {
     metric(
       "failed_folds_total", "counter", "Logs that could not be added up.",
       [("", "\(values.failedFolds)")])
+    metric(
+      "held_checkpoints_total", "counter",
+      "Times that others kept the write-ahead log from ending.",
+      [("", "\(values.heldCheckpoints)")])
     metric("connections", "gauge", "Open connections.", [("", "\(values.connections)")])
     metric("long_polls", "gauge", "Long polls that wait.", [("", "\(waiting)")])
     metric(

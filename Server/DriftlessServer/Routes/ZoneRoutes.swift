@@ -56,7 +56,9 @@ struct ZoneRoutes: Sendable {
     let admitted = try await gate.admit(
       request.headers, from: context.address, zone: context.zone, verb: verb)
     context.notes.note("zone", admitted.zone.name)
-    context.notes.note("token", admitted.token.name ?? admitted.token.id)
+    context.notes.note("token", admitted.token.id)
+    // Names are not one token's alone.
+    if let name = admitted.token.name { context.notes.note("tokenName", name) }
     return admitted
   }
 
@@ -87,9 +89,10 @@ struct ZoneRoutes: Sendable {
       metrics.countReceived(bytes: body.count)
       let push = try read(body)
       context.notes.note("replica", push.replica.wireText)
-      await storage.noteSeen(
-        push.replica, in: zone, at: push.cursor.sequence, token: admitted.token.id)
       let appended = try await append(push, to: zone)
+      await storage.noteSeen(
+        push.replica, in: zone, generation: push.cursor.generation, at: push.cursor.sequence,
+        token: admitted.token.id)
       context.logger.info(
         "appended",
         metadata: [
@@ -172,12 +175,14 @@ struct ZoneRoutes: Sendable {
     guard query.generation == zone.generation else {
       throw ServerError.generationChanged(zone: zone.name)
     }
-    if let replica = query.page.own?.replica {
-      context.notes.note("replica", replica.wireText)
-      await storage.noteSeen(
-        replica, in: zone, at: query.page.after.sequence, token: admitted.token.id)
-    }
+    if let replica = query.page.own?.replica { context.notes.note("replica", replica.wireText) }
     var page = try await storage.page(of: zone, query.page)
+    if let replica = query.page.own?.replica {
+      // What is refused says nothing of how far it is.
+      await storage.noteSeen(
+        replica, in: zone, generation: query.generation, at: query.page.after.sequence,
+        token: admitted.token.id)
+    }
     let deadline = ContinuousClock.now + .seconds(query.waitSeconds)
     var mayWait = query.waitSeconds > 0
     while page.entries.isEmpty, mayWait {

@@ -23,9 +23,10 @@ package struct DataFolder: Sendable {
   /// Opens a data folder; from now on this process creates files that only its user may read.
   ///
   /// - Parameter creates: whether it is made where it is none.
+  /// - Parameter takesEmptied: whether the database may be one that was emptied: another is put in its place.
   /// - Throws: `ServerError`: `.noData` for a folder that is none and is not to be made, `.damagedDatabase` for one whose
   ///   database was emptied, `.folder` for one that cannot be used.
-  package init(_ url: URL, creates: Bool = true) throws {
+  package init(_ url: URL, creates: Bool = true, takesEmptied: Bool = false) throws {
     umask(0o077)
     self.url = url
     guard creates || access(database.path, F_OK) == 0 else {
@@ -46,7 +47,7 @@ package struct DataFolder: Sendable {
         .folder, "cannot write in the data folder \(url.path)",
         suggestion: "Name a folder that this user may write, with --data.")
     }
-    try checkDatabaseIsNotEmptied()
+    if !takesEmptied { try checkDatabaseIsNotEmptied() }
     if access(database.path, F_OK) != 0 { try noteDatabaseIsBegun() }
   }
 
@@ -62,9 +63,22 @@ package struct DataFolder: Sendable {
         .noData, "there is no folder \(url.path), or this user may not read it",
         suggestion: "Check --data. To begin a server there: mkdir -m 700 '\(url.path)'")
     }
-    let own = ["serve.lock", "write.lock", "lost+found", CertificateFolder.name]
+    let own = ["serve.lock", "write.lock", "lost+found", "snapshots", CertificateFolder.name]
     let other = names.sorted().first {
       !$0.hasPrefix(databaseName) && !$0.hasPrefix(".") && !own.contains($0)
+    }
+    // Where the database was moved away, that is meant; the snapshots of its zones are removed.
+    let isMovedAway = names.contains {
+      $0.hasPrefix(databaseName + ".") && !$0.hasSuffix(".part") && !$0.contains(".before-restore-")
+    }
+    if other == nil, !isMovedAway,
+      let left = ["snapshots", databaseName + "-wal"].first(where: names.contains)
+    {
+      throw ServerError(
+        .damagedDatabase, "\(folder.path) is gone: of what the server knew there is only \(left)",
+        suggestion:
+          "Put a backup in its place: driftless-server restore FILE --data '\(url.path)'. To begin "
+          + "without zones and tokens, remove what is left: rm -r '\(url.path)/\(left)'")
     }
     if let other {
       throw ServerError(
@@ -77,17 +91,27 @@ package struct DataFolder: Sendable {
 
   /// SQLite takes a file of no bytes for a new database, and throws away the log that lies beside it.
   private func checkDatabaseIsNotEmptied() throws {
-    func isEmpty() -> Bool {
-      var status = stat()
-      return stat(database.path, &status) == 0 && status.st_size == 0
-    }
     // Another process may be done with making it between the looks.
-    guard isEmpty(), access(begun.path, F_OK) != 0, isEmpty() else { return }
+    guard isDatabaseEmpty, access(begun.path, F_OK) != 0, isDatabaseEmpty else { return }
     throw ServerError(
       .damagedDatabase, "\(database.path) is empty: what the server knew was cut off",
-      suggestion: "Put the folder back from a backup. To begin without zones and tokens, "
+      suggestion:
+        "Put a backup in its place: driftless-server restore FILE --unreadable revoke --data "
+        + "'\(url.path)'. To begin without zones and tokens, "
         + "move the file away: mv '\(database.path)' '\(database.path).away'")
   }
+
+  /// Whether there is a database of no bytes.
+  var isDatabaseEmpty: Bool {
+    var status = stat()
+    return stat(database.path, &status) == 0 && status.st_size == 0
+  }
+
+  /// Whether the database was begun and has nothing yet.
+  var isDatabaseBegun: Bool { isDatabaseEmpty && access(begun.path, F_OK) == 0 }
+
+  /// The copy that is about to take the place of the database. Who serves, or puts back, has the folder alone.
+  var databasePart: URL { database.appendingPathExtension("part") }
 
   private func noteDatabaseIsBegun() throws {
     let descriptor = open(begun.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
@@ -119,6 +143,8 @@ package struct DataFolder: Sendable {
     while true {
       if let lock = try FileLock(serveLock, .exclusive, waits: false) {
         lock.writeProcessID()
+        // Of one who put a backup back and was killed.
+        Backup.removeDatabase(databasePart)
         return lock
       }
       // Who serves has it alone; a command that looks whether somebody does shares it, for a moment.

@@ -1,5 +1,5 @@
 import DriftlessProtocol
-import Foundation
+package import Foundation
 import Logging
 import Synchronization
 
@@ -22,8 +22,13 @@ package final class EntryCheck: Sendable {
   init(logger: Logger) { self.logger = logger }
 
   /// How many entries were found to be damaged since the server was started.
-  package var damagedEntries: Int {
-    state.withLock { $0.damaged.values.reduce(0) { $0 + $1.count } }
+  ///
+  /// - Parameter generations: of these logs, since a zone that began anew, or is no more, has them no more; nil for all.
+  package func damagedEntries(of generations: Set<UUID>? = nil) -> Int {
+    state.withLock { state in
+      state.damaged.filter { generations?.contains($0.key) ?? true }.values
+        .reduce(0) { $0 + $1.count }
+    }
   }
 
   /// - Parameter place: the place before the page, which is the log's own.

@@ -15,6 +15,7 @@ package final class FileLock: Sendable {
   /// - Throws: `ServerError` (`.folder`) when the file cannot be opened or locked.
   package init?(_ file: URL, _ mode: Mode, waits: Bool) throws {
     let descriptor = open(file.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    if descriptor >= 0 { Self.giveToOwner(descriptor, of: file.deletingLastPathComponent()) }
     guard try Self.lock(descriptor, of: file, mode, waits: waits) else { return nil }
     self.descriptor = descriptor
   }
@@ -54,6 +55,15 @@ package final class FileLock: Sendable {
     let text = Array("\(getpid())\n".utf8)
     ftruncate(descriptor, 0)
     _ = pwrite(descriptor, text, text.count, 0)
+  }
+
+  /// A lock that root's command made first would be closed to the server.
+  private static func giveToOwner(_ descriptor: Int32, of folder: URL) {
+    var (own, owner) = (stat(), stat())
+    guard geteuid() == 0, fstat(descriptor, &own) == 0, own.st_uid == 0, own.st_nlink == 1,
+      stat(folder.path, &owner) == 0, owner.st_uid != 0
+    else { return }
+    fchown(descriptor, owner.st_uid, owner.st_gid)
   }
 
   private static func error(_ file: URL) -> ServerError {

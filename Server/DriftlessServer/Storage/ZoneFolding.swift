@@ -29,15 +29,20 @@ final class ZoneFolding: Sendable {
   private let ended = DispatchSemaphore(value: 0)
   private let database: Database
   private let snapshots: ZoneSnapshots
+  private let freeBytes: @Sendable () -> Int?
   private let limits: ServerLimits
   private let metrics: ServerMetrics
   private let logger: Logger
 
+  /// - Parameter freeBytes: what there is room for; nil for what the file system says.
   init(
-    folder: DataFolder, limits: ServerLimits, metrics: ServerMetrics, logger: Logger
+    folder: DataFolder, limits: ServerLimits, metrics: ServerMetrics, logger: Logger,
+    freeBytes: (@Sendable () -> Int?)? = nil
   ) throws {
     database = try Database(path: folder.database.path, label: "folding") { _ in }
-    snapshots = ZoneSnapshots(folder)
+    let snapshots = ZoneSnapshots(folder)
+    self.snapshots = snapshots
+    self.freeBytes = freeBytes ?? { snapshots.freeBytes }
     self.limits = limits
     self.metrics = metrics
     self.logger = logger
@@ -46,6 +51,7 @@ final class ZoneFolding: Sendable {
   /// Looks at every zone: one may be due, or left half folded.
   func begin() {
     do {
+      try snapshots.sweep { try database.run { try $0.zones() } }
       look(at: try database.run { try $0.zones().map(\.name) })
     } catch {
       logger.warning("the zones cannot be listed for folding", metadata: ["error": "\(error)"])
@@ -126,6 +132,16 @@ final class ZoneFolding: Sendable {
     if state.withLock({ $0.isStopped }) { throw Stopped() }
   }
 
+  /// A fold that nobody asked for is not begun where it might fill the disk: pushes need the room.
+  ///
+  /// - Throws: `ServerError` (`.diskFull`).
+  private func checkRoom(for bytes: Int) throws {
+    guard let free = freeBytes(), free < bytes else { return }
+    throw ServerError(
+      .diskFull, "there is room for \(free) bytes, and a snapshot may take \(bytes)",
+      suggestion: "Make room on the file system of the data folder.")
+  }
+
   private func fold(_ name: String) throws {
     guard let zone = try database.run({ try $0.zone(named: name) }) else { return }
     func isOwn(_ place: LogMark) throws -> Bool {
@@ -143,7 +159,12 @@ final class ZoneFolding: Sendable {
     guard since >= max(limits.foldLogBytesMin, (former?.bytes ?? 0) / 4) else { return }
     var options = FoldOptions()
     options.pause = { [self] in try check() }
-    let folded = try snapshots.fold(zone, options: options, isOwn: isOwn) { place in
+    try checkRoom(for: since + (former?.bytes ?? 0))
+    func isThere() throws -> Bool {
+      try database.run { try $0.generations().contains(zone.generation) }
+    }
+    let folded = try snapshots.fold(zone, options: options, isThere: isThere, isOwn: isOwn) {
+      place in
       try check()
       let request = PageRequest(
         after: place, bytesMax: limits.pageBytesMax, entriesMax: limits.pageEntriesMax)
@@ -166,7 +187,7 @@ extension SQLiteConnection {
       "SELECT coalesce(sum(size), 0) FROM log WHERE position > ? AND position < ?")
     defer { statement.reset() }
     statement.bind(LogPosition.of(zone: zone.id, number: sequence), at: 1)
-    statement.bind(LogPosition.of(zone: zone.id + 1, number: 0), at: 2)
+    statement.bind(LogPosition.of(zone: zone.id &+ 1, number: 0), at: 2)
     return try statement.step() ? Int(clamping: statement.int64(0)) : 0
   }
 }

@@ -1,6 +1,10 @@
 package import DriftlessProtocol
 import Foundation
 
+#if canImport(Glibc)
+  import Glibc
+#endif
+
 /// The snapshots of a data folder: one folder a zone, named by the zone's UUID. The only one that reads and writes them.
 ///
 /// `snapshot.json` says which files make up the snapshot, `NAME.segment` are those files and the ones of the snapshot before,
@@ -53,12 +57,13 @@ package struct ZoneSnapshots: Sendable {
   ///
   /// - Parameters:
   ///   - options: What the fold may take.
+  ///   - isThere: Whether there still is such a zone.
   ///   - isOwn: Whether a place is one of the zone's log: the log may have been put back since the snapshot was made.
   ///   - page: The entries after a place; none at the head.
   /// - Throws: `ServerError`: `.locked` while another process folds the zone, `.diskFull`, what `page` throws.
   package func fold(
-    _ zone: ZoneRecord, options: FoldOptions = FoldOptions(), isOwn: (LogMark) throws -> Bool,
-    page: (LogMark) throws -> [LogEntry]
+    _ zone: ZoneRecord, options: FoldOptions = FoldOptions(), isThere: () throws -> Bool,
+    isOwn: (LogMark) throws -> Bool, page: (LogMark) throws -> [LogEntry]
   ) throws -> Snapshot {
     let folder = folder(of: zone)
     do {
@@ -74,7 +79,6 @@ package struct ZoneSnapshots: Sendable {
         .locked, "another process folds the zone \(zone.name)",
         suggestion: "Let it end: it makes the snapshot.")
     }
-    defer { lock.release() }
     func run() throws -> Snapshot {
       var fold = try SnapshotFold(
         zone: zone.zoneID, generation: zone.generation, in: folder, options: options)
@@ -96,6 +100,11 @@ package struct ZoneSnapshots: Sendable {
         for entry in entries { try fold.append(PullPage.Entry(entry)) }
       }
     }
+    defer {
+      lock.release()
+      // Who deleted the zone meanwhile found the fold at it, and left what there is to it.
+      if (try? isThere()) == false { forget(zone) }
+    }
     do {
       do { return try run() } catch let error as ProtocolError where error.code == .damaged {
         // A file is not as it was written. The log has all of it.
@@ -103,14 +112,56 @@ package struct ZoneSnapshots: Sendable {
         return try run()
       }
     } catch let refusal as ProtocolError {
+      if refusal.code == .diskFull { giveBackRoom(folder) }
       throw ServerError(refusal)
+    }
+  }
+
+  /// A fold for which there is no room leaves none of what it took: the log needs the room more. A fold can be made anew.
+  private func giveBackRoom(_ folder: URL) {
+    try? FileManager.default.removeItem(at: folder.appendingPathComponent("fold"))
+    guard let named = try? Snapshot.read(in: folder) else {
+      removeSegments(of: folder, but: [])
+      return
+    }
+    removeSegments(of: folder, but: Set(named.files.map(\.name) + named.former))
+  }
+
+  private func removeSegments(of folder: URL, but names: Set<String>) {
+    let kept = Set(names.map { Snapshot.url(of: $0, in: folder).lastPathComponent })
+    for file in (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+    where file.hasSuffix(".partial") || file.hasSuffix(".segment") && !kept.contains(file) {
+      unlink(folder.appendingPathComponent(file).path)
+    }
+  }
+
+  /// How many bytes there is room for where snapshots lie; nil where that cannot be told.
+  var freeBytes: Int? {
+    var status = statvfs()
+    guard statvfs(folder.deletingLastPathComponent().path, &status) == 0 else { return nil }
+    return Int(
+      clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+        .partialValue)
+  }
+
+  /// Removes what was added up of zones that are no more: of one that was deleted the server is to keep nothing.
+  ///
+  /// - Parameter zones: asked once it is known what lies there, so that none that was made meanwhile is taken for one.
+  func sweep(_ zones: () throws -> [ZoneRecord]) throws {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+    let known = Set(try zones().map(\.zoneID))
+    for name in names {
+      guard let id = UUID(uuidString: name), !known.contains(id) else { continue }
+      forget(folder.appendingPathComponent(name, isDirectory: true))
     }
   }
 
   /// Removes what was added up of a log that is no more. Where that fails, or a fold is at it, it lies there until the next fold of
   /// the zone: nobody is given it.
-  func forget(_ zone: ZoneRecord) {
-    let folder = folder(of: zone)
+  func forget(_ zone: ZoneRecord) { forget(folder(of: zone)) }
+
+  private func forget(_ folder: URL) {
+    guard FileManager.default.fileExists(atPath: folder.path) else { return }
     guard
       let lock = try? FileLock(folder.appendingPathComponent("fold.lock"), .exclusive, waits: false)
     else { return }

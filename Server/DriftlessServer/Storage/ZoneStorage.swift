@@ -20,9 +20,15 @@ package protocol ZoneStorage: Sendable {
   /// Takes note that a replica was there, for the operator.
   ///
   /// - Parameters:
+  ///   - generation: the one of whose log it spoke.
   ///   - cursor: up to where it has applied the zone's log.
   ///   - token: the ID of the token that it came with.
-  func noteSeen(_ replica: UUID, in zone: ZoneRecord, at cursor: UInt64, token: String) async
+  func noteSeen(
+    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at cursor: UInt64, token: String
+  ) async
+
+  /// The generations of all zones.
+  func generations() async throws -> Set<UUID>
 
   /// Appends a push to its zone's log.
   ///

@@ -40,18 +40,8 @@ package struct Administration {
           .tooLarge, "the server has no room for another zone",
           suggestion: "Start another server on a data folder of its own.")
       }
-      let insert = try connection.prepare(
-        "INSERT INTO zone VALUES(?, ?, ?, ?, NULL, NULL, NULL, 'offer', ?, 0, ?, 1, 0, ?, x'')")
-      defer { insert.reset() }
-      insert.bind(count + 1, at: 1)
-      insert.bind(name, at: 2)
-      let generation = UUID()
-      insert.bind(UUID().bytes, at: 3)
-      insert.bind(generation.bytes, at: 4)
-      insert.bind(Int64(ChangeSetHeader.formatLevel), at: 5)
-      insert.bind(LogChain.start(generation: generation).bytes, at: 6)
-      insert.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 7)
-      try insert.run()
+      try connection.insert(
+        .new(id: count + 1, name: name), createdMilliseconds: Self.hostMilliseconds)
       return try existingZone(name)
     }
   }
@@ -64,21 +54,7 @@ package struct Administration {
   /// - Throws: `ServerError` (`.noZone`).
   package func renewZone(_ name: String, intent: ZoneIntent) throws -> ZoneRecord {
     let renewed = try write {
-      let zone = try existingZone(name)
-      let generation = UUID()
-      let replacements = (zone.replacements + (intent == .replace ? [generation] : []))
-        .suffix(ZoneInfo.replacementsMax)
-      try connection.run(
-        """
-        UPDATE zone SET generation = ?, parent_generation = ?, parent_sequence = ?,
-          parent_chain = ?, intent = ?, head = 0, chain = ?, next_object = 1, replacements = ?
-        WHERE id = ?
-        """,
-        .blob(generation.bytes), .blob(zone.generation.bytes), .integer(Int64(clamping: zone.head)),
-        .blob(zone.chain.bytes), .text(intent.rawValue),
-        .blob(LogChain.start(generation: generation).bytes),
-        .blob(replacements.reduce(into: Data()) { $0 += $1.bytes }), .integer(zone.id))
-      try empty(zone)
+      try connection.renew(existingZone(name), intent: intent)
       return try existingZone(name)
     }
     ZoneSnapshots(folder).forget(renewed)
@@ -90,7 +66,9 @@ package struct Administration {
   /// - Throws: `ServerError` (`.noZone`, `.locked` while another process folds the zone).
   package func foldZone(_ name: String) throws -> Snapshot {
     let zone = try existingZone(name)
-    return try ZoneSnapshots(folder).fold(zone) { place in
+    return try ZoneSnapshots(folder).fold(zone) {
+      try connection.generations().contains(zone.generation)
+    } isOwn: { place in
       try connection.place(at: place.sequence, of: existingZone(name)) == place
     } page: { place in
       let request = PageRequest(after: place, bytesMax: 4 << 20, entriesMax: 1_000)
@@ -101,21 +79,6 @@ package struct Administration {
   /// A zone's snapshot; nil when there is none.
   package func snapshot(of zone: ZoneRecord) throws -> Snapshot? {
     try ZoneSnapshots(folder).snapshot(of: zone)
-  }
-
-  /// Deletes a zone's log with all that is kept of it.
-  func empty(_ zone: ZoneRecord) throws {
-    let first = LogPosition.of(zone: zone.id, number: 0)
-    let end = LogPosition.of(zone: zone.id + 1, number: 0)
-    for table in ["log", "object"] {
-      try connection.run(
-        "DELETE FROM \(table) WHERE position >= ? AND position < ?", .integer(first),
-        .integer(end))
-    }
-    // Each replica takes another ID for the new log: those of the old one would fill the zone in time.
-    for table in ["identity", "claim", "tombstone", "replica", "sighting"] {
-      try connection.run("DELETE FROM \(table) WHERE zone = ?", .integer(zone.id))
-    }
   }
 
   /// - Throws: `ServerError`: `.badName`, `.exists`.
@@ -141,8 +104,24 @@ package struct Administration {
     return zone
   }
 
-  func write<Result>(_ body: () throws -> Result) throws -> Result {
+  /// The lock of those who write, once this is sure to be the folder's database.
+  ///
+  /// - Throws: `ServerError` (`.locked`) where another was put in its place while the lock was waited for: what is written
+  ///   into the one that was moved aside nobody would find.
+  func lockInPlace() throws -> FileLock? {
     let lock = try FileLock(folder.writeLock, .shared, waits: true)
+    guard !connection.isMoved else {
+      lock?.release()
+      throw ServerError(
+        .locked,
+        "another database was put in the place of \(folder.database.path) while this command waited; nothing was changed",
+        suggestion: "Say the command again: it is about the database that is there now.")
+    }
+    return lock
+  }
+
+  func write<Result>(_ body: () throws -> Result) throws -> Result {
+    let lock = try lockInPlace()
     defer { lock?.release() }
     try connection.execute("BEGIN IMMEDIATE")
     do {

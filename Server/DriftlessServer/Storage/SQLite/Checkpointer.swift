@@ -1,6 +1,7 @@
 import DriftlessSQLite
 import Foundation
 import Logging
+import Synchronization
 
 /// Copies the write-ahead log into the database, alone and under a lock of its own.
 ///
@@ -8,26 +9,63 @@ import Logging
 /// So no connection checkpoints by itself; only the serving process does, between two groups, and
 /// while it does no other process (`zone create`, `token create`) writes, because those hold the
 /// same lock, shared.
+///
+/// It waits for nobody, since pushes would wait with it: what a reader still needs of the log stays in it, and the next group
+/// tries again. Where that goes on, the operator hears of it.
 final class Checkpointer: Sendable {
   private let folder: DataFolder
   private let pagesMax: Int
+  private let metrics: ServerMetrics
+  private let isHeldUp = Mutex(false)
+  /// A log that is so many times too long is held up by somebody who does not go on.
+  private static let patience = 4
 
-  init(folder: DataFolder, limits: ServerLimits) {
+  init(folder: DataFolder, limits: ServerLimits, metrics: ServerMetrics) {
     self.folder = folder
+    self.metrics = metrics
     pagesMax = limits.checkpointPages
   }
 
-  func checkpointIfDue(_ database: Database, logger: Logger) {
+  private var pages: Int {
     let size = try? FileManager.default.attributesOfItem(atPath: folder.database.path + "-wal")[
       .size]
-    guard let size = size as? Int, size / 4096 > pagesMax else { return }
+    return (size as? Int ?? 0) / 4096
+  }
+
+  func checkpointIfDue(_ database: Database, logger: Logger) {
+    guard pages > pagesMax else { return }
     do {
       // When another process writes, the next group tries again.
-      guard let lock = try FileLock(folder.writeLock, .exclusive, waits: false) else { return }
-      defer { lock.release() }
-      try database.run { try $0.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
+      if let lock = try FileLock(folder.writeLock, .exclusive, waits: false) {
+        defer { lock.release() }
+        try database.run { connection in
+          connection.busyTimeoutMilliseconds = 0
+          defer { connection.busyTimeoutMilliseconds = connection.usualBusyTimeoutMilliseconds }
+          try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        }
+      }
     } catch {
       logger.warning("the write-ahead log was not copied", metadata: ["error": "\(error)"])
+    }
+    tell(pages, logger)
+  }
+
+  private func tell(_ pages: Int, _ logger: Logger) {
+    if pages > pagesMax { metrics.countHeldCheckpoint() }
+    let isLong = pages > pagesMax * Self.patience
+    let wasHeldUp = isHeldUp.withLock { isHeldUp in
+      defer { isHeldUp = isHeldUp ? pages > pagesMax : isLong }
+      return isHeldUp
+    }
+    if isLong, !wasHeldUp {
+      logger.warning(
+        "the write-ahead log grows: a backup, a check or another reader holds it up",
+        metadata: [
+          "bytes": "\(pages * 4096)", "file": "\(folder.database.path)-wal",
+          "try": "see who has it open, say by fuser, and end who does not go on",
+        ])
+    } else if wasHeldUp, pages <= pagesMax {
+      logger.notice("the write-ahead log was copied again")
     }
   }
 }

@@ -110,7 +110,7 @@ package struct DatabaseCheck {
       """)
     statement.bind([
       .integer(zone.id), .integer(LogPosition.of(zone: zone.id, number: 0)),
-      .integer(LogPosition.of(zone: zone.id + 1, number: 0)),
+      .integer(LogPosition.of(zone: zone.id &+ 1, number: 0)),
     ])
     var place = Cursor.start(generation: zone.generation).mark
     var nextObject: UInt64 = 1
@@ -134,7 +134,7 @@ package struct DatabaseCheck {
     if nextObject != zone.nextObject {
       note(
         "zone", zone.name, "next object",
-        "the log gave numbers up to \(nextObject - 1), the zone goes on with \(zone.nextObject)",
+        "the log gave numbers up to \(nextObject &- 1), the zone goes on with \(zone.nextObject)",
         Self.byRenewal(zone.name))
     }
   }
@@ -151,7 +151,7 @@ package struct DatabaseCheck {
   ) -> [String] {
     if let damage = EntryCheck.damage(of: entry, after: place) { return [damage] }
     var damages: [String] = []
-    if entry.bytes.count != Int(row.int64(8)) {
+    if Int64(entry.bytes.count) != row.int64(8) {
       damages.append("its size is not that of its bytes")
     }
     if ChangeSetHeader.storedDigest(of: entry.bytes) != row.data(5) {
@@ -177,6 +177,9 @@ package struct DatabaseCheck {
 extension Administration {
   /// Reads all of the database, while a server may go on writing.
   package func verify() throws -> DatabaseCheck.Outcome {
-    try ServerError.opening(folder.database.path) { try DatabaseCheck.run(on: connection) }
+    // As a backup does: the server goes on without copying its log meanwhile.
+    let lock = try lockInPlace()
+    defer { lock?.release() }
+    return try ServerError.opening(folder.database.path) { try DatabaseCheck.run(on: connection) }
   }
 }

@@ -95,9 +95,9 @@ final class GroupCommit: Sendable {
         }
         pending.answer.resume(with: outcome)
       }
-    } catch  where group.count > 1 {
+    } catch  where group.count > 1 && (error as? SQLiteError)?.isBusy != true {
       // The transaction as a whole failed, say because the disk is full: one that is too large for
-      // it must not take the others with it.
+      // it must not take the others with it. Where another has the database, each would wait for it in turn.
       for pending in group { commit([pending]) }
     } catch {
       logger.error("a push could not be stored", metadata: ["error": "\(error)"])

@@ -70,7 +70,7 @@ extension DatabaseCheck {
       """)
     statement.bind([
       .integer(zone.id), .integer(LogPosition.of(zone: zone.id, number: 0)),
-      .integer(LogPosition.of(zone: zone.id + 1, number: 0)),
+      .integer(LogPosition.of(zone: zone.id &+ 1, number: 0)),
     ])
     while try statement.step() {
       let number = LogPosition.number(statement.int64(0))
@@ -152,7 +152,7 @@ extension DatabaseCheck {
       ),
       (
         "clock",
-        "SELECT 'row ' || id, 'its time is none' FROM clock WHERE given_ms < 0 OR id <> 1"
+        "SELECT 'row ' || id, 'its time is none' FROM clock WHERE typeof(given_ms) <> 'integer' OR given_ms NOT BETWEEN 0 AND \(GivenTimes.latest) OR id <> 1"
       ),
     ]
     let there = try connection.rows("SELECT name FROM sqlite_master WHERE type = 'table'")

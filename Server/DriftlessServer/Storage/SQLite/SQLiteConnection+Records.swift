@@ -16,12 +16,42 @@ extension SQLiteConnection {
     return try statement.step() ? try zoneRecord(statement) : nil
   }
 
+  func zone(id: Int64) throws -> ZoneRecord? {
+    let statement = try prepare(Self.zoneColumns + " WHERE id = ?")
+    defer { statement.reset() }
+    statement.bind(id, at: 1)
+    return try statement.step() ? try zoneRecord(statement) : nil
+  }
+
+  /// The zone as it is now, whatever its name became.
+  func current(_ zone: ZoneRecord) throws -> ZoneRecord {
+    let statement = try prepare(Self.zoneColumns + " WHERE uuid = ?")
+    defer { statement.reset() }
+    statement.bind(zone.zoneID.bytes, at: 1)
+    guard try statement.step() else {
+      throw ServerError(
+        .noZone, "there is no zone \(zone.name)", suggestion: "Ask the operator for its name.")
+    }
+    return try zoneRecord(statement)
+  }
+
   func zones() throws -> [ZoneRecord] {
     let statement = try prepare(Self.zoneColumns + " ORDER BY name")
     defer { statement.reset() }
     var zones: [ZoneRecord] = []
     while try statement.step() { zones.append(try zoneRecord(statement)) }
     return zones
+  }
+
+  /// Those of all zones, read whatever else of them is damaged.
+  func generations() throws -> Set<UUID> {
+    let statement = try prepare("SELECT generation FROM zone")
+    defer { statement.reset() }
+    var generations: Set<UUID> = []
+    while try statement.step() {
+      if let generation = UUID(bytes: statement.data(0)) { generations.insert(generation) }
+    }
+    return generations
   }
 
   private func zoneRecord(_ statement: SQLiteStatement) throws -> ZoneRecord {
@@ -86,7 +116,7 @@ extension SQLiteConnection {
   /// Entries after a sequence number, until the bytes are used up; at least one, if there is one.
   func page(of zone: ZoneRecord, _ request: PageRequest) throws -> LogPage {
     // Read anew: the log may have grown while the request waited for news.
-    let current = try self.zone(named: zone.name) ?? zone
+    let current = try self.current(zone)
     guard current.generation == zone.generation else {
       throw ServerError.generationChanged(zone: zone.name)
     }
@@ -101,9 +131,9 @@ extension SQLiteConnection {
       """)
     defer { statement.reset() }
     statement.bind(own ?? -1, at: 1)
-    statement.bind(LogPosition.of(zone: zone.id, number: request.own?.through ?? 0), at: 2)
-    statement.bind(LogPosition.of(zone: zone.id, number: request.after.sequence), at: 3)
-    statement.bind(LogPosition.of(zone: zone.id + 1, number: 0), at: 4)
+    statement.bind(LogPosition.of(zone: current.id, number: request.own?.through ?? 0), at: 2)
+    statement.bind(LogPosition.of(zone: current.id, number: request.after.sequence), at: 3)
+    statement.bind(LogPosition.of(zone: current.id &+ 1, number: 0), at: 4)
     statement.bind(Int64(request.entriesMax), at: 5)
     var entries: [LogEntry] = []
     var size = 0
@@ -111,7 +141,7 @@ extension SQLiteConnection {
       let isHeaderOnly = statement.isNull(5)
       let next =
         PullPage.Entry.headerSize
-        + (isHeaderOnly ? ChangeSetHeader.size : Int(statement.int64(2)))
+        + (isHeaderOnly ? ChangeSetHeader.size : Self.size(statement.int64(2)))
       guard entries.isEmpty || size + next <= request.bytesMax else { break }
       size += next
       entries.append(
@@ -125,6 +155,9 @@ extension SQLiteConnection {
     // The head was read before the entries, so these may reach beyond it.
     return LogPage(entries: entries, head: max(current.head, entries.last?.sequence ?? 0))
   }
+
+  /// The bytes of a frame, as a row says that may be damaged.
+  private static func size(_ value: Int64) -> Int { Int(min(max(0, value), 1 << 40)) }
 
   /// - Throws: `ServerError` (`.diverged`) when a place is not the log's own.
   func check(_ place: LogMark, in zone: ZoneRecord) throws {

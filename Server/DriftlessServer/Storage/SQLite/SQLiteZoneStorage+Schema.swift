@@ -29,6 +29,8 @@ import DriftlessSQLite
 /// `sighting`    one row a replica: when it was last seen, its cursor, and the ID of its token.
 enum ServerSchema {
   static let version: Int64 = 4
+  /// The versions that `apply` brings to the present one.
+  static let readable: ClosedRange<Int64> = 2...version
 
   private static let tombstone = """
     CREATE TABLE tombstone(

@@ -63,8 +63,9 @@ package final class SQLiteZoneStorage: ZoneStorage {
     ) { Self.tell($0, logger) }
     self.news = news ?? ZoneNews(waitersMax: limits.waitersMax)
     commits = GroupCommit(
-      database: writer, checkpointer: Checkpointer(folder: folder, limits: limits), limits: limits,
-      metrics: metrics, news: self.news, logger: logger, clock: clock)
+      database: writer,
+      checkpointer: Checkpointer(folder: folder, limits: limits, metrics: metrics),
+      limits: limits, metrics: metrics, news: self.news, logger: logger, clock: clock)
   }
 
   private static func tell(_ event: ServerClock.Event, _ logger: Logger) {
@@ -102,7 +103,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
   package func close() {
     folding.withLock { $0.take() }?.stop()
     if let last = clock.lastToKeep() { try? writer.run { try GivenTimes.keep(last, on: $0) } }
-    sightings.write(writer, logger: logger)
+    writeSightings()
     writer.close()
     for reader in readers { reader.close() }
   }
@@ -166,14 +167,22 @@ package final class SQLiteZoneStorage: ZoneStorage {
     }
   }
 
+  package func generations() async throws -> Set<UUID> {
+    try await reader.perform { try $0.generations() }
+  }
+
   package func noteSeen(
-    _ replica: UUID, in zone: ZoneRecord, at cursor: UInt64, token: String
+    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at cursor: UInt64, token: String
   ) async {
     let isDue = sightings.note(
-      replica, in: zone, at: cursor, token: token, milliseconds: clock.now())
+      replica, in: zone, generation: generation, at: cursor, token: token,
+      milliseconds: clock.now())
     guard isDue else { return }
-    writer.later { [sightings, writer, logger] in sightings.write(writer, logger: logger) }
+    writer.later { [self] in writeSightings() }
   }
+
+  /// What was seen since the last time.
+  func writeSightings() { sightings.write(writer, logger: logger) }
 
   /// Ends what waits when an operator's command has changed zones or tokens, until the task is cancelled.
   package func watchOperators() async {

@@ -38,15 +38,17 @@ final class Sightings: Sendable {
 
   /// - Returns: whether it is time to write what was seen. Who is told so writes it.
   func note(
-    _ replica: UUID, in zone: ZoneRecord, at cursor: UInt64, token: String, milliseconds: Int64
+    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at cursor: UInt64, token: String,
+    milliseconds: Int64
   ) -> Bool {
     state.withLock { state in
       let place = Place(zone: zone.id, replica: replica)
-      if state.seen[place] != nil || state.seen.count < replicasMax {
+      let isFull = state.seen.count >= replicasMax
+      if state.seen[place] != nil || !isFull {
         state.seen[place] = Sighting(
-          generation: zone.generation, cursor: cursor, token: token, milliseconds: milliseconds)
+          generation: generation, cursor: cursor, token: token, milliseconds: milliseconds)
       }
-      guard ContinuousClock.now - state.lastWrite >= Self.span else { return false }
+      guard isFull || ContinuousClock.now - state.lastWrite >= Self.span else { return false }
       state.lastWrite = .now
       return true
     }
@@ -73,27 +75,33 @@ final class Sightings: Sendable {
       let generation = try connection.scalar(
         "SELECT generation FROM zone WHERE id = ?", .integer(zone))
       guard case .blob(let current)? = generation else { continue }
-      let known = try connection.scalar(
-        "SELECT count(*) FROM sighting WHERE zone = ?", .integer(zone))
-      guard case .integer(let count)? = known else { continue }
-      // Nobody is bound to say a true replica ID: the table is bounded as that of replicas is.
-      let isFull = count >= Int64(replicasMax)
-      let values: [SQLiteValue] = [.integer(zone)]
+      let statement = try connection.prepare(
+        "INSERT OR REPLACE INTO sighting VALUES(?1, ?2, ?3, ?4, ?5)")
       for (place, sighting) in sightings where sighting.generation.bytes == current {
-        let row =
-          values + [
-            .blob(place.replica.bytes), .integer(Int64(clamping: sighting.cursor)),
-            .text(sighting.token), .integer(sighting.milliseconds),
-          ]
-        let statement = try connection.prepare(
-          isFull
-            ? """
-            UPDATE sighting SET cursor = ?3, token = ?4, seen_ms = ?5
-            WHERE zone = ?1 AND replica = ?2
-            """ : "INSERT OR REPLACE INTO sighting VALUES(?1, ?2, ?3, ?4, ?5)")
-        statement.bind(row)
+        statement.bind([
+          .integer(zone), .blob(place.replica.bytes), .integer(Int64(clamping: sighting.cursor)),
+          .text(sighting.token), .integer(sighting.milliseconds),
+        ])
         try statement.run()
       }
+      try evict(zone, on: connection)
+    }
+  }
+
+  /// Nobody is bound to say a true replica ID: the table is bounded as that of replicas is. Who says many pays for them: those
+  /// of the token that has the most go first, and of them who never pushed, and who was not seen for longest.
+  private func evict(_ zone: Int64, on connection: SQLiteConnection) throws {
+    while case .integer(let count)? = try connection.scalar(
+      "SELECT count(*) FROM sighting WHERE zone = ?", .integer(zone)),
+      count > Int64(replicasMax)
+    {
+      try connection.run(
+        """
+        DELETE FROM sighting WHERE zone = ?1 AND replica IN (
+          SELECT replica FROM sighting WHERE zone = ?1 AND token = (
+            SELECT token FROM sighting WHERE zone = ?1 GROUP BY token ORDER BY count(*) DESC LIMIT 1)
+          ORDER BY replica IN (SELECT uuid FROM replica WHERE zone = ?1), seen_ms LIMIT ?2)
+        """, .integer(zone), .integer(count - Int64(replicasMax)))
     }
   }
 }

@@ -2,6 +2,11 @@ import DriftlessSQLite
 import Foundation
 
 extension Administration {
+  /// The server's time, by which ends of tokens are judged: it may be ahead of the host's clock.
+  package func serverMilliseconds() throws -> Int64 {
+    max(Self.hostMilliseconds, try GivenTimes.last(connection))
+  }
+
   package func tokens() throws -> [TokenRecord] { try connection.tokens() }
 
   /// Makes a token. Its text is known only now: the database keeps a hash of it.
@@ -11,12 +16,13 @@ extension Administration {
   ///   - expiresMilliseconds: when it ends, by the server's time; nil for never.
   ///   - handOut: gives it to whoever asked, before it is one. Where this throws, and where the process ends
   ///     meanwhile, there is no token: one that nobody has could not be told from a lost one.
-  /// - Throws: `ServerError` (`.noZone`), and what `handOut` throws.
+  /// - Throws: `ServerError` (`.noZone`, `.badName`), and what `handOut` throws.
   @discardableResult package func createToken(
     zone name: String, verbs: Verbs, label: String? = nil, expiresMilliseconds: Int64? = nil,
     handOut: (AccessToken) throws -> Void = { _ in }
   ) throws -> AccessToken {
     _ = try existingZone(name)
+    try TokenNotes.check(label)
     let token = AccessToken.mint()
     // Not within the transaction: pushes would wait for a terminal that was stopped.
     try handOut(token)
@@ -46,7 +52,7 @@ extension Administration {
       try insert(
         token, zone: old.zoneID, verbs: old.verbs, label: old.name,
         expiresMilliseconds: expiresMilliseconds)
-      let now = Self.hostMilliseconds
+      let now = try serverMilliseconds()
       if grace > 0 {
         try TokenNotes.set(
           id, name: old.name,
@@ -73,7 +79,7 @@ extension Administration {
   ) throws {
     try connection.run(
       "INSERT INTO token VALUES(?, ?, ?, ?, ?, NULL)", .text(token.id), .blob(token.hash),
-      .integer(zone), .integer(verbs.rawValue), .integer(Self.hostMilliseconds))
+      .integer(zone), .integer(verbs.rawValue), .integer(try serverMilliseconds()))
     try TokenNotes.set(
       token.id, name: label, expiresMilliseconds: expiresMilliseconds, on: connection)
   }
@@ -86,7 +92,7 @@ extension Administration {
       let update = try connection.prepare(
         "UPDATE token SET revoked_ms = coalesce(revoked_ms, ?) WHERE id = ?")
       defer { update.reset() }
-      update.bind(Int64(Date().timeIntervalSince1970 * 1000), at: 1)
+      update.bind(try serverMilliseconds(), at: 1)
       update.bind(id, at: 2)
       try update.run()
       guard connection.changes > 0 else {

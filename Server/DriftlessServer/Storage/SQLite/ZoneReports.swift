@@ -42,7 +42,7 @@ extension Administration {
       let zone = try existingZone(name)
       let places: [SQLiteValue] = [
         .integer(LogPosition.of(zone: zone.id, number: 0)),
-        .integer(LogPosition.of(zone: zone.id + 1, number: 0)),
+        .integer(LogPosition.of(zone: zone.id &+ 1, number: 0)),
       ]
       let log = try connection.prepare(
         "SELECT count(*), total(size) FROM log WHERE position >= ? AND position < ?")
@@ -59,7 +59,7 @@ extension Administration {
       return ZoneReport(
         zone: zone,
         createdMilliseconds: try count("SELECT created_ms FROM zone WHERE id = ?") ?? 0,
-        entries: Int(log.int64(0)), bytes: log.int64(1), objects: zone.nextObject - 1,
+        entries: Int(log.int64(0)), bytes: log.int64(1), objects: max(1, zone.nextObject) - 1,
         replicas: replicas.count,
         tokens: Int(
           try count("SELECT count(*) FROM token WHERE zone = ? AND revoked_ms IS NULL") ?? 0),
@@ -123,10 +123,7 @@ extension Administration {
   package func deleteZone(_ name: String) throws {
     let deleted = try write {
       let zone = try existingZone(name)
-      try empty(zone)
-      try connection.run("DELETE FROM token WHERE zone = ?", .integer(zone.id))
-      try TokenNotes.forgetOthers(on: connection)
-      try connection.run("DELETE FROM zone WHERE id = ?", .integer(zone.id))
+      try connection.delete(zone)
       return zone
     }
     ZoneSnapshots(folder).forget(deleted)
