@@ -166,7 +166,8 @@ targets += [
     "EndToEndTests",
     [
       "syncctl", "syncd", "driftless-server", "storekeeper", "Driftless", "DriftlessSQLite",
-      "DriftlessHTTP", "DriftlessProtocol", "DriftlessSync", "DriftlessServer", "ServerCertificates",
+      "DriftlessHTTP", "DriftlessProtocol", "DriftlessSync", "DriftlessServer",
+      "ServerCertificates",
     ],
     // Put into the programs that the tests run, not into the tests.
     exclude: ["FaultCalls.c"]),

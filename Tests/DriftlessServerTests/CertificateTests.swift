@@ -95,7 +95,7 @@ struct CertificateTests {
   @Test(
     "The log says at the start that a certificate has ended, or ends soon; the metrics always say when",
     arguments: [
-      (0.0, 397, nil as String?), (0.0, 29, "the TLS certificate ends in 28 days"),
+      (0.0, 397, nil as String?), (0.0, 29, "the TLS certificate ends in 29 days"),
       (-5.0, 1, "the TLS certificate has ended"),
     ])
   func warned(made: Double, days: Int, words: String?) async throws {

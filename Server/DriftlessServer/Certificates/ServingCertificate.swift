@@ -45,7 +45,7 @@ struct ServingCertificate: Sendable {
       logger.error("the TLS certificate has ended: clients refuse it", metadata: metadata)
     } else {
       logger.warning(
-        "the TLS certificate ends in \(Int(left / 86_400)) days", metadata: metadata)
+        "the TLS certificate ends in \(Int((left / 86_400).rounded())) days", metadata: metadata)
     }
   }
 }

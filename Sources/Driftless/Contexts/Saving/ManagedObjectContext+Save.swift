@@ -121,7 +121,8 @@ extension ManagedObjectContext {
     guard plans.count > 1 else { return plans }
     let changed = Set(changedObjects.lazy.filter(\.hasChanges).map(\.shape.planIndex))
     // In one order, whatever the coordinator's: two that save to the same stores would wait for each other.
-    func place(_ plan: ObjectPlan) -> String { plan.store.url?.path ?? "" }
+    // Stores in memory, which nobody else has, come last.
+    func place(_ plan: ObjectPlan) -> String { plan.store.url?.path ?? "~" }
     return plans.filter { changed.contains($0.index) }.sorted { place($0) < place($1) }
   }
 
