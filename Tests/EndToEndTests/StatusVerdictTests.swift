@@ -80,8 +80,8 @@ import Testing
     }
   }
 
-  @Test("A revoked token is refused, and a mass delete waits for a person")
-  func refusedAndAsked() throws {
+  @Test("A mass delete waits for a person, and so does a store whose token was revoked")
+  func asked() throws {
     let world = try FaultWorld()
     let replica = try world.replica("a")
     try replica.importLines((0..<60).map { FaultWorld.insertion("part \($0)") })
@@ -97,9 +97,9 @@ import Testing
       "driftless-server", ["token", "revoke", String(token), "--data", world.server.data.path])
     #expect(revoked.status == 0, "\(revoked.errors)")
     #expect(try replica.attempt("sync").status == 77)
-    let refused = try verdict(of: replica, "refused", 14)
-    #expect(refused.contains("refused since"), "\(refused)")
-    #expect(refused.contains("60 objects wait to be sent"), "\(refused)")
+    let revocation = try verdict(of: replica, "waiting", 13)
+    #expect(revocation.contains("the token is missing, wrong, revoked"), "\(revocation)")
+    #expect(revocation.contains("60 objects wait to be sent"), "\(revocation)")
   }
 
   @Test("What the server refuses for good, and what could not be taken in, wait for a person")
