@@ -30,6 +30,8 @@ actor StoreWorker {
   private var failure: SyncStatus.Failure?
   private var nextAttempt: Date?
   private var failedAttempts = 0
+  /// How often in a row the server, or what is trusted, had no use for what lies beside the store.
+  private var refusals = 0
 
   /// What it takes to sync: made at the first attempt, and again after a reload.
   private struct Connection {
@@ -176,8 +178,12 @@ actor StoreWorker {
         for await state in engine.run(delays: delays) {
           guard !Task.isCancelled else { return }
           note(state)
-          // The next attempt reads the token again.
-          if case .waitingForPerson(let pause) = state, pause.failure.isAboutTheToken { break }
+          // The next attempt reads the token, or the authority, again.
+          if Self.isAboutAccess(state) {
+            refusals += 1
+            failedAttempts = max(failedAttempts, refusals)
+            break
+          }
         }
         guard !Task.isCancelled else { return }
         await disconnect()
@@ -199,6 +205,17 @@ actor StoreWorker {
     }
   }
 
+  /// Whether it failed for what lies in files beside the store, which a person changes.
+  private static func isAboutAccess(_ state: SyncState) -> Bool {
+    switch state {
+    case .waitingForPerson(let pause): pause.failure.isAboutTheToken
+    case .offline(let pause), .refused(let pause):
+      ["untrusted", "wrong-host-name", "certificate-expired", "bad-authority-file"]
+        .contains(pause.failure.code)
+    default: false
+    }
+  }
+
   private func note(_ state: SyncState) {
     syncState = state
     nextAttempt = nil
@@ -206,6 +223,7 @@ actor StoreWorker {
     case .syncing: break
     case .receiving, .sending: leaveMark()
     case .inStep(let report):
+      refusals = 0
       noteSuccess(SyncSummary(report).text)
     case .offline(let pause): note(pause, .offline)
     case .waitingForPerson(let pause): note(pause, .waiting)

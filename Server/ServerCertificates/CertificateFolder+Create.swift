@@ -39,13 +39,13 @@ extension CertificateFolder {
       try write(CertificateText.pem(authority.key, authority.certificate), to: authorityKey, 0o600)
     }
     let text = try CertificateText.pem(authority.certificate)
-    if (try? String(contentsOf: self.authority, encoding: .utf8)) != text {
-      try write(text, to: self.authority, 0o644)
-    }
+    // One that was killed before has not told anybody of its authority.
+    let isUntold = (try? String(contentsOf: self.authority, encoding: .utf8)) != text
+    if isUntold { try write(text, to: self.authority, 0o644) }
     try write(CertificateText.pem(issued.key, issued.certificate), to: server, 0o600)
     return Made(
       authority: try CertificateSummary(authority.certificate),
-      server: try CertificateSummary(issued.certificate), isAuthorityNew: known == nil)
+      server: try CertificateSummary(issued.certificate), isAuthorityNew: known == nil || isUntold)
   }
 
   /// The authority that is there; nil where none is.

@@ -46,7 +46,7 @@ final class CurlTransfer {
     set(CURLOPT_SSL_VERIFYPEER, 1)
     set(CURLOPT_SSL_VERIFYHOST, 2)
     set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
-    if let file = request.certificateAuthorityFile { setString(CURLOPT_CAINFO, file) }
+    if let file = request.certificateAuthorityFile { _ = driftless_curl_trust_file(easy, file) }
   }
 
   private func setBounds() {

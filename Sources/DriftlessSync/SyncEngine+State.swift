@@ -56,6 +56,8 @@ extension SyncEngine {
     if !queue.begin(engine: number) { pendingCache = nil }
     // Nothing is written about it either: it would go into the log that is not the file's.
     try store.checkLog()
+    // Of a replica of another zone it says nothing that is about it.
+    try checkHome()
     return try await recorded {
       try await self.enrollWhenNeeded()
       return try await body()

@@ -78,6 +78,22 @@ struct TypedRequestTests {
     #expect(try context.fetch(request).map { $0[Book.title] } == ["a", "b"])
   }
 
+  @Test("A class that is held as the one above it is the class that is fetched")
+  func heldAsAbove() throws {
+    let library = try Library()
+    let context = library.container.newContext()
+    for title in ["b", "a"] { try context.insert(Novel.self)[Book.title] = title }
+    try context.insert(Book.self)[Book.title] = "c"
+    let types: [Book.Type] = [Novel.self]
+    for type in types {
+      let titles = try context.fetch(FetchRequest(type, sort: Book.title.ascending))
+        .map { $0[Book.title] }
+      #expect(titles == ["a", "b"])
+    }
+    let request: FetchRequest<Book> = FetchRequest(Novel.self, sort: Book.title.ascending)
+    #expect(try context.count(for: request) == 2)
+  }
+
   @Test("A key that the entity does not have, and a class that no entity names, are told")
   func unknown() throws {
     let context = try Self.cards().newContext()

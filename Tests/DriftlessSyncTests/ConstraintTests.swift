@@ -119,4 +119,17 @@ struct ConstraintTests {
     #expect(try declaration("ZDL_JOURNAL", world[0]) != now)
     #expect(try !SyncEngine.check(world[0].store).findings.isEmpty)
   }
+
+  @Test("A view of somebody else's on a table that is gone stops no sync")
+  func foreignView() async throws {
+    let world = try await World(1)
+    try world[0].write {
+      try $0.connection.execute(
+        "CREATE TABLE gone(a); CREATE VIEW others AS SELECT a FROM gone; DROP TABLE gone")
+    }
+    try await age(world[0], "CHECK (true)", outcome: "'local'")
+    try world[0].insert("Item", ["title": .string("a")])
+    try await world[0].sync()
+    #expect(try world[0].status.pending.objects == 0)
+  }
 }

@@ -6,81 +6,6 @@ import Foundation
 import Synchronization
 import Testing
 
-/// A transport that answers long polls when there is news, and can be away.
-private final class PollingTransport: ForwardingTransport {
-  private struct State {
-    var error: (any Error)?
-    var polls: [UInt64: CheckedContinuation<Void, Never>] = [:]
-    var count: UInt64 = 0
-  }
-
-  let next: any SyncTransport
-  private let state = Mutex(State())
-
-  init(_ zone: MemoryZone) { next = zone }
-
-  /// How many long polls wait.
-  var polls: Int { state.withLock { $0.polls.count } }
-
-  func fail(with error: (any Error)?) {
-    state.withLock { $0.error = error }
-    wake()
-  }
-
-  /// There is news: long polls look again.
-  func wake() {
-    let polls = state.withLock { state in
-      defer { state.polls = [:] }
-      return state.polls.values
-    }
-    for poll in polls { poll.resume() }
-  }
-
-  private func check() throws {
-    if let error = state.withLock({ $0.error }) { throw error }
-  }
-
-  func push(_ frame: Data) async throws -> PushReply {
-    try check()
-    return try await next.push(frame)
-  }
-
-  func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
-    try check()
-    return try await next.refill(entries)
-  }
-
-  func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
-    try check()
-    return try await next.commonPlace(of: marks, generation: generation)
-  }
-
-  func pull(_ request: PullRequest) async throws -> PullPage {
-    try check()
-    let page = try await next.pull(request)
-    guard request.waitSeconds > 0, page.entries.isEmpty else { return page }
-    let number = state.withLock { state in
-      state.count += 1
-      return state.count
-    }
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let goes = state.withLock { state in
-          guard !Task.isCancelled else { return true }
-          state.polls[number] = continuation
-          return false
-        }
-        if goes { continuation.resume() }
-      }
-    } onCancel: {
-      state.withLock { $0.polls.removeValue(forKey: number) }?.resume()
-    }
-    try Task.checkCancellation()
-    try check()
-    return try await next.pull(request)
-  }
-}
-
 struct RunTests {
   private struct Away: Error {}
   private struct BadToken: TransportFailure {
@@ -93,14 +18,14 @@ struct RunTests {
 
   private let clock = ManualClock()
   private let zone: MemoryZone
-  private let network: PollingTransport
+  private let network: SwitchedTransport
   private let replica: TestReplica
   private let other: TestReplica
   private let delays = SyncSchedule.Delays(settle: 0, retryFirst: 0.001, retryMax: 0.002)
 
   init() async throws {
     zone = MemoryZone(clock: clock)
-    network = PollingTransport(zone)
+    network = SwitchedTransport(zone)
     var options = SyncOptions()
     options.massDelete.floor = 2
     replica = try await TestReplica(

@@ -35,6 +35,11 @@ final class SwitchedTransport: ZoneTransport {
   /// Fails all from now on, or nothing.
   func fail(with error: (any Error)?) {
     state.withLock { $0.error = error }
+    wake()
+  }
+
+  /// There is news: long polls look again.
+  func wake() {
     let polls = state.withLock { state in
       defer { state.polls = [:] }
       return state.polls.values

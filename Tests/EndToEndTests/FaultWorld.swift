@@ -23,6 +23,15 @@ struct FaultWorld {
     try Replica(name, in: directory, model: model, server: server, zone: zone, token: token)
   }
 
+  /// A replica whose model has an entity more, `Extra`, than the others'.
+  func replicaAhead() throws -> Replica {
+    var newer = EmbeddedReplica.model
+    newer.entities.append(.init(name: "Extra", attributes: [("name", "String", nil)]))
+    return try Replica(
+      "ahead", in: directory, model: writeModel(newer.xml, named: "Newer", in: directory),
+      server: server, zone: zone, token: token)
+  }
+
   /// A replica in this process.
   ///
   /// - Parameter route: where its requests go to; the server itself unless given.

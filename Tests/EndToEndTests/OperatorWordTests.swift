@@ -64,12 +64,7 @@ import Testing
   @Test("parked list, show and retry: an entity that this model does not have yet")
   func parked() throws {
     let world = try FaultWorld()
-    var newer = EmbeddedReplica.model
-    newer.entities.append(.init(name: "Extra", attributes: [("name", "String", nil)]))
-    let model = try writeModel(newer.xml, named: "Newer", in: world.directory)
-    let ahead = try Replica(
-      "ahead", in: world.directory, model: model, server: world.server, zone: world.zone,
-      token: world.token)
+    let ahead = try world.replicaAhead()
     let behind = try world.replica("behind")
     try ahead.importLines([
       #"{"op":"insert","entity":"Extra","id":"\#(id(1))","set":{"name":"extra"}}"#,

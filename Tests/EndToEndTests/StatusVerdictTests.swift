@@ -126,12 +126,7 @@ import Testing
     // It is not counted twice, as what would go out by itself.
     #expect(refused.contains("otherwise in step with the zone"), "\(refused)")
 
-    var newer = EmbeddedReplica.model
-    newer.entities.append(.init(name: "Extra", attributes: [("name", "String", nil)]))
-    let model = try writeModel(newer.xml, named: "Newer", in: world.directory)
-    let ahead = try Replica(
-      "ahead", in: world.directory, model: model, server: world.server, zone: world.zone,
-      token: world.token)
+    let ahead = try world.replicaAhead()
     let behind = try world.replica("behind")
     try ahead.importLines([
       #"{"op":"insert","entity":"Extra","id":"\#(id(3))","set":{"name":"extra"}}"#

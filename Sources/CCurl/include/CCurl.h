@@ -50,6 +50,17 @@ static inline CURLcode driftless_curl_set_connected(
   return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_PREREQDATA, context) : code;
 }
 
+// Trusts the authorities of one file and no others: libcurl adds those of the folder that it was built with, and may keep a
+// file's content beyond its change.
+static inline CURLcode driftless_curl_trust_file(CURL *easy, const char *file) {
+  CURLcode code = curl_easy_setopt(easy, CURLOPT_CAINFO, file);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+#if LIBCURL_VERSION_NUM >= 0x075700
+  if (code == CURLE_OK) curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+#endif
+  return code;
+}
+
 // The status code of the last response, 0 when there was none.
 static inline long driftless_curl_status(CURL *easy) {
   long status = 0;

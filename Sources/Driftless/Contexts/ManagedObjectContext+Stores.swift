@@ -103,7 +103,7 @@ extension ManagedObjectContext {
 
   /// The request's entity in the first store that has it.
   func shape<Result>(of request: FetchRequest<Result>) throws(ObjectError) -> ObjectShape {
-    guard request.isOfClass, let type = Result.self as? ManagedObject.Type else {
+    guard let type = request.ofClass as? ManagedObject.Type else {
       return try shape(named: request.entityName)
     }
     return try shape(for: type)

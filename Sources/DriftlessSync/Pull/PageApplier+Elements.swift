@@ -135,7 +135,7 @@ extension PageApplier {
       base: base, local: current, asserted: Set(former?.asserted ?? []), remote: zone,
       told: theirs.filter { remote.told[rooted($0)].map { localTime < $0 } ?? false },
       isLocalLater: isLater)
-    let putBack = base.subtracting(current).intersection(merge.merged)
+    let putBack = base.union(former?.asserted ?? []).subtracting(current).intersection(merge.merged)
     if !putBack.isEmpty, let entity = schema.entity(numbered: key.entity) {
       // CONFLICT: taken out here, and put in by name elsewhere, later. RESOLUTION: it is in.
       try journal.addSets(

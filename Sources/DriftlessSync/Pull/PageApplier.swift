@@ -88,6 +88,9 @@ final class PageApplier {
     return history
   }
 
+  /// Whether a log is read again whose entries the replica does not have.
+  var readsFormerLog: Bool { formerLogTime != nil }
+
   /// Whether what the log says was in the log that the replica knew, so that what it offers was made with it.
   func isOfFormerLog(_ side: RemoteSide) -> Bool {
     formerLogTime.map { side.time <= $0 } ?? false

@@ -63,6 +63,8 @@ extension PageApplier {
       // CONFLICT: the zone was offered an earlier total. RESOLUTION: this one stands, with what was counted there since.
       if remote.isCountedInPart {
         try journalTotal(total, property, of: key, local: local, time, remote.side)
+      } else {
+        try journalOfFormerLog(property, of: key, own, local: local, time, remote, .combined(total))
       }
       touched.insert(key)
       try BaseValues.replace(key, property.name, with: remote.side.value, on: connection)
@@ -70,21 +72,7 @@ extension PageApplier {
     }
     // CONFLICT: the zone was offered a later total, or has one that is no offer. RESOLUTION: that one stands, with what was
     // counted here and never acknowledged.
-    if let offered = remote.offered, isOfFormerLog(remote.side), local != remote.side.value,
-      offered != time, own.isEmpty, let entity = schema.entity(numbered: key.entity)
-    {
-      // Which of both has the other's counts nobody can tell.
-      let conflict = PropertyConflict(
-        policy: property.policy, base: nil, local: local, remote: remote.side.value,
-        localTime: time, remoteTime: remote.side.time, localReplica: replica,
-        remoteReplica: remote.side.origin)
-      try journal.add(
-        conflict,
-        Verdict(
-          .remote, note: "Of two totals without the entries between them, the later one stands."),
-        entity: entity, property: property, key: key, sequence: remote.side.sequence)
-      report.conflicts += 1
-    }
+    try journalOfFormerLog(property, of: key, own, local: local, time, remote, .remote)
     let isPending = object(key, isEditedAfterOffer: slot)
     let counted = own.reduce(PropertyValue.null) { CounterDelta.sum($0, $1.value) ?? $0 }
     setPending(key) {
@@ -115,6 +103,29 @@ extension PageApplier {
         note: "A part of what the other replica counted was in this one's total: it may "
           + "count twice."),
       entity: entity, property: property, key: key, sequence: side.sequence)
+    report.conflicts += 1
+  }
+
+  /// Of two totals without the entries between them nobody can tell which has the other's counts: where they differ, both are
+  /// named.
+  private func journalOfFormerLog(
+    _ property: SyncSchema.Property, of key: ObjectKey, _ own: [TransactionDelta],
+    local: PropertyValue, _ time: HybridTime, _ remote: ZoneStates.Value, _ settlement: Settlement
+  ) throws {
+    let offered = own.reduce(local) { CounterDelta.difference($0, $1.value) ?? $0 }
+    let zone = CounterDelta.difference(remote.side.value, remote.counted) ?? remote.side.value
+    guard readsFormerLog, offered != zone, let entity = schema.entity(numbered: key.entity) else {
+      return
+    }
+    let conflict = PropertyConflict(
+      policy: property.policy, base: nil, local: local, remote: remote.side.value, localTime: time,
+      remoteTime: remote.side.time, localReplica: replica, remoteReplica: remote.side.origin)
+    try journal.add(
+      conflict,
+      Verdict(
+        settlement,
+        note: "Of two totals without the entries between them, the later one stands."),
+      entity: entity, property: property, key: key, sequence: remote.side.sequence)
     report.conflicts += 1
   }
 

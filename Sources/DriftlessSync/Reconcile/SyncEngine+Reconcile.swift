@@ -342,6 +342,7 @@ extension SyncEngine {
       }
       try Self.forgetLog(&state, info.generation, head: info.head, transaction)
       try EngineTables.forgetPending(on: connection)
+      try FormerLog.forget(transaction)
       try Graves.dropAll(on: connection)
       state.acknowledged = try transaction.maximumTransactionNumber()
       isWritten = true

@@ -71,8 +71,9 @@ enum EngineTables {
       }
       return columns
     }
-    try connection.execute("SAVEPOINT redeclare; ALTER TABLE \(name) RENAME TO \(name)_FORMER")
+    try connection.execute("SAVEPOINT redeclare")
     do {
+      try connection.execute("ALTER TABLE \(name) RENAME TO \(name)_FORMER")
       try connection.execute(statement)
       let own = try columns(name)
       if Set(own) == Set(try columns("\(name)_FORMER")) {
@@ -83,7 +84,10 @@ enum EngineTables {
       } else {
         try connection.execute("ROLLBACK TO redeclare")
       }
-    } catch let error as SQLiteError where error.isConstraint {
+    } catch let error as SQLiteError
+      where error.isConstraint || error.primaryCode == SQLiteError.generic
+    {
+      // Rows that break a rule, or a view of somebody else's on a table that is gone.
       try connection.execute("ROLLBACK TO redeclare")
     }
     try connection.execute("RELEASE redeclare")

@@ -50,6 +50,6 @@ extension FetchRequest where Result: ManagedObject {
     // Whoever takes the name without a context, say a fetch inside of a predicate, has that of the models in use.
     let name = (try? type.entity().name) ?? String(describing: type)
     self.init(entityName: name, predicate: predicate, sort: sort, limit: limit, offset: offset)
-    isOfClass = true
+    ofClass = type
   }
 }

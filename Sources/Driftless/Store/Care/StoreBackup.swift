@@ -123,26 +123,48 @@ enum NewFile {
   }
 
   private static func lock(_ partial: URL, for url: URL) throws -> Int32 {
-    while true {
-      let descriptor = open(partial.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-      guard descriptor >= 0 else { throw failure(partial) }
+    // Others rename or remove theirs meanwhile, and somebody may put things there that are no such file.
+    for _ in 0..<attemptsMax {
+      let descriptor = open(
+        partial.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+      guard descriptor >= 0 else {
+        guard errno == ELOOP || errno == ENXIO else { throw failure(partial) }
+        unlink(partial.path)
+        continue
+      }
       guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-        close(descriptor)
+        defer { close(descriptor) }
+        guard errno == EWOULDBLOCK else { throw failure(partial) }
         throw StoreError(
           .busy, "Another process writes \(url.path).",
           suggestion: "Let it end, or give another name.")
       }
       var (own, there) = (stat(), stat())
-      // Its writer may have renamed or removed it meanwhile.
-      if fstat(descriptor, &own) == 0, stat(partial.path, &there) == 0, own.st_ino == there.st_ino,
-        own.st_dev == there.st_dev, ftruncate(descriptor, 0) == 0
-      {
-        for suffix in ["-journal", "-wal", "-shm"] { unlink(partial.path + suffix) }
-        return descriptor
+      guard fstat(descriptor, &own) == 0, lstat(partial.path, &there) == 0,
+        own.st_ino == there.st_ino, own.st_dev == there.st_dev
+      else {
+        close(descriptor)
+        continue
       }
-      close(descriptor)
+      // What another user left would have the copy's content, and be theirs.
+      guard own.st_mode & S_IFMT == S_IFREG, own.st_uid == geteuid(), own.st_nlink == 1 else {
+        unlink(partial.path)
+        close(descriptor)
+        continue
+      }
+      guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else {
+        defer { close(descriptor) }
+        throw failure(partial)
+      }
+      for suffix in ["-journal", "-wal", "-shm"] { unlink(partial.path + suffix) }
+      return descriptor
     }
+    throw StoreError(
+      .cannotOpen, "\(partial.path) is no file of this user's, and comes again when it is removed.",
+      suggestion: "See who makes it, and write to another folder.")
   }
+
+  private static let attemptsMax = 16
 
   static func partialURL(of url: URL) -> URL {
     url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).partial")

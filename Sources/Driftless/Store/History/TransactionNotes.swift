@@ -123,12 +123,15 @@ enum TransactionNotes {
     return number
   }
 
-  /// The time of the newest transaction that came from elsewhere, or has no higher number than one; nil for none.
+  /// The time of the newest transaction that came from elsewhere, or has no higher number than one; where those were purged, of
+  /// the newest one; nil for none.
   static func newestTime(through number: Int64, on connection: SQLiteConnection) throws -> Int64? {
     guard
       case .integer(let time)? = try connection.scalar(
-        "SELECT MAX(hybrid_time) FROM ZDL_TRANSACTION WHERE number <= ? OR kind = ?",
-        .integer(number), .integer(TransactionKind.imported.rawValue))
+        """
+        SELECT coalesce((SELECT MAX(hybrid_time) FROM ZDL_TRANSACTION WHERE number <= ? OR kind = ?),
+        (SELECT MAX(hybrid_time) FROM ZDL_TRANSACTION))
+        """, .integer(number), .integer(TransactionKind.imported.rawValue))
     else { return nil }
     return time
   }

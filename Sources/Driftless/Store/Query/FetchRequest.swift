@@ -19,7 +19,7 @@ public struct FetchRequest<Result>: Sendable {
 
   /// The entity of the objects.
   public var entityName: String {
-    didSet { isOfClass = false }
+    didSet { ofClass = nil }
   }
   /// All objects when nil.
   public var predicate: FetchPredicate?
@@ -59,9 +59,9 @@ public struct FetchRequest<Result>: Sendable {
   public var affectedStores: [PersistentStore]?
   /// What the fetch gives; set from `Result`.
   public var resultType: ResultType
-  /// Whether the entity is the one that `Result` stands for in the context that fetches; ``entityName`` is then what is known
-  /// of it without one.
-  var isOfClass = false
+  /// The class whose entity it is, in the context that fetches; ``entityName`` is then what is known of it without one. Of a
+  /// class that is held as one above it, it is that class, not `Result`.
+  var ofClass: AnyObject.Type?
 
   /// - Parameters:
   ///   - entityName: The entity of the objects.
