@@ -45,6 +45,27 @@ struct OperatorSafetyTests {
     }
   }
 
+  @Test("A server whose database was removed or moved acknowledges nothing, and is not healthy")
+  func lostDatabase() async throws {
+    try await withServer { server in
+      let token = try server.token()
+      var maker = FrameMaker(try await server.zone())
+      _ = try await server.accepted(try maker.insert(1), token: token)
+      let database = try DataFolder(server.data).database
+      let away = database.appendingPathExtension("away")
+      try FileManager.default.moveItem(at: database, to: away)
+      maker.cursor = try await server.cursor(at: maker.number)
+      let frame = try maker.insert(1)
+      let refused = try await server.push(frame, token: token)
+      #expect(refused.status == 500)
+      #expect(String(decoding: refused.body, as: UTF8.self).contains("moved away or removed"))
+      #expect(try await server.request("GET", "/healthz").status == 500)
+      try FileManager.default.moveItem(at: away, to: database)
+      #expect(try await server.push(frame, token: token).status == 200)
+      #expect(try await server.request("GET", "/healthz").status == 200)
+    }
+  }
+
   @Test("Where another has the database, all pushes that wait are told so at once")
   func busyGroup() async throws {
     let test = try TestZone()

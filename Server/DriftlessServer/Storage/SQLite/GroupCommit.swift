@@ -109,6 +109,8 @@ final class GroupCommit: Sendable {
   private func apply(_ group: [Pending], on connection: SQLiteConnection) throws
     -> [Result<Appended, any Error>]
   {
+    // What went into a file without a name nobody finds again.
+    guard !connection.isMoved else { throw ServerError.databaseIsGone }
     let properties = PropertyNames()
     var due: Int64?
     try connection.execute("BEGIN IMMEDIATE")
@@ -154,6 +156,12 @@ extension ServerError {
     default: return nil
     }
   }
+
+  /// The file of the database was removed, or moved, while the server has it open.
+  static let databaseIsGone = ServerError(
+    .storage, "the server's database was moved away or removed while it serves",
+    suggestion: "Tell the operator: stop the server, put the data folder or a backup back "
+      + "(driftless-server restore), and start it again. Nothing is lost here.")
 
   /// What a client is told of an error of the database.
   init(storage error: any Error) {

@@ -168,7 +168,10 @@ package final class SQLiteZoneStorage: ZoneStorage {
   }
 
   package func generations() async throws -> Set<UUID> {
-    try await reader.perform { try $0.generations() }
+    try await reader.perform { connection in
+      guard !connection.isMoved else { throw ServerError.databaseIsGone }
+      return try connection.generations()
+    }
   }
 
   package func noteSeen(
