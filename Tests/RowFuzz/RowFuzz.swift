@@ -139,8 +139,12 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
     // It is the file that the store was made in.
     try connection.run("DELETE FROM ZDL_STORE WHERE key = 'file'")
     let isAnother: Bool
+    let changed: [[SQLiteValue]]
     do {
+      let before = try Self.rows(of: mutation, on: connection)
       isAnother = try mutation.apply(layout, on: connection)
+      let after = try Self.rows(of: mutation, on: connection)
+      changed = before.filter { !after.contains($0) }
     } catch {
       connection.close()
       counts.refused += 1
@@ -160,6 +164,9 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
       counts.found += 1
       return
     }
+    // Opening brings tables of an unreadable version up to date, for one.
+    let there = try opened.read { try Self.rows(of: mutation, on: $0.connection) }
+    let isMended = !changed.isEmpty && changed.allSatisfy(there.contains)
     var trial = Trial(opened)
     trial.run()
     await trial.sync(with: world.zone)
@@ -167,7 +174,14 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
       await trial.beginAnew(with: world.zone, damaged: mutation.table)
     }
     opened.close()
-    judge(seed, mutation, trial, isAnother)
+    judge(seed, mutation, trial, isAnother && !isMended)
+  }
+
+  /// The rows of a mutation's table.
+  private static func rows(
+    of mutation: Mutation, on connection: SQLiteConnection
+  ) throws -> [[SQLiteValue]] {
+    try connection.rows("SELECT * FROM \"\(mutation.table)\"")
   }
 
   private func judge(_ seed: UInt64, _ mutation: Mutation, _ trial: Trial, _ isAnother: Bool) {
