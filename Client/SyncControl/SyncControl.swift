@@ -73,11 +73,12 @@ struct SyncControlCommand: AsyncParsableCommand {
       """,
     version: ProgramVersion.line(of: "syncctl"),
     subcommands: [
-      InitCommand.self, MigrateCommand.self, EnrollCommand.self, StatusCommand.self,
-      SyncCommand.self,
+      InitCommand.self, MigrateCommand.self, EnrollCommand.self, UnenrollCommand.self,
+      StatusCommand.self, SyncCommand.self,
       PushCommand.self, PullCommand.self, LogCommand.self, ConflictsCommand.self, WhyCommand.self,
       QuarantineCommand.self, ParkedCommand.self,
-      ImportCommand.self, ExportCommand.self, DigestCommand.self, ModelCommand.self,
+      ImportCommand.self, ExportCommand.self, DigestCommand.self,
+      DiffCommand.self, ModelCommand.self,
       CodeCommand.self, StoreCommand.self, DoctorCommand.self,
     ])
 

@@ -102,7 +102,7 @@ actor StoreWorker {
         .tryAgain, code: "stopping", "The daemon is about to end.", suggestion: "try again")
     }
     do {
-      await reopenIfReplaced()
+      if await !reopenIfReplaced(), isElsewhere { await restart() }
       var summary = try await perform(verb, allowsMassDelete, by: try connected())
       // What was done in a file that is the store no more is no answer.
       if await reopenIfReplaced() {
@@ -168,6 +168,14 @@ actor StoreWorker {
     return true
   }
 
+  /// Whether somebody has enrolled the store at another address, or under another name of its zone, since it was connected.
+  private var isElsewhere: Bool {
+    guard let connection, let home = try? SyncEngine.home(of: connection.store) else {
+      return false
+    }
+    return home.server != connection.curl.server || home.zone != connection.curl.zone
+  }
+
   // MARK: The loop
 
   private func keep() async {
@@ -182,6 +190,11 @@ actor StoreWorker {
           if Self.isAboutAccess(state) {
             refusals += 1
             failedAttempts = max(failedAttempts, refusals)
+            break
+          }
+          if failure != nil, isElsewhere {
+            log.notice(
+              "the store is enrolled at another address by now")
             break
           }
         }

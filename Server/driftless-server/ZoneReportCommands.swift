@@ -41,7 +41,8 @@ extension ZoneCommand {
     static let configuration = CommandConfiguration(
       abstract: "Give a zone another name; its log and its tokens stay.",
       discussion: """
-        The name stands in the address that replicas have: until they are enrolled at the new one they are refused.
+        The name stands in the address that replicas have: until they are enrolled under the new one they are \
+        refused: syncctl enroll --store FILE --server URL --zone NEWNAME.
 
         Example: driftless-server zone rename shop shop-north --data DIR
         """)

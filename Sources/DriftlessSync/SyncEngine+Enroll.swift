@@ -8,7 +8,8 @@ extension SyncEngine {
   /// Makes a store a replica of a zone. What the store holds is pending from then on, and the first
   /// sync merges it with what the zone holds.
   ///
-  /// Enrolling again with the same zone and generation changes only the server's address. With a
+  /// Enrolling again with the same zone and generation changes only the server's address, and the zone's name where it was
+  /// renamed. With a
   /// new generation, or with another zone under the name, the store starts over: nothing here is
   /// deleted, and everything is offered to the zone. Where the zone was replaced on purpose, the next
   /// sync keeps an export of what the store holds beside it and takes the zone's state (`SyncStatus.zoneWasReplaced`).
@@ -100,13 +101,22 @@ extension SyncEngine {
         try transaction.renewMintPrefix()
       }
       if var state = try ReplicaState.load(from: connection) {
-        guard state.zone == zone else {
+        // A zone that was renamed is the same one.
+        guard state.zone == zone || state.zoneID == info.zoneID else {
           throw SyncError.alreadyEnrolled(store.label, zone: state.zone)
         }
+        state.zone = zone
         state.server = server.absoluteString
+        // The zone has answered.
+        if try lastFailure(transaction, state, now: store.now)?.isAboutContact == true {
+          state.lastError = nil
+        }
         try transaction.setSetting(replacedSetting, nil)
         if state.zoneID != info.zoneID {
           try KnownReplacements.forget(transaction)
+          try GivenUpEdits.keepDeletes(
+            of: PendingLoader.load(transaction, schema: schema, acknowledged: state.acknowledged),
+            transaction, schema: schema)
           try startOver(&state, info: info, transaction, schema: schema)
         } else if state.generation != info.generation {
           guard try !KnownReplacements.misses(info, transaction) else {
@@ -129,6 +139,17 @@ extension SyncEngine {
       try transaction.setSyncing(true)
       try offerRowsWithoutHistory(transaction, schema: schema)
     }
+  }
+
+  /// Refuses to enrol a store that is enrolled with another zone than the one that answered.
+  ///
+  /// - Throws: `SyncError` (`alreadyEnrolled`); `StoreError`. A record that cannot be read is no zone.
+  package static func checkZone(
+    of store: PersistentStore, named zone: String, _ info: ZoneInfo
+  ) throws {
+    let state = try store.read { try? ReplicaState.load(from: $0.connection) }
+    guard let state, state.zone != zone, state.zoneID != info.zoneID else { return }
+    throw SyncError.alreadyEnrolled(store.label, zone: state.zone)
   }
 
   /// Refuses a file in which one object holds another alone: two replicas may decide apart who does, and what is pulled may

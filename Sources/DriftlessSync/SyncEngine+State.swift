@@ -96,8 +96,9 @@ extension SyncEngine {
         state.lastSync = store.now
         // The address by which the zone was reached: its server may have moved.
         if let home { state.server = home.server.absoluteString }
-        // The zone has answered as the one that the store knows.
+        // The zone has answered as the one that the store knows: a person's word about another log was for this sync.
         try transaction.setSetting(Self.replacedSetting, nil)
+        try transaction.setSetting(Self.allowedSetting, nil)
       }
       if state != before { try state.save(on: transaction.connection) }
     }

@@ -39,8 +39,15 @@ extension SyncEngine {
     return status
   }
 
+  /// The server and the zone that a store is enrolled with; nil for one that is no replica.
+  package static func home(of store: PersistentStore) throws -> (server: URL, zone: String)? {
+    let state = try store.read { try ReplicaState.load(from: $0.connection) }
+    guard let state, let server = URL(string: state.server) else { return nil }
+    return (server, state.zone)
+  }
+
   /// What a push would carry: objects that were made and deleted in between do not count.
-  private static func counts(
+  static func counts(
     _ pending: PendingSet, _ transaction: ReadTransaction, schema: SyncSchema
   ) throws -> SyncStatus.Pending {
     var counts = SyncStatus.Pending()

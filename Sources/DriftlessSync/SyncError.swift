@@ -11,6 +11,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let notEnrolled = Code(rawValue: "not-enrolled")
     /// The store is enrolled with another zone already.
     public static let alreadyEnrolled = Code(rawValue: "already-enrolled")
+    /// The store has edits that the zone has not acknowledged.
+    public static let unsentEdits = Code(rawValue: "unsent-edits")
     /// The store's file keeps a relationship in a way that sync cannot keep alike everywhere.
     public static let unsuitableLayout = Code(rawValue: "unsuitable-layout")
     /// The store can only be read.
@@ -78,7 +80,7 @@ extension SyncError {
     SyncError(
       .alreadyEnrolled, "The store \(store) is enrolled with zone \(zone).",
       suggestion:
-        "Sync it with that zone; for another, copy its data into a new store with export and import, and enroll that."
+        "Sync it with that zone; for another, leave it first: syncctl unenroll. Where it was renamed: syncctl enroll --zone NAME."
     )
   }
 

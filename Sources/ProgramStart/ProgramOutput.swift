@@ -15,7 +15,8 @@ package struct UnwrittenOutput: Error, Hashable, CustomStringConvertible {
     "The output cannot be written: \(String(cString: strerror(number)))."
   }
   package let suggestion =
-    "Make room where standard output goes, or send it elsewhere, and run the command again."
+    "Make room where standard output goes, or send it elsewhere. What the command was to change is changed: "
+    + "run it again where it only shows something."
 
   package var description: String { "\(message) \(suggestion)" }
 }

@@ -166,7 +166,7 @@ struct SharedRunTests {
     }
     #expect(error?.code == .alreadyEnrolled)
     #expect(error?.message.contains("elsewhere") == true)
-    #expect(error?.suggestion.contains("export") == true)
+    #expect(error?.suggestion.contains("unenroll") == true)
     await #expect(throws: SyncError.self) {
       try await SyncEngine(store: library.store, enrollingThrough: zone).sync()
     }

@@ -230,4 +230,25 @@ import Testing
     #expect(outcome.errors.contains("Try:"))
     #expect(daemon.stop() == 0)
   }
+
+  @Test("F26 A daemon follows the address that enroll gives, without being told to begin again")
+  func movedServer() throws {
+    let world = try FaultWorld()
+    let replica = try world.replica("first")
+    let daemon = try DaemonProcess(stores: [replica.store], in: world.directory.url)
+    try eventually("the daemon keeps the store") { try self.daemon(of: replica) != nil }
+    world.server.kill()
+    try replica.importLines([FaultWorld.insertion("a")])
+    try eventually("it is offline") { try replica.status()["state"] as? String == "offline" }
+    let next = ServerProcess(data: world.server.data, listen: "[::1]:0")
+    try next.start()
+    try replica.run(
+      ["enroll", "--store", replica.store.path, "--server", next.address, "--zone", world.zone],
+      environment: ["SYNCCTL_TOKEN": world.token])
+    try eventually("it is in step with the server at its new address") {
+      try replica.status()["state"] as? String == "in-step"
+    }
+    #expect(try replica.pendingObjects == 0)
+    #expect(daemon.stop() == 0)
+  }
 }

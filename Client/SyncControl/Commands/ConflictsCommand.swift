@@ -36,7 +36,7 @@ struct ConflictsListCommand: ControlCommand {
       .filter { !waiting || $0.isWaiting }
     let labels = ObjectLabels(store)
     try output.put(
-      ["conflicts": entries],
+      ["conflicts": entries.map(ConflictReport.init)],
       lines: entries.isEmpty
         ? ["no conflicts"] : entries.flatMap { ConflictText.lines($0, labels) })
   }
@@ -55,7 +55,7 @@ struct ConflictsUndoCommand: ControlCommand {
   func perform() throws {
     let store = try target.open()
     let entry = try SyncEngine.undo(conflict: number, of: store, author: NSUserName())
-    try output.put(entry, lines: ConflictText.lines(entry, ObjectLabels(store)))
+    try output.put(ConflictReport(entry: entry), lines: ConflictText.lines(entry, ObjectLabels(store)))
   }
 }
 
@@ -72,6 +72,6 @@ struct ConflictsKeepCommand: ControlCommand {
   func perform() throws {
     let store = try target.open()
     let entry = try SyncEngine.keep(conflict: number, of: store)
-    try output.put(entry, lines: ConflictText.lines(entry, ObjectLabels(store)))
+    try output.put(ConflictReport(entry: entry), lines: ConflictText.lines(entry, ObjectLabels(store)))
   }
 }

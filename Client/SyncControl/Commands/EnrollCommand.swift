@@ -11,7 +11,8 @@ struct EnrollCommand: ControlCommand {
     discussion: """
       The token comes from --token-file, from the variable SYNCCTL_TOKEN, or from a prompt; never \
       from an argument, where others could see it. It is kept beside the store, readable by its \
-      owner only. Enrolling again with the same zone replaces the token and the server's address.
+      owner only. Enrolling again with the same zone replaces the token and the server's address, and the \
+      zone's name where it was renamed.
       A server with a private authority needs --ca once: every later command and syncd take the \
       certificates that are kept beside the store then.
       A store whose record of its zone is damaged (syncctl store check) goes on with --anew: stop \
@@ -61,12 +62,7 @@ struct EnrollCommand: ControlCommand {
     try ServerAddress.check(address, allowsPlaintext: allowPlaintext)
     let store = try model.open(target.url, output)
     // A record that is damaged may not be read, and is forgotten.
-    let known = anew ? try? SyncEngine.status(of: store) : try SyncEngine.status(of: store)
-    if let other = known?.zone, other != zone {
-      throw Failure(
-        .failed, code: "already-enrolled", "\(target.store) is enrolled with zone \(other).",
-        suggestion: "syncctl export --store \(target.store), and import that into a new store")
-    }
+    if !anew { _ = try SyncEngine.status(of: store) }
     try SyncEngine.checkLayout(of: store)
     let authorities = try trusted()
     let token = try TokenSource(file: tokenFile).token()
@@ -79,6 +75,7 @@ struct EnrollCommand: ControlCommand {
       try await transport.zoneInfo()
     }
     let answered = Date()
+    try SyncEngine.checkZone(of: store, named: zone, info)
     try authorities.keep(target.url)
     try TokenFile.write(token, to: TokenFile.url(forStore: target.url))
     try SyncEngine.enroll(

@@ -29,12 +29,23 @@ struct WhyCommand: ControlCommand {
     let explanation: PropertyExplanation
     let isEnrolled: Bool
 
-    private enum Key: String, CodingKey { case isEnrolled }
+    private enum Key: String, CodingKey {
+      case object, entity, property, value, policy, isPending, isEnrolled, changedAt, author
+      case conflicts
+    }
 
     func encode(to encoder: any Encoder) throws {
-      try explanation.encode(to: encoder)
       var container = encoder.container(keyedBy: Key.self)
+      try container.encode(explanation.object.uuidString.lowercased(), forKey: .object)
+      try container.encode(explanation.entity, forKey: .entity)
+      try container.encode(explanation.property, forKey: .property)
+      try container.encode(explanation.value, forKey: .value)
+      try container.encode(explanation.policy, forKey: .policy)
+      try container.encode(explanation.isPending, forKey: .isPending)
       try container.encode(isEnrolled, forKey: .isEnrolled)
+      try container.encode(explanation.changedAt?.date, forKey: .changedAt)
+      try container.encode(explanation.author, forKey: .author)
+      try container.encode(explanation.conflicts.map(ConflictReport.init), forKey: .conflicts)
     }
   }
 

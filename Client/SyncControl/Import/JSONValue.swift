@@ -34,3 +34,36 @@ enum JSONValue: Hashable {
     }
   }
 }
+
+extension JSONValue: Encodable {
+  private struct Name: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    if case .object(let members) = self {
+      var container = encoder.container(keyedBy: Name.self)
+      for member in members {
+        try container.encode(member.value, forKey: Name(stringValue: member.name))
+      }
+      return
+    }
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .null, .object: try container.encodeNil()
+    case .bool(let value): try container.encode(value)
+    case .number(let text):
+      if let whole = Int64(text) {
+        try container.encode(whole)
+      } else {
+        try container.encode(Double(text))
+      }
+    case .string(let text): try container.encode(text)
+    case .array(let values): try container.encode(values)
+    }
+  }
+}

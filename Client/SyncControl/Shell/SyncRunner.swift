@@ -28,7 +28,7 @@ struct SyncRunner {
       if let report = reply?.report { return report }
     }
     let store = try StoreAccess.open(url)
-    let transport = try StoreAccess.transport(for: store, at: url)
+    let transport = try transport(for: store)
     let engine = SyncEngine(store: store, transport: transport)
     let before = try SyncEngine.parked(of: store)
     var summary = try await notice.during({ transport.awaited }) {
@@ -42,6 +42,18 @@ struct SyncRunner {
     try summary.noteSetAside(SyncEngine.parked(of: store), since: before)
     await engine.close()
     return summary
+  }
+
+  /// The way to the zone. Where it cannot be begun, status tells why.
+  private func transport(for store: PersistentStore) throws -> CurlTransport {
+    do {
+      return try StoreAccess.transport(for: store, at: url)
+    } catch let failure as Failure where failure.code != "not-enrolled" {
+      // The reason is the one to throw, whether it can be kept or not.
+      try? SyncEngine.noteUnbegun(
+        store, code: failure.code, message: failure.message, suggestion: failure.suggestion)
+      throw failure
+    }
   }
 }
 

@@ -82,7 +82,7 @@ package enum AuthorityFile {
     throw Failure(
       .failed, code: "authority-unwritable",
       "\(url.path) cannot be removed: \(String(cString: strerror(errno))).",
-      suggestion: "make the store's folder writable")
+      suggestion: "make the store's folder writable, and room in it")
   }
 }
 

@@ -51,8 +51,18 @@ package enum TokenFile {
     try SideFileDraft.put(token + "\n", at: url, beside: storePath(of: url)) { reason in
       Failure(
         .failed, code: "token-unwritable", "The token cannot be kept in \(url.path): \(reason).",
-        suggestion: "make the store's folder writable")
+        suggestion: "make the store's folder writable, and room in it")
     }
+  }
+
+  /// Removes the token of a store. One that is not there is no error.
+  package static func remove(forStore store: URL) throws(Failure) {
+    let url = url(forStore: store)
+    guard unlink(url.path) != 0, errno != ENOENT else { return }
+    throw Failure(
+      .failed, code: "token-unwritable",
+      "\(url.path) cannot be removed: \(String(cString: strerror(errno))).",
+      suggestion: "remove it, and revoke the token at the server: driftless-server token revoke")
   }
 
   private static func storePath(of token: URL) -> String {

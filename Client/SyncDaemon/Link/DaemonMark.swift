@@ -49,7 +49,7 @@ package struct DaemonMark: Hashable, Sendable, Codable {
     let reason = String(cString: strerror(errno))
     return Failure(
       .failed, code: "mark-unwritable", "\(url.path) cannot be written: \(reason).",
-      suggestion: "make the store's folder writable")
+      suggestion: "make the store's folder writable, and room in it")
   }
 
   /// Removes the mark, if it is still this daemon's own.

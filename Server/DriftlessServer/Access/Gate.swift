@@ -51,7 +51,8 @@ struct Gate: Sendable {
   private static var unauthorized: ServerError {
     ServerError(
       .unauthorized, "the token is missing, wrong, revoked or past its end",
-      suggestion: "Ask the operator for a token: driftless-server token create --zone NAME")
+      suggestion: "Ask the operator for a token (driftless-server token create --zone NAME), "
+        + "and enroll again with it: syncctl enroll … --token-file FILE")
   }
 
   private func admission(

@@ -17,10 +17,18 @@ struct GivenUpEdits {
   static func keep(
     _ pending: PendingSet, asOf export: URL?, _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
-    let edits = GivenUpEdits(
-      transaction: transaction,
-      explanation: "The store took the zone's state, which never had this edit"
-        + (export.map { ": what the store held is in \($0.path)." } ?? "."))
+    try keep(
+      pending,
+      because: "The store took the zone's state, which never had this edit"
+        + (export.map { ": what the store held is in \($0.path)" } ?? ""),
+      transaction, schema: schema)
+  }
+
+  private static func keep(
+    _ pending: PendingSet, because reason: String, _ transaction: WriteTransaction,
+    schema: SyncSchema
+  ) throws {
+    let edits = GivenUpEdits(transaction: transaction, explanation: reason + ".")
     let number = transaction.number
     var journal = JournalDraft(transaction)
     var count = 0
@@ -31,6 +39,24 @@ struct GivenUpEdits {
       if count.isMultiple(of: batchMax) { try journal.write(transaction: number) }
     }
     try journal.write(transaction: number)
+  }
+
+  /// Deletes that a zone never acknowledged, in a store that goes to another one: that is not told of them, and where the store
+  /// comes back the objects are there again.
+  static func keepDeletes(
+    of pending: PendingSet, _ transaction: WriteTransaction, schema: SyncSchema
+  ) throws {
+    var directory = ObjectDirectory(transaction.connection)
+    var deletes = PendingSet(through: pending.through)
+    for (key, object) in pending.objects where object.whole == .delete {
+      let number = try directory.number(root: schema.root(of: key), key: key.key)
+      // Made and deleted in between, it never was in the zone.
+      if number != nil { deletes.objects[key] = object }
+    }
+    try keep(
+      deletes,
+      because: "The store was enrolled with another zone before this delete was sent",
+      transaction, schema: schema)
   }
 
   private func add(

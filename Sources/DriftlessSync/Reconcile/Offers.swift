@@ -114,7 +114,10 @@ extension PageApplier {
   ) throws {
     let offered = own.reduce(local) { CounterDelta.difference($0, $1.value) ?? $0 }
     let zone = CounterDelta.difference(remote.side.value, remote.counted) ?? remote.side.value
-    guard readsFormerLog, offered != zone, let entity = schema.entity(numbered: key.entity) else {
+    // A zone that was offered none is another one than that in which this was counted.
+    guard readsFormerLog || remote.offered == nil, offered != zone,
+      let entity = schema.entity(numbered: key.entity)
+    else {
       return
     }
     let conflict = PropertyConflict(
@@ -212,7 +215,11 @@ extension PendingObject {
   /// A property is offered with the time of another edit.
   mutating func setOffer(of slot: Int, by stamp: Int64) {
     withdrawOffer(of: slot)
-    offers.append(Edit(transaction: stamp, properties: PropertyMask([slot])))
+    if let index = offers.firstIndex(where: { $0.transaction == stamp }) {
+      return offers[index].properties.formUnion(PropertyMask([slot]))
+    }
+    let index = offers.firstIndex { $0.transaction > stamp } ?? offers.count
+    offers.insert(Edit(transaction: stamp, properties: PropertyMask([slot])), at: index)
   }
 
   /// A property is offered no more; edits of it stay pending.

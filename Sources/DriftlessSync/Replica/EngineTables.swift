@@ -128,6 +128,16 @@ enum EngineTables {
     try IdentityRuns.forgetNumbers(on: connection)
   }
 
+  /// Takes the store out of its zone: it keeps its rows, its history and its journal, and is no replica.
+  static func leaveZone(in transaction: WriteTransaction) throws {
+    try forgetZone(on: transaction.connection)
+    for (name, _) in try settings(transaction) where name != versionSetting {
+      try transaction.setSetting(name, nil)
+    }
+    try transaction.removeHistoryReader(ReplicaState.historyReader)
+    try transaction.setSyncing(false)
+  }
+
   /// Forgets a log of the zone: what is in flight to it, and what came of it.
   static func forgetLog(on connection: SQLiteConnection) throws {
     try Outbox.clear(on: connection)

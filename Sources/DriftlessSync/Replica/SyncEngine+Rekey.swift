@@ -12,10 +12,8 @@ extension SyncEngine {
     let lock = try store.acquireSyncLock()
     defer { withExtendedLifetime(lock) {} }
     return try store.rekey { transaction in
-      let connection = transaction.connection
-      guard try EngineTables.exist(on: connection) else { return }
-      try EngineTables.forgetZone(on: connection)
-      try transaction.setSyncing(false)
+      guard try EngineTables.exist(on: transaction.connection) else { return }
+      try EngineTables.leaveZone(in: transaction)
     }
   }
 }

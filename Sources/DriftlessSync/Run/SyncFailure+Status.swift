@@ -1,4 +1,5 @@
-import Driftless
+package import Driftless
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
@@ -6,6 +7,15 @@ extension SyncFailure {
   /// What heals it.
   var kind: SyncStatus.Failure.Kind {
     needsPerson ? .waiting : isTransient ? .offline : .refused
+  }
+}
+
+extension SyncStatus.Failure {
+  /// Whether an answer of the zone to a token heals it.
+  var isAboutContact: Bool {
+    let codes = [ProtocolError.Code.unauthorized, .forbidden].map(\.rawValue)
+    return kind == .offline
+      || (codes + ["no-token", "token-readable", "bad-authority"]).contains(code)
   }
 }
 
@@ -37,6 +47,23 @@ extension SyncEngine {
       ?? SyncStatus.Failure(
         kind: .offline, code: "failed", message: error, suggestion: "It is tried again.",
         since: state.lastSync ?? now)
+  }
+
+  /// Keeps that a sync could not begin, for want of something that a person has to bring.
+  package static func noteUnbegun(
+    _ store: PersistentStore, code: String, message: String, suggestion: String
+  ) throws {
+    let failure = SyncFailure(
+      code: code, message: message, suggestion: suggestion, isTransient: false, needsPerson: true)
+    _ = try store.write(
+      TransactionInfo(author: importAuthor, contextName: nil, kind: .imported, hybridTime: nil)
+    ) { transaction in
+      guard var state = try ReplicaState.load(from: transaction.connection) else { return }
+      let before = state
+      state.lastError = "\(message) (\(code)). \(suggestion)"
+      try note(failure, before, now: store.now, transaction)
+      if state != before { try state.save(on: transaction.connection) }
+    }
   }
 
   static func decodeFailure(_ text: String) -> SyncStatus.Failure? {

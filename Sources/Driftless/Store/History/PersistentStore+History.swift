@@ -161,6 +161,10 @@ extension WriteTransaction {
     try RegisteredReaders.register(name, through: number, on: connection)
   }
 
+  package func removeHistoryReader(_ name: String) throws {
+    try RegisteredReaders.remove(name, on: connection)
+  }
+
   /// Deletes the transactions before a number that every reader has seen. Returns how many.
   fileprivate func deleteHistory(before number: Int64) throws -> Int {
     var bound = number

@@ -109,7 +109,7 @@ extension ReadTransaction {
   }
 
   /// Whether the store is enrolled for sync.
-  var isReplica: Bool { get throws { try setting(StoreSettings.syncing) != nil } }
+  package var isReplica: Bool { get throws { try setting(StoreSettings.syncing) != nil } }
 
   /// A flag or text of the store's own.
   package func setting(_ name: String) throws -> SQLiteValue? {

@@ -1,0 +1,49 @@
+public import Driftless
+import DriftlessSQLite
+
+extension SyncEngine {
+  /// Takes a store out of its zone: it keeps its objects, its history and its journal, and is no replica until it is enrolled
+  /// again, with this zone or another. The zone keeps what it has.
+  ///
+  /// What is enrolled again offers all that it holds, and what its history tells, as a new replica. Nothing keeps that history
+  /// from being purged meanwhile: deletes that it does not tell any more come back from a zone that has their objects.
+  ///
+  /// ```swift
+  /// try SyncEngine.unenroll(store: store)
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - store: the replica.
+  ///   - leavingUnsent: whether edits that the zone has not acknowledged may be there. They stay in the store; the zone hears of
+  ///     them only when the store is enrolled with it again.
+  /// - Throws: `SyncError` with the codes `notEnrolled`, and `unsentEdits` while there are such edits; `StoreError`, with
+  ///   `syncLocked` while a process syncs the store.
+  public static func unenroll(store: PersistentStore, leavingUnsent: Bool = false) throws {
+    let lock = try store.acquireSyncLock()
+    defer { withExtendedLifetime(lock) {} }
+    let schema = SyncSchema(store.schema)
+    _ = try store.write(
+      TransactionInfo(author: importAuthor, contextName: nil, kind: .imported, hybridTime: nil)
+    ) { transaction in
+      guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
+      if !leavingUnsent { try requireNothingUnsent(transaction, schema: schema, of: store) }
+      try EngineTables.leaveZone(in: transaction)
+    }
+  }
+
+  private static func requireNothingUnsent(
+    _ transaction: ReadTransaction, schema: SyncSchema, of store: PersistentStore
+  ) throws {
+    guard let state = try ReplicaState.load(from: transaction.connection) else { return }
+    let pending = try PendingLoader.load(
+      transaction, schema: schema, acknowledged: state.acknowledged)
+    let count = try counts(pending, transaction, schema: schema).objects
+    guard count > 0 else { return }
+    throw SyncError(
+      .unsentEdits,
+      "The store \(store.label) has edits of \(count) object\(count == 1 ? "" : "s") that were not sent.",
+      suggestion:
+        "Run: syncctl sync --store \(store.label). To leave them unsent: syncctl unenroll --leave-unsent"
+    )
+  }
+}

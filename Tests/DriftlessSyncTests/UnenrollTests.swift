@@ -1,0 +1,134 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Testing
+
+/// A store leaves its zone.
+struct UnenrollTests {
+  @Test("It keeps its objects, its history and its journal, and nothing of its zone")
+  func leaves() async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item", ["title": .string("a"), "stock": .integer(1)])
+    try await world.settle()
+    try world[1].set(id, ["title": .string("theirs")])
+    try world[0].set(id, ["title": .string("mine")])
+    try await world.settle()
+    let before = try world[0].export
+    let journal = try world[0].conflicts.count + world[1].conflicts.count
+    #expect(journal > 0)
+    await world[0].engine.close()
+    let store = world[0].store
+    try SyncEngine.unenroll(store: store)
+    #expect(try world[0].export == before)
+    #expect(try world[0].conflicts.count + world[1].conflicts.count == journal)
+    #expect(try !world[0].status.isEnrolled)
+    #expect(try store.historyReaders().isEmpty, "the history may be purged")
+    #expect(try SyncEngine.check(store).findings.isEmpty)
+    for table in ["REPLICA", "OUTBOX", "OMITTED", "PENDING", "CHAIN", "FRAME", "BASE", "GRAVE"] {
+      let rows = try store.read { try $0.connection.scalar("SELECT COUNT(*) FROM ZDL_\(table)") }
+      #expect(rows == .integer(0), "ZDL_\(table)")
+    }
+    // What is deleted in a store that does not sync keeps no row.
+    try world[0].delete(id)
+    let graves = try store.read { try $0.connection.scalar("SELECT COUNT(*) FROM ZDL_GRAVE") }
+    #expect(graves == .integer(0))
+    #expect(throws: SyncError.self) { try SyncEngine.unenroll(store: store) }
+  }
+
+  @Test("Edits that were not sent keep it there, unless they are meant to be left")
+  func unsent() async throws {
+    let world = try await World(2)
+    let ids = try (0..<3).map { try world[0].insert("Item", ["title": .string("\($0)")]) }
+    try await world.settle()
+    try world[0].set(ids[0], ["title": .string("unsent")])
+    try world[0].delete(ids[1])
+    await world[0].engine.close()
+    let store = world[0].store
+    let error = #expect(throws: SyncError.self) { try SyncEngine.unenroll(store: store) }
+    #expect(error?.code == .unsentEdits)
+    #expect(error?.message.contains("2 objects") == true)
+    #expect(try world[0].status.pending.objects == 2)
+    try SyncEngine.unenroll(store: store, leavingUnsent: true)
+    #expect(try world[0].value(ids[0], "title") == .string("unsent"))
+    // Edited there meanwhile.
+    try world[1].set(ids[2], ["title": .string("theirs")])
+    try await world[1].sync()
+    try await world[0].enroll()
+    await world[0].restart()
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try replica.value(ids[0], "title") == .string("unsent"))
+      #expect(try !replica.exists(ids[1]))
+      #expect(try replica.value(ids[2], "title") == .string("theirs"))
+    }
+  }
+
+  @Test("It goes to another zone with all that it holds, and counts once there")
+  func anotherZone() async throws {
+    let world = try await World(1)
+    let id = try world[0].insert("Item", ["title": .string("a"), "stock": .integer(5)])
+    try await world.settle()
+    try world[0].set(id, ["stock": .integer(7)])
+    try await world.settle()
+    await world[0].engine.close()
+    try SyncEngine.unenroll(store: world[0].store)
+    let other = try await World(1)
+    let file = try #require(world[0].store.url)
+    let moved = try await TestReplica("moved", zone: other.zone, clock: other.clock, file: file)
+    try await moved.sync()
+    try await other[0].sync()
+    try await moved.sync()
+    #expect(try other[0].value(id, "stock") == .integer(7))
+    #expect(try other[0].export == moved.export)
+    #expect(try moved.status.pending.objects == 0)
+    #expect(try SyncEngine.check(moved.store).findings.isEmpty)
+  }
+
+  @Test("While an engine works on it, it stays")
+  func locked() async throws {
+    let world = try await World(1)
+    try world[0].insert("Item", ["title": .string("a")])
+    try await world.settle()
+    let error = #expect(throws: StoreError.self) {
+      try SyncEngine.unenroll(store: world[0].store)
+    }
+    #expect(error?.code == .syncLocked)
+    #expect(try world[0].status.isEnrolled)
+  }
+}
+
+/// A store that went to another zone under its zone's name, and comes back to the first.
+struct TwoZonesTests {
+  @Test("What one of the two zones does not take over is in the journal: a count, and a delete")
+  func thereAndBack() async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item", ["title": .string("old"), "stock": .integer(1)])
+    let gone = try world[0].insert("Item", ["title": .string("gone")])
+    try await world.settle()
+    let other = MemoryZone(name: world.zone.name, clock: world.clock)
+    try world[0].set(id, ["title": .string("new"), "stock": .integer(7)])
+    try world[0].delete(gone)
+    let store = world[0].store
+    await world[0].engine.close()
+    try SyncEngine.enroll(
+      store: store, server: MemoryZone.url, zone: other.name, info: try await other.zoneInfo())
+    let engine = SyncEngine(store: store, transport: other)
+    _ = try await engine.sync()
+    await engine.close()
+    try await world[0].enroll()
+    await world[0].restart()
+    try await world.settle()
+    #expect(try world[1].value(id, "title") == .string("new"))
+    let told = try world.replicas.flatMap { try $0.conflicts }
+    let stock = try #require(try world[0].value(id, "stock"))
+    if stock != .integer(7) {
+      #expect(told.contains { $0.object == id && $0.property == "stock" && $0.local == "7" })
+    }
+    if try world[0].exists(gone) {
+      #expect(told.contains { $0.object == gone && $0.property == nil })
+    }
+  }
+}
