@@ -60,6 +60,9 @@ struct OperatorSafetyTests {
       #expect(refused.status == 500)
       #expect(String(decoding: refused.body, as: UTF8.self).contains("moved away or removed"))
       #expect(try await server.request("GET", "/healthz").status == 500)
+      // Nobody begins a second one beside what the server still has.
+      let locked = #expect(throws: ServerError.self) { _ = try DataFolder(server.data) }
+      #expect(locked?.code == .locked)
       try FileManager.default.moveItem(at: away, to: database)
       #expect(try await server.push(frame, token: token).status == 200)
       #expect(try await server.request("GET", "/healthz").status == 200)

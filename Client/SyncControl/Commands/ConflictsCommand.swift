@@ -55,7 +55,8 @@ struct ConflictsUndoCommand: ControlCommand {
   func perform() throws {
     let store = try target.open()
     let entry = try SyncEngine.undo(conflict: number, of: store, author: NSUserName())
-    try output.put(ConflictReport(entry: entry), lines: ConflictText.lines(entry, ObjectLabels(store)))
+    try output.put(
+      ConflictReport(entry: entry), lines: ConflictText.lines(entry, ObjectLabels(store)))
   }
 }
 
@@ -72,6 +73,7 @@ struct ConflictsKeepCommand: ControlCommand {
   func perform() throws {
     let store = try target.open()
     let entry = try SyncEngine.keep(conflict: number, of: store)
-    try output.put(ConflictReport(entry: entry), lines: ConflictText.lines(entry, ObjectLabels(store)))
+    try output.put(
+      ConflictReport(entry: entry), lines: ConflictText.lines(entry, ObjectLabels(store)))
   }
 }

@@ -29,12 +29,7 @@ package struct DataFolder: Sendable {
   package init(_ url: URL, creates: Bool = true, takesEmptied: Bool = false) throws {
     umask(0o077)
     self.url = url
-    guard creates || access(database.path, F_OK) == 0 else {
-      throw ServerError(
-        .noData, "\(url.path) is no data folder of a server: there is no \(database.path)",
-        suggestion: "Check --data. To begin a server there: "
-          + "driftless-server zone create NAME --data \(url.path)")
-    }
+    if access(database.path, F_OK) != 0 { try checkNothingIsThere(creates: creates) }
     do {
       try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     } catch {
@@ -49,6 +44,29 @@ package struct DataFolder: Sendable {
     }
     if !takesEmptied { try checkDatabaseIsNotEmptied() }
     if access(database.path, F_OK) != 0 { try noteDatabaseIsBegun() }
+  }
+
+  /// There is no database, as far as this user sees.
+  private func checkNothingIsThere(creates: Bool) throws {
+    guard errno != EACCES else {
+      throw ServerError(
+        .folder, "this user may not look into \(url.path)",
+        suggestion: "Run the command as the folder's owner.")
+    }
+    // A server that is about to make its first database is no such case.
+    if access(begun.path, F_OK) != 0, let process = servingProcess {
+      throw ServerError(
+        .locked,
+        "\(database.path) is gone, and a server (process \(process)) that had it still runs",
+        suggestion: "Stop that server, then put a backup in its place: "
+          + "driftless-server restore FILE --data '\(url.path)'")
+    }
+    guard creates else {
+      throw ServerError(
+        .noData, "\(url.path) is no data folder of a server: there is no \(database.path)",
+        suggestion: "Check --data. To begin a server there: "
+          + "driftless-server zone create NAME --data \(url.path)")
+    }
   }
 
   /// Opens a folder for a server: it holds a server's data, or nothing yet.

@@ -1,0 +1,129 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Two stores of a zone, compared; a store that leaves its zone; a zone that gets another name.
+@Suite(.serialized) struct ZoneMembershipTests {
+  private let world: FaultWorld
+  private let first: Replica
+  private let second: Replica
+
+  init() throws {
+    world = try FaultWorld()
+    first = try world.replica("first")
+    second = try world.replica("second")
+  }
+
+  private func name(_ id: String, _ name: String, _ operation: String = "update") -> String {
+    #"{"op":"\#(operation)","entity":"Item","id":"\#(id)","set":{"name":"\#(name)"}}"#
+  }
+
+  @Test("diff names what two stores hold differently, and ends with 0 where they hold the same")
+  func differences() throws {
+    try first.importLines([name("1", "one", "insert"), name("2", "two", "insert")])
+    try [first, second].settle()
+    func diff(_ arguments: [String] = []) throws -> Outcome {
+      try Programs.run("syncctl", ["diff", first.store.path, second.store.path] + arguments)
+    }
+    let same = try diff()
+    #expect(same.status == 0 && same.output.isEmpty, "\(same)")
+    try first.importLines([name("1", "changed"), name("3", "three", "insert")])
+    try second.importLines([#"{"op":"delete","entity":"Item","id":"2"}"#])
+    let other = try diff()
+    #expect(other.status == 20)
+    let lines = other.output.split(separator: "\n")
+    #expect(lines.count == 3, "\(other.output)")
+    #expect(lines.contains { $0.hasSuffix(#".name: "changed" | "one""#) })
+    #expect(lines.count { $0.hasSuffix(" is in \(first.store.path) alone") } == 2)
+    let told = try diff(["--json"]).output.split(separator: "\n").map {
+      try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]
+    }
+    let changed = try #require(told.first { $0?["only"] is NSNull } ?? nil)
+    let values = changed["properties"] as? [String: [String: String]]
+    #expect(values?["name"] == ["first": "changed", "second": "one"])
+    #expect(try diff(["--entity", "Box"]).status == 0)
+    #expect(try diff(["--entity", "Boks"]).status == 65)
+    #expect(
+      try Programs.run("syncctl", ["diff", first.store.path, "/nowhere.sqlite"]).status == 65)
+  }
+
+  @Test("unenroll takes a store out of its zone with its token, and enroll brings it back")
+  func leavesZone() throws {
+    try first.importLines([name("1", "one", "insert")])
+    try [first, second].settle()
+    try first.importLines([name("1", "unsent")])
+    let refused = try first.attempt("unenroll")
+    #expect(refused.status == 1)
+    #expect(refused.errors.contains("syncctl sync"))
+    let left = try first.attempt("unenroll", ["--leave-unsent", "--json"])
+    #expect(left.status == 0)
+    #expect(left.output.contains(#""zone":"items""#))
+    #expect(try first.status()["state"] as? String == "not-enrolled")
+    let token = first.store.path + "-driftless-token"
+    #expect(!FileManager.default.fileExists(atPath: token))
+    #expect(try first.attempt("unenroll").status == 1, "there is no zone to leave")
+    let back = try Programs.run(
+      "syncctl",
+      ["enroll", "--store", first.store.path, "--server", world.server.address, "--zone", "items"],
+      environment: ["SYNCCTL_TOKEN": try world.server.token(zone: "items")])
+    #expect(back.status == 0, "\(back.errors)")
+    try [first, second].settle()
+    #expect(try second.export().contains("unsent"))
+    #expect(try first.digest() == second.digest())
+  }
+
+  @Test(
+    "A zone that was renamed goes on with its replicas, once they are enrolled under its new name")
+  func renamedZone() throws {
+    try first.importLines([name("1", "one", "insert")])
+    try [first, second].settle()
+    let replica = try first.status()["replica"] as? String
+    try first.importLines([name("1", "unsent")])
+    let rename = try Programs.run(
+      "driftless-server",
+      ["zone", "rename", "items", "goods", "--data", world.server.data.path])
+    #expect(rename.status == 0, "\(rename.errors)")
+    #expect(try first.attempt("sync").status != 0)
+    let token = try world.server.token(zone: "goods")
+    for replica in [first, second] {
+      try replica.run(
+        [
+          "enroll", "--store", replica.store.path, "--server", world.server.address, "--zone",
+          "goods",
+        ],
+        environment: ["SYNCCTL_TOKEN": token])
+      #expect(try replica.status()["zone"] as? String == "goods")
+      #expect(try replica.status()["lastError"] is NSNull, "the zone has answered")
+    }
+    try [first, second].settle()
+    #expect(try first.status()["replica"] as? String == replica, "nothing began anew")
+    #expect(try second.export().contains("unsent"))
+    // Another zone is none that was renamed.
+    let create = try Programs.run(
+      "driftless-server", ["zone", "create", "other", "--data", world.server.data.path])
+    #expect(create.status == 0, "\(create.errors)")
+    let refused = try Programs.run(
+      "syncctl",
+      ["enroll", "--store", first.store.path, "--server", world.server.address, "--zone", "other"],
+      environment: ["SYNCCTL_TOKEN": try world.server.token(zone: "other")])
+    #expect(refused.status == 1)
+    #expect(refused.errors.contains("syncctl unenroll"), "\(refused.errors)")
+    try [first, second].settle()
+  }
+
+  @Test("status tells that a sync could not begin for want of a token, until one is there")
+  func missingToken() throws {
+    try [first, second].settle()
+    let token = URL(fileURLWithPath: first.store.path + "-driftless-token")
+    let kept = try Data(contentsOf: token)
+    try FileManager.default.removeItem(at: token)
+    #expect(try first.attempt("sync").status == 1)
+    #expect(try first.attempt("status", ["--check"]).status == 13)
+    #expect(try first.status()["state"] as? String == "waiting")
+    let secret = String(decoding: kept, as: UTF8.self).trimmingCharacters(in: .newlines)
+    try first.run(
+      ["enroll", "--store", first.store.path, "--server", world.server.address, "--zone", "items"],
+      environment: ["SYNCCTL_TOKEN": secret])
+    #expect(try first.attempt("status", ["--check"]).status == 0)
+  }
+}
