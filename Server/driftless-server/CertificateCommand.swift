@@ -45,25 +45,26 @@ struct CertificateCommand: AsyncParsableCommand {
       }
     }
 
-    func run() async throws {
-      try await place.reporting { folder in
-        let made = try folder.create(
-          names: name.map { try CertificateName($0) }, days: days, replacesAuthority: force)
-        let authority = CertificateLine(made.authority, folder.authority)
-        let server = CertificateLine(made.server, folder.server)
-        if place.report.json {
-          return try place.report.printJSON(
-            CreatedLine(
-              authority: authority, server: server, isAuthorityNew: made.isAuthorityNew))
-        }
-        for line in server.lines("certificate") { try place.report.printLine(line) }
-        let kind = made.isAuthorityNew ? "new authority" : "authority"
-        for line in authority.lines(kind) { try place.report.printLine(line) }
-        if made.isAuthorityNew {
-          try place.report.printLine(
-            "copy \(folder.authority.path) to every host, and name it there: "
-              + "syncctl enroll … --ca authority.pem")
-        }
+    func run() async throws { try await place.reporting { try create(in: $0) } }
+
+    /// Not the closure of `run`: the optimizer of Swift 6.3.1 crashes on one that is async, waits for nothing and returns
+    /// from within.
+    private func create(in folder: CertificateFolder) throws {
+      let made = try folder.create(
+        names: name.map { try CertificateName($0) }, days: days, replacesAuthority: force)
+      let authority = CertificateLine(made.authority, folder.authority)
+      let server = CertificateLine(made.server, folder.server)
+      if place.report.json {
+        return try place.report.printJSON(
+          CreatedLine(authority: authority, server: server, isAuthorityNew: made.isAuthorityNew))
+      }
+      for line in server.lines("certificate") { try place.report.printLine(line) }
+      let kind = made.isAuthorityNew ? "new authority" : "authority"
+      for line in authority.lines(kind) { try place.report.printLine(line) }
+      if made.isAuthorityNew {
+        try place.report.printLine(
+          "copy \(folder.authority.path) to every host, and name it there: "
+            + "syncctl enroll … --ca authority.pem")
       }
     }
   }

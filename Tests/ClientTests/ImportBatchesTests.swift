@@ -52,16 +52,14 @@ import Testing
     let batches = ImportBatches(
       store: shop.store, coordinator: PersistentStoreCoordinator(store: shop.store),
       shapes: ImportShapes(shop.store.schema.model))
-    let bytes = Array(lines(items: 20).joined(separator: "\n").utf8)
-    try bytes.withUnsafeBufferPointer { bytes in
-      var reader = LineReader(bytes)
-      var first: [ImportLine] = []
-      while first.count < 5 { first.append(try #require(try reader.next())) }
-      let report = try batches.importTransaction(&first, &reader, author: nil)
-      #expect(report.transactions == 1)
-      #expect(report.inserted == 22)
-      #expect(try reader.next() == nil)
-    }
+    let bytes = ImportBytes(Data(lines(items: 20).joined(separator: "\n").utf8))
+    var reader = try LineReader(bytes)
+    var first: [ImportLine] = []
+    while first.count < 5 { first.append(try #require(try reader.next())) }
+    let report = try batches.importTransaction(&first, &reader, author: nil)
+    #expect(report.transactions == 1)
+    #expect(report.inserted == 22)
+    #expect(try reader.next() == nil)
   }
 
   @Test("A save after it names its author, and the next transaction is another")

@@ -35,6 +35,43 @@ struct IdentityTests {
     } throws: { ($0 as? StoreError)?.code == .constraint }
   }
 
+  @Test(
+    "Many identities at once lead to what each leads to alone, and those of no living object to nothing"
+  )
+  func many() throws {
+    let store = try PersistentStore.open(url: nil, model: Shop.model())
+    let (given, other) = (UUID(), UUID())
+    let minted = try store.insert("Tool")
+    let deleted = try store.insert("Item")
+    let named = try (0..<3).map { _ in try store.insert("Item") }
+    let gone = try store.read { try $0.identity(of: deleted) }
+    _ = try store.write(TransactionInfo()) { transaction in
+      try transaction.assignIdentity(named[0], given)
+      try transaction.assignIdentities(
+        root: 1, firstKey: named[1].key, count: 2, firstIdentity: other, firstNumber: nil)
+      try transaction.delete(deleted, expectedVersion: nil)
+    }
+    try store.read { transaction throws in
+      let identities = [
+        given, other, other.following(by: 1), other.following(by: 2), gone, UUID(),
+        try transaction.identity(of: minted),
+      ]
+      let keys = try transaction.livingKeys(of: identities)
+      #expect(
+        keys == [
+          given: named[0], other: named[1], other.following(by: 1): named[2],
+          identities[6]: minted,
+        ])
+      for identity in identities where identity != gone {
+        #expect(try transaction.key(of: identity) == keys[identity])
+      }
+      var known: Set<UUID> = []
+      try transaction.forEachKnown(identities) { known.insert($0) }
+      #expect(known.isSuperset(of: Set(keys.keys).union([gone])))
+      #expect(known.count == 5)
+    }
+  }
+
   @Test("Runs number keys that follow each other, split where numbers differ, and lead back")
   func runs() throws {
     let store = try PersistentStore.open(url: nil, model: Shop.model())

@@ -25,20 +25,20 @@ struct ImportCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
-    let data = try read()
+    let bytes = try read()
     let store = try model.open(target.url, output)
-    let report = try Importer(store: store, author: author, source: file).run(data)
+    let report = try Importer(store: store, author: author, source: file).run(bytes)
     try output.put(report, line: report.text)
   }
 
-  private func read() throws -> Data {
-    if file == "-" { return try FileHandle.standardInput.readToEnd() ?? Data() }
-    let url = URL(fileURLWithPath: file)
+  private func read() throws -> ImportBytes {
+    if file == "-" { return ImportBytes(try FileHandle.standardInput.readToEnd() ?? Data()) }
     do {
-      // A plain file is mapped, so that a large one is not in memory twice; a pipe is read.
+      // A plain file is read a piece at a time, a pipe to its end.
+      let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: file))
       let kind = try FileManager.default.attributesOfItem(atPath: file)[.type] as? FileAttributeType
-      if kind == .typeRegular { return try Data(contentsOf: url, options: .mappedIfSafe) }
-      return try FileHandle(forReadingFrom: url).readToEnd() ?? Data()
+      if kind == .typeRegular { return ImportBytes(handle) }
+      return ImportBytes(try handle.readToEnd() ?? Data())
     } catch {
       throw Failure(
         .badData, code: "unreadable", "\(file) cannot be read.",

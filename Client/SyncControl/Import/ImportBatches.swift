@@ -25,21 +25,23 @@ struct ImportBatches {
     _ lines: inout [ImportLine], _ reader: inout LineReader, author: String?
   ) throws -> ImportReport {
     let linesMax = lines.count
+    var batches = Progress()
     return try store.writeWhole(
       TransactionInfo(author: author, contextName: Self.contextName)
     ) { transaction in
-      var counts = ImportReport(transactions: 1)
       while true {
-        counts.add(try importBatch(lines))
+        try importBatch(lines, &batches)
         lines.removeAll(keepingCapacity: true)
         while lines.count < linesMax {
           let line = try reader.next()
           switch line?.operation {
           case .save, nil:
-            if !lines.isEmpty { counts.add(try importBatch(lines)) }
+            if !lines.isEmpty { try importBatch(lines, &batches) }
             lines = []
+            // A later transaction may insert it, or none.
+            guard batches.awaited.isEmpty else { throw NotInBatches() }
             if case .save(let name?) = line?.operation { transaction.info.author = name }
-            return counts
+            return batches.counts
           default:
             if let line { lines.append(line) }
           }
@@ -50,19 +52,66 @@ struct ImportBatches {
 
   private static let contextName = "import"
 
-  private func importBatch(_ lines: [ImportLine]) throws -> ImportReport {
+  /// What the batches so far came to.
+  private struct Progress {
+    var counts = ImportReport(transactions: 1)
+    /// References to what no line so far has inserted, by what they name.
+    var awaited: [UUID: [AwaitedReference]] = [:]
+    /// Whether a line changed an object that another one made.
+    var hasUpdates = false
+  }
+
+  private func importBatch(_ lines: [ImportLine], _ batches: inout Progress) throws {
     // What a line deletes, a later one may make again: then it is an object that changed.
     guard !lines.contains(where: { $0.operation.isDelete }) else { throw NotInBatches() }
+    if !batches.hasUpdates { batches.hasUpdates = lines.contains { $0.operation.isUpdate } }
     let context = ManagedObjectContext(coordinator)
     let transaction = ImportTransaction(context, shapes: shapes)
-    try transaction.perform(lines, into: store, settling: [])
-    // A later line may be meant, whose object would have to be there.
-    guard transaction.awaited.isEmpty else { throw NotInBatches() }
+    let settled = takeAwaited(insertedBy: lines, &batches)
+    try transaction.perform(lines, settling: settled, isOneTransaction: true)
+    for reference in transaction.awaited {
+      guard let relationship = reference.owner.relationshipsByName[reference.property],
+        Self.mayWait(relationship)
+      else { throw NotInBatches() }
+      batches.awaited[reference.target, default: []].append(reference)
+    }
+    // An update between a reference and the line that it waits for may have the later word on it.
+    guard batches.awaited.isEmpty && settled.isEmpty || !batches.hasUpdates else {
+      throw NotInBatches()
+    }
     try context.save()
-    return transaction.counts
+    batches.counts.add(transaction.counts)
+  }
+
+  /// Whether a reference to a later line comes to the same when it is set with that line, where all lines are inserts. A
+  /// sequence has its order from the line that says it, and a partner may be taken meanwhile and lost again.
+  private static func mayWait(_ relationship: RelationshipDescription) -> Bool {
+    let isOneToOne = !relationship.isToMany && relationship.inverseRelationship?.isToMany == false
+    return !relationship.isOrdered && !isOneToOne
+  }
+
+  /// The references to what these lines insert, in the order of the lines that have them.
+  private func takeAwaited(
+    insertedBy lines: [ImportLine], _ batches: inout Progress
+  ) -> [AwaitedReference] {
+    guard !batches.awaited.isEmpty else { return [] }
+    var settled: [AwaitedReference] = []
+    for line in lines {
+      guard case .insert(let name, let id, _) = line.operation,
+        let shape = try? shapes.shape(name, line.number)
+      else { continue }
+      let root = shape.entity.rootEntity.name
+      if let references = batches.awaited.removeValue(
+        forKey: NamedIdentity.identity(id, rootEntity: root))
+      {
+        settled += references
+      }
+    }
+    return settled.sorted { $0.line < $1.line }
   }
 }
 
 extension ImportLine.Operation {
   fileprivate var isDelete: Bool { if case .delete = self { true } else { false } }
+  fileprivate var isUpdate: Bool { if case .update = self { true } else { false } }
 }

@@ -20,6 +20,7 @@ final class ImportShape {
 
   let entity: EntityDescription
   let properties: [String: Property]
+  let hasRelationships: Bool
 
   init(_ entity: EntityDescription) {
     self.entity = entity
@@ -37,6 +38,9 @@ final class ImportShape {
       }
     }
     self.properties = properties
+    hasRelationships = properties.values.contains {
+      if case .attribute = $0 { false } else { true }
+    }
   }
 
   /// The property of that name, or nil; a name that is wrong gets the nearest right one as a hint.

@@ -11,9 +11,10 @@ final class ImportTransaction {
   let shapes: ImportShapes
   /// Inserts of this transaction whose object is not made yet.
   private var announced: [UUID: EntityDescription] = [:]
-  /// Identities of announced objects that the store does not know: one look for all of them, in
-  /// place of a read transaction a line.
-  private var absent: Set<UUID> = []
+  /// What the store has of all that the lines name: looked for at once, and not a line at a time.
+  private var stored: [UUID: ManagedObject] = [:]
+  /// Identities by the text that names them in lines, an entity's hierarchy each.
+  private var named: [ObjectIdentifier: [String: UUID]] = [:]
   /// Objects that lines named, kept alive until the save.
   private var objects: [UUID: ManagedObject] = [:]
   private var identities: [ObjectIdentifier: UUID] = [:]
@@ -31,21 +32,61 @@ final class ImportTransaction {
     self.shapes = shapes
   }
 
-  /// Carries out the lines, after the references of earlier transactions that can be settled now.
+  /// Carries out the lines, and sets the references of earlier ones that can be settled now.
+  ///
+  /// - Parameter isOneTransaction: The earlier lines are of the same transaction: what they refer to comes first, as it
+  ///   would if these lines stood with them.
   func perform(
-    _ operations: [ImportLine], into store: PersistentStore, settling earlier: [AwaitedReference]
+    _ operations: [ImportLine], settling earlier: [AwaitedReference],
+    isOneTransaction: Bool = false
   ) throws {
+    var identities: Set<UUID> = []
     for line in operations {
       if case .insert(let name, let id, _) = line.operation {
         let entity = try shapes.shape(name, line.number).entity
-        announced[NamedIdentity.identity(id, rootEntity: entity.rootEntity.name)] = entity
+        announced[identity(id, entity)] = entity
+      }
+      note(line, &identities)
+    }
+    for reference in earlier {
+      identities.insert(reference.target)
+      if let owner = reference.ownerIdentity { identities.insert(owner) }
+    }
+    stored = try context.objects(withIdentities: identities)
+    if isOneTransaction { for reference in earlier { try settle(reference) } }
+    for line in operations { try perform(line) }
+    if !isOneTransaction { for reference in earlier { try settle(reference) } }
+  }
+
+  /// Adds the identities that a line names. What is wrong with it is said when its turn comes.
+  private func note(_ line: ImportLine, _ identities: inout Set<UUID>) {
+    let (name, id, members): (String, String, [JSONValue.Member])
+    switch line.operation {
+    case .insert(let entity, let object, let set): (name, id, members) = (entity, object, set)
+    case .update(let entity, let object, let set): (name, id, members) = (entity, object, set)
+    case .delete(let entity, let object): (name, id, members) = (entity, object, [])
+    case .save: return
+    }
+    guard let shape = try? shapes.shape(name, line.number) else { return }
+    identities.insert(identity(id, shape.entity))
+    guard shape.hasRelationships else { return }
+    for member in members {
+      switch (shape.properties[member.name], member.value) {
+      case (.toOne(let destination, _), .string(let id)):
+        identities.insert(identity(id, destination))
+      case (.toMany(let destination, _), .array(let elements)):
+        for case .string(let id) in elements { identities.insert(identity(id, destination)) }
+      default: break
       }
     }
-    absent = try store.read { transaction in
-      Set(try announced.keys.filter { try transaction.key(of: $0) == nil })
-    }
-    for line in operations { try perform(line) }
-    for reference in earlier { try settle(reference) }
+  }
+
+  private func identity(_ id: String, _ entity: EntityDescription) -> UUID {
+    let root = entity.rootEntity
+    if let known = named[ObjectIdentifier(root)]?[id] { return known }
+    let identity = NamedIdentity.identity(id, rootEntity: root.name)
+    named[ObjectIdentifier(root), default: [:]][id] = identity
+    return identity
   }
 
   /// The first line that named the object, for errors of the save.
@@ -80,7 +121,7 @@ final class ImportTransaction {
 
   private func insert(entity name: String, id: String, _ line: Int) throws -> ManagedObject {
     let entity = try shapes.shape(name, line).entity
-    let identity = NamedIdentity.identity(id, rootEntity: entity.rootEntity.name)
+    let identity = identity(id, entity)
     if announced.removeValue(forKey: identity) == nil, let early = objects[identity],
       lines[ObjectIdentifier(early)] == nil, early.entity === entity
     {
@@ -116,7 +157,7 @@ final class ImportTransaction {
 
   private func existing(entity name: String, id: String, _ line: Int) throws -> ManagedObject {
     let shape = try shapes.shape(name, line)
-    let identity = NamedIdentity.identity(id, rootEntity: shape.entity.rootEntity.name)
+    let identity = identity(id, shape.entity)
     guard let object = try find(identity), !object.isDeleted, !remade.contains(identity) else {
       throw ImportError(line: line, "there is no \(name) \(id)")
     }
@@ -133,8 +174,7 @@ final class ImportTransaction {
       // A new object that was deleted again has left its context.
       return object.isDeleted || object.managedObjectContext == nil ? nil : object
     }
-    guard !absent.contains(identity),
-      let object = try context.object(withIdentity: identity)
+    guard let object = stored[identity], !object.isDeleted, object.managedObjectContext != nil
     else { return nil }
     remember(object, identity)
     return object
@@ -196,12 +236,13 @@ final class ImportTransaction {
       switch member.value {
       case .null: object[key] = nil
       case .string(let id):
-        let reference = AwaitedReference(
-          owner: object.entity, property: member.name, destination: destination, id: id, line: line)
+        let reference = reference(of: object, member.name, to: destination, id, line)
         if let target = try target(of: reference) {
           object[key] = target
         } else {
-          awaited.append(reference.owned(by: identities[ObjectIdentifier(object)]))
+          awaited.append(reference)
+          // What was set before has not the last word.
+          if object.isInserted { object[key] = nil }
         }
       default: throw wrong("the id of a \(destination.name) as text, or null")
       }
@@ -212,16 +253,24 @@ final class ImportTransaction {
       var targets: [ManagedObject] = []
       for element in elements {
         guard case .string(let id) = element else { throw wrong("an array of ids as texts") }
-        let reference = AwaitedReference(
-          owner: object.entity, property: member.name, destination: destination, id: id, line: line)
+        let reference = reference(of: object, member.name, to: destination, id, line)
         if let target = try target(of: reference) {
           targets.append(target)
         } else {
-          awaited.append(reference.owned(by: identities[ObjectIdentifier(object)]))
+          awaited.append(reference)
         }
       }
       object[key] = RelatedObjects(targets)
     }
+  }
+
+  private func reference(
+    of owner: ManagedObject, _ property: String, to destination: EntityDescription, _ id: String,
+    _ line: Int
+  ) -> AwaitedReference {
+    AwaitedReference(
+      owner: owner.entity, ownerIdentity: identities[ObjectIdentifier(owner)], property: property,
+      destination: destination, id: id, line: line, target: identity(id, destination))
   }
 
   /// The object that a reference names; made now when a later line of this transaction inserts it.

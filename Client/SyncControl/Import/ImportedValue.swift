@@ -98,6 +98,7 @@ enum ImportedValue {
     case .number(let value): text = value
     default: return nil
     }
+    if let value = Decimal(shortText: text) { return .decimal(value) }
     // Foundation reads "1.2x" as 1.2 and drops digits that do not fit: both are refused here.
     guard let digits = decimalDigits(text),
       let value = Decimal(string: text, locale: posix), !value.isNaN

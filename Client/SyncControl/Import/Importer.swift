@@ -33,11 +33,11 @@ package struct Importer {
   ///
   /// - Throws: `Failure` with exit code 65 and `FILE:LINE: what is wrong`. Transactions before the
   ///   one with that line are saved; nothing of it or after it is.
-  package func run(_ data: Data) throws -> ImportReport {
+  package func run(_ data: Data) throws -> ImportReport { try run(ImportBytes(data)) }
+
+  func run(_ bytes: ImportBytes) throws -> ImportReport {
     do {
-      return try data.withUnsafeBytes { bytes in
-        try run(bytes.bindMemory(to: UInt8.self))
-      }
+      return try read(LineReader(bytes))
     } catch let error as ImportError {
       throw Failure(
         .badData, code: "bad-line", "\(source):\(error.line): \(error.message)",
@@ -45,12 +45,12 @@ package struct Importer {
     }
   }
 
-  private func run(_ bytes: UnsafeBufferPointer<UInt8>) throws -> ImportReport {
+  private func read(_ lines: LineReader) throws -> ImportReport {
     let shapes = ImportShapes(store.schema.model)
     let coordinator = PersistentStoreCoordinator(store: store)
     let batches = ImportBatches(store: store, coordinator: coordinator, shapes: shapes)
     var report = ImportReport()
-    var reader = LineReader(bytes)
+    var reader = lines
     // Where the transaction begins that the lines are of.
     var start = reader
     var isInOnePiece = false
@@ -67,7 +67,7 @@ package struct Importer {
           context.transactionAuthor = author
           context.name = "import"
           let transaction = ImportTransaction(context, shapes: shapes)
-          try transaction.perform(lines, into: store, settling: awaited)
+          try transaction.perform(lines, settling: awaited)
           awaited = transaction.awaited
           try checkLaterLines(awaited, reader)
           try save(context, transaction, lastLine: lines[lines.count - 1].number)

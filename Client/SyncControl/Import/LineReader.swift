@@ -1,31 +1,58 @@
-/// The lines of a file that are not blank, read one at a time.
+/// The lines of a file that are not blank, read one at a time. A copy reads on from where it was made.
 struct LineReader {
   /// A line is held whole; one that is longer is no import line.
   static let lineBytesMax = 256 << 20
 
-  private let bytes: UnsafeBufferPointer<UInt8>
+  private let bytes: ImportBytes
   private var position = 0
   private var number = 0
 
-  init(_ bytes: UnsafeBufferPointer<UInt8>) {
+  init(_ bytes: ImportBytes) throws(ImportError) {
     self.bytes = bytes
-    // Some editors begin a file with a byte order mark.
-    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+    do throws(ImportBytes.ReadFailure) {
+      // Some editors begin a file with a byte order mark.
+      if try bytes.begins(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+    } catch {
+      throw unreadable(error)
+    }
   }
 
   mutating func next() throws(ImportError) -> ImportLine? {
-    while position < bytes.count {
-      let start = position
-      while position < bytes.count, bytes[position] != 0x0A { position += 1 }
-      let line = UnsafeBufferPointer(rebasing: bytes[start..<position])
-      position += 1
-      number += 1
-      if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { continue }
-      guard line.count <= Self.lineBytesMax else {
-        throw ImportError(line: number, "longer than \(Self.lineBytesMax) bytes")
+    while true {
+      let line = number + 1
+      var length = 0
+      let read: Result<ImportLine?, ImportError>?
+      do throws(ImportBytes.ReadFailure) {
+        read = try bytes.withLine(at: position, bytesMax: Self.lineBytesMax) { bytes in
+          length = bytes.count
+          return Self.read(bytes, line)
+        }
+      } catch {
+        throw unreadable(error)
       }
-      return try ImportLine(line, number: number)
+      guard let read else { return nil }
+      position += length + 1
+      number = line
+      if let line = try read.get() { return line }
     }
-    return nil
+  }
+
+  /// Nil for a blank line.
+  private static func read(
+    _ bytes: UnsafeBufferPointer<UInt8>, _ number: Int
+  ) -> Result<ImportLine?, ImportError> {
+    if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return .success(nil) }
+    do throws(ImportError) {
+      guard bytes.count <= lineBytesMax else {
+        throw ImportError(line: number, "longer than \(lineBytesMax) bytes")
+      }
+      return .success(try ImportLine(bytes, number: number))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func unreadable(_ failure: ImportBytes.ReadFailure) -> ImportError {
+    ImportError(line: number + 1, "the file cannot be read on: \(failure.reason)")
   }
 }

@@ -49,6 +49,29 @@ extension ManagedObjectContext {
     return nil
   }
 
+  /// The objects that replicas know by these UUIDs, as ``object(withIdentity:)`` says of each, with their values: a few
+  /// queries for all of them. Whoever asks holds them.
+  package func objects(withIdentities identities: Set<UUID>) throws -> [UUID: ManagedObject] {
+    var objects: [UUID: ManagedObject] = [:]
+    var rest = identities
+    for plan in parent == nil ? try plans() : [] {
+      let keys = try read(plan) { transaction in
+        try transaction.livingKeys(of: rest.filter { graph.keys.key(of: $0) == nil })
+      }
+      for (identity, key) in keys {
+        rest.remove(identity)
+        let object = graph.object(for: key, in: plan.index, adopting: ManagedObject.self)
+        if let object, !object.isDeleted { objects[identity] = object }
+      }
+    }
+    // What is new here, or a parent's.
+    for identity in rest where parent != nil || graph.keys.key(of: identity) != nil {
+      objects[identity] = try object(withIdentity: identity)
+    }
+    try readFaults(Array(objects.values))
+    return objects
+  }
+
   /// All objects that the context knows and someone holds.
   public var registeredObjects: Set<ManagedObject> {
     Set(graph.keys.objects)

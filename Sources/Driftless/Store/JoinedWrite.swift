@@ -16,7 +16,9 @@ final class JoinedWrite: @unchecked Sendable {  // used on the thread that began
 
   /// The transaction of a store that this thread is in.
   static func transaction(of store: PersistentStore) -> WriteTransaction? {
-    guard let current, current.store === store, pthread_equal(current.thread, pthread_self()) != 0
+    // Whoever is in one has its connection. A task's value is dear to ask for.
+    guard HeldConnections.areAny, let current, current.store === store,
+      pthread_equal(current.thread, pthread_self()) != 0
     else { return nil }
     return current.transaction
   }

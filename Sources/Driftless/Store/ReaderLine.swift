@@ -25,7 +25,7 @@ final class ReaderLine: Sendable {
     /// How many more may work for as long as there is a line, because those within the bound do not leave.
     var beyond = 0
     var waiting: ArraySlice<Waiter> = []
-    /// When somebody came in, or left, last.
+    /// When somebody came in, or left, last, while there is a line; else when the line began.
     var lastStep = ContinuousClock.now
   }
 
@@ -54,9 +54,10 @@ final class ReaderLine: Sendable {
       guard state.working >= limit + state.beyond else {
         assert(state.waiting.isEmpty, "nobody waits while there is room")
         state.working += 1
-        state.lastStep = .now
         return nil
       }
+      // Where nobody waits, nobody asks when the last step was: a look at the clock costs as much as all else here.
+      if state.waiting.isEmpty { state.lastStep = .now }
       let waiter = Waiter()
       state.waiting.append(waiter)
       return waiter
@@ -71,7 +72,7 @@ final class ReaderLine: Sendable {
     let next = state.withLock { state -> Waiter? in
       assert(state.working > 0, "who leaves has entered")
       state.working -= 1
-      state.lastStep = .now
+      if !state.waiting.isEmpty { state.lastStep = .now }
       return state.working < limit + state.beyond ? state.admit() : nil
     }
     next?.turn.signal()

@@ -178,7 +178,8 @@ enum DecimalStorage {
   }
 
   static func write(_ value: Decimal, to destination: some SQLiteDestination) {
-    var text = "\(value)"
+    if let number = value.shortDouble { return destination.set(number) }
+    var text = value.wholeText
     if let number = Double(text), isShort(text) || Decimal(string: "\(number)") == value {
       destination.set(number)
     } else {

@@ -10,7 +10,7 @@ package import Foundation
 package enum DecimalKey {
   /// nil for NaN.
   package static func bytes(of decimal: Decimal) -> Data? {
-    decimal.isNaN ? nil : bytes(ofNumber: "\(decimal)")
+    decimal.isNaN ? nil : bytes(ofNumber: decimal.wholeText)
   }
 
   /// The key of a double by its shortest decimal text; nil for NaN.

@@ -133,6 +133,9 @@ extension Column {
     // A text that is no number, or no address, is a value of another type.
     case .decimals(let texts):
       fill { row in
+        if let short = texts.withBytes(at: row, { Decimal(shortText: $0) }) {
+          return .decimal(short)
+        }
         let text = texts.string(at: row)
         return Decimal(wholeText: text).map { .decimal($0) } ?? .string(text)
       }

@@ -79,7 +79,7 @@ struct ColumnDraft {
       switch value {
       case .string(let text): rows.append(text)
       case .data(let data): rows.append(data)
-      case .decimal(let number): rows.append(number.description)
+      case .decimal(let number): rows.append(number.wholeText)
       case .uri(let uri): rows.append(uri.absoluteString)
       default: rows.appendEmpty()
       }

@@ -97,9 +97,7 @@ struct SaveWriter {
   private mutating func nameInserted(_ transaction: WriteTransaction) throws {
     // A merge policy may have made further ones.
     while newKeys.count < context.graph.keys.newCount { newKeys.append(nil) }
-    if context.graph.keys.hasIdentities {
-      for object in inserted { try reuseKey(of: object, transaction) }
-    }
+    if context.graph.keys.hasIdentities { try nameIdentities(transaction) }
     var counts = [Int](repeating: 0, count: plan.numberCount)
     inserted.walk { object in
       guard object.key < 0, newKeys[place(of: object.key)] == nil else { return }
@@ -121,6 +119,21 @@ struct SaveWriter {
     for key in context.merged.keys where newKeys.indices.contains(place(of: key)) {
       guard let holder = context.newKeyHolder(of: key) else { continue }
       newKeys[place(of: key)] = newKey(holder.objectKey)
+    }
+  }
+
+  /// Looks for the identities that new objects were given, all at once: most are nobody's.
+  private mutating func nameIdentities(_ transaction: WriteTransaction) throws {
+    var given: [UUID: ManagedObject] = [:]
+    for object in inserted {
+      guard let identity = context.graph.keys.identity(of: object.key) else { continue }
+      given[identity] = object
+      identities[object.key] = identity
+    }
+    unknown = Set(given.keys)
+    try transaction.forEachKnown(given.keys) { identity in
+      unknown.remove(identity)
+      if let object = given[identity] { try reuseKey(of: object, transaction) }
     }
   }
 

@@ -38,6 +38,30 @@ extension ReadTransaction {
     return try successor(of: identity) ?? key
   }
 
+  /// The objects that have these identities, as ``key(of:)`` says of each. What no object has is left out, as is what a
+  /// deleted one has.
+  package func livingKeys(of identities: some Sequence<UUID>) throws -> [UUID: ObjectKey] {
+    var keys: [UUID: ObjectKey] = [:]
+    try forEachKnown(identities) { identity in
+      guard let key = try key(of: identity), let living = try concreteKey(root: key) else { return }
+      keys[identity] = living
+    }
+    return keys
+  }
+
+  /// Hands over those of the identities that an object has, had, or may get: of others ``key(ofOwnOrAlias:)`` has nothing.
+  func forEachKnown(
+    _ identities: some Sequence<UUID>, _ body: (UUID) throws -> Void
+  ) throws {
+    let hasAliases = try EngineRows.haveAliases(on: connection)
+    // In the order of the index, so that what is read for one is at hand for the next.
+    for identity in identities.sorted() {
+      if try hasAliases || mintedKey(of: identity) != nil || keyInRun(identity) != nil {
+        try body(identity)
+      }
+    }
+  }
+
   /// As above, but for an object of another entity.
   func key(ofOwnOrAlias identity: UUID) throws -> ObjectKey? {
     let own = try key(ofOwn: identity)
@@ -54,6 +78,14 @@ extension ReadTransaction {
 
   /// The object that was made with an identity, whatever it became one with.
   package func key(ofOwn identity: UUID) throws -> ObjectKey? {
+    if let root = try keyInRun(identity) { return try concreteKey(root: root) ?? root }
+    guard let minted = try mintedKey(of: identity) else { return nil }
+    // An object that was given another identity is not known by the one that would follow from its key.
+    return try self.identity(of: minted) == identity ? concreteKey(root: minted) : nil
+  }
+
+  /// The key, with its root entity, that a run of `ZDL_IDENTITY` gives an identity.
+  private func keyInRun(_ identity: UUID) throws -> ObjectKey? {
     // What the index has: most identities that are asked for are in no run.
     let statement = try connection.prepare(
       """
@@ -62,20 +94,16 @@ extension ReadTransaction {
       """)
     defer { statement.reset() }
     statement.bind(identity, at: 1)
-    if try statement.step(), let start = statement.uuid(2)?.halves {
-      let (high, low) = identity.halves
-      let root = statement.int64(0)
-      let firstKey = statement.int64(1)
-      if high == start.high, low - start.low < UInt64(max(0, try count(ofRun: firstKey, root))) {
-        let root = ObjectKey(
-          entity: Int32(exactly: root) ?? -1,
-          key: firstKey &+ Int64(truncatingIfNeeded: low - start.low))
-        return try concreteKey(root: root) ?? root
-      }
-    }
-    guard let minted = try mintedKey(of: identity) else { return nil }
-    // An object that was given another identity is not known by the one that would follow from its key.
-    return try self.identity(of: minted) == identity ? concreteKey(root: minted) : nil
+    guard try statement.step(), let start = statement.uuid(2)?.halves else { return nil }
+    let (high, low) = identity.halves
+    let root = statement.int64(0)
+    let firstKey = statement.int64(1)
+    guard high == start.high,
+      low - start.low < UInt64(max(0, try count(ofRun: firstKey, root)))
+    else { return nil }
+    return ObjectKey(
+      entity: Int32(exactly: root) ?? -1,
+      key: firstKey &+ Int64(truncatingIfNeeded: low - start.low))
   }
 
   private func count(ofRun firstKey: Int64, _ root: Int64) throws -> Int64 {

@@ -32,6 +32,12 @@ enum EngineRows {
     return try table != nil && connection.scalar("SELECT 1 FROM \(file).ZDL_OUTBOX") != nil
   }
 
+  /// Whether an identity may stand for an object that was made with another.
+  static func haveAliases(on connection: SQLiteConnection) throws -> Bool {
+    try has("ZDL_ALIAS", connection)
+      && connection.scalar("SELECT 1 FROM ZDL_ALIAS LIMIT 1") != nil
+  }
+
   /// What an identity stands for since two objects became one; nil for one that was never united.
   static func alias(of identity: UUID, on connection: SQLiteConnection) throws -> ObjectKey? {
     guard try has("ZDL_ALIAS", connection) else { return nil }
