@@ -41,7 +41,7 @@ import Testing
     let changed = try #require(told.first { $0?["only"] is NSNull } ?? nil)
     let values = changed["properties"] as? [String: [String: String]]
     #expect(values?["name"] == ["first": "changed", "second": "one"])
-    #expect(try diff(["--entity", "Box"]).status == 0)
+    #expect(try diff(["--entity", "Item"]).status == 20)
     #expect(try diff(["--entity", "Boks"]).status == 65)
     #expect(
       try Programs.run("syncctl", ["diff", first.store.path, "/nowhere.sqlite"]).status == 65)
