@@ -63,7 +63,7 @@ build: prepare
 	@swift build
 
 lint:
-	@swift format lint --strict --recursive --parallel Package.swift Sources Tests Server Client \
+	@swift format lint --strict --recursive --parallel Package.swift Sources Tests Server Client Plugins \
 		Examples/DownloadCache/Package.swift Examples/DownloadCache/Sources Examples/DownloadCache/Tests
 
 prepare:

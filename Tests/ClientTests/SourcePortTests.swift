@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import SyncControl
+@testable import SwiftSource
 
 /// What the port makes of a text.
 @Suite struct SourcePortTests {
@@ -31,6 +31,13 @@ import Testing
       .appendingPathComponent("CoreDataTests/Volume.swift")
     #expect(ported(VolumeSource.text) == (try String(contentsOf: url, encoding: .utf8)))
     #expect(!SourcePort.port(VolumeSource.text).notes.contains { $0.isLeft })
+  }
+
+  @Test("For a build with the plugin @NSManaged stays, and all else is changed")
+  func kept() {
+    let result = SourcePort.port("@objc(A) class A { @NSManaged var a: Int }", keepsManaged: true)
+    #expect(result.text == "class A { @NSManaged var a: Int }")
+    #expect(result.notes.count == 1)
   }
 
   @Test(
