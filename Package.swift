@@ -41,8 +41,10 @@ var targets: [Target] = [
   .target(name: "SwiftSource", swiftSettings: settings),
   .executableTarget(
     name: "managed-accessors", dependencies: ["SwiftSource"], swiftSettings: settings),
+  .executableTarget(name: "model-compiler", swiftSettings: settings),
   .plugin(
-    name: "CoreDataPlugin", capability: .buildTool(), dependencies: ["managed-accessors"]),
+    name: "CoreDataPlugin", capability: .buildTool(),
+    dependencies: ["managed-accessors", "model-compiler"]),
 
   // Sync.
   .target(

@@ -26,16 +26,23 @@ struct ManagedSymbol {
 /// The accessors of one source's members.
 struct AccessorFile {
   private let path: String
-  private var lines: [String]
+  private let imports: [String]
+  private var lines: [String] = []
+  /// Whether some accessor is seen outside of the module.
+  private var isPublic = false
 
   init(path: String, imports: [String]) {
     self.path = path.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
     var seen: Set<String> = []
-    lines = ["// The accessors of \(path). They are made at each build: change that file."]
-    lines += imports.filter { seen.insert($0).inserted }
+    self.imports = imports.filter { seen.insert($0).inserted }
   }
 
-  var text: String { lines.joined(separator: "\n") + "\n" }
+  var text: String {
+    let head = "// The accessors of \(path). They are made at each build: change that file."
+    // An import that is public for nothing is a warning.
+    let imports = imports.map { isPublic ? $0 : $0.replacing("public import", with: "import") }
+    return ([head] + imports + lines).joined(separator: "\n") + "\n"
+  }
 
   mutating func add(
     _ number: Int, _ item: ManagedModule.Numbered, _ symbols: [String: ManagedSymbol]
@@ -62,6 +69,7 @@ struct AccessorFile {
     _ symbol: ManagedSymbol?, _ item: ManagedModule.Numbered, _ text: String
   ) {
     guard let symbol else { return }
+    isPublic = isPublic || symbol.linkage.isEmpty
     let access =
       switch symbol.linkage {
       case "": "@usableFromInline "

@@ -8,10 +8,9 @@ struct AccessorProblemTests {
 
   init() throws { folder = try TemporaryDirectory() }
 
-  /// The program as it is built beside the tests.
-  private static let program = URL(fileURLWithPath: CommandLine.arguments[0])
-    .resolvingSymlinksInPath().deletingLastPathComponent()
-    .appendingPathComponent("managed-accessors")
+  /// Where programs are built, beside the tests.
+  static let folder = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+    .deletingLastPathComponent()
 
   /// The compiler that the search path finds.
   private static let compiler: String = {
@@ -28,7 +27,7 @@ struct AccessorProblemTests {
     try Data(text.utf8).write(to: source)
     try Data().write(to: log)
     let process = Process()
-    process.executableURL = Self.program
+    process.executableURL = Self.folder.appendingPathComponent("managed-accessors")
     process.arguments = [
       "--module", "App", "--compiler", Self.compiler, "--work", folder.file("work").path,
       "--accessors", source.path, output.path, source.path,
