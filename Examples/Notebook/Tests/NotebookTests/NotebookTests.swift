@@ -84,16 +84,13 @@ struct NotebookTests {
       Bundle.module.url(forResource: "Notebook", withExtension: "momd"))
     let first = try #require(
       NSManagedObjectModel(contentsOf: models.appendingPathComponent("Notebook.mom")))
-    // The class is one of the newer version.
-    for entity in first.entities { entity.managedObjectClassName = "NSManagedObject" }
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: first)
     try coordinator.addPersistentStore(
       ofType: NSSQLiteStoreType, configurationName: nil, at: file, options: nil)
     let context = NSManagedObjectContext(concurrencyType: .mainQueueConcurrencyType)
     context.persistentStoreCoordinator = coordinator
-    let note = NSEntityDescription.insertNewObject(forEntityName: "Note", into: context)
-    note.setValue("Old", forKey: "name")
-    try context.save()
+    try context.execute(
+      NSBatchInsertRequest(entityName: "Note", objects: [["name": "Old"]]))
   }
 
   @Test("A store of the first version is migrated when it is opened")
