@@ -32,13 +32,14 @@ struct AccessorFile {
   private var isPublic = false
 
   init(path: String, imports: [String]) {
-    self.path = path.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+    self.path = path
     var seen: Set<String> = []
     self.imports = imports.filter { seen.insert($0).inserted }
   }
 
   var text: String {
-    let head = "// The accessors of \(path). They are made at each build: change that file."
+    let head =
+      "// The accessors of \(path.replacing("\n", with: " ")). They are made at each build: change that file."
     // An import that is public for nothing is a warning.
     let imports = imports.map { isPublic ? $0 : $0.replacing("public import", with: "import") }
     return ([head] + imports + lines).joined(separator: "\n") + "\n"
@@ -52,21 +53,21 @@ struct AccessorFile {
     case .property(let type, let key, let isPrimitive):
       let kind = isPrimitive ? "Primitive" : ""
       function(
-        symbols["get"], item,
+        symbols["get"],
         "managed\(number)Get() -> \(type) { managed\(kind)Value(forKey: \"\(key)\") }")
       // The compiler's own setters own what they are given.
       function(
-        symbols["set"], item,
+        symbols["set"],
         "managed\(number)Set(_ value: __owned \(type)) "
           + "{ setManaged\(kind)Value(value, forKey: \"\(key)\") }")
     case .function(let parameters, let call):
-      function(symbols["call"], item, "managed\(number)\(parameters) { \(call) }")
+      function(symbols["call"], "managed\(number)\(parameters) { \(call) }")
     }
     lines.append("}")
   }
 
   private mutating func function(
-    _ symbol: ManagedSymbol?, _ item: ManagedModule.Numbered, _ text: String
+    _ symbol: ManagedSymbol?, _ text: String
   ) {
     guard let symbol else { return }
     isPublic = isPublic || symbol.linkage.isEmpty
@@ -76,10 +77,7 @@ struct AccessorFile {
       case "package": "package "
       default: ""
       }
-    // A mistake that the compiler finds is one of the declaration.
-    lines.append("#sourceLocation(file: \"\(path)\", line: \(item.member.line))")
     lines.append(
-      "@_silgen_name(\"\(symbol.name)\") \(access)func \(text.replacing("\n", with: " "))")
-    lines.append("#sourceLocation()")
+      "@_silgen_name(\"\(symbol.name)\") \(access)func \(text)")
   }
 }

@@ -158,11 +158,8 @@ package struct ManagedModule {
         case .property(let type, _, _): "func managed\(number)() -> \(type) { fatalError() }"
         case .function(let parameters, _): "func managed\(number)\(parameters) {}"
         }
-      // A type may stand on several lines.
-      for line in "extension \(item.type) { \(text) }".split(separator: "\n") {
-        lines.append(String(line))
-        owners[Self.scopeCheck, default: [:]][lines.count] = .member(number)
-      }
+      lines.append("extension \(item.type) { \(text) }")
+      owners[Self.scopeCheck, default: [:]][lines.count] = .member(number)
     }
     return File(name: Self.scopeCheck, text: lines.joined(separator: "\n") + "\n")
   }

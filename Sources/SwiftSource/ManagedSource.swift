@@ -108,12 +108,12 @@ struct ManagedSource {
     imports.append(text(first..<end))
   }
 
+  /// The source of some tokens on one line, without comments between them.
   private func text(_ range: Range<Int>) -> String {
-    guard !range.isEmpty else { return "" }
-    return port.source(
-      port.tokens[range.lowerBound].range
-        .lowerBound..<port.tokens[range.upperBound - 1].range
-        .upperBound)
+    range.reduce(into: "") { text, index in
+      if index > range.lowerBound, !port.isAdjacent(index) { text += " " }
+      text += port.source(port.tokens[index].range)
+    }
   }
 
   // MARK: Access

@@ -27,7 +27,9 @@ public class Novel: NSManagedObject {
   @NSManaged var count: NSNumber?
   @NSManaged var price: NSDecimalNumber?
   @NSManaged var cost: Decimal
-  @NSManaged var facts: [String: Any]
+  @NSManaged var facts:
+    [String:  // by name
+      Any]
   @NSManaged var info: Any?
   @NSManaged var kind: Kind
   @NSManaged private var secret: Int64
