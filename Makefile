@@ -15,7 +15,7 @@ test: prepare
 bench: prepare
 	@Benchmarks/run $(JSON)
 
-# The tutorial's program, a package of its own: built and tested.
+# The tutorial's program and an application of Core Data's, packages of their own: built and tested.
 example: prepare
 	@Scripts/example
 
@@ -63,8 +63,9 @@ build: prepare
 	@swift build
 
 lint:
-	@swift format lint --strict --recursive --parallel Package.swift Sources Tests Server Client \
-		Examples/DownloadCache/Package.swift Examples/DownloadCache/Sources Examples/DownloadCache/Tests
+	@swift format lint --strict --recursive --parallel Package.swift Sources Tests Server Client Plugins \
+		Examples/DownloadCache/Package.swift Examples/DownloadCache/Sources Examples/DownloadCache/Tests \
+		Examples/Notebook/Package.swift Examples/Notebook/Tests
 
 prepare:
 	@Scripts/prepare

@@ -37,6 +37,15 @@ var targets: [Target] = [
   // The embedded library under Core Data's names, for who wants it.
   .target(name: "CoreData", dependencies: ["Driftless"], swiftSettings: settings),
 
+  // What builds of applications of Core Data need: accessors for `@NSManaged`, and compiled models.
+  .target(name: "SwiftSource", swiftSettings: settings),
+  .executableTarget(
+    name: "managed-accessors", dependencies: ["SwiftSource"], swiftSettings: settings),
+  .executableTarget(name: "model-compiler", swiftSettings: settings),
+  .plugin(
+    name: "CoreDataPlugin", capability: .buildTool(),
+    dependencies: ["managed-accessors", "model-compiler"]),
+
   // Sync.
   .target(
     name: "DriftlessProtocol", dependencies: ["CZlib", crypto, protobuf],
@@ -89,8 +98,8 @@ var targets: [Target] = [
   .target(
     name: "SyncControl",
     dependencies: [
-      "SyncDaemon", "Driftless", "DriftlessSQLite", "DriftlessSync", "DriftlessHTTP",
-      "DriftlessProtocol", "ProgramStart", arguments, crypto, log,
+      "SyncDaemon", "SwiftSource", "Driftless", "DriftlessSQLite", "DriftlessSync",
+      "DriftlessHTTP", "DriftlessProtocol", "ProgramStart", arguments, crypto, log,
     ],
     path: "Client/SyncControl", swiftSettings: settings),
   .executableTarget(
@@ -120,6 +129,9 @@ targets += [
   test("DriftlessStoreTests", ["Driftless", "DriftlessSQLite", "storeprobe"]),
   test("DriftlessObjectTests", ["Driftless", "DriftlessSQLite"]),
   test("CoreDataTests", ["CoreData"]),
+  test(
+    "CoreDataPluginTests", ["CoreData", "SwiftSource"],
+    plugins: ["CoreDataPlugin"]),
   test("DriftlessProtocolTests", ["DriftlessProtocol", "CZlib"], exclude: ["Golden"]),
   test(
     "DriftlessSyncTests",
@@ -158,8 +170,8 @@ targets += [
   test(
     "ClientTests",
     [
-      "SyncControl", "SyncDaemon", "Driftless", "DriftlessSQLite", "DriftlessSync",
-      "DriftlessProtocol", "ProgramStart",
+      "SyncControl", "SyncDaemon", "SwiftSource", "Driftless", "DriftlessSQLite",
+      "DriftlessSync", "DriftlessProtocol", "ProgramStart",
     ]),
   test("TidyTests", []),
   test(
@@ -175,11 +187,12 @@ targets += [
 
 /// A test target: each sees `TestSupport`.
 func test(
-  _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []
+  _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = [],
+  plugins: [Target.PluginUsage] = []
 ) -> Target {
   .testTarget(
     name: name, dependencies: ["TestSupport"] + dependencies, path: "Tests/\(name)",
-    exclude: exclude, swiftSettings: settings)
+    exclude: exclude, swiftSettings: settings, plugins: plugins)
 }
 
 var dependencies: [Package.Dependency] = []
@@ -225,7 +238,9 @@ let package = Package(
     "DriftlessTesting",
   ]
   .filter { name in targets.contains { $0.name == name } }
-  .map { .library(name: $0, targets: [$0]) },
+  .map { .library(name: $0, targets: [$0]) }
+    + (targets.contains { $0.name == "CoreDataPlugin" }
+      ? [.plugin(name: "CoreDataPlugin", targets: ["CoreDataPlugin"])] : []),
   dependencies: dependencies + [
     .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),

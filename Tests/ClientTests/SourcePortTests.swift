@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import SyncControl
+@testable import SwiftSource
 
 /// What the port makes of a text.
 @Suite struct SourcePortTests {
@@ -31,6 +31,31 @@ import Testing
       .appendingPathComponent("CoreDataTests/Volume.swift")
     #expect(ported(VolumeSource.text) == (try String(contentsOf: url, encoding: .utf8)))
     #expect(!SourcePort.port(VolumeSource.text).notes.contains { $0.isLeft })
+  }
+
+  @Test("The example's source is what the port makes of its form for Apple's systems")
+  func example() throws {
+    let example = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+      .appendingPathComponent("Examples/Notebook")
+    let source = example.appendingPathComponent("Apple/Notebook")
+    let names = try FileManager.default.contentsOfDirectory(atPath: source.path)
+      .filter { $0.hasSuffix(".swift") }
+    #expect(names.count == 7)
+    for name in names {
+      let text = try String(contentsOf: source.appendingPathComponent(name), encoding: .utf8)
+      let result = SourcePort.port(text, keepsManaged: true)
+      let here = example.appendingPathComponent("Sources/Notebook/\(name)")
+      #expect(result.text == (try String(contentsOf: here, encoding: .utf8)), "\(name)")
+      #expect(!result.notes.contains { $0.isLeft }, "\(name)")
+    }
+  }
+
+  @Test("For a build with the plugin @NSManaged stays, and all else is changed")
+  func kept() {
+    let result = SourcePort.port("@objc(A) class A { @NSManaged var a: Int }", keepsManaged: true)
+    #expect(result.text == "class A { @NSManaged var a: Int }")
+    #expect(result.notes.count == 1)
   }
 
   @Test(

@@ -80,7 +80,9 @@ struct PageTests {
 
   @Test("Every folder and script that a page names exists", arguments: Pages.paths)
   func foldersExist(path: String) throws {
-    let tops = ["Sources", "Server", "Client", "Tests", "Scripts", "Benchmarks", "Examples"]
+    let tops = [
+      "Sources", "Server", "Client", "Plugins", "Tests", "Scripts", "Benchmarks", "Examples",
+    ]
     for code in Self.codes(in: try Self.text(path)) {
       guard let top = code.split(separator: "/").first, tops.contains(String(top)),
         code.contains("/"), code.allSatisfy({ $0.isLetter || $0.isNumber || "/._-+".contains($0) })

@@ -17,7 +17,7 @@ struct TidyTests {
 
   private static let files: [SourceFile] = {
     var files: [SourceFile] = []
-    for folder in ["Sources", "Server", "Client", "Tests", "Examples"] {
+    for folder in ["Sources", "Server", "Client", "Plugins", "Tests", "Examples"] {
       let url = root.appendingPathComponent(folder)
       let names = FileManager.default.enumerator(atPath: url.path)
       while let name = names?.nextObject() as? String {

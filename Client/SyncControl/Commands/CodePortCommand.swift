@@ -18,10 +18,14 @@ struct CodePortCommand: ControlCommand {
   var folder: String
   @Flag(name: .long, help: "Change nothing, and say what would be changed.")
   var dryRun = false
+  @Flag(
+    name: .long,
+    help: "Leave @NSManaged as it is, for a package whose target uses CoreDataPlugin.")
+  var keepManaged = false
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
-    let report = try SourceTree(folder).port(dryRun: dryRun)
+    let report = try SourceTree(folder).port(dryRun: dryRun, keepsManaged: keepManaged)
     try output.put(report, lines: report.lines(dryRun: dryRun))
     if report.left > 0 { throw ExitCode(ExitStatus.failed.rawValue) }
   }

@@ -1,3 +1,5 @@
+import SwiftSource
+
 /// What `code port` did to the files of a folder.
 struct PortReport: Encodable {
   struct File: Encodable {

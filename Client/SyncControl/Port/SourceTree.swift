@@ -1,4 +1,5 @@
 import Foundation
+import SwiftSource
 import SyncDaemon
 
 /// The Swift files of a folder.
@@ -24,12 +25,14 @@ struct SourceTree {
 
   /// Ports every file.
   ///
-  /// - Parameter dryRun: Whether files stay as they are.
-  func port(dryRun: Bool) throws -> PortReport {
+  /// - Parameters:
+  ///   - dryRun: Whether files stay as they are.
+  ///   - keepsManaged: Whether `@NSManaged` stays, for a build whose plugin makes the accessors.
+  func port(dryRun: Bool, keepsManaged: Bool = false) throws -> PortReport {
     var report = PortReport()
     for path in try paths() {
       report.read += 1
-      let file = port(path, dryRun: dryRun)
+      let file = port(path, dryRun: dryRun, keepsManaged: keepsManaged)
       if file.isChanged || file.refusal != nil || !file.notes.isEmpty { report.files.append(file) }
     }
     return report
@@ -61,7 +64,7 @@ struct SourceTree {
     return paths.sorted()
   }
 
-  private func port(_ path: String, dryRun: Bool) -> PortReport.File {
+  private func port(_ path: String, dryRun: Bool, keepsManaged: Bool) -> PortReport.File {
     var file = PortReport.File(path: path, isChanged: false, notes: [])
     let url = root.appendingPathComponent(path)
     guard let data = try? Data(contentsOf: url) else {
@@ -72,7 +75,7 @@ struct SourceTree {
       file.refusal = "is not in UTF-8: save it so, and run this again"
       return file
     }
-    let result = SourcePort.port(text)
+    let result = SourcePort.port(text, keepsManaged: keepsManaged)
     file.notes = result.notes
     let bytes = Data(result.text.utf8)
     guard bytes != data else { return file }

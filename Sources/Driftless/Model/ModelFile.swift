@@ -46,7 +46,9 @@ extension ManagedObjectModel {
   convenience init(_ version: ModelVersion) throws(ModelError) {
     let file = try ModelFile.contents(of: version.url)
     let data = try ModelFile.data(of: file)
-    if file.pathExtension == "mom" || data.starts(with: Array("bplist".utf8)) {
+    if file.pathExtension == "mom"
+      ? !ModelFile.isDocument(data) : data.starts(with: Array("bplist".utf8))
+    {
       try self.init(compiled: data, path: file.path)
     } else {
       try self.init(xml: data, path: file.path)
@@ -90,6 +92,12 @@ enum ModelFile {
 
   static func isCompiledBundle(_ url: URL) -> Bool {
     url.pathExtension == "momd" || exists(url.appendingPathComponent("VersionInfo.plist"))
+  }
+
+  /// Whether bytes are a model as it is edited, which the plugin for builds puts into the bundle that it makes.
+  static func isDocument(_ data: Data) -> Bool {
+    let start = String(decoding: data.prefix(4096), as: UTF8.self)
+    return start.contains("<model") && !start.contains("<plist")
   }
 
   static func exists(_ url: URL) -> Bool { FileManager.default.fileExists(atPath: url.path) }

@@ -1,6 +1,6 @@
 extension SourcePort {
   /// A name of `@NSManaged var a: Int, b: Int`.
-  private struct Declarator {
+  struct Declarator {
     var name: Int
     /// The tokens of its type; none where it is that of the next name.
     var type: Range<Int>?
@@ -9,7 +9,7 @@ extension SourcePort {
   }
 
   /// Why a declaration is left as it is.
-  private struct Refusal: Error {
+  struct Refusal: Error {
     var text: String
   }
 
@@ -62,7 +62,7 @@ extension SourcePort {
     }
   }
 
-  private func declarators(from first: Int) throws(Refusal) -> [Declarator] {
+  func declarators(from first: Int) throws(Refusal) -> [Declarator] {
     var result: [Declarator] = []
     var place = first
     while true {
@@ -97,7 +97,7 @@ extension SourcePort {
   }
 
   /// The token behind a type: it ends with its line, unless that cannot be its end.
-  private func end(ofType first: Int) -> Int {
+  func end(ofType first: Int) -> Int {
     var depth = 0
     var place = first
     while tokens.indices.contains(place), tokens[place].kind != .directive {
@@ -132,7 +132,7 @@ extension SourcePort {
     return lineEnd + String(decoding: indent, as: UTF8.self) + words.joined(separator: " ")
   }
 
-  private func modifierSource(_ index: Int) -> String {
+  func modifierSource(_ index: Int) -> String {
     guard text(index + 1) == "(", isAdjacent(index + 1) else { return text(index) }
     let end = end(ofGroup: index + 1)
     return source(tokens[index].range.lowerBound..<tokens[end - 1].range.upperBound)
@@ -152,7 +152,7 @@ extension SourcePort {
         : Edit(range: range, text: introduction))
   }
 
-  private func primitiveKey(_ name: String) -> String? {
+  func primitiveKey(_ name: String) -> String? {
     let prefix = "primitive"
     guard name.hasPrefix(prefix), let first = name.dropFirst(prefix.count).first,
       first.isUppercase
@@ -174,7 +174,7 @@ extension SourcePort {
 
   // MARK: Functions
 
-  private struct Parameter {
+  struct Parameter {
     var label: String
     var name: String
     var type: String
@@ -197,7 +197,7 @@ extension SourcePort {
     done(head.kind + 1, "@NSManaged \(function) changes the relationship by key")
   }
 
-  private func parameters(in range: Range<Int>) -> [Parameter]? {
+  func parameters(in range: Range<Int>) -> [Parameter]? {
     var result: [Parameter] = []
     var place = range.lowerBound
     while place < range.upperBound {
@@ -220,7 +220,7 @@ extension SourcePort {
   }
 
   /// The call that does what an accessor of a to-many relationship does; nil for another function.
-  private static func call(_ function: String, _ parameters: [Parameter]) -> String? {
+  static func call(_ function: String, _ parameters: [Parameter]) -> String? {
     func key(after prefix: String, before suffix: String = "") -> String? {
       guard function.hasPrefix(prefix), function.hasSuffix(suffix) else { return nil }
       let name = function.dropFirst(prefix.count).dropLast(suffix.count)

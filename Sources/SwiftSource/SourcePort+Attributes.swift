@@ -66,7 +66,7 @@ extension SourcePort {
     case "objcMembers":
       remove(index, to: index + 2)
       done(index, "@objcMembers removed")
-    case "NSManaged": managed(index)
+    case "NSManaged": if !keepsManaged { managed(index) }
     case "IBAction", "IBOutlet", "IBInspectable", "IBDesignable", "IBSegueAction", "GKInspectable":
       left(index, "@\(name) is for Apple's interface files: remove it, or keep it under #if")
     case "NSApplicationMain", "UIApplicationMain":

@@ -3,21 +3,21 @@
 ///
 /// Comments, texts, and branches of `#if` that are not for Linux stay as they are. What was changed once has nothing that is
 /// changed again.
-struct SourcePort {
+package struct SourcePort {
   /// What was done to a line, or is left to do there.
-  struct Note: Hashable, Encodable {
+  package struct Note: Hashable, Encodable {
     /// Counted from 1, in the text as it was.
-    var line: Int
+    package var line: Int
     /// Whether a person has to do it.
-    var isLeft: Bool
-    var text: String
+    package var isLeft: Bool
+    package var text: String
   }
 
   /// A text for Linux.
-  struct Result: Hashable {
-    var text: String
+  package struct Result: Hashable {
+    package var text: String
     /// In the order of the lines.
-    var notes: [Note]
+    package var notes: [Note]
   }
 
   /// A new text for a stretch of bytes.
@@ -29,6 +29,9 @@ struct SourcePort {
   let bytes: [UInt8]
   let tokens: [SwiftToken]
   let isLive: [Bool]
+  let isCertain: [Bool]
+  /// Whether `@NSManaged` stays, for a build whose plugin makes the accessors.
+  let keepsManaged: Bool
   var edits: [Edit] = []
   /// What goes away together with the white space around it.
   var removals: [Range<Int>] = []
@@ -37,10 +40,12 @@ struct SourcePort {
   private var notes: [Note] = []
   private let lineStarts: [Int]
 
-  private init(_ bytes: [UInt8], _ tokens: [SwiftToken]) {
+  init(_ bytes: [UInt8], _ tokens: [SwiftToken], keepsManaged: Bool = false) {
+    self.keepsManaged = keepsManaged
     self.bytes = bytes
     self.tokens = tokens
-    isLive = LiveSource(tokens).isLive
+    let live = LiveSource(tokens)
+    (isLive, isCertain) = (live.isLive, live.isCertain)
     lineStarts = Self.lineStarts(in: bytes)
   }
 
@@ -55,10 +60,13 @@ struct SourcePort {
   }
 
   /// Changes a text.
-  static func port(_ text: String) -> Result {
+  ///
+  /// - Parameter keepsManaged: Whether `@NSManaged` stays, for a build whose plugin makes the accessors.
+  package static func port(_ text: String, keepsManaged: Bool = false) -> Result {
     let bytes = Array(text.utf8)
     do {
-      var port = SourcePort(bytes, try SwiftLexer.tokens(of: bytes))
+      var port = SourcePort(
+        bytes, try SwiftLexer.tokens(of: bytes), keepsManaged: keepsManaged)
       port.walk()
       guard let edited = port.edited() else {
         let note = Note(line: 1, isLeft: true, text: "declarations lie in each other: nothing done")
@@ -112,13 +120,18 @@ struct SourcePort {
   mutating func left(_ index: Int, _ text: String) { note(index, isLeft: true, text) }
 
   private mutating func note(_ index: Int, isLeft: Bool, _ text: String) {
+    notes.append(Note(line: line(of: index), isLeft: isLeft, text: text))
+  }
+
+  /// The line of a token, counted from 1.
+  func line(of index: Int) -> Int {
     let offset = tokens[index].range.lowerBound
     var (low, high) = (0, lineStarts.count)
     while low + 1 < high {
       let middle = (low + high) / 2
       if lineStarts[middle] <= offset { low = middle } else { high = middle }
     }
-    notes.append(Note(line: low + 1, isLeft: isLeft, text: text))
+    return low + 1
   }
 
   private var sortedNotes: [Note] {

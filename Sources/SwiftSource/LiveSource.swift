@@ -7,11 +7,23 @@ struct LiveSource {
 
   /// One `#if` with its branches.
   private struct Fork {
-    /// Whether what is around it is live.
-    var outside: Bool
+    /// Whether what is around it is live, and whether it is so in every build.
+    let outside: (isLive: Bool, isCertain: Bool)
     /// Whether a branch was surely taken.
-    var isTaken: Bool
-    var isLive: Bool
+    var isTaken = false
+    /// Whether it depends on the build which of the branches so far is taken.
+    var isOpen = false
+    var isLive = false
+    /// Whether the branch is live in every build.
+    var isCertain = false
+
+    /// Goes on to a branch; nil is a condition that depends on the build.
+    mutating func branch(_ condition: Bool?) {
+      isLive = outside.isLive && !isTaken && condition != false
+      isCertain = outside.isCertain && isLive && !isOpen && condition == true
+      isOpen = isOpen || condition == nil
+      isTaken = isTaken || condition == true
+    }
   }
 
   private let tokens: [SwiftToken]
@@ -19,32 +31,31 @@ struct LiveSource {
 
   /// For each token, whether it may be compiled.
   private(set) var isLive: [Bool] = []
+  /// For each token, whether every build on Linux compiles it.
+  private(set) var isCertain: [Bool] = []
 
   init(_ tokens: [SwiftToken]) {
     self.tokens = tokens
     isLive = Array(repeating: true, count: tokens.count)
+    isCertain = isLive
     var forks: [Fork] = []
     for (index, token) in tokens.enumerated() {
       if token.kind == .directive {
-        let outside = forks.last?.isLive ?? true
         switch token.text {
         case "#if":
-          let condition = condition(after: index)
-          forks.append(
-            Fork(
-              outside: outside, isTaken: condition == true,
-              isLive: outside && condition != false))
+          var fork = Fork(outside: (forks.last?.isLive ?? true, forks.last?.isCertain ?? true))
+          fork.branch(condition(after: index))
+          forks.append(fork)
         case "#elseif", "#else":
           guard var fork = forks.popLast() else { break }
-          let condition = token.text == "#else" ? true : condition(after: index)
-          fork.isLive = fork.outside && !fork.isTaken && condition != false
-          fork.isTaken = fork.isTaken || condition == true
+          fork.branch(token.text == "#else" ? true : condition(after: index))
           forks.append(fork)
         case "#endif": _ = forks.popLast()
         default: break
         }
       }
       isLive[index] = forks.last?.isLive ?? true
+      isCertain[index] = forks.last?.isCertain ?? true
     }
   }
 

@@ -1,0 +1,105 @@
+public import CoreData
+import TestSupport
+import Testing
+
+/// An entity with *Category/Extension* in the model: its properties are generated.
+public class Box: NSManagedObject {
+  /// Of a class that is generated whole.
+  @NSManaged fileprivate var primitiveShelf: Shelf?
+}
+
+/// `Shelves.xcdatamodeld` beside this file, which nobody declares as a resource.
+struct CompiledModelTests {
+  private let folder: TemporaryDirectory
+
+  init() throws { folder = try TemporaryDirectory() }
+
+  private static let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .appendingPathComponent("Shelves.xcdatamodeld")
+
+  @Test("The bundle has each version, with the hashes of the model as it is edited")
+  func bundle() throws {
+    let url = try #require(Bundle.module.url(forResource: "Shelves", withExtension: "momd"))
+    let compiled = try #require(NSManagedObjectModel(contentsOf: url))
+    let edited = try #require(NSManagedObjectModel(contentsOf: Self.source))
+    #expect(compiled.entityVersionHashesByName == edited.entityVersionHashesByName)
+    #expect(compiled.entityVersionHashesByName.count == 3)
+    let first = try #require(
+      NSManagedObjectModel(contentsOf: url.appendingPathComponent("Shelves.mom")))
+    #expect(first.entities.map(\.name) == ["Shelf"])
+    #expect(NSManagedObjectModel.mergedModel(from: [.module])?.entities.count == 3)
+  }
+
+  /// Makes a store of the first version, which is closed at the end.
+  private func writeOlder(_ store: URL) throws {
+    let url = try #require(Bundle.module.url(forResource: "Shelves", withExtension: "momd"))
+    let first = try #require(
+      NSManagedObjectModel(contentsOf: url.appendingPathComponent("Shelves.mom")))
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: first)
+    try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: store, options: nil)
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      NSEntityDescription.insertNewObject(forEntityName: "Shelf", into: context)
+        .setValue("left", forKey: "label")
+      try context.save()
+    }
+  }
+
+  @Test(
+    "A container finds the model by its name, migrates an older store, and the generated classes work"
+  )
+  func container() throws {
+    let store = folder.file("Shelves.sqlite")
+    try writeOlder(store)
+    let container = NSPersistentContainer(name: "Shelves")
+    container.persistentStoreDescriptions = [NSPersistentStoreDescription(url: store)]
+    nonisolated(unsafe) var failure: (any Error)?
+    container.loadPersistentStores { _, error in failure = error }
+    if let failure { throw failure }
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      let shelf = try #require(
+        try context.fetch(Shelf.fetchRequest() as NSFetchRequest<Shelf>).first)
+      #expect(shelf.label == "left" && shelf.made == nil && Shelf(context: context).height == 1.5)
+      let (box, crate) = (Box(context: context), Crate(context: context))
+      (box.number, crate.number, box.default, shelf.facts) = (1, 2, "d", ["a": 1])
+      shelf.addToBoxes(box)
+      shelf.insertIntoBoxes(crate, at: 0)
+      try context.save()
+      context.refreshAllObjects()
+      #expect(shelf.boxes?.array.map { ($0 as? Box)?.number } == [2, 1])
+      #expect(box.shelf === shelf && box.primitiveShelf === shelf && box.default == "d")
+      #expect((shelf.facts as? [String: Any])?["a"] as? Int == 1)
+      shelf.removeFromBoxes(at: 0)
+      shelf.removeFromBoxes(NSOrderedSet(object: box))
+      #expect(shelf.boxes?.count == 0 && crate.id == ObjectIdentifier(crate))
+    }
+  }
+
+  @Test(
+    "What is wrong with a model is an error of the build with its file",
+    arguments: [
+      ("<model><entity name=\"A\"/></modle>", "contents:1:1: error: it is no XML"),
+      ("<plist/>", "contents:1:1: error: its root element is plist, and not model"),
+      (nil, "it has no file contents that can be read"),
+    ])
+  func mistakes(contents: String?, message: String) throws {
+    let model = folder.file("A.xcdatamodel")
+    try FileManager.default.createDirectory(at: model, withIntermediateDirectories: true)
+    try contents.map { try Data($0.utf8).write(to: model.appendingPathComponent("contents")) }
+    let log = folder.file("log")
+    try Data().write(to: log)
+    let process = Process()
+    process.executableURL = AccessorProblemTests.folder.appendingPathComponent("model-compiler")
+    process.arguments = [model.path, folder.file("A.momd").path, folder.file("A.swift").path]
+    process.standardError = try FileHandle(forWritingTo: log)
+    try process.run()
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 1)
+    let said = try String(contentsOf: log, encoding: .utf8)
+    #expect(said.hasPrefix(model.path) && said.contains(message), "\(said)")
+    #expect(!FileManager.default.fileExists(atPath: folder.file("A.momd").path))
+  }
+}
