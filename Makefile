@@ -60,7 +60,7 @@ deb-test:
 	@Scripts/packages-test
 
 build: prepare
-	@swift build
+	@swift build $$(Scripts/traits)
 
 lint:
 	@swift format lint --strict --recursive --parallel Package.swift Sources Tests Server Client Plugins \

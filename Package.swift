@@ -24,6 +24,9 @@ var targets: [Target] = [
   .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
   .target(name: "CZlib", linkerSettings: [.linkedLibrary("z")]),
   .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
+  .systemLibrary(
+    name: "CPostgres", path: "Sources/CPostgres", pkgConfig: "libpq",
+    providers: [.apt(["libpq-dev"])]),
 
   // What the language does not reach of Swift's own runtime.
   .target(name: "CSwiftRuntime"),
@@ -70,6 +73,7 @@ var targets: [Target] = [
     name: "DriftlessServer",
     dependencies: [
       "DriftlessProtocol", "DriftlessSQLite", crypto, log, lifecycle,
+      .target(name: "CPostgres", condition: .when(traits: ["PostgreSQL"])),
       .product(name: "Hummingbird", package: "hummingbird"),
       .product(name: "HummingbirdTLS", package: "hummingbird"),
       .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -79,6 +83,9 @@ var targets: [Target] = [
       .product(name: "HTTPTypes", package: "swift-http-types"),
     ],
     path: "Server/DriftlessServer", swiftSettings: settings),
+  .target(
+    name: "DriftlessServerTesting", dependencies: ["DriftlessServer", "DriftlessProtocol"],
+    path: "Server/DriftlessServerTesting", swiftSettings: settings),
   .target(
     name: "ServerCertificates",
     dependencies: [
@@ -164,8 +171,8 @@ targets += [
   test(
     "DriftlessServerTests",
     [
-      "DriftlessServer", "ServerCertificates", "DriftlessProtocol", "DriftlessSQLite",
-      "ProgramStart",
+      "DriftlessServer", "DriftlessServerTesting", "ServerCertificates", "DriftlessProtocol",
+      "DriftlessSQLite", "ProgramStart",
     ]),
   test(
     "ClientTests",
@@ -241,6 +248,11 @@ let package = Package(
   .map { .library(name: $0, targets: [$0]) }
     + (targets.contains { $0.name == "CoreDataPlugin" }
       ? [.plugin(name: "CoreDataPlugin", targets: ["CoreDataPlugin"])] : []),
+  traits: [
+    .trait(
+      name: "PostgreSQL",
+      description: "The server keeps zones in PostgreSQL as well. Needs libpq-dev.")
+  ],
   dependencies: dependencies + [
     .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),

@@ -7,18 +7,19 @@ import NIOCore
 import ServiceLifecycle
 import UnixSignals
 
-/// The server: storage, routes and a socket. One a data folder.
+/// The server: storage, routes and a socket. One a data folder, or any number a PostgreSQL database.
 ///
 /// A push: `ZoneRoutes` → `Gate` → `PushReader` → `GroupCommit` → `LogAppend` → `ObjectIndex`.
 /// A pull: `ZoneRoutes` → `Gate` → `ZoneNews` (long poll) → `SQLiteZoneStorage` → the entries as
 /// stored.
 package struct ReferenceServer: Sendable {
   package let options: ServeOptions
-  package let storage: SQLiteZoneStorage
+  package let storage: any ZoneStorage
   package let metrics: ServerMetrics
   package let news: ZoneNews
   private let logger: Logger
-  private let lock: FileLock
+  /// Of the data folder, where there is one.
+  private let lock: FileLock?
   /// Nil where it speaks no TLS.
   private let certificate: ServingCertificate?
 
@@ -41,11 +42,31 @@ package struct ReferenceServer: Sendable {
     self.logger = logger
     metrics = ServerMetrics()
     news = ZoneNews(waitersMax: options.limits.waitersMax)
-    storage = try SQLiteZoneStorage(
+    let storage = try SQLiteZoneStorage(
       folder: folder, limits: options.limits, metrics: metrics, news: news, logger: logger)
     folder.noteDatabaseIsMade()
     try storage.beginFolding(logger: logger)
+    self.storage = storage
   }
+
+  #if PostgreSQL
+    /// Opens a PostgreSQL database for serving, which other nodes may serve as well.
+    ///
+    /// - Parameter database: a connection string of libpq.
+    /// - Throws: `ServerError` (`.refusedStart` for options that would not be safe, and for a database that cannot be used).
+    package init(database: String, options: ServeOptions, logger: Logger) throws {
+      try options.check()
+      certificate = try ServingCertificate(options)
+      certificate?.warn(logger)
+      lock = nil
+      self.options = options
+      self.logger = logger
+      metrics = ServerMetrics()
+      news = ZoneNews(waitersMax: options.limits.waitersMax)
+      storage = try PostgresZoneStorage(
+        database: database, limits: options.limits, metrics: metrics, news: news, logger: logger)
+    }
+  #endif
 
   /// A server that listens.
   package struct Listening: Sendable {
@@ -65,7 +86,7 @@ package struct ReferenceServer: Sendable {
   ) async throws {
     defer {
       storage.close()
-      lock.release()
+      lock?.release()
     }
     let (urls, url) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .bufferingNewest(1))
     let application = try application { url.yield($0) }
@@ -78,7 +99,7 @@ package struct ReferenceServer: Sendable {
         onListening(Listening(url: url, stop: { await group.triggerGracefulShutdown() }))
       }
     }
-    let watch = Task { await storage.watchOperators() }
+    let watch = Task { await storage.watch() }
     defer {
       announcement.cancel()
       watch.cancel()

@@ -82,6 +82,14 @@ package struct ServerLimits: Sendable, Equatable {
   package var watchSeconds = 2
   /// Connections to the database that serve reads.
   package var readers = 4
+  /// Connections of one node to PostgreSQL, beside one that listens.
+  package var databaseConnectionsMax = 16
+  /// Requests that wait for such a connection; further ones get 503.
+  package var databaseWaitersMax = 1024
+  /// Seconds for which PostgreSQL may take to accept a connection.
+  package var databaseConnectSeconds = 5
+  /// Seconds for which a statement may take in PostgreSQL, and the way to its answer; then the connection is given up.
+  package var databaseSeconds = 30
 
   package init() {}
 
@@ -106,7 +114,9 @@ package struct ServerLimits: Sendable, Equatable {
     ("holdMilliseconds", \.holdMilliseconds), ("foldLogBytesMin", \.foldLogBytesMin),
     ("requestsPerTokenMax", \.requestsPerTokenMax),
     ("refusalsPerAddressMax", \.refusalsPerAddressMax), ("rateSeconds", \.rateSeconds),
-    ("watchSeconds", \.watchSeconds),
+    ("watchSeconds", \.watchSeconds), ("databaseConnectionsMax", \.databaseConnectionsMax),
+    ("databaseWaitersMax", \.databaseWaitersMax),
+    ("databaseConnectSeconds", \.databaseConnectSeconds), ("databaseSeconds", \.databaseSeconds),
   ]
 
   /// The names that a file of limits may have.

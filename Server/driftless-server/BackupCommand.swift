@@ -20,7 +20,7 @@ struct BackupCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await common.reporting {
-      let folder = try DataFolder(common.folder, creates: false)
+      let folder = try DataFolder(common.folder(), creates: false)
       let content = try Backup(URL(fileURLWithPath: file)).make(of: folder)
       if common.json {
         try common.printJSON(BackupLine(file: file, content))
@@ -83,9 +83,9 @@ struct RestoreCommand: AsyncParsableCommand {
   func run() async throws {
     try await common.reporting {
       let backup = Backup(URL(fileURLWithPath: file))
-      let folder = try DataFolder(common.folder, takesEmptied: true)
+      let folder = try DataFolder(common.folder(), takesEmptied: true)
       try common.confirm(
-        "Put \(file) in the place of the database in \(common.data)?", unless: yes)
+        "Put \(file) in the place of the database in \(folder.url.path)?", unless: yes)
       let choices = Backup.RestoreChoices(
         renewedZones: renewedZones.map { $0 == .keep ? .keep : .renew },
         deletedZones: deletedZones.map { $0 == .leave ? .leave : .restore },

@@ -27,7 +27,7 @@ struct ClockCommand: AsyncParsableCommand {
         if common.json {
           try common.printJSON(ClockLine(report))
         } else {
-          for line in Self.lines(report, data: common.data) { try common.printLine(line) }
+          for line in Self.lines(report, data: common.data ?? "") { try common.printLine(line) }
         }
       }
     }

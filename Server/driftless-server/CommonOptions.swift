@@ -6,18 +6,44 @@ import ProgramStart
 /// What every command takes, and how every command ends.
 struct CommonOptions: ParsableArguments {
   @Option(help: "The server's data folder.")
-  var data: String
+  var data: String?
+
+  @Option(
+    help: """
+      In place of a data folder, the PostgreSQL database, as libpq has it: 'host=db dbname=driftless'. \
+      Its password comes from the file PGPASSFILE, not from here.
+      """)
+  var postgres: String?
 
   @OptionGroup var report: ReportOptions
 
   var json: Bool { report.json }
 
-  var folder: URL { URL(fileURLWithPath: data, isDirectory: true) }
+  func validate() throws {
+    guard (data == nil) != (postgres == nil) else {
+      throw ValidationError(
+        "Say where zones are: --data DIR, or --postgres 'host=… dbname=…'; one of the two.")
+    }
+  }
+
+  /// The data folder of a command that is about one.
+  ///
+  /// - Throws: `ServerError` (`.folderOnly`) where a database was given in its place.
+  func folder() throws -> URL {
+    guard let data else {
+      throw ServerError(
+        .folderOnly, "this command is about a data folder, and --postgres was given",
+        suggestion: "PostgreSQL has its own means: pg_dump and pg_restore for backups, "
+          + "pg_amcheck to look for damage, psql to look at zones and replicas.")
+    }
+    return URL(fileURLWithPath: data, isDirectory: true)
+  }
 
   /// Runs a command; prints an error with what to do about it, and ends with its exit code.
   func reporting(_ body: () async throws -> Void) async throws {
-    defer { DataFolder.giveToOwner(folder) }
-    try await report.reporting(check: "the data folder \(data)", body)
+    defer { if let folder = try? folder() { DataFolder.giveToOwner(folder) } }
+    try await report.reporting(
+      check: data.map { "the data folder \($0)" } ?? "the database", body)
   }
 
   /// Prints one JSON value as a line, its keys sorted.
@@ -49,9 +75,29 @@ struct CommonOptions: ParsableArguments {
     creates: Bool = false, _ body: (Administration) throws -> Void
   ) async throws {
     try await reporting {
-      let administration = try Administration(folder: DataFolder(folder, creates: creates))
+      let administration = try Administration(folder: DataFolder(folder(), creates: creates))
       defer { administration.close() }
       try body(administration)
+    }
+  }
+
+  /// Opens the data folder, or the PostgreSQL database, for what can be done to either while `body` runs.
+  ///
+  /// - Parameter creates: whether the command makes the folder where it is none yet.
+  func administeringZones(
+    creates: Bool = false, _ body: (any ZoneAdministration) throws -> Void
+  ) async throws {
+    guard let postgres else {
+      return try await administering(creates: creates) { try body($0) }
+    }
+    try await reporting {
+      #if PostgreSQL
+        let administration = try PostgresAdministration(database: postgres)
+        defer { administration.close() }
+        try body(administration)
+      #else
+        throw ServerError.builtWithoutPostgres(postgres)
+      #endif
     }
   }
 }
@@ -96,7 +142,7 @@ struct ReportOptions: ParsableArguments {
 
   private func exitCode(of code: ServerError.Code) -> Int32 {
     switch code {
-    case .badName, .badLimits, .badCertificate, .damagedDatabase, .noData,
+    case .badName, .badLimits, .folderOnly, .badCertificate, .damagedDatabase, .noData,
       .unreadableDatabase:
       65
     case .locked, .busy: 75
@@ -116,5 +162,14 @@ struct ReportOptions: ParsableArguments {
   /// Prints one line for a person or a script.
   func printLine(_ line: String) throws {
     try ProgramOutput.write(Data((line + "\n").utf8))
+  }
+}
+
+extension ServerError {
+  /// - Parameter text: the database that was asked for.
+  static func builtWithoutPostgres(_ text: String) -> ServerError {
+    ServerError(
+      .refusedStart, "this program was built without PostgreSQL, and cannot use \"\(text)\"",
+      suggestion: "Build it with: swift build -c release --traits PostgreSQL. Or give --data DIR.")
   }
 }

@@ -7,11 +7,12 @@ import ProgramStart
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve",
-    abstract: "Serve the zones of a data folder until SIGTERM or SIGINT.",
+    abstract: "Serve the zones of a data folder, or of a database, until SIGTERM or SIGINT.",
     discussion: """
       Prints one line on standard output when it listens; logs to standard error.
 
       Example: driftless-server serve --data DIR --listen 127.0.0.1:8080
+               driftless-server serve --postgres 'host=db dbname=driftless'
       """)
 
   @OptionGroup var common: CommonOptions
@@ -46,8 +47,7 @@ struct ServeCommand: AsyncParsableCommand {
       }
       var logger = Logger(label: "server") { LineLogHandler(label: $0) }
       logger.logLevel = level
-      let server = try ReferenceServer(
-        data: common.folder, options: try options(), logger: logger)
+      let server = try server(logger)
       try await server.run(handlesSignals: true) { [logger] listening in
         let url = listening.url
         do throws(UnwrittenOutput) {
@@ -62,13 +62,25 @@ struct ServeCommand: AsyncParsableCommand {
     }
   }
 
+  private func server(_ logger: Logger) throws -> ReferenceServer {
+    guard let postgres = common.postgres else {
+      return try ReferenceServer(
+        data: common.folder(), options: try options(), logger: logger)
+    }
+    #if PostgreSQL
+      return try ReferenceServer(database: postgres, options: try options(), logger: logger)
+    #else
+      throw ServerError.builtWithoutPostgres(postgres)
+    #endif
+  }
+
   private func options() throws -> ServeOptions {
     var options = ServeOptions()
     try options.listen(on: listen)
     options.tlsCertificate = tlsCertificate.map { URL(fileURLWithPath: $0) }
     options.tlsKey = tlsKey.map { URL(fileURLWithPath: $0) }
     options.allowsPlaintext = allowPlaintext
-    options.takeCertificate(ofData: common.folder)
+    if let folder = try? common.folder() { options.takeCertificate(ofData: folder) }
     if let limits {
       guard let data = FileManager.default.contents(atPath: limits) else {
         throw ServerError(

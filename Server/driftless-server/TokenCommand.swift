@@ -34,7 +34,7 @@ struct TokenCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-      try await common.administering { administration in
+      try await common.administeringZones { administration in
         let now = try administration.serverMilliseconds()
         let end = try expires.map { try TokenEnd($0, now: now) }
         try administration.createToken(
@@ -56,7 +56,7 @@ struct TokenCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-      try await common.administering { administration in
+      try await common.administeringZones { administration in
         let now = try administration.serverMilliseconds()
         for token in try administration.tokens() {
           if common.json {
@@ -83,7 +83,7 @@ struct TokenCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-      try await common.administering { administration in
+      try await common.administeringZones { administration in
         try administration.revokeToken(id: id)
         if common.json {
           try common.printJSON(["id": id, "state": "revoked"])

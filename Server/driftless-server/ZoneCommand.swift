@@ -23,7 +23,7 @@ struct ZoneCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-      try await common.administering(creates: true) { administration in
+      try await common.administeringZones(creates: true) { administration in
         let zone = try administration.createZone(name)
         if common.json {
           try common.printJSON(ZoneLine(zone))
@@ -41,7 +41,7 @@ struct ZoneCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-      try await common.administering { administration in
+      try await common.administeringZones { administration in
         for zone in try administration.zones() {
           let snapshot = try administration.snapshot(of: zone)
           if common.json {
@@ -78,7 +78,7 @@ extension ZoneCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-      try await common.administering { administration in
+      try await common.administeringZones { administration in
         let zone = try administration.renewZone(name, intent: replace ? .replace : .offer)
         if common.json {
           try common.printJSON(ZoneLine(zone))

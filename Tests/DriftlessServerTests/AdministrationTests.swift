@@ -1,4 +1,5 @@
 import DriftlessServer
+import DriftlessServerTesting
 import Foundation
 import TestSupport
 import Testing

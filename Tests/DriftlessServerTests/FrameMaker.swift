@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import DriftlessServer
+import DriftlessServerTesting
 import Foundation
 
 /// A replica that makes real frames: boxes with a title.

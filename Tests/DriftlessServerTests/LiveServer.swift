@@ -1,4 +1,5 @@
 import DriftlessServer
+import DriftlessServerTesting
 import Foundation
 import Logging
 import ProgramStart
@@ -12,17 +13,21 @@ final class LiveServer: Sendable {
   let port: UInt16
   let log: LogLines
   let server: ReferenceServer
+  /// The PostgreSQL database, where it serves one.
+  private let database: String?
   private let stopping: @Sendable () async -> Void
   private let running: Task<Void, any Error>
 
   /// Starts to serve a new data folder, or one that served before.
   init(
     limits: ServerLimits = .init(), zones: [String] = ["shop"],
-    directory: TemporaryDirectory? = nil, tls: (certificate: URL, key: URL)? = nil
+    directory: TemporaryDirectory? = nil, tls: (certificate: URL, key: URL)? = nil,
+    database: String? = nil
   ) async throws {
+    self.database = database
     self.directory = try directory ?? TemporaryDirectory()
     data = self.directory.file("data")
-    if directory == nil {
+    if directory == nil, database == nil {
       let administration = try Administration(folder: DataFolder(data))
       for zone in zones { _ = try administration.createZone(zone) }
       administration.close()
@@ -37,7 +42,7 @@ final class LiveServer: Sendable {
     let logger = Logger(label: "test") { label in
       LineLogHandler(label: label) { log.append($0) }
     }
-    let server = try ReferenceServer(data: data, options: options, logger: logger)
+    let server = try Self.server(data, database, options, logger)
     self.server = server
     let (started, starting) = AsyncStream<ReferenceServer.Listening>.makeStream()
     running = Task {
@@ -54,6 +59,17 @@ final class LiveServer: Sendable {
 
   struct NotStarted: Error { let log: String }
 
+  private static func server(
+    _ data: URL, _ database: String?, _ options: ServeOptions, _ logger: Logger
+  ) throws -> ReferenceServer {
+    #if PostgreSQL
+      if let database {
+        return try ReferenceServer(database: database, options: options, logger: logger)
+      }
+    #endif
+    return try ReferenceServer(data: data, options: options, logger: logger)
+  }
+
   /// Ends as on SIGTERM, and waits for the end.
   func stop() async throws {
     await stopping()
@@ -61,6 +77,13 @@ final class LiveServer: Sendable {
   }
 
   func token(zone: String = "shop", verbs: Verbs = [.read, .write]) throws -> AccessToken {
+    #if PostgreSQL
+      if let database {
+        let administration = try PostgresAdministration(database: database)
+        defer { administration.close() }
+        return try administration.createToken(zone: zone, verbs: verbs)
+      }
+    #endif
     let administration = try Administration(folder: DataFolder(data))
     defer { administration.close() }
     return try administration.createToken(zone: zone, verbs: verbs)
@@ -91,10 +114,10 @@ final class LogLines: Sendable {
 
 /// Runs `test` on a server, and stops the server whatever happens.
 func withServer(
-  limits: ServerLimits = .init(), zones: [String] = ["shop"],
+  limits: ServerLimits = .init(), zones: [String] = ["shop"], database: String? = nil,
   _ test: (LiveServer) async throws -> Void
 ) async throws {
-  let server = try await LiveServer(limits: limits, zones: zones)
+  let server = try await LiveServer(limits: limits, zones: zones, database: database)
   do {
     try await test(server)
   } catch {

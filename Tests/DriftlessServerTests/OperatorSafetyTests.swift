@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import DriftlessSQLite
+import DriftlessServerTesting
 import Foundation
 import Logging
 import TestSupport
@@ -104,7 +105,7 @@ struct OperatorSafetyTests {
         for _ in 0..<5 {
           _ = try await server.pull(after: 1, "&replica=\(UUID())", token: flood)
         }
-        server.server.storage.writeSightings()
+        (server.server.storage as? SQLiteZoneStorage)?.writeSightings()
         let administration = try Administration(folder: DataFolder(server.data))
         defer { administration.close() }
         let seen = try administration.replicas().filter { $0.lastSeenMilliseconds != nil }
@@ -129,7 +130,7 @@ struct OperatorSafetyTests {
         let path = "/v1/zones/shop/changes?\(place)&replica=\(replica)"
         #expect(try await server.request("GET", path, token: token.text).status == 409)
       }
-      server.server.storage.writeSightings()
+      (server.server.storage as? SQLiteZoneStorage)?.writeSightings()
       let administration = try Administration(folder: DataFolder(server.data))
       defer { administration.close() }
       #expect(try administration.replicas().isEmpty)

@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import DriftlessServer
+import DriftlessServerTesting
 import Foundation
 import TestSupport
 import Testing

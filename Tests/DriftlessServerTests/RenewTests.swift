@@ -1,6 +1,7 @@
 import DriftlessProtocol
 import DriftlessSQLite
 import DriftlessServer
+import DriftlessServerTesting
 import Foundation
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import DriftlessSQLite
+import DriftlessServerTesting
 import Foundation
 import Synchronization
 import TestSupport

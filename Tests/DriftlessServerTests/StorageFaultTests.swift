@@ -1,5 +1,6 @@
 import DriftlessSQLite
 import DriftlessServer
+import DriftlessServerTesting
 import Foundation
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import DriftlessServer
+import DriftlessServerTesting
 import Foundation
 import TestSupport
 
@@ -40,56 +41,6 @@ final class TestZone: Sendable {
   struct Missing: Error { let name: String }
 }
 
-/// One replica that pushes.
-struct TestReplica: Sendable {
-  let id = UUID()
-  var number: UInt64 = 0
-  /// Place 0 stands for the beginning of any log.
-  var cursor = LogMark(sequence: 0, chain: .start(generation: UUID()))
-
-  /// The next push of this replica.
-  mutating func push(
-    _ generation: UUID, inserts: [Push.IdentityRun] = [], _ touches: Push.Touch...,
-    size: Int = 300
-  ) -> Push {
-    number += 1
-    return push(number, generation, inserts: inserts, touches, size: size)
-  }
-
-  /// A push of any number; its bytes follow from what is in it.
-  func push(
-    _ number: UInt64, _ generation: UUID, inserts: [Push.IdentityRun] = [],
-    _ touches: [Push.Touch] = [], size: Int = 300, fill: UInt8 = 7
-  ) -> Push {
-    var frame = Data(repeating: fill, count: size)
-    frame.replaceSubrange(0..<8, with: withUnsafeBytes(of: number) { Data($0) })
-    var contents = Push.Contents()
-    contents.identities = inserts
-    contents.touches = touches
-    return Push(
-      replica: id, number: number,
-      cursor: Cursor(
-        generation: generation, sequence: cursor.sequence,
-        chain: cursor.sequence == 0 ? .start(generation: generation) : cursor.chain),
-      mark: nil, frame: frame, digest: Data("\(fill)-\(size)-\(number)".utf8),
-      contents: contents)
-  }
-}
-
-extension Push.Touch {
-  static func update(_ properties: [String], of objects: [UInt64]) -> Push.Touch {
-    Push.Touch(kind: .update, properties: properties, objects: objects)
-  }
-
-  static func delete(_ objects: [UInt64]) -> Push.Touch {
-    Push.Touch(kind: .delete, properties: [], objects: objects)
-  }
-
-  static func revive(_ objects: [UInt64]) -> Push.Touch {
-    Push.Touch(kind: .revive, properties: ["title"], objects: objects)
-  }
-}
-
 /// The code of the error that `body` throws; nil when it throws none.
 func code(_ body: () async throws -> Void) async throws -> ServerError.Code? {
   do {
@@ -98,24 +49,4 @@ func code(_ body: () async throws -> Void) async throws -> ServerError.Code? {
   } catch let error as ServerError {
     return error.code
   }
-}
-
-extension SQLiteZoneStorage {
-  /// A place of a zone's log.
-  func place(at sequence: UInt64, of zone: ZoneRecord) async throws -> LogMark {
-    if sequence == zone.head { return LogMark(sequence: sequence, chain: zone.chain) }
-    let beginning = Cursor.start(generation: zone.generation).mark
-    guard sequence > 0 else { return beginning }
-    let page = try await page(
-      of: zone, PageRequest(after: beginning, bytesMax: 1 << 30, entriesMax: Int(sequence)))
-    guard let entry = page.entries.last, entry.sequence == sequence else {
-      throw TestZone.Missing(name: "entry \(sequence)")
-    }
-    return LogMark(sequence: sequence, chain: entry.chain)
-  }
-}
-
-extension ZoneRecord {
-  /// The place before the first entry.
-  var beginning: LogMark { Cursor.start(generation: generation).mark }
 }

@@ -2,15 +2,22 @@ import DriftlessProtocol
 import DriftlessServer
 import Foundation
 import Synchronization
+import TestSupport
 
-/// A zone of one of the two kinds that keep the rules of a zone: in memory, and in the server's
-/// storage. Used by one task.
+/// A zone of one of the kinds that keep the rules of a zone: in memory, and in the server's storages. Used by one task.
 final class TestedZone {
-  enum Kind: CaseIterable, Sendable { case memory, storage }
+  enum Kind: CaseIterable, Sendable {
+    case memory, storage
+    #if PostgreSQL
+      case postgres
+    #endif
+  }
 
   private let kind: Kind
   private var log = ZoneLog(name: "shop")
+  /// Of SQLite, with its folder.
   private let test: TestZone?
+  private let stored: Stored?
   private let reader = PushReader(limits: .init())
   let generation: UUID
 
@@ -27,11 +34,37 @@ final class TestedZone {
     case .memory:
       log.clockToleranceMilliseconds = UInt64(ServerLimits().clockAheadMillisecondsMax)
       test = nil
+      stored = nil
       generation = log.generation
     case .storage:
       let test = try TestZone(now: { [clock] in clock.now })
       self.test = test
+      stored = Stored(storage: test.storage)
       generation = try await test.zone().generation
+    #if PostgreSQL
+      case .postgres:
+        let database = try PostgresCluster.shared().place()
+        let administration = try PostgresAdministration(database: database)
+        generation = try administration.createZone("shop").generation
+        administration.close()
+        test = nil
+        stored = Stored(
+          storage: try PostgresZoneStorage(database: database, now: { [clock] in clock.now }))
+    #endif
+    }
+  }
+
+  deinit { if test == nil { stored?.storage.close() } }
+
+  /// The zone in a storage.
+  private struct Stored {
+    let storage: any ZoneStorage
+
+    func zone() async throws -> ZoneRecord {
+      guard let zone = try await storage.zone(named: "shop") else {
+        throw TestZone.Missing(name: "shop")
+      }
+      return zone
     }
   }
 
@@ -103,11 +136,11 @@ final class TestedZone {
 
   /// What the server's storage throws, as the wire says it.
   private func translated<Value>(
-    _ body: (TestZone) async throws -> Value
+    _ body: (Stored) async throws -> Value
   ) async throws -> Value {
-    guard let test else { throw TestZone.Missing(name: "storage") }
+    guard let stored else { throw TestZone.Missing(name: "storage") }
     do {
-      return try await body(test)
+      return try await body(stored)
     } catch let error as ServerError {
       throw ProtocolError(
         .init(rawValue: error.code.name), error.message, suggestion: error.suggestion,

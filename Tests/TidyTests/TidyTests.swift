@@ -88,6 +88,7 @@ struct TidyTests {
       "CSwiftRuntime": ["Sources/Driftless/Objects/"],
       "CZlib": ["Sources/DriftlessProtocol/", "Tests/DriftlessProtocolTests/"],
       "CCurl": ["Sources/DriftlessHTTP/"],
+      "CPostgres": ["Server/DriftlessServer/Storage/PostgreSQL/PostgresConnection.swift"],
       "Hummingbird": ["Server/", "Tests/DriftlessServerTests/"],
       "X509": ["Server/ServerCertificates/"],
       "SwiftASN1": ["Server/ServerCertificates/"],

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import Synchronization
 
 /// The server's time: the host's time of day, as far as it can be believed.
@@ -148,5 +149,22 @@ package final class ServerClock: Sendable {
   /// What was due could not be kept: it is due again at once.
   func didNotKeep() {
     state.withLock { $0.due = $0.kept }
+  }
+}
+
+extension ServerClock.Event {
+  /// Tells the operator.
+  func tell(_ logger: Logger) {
+    switch self {
+    case .isRight: logger.notice("the host's clock is followed again")
+    case .isBehind(let milliseconds):
+      logger.warning(
+        "the host's clock was set back: the server's time is counted on",
+        metadata: ["milliseconds": "\(milliseconds)"])
+    case .isAhead(let milliseconds):
+      logger.warning(
+        "the host's clock leapt ahead: it is followed when it stays there",
+        metadata: ["milliseconds": "\(milliseconds)"])
+    }
   }
 }

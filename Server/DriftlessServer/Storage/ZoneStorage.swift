@@ -1,7 +1,7 @@
 package import DriftlessProtocol
 package import Foundation
 
-/// Where zones, tokens and logs live. The routes know only this; SQLite is one answer to it.
+/// Where zones, tokens and logs live. The routes know only this; SQLite and PostgreSQL are answers to it.
 ///
 /// An implementation keeps these laws, whatever the load:
 /// * sequence numbers of a zone are dense, 1, 2, 3 …, in commit order;
@@ -59,6 +59,15 @@ package protocol ZoneStorage: Sendable {
   func segment(
     _ name: String, of zone: ZoneRecord, first: Int, count: Int
   ) async throws -> Data?
+
+  /// What was found when entries were first answered.
+  var entryCheck: EntryCheck { get }
+
+  /// Wakes those who wait when others than this process changed zones, tokens or logs, until the task is cancelled.
+  func watch() async
+
+  /// Lets go of all that is open. What was acknowledged is durable already.
+  func close()
 }
 
 /// A zone as it was at one moment.

@@ -6,7 +6,7 @@ import Foundation
 ///
 /// It writes the server's database from a process of its own; the server sees it at the next
 /// request.
-package struct Administration {
+package struct Administration: ZoneAdministration {
   let connection: SQLiteConnection
   let folder: DataFolder
 
@@ -83,23 +83,13 @@ package struct Administration {
 
   /// - Throws: `ServerError`: `.badName`, `.exists`.
   func checkFree(_ name: String) throws {
-    guard ZoneName.isValid(name) else {
-      throw ServerError(
-        .badName, "\"\(name)\" is not the name of a zone",
-        suggestion: "Use 1 to 100 letters, digits, '-', '_' or '.', first a letter or digit.")
-    }
-    guard try connection.zone(named: name) == nil else {
-      throw ServerError(
-        .exists, "the zone \(name) exists already",
-        suggestion: "Make a token for it: driftless-server token create --zone \(name)")
-    }
+    try ZoneName.check(name)
+    guard try connection.zone(named: name) == nil else { throw ServerError.zoneExists(name) }
   }
 
   func existingZone(_ name: String) throws -> ZoneRecord {
     guard let zone = try connection.zone(named: name) else {
-      throw ServerError(
-        .noZone, "there is no zone \(name)",
-        suggestion: "Create it: driftless-server zone create \(name)")
+      throw ServerError.zoneToCreate(name)
     }
     return zone
   }

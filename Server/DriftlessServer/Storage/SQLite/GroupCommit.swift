@@ -10,18 +10,9 @@ import Synchronization
 /// Within a group each push has a savepoint: one that is refused leaves no trace and harms no
 /// other.
 final class GroupCommit: Sendable {
-  private struct Pending: Sendable {
-    let push: Push
-    let zone: ZoneRecord
-    let answer: CheckedContinuation<Appended, any Error>
-  }
+  private typealias Pending = PushQueue.Pending
 
-  private struct Queue {
-    var waiting: [Pending] = []
-    var isDraining = false
-  }
-
-  private let queue = Mutex(Queue())
+  private let queue = Mutex(PushQueue())
   private let database: Database
   private let checkpointer: Checkpointer
   private let limits: ServerLimits
@@ -47,9 +38,7 @@ final class GroupCommit: Sendable {
     try await withCheckedThrowingContinuation { answer in
       let action: Action = queue.withLock { queue in
         guard queue.waiting.count < limits.queuedPushesMax else { return .refuse }
-        queue.waiting.append(Pending(push: push, zone: zone, answer: answer))
-        defer { queue.isDraining = true }
-        return queue.isDraining ? .none : .drain
+        return queue.add(Pending(push: push, zone: zone, answer: answer)) ? .drain : .none
       }
       switch action {
       case .none: break
@@ -63,25 +52,9 @@ final class GroupCommit: Sendable {
 
   /// Commits groups until nothing waits. Runs on the writer's thread.
   private func drain() {
-    while let group = nextGroup() {
+    while let group = queue.withLock({ $0.nextGroup(limits) }) {
       commit(group)
       checkpointer.checkpointIfDue(database, logger: logger)
-    }
-  }
-
-  private func nextGroup() -> [Pending]? {
-    queue.withLock { queue in
-      var bytes = 0
-      let count = queue.waiting.prefix(limits.groupPushesMax).prefix { pending in
-        defer { bytes += pending.push.frame.count }
-        return bytes == 0 || bytes + pending.push.frame.count <= limits.groupBytesMax
-      }.count
-      guard count > 0 else {
-        queue.isDraining = false
-        return nil
-      }
-      defer { queue.waiting.removeFirst(count) }
-      return Array(queue.waiting.prefix(count))
     }
   }
 
@@ -111,13 +84,11 @@ final class GroupCommit: Sendable {
   {
     // What went into a file without a name nobody finds again.
     guard !connection.isMoved else { throw ServerError.databaseIsGone }
-    let properties = PropertyNames()
+    let tables = SQLiteZoneTables(connection)
     var due: Int64?
     try connection.execute("BEGIN IMMEDIATE")
     do {
-      let append = LogAppend(
-        connection: connection, properties: properties, limits: limits,
-        nowMilliseconds: clock.now())
+      let append = LogAppend(tables: tables, limits: limits, nowMilliseconds: clock.now())
       let outcomes = try group.map { pending -> Result<Appended, any Error> in
         try connection.execute("SAVEPOINT push")
         do {
@@ -126,7 +97,7 @@ final class GroupCommit: Sendable {
           return .success(appended)
         } catch {
           guard let refusal = ServerError(refusal: error) else { throw error }
-          properties.forget()
+          tables.forget()
           try connection.execute("ROLLBACK TO push")
           try connection.execute("RELEASE push")
           return .failure(refusal)
@@ -174,6 +145,12 @@ extension ServerError {
     case let error as SQLiteError where error.isBusy:
       self = .busy("the server's database is busy")
     default:
+      #if PostgreSQL
+        if let error = error as? PostgresError {
+          self.init(error)
+          return
+        }
+      #endif
       self.init(
         .storage, "the server could not store or read its data",
         suggestion: "Try again later; the operator finds the reason in the server's log.")

@@ -28,10 +28,7 @@ extension SQLiteConnection {
     let statement = try prepare(Self.zoneColumns + " WHERE uuid = ?")
     defer { statement.reset() }
     statement.bind(zone.zoneID.bytes, at: 1)
-    guard try statement.step() else {
-      throw ServerError(
-        .noZone, "there is no zone \(zone.name)", suggestion: "Ask the operator for its name.")
-    }
+    guard try statement.step() else { throw ServerError.noZone(zone.name) }
     return try zoneRecord(statement)
   }
 
@@ -210,8 +207,7 @@ extension SQLiteConnection {
 
 /// A row ID that holds a zone and a sequence or object number: 22 bits and 40 bits.
 enum LogPosition {
-  /// One zone's log ends here: at 1,000 change sets a second, after 35 years.
-  static let numberMax: UInt64 = (1 << 40) - 1
+  static let numberMax = LogBounds.numberMax
   static let zoneMax: Int64 = (1 << 22) - 1
 
   static func of(zone: Int64, number: UInt64) -> Int64 {
@@ -232,9 +228,14 @@ extension UUID {
   var bytes: Data { withUnsafeBytes(of: uuid) { Data($0) } }
 }
 
+extension [UUID] {
+  /// 16 bytes each, one after the other.
+  var bytes: Data { reduce(into: Data()) { $0 += $1.bytes } }
+}
+
 extension Data {
   /// UUIDs of 16 bytes each, one after the other.
-  fileprivate var uuids: [UUID] {
+  var uuids: [UUID] {
     stride(from: 0, to: count / 16 * 16, by: 16).compactMap {
       UUID(bytes: dropFirst($0).prefix(16))
     }

@@ -60,26 +60,12 @@ package final class SQLiteZoneStorage: ZoneStorage {
     }
     clock = ServerClock(
       last: try writer.run(GivenTimes.last), limits: limits, wall: now, sinceBoot: sinceBoot
-    ) { Self.tell($0, logger) }
+    ) { $0.tell(logger) }
     self.news = news ?? ZoneNews(waitersMax: limits.waitersMax)
     commits = GroupCommit(
       database: writer,
       checkpointer: Checkpointer(folder: folder, limits: limits, metrics: metrics),
       limits: limits, metrics: metrics, news: self.news, logger: logger, clock: clock)
-  }
-
-  private static func tell(_ event: ServerClock.Event, _ logger: Logger) {
-    switch event {
-    case .isRight: logger.notice("the host's clock is followed again")
-    case .isBehind(let milliseconds):
-      logger.warning(
-        "the host's clock was set back: the server's time is counted on",
-        metadata: ["milliseconds": "\(milliseconds)"])
-    case .isAhead(let milliseconds):
-      logger.warning(
-        "the host's clock leapt ahead: it is followed when it stays there",
-        metadata: ["milliseconds": "\(milliseconds)"])
-    }
   }
 
   package func time() async -> UInt64 {
@@ -133,8 +119,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
     try connection.execute("BEGIN IMMEDIATE")
     do {
       let append = LogAppend(
-        connection: connection, properties: PropertyNames(), limits: limits,
-        nowMilliseconds: nowMilliseconds)
+        tables: SQLiteZoneTables(connection), limits: limits, nowMilliseconds: nowMilliseconds)
       for (entry, push) in entries { _ = try append.refill(entry, push, of: zone) }
       guard let filled = try connection.zone(named: zone.name) else {
         throw ServerError.generationChanged(zone: zone.name)
@@ -188,7 +173,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
   func writeSightings() { sightings.write(writer, logger: logger) }
 
   /// Ends what waits when an operator's command has changed zones or tokens, until the task is cancelled.
-  package func watchOperators() async {
+  package func watch() async {
     let watch = Mutex(OperatorWatch())
     while !Task.isCancelled {
       do {

@@ -95,11 +95,7 @@ extension Administration {
       update.bind(try serverMilliseconds(), at: 1)
       update.bind(id, at: 2)
       try update.run()
-      guard connection.changes > 0 else {
-        throw ServerError(
-          .notFound, "there is no token with the ID \(id)",
-          suggestion: "See the IDs: driftless-server token list")
-      }
+      guard connection.changes > 0 else { throw ServerError.noSuchToken(id) }
     }
   }
 }

@@ -14,24 +14,21 @@ extension SQLiteConnection {
       .integer(Int64(zone.formatLevel)), .integer(Int64(clamping: zone.head)),
       .blob(zone.chain.bytes), .integer(Int64(clamping: zone.nextObject)),
       .integer(Int64(clamping: zone.newestMilliseconds)), .integer(createdMilliseconds),
-      .blob(zone.replacements.reduce(into: Data()) { $0 += $1.bytes }))
+      .blob(zone.replacements.bytes))
   }
 
   /// Begins a new generation of a zone, with an empty log.
   func renew(_ zone: ZoneRecord, intent: ZoneIntent) throws {
-    let generation = UUID()
-    let replacements = (zone.replacements + (intent == .replace ? [generation] : []))
-      .suffix(ZoneInfo.replacementsMax)
+    let next = zone.renewed(intent: intent)
     try run(
       """
       UPDATE zone SET generation = ?, parent_generation = ?, parent_sequence = ?,
         parent_chain = ?, intent = ?, head = 0, chain = ?, next_object = 1, replacements = ?
       WHERE id = ?
       """,
-      .blob(generation.bytes), .blob(zone.generation.bytes), .integer(Int64(clamping: zone.head)),
-      .blob(zone.chain.bytes), .text(intent.rawValue),
-      .blob(LogChain.start(generation: generation).bytes),
-      .blob(replacements.reduce(into: Data()) { $0 += $1.bytes }), .integer(zone.id))
+      .blob(next.generation.bytes), .blob(zone.generation.bytes),
+      .integer(Int64(clamping: zone.head)), .blob(zone.chain.bytes), .text(intent.rawValue),
+      .blob(next.chain.bytes), .blob(next.replacements.bytes), .integer(zone.id))
     try empty(zone)
   }
 

@@ -1,12 +1,10 @@
 import DriftlessProtocol
-import DriftlessSQLite
 import Foundation
 
 /// What happens to one push inside the database transaction: is it a repeat, is it stale, and if
 /// neither, its place in the log and in the index.
-struct LogAppend {
-  let connection: SQLiteConnection
-  let properties: PropertyNames
+struct LogAppend<Tables: ZoneTables> {
+  let tables: Tables
   let limits: ServerLimits
   let nowMilliseconds: Int64
 
@@ -15,8 +13,8 @@ struct LogAppend {
     let zone = try current(record, push.cursor.generation)
     let replica = try replica(of: push.replica, zone: zone)
     if let answer = try repeated(push, replica) { return answer }
-    try connection.check(push.cursor.mark, in: zone)
-    if let mark = push.mark { try connection.check(mark, in: zone) }
+    try check(push.cursor.mark, in: zone)
+    if let mark = push.mark { try check(mark, in: zone) }
     try checkClock(push.contents, zone)
     return try enter(push, zone, replica)
   }
@@ -27,7 +25,7 @@ struct LogAppend {
   func refill(_ entry: PullPage.Entry, _ push: Push, of record: ZoneRecord) throws -> Appended? {
     let zone = try current(record, push.cursor.generation)
     guard entry.sequence > zone.head else {
-      try connection.check(entry.mark, in: zone)
+      try check(entry.mark, in: zone)
       return nil
     }
     guard entry.follows(LogMark(sequence: zone.head, chain: zone.chain)),
@@ -41,7 +39,7 @@ struct LogAppend {
   }
 
   private func enter(
-    _ push: Push, _ zone: ZoneRecord, _ replica: Replica, isRefill: Bool = false
+    _ push: Push, _ zone: ZoneRecord, _ replica: KnownReplica, isRefill: Bool = false
   ) throws -> Appended {
     guard push.formatLevel <= zone.formatLevel else {
       throw ProtocolError(
@@ -50,8 +48,8 @@ struct LogAppend {
         suggestion: "Write it at the zone's level, or raise that.")
     }
     let sequence = zone.head + 1
-    let isLast = sequence >= LogPosition.numberMax
-    guard !isLast, zone.nextObject + push.contents.newCount < LogPosition.numberMax else {
+    let isLast = sequence >= LogBounds.numberMax
+    guard !isLast, zone.nextObject + push.contents.newCount < LogBounds.numberMax else {
       throw ServerError(
         .tooLarge, "the log of zone \(zone.name) is full", suggestion: "Create a new zone.")
     }
@@ -71,7 +69,10 @@ struct LogAppend {
     }
     let chain = zone.chain.next(
       digest: push.digest, sequence: sequence, firstObjectNumber: zone.nextObject)
-    try store(push, sequence: sequence, chain: chain, replica: replica.id, zone: zone)
+    try tables.append(
+      NewEntry(
+        push: push, sequence: sequence, chain: chain, replica: replica,
+        receivedMilliseconds: nowMilliseconds), to: zone)
     return Appended(
       sequence: sequence, firstObjectNumber: zone.nextObject, chain: chain, isRepeat: false)
   }
@@ -79,19 +80,19 @@ struct LogAppend {
   /// - Parameter hasNews: whether a pull brings something of what makes the push stale.
   /// - Throws: `ProtocolError` (`.stale`).
   private func index(
-    _ push: Push, _ zone: ZoneRecord, _ replica: Replica, sequence: UInt64, isRefill: Bool,
+    _ push: Push, _ zone: ZoneRecord, _ replica: KnownReplica, sequence: UInt64, isRefill: Bool,
     hasNews: inout Bool
   ) throws {
     // What another server has checked is no news to a refill.
     let cursor = isRefill ? zone.head : push.cursor.sequence
-    let own = try ownFrames(replica.id, after: cursor, zone: zone.id)
+    let own = try tables.ownFrames(of: replica, after: cursor)
     var index = ObjectIndex(
-      connection: connection, properties: properties, zone: zone.id, nextObject: zone.nextObject,
-      cursor: cursor, head: zone.head, sequence: sequence, replica: replica.id, own: own)
+      tables: tables, zone: zone.id, nextObject: zone.nextObject, cursor: cursor, head: zone.head,
+      sequence: sequence, replica: replica.id, own: own)
     try index.prepare()
     var stale = StaleObjects()
     for reliance in push.contents.relied { try index.check(reliance, stale: &stale) }
-    let identities = IdentityIndex(connection: connection, zone: zone.id, objects: index)
+    let identities = IdentityIndex(tables: tables, zone: zone.id, objects: index)
     try identities.check(tombstones: push.contents.tombstones, stale: &stale)
     try identities.checkTombstones(
       of: push.contents.identities, after: cursor, own: own, stale: &stale)
@@ -99,7 +100,7 @@ struct LogAppend {
     try identities.insert(push.contents.identities, firstNumber: zone.nextObject, stale: &stale)
     for touch in push.contents.touches { try index.apply(touch, stale: &stale) }
     try index.name(push.contents.named, stale: &stale)
-    try KeyIndex(connection: connection, zone: zone.id, objects: index)
+    try KeyIndex(tables: tables, zone: zone.id, objects: index)
       .apply(push.contents, firstNumber: zone.nextObject, stale: &stale)
     hasNews = stale.hasNews
     try stale.throwIfAny()
@@ -124,9 +125,8 @@ struct LogAppend {
   // MARK: - Zone
 
   private func current(_ record: ZoneRecord, _ generation: UUID) throws -> ZoneRecord {
-    guard let zone = try connection.zone(named: record.name) else {
-      throw ServerError(
-        .noZone, "there is no zone \(record.name)", suggestion: "Ask the operator for its name.")
+    guard let zone = try tables.zone(named: record.name) else {
+      throw ServerError.noZone(record.name)
     }
     guard zone.generation == generation else {
       throw ServerError.generationChanged(zone: record.name)
@@ -134,125 +134,55 @@ struct LogAppend {
     return zone
   }
 
-  // MARK: - Replica and repeats
-
-  private struct Replica {
-    let id: Int64
-    let lastPush: UInt64
+  /// - Throws: `ServerError` (`.diverged`) when a place is not the log's own.
+  private func check(_ place: LogMark, in zone: ZoneRecord) throws {
+    guard try tables.place(at: place.sequence, of: zone) == place else {
+      throw ServerError.diverged(at: place.sequence, zone)
+    }
   }
 
-  private func replica(of replica: UUID, zone: ZoneRecord) throws -> Replica {
-    if let row = try connection.replicaRow(replica) {
-      try checkOwnership(row.zone, zone: zone.id)
-      return Replica(id: row.id, lastPush: row.lastPush)
+  // MARK: - Replica and repeats
+
+  private func replica(of replica: UUID, zone: ZoneRecord) throws -> KnownReplica {
+    if let known = try tables.replica(replica) {
+      // A replica lives in one zone: a token of another zone cannot speak in its name.
+      guard known.zone == zone.id else {
+        throw ServerError(
+          .forbidden, "the replica belongs to another zone",
+          suggestion: "Enrol the store again, so that it gets a replica ID of its own.")
+      }
+      return known
     }
-    let count = try connection.prepare("SELECT count(*) FROM replica WHERE zone = ?")
-    defer { count.reset() }
-    count.bind(zone.id, at: 1)
-    guard try count.step(), count.int64(0) < Int64(limits.replicasPerZoneMax) else {
+    guard try tables.replicaCount(of: zone.id) < limits.replicasPerZoneMax else {
       throw ServerError(
         .tooLarge, "the zone already knows \(limits.replicasPerZoneMax) replicas",
         suggestion: "Enrol into another zone, or ask the operator to raise replicasPerZoneMax.")
     }
-    let insert = try connection.prepare(
-      "INSERT INTO replica(zone, uuid, last_push) VALUES(?, ?, 0)")
-    defer { insert.reset() }
-    insert.bind(zone.id, at: 1)
-    insert.bind(replica.bytes, at: 2)
-    try insert.run()
-    return Replica(id: connection.lastInsertRowID, lastPush: 0)
-  }
-
-  /// A replica lives in one zone: a token of another zone cannot speak in its name.
-  private func checkOwnership(_ owner: Int64, zone: Int64) throws {
-    guard owner == zone else {
-      throw ServerError(
-        .forbidden, "the replica belongs to another zone",
-        suggestion: "Enrol the store again, so that it gets a replica ID of its own.")
-    }
+    return try tables.add(replica, to: zone.id)
   }
 
   /// The answer that this push got before; nil when it is a new one.
-  private func repeated(_ push: Push, _ replica: Replica) throws -> Appended? {
+  private func repeated(_ push: Push, _ replica: KnownReplica) throws -> Appended? {
     guard push.number <= replica.lastPush else { return nil }
-    let statement = try connection.prepare(
-      "SELECT position, first_object, digest, chain FROM log WHERE replica = ? AND number = ?")
-    defer { statement.reset() }
-    statement.bind(replica.id, at: 1)
-    statement.bind(Int64(clamping: push.number), at: 2)
-    guard try statement.step(), statement.data(2) == push.digest else {
+    guard let entry = try tables.entry(of: replica, number: push.number),
+      entry.digest == push.digest
+    else {
       throw ServerError(
         .forked, "push number \(push.number) of this replica was something else",
         suggestion: "The store is a copy or was restored: give it a new replica ID.")
     }
     return Appended(
-      sequence: LogPosition.number(statement.int64(0)),
-      firstObjectNumber: UInt64(clamping: statement.int64(1)),
-      chain: try connection.chain(statement.data(3)), isRepeat: true)
-  }
-
-  /// The replica's own change sets above the cursor that it pushes on: it knows what they say.
-  private func ownFrames(_ replica: Int64, after cursor: UInt64, zone: Int64) throws -> OwnFrames {
-    let statement = try connection.prepare(
-      """
-      SELECT position, first_object, new_objects FROM log
-      WHERE replica = ? AND position > ? ORDER BY number DESC LIMIT 100000
-      """)
-    defer { statement.reset() }
-    statement.bind(replica, at: 1)
-    statement.bind(LogPosition.of(zone: zone, number: cursor), at: 2)
-    var own = OwnFrames()
-    while try statement.step() {
-      own.add(
-        sequence: LogPosition.number(statement.int64(0)),
-        firstObject: UInt64(clamping: statement.int64(1)),
-        count: UInt64(clamping: statement.int64(2)))
-    }
-    return own
-  }
-
-  // MARK: - Log
-
-  private func store(
-    _ push: Push, sequence: UInt64, chain: LogChain, replica: Int64, zone: ZoneRecord
-  ) throws {
-    let insert = try connection.prepare(
-      "INSERT INTO log VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-    defer { insert.reset() }
-    insert.bind(LogPosition.of(zone: zone.id, number: sequence), at: 1)
-    insert.bind(replica, at: 2)
-    insert.bind(Int64(clamping: push.number), at: 3)
-    insert.bind(Int64(clamping: zone.nextObject), at: 4)
-    insert.bind(Int64(clamping: push.contents.newCount), at: 5)
-    insert.bind(nowMilliseconds, at: 6)
-    insert.bind(push.digest, at: 7)
-    insert.bind(chain.bytes, at: 8)
-    insert.bind(push.contents.names, at: 9)
-    insert.bind(Int64(push.frame.count), at: 10)
-    insert.bind(push.frame.prefix(ChangeSetHeader.size), at: 11)
-    insert.bind(push.frame.dropFirst(ChangeSetHeader.size), at: 12)
-    try insert.run()
-
-    let head = try connection.prepare(
-      "UPDATE zone SET head = ?, next_object = ?, chain = ?, newest_ms = max(newest_ms, ?) WHERE id = ?"
-    )
-    defer { head.reset() }
-    head.bind(Int64(clamping: sequence), at: 1)
-    head.bind(Int64(clamping: zone.nextObject + push.contents.newCount), at: 2)
-    head.bind(chain.bytes, at: 3)
-    head.bind(Int64(clamping: push.contents.newestMilliseconds), at: 4)
-    head.bind(zone.id, at: 5)
-    try head.run()
-
-    let last = try connection.prepare("UPDATE replica SET last_push = ? WHERE id = ?")
-    defer { last.reset() }
-    last.bind(Int64(clamping: push.number), at: 1)
-    last.bind(replica, at: 2)
-    try last.run()
+      sequence: entry.sequence, firstObjectNumber: entry.firstObjectNumber, chain: entry.chain,
+      isRepeat: true)
   }
 }
 
 extension ServerError {
+  static func noZone(_ name: String) -> ServerError {
+    ServerError(
+      .noZone, "there is no zone \(name)", suggestion: "Ask the operator for its name.")
+  }
+
   static func diverged(at sequence: UInt64, _ zone: ZoneRecord) -> ServerError {
     ServerError(
       .diverged,

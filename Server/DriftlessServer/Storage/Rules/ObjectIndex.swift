@@ -1,5 +1,4 @@
 import DriftlessProtocol
-import DriftlessSQLite
 import Foundation
 
 /// The last sequence number that set each property of each object: the stale check, and what
@@ -7,9 +6,8 @@ import Foundation
 ///
 /// An object that was never touched after its insert has no row: its insert set all of it, and
 /// whether that was after a cursor follows from its number, since numbers rise with the log.
-struct ObjectIndex {
-  let connection: SQLiteConnection
-  let properties: PropertyNames
+struct ObjectIndex<Tables: ZoneTables> {
+  let tables: Tables
   let zone: Int64
   let nextObject: UInt64
   let cursor: UInt64
@@ -23,11 +21,10 @@ struct ObjectIndex {
   private var firstUnseen: UInt64 = 0
 
   init(
-    connection: SQLiteConnection, properties: PropertyNames, zone: Int64, nextObject: UInt64,
-    cursor: UInt64, head: UInt64, sequence: UInt64, replica: Int64, own: OwnFrames
+    tables: Tables, zone: Int64, nextObject: UInt64, cursor: UInt64, head: UInt64,
+    sequence: UInt64, replica: Int64, own: OwnFrames
   ) {
-    self.connection = connection
-    self.properties = properties
+    self.tables = tables
     self.zone = zone
     self.nextObject = nextObject
     self.cursor = cursor
@@ -40,75 +37,40 @@ struct ObjectIndex {
   mutating func prepare() throws {
     firstUnseen = nextObject
     guard cursor < head else { return }
-    let statement = try connection.prepare("SELECT first_object FROM log WHERE position = ?")
-    defer { statement.reset() }
-    statement.bind(LogPosition.of(zone: zone, number: cursor + 1), at: 1)
-    if try statement.step() { firstUnseen = UInt64(clamping: statement.int64(0)) }
+    firstUnseen = try tables.firstObject(of: cursor + 1, zone: zone) ?? nextObject
   }
 
   /// What is done to objects: checked and written, one read and one write an object.
   func apply(_ touch: Push.Touch, stale: inout StaleObjects) throws {
-    let ids = try touch.properties.map { try properties.id(of: $0, in: connection) }
-    let read = try connection.prepare(Self.select)
-    let write = try connection.prepare("INSERT OR REPLACE INTO object VALUES(?, ?, ?, ?, ?, ?, ?)")
+    let ids = try touch.properties.map { try tables.property($0, zone: zone) }
     for number in touch.objects {
       try checkNumber(number)
-      let position = LogPosition.of(zone: zone, number: number)
-      var state = try state(of: position, read)
+      var state = try tables.object(number, zone: zone)
       state.name(sequence, by: replica)
       if isStale(state, number, touch.kind, ids) { try add(number, to: &stale) }
       state.apply(touch.kind, ids, sequence)
-      write.bind(position, at: 1)
-      write.bind(Int64(clamping: state.base), at: 2)
-      write.bind(Int64(clamping: state.deleted), at: 3)
-      write.bind(state.properties.encoded, at: 4)
-      write.bind(Int64(clamping: state.named), at: 5)
-      write.bind(state.namedBy, at: 6)
-      write.bind(Int64(clamping: state.namedBefore), at: 7)
-      try write.run()
-      write.reset()
+      try tables.set(number, to: state, zone: zone)
     }
   }
 
-  /// Objects that the push names and does nothing to: one statement each.
+  /// Objects that the push names and does nothing to.
   func name(_ objects: [UInt64], stale: inout StaleObjects) throws {
-    guard !objects.isEmpty else { return }
-    let write = try connection.prepare(
-      """
-      INSERT INTO object VALUES(?1, 0, 0, x'', ?2, ?3, 0)
-      ON CONFLICT(position) DO UPDATE SET
-        named_before = CASE WHEN named_by = ?3 THEN named_before ELSE named END,
-        named = ?2, named_by = ?3
-      RETURNING deleted
-      """)
     for number in objects {
       try checkNumber(number)
-      write.bind(LogPosition.of(zone: zone, number: number), at: 1)
-      write.bind(Int64(clamping: sequence), at: 2)
-      write.bind(replica, at: 3)
-      let deleted = try write.step() ? UInt64(clamping: write.int64(0)) : 0
-      // The statement writes when it ends.
-      while try write.step() {}
-      write.reset()
+      let deleted = try tables.name(number, zone: zone, sequence: sequence, by: replica)
       if isNews(deleted) { try add(number, to: &stale) }
     }
   }
 
   /// What the push builds on; looked at before anything of the push is written.
   func check(_ reliance: Push.Reliance, stale: inout StaleObjects) throws {
-    let ids = try reliance.properties.map { try properties.id(of: $0, in: connection) }
-    let read = try connection.prepare(Self.select)
+    let ids = try reliance.properties.map { try tables.property($0, zone: zone) }
     for number in reliance.objects {
       try checkNumber(number)
-      let state = try state(of: LogPosition.of(zone: zone, number: number), read)
+      let state = try tables.object(number, zone: zone)
       if isStale(state, number, .update, ids) { try add(number, to: &stale) }
     }
   }
-
-  private static let select = """
-    SELECT base, deleted, properties, named, named_by, named_before FROM object
-    WHERE position = ?
-    """
 
   private func checkNumber(_ number: UInt64) throws {
     guard number > 0, number < nextObject else {
@@ -116,17 +78,6 @@ struct ObjectIndex {
         .malformed, "object number \(number) was never given out in this zone",
         suggestion: "Pull first; if it happens again, enrol the store again.")
     }
-  }
-
-  private func state(of position: Int64, _ read: SQLiteStatement) throws -> ObjectState {
-    defer { read.reset() }
-    read.bind(position, at: 1)
-    guard try read.step() else { return ObjectState() }
-    return ObjectState(
-      base: UInt64(clamping: read.int64(0)), deleted: UInt64(clamping: read.int64(1)),
-      properties: try PropertySequences(encoded: read.data(2)),
-      named: UInt64(clamping: read.int64(3)), namedBy: read.int64(4),
-      namedBefore: UInt64(clamping: read.int64(5)))
   }
 
   private func isStale(
@@ -152,8 +103,7 @@ struct ObjectIndex {
   /// Whether anything of an object is news to the pushing replica.
   func hasNews(of number: UInt64) throws -> Bool {
     if isInsertNews(number) { return true }
-    let state = try state(
-      of: LogPosition.of(zone: zone, number: number), connection.prepare(Self.select))
+    let state = try tables.object(number, zone: zone)
     return [state.base, state.deleted, state.named, state.namedBefore].contains(where: isNews)
       || state.properties.pairs.contains { isNews($0.sequence) }
   }
@@ -175,7 +125,7 @@ struct ObjectIndex {
 }
 
 /// One row of the index.
-struct ObjectState {
+struct ObjectState: Sendable, Equatable {
   /// The sequence number that set the whole row; 0: its insert.
   var base: UInt64 = 0
   /// The sequence number that deleted it; 0: alive.

@@ -1,0 +1,149 @@
+#if PostgreSQL
+  package import DriftlessProtocol
+  import Foundation
+
+  /// What an operator does to zones and tokens of a PostgreSQL database, while nodes serve it or not.
+  package struct PostgresAdministration: ZoneAdministration {
+    private let connection: PostgresConnection
+
+    /// Opens the database, and makes the server's tables where it has none.
+    ///
+    /// - Parameter text: a connection string of libpq.
+    /// - Throws: `ServerError` (`.refusedStart`).
+    package init(database text: String, limits: ServerLimits = .init()) throws {
+      connection = try ServerError.starting {
+        let connection = try PostgresConnection(serving: text, limits: limits)
+        try PostgresSchema.apply(to: connection)
+        return connection
+      }
+    }
+
+    package func close() { connection.close() }
+
+    package func zones() throws -> [ZoneRecord] { try told { try connection.zones() } }
+
+    /// None: logs are not added up in this database.
+    package func snapshot(of zone: ZoneRecord) throws -> Snapshot? { nil }
+
+    package func createZone(_ name: String) throws -> ZoneRecord {
+      try ZoneName.check(name)
+      return try write {
+        let last = try connection.run("SELECT coalesce(max(id), 0) FROM zone").int64(0, 0)
+        let zone = ZoneRecord.new(id: last + 1, name: name)
+        let made = try connection.run(
+          """
+          INSERT INTO zone(id, name, uuid, generation, intent, format_level, head, chain,
+            next_object, newest_ms, created_ms, replacements, next_replica, next_name)
+          VALUES($1, $2, $3, $4, $5, $6, 0, $7, $8, 0, $9, ''::bytea, 1, 1)
+          ON CONFLICT DO NOTHING
+          """, .integer(zone.id), .text(name), .uuid(zone.zoneID), .uuid(zone.generation),
+          .text(zone.intent.rawValue), .integer(Int64(zone.formatLevel)),
+          .blob(zone.chain.bytes), .integer(Int64(clamping: zone.nextObject)),
+          .integer(Administration.hostMilliseconds))
+        if made.changes == 1 { return zone }
+        guard try connection.zoneRow(named: name) == nil else {
+          throw ServerError.zoneExists(name)
+        }
+        // Another command took the number meanwhile.
+        throw PostgresError(.statement, sqlState: "40001", message: "another zone was created")
+      }
+    }
+
+    package func renewZone(_ name: String, intent: ZoneIntent) throws -> ZoneRecord {
+      try write {
+        let zone = try existing(name, locks: true)
+        let next = zone.renewed(intent: intent)
+        try connection.run(
+          """
+          UPDATE zone SET generation = $2, parent_generation = $3, parent_sequence = $4,
+            parent_chain = $5, intent = $6, head = 0, chain = $7, next_object = 1,
+            replacements = $8, next_replica = 1, next_name = 1 WHERE id = $1
+          """, .integer(zone.id), .uuid(next.generation), .uuid(zone.generation),
+          .integer(Int64(clamping: zone.head)), .blob(zone.chain.bytes), .text(intent.rawValue),
+          .blob(next.chain.bytes), .blob(next.replacements.bytes))
+        for table in PostgresSchema.tablesOfLog {
+          try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
+        }
+        return next
+      }
+    }
+
+    package func serverMilliseconds() throws -> Int64 {
+      try told { max(Administration.hostMilliseconds, try PostgresTimes.last(connection)) }
+    }
+
+    package func tokens() throws -> [TokenRecord] { try told { try connection.tokens() } }
+
+    @discardableResult package func createToken(
+      zone name: String, verbs: Verbs, label: String? = nil, expiresMilliseconds: Int64? = nil,
+      handOut: (AccessToken) throws -> Void = { _ in }
+    ) throws -> AccessToken {
+      _ = try told { try existing(name) }
+      try TokenNotes.check(label)
+      let token = AccessToken.mint()
+      try handOut(token)
+      let now = try serverMilliseconds()
+      return try write {
+        // Taken, so that nobody deletes the zone meanwhile.
+        let zone = try existing(name, locks: true)
+        try connection.run(
+          """
+          INSERT INTO token(id, hash, zone, verbs, created_ms, name, expires_ms)
+          VALUES($1, $2, $3, $4, $5, $6, $7)
+          """, .text(token.id), .blob(token.hash), .integer(zone.id), .integer(verbs.rawValue),
+          .integer(now), label.map { .text($0) } ?? .null,
+          expiresMilliseconds.map { .integer($0) } ?? .null)
+        return token
+      }
+    }
+
+    package func revokeToken(id: String) throws {
+      let now = try serverMilliseconds()
+      try write {
+        let revoked = try connection.run(
+          "UPDATE token SET revoked_ms = coalesce(revoked_ms, $2) WHERE id = $1", .text(id),
+          .integer(now))
+        guard revoked.changes > 0 else { throw ServerError.noSuchToken(id) }
+      }
+    }
+
+    private func existing(_ name: String, locks: Bool = false) throws -> ZoneRecord {
+      guard let row = try connection.zoneRow(named: name, locks: locks) else {
+        throw ServerError.zoneToCreate(name)
+      }
+      return row.zone
+    }
+
+    private static let triesMax = 10
+
+    private func write<Result>(_ body: () throws -> Result) throws -> Result {
+      try told {
+        for _ in 1..<Self.triesMax {
+          do {
+            return try connection.transaction(.write, body)
+          } catch let error as PostgresError where error.isContention {
+            continue
+          }
+        }
+        return try connection.transaction(.write, body)
+      }
+    }
+
+    /// Says an error of the database so that an operator knows what to do.
+    private func told<Result>(_ body: () throws -> Result) throws -> Result {
+      do {
+        return try body()
+      } catch let error as PostgresError {
+        let isUnknown = error.kind == .unknownOutcome
+        throw ServerError(
+          error.isFull ? .diskFull : error.isAway ? .busy : .storage,
+          isUnknown
+            ? "the database did not say whether the change is stored: \(error.message)"
+            : "the database refused: \(error.message)",
+          suggestion: isUnknown
+            ? "See what is there (zone list, token list), then say the command again if it is not."
+            : "Nothing was changed. Check the database, then say the command again.")
+      }
+    }
+  }
+#endif

@@ -1,0 +1,147 @@
+#if PostgreSQL
+  import DriftlessProtocol
+  import Foundation
+  import Logging
+  import Synchronization
+
+  /// The pushes of this node: one queue a zone, and one transaction at a time a zone. While one group is written, the next
+  /// gathers. Zones do not wait for each other, and no transaction is about two of them: so none can be in a ring.
+  ///
+  /// The transaction takes the zone's row first. So the pushes of several nodes to one zone come one after the other too,
+  /// each sees what the one before wrote, and sequence numbers are in the order of the commits.
+  final class PostgresCommits: Sendable {
+    private struct State {
+      var queues: [Int64: PushQueue] = [:]
+      var count = 0
+    }
+
+    private let state = Mutex(State())
+    private let pool: PostgresPool
+    private let limits: ServerLimits
+    private let metrics: ServerMetrics
+    private let clock: ServerClock
+    private let logger: Logger
+    private let publish: @Sendable (UUID, UInt64) -> Void
+
+    /// - Parameter publish: told of each generation whose log has grown, and of its new end.
+    init(
+      pool: PostgresPool, limits: ServerLimits, metrics: ServerMetrics, clock: ServerClock,
+      logger: Logger, publish: @escaping @Sendable (UUID, UInt64) -> Void
+    ) {
+      self.pool = pool
+      self.limits = limits
+      self.metrics = metrics
+      self.clock = clock
+      self.logger = logger
+      self.publish = publish
+    }
+
+    func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
+      try await withCheckedThrowingContinuation { answer in
+        let isFirst: Bool? = state.withLock { state in
+          guard state.count < limits.queuedPushesMax else { return nil }
+          state.count += 1
+          return state.queues[zone.id, default: PushQueue()].add(
+            PushQueue.Pending(push: push, zone: zone, answer: answer))
+        }
+        switch isFirst {
+        case true?: Task { await drain(zone.id) }
+        case false?: break
+        case nil: answer.resume(throwing: ServerError.busy("too many pushes wait for the database"))
+        }
+      }
+    }
+
+    /// Writes groups of a zone until nothing waits.
+    private func drain(_ zone: Int64) async {
+      while let group = nextGroup(of: zone) {
+        await commit(group)
+        state.withLock { $0.count -= group.count }
+      }
+    }
+
+    private func nextGroup(of zone: Int64) -> [PushQueue.Pending]? {
+      state.withLock { state in
+        let group = state.queues[zone]?.nextGroup(limits)
+        if group == nil { state.queues[zone] = nil }
+        return group
+      }
+    }
+
+    private func commit(_ group: [PushQueue.Pending]) async {
+      do {
+        let outcomes = try await pool.perform { [self] in try apply(group, on: $0) }
+        metrics.countCommit(pushes: group.count)
+        for (pending, outcome) in zip(group, outcomes) {
+          if case .success(let appended) = outcome, !appended.isRepeat {
+            publish(pending.push.cursor.generation, appended.sequence)
+          }
+          pending.answer.resume(with: outcome)
+        }
+      } catch  where group.count > 1 && !Self.isAway(error) {
+        // One that is too large for the database, say, must not take the others with it.
+        for pending in group { await commit([pending]) }
+      } catch {
+        logger.error("a push could not be stored", metadata: ["error": "\(error)"])
+        for pending in group { pending.answer.resume(throwing: ServerError(storage: error)) }
+      }
+    }
+
+    private static func isAway(_ error: any Error) -> Bool {
+      (error as? PostgresError)?.isAway ?? ((error as? ServerError)?.code == .busy)
+    }
+
+    /// All pushes of a group in one transaction.
+    private func apply(
+      _ group: [PushQueue.Pending], on connection: PostgresConnection
+    ) throws -> [Result<Appended, any Error>] {
+      try connection.transaction(.write) {
+        // Those that know the zone by an older name hear that there is none.
+        guard let row = try connection.zoneRow(named: group[0].zone.name, locks: true) else {
+          return group.map { .failure(ServerError.noZone($0.zone.name)) }
+        }
+        let tables = PostgresZoneTables(connection, row)
+        try tables.load(for: group.map(\.push))
+        let append = LogAppend(tables: tables, limits: limits, nowMilliseconds: clock.now())
+        let outcomes = try group.map { pending -> Result<Appended, any Error> in
+          tables.begin()
+          do {
+            return .success(try append.append(pending.push, to: pending.zone))
+          } catch {
+            guard let refusal = ServerError(refusal: error) else { throw error }
+            tables.takeBack()
+            return .failure(refusal)
+          }
+        }
+        try tables.flush()
+        return outcomes
+      }
+    }
+
+    /// Takes back entries that the log lost, all in one transaction, as it may have done so in vain before.
+    func refill(
+      _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
+    ) async throws -> LogMark {
+      do {
+        return try await pool.perform { [limits, clock] connection in
+          try connection.transaction(.write) {
+            guard let row = try connection.zoneRow(named: zone.name, locks: true) else {
+              throw ServerError.noZone(zone.name)
+            }
+            let tables = PostgresZoneTables(connection, row)
+            try tables.load(for: entries.map(\.push))
+            let append = LogAppend(tables: tables, limits: limits, nowMilliseconds: clock.now())
+            for (entry, push) in entries {
+              tables.begin()
+              _ = try append.refill(entry, push, of: zone)
+            }
+            try tables.flush()
+            return LogMark(sequence: tables.zone.head, chain: tables.zone.chain)
+          }
+        }
+      } catch {
+        throw ServerError(refusal: error) ?? ServerError(storage: error)
+      }
+    }
+  }
+#endif

@@ -1,0 +1,75 @@
+#if PostgreSQL
+  import DriftlessProtocol
+  import Foundation
+
+  /// Reads of tokens and logs.
+  extension PostgresConnection {
+    private static let tokenColumns = """
+      SELECT token.id, token.hash, token.zone, zone.name, token.verbs, token.created_ms,
+        token.revoked_ms, token.name, token.expires_ms
+      FROM token JOIN zone ON zone.id = token.zone
+      """
+
+    func token(id: String) throws -> TokenRecord? {
+      let rows = try run(Self.tokenColumns + " WHERE token.id = $1", .text(id))
+      return rows.count > 0 ? Self.token(rows, 0) : nil
+    }
+
+    func tokens() throws -> [TokenRecord] {
+      let rows = try run(Self.tokenColumns + " ORDER BY zone.name, token.created_ms, token.id")
+      return (0..<rows.count).map { Self.token(rows, $0) }
+    }
+
+    private static func token(_ rows: PostgresRows, _ row: Int) -> TokenRecord {
+      TokenRecord(
+        id: rows.text(row, 0), hash: rows.data(row, 1), zoneID: rows.int64(row, 2),
+        zoneName: rows.text(row, 3), verbs: Verbs(rawValue: rows.int64(row, 4)),
+        createdMilliseconds: rows.int64(row, 5),
+        revokedMilliseconds: rows.isNull(row, 6) ? nil : rows.int64(row, 6),
+        name: rows.isNull(row, 7) ? nil : rows.text(row, 7),
+        expiresMilliseconds: rows.isNull(row, 8) ? nil : rows.int64(row, 8))
+    }
+
+    /// Entries after a place, until the bytes are used up; at least one, if there is one. Who calls it has a transaction in
+    /// which all statements see one state.
+    func page(of zone: ZoneRecord, _ request: PageRequest) throws -> LogPage {
+      // Read anew: the log may have grown while the request waited for news.
+      let current = try self.current(zone)
+      guard current.generation == zone.generation else {
+        throw ServerError.generationChanged(zone: zone.name)
+      }
+      try check(request.after, in: current)
+      if let mark = request.mark { try check(mark, in: current) }
+      guard request.after.sequence < current.head else {
+        return LogPage(entries: [], head: current.head)
+      }
+      let rows = try run(
+        """
+        WITH own AS (SELECT id FROM replica WHERE zone = $1 AND uuid = $2),
+        candidate AS (
+          SELECT sequence, size, replica IN (SELECT id FROM own) AND sequence <= $3 AS is_own
+          FROM log WHERE zone = $1 AND sequence > $4 ORDER BY sequence LIMIT $5),
+        measured AS (
+          SELECT sequence, is_own, row_number() OVER (ORDER BY sequence) AS place,
+            sum($6::bigint + CASE WHEN is_own THEN $7::bigint ELSE size END)
+              OVER (ORDER BY sequence) AS total
+          FROM candidate)
+        SELECT log.sequence, log.first_object, log.chain, log.header, measured.is_own,
+          CASE WHEN measured.is_own THEN NULL ELSE log.body END
+        FROM measured JOIN log ON log.zone = $1 AND log.sequence = measured.sequence
+        WHERE measured.place = 1 OR measured.total <= $8::bigint ORDER BY log.sequence
+        """, .integer(current.id), .uuid(request.own?.replica ?? UUID()),
+        .integer(Int64(clamping: request.own?.through ?? 0)),
+        .integer(Int64(clamping: request.after.sequence)), .integer(Int64(request.entriesMax)),
+        .integer(Int64(PullPage.Entry.headerSize)), .integer(Int64(ChangeSetHeader.size)),
+        .integer(Int64(request.bytesMax)))
+      let entries = try (0..<rows.count).map { row in
+        LogEntry(
+          sequence: rows.uint64(row, 0), firstObjectNumber: rows.uint64(row, 1),
+          chain: try PostgresZoneRow.chain(rows.data(row, 2)),
+          bytes: rows.data(row, 3) + rows.data(row, 5), isHeaderOnly: rows.bool(row, 4))
+      }
+      return LogPage(entries: entries, head: current.head)
+    }
+  }
+#endif

@@ -1,0 +1,219 @@
+#if PostgreSQL
+  import Dispatch
+  import Foundation
+  import Logging
+  import Synchronization
+
+  /// Tells the other nodes of one database when a log has grown, and hears it from them: one connection that listens, on a
+  /// thread of its own, and no notification within a push's transaction. What came in one tick is told at one time.
+  ///
+  /// Notifications may be lost, with the connection or by a database that has none. So the zones' rows are looked at as well,
+  /// every `watchSeconds`; which also shows what operators' commands changed.
+  final class PostgresNews: Sendable {
+    private struct State {
+      /// Ends of logs that the other nodes are to hear of.
+      var due: [UUID: UInt64] = [:]
+      var isStopped = false
+    }
+
+    private let text: String
+    private let news: ZoneNews
+    private let limits: ServerLimits
+    private let logger: Logger
+    private let state = Mutex(State())
+    private let queue = DispatchQueue(label: "driftless.postgres.news")
+    /// A byte in it ends the listener's waiting.
+    private let bell: Pipe
+    private static let channel = "driftless"
+    /// Milliseconds between two notifications of one node.
+    private static let tick: Int32 = 20
+    /// As many as one notification's text holds: 8,000 bytes.
+    private static let logsPerNotification = 100
+
+    init(_ text: String, news: ZoneNews, limits: ServerLimits, logger: Logger) {
+      self.text = text
+      self.news = news
+      self.limits = limits
+      self.logger = logger
+      bell = Pipe()
+    }
+
+    /// Tells those who wait here at once, and the other nodes soon.
+    func publish(_ generation: UUID, head: UInt64) {
+      news.publish(generation, head: head)
+      let isFirst = state.withLock { state in
+        defer { state.due[generation] = max(state.due[generation] ?? 0, head) }
+        return state.due.isEmpty
+      }
+      if isFirst { ring() }
+    }
+
+    /// Listens until the task is cancelled.
+    func run() async {
+      await withTaskCancellationHandler {
+        await withCheckedContinuation { continuation in
+          queue.async {
+            self.listen()
+            continuation.resume()
+          }
+        }
+      } onCancel: {
+        stop()
+      }
+    }
+
+    func stop() {
+      state.withLock { $0.isStopped = true }
+      ring()
+    }
+
+    private func ring() {
+      // A full pipe rings already.
+      _ = try? bell.fileHandleForWriting.write(contentsOf: Data([1]))
+    }
+
+    private var isStopped: Bool { state.withLock { $0.isStopped } }
+
+    /// Connects, again and again, and listens while that lasts. Runs on the thread of its own.
+    private func listen() {
+      var watch = PostgresWatch()
+      var isAway = false
+      while !isStopped {
+        do {
+          let connection = try PostgresConnection(serving: text, limits: limits)
+          defer { connection.close() }
+          if isAway { logger.notice("the database is there again") }
+          isAway = false
+          try listen(on: connection, &watch)
+        } catch {
+          if !isAway {
+            logger.warning("the database is away", metadata: ["error": "\(error)"])
+          }
+          isAway = true
+          waitForBell(milliseconds: 1000)
+        }
+      }
+    }
+
+    private func listen(
+      on connection: PostgresConnection, _ watch: inout PostgresWatch
+    ) throws {
+      let hears: Bool
+      do {
+        try connection.execute("LISTEN \(Self.channel)")
+        hears = true
+      } catch let error as PostgresError where error.kind == .statement {
+        hears = false
+        logger.notice(
+          "the database has no notifications: news of other nodes come at each look",
+          metadata: ["seconds": "\(limits.watchSeconds)", "error": "\(error)"])
+      }
+      let interval = Duration.seconds(limits.watchSeconds)
+      var nextLook = ContinuousClock.now
+      while !isStopped {
+        if ContinuousClock.now >= nextLook {
+          try look(connection, &watch)
+          nextLook = .now + interval
+        }
+        let left = Int32(clamping: Int((nextLook - .now) / .milliseconds(1)) + 1)
+        let heard = try connection.notifications(
+          milliseconds: max(0, left), also: bell.fileHandleForReading.fileDescriptor)
+        for payload in heard { hear(payload) }
+        if silenceBell(), hears {
+          try tell(connection)
+          // What comes meanwhile is told at one time.
+          _ = poll(nil, 0, Self.tick)
+        }
+      }
+    }
+
+    private func look(_ connection: PostgresConnection, _ watch: inout PostgresWatch) throws {
+      let seen = try watch.look(connection)
+      for (generation, head) in seen.grown { news.publish(generation, head: head) }
+      if seen.hasChanged { news.wakeAll() }
+    }
+
+    /// Tells the other nodes what is due.
+    private func tell(_ connection: PostgresConnection) throws {
+      let due = state.withLock { state in
+        defer { state.due = [:] }
+        return state.due.map { "\($0.key.uuidString):\($0.value)" }
+      }
+      for start in stride(from: 0, to: due.count, by: Self.logsPerNotification) {
+        let part = due[start..<min(due.count, start + Self.logsPerNotification)]
+        try connection.run(
+          "SELECT pg_notify($1, $2)", .text(Self.channel), .text(part.joined(separator: " ")))
+      }
+    }
+
+    /// What another node told; what is none of that is left alone.
+    private func hear(_ payload: String) {
+      for word in payload.split(separator: " ") {
+        let parts = word.split(separator: ":")
+        guard parts.count == 2, let generation = UUID(uuidString: String(parts[0])),
+          let head = UInt64(parts[1])
+        else { continue }
+        news.publish(generation, head: head)
+      }
+    }
+
+    // MARK: - The bell
+
+    /// - Returns: whether it rang.
+    private func silenceBell() -> Bool {
+      let descriptor = bell.fileHandleForReading.fileDescriptor
+      var rang = false
+      while isReadable(descriptor, milliseconds: 0) {
+        var byte: UInt8 = 0
+        guard read(descriptor, &byte, 1) == 1 else { break }
+        rang = true
+      }
+      return rang
+    }
+
+    private func waitForBell(milliseconds: Int32) {
+      _ = isReadable(bell.fileHandleForReading.fileDescriptor, milliseconds: milliseconds)
+    }
+
+    private func isReadable(_ descriptor: Int32, milliseconds: Int32) -> Bool {
+      var wait = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      return poll(&wait, 1, milliseconds) > 0 && wait.revents & Int16(POLLIN) != 0
+    }
+  }
+
+  /// Notices what others have changed of zones and tokens.
+  struct PostgresWatch {
+    private var heads: [UUID: UInt64] = [:]
+    private var mark: Int?
+
+    /// - Returns: logs that have grown since the last look, and whether zones or tokens have changed. The first look says that
+    ///   nothing has.
+    mutating func look(
+      _ connection: PostgresConnection
+    ) throws -> (grown: [(UUID, UInt64)], hasChanged: Bool) {
+      var hasher = Hasher()
+      var found: [UUID: UInt64] = [:]
+      let zones = try connection.run("SELECT id, name, generation, head FROM zone ORDER BY id")
+      for row in 0..<zones.count {
+        hasher.combine(zones.int64(row, 0))
+        hasher.combine(zones.data(row, 1))
+        hasher.combine(zones.data(row, 2))
+        if let generation = zones.uuid(row, 2) { found[generation] = zones.uint64(row, 3) }
+      }
+      let tokens = try connection.run(
+        """
+        SELECT id, coalesce(revoked_ms, -1), coalesce(expires_ms, -1) FROM token ORDER BY id
+        """)
+      for row in 0..<tokens.count {
+        for column in 0..<3 { hasher.combine(tokens.data(row, column)) }
+      }
+      let mark = hasher.finalize()
+      defer {
+        self.mark = mark
+        heads = found
+      }
+      let grown = found.filter { ($0.value) > heads[$0.key] ?? 0 }.map { ($0.key, $0.value) }
+      return (grown, self.mark.map { $0 != mark } ?? false)
+    }
+  }
+#endif

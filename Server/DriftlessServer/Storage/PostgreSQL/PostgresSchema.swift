@@ -1,0 +1,125 @@
+#if PostgreSQL
+  import Foundation
+
+  /// The tables of the server in PostgreSQL. Every key begins with the zone, but where a whole is looked up by a name of its
+  /// own; what a table holds is said at SQLite's (`ServerSchema`), and here where it differs.
+  ///
+  /// `zone`          also `next_replica` and `next_name`: the small numbers that come next.
+  /// `replica`       `id` is a number within the zone.
+  /// `replica_home`  the zone of each replica: one that a zone has belongs to no other.
+  /// `log`           one row a change set, with its header apart.
+  /// `name`          small numbers within a zone for names of properties and for constraints of unique keys. Bytes, since a
+  ///                 name may have a character that a text of PostgreSQL may not.
+  /// `token`         also what SQLite has in `token_note`.
+  enum PostgresSchema {
+    static let version: Int64 = 1
+
+    private static let statements = [
+      """
+      CREATE TABLE driftless_version(id bigint PRIMARY KEY, version bigint NOT NULL)
+      """,
+      """
+      CREATE TABLE zone(
+        id bigint PRIMARY KEY, name text NOT NULL UNIQUE, uuid uuid NOT NULL,
+        generation uuid NOT NULL, parent_generation uuid, parent_sequence bigint,
+        parent_chain bytea, intent text NOT NULL, format_level bigint NOT NULL,
+        head bigint NOT NULL, chain bytea NOT NULL, next_object bigint NOT NULL,
+        newest_ms bigint NOT NULL, created_ms bigint NOT NULL, replacements bytea NOT NULL,
+        next_replica bigint NOT NULL, next_name bigint NOT NULL) WITH (fillfactor = 50)
+      """,
+      """
+      CREATE TABLE token(
+        id text PRIMARY KEY, hash bytea NOT NULL, zone bigint NOT NULL, verbs bigint NOT NULL,
+        created_ms bigint NOT NULL, revoked_ms bigint, name text, expires_ms bigint)
+      """,
+      """
+      CREATE TABLE replica(
+        zone bigint NOT NULL, uuid uuid NOT NULL, id bigint NOT NULL, last_push bigint NOT NULL,
+        PRIMARY KEY(zone, uuid)) WITH (fillfactor = 80)
+      """,
+      """
+      CREATE TABLE replica_home(uuid uuid PRIMARY KEY, zone bigint NOT NULL)
+      """,
+      """
+      CREATE TABLE log(
+        zone bigint NOT NULL, sequence bigint NOT NULL, replica bigint NOT NULL,
+        number bigint NOT NULL, first_object bigint NOT NULL, new_objects bigint NOT NULL,
+        received_ms bigint NOT NULL, digest bytea NOT NULL, chain bytea NOT NULL,
+        names bytea NOT NULL, size bigint NOT NULL, header bytea NOT NULL, body bytea NOT NULL,
+        PRIMARY KEY(zone, sequence))
+      """,
+      "CREATE UNIQUE INDEX log_number ON log(zone, replica, number)",
+      "CREATE INDEX log_replica ON log(zone, replica, sequence)",
+      """
+      CREATE TABLE identity(
+        zone bigint NOT NULL, first uuid NOT NULL, count bigint NOT NULL, number bigint NOT NULL,
+        PRIMARY KEY(zone, first))
+      """,
+      """
+      CREATE TABLE tombstone(
+        zone bigint NOT NULL, identity uuid NOT NULL, sequence bigint NOT NULL,
+        PRIMARY KEY(zone, identity))
+      """,
+      """
+      CREATE TABLE object(
+        zone bigint NOT NULL, number bigint NOT NULL, base bigint NOT NULL,
+        deleted bigint NOT NULL, named bigint NOT NULL, named_by bigint NOT NULL,
+        named_before bigint NOT NULL, properties bytea NOT NULL,
+        PRIMARY KEY(zone, number)) WITH (fillfactor = 80)
+      """,
+      """
+      CREATE TABLE claim(
+        zone bigint NOT NULL, hash bytea NOT NULL, object bigint NOT NULL, rule bigint NOT NULL,
+        PRIMARY KEY(zone, hash))
+      """,
+      "CREATE INDEX claim_object ON claim(zone, object)",
+      """
+      CREATE TABLE name(
+        zone bigint NOT NULL, name bytea NOT NULL, id bigint NOT NULL, PRIMARY KEY(zone, name))
+      """,
+      "CREATE TABLE clock(id bigint PRIMARY KEY, given_ms bigint NOT NULL)",
+      "INSERT INTO driftless_version VALUES(1, \(version))",
+    ]
+
+    /// Those that hold what a generation of a zone is: with the next one they begin empty.
+    static let tablesOfLog = [
+      "log", "object", "identity", "claim", "tombstone", "replica", "replica_home", "name",
+    ]
+
+    /// Makes the tables in a new database; refuses one of another version.
+    ///
+    /// - Throws: `ServerError` (`.refusedStart`), `PostgresError`.
+    static func apply(to connection: PostgresConnection) throws {
+      if try isMade(connection) { return try check(connection) }
+      try connection.transaction(.write) {
+        // Two nodes that are started at once: one makes them, the other finds them.
+        try connection.run("SELECT pg_advisory_xact_lock(7301112)")
+        guard try !isMade(connection) else { return }
+        for statement in statements { try connection.execute(statement) }
+        // What comes is compressed: to try again costs time alone. Databases that know no such thing go without.
+        try connection.execute("SAVEPOINT storage")
+        do {
+          try connection.execute("ALTER TABLE log ALTER COLUMN body SET STORAGE EXTERNAL")
+        } catch let error as PostgresError where error.kind == .statement {
+          try connection.execute("ROLLBACK TO SAVEPOINT storage")
+        }
+      }
+      try check(connection)
+    }
+
+    private static func isMade(_ connection: PostgresConnection) throws -> Bool {
+      try connection.run("SELECT to_regclass('driftless_version') IS NOT NULL").bool(0, 0)
+    }
+
+    private static func check(_ connection: PostgresConnection) throws {
+      let found = try connection.run("SELECT version FROM driftless_version WHERE id = 1")
+      let number = found.count > 0 ? found.int64(0, 0) : 0
+      guard number == version else {
+        throw ServerError(
+          .refusedStart,
+          "the database's tables have version \(number); this program reads version \(version)",
+          suggestion: "Use the program that wrote them, or a newer one.")
+      }
+    }
+  }
+#endif

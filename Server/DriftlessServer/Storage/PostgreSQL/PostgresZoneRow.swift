@@ -1,0 +1,99 @@
+#if PostgreSQL
+  import DriftlessProtocol
+  import Foundation
+
+  /// A row of the table `zone`.
+  struct PostgresZoneRow {
+    let zone: ZoneRecord
+    let numbers: Numbers
+    let createdMilliseconds: Int64
+
+    /// The small numbers that come next in a zone.
+    struct Numbers: Equatable {
+      var nextReplica: Int64
+      var nextName: Int64
+    }
+
+    static let select = """
+      SELECT id, name, uuid, generation, head, chain, parent_generation, parent_sequence,
+        parent_chain, intent, format_level, next_object, newest_ms, replacements, next_replica,
+        next_name, created_ms FROM zone
+      """
+
+    /// - Throws: `ServerError` (`.storage`) for a row that is damaged.
+    init(_ rows: PostgresRows, _ row: Int) throws {
+      guard let zoneID = rows.uuid(row, 2), let generation = rows.uuid(row, 3),
+        let chain = LogChain(bytes: rows.data(row, 5))
+      else {
+        throw ServerError(
+          .storage, "the record of zone \(rows.text(row, 1)) is damaged",
+          suggestion: "Restore the database from its backup.")
+      }
+      let parent = try rows.uuid(row, 6).map {
+        ZoneParent(
+          generation: $0, sequence: rows.uint64(row, 7), chain: try Self.chain(rows.data(row, 8)))
+      }
+      zone = ZoneRecord(
+        id: rows.int64(row, 0), name: rows.text(row, 1), zoneID: zoneID, generation: generation,
+        parent: parent, intent: ZoneIntent(rawValue: rows.text(row, 9)) ?? .offer,
+        replacements: rows.data(row, 13).uuids,
+        formatLevel: UInt16(clamping: rows.int64(row, 10)), head: rows.uint64(row, 4),
+        chain: chain, nextObject: rows.uint64(row, 11), newestMilliseconds: rows.uint64(row, 12))
+      numbers = Numbers(nextReplica: rows.int64(row, 14), nextName: rows.int64(row, 15))
+      createdMilliseconds = rows.int64(row, 16)
+    }
+
+    static func chain(_ bytes: Data) throws -> LogChain {
+      guard let chain = LogChain(bytes: bytes) else {
+        throw ServerError(
+          .storage, "the chain of a log entry is damaged",
+          suggestion: "Restore the database from its backup.")
+      }
+      return chain
+    }
+  }
+
+  extension PostgresConnection {
+    /// The zone of that name; nil when there is none.
+    ///
+    /// - Parameter locks: whether nobody else may write to the zone until the transaction ends.
+    func zoneRow(named name: String, locks: Bool = false) throws -> PostgresZoneRow? {
+      // A name that no zone can have may hold what no text of the database may.
+      guard ZoneName.isValid(name) else { return nil }
+      let rows = try run(
+        PostgresZoneRow.select + " WHERE name = $1" + (locks ? " FOR UPDATE" : ""), .text(name))
+      return rows.count > 0 ? try PostgresZoneRow(rows, 0) : nil
+    }
+
+    /// The zone as it is now, whatever its name became.
+    func current(_ zone: ZoneRecord) throws -> ZoneRecord {
+      let rows = try run(PostgresZoneRow.select + " WHERE id = $1", .integer(zone.id))
+      guard rows.count > 0 else { throw ServerError.noZone(zone.name) }
+      return try PostgresZoneRow(rows, 0).zone
+    }
+
+    func zones() throws -> [ZoneRecord] {
+      let rows = try run(PostgresZoneRow.select + " ORDER BY name")
+      return try (0..<rows.count).map { try PostgresZoneRow(rows, $0).zone }
+    }
+
+    /// A place of the log; nil when the log has none there.
+    func place(at sequence: UInt64, of zone: ZoneRecord) throws -> LogMark? {
+      guard sequence <= zone.head else { return nil }
+      if sequence == 0 { return Cursor.start(generation: zone.generation).mark }
+      if sequence == zone.head { return LogMark(sequence: sequence, chain: zone.chain) }
+      let rows = try run(
+        "SELECT chain FROM log WHERE zone = $1 AND sequence = $2", .integer(zone.id),
+        .integer(Int64(clamping: sequence)))
+      guard rows.count > 0 else { return nil }
+      return LogMark(sequence: sequence, chain: try PostgresZoneRow.chain(rows.data(0, 0)))
+    }
+
+    /// - Throws: `ServerError` (`.diverged`) when a place is not the log's own.
+    func check(_ place: LogMark, in zone: ZoneRecord) throws {
+      guard try self.place(at: place.sequence, of: zone) == place else {
+        throw ServerError.diverged(at: place.sequence, zone)
+      }
+    }
+  }
+#endif

@@ -1,0 +1,204 @@
+#if PostgreSQL
+  package import DriftlessProtocol
+  package import Foundation
+  package import Logging
+  import Synchronization
+
+  /// Zones in a PostgreSQL database, which several nodes may serve at one time.
+  ///
+  /// A push goes through `PostgresCommits` and `PostgresZoneTables`; `PostgresNews` tells the other nodes. Logs are not added
+  /// up here: a new replica reads them from the beginning.
+  package final class PostgresZoneStorage: ZoneStorage {
+    package let limits: ServerLimits
+    package let metrics: ServerMetrics
+    package let entryCheck: EntryCheck
+    private let pool: PostgresPool
+    /// For the question whether the server is well, which is not to wait for others.
+    private let reserved: PostgresPool
+    private let commits: PostgresCommits
+    private let clock: ServerClock
+    private let tidings: PostgresNews
+    private let logger: Logger
+
+    /// Opens the database, and makes its tables where it has none.
+    ///
+    /// - Parameters:
+    ///   - text: a connection string of libpq.
+    ///   - now: the host's time of day, in milliseconds since 1970.
+    ///   - sinceBoot: milliseconds by a clock that nobody sets.
+    /// - Throws: `ServerError` (`.refusedStart` where the database cannot be reached).
+    package init(
+      database text: String, limits: ServerLimits = .init(), metrics: ServerMetrics = .init(),
+      news: ZoneNews? = nil, logger: Logger = Logger(label: "storage"),
+      now: @escaping ServerClock.Wall = { Int64(Date().timeIntervalSince1970 * 1000) },
+      sinceBoot: @escaping @Sendable () -> Int64 = ServerClock.hostSinceBoot
+    ) throws {
+      self.limits = limits
+      self.metrics = metrics
+      self.logger = logger
+      entryCheck = EntryCheck(logger: logger)
+      let last = try ServerError.starting {
+        let connection = try PostgresConnection(serving: text, limits: limits)
+        defer { connection.close() }
+        try PostgresSchema.apply(to: connection)
+        return try PostgresTimes.last(connection)
+      }
+      clock = ServerClock(last: last, limits: limits, wall: now, sinceBoot: sinceBoot) {
+        $0.tell(logger)
+      }
+      pool = PostgresPool(text, limits: limits)
+      var few = limits
+      few.databaseConnectionsMax = 1
+      reserved = PostgresPool(text, limits: few)
+      let tidings = PostgresNews(
+        text, news: news ?? ZoneNews(waitersMax: limits.waitersMax), limits: limits,
+        logger: logger)
+      self.tidings = tidings
+      commits = PostgresCommits(
+        pool: pool, limits: limits, metrics: metrics, clock: clock, logger: logger
+      ) { tidings.publish($0, head: $1) }
+    }
+
+    package func time() async -> UInt64 {
+      let time = clock.now()
+      // Where the time cannot be kept, it is given all the same, and due again.
+      if let due = clock.dueToKeep() {
+        Task { [reserved, clock] in
+          guard clock.isToKeep(due) else { return }
+          do {
+            try await reserved.perform { try PostgresTimes.keep(due, on: $0) }
+            clock.didKeep(due)
+          } catch {
+            clock.didNotKeep()
+          }
+        }
+      }
+      return UInt64(max(0, time))
+    }
+
+    package func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
+      try await commits.append(push, to: zone)
+    }
+
+    package func refill(
+      _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
+    ) async throws -> LogMark {
+      let place = try await commits.refill(entries, of: zone)
+      tidings.publish(zone.generation, head: place.sequence)
+      return place
+    }
+
+    package func zone(named name: String) async throws -> ZoneRecord? {
+      try await read { try $0.zoneRow(named: name)?.zone }
+    }
+
+    package func token(id: String) async throws -> TokenRecord? {
+      try await read { try $0.token(id: id) }
+    }
+
+    package func generations() async throws -> Set<UUID> {
+      try await read(from: reserved) { connection in
+        let rows = try connection.run("SELECT generation FROM zone")
+        return Set((0..<rows.count).compactMap { rows.uuid($0, 0) })
+      }
+    }
+
+    package func commonPlace(of marks: [LogMark], in zone: ZoneRecord) async throws -> LogMark? {
+      try await read { connection in
+        try connection.transaction(.read) {
+          let current = try connection.current(zone)
+          guard current.generation == zone.generation else { return nil }
+          let asked = marks.map { Int64(clamping: $0.sequence) }
+          let rows = try connection.run(
+            "SELECT sequence, chain FROM log WHERE zone = $1 AND sequence = ANY($2::bigint[])",
+            .integer(zone.id), .integers(asked))
+          var own = [LogMark(sequence: current.head, chain: current.chain), current.start]
+          for row in 0..<rows.count where rows.uint64(row, 0) <= current.head {
+            own.append(
+              LogMark(
+                sequence: rows.uint64(row, 0), chain: try PostgresZoneRow.chain(rows.data(row, 1))))
+          }
+          return marks.sorted { $0.sequence > $1.sequence }.first { own.contains($0) }
+        }
+      }
+    }
+
+    package func page(of zone: ZoneRecord, _ request: PageRequest) async throws -> LogPage {
+      try await read { [entryCheck] connection in
+        let page = try connection.transaction(.read) { try connection.page(of: zone, request) }
+        entryCheck.look(at: page, of: zone, after: request.after)
+        return page
+      }
+    }
+
+    /// Nobody asks this database who was seen: nothing is kept of it.
+    package func noteSeen(
+      _ replica: UUID, in zone: ZoneRecord, generation: UUID, at cursor: UInt64, token: String
+    ) async {}
+
+    /// None: logs are not added up in this database.
+    package func snapshot(of zone: ZoneRecord) async throws -> Snapshot? { nil }
+
+    package func segment(
+      _ name: String, of zone: ZoneRecord, first: Int, count: Int
+    ) async throws -> Data? { nil }
+
+    package func watch() async { await tidings.run() }
+
+    package func close() {
+      tidings.stop()
+      pool.close()
+      reserved.close()
+    }
+
+    private func read<Result: Sendable>(
+      from other: PostgresPool? = nil,
+      _ body: @escaping @Sendable (PostgresConnection) throws -> Result
+    ) async throws -> Result {
+      do {
+        return try await (other ?? pool).perform(body)
+      } catch let error as PostgresError {
+        throw ServerError(error)
+      }
+    }
+  }
+
+  extension ZoneRecord {
+    fileprivate var start: LogMark { Cursor.start(generation: generation).mark }
+  }
+
+  extension ServerError {
+    /// What stands in the way of serving, or of a command.
+    static func starting<Result>(_ body: () throws -> Result) throws -> Result {
+      do {
+        return try body()
+      } catch let error as PostgresError {
+        throw ServerError(
+          .refusedStart, "the database cannot be used: \(error.message)",
+          suggestion: "Check the text of --postgres, that the database runs and takes this user "
+            + "(psql with the same text), and that the user may make tables in it.")
+      }
+    }
+  }
+
+  /// Owns the table `clock`: the last time that a node gave, as far as it is kept.
+  enum PostgresTimes {
+    /// The last time that is known to have been given, by this table or by an entry; 0 for none.
+    static func last(_ connection: PostgresConnection) throws -> Int64 {
+      let rows = try connection.run(
+        """
+        SELECT greatest((SELECT max(given_ms) FROM clock), (SELECT max(received_ms) FROM zone
+          JOIN log ON log.zone = zone.id AND log.sequence = zone.head))
+        """)
+      return min(max(0, rows.int64(0, 0)), GivenTimes.latest)
+    }
+
+    static func keep(_ milliseconds: Int64, on connection: PostgresConnection) throws {
+      try connection.run(
+        """
+        INSERT INTO clock VALUES(1, $1) ON CONFLICT (id) DO UPDATE
+        SET given_ms = greatest(clock.given_ms, excluded.given_ms)
+        """, .integer(milliseconds))
+    }
+  }
+#endif

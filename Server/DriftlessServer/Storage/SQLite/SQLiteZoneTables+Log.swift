@@ -1,0 +1,95 @@
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// Replicas and the log.
+extension SQLiteZoneTables {
+  func replica(_ replica: UUID) throws -> KnownReplica? {
+    try connection.replicaRow(replica).map {
+      KnownReplica(id: $0.id, zone: $0.zone, lastPush: $0.lastPush)
+    }
+  }
+
+  func replicaCount(of zone: Int64) throws -> Int {
+    let count = try connection.scalar(
+      "SELECT count(*) FROM replica WHERE zone = ?", .integer(zone))
+    guard case .integer(let count)? = count else { return 0 }
+    return Int(clamping: count)
+  }
+
+  func add(_ replica: UUID, to zone: Int64) throws -> KnownReplica {
+    try connection.run(
+      "INSERT INTO replica(zone, uuid, last_push) VALUES(?, ?, 0)", .integer(zone),
+      .blob(replica.bytes))
+    return KnownReplica(id: connection.lastInsertRowID, zone: zone, lastPush: 0)
+  }
+
+  func entry(of replica: KnownReplica, number: UInt64) throws -> KnownEntry? {
+    let statement = try connection.prepare(
+      "SELECT position, first_object, digest, chain FROM log WHERE replica = ? AND number = ?")
+    defer { statement.reset() }
+    statement.bind(replica.id, at: 1)
+    statement.bind(Int64(clamping: number), at: 2)
+    guard try statement.step() else { return nil }
+    return KnownEntry(
+      sequence: LogPosition.number(statement.int64(0)),
+      firstObjectNumber: UInt64(clamping: statement.int64(1)), digest: statement.data(2),
+      chain: try connection.chain(statement.data(3)))
+  }
+
+  func ownFrames(of replica: KnownReplica, after sequence: UInt64) throws -> OwnFrames {
+    let statement = try connection.prepare(
+      """
+      SELECT position, first_object, new_objects FROM log
+      WHERE replica = ? AND position > ? ORDER BY number DESC LIMIT ?
+      """)
+    defer { statement.reset() }
+    statement.bind(replica.id, at: 1)
+    statement.bind(LogPosition.of(zone: replica.zone, number: sequence), at: 2)
+    statement.bind(Int64(LogBounds.ownFramesMax), at: 3)
+    var own = OwnFrames()
+    while try statement.step() {
+      own.add(
+        sequence: LogPosition.number(statement.int64(0)),
+        firstObject: UInt64(clamping: statement.int64(1)),
+        count: UInt64(clamping: statement.int64(2)))
+    }
+    return own
+  }
+
+  func firstObject(of sequence: UInt64, zone: Int64) throws -> UInt64? {
+    let statement = try connection.prepare("SELECT first_object FROM log WHERE position = ?")
+    defer { statement.reset() }
+    statement.bind(LogPosition.of(zone: zone, number: sequence), at: 1)
+    return try statement.step() ? UInt64(clamping: statement.int64(0)) : nil
+  }
+
+  func append(_ entry: NewEntry, to zone: ZoneRecord) throws {
+    let push = entry.push
+    let insert = try connection.prepare(
+      "INSERT INTO log VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+    defer { insert.reset() }
+    insert.bind(LogPosition.of(zone: zone.id, number: entry.sequence), at: 1)
+    insert.bind(entry.replica.id, at: 2)
+    insert.bind(Int64(clamping: push.number), at: 3)
+    insert.bind(Int64(clamping: zone.nextObject), at: 4)
+    insert.bind(Int64(clamping: push.contents.newCount), at: 5)
+    insert.bind(entry.receivedMilliseconds, at: 6)
+    insert.bind(push.digest, at: 7)
+    insert.bind(entry.chain.bytes, at: 8)
+    insert.bind(push.contents.names, at: 9)
+    insert.bind(Int64(push.frame.count), at: 10)
+    insert.bind(push.frame.prefix(ChangeSetHeader.size), at: 11)
+    insert.bind(push.frame.dropFirst(ChangeSetHeader.size), at: 12)
+    try insert.run()
+    try connection.run(
+      "UPDATE zone SET head = ?, next_object = ?, chain = ?, newest_ms = max(newest_ms, ?) WHERE id = ?",
+      .integer(Int64(clamping: entry.sequence)),
+      .integer(Int64(clamping: zone.nextObject + push.contents.newCount)),
+      .blob(entry.chain.bytes), .integer(Int64(clamping: push.contents.newestMilliseconds)),
+      .integer(zone.id))
+    try connection.run(
+      "UPDATE replica SET last_push = ? WHERE id = ?", .integer(Int64(clamping: push.number)),
+      .integer(entry.replica.id))
+  }
+}

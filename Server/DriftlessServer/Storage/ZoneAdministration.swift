@@ -1,0 +1,92 @@
+package import DriftlessProtocol
+import Foundation
+
+/// What an operator does to zones and tokens, whatever database holds them, while servers run or not.
+package protocol ZoneAdministration {
+  func zones() throws -> [ZoneRecord]
+
+  /// A zone's snapshot; nil when there is none.
+  func snapshot(of zone: ZoneRecord) throws -> Snapshot?
+
+  /// Creates a zone with an empty log and a new generation.
+  ///
+  /// - Throws: `ServerError`: `.badName`, `.exists`.
+  func createZone(_ name: String) throws -> ZoneRecord
+
+  /// Begins a new generation of a zone, with an empty log. The zone's UUID and its tokens stay, and what times it takes:
+  /// what replicas offer has the times of the log before.
+  ///
+  /// - Parameter intent: whether replicas offer what they hold of the generation before, or take
+  ///   the zone's state.
+  /// - Throws: `ServerError` (`.noZone`).
+  func renewZone(_ name: String, intent: ZoneIntent) throws -> ZoneRecord
+
+  /// The server's time, by which ends of tokens are judged: it may be ahead of the host's clock.
+  func serverMilliseconds() throws -> Int64
+
+  func tokens() throws -> [TokenRecord]
+
+  /// Makes a token. Its text is known only now: the database keeps a hash of it.
+  ///
+  /// - Parameters:
+  ///   - label: what the operator calls it.
+  ///   - expiresMilliseconds: when it ends, by the server's time; nil for never.
+  ///   - handOut: gives it to whoever asked, before it is one. Where this throws, and where the process ends
+  ///     meanwhile, there is no token: one that nobody has could not be told from a lost one.
+  /// - Throws: `ServerError` (`.noZone`, `.badName`), and what `handOut` throws.
+  @discardableResult func createToken(
+    zone name: String, verbs: Verbs, label: String?, expiresMilliseconds: Int64?,
+    handOut: (AccessToken) throws -> Void
+  ) throws -> AccessToken
+
+  /// Makes a token worthless from the next request on.
+  ///
+  /// - Throws: `ServerError` (`.notFound`).
+  func revokeToken(id: String) throws
+}
+
+extension ServerError {
+  static func noSuchToken(_ id: String) -> ServerError {
+    ServerError(
+      .notFound, "there is no token with the ID \(id)",
+      suggestion: "See the IDs: driftless-server token list")
+  }
+
+  static func zoneExists(_ name: String) -> ServerError {
+    ServerError(
+      .exists, "the zone \(name) exists already",
+      suggestion: "Make a token for it: driftless-server token create --zone \(name)")
+  }
+
+  /// What a command says of a zone that there is not.
+  static func zoneToCreate(_ name: String) -> ServerError {
+    ServerError(
+      .noZone, "there is no zone \(name)",
+      suggestion: "Create it: driftless-server zone create \(name)")
+  }
+}
+
+extension ZoneName {
+  /// - Throws: `ServerError` (`.badName`).
+  static func check(_ name: String) throws {
+    guard isValid(name) else {
+      throw ServerError(
+        .badName, "\"\(name)\" is not the name of a zone",
+        suggestion: "Use 1 to 100 letters, digits, '-', '_' or '.', first a letter or digit.")
+    }
+  }
+}
+
+extension ZoneRecord {
+  /// The same zone in a new generation, with an empty log.
+  func renewed(intent: ZoneIntent) -> ZoneRecord {
+    let generation = UUID()
+    let replacements = (replacements + (intent == .replace ? [generation] : []))
+      .suffix(ZoneInfo.replacementsMax)
+    return ZoneRecord(
+      id: id, name: name, zoneID: zoneID, generation: generation,
+      parent: ZoneParent(generation: self.generation, sequence: head, chain: chain),
+      intent: intent, replacements: Array(replacements), formatLevel: formatLevel,
+      newestMilliseconds: newestMilliseconds)
+  }
+}

@@ -1,0 +1,136 @@
+import DriftlessProtocol
+import Foundation
+
+/// What the rules of a push (`Rules/`) read and write of a zone inside one transaction: one answer to it a database.
+///
+/// Whatever is written is seen by what is read after it. The caller rolls back what a refused push wrote.
+protocol ZoneTables {
+  func zone(named name: String) throws -> ZoneRecord?
+
+  /// A place of the log; nil when the log has none there.
+  func place(at sequence: UInt64, of zone: ZoneRecord) throws -> LogMark?
+
+  // MARK: Replicas
+
+  func replica(_ replica: UUID) throws -> KnownReplica?
+  func replicaCount(of zone: Int64) throws -> Int
+  func add(_ replica: UUID, to zone: Int64) throws -> KnownReplica
+
+  // MARK: The log
+
+  /// The entry that a push of that number became; nil when there is none.
+  func entry(of replica: KnownReplica, number: UInt64) throws -> KnownEntry?
+
+  /// A replica's entries after a place: the newest ones, as many as are worth knowing.
+  func ownFrames(of replica: KnownReplica, after sequence: UInt64) throws -> OwnFrames
+
+  /// The first object number of an entry.
+  func firstObject(of sequence: UInt64, zone: Int64) throws -> UInt64?
+
+  /// Appends an entry at the zone's end, and moves that.
+  func append(_ entry: NewEntry, to zone: ZoneRecord) throws
+
+  // MARK: Objects
+
+  /// A small number for a property's name.
+  func property(_ name: String, zone: Int64) throws -> UInt64
+
+  /// The row of an object; one that has none was not touched after its insert.
+  func object(_ number: UInt64, zone: Int64) throws -> ObjectState
+  func set(_ number: UInt64, to state: ObjectState, zone: Int64) throws
+
+  /// Notes that an entry names an object.
+  ///
+  /// - Returns: the sequence number of its delete; 0 when it lives.
+  func name(_ number: UInt64, zone: Int64, sequence: UInt64, by replica: Int64) throws -> UInt64
+
+  // MARK: Identities
+
+  /// The run of identities that begins last of those which do not begin after `identity`.
+  func run(atOrBefore identity: UUID, zone: Int64) throws -> KnownRun?
+
+  /// The number of some run's first identity that lies after one identity and not after another.
+  func number(after identity: UUID, through last: UUID, zone: Int64) throws -> UInt64?
+  func insert(_ run: KnownRun, zone: Int64) throws
+
+  func hasTombstones(zone: Int64) throws -> Bool
+
+  /// Where the zone heard that identities of a range were deleted, as far as that was after a place.
+  func tombstones(
+    from first: UUID, through last: UUID, after sequence: UInt64, zone: Int64
+  ) throws -> [UInt64]
+  func bury(_ identity: UUID, sequence: UInt64, zone: Int64) throws
+
+  // MARK: Unique keys
+
+  func hasClaims(zone: Int64) throws -> Bool
+  func keys(of object: UInt64, zone: Int64) throws -> [(hash: Data, constraint: ZoneConstraint)]
+  func letGo(_ hash: Data, zone: Int64) throws
+
+  /// Gives an object a key.
+  ///
+  /// - Returns: who holds it already, where somebody does; then nothing is changed.
+  func take(
+    _ hash: Data, for object: UInt64, under constraint: ZoneConstraint, zone: Int64
+  ) throws -> UInt64?
+}
+
+/// A replica that a zone knows.
+struct KnownReplica: Sendable, Equatable {
+  /// The small number that the tables have for it.
+  let id: Int64
+  let zone: Int64
+  let lastPush: UInt64
+}
+
+/// What is asked of an entry that a push became.
+struct KnownEntry: Sendable {
+  let sequence: UInt64
+  let firstObjectNumber: UInt64
+  let digest: Data
+  let chain: LogChain
+}
+
+/// A run of identities that were inserted together, and the object number of the first.
+struct KnownRun: Sendable, Equatable {
+  let first: UUID
+  let count: UInt64
+  let number: UInt64
+}
+
+/// A push that passed every rule, on its way into the log.
+struct NewEntry {
+  let push: Push
+  let sequence: UInt64
+  let chain: LogChain
+  let replica: KnownReplica
+  let receivedMilliseconds: Int64
+}
+
+enum LogBounds {
+  /// One zone's log and its object numbers end here: at 1,000 change sets a second, after 35 years.
+  static let numberMax: UInt64 = (1 << 40) - 1
+  /// A replica's own entries above the cursor of its push that are looked at.
+  static let ownFramesMax = 100_000
+}
+
+/// The text that a constraint of unique keys has in the tables: a JSON list of the entity and its properties.
+enum ConstraintText {
+  static func of(_ constraint: ZoneConstraint) throws -> String {
+    String(
+      decoding: try JSONEncoder().encode([constraint.entity] + constraint.properties),
+      as: UTF8.self)
+  }
+
+  /// - Throws: `ServerError` (`.storage`) when the text is none of those.
+  static func constraint(_ text: String) throws -> ZoneConstraint {
+    guard let names = try? JSONDecoder().decode([String].self, from: Data(text.utf8)),
+      let entity = names.first
+    else {
+      throw ServerError(
+        .storage, "a constraint in the index is damaged",
+        suggestion: "Restore the database from its backup.")
+    }
+    return ZoneConstraint(entity: entity, properties: Array(names.dropFirst()))
+  }
+}
