@@ -38,6 +38,7 @@ extension SyncEngine {
     try replayParked()
     try await joinBySnapshot(&report)
     let first = try replicaState().cursor
+    var hasAskedForSnapshot = first == 0
     var puller = Puller()
     var page: PullPage?
     var action = puller.handle(.begin(cursor: try replicaState().position))
@@ -69,6 +70,16 @@ extension SyncEngine {
                 done: Int(clamping: cursor.sequence - first), total: Int(clamping: head - first),
                 bytes: report.pull.bytes))))
         action = puller.handle(.applied)
+        if !hasAskedForSnapshot, cursor.sequence < head, let page {
+          hasAskedForSnapshot = true
+          if try await catchUpBySnapshot(
+            bytesPerEntry: page.bytesPerEntry, head: head, &report)
+          {
+            let position = try replicaState().position
+            puller = Puller()
+            action = puller.handle(.begin(cursor: position))
+          }
+        }
       case .finish(let head):
         report.pull.add(try finishPull(head: head, allowsMassDelete: allowsMassDelete))
         return
@@ -140,5 +151,12 @@ extension SyncEngine {
       // A pull waits for no push: where the log has the change set, it brings the answer.
       log.debug("The change set in flight has to wait: \(error.message)")
     }
+  }
+}
+
+extension PullPage {
+  /// What an entry of it takes, evenly. Bytes.
+  fileprivate var bytesPerEntry: Double {
+    Double(entries.reduce(0) { $0 + $1.frame.count }) / Double(max(1, entries.count))
   }
 }

@@ -61,6 +61,8 @@ public struct SyncOptions: Sendable {
   public var keptFrameBytesMax = SyncTuning.keptFrameBytesMax
   /// Seconds for which they are kept: as long as an operator keeps backups.
   public var keptFrameSeconds = SyncTuning.keptFrameSeconds
+  /// Of 1: a snapshot that takes less than this share of the log that is yet to be read is taken in its place.
+  package var snapshotShare = SyncTuning.snapshotShare
   /// The rules of the properties whose policy is `custom(name)`, by name.
   public var customPolicies: [String: CustomPolicy] = [:]
   /// The context name of imports in history.
@@ -79,6 +81,7 @@ public struct SyncOptions: Sendable {
       ]
     }
     return bounds(self) == bounds(other) && keptFrameSeconds == other.keptFrameSeconds
+      && snapshotShare == other.snapshotShare
       && massDelete == other.massDelete && onDiverged == other.onDiverged
       && importContextName == other.importContextName
       && Set(customPolicies.keys) == Set(other.customPolicies.keys)

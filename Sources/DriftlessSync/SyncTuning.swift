@@ -22,6 +22,8 @@ enum SyncTuning {
   static let segmentPieceBytesMin = 128
   /// Attempts. A zone has another snapshot while a slow replica fetches one, or bytes were changed on their way.
   static let snapshotAttemptsMax = 3
+  /// Of 1. A snapshot that takes less than this share of the log that a replica has yet to read is taken in its place.
+  static let snapshotShare = 1.0
   /// Attempts. A bit that flips on the way is rare: what comes damaged so often is damaged by rule.
   static let damagedAttemptsMax = 3
   /// Objects. So many that are refused one after the other, with nothing taken in between, mean that

@@ -78,6 +78,8 @@ final class Host: @unchecked Sendable {
     var options = SyncOptions()
     options.pullBytesMax = 1000
     options.pushObjectsMax = 4
+    // However small the zone is.
+    options.snapshotShare = .infinity
     options.staleRetriesMax = 1000
     options.massDelete.floor = .max
     options.massDelete.count = .max

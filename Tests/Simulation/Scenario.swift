@@ -267,6 +267,12 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasJoins = true
       $0.hasServerRestores = true
     },
+    make("catching up") {
+      $0.hasJoins = true
+      $0.hasClones = true
+      $0.hasStoreRestores = true
+      $0.hasRepeatedValues = true
+    },
     make("restored server") { $0.hasServerRestores = true },
     make("restored files") {
       $0.server = .sqlite

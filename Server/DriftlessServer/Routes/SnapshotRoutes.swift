@@ -3,7 +3,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 
-/// What a zone's log comes to, for replicas that have nothing of it: which files, and the files a piece at a time.
+/// What a zone's log comes to: which files, and the files a piece at a time.
 struct SnapshotRoutes: Sendable {
   let storage: any ZoneStorage
   let metrics: ServerMetrics

@@ -15,4 +15,12 @@ package struct FoldOptions: Sendable {
   package var pause: (@Sendable () throws -> Void)?
 
   package init() {}
+
+  /// Names of transactions before this time are told no more.
+  ///
+  /// - Parameter newest: the time of the newest transaction.
+  package func namesForgotten(newest: UInt64) -> UInt64 {
+    let newest = newest >> 16
+    return newest > namesKeptMilliseconds ? (newest - namesKeptMilliseconds) << 16 : 0
+  }
 }

@@ -250,18 +250,12 @@ package final class SnapshotFold {
     let writer = LayerWriter(
       zone: zone, place: through, generation: checkpoint.generation, isBase: output.isBase,
       firstBorn: output.isBase ? 1 : former?.base.nextObject ?? 1, nextObject: nextObject,
-      namesFrom: namesFrom, tables: tables, options: options, folder: folder)
+      namesFrom: options.namesForgotten(newest: newestTime), tables: tables, options: options,
+      folder: folder)
     try writer.write(merge, from: output.key, output) { output in
       checkpoint.output = output
       try checkpoint.write(in: work)
     }
-  }
-
-  /// Names of older transactions are told no more.
-  private var namesFrom: UInt64 {
-    let newest = newestTime >> 16
-    return newest > options.namesKeptMilliseconds
-      ? (newest - options.namesKeptMilliseconds) << 16 : 0
   }
 
   private func named() throws -> Snapshot {

@@ -1,7 +1,7 @@
 package import Foundation
 
-/// Reads what a snapshot says of objects as a replica without any takes it in: those that live, with all that they have, and
-/// which numbers are dead. A part of it is in memory at a time.
+/// Reads what a snapshot says of objects as a replica takes it in: those that live, with all that they have, and which
+/// numbers are dead. A part of it is in memory at a time.
 package struct SnapshotReader {
   /// Objects of one range of numbers.
   package struct Part {
@@ -14,8 +14,16 @@ package struct SnapshotReader {
       /// Of the first; each next adds 1 to the last eight bytes.
       package let identity: UUID
       package let isGiven: Bool
+      /// The name of the transaction that made them; 0 where that is not known.
+      package let maker: UInt64
       /// The delete's place among the transactions of the first change set.
       package let transaction: Int
+    }
+
+    /// The entry of the log that a transaction came with.
+    package struct Pushed {
+      package let replica: UUID
+      package let sequence: UInt64
     }
 
     private let frames: [Data]
@@ -41,7 +49,17 @@ package struct SnapshotReader {
         Dead(
           first: dead.run.first, count: Int(clamping: dead.run.count),
           entity: places.entities[dead.entity], identity: dead.identity, isGiven: dead.isGiven,
-          transaction: dead.transaction)
+          maker: dead.maker, transaction: dead.transaction)
+      }
+    }
+
+    /// For each transaction of a change set, the entry that it came with.
+    package func pushed(_ number: Int) throws(ProtocolError) -> [Pushed] {
+      guard places.pushed.indices.contains(number) else {
+        throw .malformed("The places of a segment do not fit its change sets")
+      }
+      return places.pushed[number].map {
+        Pushed(replica: places.replicas[$0.replica], sequence: $0.sequence)
       }
     }
 
@@ -68,6 +86,7 @@ package struct SnapshotReader {
   }
 
   private let snapshot: Snapshot
+  private let notes: [Snapshot.File]
   /// Whether each object is deleted, or brought back, under the entity's name that it came under: for a model to tell where
   /// it is not. Known when all parts were read.
   package private(set) var isPlain: Bool
@@ -81,6 +100,7 @@ package struct SnapshotReader {
     _ snapshot: Snapshot, bytes: @escaping (Snapshot.File) throws -> Data
   ) throws(ProtocolError) {
     self.snapshot = snapshot.objects
+    notes = snapshot.files.filter { $0.content == .notes }
     self.bytes = bytes
     isPlain = snapshot.base.isPlain && (snapshot.delta?.isPlain ?? true)
     try LayerCursor.check(snapshot.base, from: 1)
@@ -131,6 +151,25 @@ package struct SnapshotReader {
     try write()
     isPlain = isPlain && merge.isPlain
     guard first == snapshot.nextObject else { throw LayerCursor.missing(first) }
+  }
+
+  /// The time before which names of transactions are told no more.
+  package var namesForgotten: UInt64 {
+    FoldOptions().namesForgotten(newest: snapshot.newestTime)
+  }
+
+  /// Calls `body` with the names of transactions that the snapshot tells beside its objects.
+  ///
+  /// - Throws: `ProtocolError` when a file is not what the snapshot says, and what `body` throws.
+  package func forEachName(_ body: (UInt64) throws -> Void) throws {
+    for file in notes {
+      let segment = try LayerCursor.segment(of: bytes(file), file, generation: snapshot.generation)
+      try NotesDraft.forEachAtom(
+        of: segment, tables: FoldTables(), decoder: ChangeSetDecoder(limits: .segment)
+      ) { key, note in
+        if case .told = note { try body(key.low) }
+      }
+    }
   }
 
   /// What a part that is put together here takes. Bytes.

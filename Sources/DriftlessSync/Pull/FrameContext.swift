@@ -21,6 +21,10 @@ struct FrameContext {
   /// It is a part of what the zone's log comes to: each save that made its objects has a time of its own, and history
   /// need not name what comes with it twice.
   var isOfSnapshot = false
+  /// Of a part of a snapshot: the entry that each transaction came with.
+  var pushed: [SnapshotReader.Part.Pushed] = []
+  /// All of the zone comes with the snapshot, the other ends of its relationships too.
+  var isOfNewcomer = false
   /// The deletes are too many: they are set aside.
   var isBraked = false
   /// The names of the transactions that it tells or covers.
@@ -151,6 +155,12 @@ struct FrameContext {
 
   /// Who made the change of a group's row, and when.
   func side(_ group: ChangeSetIndex.Group, row: Int) -> RemoteSide {
-    RemoteSide(value: .null, time: time(group, row: row), origin: origin, sequence: sequence)
+    var side = RemoteSide(
+      value: .null, time: time(group, row: row), origin: origin, sequence: sequence)
+    if let place = transaction(group, row: row), pushed.indices.contains(place) {
+      side.origin = pushed[place].replica
+      side.sequence = pushed[place].sequence
+    }
+    return side
   }
 }

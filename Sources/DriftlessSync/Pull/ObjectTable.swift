@@ -13,6 +13,8 @@ struct ObjectTable {
     var existed: Bool
     /// It may be referred to, but rows about it do not count.
     var isLeftOut = false
+    /// Of a snapshot: it was not here before.
+    var isNew = true
   }
 
   /// Nil: an object of an entity that this model does not have.

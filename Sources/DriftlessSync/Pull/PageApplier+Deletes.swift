@@ -41,7 +41,7 @@ extension PageApplier {
   }
 
   /// Whether a pending edit refers to an object.
-  private func isReferredToHere(_ target: ObjectKey, _ entity: SyncSchema.Entity) throws -> Bool {
+  func isReferredToHere(_ target: ObjectKey, _ entity: SyncSchema.Entity) throws -> Bool {
     for referrer in schema.referrers(of: entity) {
       for source in try transaction.keys(referring: referrer.relationship, to: target)
       where source != target && pending[source]?.transaction(of: referrer.property.slot) != nil {

@@ -73,7 +73,7 @@ extension PageApplier {
       }
       try transaction.addPairs(relationship, pairs)
       // The other ends come with the snapshot as well.
-      guard !frame.isOfSnapshot, let inverse = relationship.inverseRelationship else { continue }
+      guard !frame.isOfNewcomer, let inverse = relationship.inverseRelationship else { continue }
       for element in elements.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) {
         try record(inverse, of: element)
       }

@@ -111,6 +111,11 @@ struct RememberedDeletes {
     rows.contains { $0.hasCome && identities.place(of: $0.identity) != nil }
   }
 
+  /// Whether one of these may be one of those.
+  func mayBe(_ identities: ChangeSetIndex.Identities) -> Bool {
+    rows.contains { identities.place(of: $0.identity) != nil }
+  }
+
   var haveCome: Bool { rows.contains { $0.hasCome } }
 
   mutating func forget(_ identity: UUID) throws {

@@ -70,6 +70,16 @@ enum LogPlaces {
     return number
   }
 
+  static func sequences(
+    above sequence: UInt64, on connection: SQLiteConnection
+  ) throws -> Set<UInt64> {
+    var sequences: Set<UInt64> = []
+    try connection.forEachRow(
+      "SELECT sequence FROM ZDL_CHAIN WHERE sequence > ?", [.unsigned(sequence)]
+    ) { sequences.insert($0.unsigned(0)) }
+    return sequences
+  }
+
   static func drop(above sequence: UInt64, on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_CHAIN WHERE sequence > ?", [.unsigned(sequence)])
   }

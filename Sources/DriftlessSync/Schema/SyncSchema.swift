@@ -72,6 +72,12 @@ package struct SyncSchema: Sendable {
     package let properties: [Property]
     /// Every slot of `properties`.
     package let all: PropertyMask
+    /// Those of `properties` whose edits add up.
+    package var adding: PropertyMask {
+      var mask = PropertyMask()
+      for property in properties where property.keepsDeltas { mask.insert(property.slot) }
+      return mask
+    }
     /// References of a tree to the parent: they never close a ring.
     package let trees: [Property]
     /// Ends of one-to-one relationships that do not cross: they follow from the other end.

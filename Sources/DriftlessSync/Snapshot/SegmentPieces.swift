@@ -3,7 +3,7 @@ import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// Files of the zone's snapshot on their way into a new replica, a piece at a time: a download that breaks off goes on where
+/// Files of the zone's snapshot on their way into a replica, a piece at a time: a download that breaks off goes on where
 /// it was. Owns `ZDL_SEGMENT`, which is empty once the replica has what the files say.
 enum SegmentPieces {
   /// What each row keeps by itself.

@@ -1,48 +1,61 @@
 import Driftless
 import DriftlessProtocol
 
-/// Taking in what a zone's log comes to, as a replica that has nothing of it.
+/// Taking in what a zone's log comes to.
 ///
-/// Objects refer to each other whatever the order of their numbers, so first each number gets its key, and then the rows are
-/// written, in which a reference to an object whose row comes later is a reference to one that lives.
+/// Objects refer to each other whatever the order of their numbers, so first each new number gets its key. Then the rows of
+/// new objects are written, in which a reference to an object whose row comes later is a reference to one that lives; then
+/// what is news of objects that were here, and at last deletes, which cut what refers to them.
 extension PageApplier {
-  /// - Throws: `UnfitSnapshot` when it says something that this model cannot take in, or that does not fit together; then the
-  ///   transaction must end.
-  func install(_ reader: SnapshotReader, at place: LogMark) throws {
+  /// - Parameter known: what the replica has of the log.
+  /// - Throws: `UnfitSnapshot` when it says something that this model cannot take in, that does not fit together, or that the
+  ///   log alone can settle; then the transaction must end.
+  func install(_ reader: SnapshotReader, at place: LogMark, over known: KnownLog) throws {
     isJoining = true
     defer { isJoining = false }
-    var objects = SnapshotObjects()
+    var news = SnapshotNews(known)
     var reader = reader
-    try reader.forEachPart { try register($0, at: place, in: &objects) }
+    try news.expectNone(of: ownNames(reader, at: place), in: reader)
+    try reader.forEachPart { try register($0, at: place, in: &news) }
     guard reader.isPlain else {
       throw UnfitSnapshot(reason: "an object was deleted under another entity's name")
     }
     directory.refresh()
-    try reader.forEachPart { try write($0, objects, at: place) }
+    try reader.forEachPart { part in
+      guard part.numbers.contains(where: { news.objects.has($0) }) else { return }
+      try writeNew(part, news, at: place)
+    }
+    guard report.inserted == news.objects.livingCount else {
+      throw UnfitSnapshot(
+        reason:
+          "it has \(news.objects.livingCount) objects, and \(report.inserted) could be written")
+    }
+    if !known.isNothing {
+      try reader.forEachPart { try writeKnown($0, news, at: place) }
+      try delete(news.deletes)
+    }
     // The other ends of one-to-one relationships, and keys that were free too late.
     try finishKeys()
     // Which of them had it first is in the log alone.
     guard keptKeys.isEmpty else { throw UnfitSnapshot(reason: "two objects have one unique key") }
-    guard report.inserted == objects.livingCount else {
-      throw UnfitSnapshot(
-        reason: "it has \(objects.livingCount) objects, and \(report.inserted) could be written")
-    }
   }
 
   // MARK: Numbers
 
-  /// Gives each number its key, in the order of the numbers: an identity may have come anew after its object was deleted.
+  /// Gives each new number its key, in the order of the numbers: an identity may have come anew after its object was deleted.
+  /// Notes the deletes of objects that were here.
   private func register(
-    _ part: SnapshotReader.Part, at place: LogMark, in objects: inout SnapshotObjects
+    _ part: SnapshotReader.Part, at place: LogMark, in news: inout SnapshotNews
   ) throws {
     let index = try part.index(0)
     for number in 0..<part.count {
-      for entity in try number == 0 ? index.entities : part.index(number).entities {
-        try checkNames(entity)
-      }
+      let index = try number == 0 ? index : part.index(number)
+      for entity in index.entities { try checkNames(entity) }
+      try news.expectNone(of: index)
     }
     var entities = index.entities
     var runs = Self.runs(index.newObjects, numbers: part.numbers)
+    let pushed = try part.pushed(0)
     for dead in part.dead {
       let entity: Int
       if let known = entities.firstIndex(where: { $0.name == dead.entity }) {
@@ -51,14 +64,17 @@ extension PageApplier {
         entities.append(.init(name: dead.entity, properties: []))
         entity = entities.count - 1
       }
+      guard index.transactions.indices.contains(dead.transaction),
+        pushed.indices.contains(dead.transaction)
+      else { throw UnfitSnapshot(reason: "it does not fit together") }
+      try news.expectNone(of: dead.maker)
       runs.append(
         NumberedRun(
           first: dead.first,
           objects: .init(
             entity: entity, identities: .range(first: dead.identity, count: dead.count),
             isGiven: dead.isGiven), isAlive: false,
-          deletedBy: index.transactions.indices.contains(dead.transaction)
-            ? index.transactions[dead.transaction] : nil))
+          deletion: (index.transactions[dead.transaction], pushed[dead.transaction])))
     }
     runs.sort { $0.first < $1.first }
     let header = ChangeSetHeader(
@@ -71,24 +87,81 @@ extension PageApplier {
       guard let entity = frame.entity(run.objects.entity) else {
         throw Self.unknown(entities[run.objects.entity].name)
       }
-      frame.table = ObjectTable(capacity: run.objects.count)
-      try addNewObjects(run.objects, firstNumber: run.first, to: &frame)
-      if let deletion = run.deletedBy {
-        try times.note(
-          HybridTime(rawValue: deletion.hybridTime),
-          by: EditOrigin(author: deletion.author, contextName: deletion.contextName))
+      for run in try newParts(of: run, entity, &news) {
+        try register(run, entity, in: &frame, &news)
       }
-      for (offset, entry) in frame.table.entries.enumerated() {
-        guard let entry else { throw Self.unknown(entities[run.objects.entity].name) }
-        let key = entry.key.key
-        objects.append(
-          run.first + UInt64(offset), ObjectKey(entity: entity.rootNumber, key: key),
-          living: run.isAlive ? ObjectKey(entity: entity.number, key: key) : nil,
-          existed: entry.existed)
-        // Who offers what it has tells its deletes as well.
-        if !run.isAlive {
-          try transaction.recordDelete(ObjectKey(entity: entity.number, key: key))
+    }
+  }
+
+  /// What of a run the replica does not have. Deletes of what it has are noted.
+  private func newParts(
+    of run: NumberedRun, _ entity: SyncSchema.Entity, _ news: inout SnapshotNews
+  ) throws -> [NumberedRun] {
+    guard !news.known.isNothing else { return [run] }
+    let count = run.objects.count
+    var parts: [NumberedRun] = []
+    // Of what was dead before there is nothing to say.
+    if let deletion = run.deletion, news.known.has(deletion.pushed),
+      run.first &+ UInt64(count) <= news.known.nextNumber
+    {
+      return []
+    }
+    var first: Int?
+    for offset in 0...count {
+      let number = run.first &+ UInt64(offset)
+      var key: ObjectKey?
+      if offset < count {
+        key = try directory.key(ofNumber: number)
+        guard key != nil || number >= news.known.nextNumber else {
+          throw UnfitSnapshot(reason: "object \(number) of the zone is not here")
         }
+        if let key, let deletion = run.deletion, !news.known.has(deletion.pushed) {
+          news.deletes.append(
+            .init(
+              key: ObjectKey(entity: entity.number, key: key.key),
+              transaction: deletion.transaction,
+              side: RemoteSide(
+                value: .null, time: HybridTime(rawValue: deletion.transaction.hybridTime),
+                origin: deletion.pushed.replica, sequence: deletion.pushed.sequence)))
+        }
+      }
+      if offset < count, key == nil {
+        if first == nil { first = offset }
+      } else if let begin = first {
+        parts.append(run.part(begin, offset - begin))
+        first = nil
+      }
+    }
+    return parts
+  }
+
+  private func register(
+    _ run: NumberedRun, _ entity: SyncSchema.Entity, in frame: inout FrameContext,
+    _ news: inout SnapshotNews
+  ) throws {
+    guard !remembered.mayBe(run.objects.identities) else {
+      throw UnfitSnapshot(reason: "an object that was made and deleted here is in the zone")
+    }
+    frame.table = ObjectTable(capacity: run.objects.count)
+    try addNewObjects(run.objects, firstNumber: run.first, to: &frame)
+    if let deletion = run.deletion?.transaction {
+      try times.note(
+        HybridTime(rawValue: deletion.hybridTime),
+        by: EditOrigin(author: deletion.author, contextName: deletion.contextName))
+    }
+    for (offset, entry) in frame.table.entries.enumerated() {
+      guard let entry else { throw Self.unknown(entity.name) }
+      guard !entry.existed || news.known.isNothing && pending.isEmpty else {
+        throw UnfitSnapshot(reason: "an object that is new in the zone is here already")
+      }
+      let key = entry.key.key
+      news.objects.append(
+        run.first + UInt64(offset), ObjectKey(entity: entity.rootNumber, key: key),
+        living: run.isAlive ? ObjectKey(entity: entity.number, key: key) : nil,
+        existed: entry.existed)
+      // Who offers what it has tells its deletes as well.
+      if !run.isAlive {
+        try transaction.recordDelete(ObjectKey(entity: entity.number, key: key))
       }
     }
   }
@@ -111,7 +184,7 @@ extension PageApplier {
     UnfitSnapshot(reason: "\(name) has another name in the model here")
   }
 
-  private static func unknown(_ name: String) -> UnfitSnapshot {
+  static func unknown(_ name: String) -> UnfitSnapshot {
     UnfitSnapshot(reason: "the model here does not have \(name), or has it as something else")
   }
 
@@ -121,7 +194,17 @@ extension PageApplier {
     var objects: ChangeSetIndex.NewObjects
     var isAlive: Bool
     /// Of dead ones.
-    var deletedBy: ChangeSetIndex.Transaction?
+    var deletion: (transaction: ChangeSetIndex.Transaction, pushed: SnapshotReader.Part.Pushed)?
+
+    func part(_ offset: Int, _ count: Int) -> NumberedRun {
+      guard count < objects.count else { return self }
+      var part = self
+      part.first = first &+ UInt64(offset)
+      part.objects = .init(
+        entity: objects.entity, identities: objects.identities.part(offset, count),
+        isGiven: objects.isGiven)
+      return part
+    }
   }
 
   /// Cuts runs of new objects where their numbers do not follow each other.
@@ -153,20 +236,15 @@ extension PageApplier {
 
   // MARK: Rows
 
-  private func write(
-    _ part: SnapshotReader.Part, _ objects: SnapshotObjects, at place: LogMark
+  private func writeNew(
+    _ part: SnapshotReader.Part, _ news: SnapshotNews, at place: LogMark
   ) throws {
     for number in 0..<part.count {
-      let changeSet = try part.changeSet(number)
-      var frame = FrameContext(
-        changeSet, sequence: place.sequence, firstNumber: 0, schema: schema)
-      frame.isOfSnapshot = true
-      if number == 0 {
-        for own in part.numbers { frame.table.append(try objects.entry(of: own, isOwn: true)) }
+      var frame = try snapshotFrame(part, number, news, at: place)
+      for (index, entry) in frame.table.entries.enumerated() where entry?.isNew == false {
+        frame.table.leaveOut(index)
       }
-      for known in changeSet.index.knownNumbers {
-        frame.table.append(try objects.entry(of: known))
-      }
+      let changeSet = frame.changeSet
       var columns = changeSet.columns[...]
       for group in changeSet.index.groups {
         guard group.kind == .insert || group.kind == .update else {
@@ -179,6 +257,30 @@ extension PageApplier {
       if let unknown = frame.unknown.first { throw Self.unknown("\(unknown)") }
       guard !frame.needsParked else { throw UnfitSnapshot(reason: "it does not fit together") }
     }
+  }
+
+  /// A change set of a snapshot's part, with the objects that it names.
+  func snapshotFrame(
+    _ part: SnapshotReader.Part, _ number: Int, _ news: SnapshotNews, at place: LogMark
+  ) throws -> FrameContext {
+    let changeSet = try part.changeSet(number)
+    var frame = FrameContext(changeSet, sequence: place.sequence, firstNumber: 0, schema: schema)
+    frame.isOfSnapshot = true
+    frame.isOfNewcomer = news.known.isNothing
+    frame.pushed = try part.pushed(number)
+    func entry(_ number: UInt64, isOwn: Bool = false) throws -> ObjectTable.Entry {
+      if let new = news.objects.entry(of: number, isOwn: isOwn) { return new }
+      guard let key = try directory.key(ofNumber: number) else {
+        throw ProtocolError.malformed(
+          "The snapshot names object \(number), which it does not have")
+      }
+      return .init(key: key, life: .unknown, existed: true, isNew: false)
+    }
+    if number == 0 {
+      for own in part.numbers { frame.table.append(try entry(own, isOwn: true)) }
+    }
+    for known in changeSet.index.knownNumbers { frame.table.append(try entry(known)) }
+    return frame
   }
 }
 

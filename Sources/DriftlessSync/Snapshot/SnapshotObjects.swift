@@ -44,20 +44,20 @@ struct SnapshotObjects {
     }
   }
 
+  func has(_ number: UInt64) -> Bool { entry(of: number) != nil }
+
   /// The object of a number, as the change sets of the snapshot name it.
   ///
   /// - Parameter isOwn: the change set makes it.
-  /// - Throws: `ProtocolError` (`.malformed`) for a number that the snapshot does not have.
-  func entry(of number: UInt64, isOwn: Bool = false) throws(ProtocolError) -> ObjectTable.Entry {
+  /// - Returns: nil for a number that was not appended.
+  func entry(of number: UInt64, isOwn: Bool = false) -> ObjectTable.Entry? {
     var low = 0
     var high = runs.count
     while low < high {
       let middle = (low + high) / 2
       if runs[middle].first <= number { low = middle + 1 } else { high = middle }
     }
-    guard low > 0, number &- runs[low - 1].first < runs[low - 1].count else {
-      throw .malformed("The snapshot names object \(number), which it does not have")
-    }
+    guard low > 0, number &- runs[low - 1].first < runs[low - 1].count else { return nil }
     let run = runs[low - 1]
     let key = run.key(of: number)
     if isOwn {

@@ -9,22 +9,60 @@ struct UnfitSnapshot: Error {
 }
 
 extension SyncEngine {
-  /// A replica that has nothing of the zone, and nothing of its own, takes what the zone's log comes to, where the zone has
-  /// added it up. The log goes on from there.
+  /// A replica that has nothing of the zone's log takes what the log comes to, where the zone has added it up. The log goes on
+  /// from there.
   func joinBySnapshot(_ report: inout SyncReport) async throws {
-    guard try store.read({ try hasNothing($0) }) else { return }
+    guard try replicaState().cursor == 0, try store.read({ try mayTakeSnapshot($0) }) else {
+      return
+    }
+    _ = try await takeSnapshot(&report) { _ in true }
+  }
+
+  /// A replica that has much of the log to read yet takes what the log comes to, where that is less.
+  ///
+  /// - Parameters:
+  ///   - bytesPerEntry: what entries that came just now take.
+  ///   - head: the last entry of the zone.
+  /// - Returns: whether the cursor stands elsewhere now.
+  func catchUpBySnapshot(
+    bytesPerEntry: Double, head: UInt64, _ report: inout SyncReport
+  ) async throws -> Bool {
+    guard try store.read({ try mayTakeSnapshot($0) }) else { return false }
+    let state = try replicaState()
+    return try await takeSnapshot(&report) { snapshot in
+      let place = snapshot.place.sequence
+      guard place > state.cursor, place <= head, place >= state.mark?.sequence ?? 0 else {
+        return false
+      }
+      let log = bytesPerEntry * Double(place - state.cursor)
+      return Double(snapshot.bytes) < log * self.options.snapshotShare
+    }
+  }
+
+  private func takeSnapshot(
+    _ report: inout SyncReport, where isWanted: (Snapshot) -> Bool
+  ) async throws -> Bool {
     let generation = try replicaState().generation
     for _ in 0..<SyncTuning.snapshotAttemptsMax {
       do {
-        guard let snapshot = try await transport.snapshot(of: generation)?.objects,
-          snapshot.place.sequence > 0
+        guard let listed = try await transport.snapshot(of: generation),
+          listed.place.sequence > 0
         else { break }
-        try check(snapshot)
+        try check(listed)
+        guard listed.place != unfitSnapshot, isWanted(listed) else { break }
+        // Who has something pending looks for it among the names of what the zone knows.
+        let snapshot = try store.read({ try hasNothing($0) }) ? listed.objects : listed
         guard try await fetch(snapshot, report) else { continue }
-        report.pull.add(try install(snapshot))
-        return
+        do {
+          try await checkPlace(of: snapshot)
+          report.pull.add(try install(snapshot))
+          return true
+        } catch let unfit as UnfitSnapshot {
+          unfitSnapshot = snapshot.place
+          throw unfit
+        }
       } catch let unfit as UnfitSnapshot {
-        log.notice("The whole log is read, not the zone's snapshot: \(unfit.reason)")
+        log.notice("The log is read, not the zone's snapshot: \(unfit.reason)")
         break
       } catch let error as ProtocolError where Self.isOfSnapshot(error) {
         log.warning("The zone's snapshot cannot be taken in: \(error.message)")
@@ -32,12 +70,30 @@ extension SyncEngine {
         try bookkeep { try SegmentPieces.dropAll(on: $0.connection) }
       } catch let error where Self.isOfWay(error) {
         // The log may come all the same: a page of it says what is wrong, if anything is.
-        log.warning("The whole log is read, not the zone's snapshot: \(error)")
+        log.warning("The log is read, not the zone's snapshot: \(error)")
         break
       }
     }
-    guard try store.read({ try SegmentPieces.exist(on: $0.connection) }) else { return }
+    guard try store.read({ try SegmentPieces.exist(on: $0.connection) }) else { return false }
     try bookkeep { try SegmentPieces.dropAll(on: $0.connection) }
+    return false
+  }
+
+  /// Whether the snapshot's place is one of the zone's log, for a replica that has something of the log: the snapshot may be of
+  /// what a server had before it was put back.
+  private func checkPlace(of snapshot: Snapshot) async throws {
+    let state = try replicaState()
+    guard state.cursor > 0 else { return }
+    do {
+      _ = try await transport.pull(
+        PullRequest(
+          cursor: Cursor(
+            generation: snapshot.generation, sequence: snapshot.place.sequence,
+            chain: snapshot.place.chain), mark: state.mark, maxBytes: 1, waitSeconds: 0,
+          replica: state.replica, ownThrough: state.mark?.sequence ?? 0))
+    } catch let error as ProtocolError where error.code == .diverged {
+      throw UnfitSnapshot(reason: "it is of another log")
+    }
   }
 
   /// Whether an error lies in what the snapshot says, and not in the way to it.
@@ -57,13 +113,25 @@ extension SyncEngine {
     }
   }
 
+  /// Whether a snapshot can be taken in beside what the replica has: what is set aside, or waits for a person, and what is
+  /// offered anew go by entries of the log.
+  private func mayTakeSnapshot(_ transaction: ReadTransaction) throws -> Bool {
+    let connection = transaction.connection
+    let state = try Self.state(on: connection, of: store)
+    guard try !Outbox.exists(on: connection), try Parking.entries(on: connection).isEmpty,
+      try !RememberedDeletes(connection).haveCome, try FormerLog.time(transaction) == nil
+    else { return false }
+    let pending = try pendingSet(transaction, state: state)
+    return !pending.hasOffers && !pending.objects.containsState { $0.isOffered }
+  }
+
   /// Whether the replica has nothing of the zone's log, and nothing that the zone may have to be told.
   private func hasNothing(_ transaction: ReadTransaction) throws -> Bool {
     let connection = transaction.connection
     let state = try Self.state(on: connection, of: store)
-    guard state.cursor == 0, state.mark == nil, try !Outbox.exists(on: connection),
-      try Parking.entries(on: connection).isEmpty, try !DanglingReferences.exist(on: connection),
-      try RememberedDeletes(connection).rows.isEmpty, try ZoneStates(connection).keys.isEmpty
+    guard state.cursor == 0, state.mark == nil, try mayTakeSnapshot(transaction),
+      try !DanglingReferences.exist(on: connection), try ZoneStates(connection).keys.isEmpty,
+      try RememberedDeletes(connection).rows.isEmpty
     else { return false }
     return try pendingSet(transaction, state: state).isEmpty
   }
@@ -103,7 +171,7 @@ extension SyncEngine {
         }
         try bookkeep { try SegmentPieces.add(piece, at: have, of: file.name, on: $0.connection) }
         have += piece.count
-        tell(.progress(.receiving(progress(snapshot, done + have, of: total, report))))
+        tell(.progress(.receiving(try progress(snapshot, done + have, of: total, report))))
       }
       done = done.addingClamped(file.bytes)
     }
@@ -113,8 +181,9 @@ extension SyncEngine {
   /// How far a download is, told as a part of the log's entries.
   private func progress(
     _ snapshot: Snapshot, _ done: Int, of total: Int, _ report: SyncReport
-  ) -> SyncState.Progress {
-    let entries = Int(clamping: snapshot.place.sequence)
+  ) throws -> SyncState.Progress {
+    let cursor = try replicaState().cursor
+    let entries = Int(clamping: snapshot.place.sequence - min(cursor, snapshot.place.sequence))
     let share = total > 0 ? Double(done) / Double(total) : 1
     return SyncState.Progress(
       done: Int(exactly: (Double(entries) * min(1, share)).rounded(.down)) ?? entries,
@@ -126,20 +195,29 @@ extension SyncEngine {
   private func install(_ snapshot: Snapshot) throws -> PullReport {
     var report = try settling(after: HybridTime(rawValue: snapshot.newestTime)) { applier, state in
       let connection = applier.transaction.connection
-      guard state.generation == snapshot.generation, applier.pending.isEmpty,
-        try hasNothing(applier.transaction)
+      let isNothing = try applier.pending.isEmpty && hasNothing(applier.transaction)
+      // Without the names, nothing that is pending can be looked for.
+      guard state.generation == snapshot.generation, state.cursor < snapshot.place.sequence,
+        state.mark?.sequence ?? 0 <= snapshot.place.sequence,
+        try mayTakeSnapshot(applier.transaction),
+        applier.pending.isEmpty || snapshot.objects != snapshot
       else { throw UnfitSnapshot(reason: "something was saved meanwhile") }
       let reader = try SnapshotReader(snapshot) { file in
         try SegmentPieces.bytes(of: file.name, on: connection)
       }
-      try applier.install(reader, at: snapshot.place)
+      let known = try KnownLog(state, isNothing: isNothing, on: connection)
+      try applier.install(reader, at: snapshot.place, over: known)
+      // What the replica has of the log's entries ends at a gap: a server that loses them is offered what they came to.
+      try KeptFrames.dropAll(on: connection)
       try LogPlaces.note(snapshot.place, nextNumber: snapshot.nextObject, on: connection)
       try SegmentPieces.dropAll(on: connection)
+      try noteUnsettled(applier)
+      try ImportTimes.purge(connection)
+      applier.report.changeSets = Int(clamping: snapshot.place.sequence - state.cursor)
       state.move(to: snapshot.place)
       state.head = max(state.head, snapshot.place.sequence)
       return applier.report
     }
-    report.changeSets = Int(clamping: snapshot.place.sequence)
     report.bytes = snapshot.bytes
     return report
   }

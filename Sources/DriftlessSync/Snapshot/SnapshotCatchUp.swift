@@ -1,0 +1,140 @@
+import Driftless
+import DriftlessProtocol
+import Foundation
+
+/// What a snapshot says of objects that the replica has: only what came with entries that it does not have.
+///
+/// What is not pending here becomes the snapshot's. What the snapshot says of pending values is kept beside them, as with
+/// entries of the log, and settled when the pull has reached its head.
+extension PageApplier {
+  /// The names of the saves that are pending here.
+  ///
+  /// - Throws: `UnfitSnapshot` when what is pending can be settled by the log alone.
+  func ownNames(_ reader: SnapshotReader, at place: LogMark) throws -> Set<UInt64> {
+    var names: Set<UInt64> = []
+    guard !pending.isEmpty else { return names }
+    try transaction.forEachNamedDelta(through: .max) { _, _, name in names.insert(name) }
+    let forgotten = reader.namesForgotten
+    var isTooOld = false
+    try pending.objects.forEachState { entity, object, _ in
+      let adding = schema.entity(numbered: entity)?.adding ?? PropertyMask()
+      for edit in object.edits where edit.transaction != 0 {
+        if edit.transaction > 0 { names.insert(try transaction.transactionName(edit.transaction)) }
+        guard object.whole == .none, edit.properties.intersects(adding) else { continue }
+        let time = try transaction.editTime(edit.transaction)
+        if time.rawValue < forgotten { isTooOld = true }
+      }
+      if object.whole != .none, object.wholeTransaction > 0 {
+        names.insert(try transaction.transactionName(object.wholeTransaction))
+      }
+    }
+    guard !isTooOld else {
+      throw UnfitSnapshot(reason: "what was added here is older than the names of saves in it")
+    }
+    names.remove(0)
+    return names
+  }
+
+  /// Writes what is news of the objects of a part that were here.
+  func writeKnown(_ part: SnapshotReader.Part, _ news: SnapshotNews, at place: LogMark) throws {
+    for number in 0..<part.count {
+      let isNews = try part.pushed(number).map { !news.known.has($0) }
+      guard isNews.contains(true) else { continue }
+      var frame = try snapshotFrame(part, number, news, at: place)
+      for (index, entry) in frame.table.entries.enumerated() where entry?.isNew == true {
+        frame.table.leaveOut(index)
+      }
+      let changeSet = frame.changeSet
+      var columns = changeSet.columns[...]
+      for group in changeSet.index.groups {
+        let own = columns.prefix(group.properties.count)
+        columns = columns.dropFirst(group.properties.count)
+        guard let entity = frame.entity(group.entity) else {
+          throw Self.unknown(changeSet.index.entities[group.entity].name)
+        }
+        let readers = frame.readers(group, entity: entity, columns: own)
+        var row = 0
+        var objects = group.objects[...]
+        for run in group.transactionRuns {
+          let ofRun = objects.prefix(run.count)
+          objects = objects.dropFirst(run.count)
+          defer { row += run.count }
+          guard isNews.indices.contains(run.transaction), isNews[run.transaction] else { continue }
+          try times.note(frame.time(of: run), by: frame.origin(of: run))
+          for (offset, index) in ofRun.enumerated() {
+            try writeKnown(index, entity, readers, group, row: row + offset, &frame)
+          }
+        }
+      }
+      if let unknown = frame.unknown.first { throw Self.unknown("\(unknown)") }
+    }
+  }
+
+  private func writeKnown(
+    _ index: Int, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
+    _ group: ChangeSetIndex.Group, row: Int, _ frame: inout FrameContext
+  ) throws {
+    guard let (key, isAlive) = try target(index, entity, in: &frame) else { return }
+    keptKeys.side = frame.side(group, row: row)
+    if isHeld(key) {
+      try checkHeld(key, isAlive: isAlive, readers, isWhole: group.kind != .update)
+      return try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)
+    }
+    if isAlive {
+      try applyRow(key, readers, row: row, isWhole: true, &frame)
+    } else if group.kind == .insert {
+      // The log brought it back.
+      try insertAgain(entity, key, readers, row: row, index: index, &frame)
+    }
+  }
+
+  private func checkHeld(
+    _ key: ObjectKey, isAlive: Bool, _ readers: [PropertyReader], isWhole: Bool
+  ) throws {
+    guard !isWhole else {
+      throw UnfitSnapshot(reason: "an object that is pending here was deleted and came back")
+    }
+    let noted = try zone.object(key).values
+    for reader in readers {
+      guard case .elements = reader.property.kind else { continue }
+      if !isAlive || noted[reader.property.name] != nil
+        || pending[key]?.transaction(of: reader.property.slot) != nil
+      {
+        // Who put in again what another took out says so in the log alone.
+        throw UnfitSnapshot(reason: "a set that is pending here was changed in the zone")
+      }
+    }
+  }
+
+  /// Deletes what was here.
+  func delete(_ deletes: [SnapshotNews.Delete]) throws {
+    var living: [(entity: SyncSchema.Entity, delete: SnapshotNews.Delete)] = []
+    for delete in deletes {
+      guard let entity = schema.entity(numbered: delete.key.entity) else { continue }
+      if try transaction.concreteKey(root: delete.key) == delete.key {
+        guard !isHeld(delete.key),
+          try pending.isEmpty || !isReferredToHere(delete.key, entity)
+        else {
+          // Of what it was when it was deleted the log tells more.
+          throw UnfitSnapshot(reason: "an object that is pending here was deleted in the zone")
+        }
+        living.append((entity, delete))
+      } else if pending[delete.key] != nil {
+        try zone.set(.dead, of: delete.key, delete.side)
+      }
+    }
+    let brake = MassDeleteBrake(transaction, schema: schema, limit: options.massDelete)
+    guard try allowsMassDelete || brake.admits(living.count) else {
+      // Each entry of the log says whether its deletes are meant.
+      throw UnfitSnapshot(reason: "\(living.count) objects that are here were deleted in the zone")
+    }
+    for (entity, delete) in living {
+      try times.note(
+        HybridTime(rawValue: delete.transaction.hybridTime),
+        by: EditOrigin(
+          author: delete.transaction.author, contextName: delete.transaction.contextName))
+      try deleteHere(entity, delete.key)
+      report.deleted += 1
+    }
+  }
+}

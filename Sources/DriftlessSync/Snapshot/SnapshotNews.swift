@@ -1,0 +1,75 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// What a replica has of a log when it takes in what that comes to.
+struct KnownLog {
+  /// The replica has nothing of the zone, and nothing of its own.
+  var isNothing: Bool
+  var cursor: UInt64
+  /// The number of the first object that came after the cursor.
+  var nextNumber: UInt64
+  var replica: UUID
+  /// The highest entry of its own.
+  var mark: UInt64
+  /// The acknowledged entries above the cursor, whatever name it had when it sent them.
+  var own: Set<UInt64>
+
+  /// - Throws: `UnfitSnapshot` where it is not known which number came last.
+  init(_ state: ReplicaState, isNothing: Bool, on connection: SQLiteConnection) throws {
+    self.isNothing = isNothing
+    cursor = state.cursor
+    replica = state.replica
+    mark = state.mark?.sequence ?? 0
+    guard let next = try LogPlaces.nextNumber(after: cursor, on: connection) else {
+      throw UnfitSnapshot(reason: "it is not known here which object came last")
+    }
+    nextNumber = next
+    own = try LogPlaces.sequences(above: cursor, on: connection)
+  }
+
+  /// Whether what came with an entry is here.
+  func has(_ pushed: SnapshotReader.Part.Pushed) -> Bool {
+    pushed.sequence <= cursor || own.contains(pushed.sequence)
+      || pushed.replica == replica && pushed.sequence <= mark
+  }
+}
+
+/// What a snapshot says that the replica does not have.
+struct SnapshotNews {
+  struct Delete {
+    var key: ObjectKey
+    var transaction: ChangeSetIndex.Transaction
+    var side: RemoteSide
+  }
+
+  let known: KnownLog
+  /// Objects that the replica did not have.
+  var objects = SnapshotObjects()
+  /// Of objects that it had.
+  var deletes: [Delete] = []
+  /// The names of the saves that are pending here.
+  private var ownNames: Set<UInt64> = []
+
+  init(_ known: KnownLog) { self.known = known }
+
+  /// Looks for saves that are pending here among those that the zone knows: another copy of this store sent them, and which
+  /// of their edits are still pending here, the log tells.
+  mutating func expectNone(of names: Set<UInt64>, in reader: SnapshotReader) throws {
+    ownNames = names
+    guard !names.isEmpty else { return }
+    try reader.forEachName { try expectNone(of: $0) }
+  }
+
+  func expectNone(of index: ChangeSetIndex) throws {
+    guard !ownNames.isEmpty else { return }
+    for transaction in index.transactions { try expectNone(of: transaction.name) }
+    for run in index.newObjects { for maker in run.makers { try expectNone(of: maker) } }
+  }
+
+  func expectNone(of name: UInt64) throws {
+    guard ownNames.contains(name) else { return }
+    throw UnfitSnapshot(reason: "another copy of this store sent what is pending here")
+  }
+}
