@@ -54,13 +54,14 @@ struct OperatorSafetyTests {
       _ = try await server.accepted(try maker.insert(1), token: token)
       let database = try DataFolder(server.data).database
       let away = database.appendingPathExtension("away")
-      try FileManager.default.moveItem(at: database, to: away)
       maker.cursor = try await server.cursor(at: maker.number)
       let frame = try maker.insert(1)
+      try FileManager.default.moveItem(at: database, to: away)
       let refused = try await server.push(frame, token: token)
       #expect(refused.status == 500)
       #expect(String(decoding: refused.body, as: UTF8.self).contains("moved away or removed"))
       #expect(try await server.request("GET", "/healthz").status == 500)
+      await #expect(throws: (any Error).self) { try await server.pull(after: 0, token: token) }
       // Nobody begins a second one beside what the server still has.
       let locked = #expect(throws: ServerError.self) { _ = try DataFolder(server.data) }
       #expect(locked?.code == .locked)

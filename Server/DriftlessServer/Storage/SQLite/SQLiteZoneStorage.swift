@@ -137,7 +137,11 @@ package final class SQLiteZoneStorage: ZoneStorage {
   }
 
   package func zone(named name: String) async throws -> ZoneRecord? {
-    try await reader.perform { try $0.zone(named: name) }
+    try await reader.perform { connection in
+      // Whatever is asked of a zone asks for it first: what a file without a name has is nobody's.
+      guard !connection.isMoved else { throw ServerError.databaseIsGone }
+      return try connection.zone(named: name)
+    }
   }
 
   package func token(id: String) async throws -> TokenRecord? {
