@@ -93,15 +93,16 @@
       defer { other.close() }
       try other.execute("BEGIN")
       _ = try other.zoneRow(named: "shop", locks: true)
+      let blocker = try other.run("SELECT pg_backend_pid()").int64(0, 0)
       // A transaction would see the same activity for ever.
       let watch = try PostgresConnection(serving: database, limits: limits)
       defer { watch.close() }
       let replica = TestReplica()
       // The one connection waits for the zone's row.
       async let first = storage.append(replica.push(1, zone.generation), to: zone)
-      while try watch.run(
-        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FOR UPDATE%'"
-      ).int64(0, 0) == 0 { await Task.yield() }
+      let waiting =
+        "SELECT count(*) FROM pg_stat_activity WHERE \(blocker) = ANY(pg_blocking_pids(pid))"
+      while try watch.run(waiting).int64(0, 0) == 0 { await Task.yield() }
       // Of three one may wait for it.
       let refused = Refusals()
       let others = (0..<3).map { _ in
