@@ -140,12 +140,13 @@ struct IncrementalStoreTests {
     node.update(withValues: ["name": "b"], version: 2)
     #expect(node.value(for: name) as? String == "b" && node.version == 2)
     #expect(store.metadata[NSStoreTypeKey] as? String == "Remote")
-    #expect(store.identifier == "8E4CF2B4-8A4F-4B0E-9F6A-6A6B1A7C0D11")
+    #expect(store.identifier == store.uuid)
   }
 }
 
 /// Rows in dictionaries, as a server would have them: to-one relationships are names of other rows.
 private final class RemoteStore: NSIncrementalStore, @unchecked Sendable {  // used by one test
+  let uuid = UUID().uuidString
   var rows: [String: [String: [String: Any]]] = [:]
   private(set) var read: [String] = []
   private(set) var relationships: [String] = []
@@ -156,7 +157,8 @@ private final class RemoteStore: NSIncrementalStore, @unchecked Sendable {  // u
   override var type: String { "Remote" }
 
   override func loadMetadata() throws {
-    metadata = [NSStoreUUIDKey: "8E4CF2B4-8A4F-4B0E-9F6A-6A6B1A7C0D11", NSStoreTypeKey: "Remote"]
+    // Tests that run at once have stores of their own, which are told apart by this.
+    metadata = [NSStoreUUIDKey: uuid, NSStoreTypeKey: "Remote"]
   }
 
   override func execute(
