@@ -13,22 +13,41 @@ struct ImportCommand: ControlCommand {
       A save, and the end of the file, ends a transaction. An id is a UUID or any text. To-one \
       values are ids, to-many values arrays of ids; dates are ISO 8601, binary values base64, \
       decimals texts. A bad line gives FILE:LINE and exit code 65, and nothing of its transaction \
-      is saved.
+      is saved. What was saved before it, or before an interrupt (Ctrl-C), is said as a number of \
+      lines: import the file again with --skip and that number.
       """)
 
   @OptionGroup var target: StoreArguments
   @OptionGroup var model: GivenModelArguments
   @Option(name: .long, help: "The author of transactions whose save names none.")
   var author: String?
+  @Option(name: .long, help: "Pass over so many lines, which an import before this one saved.")
+  var skip = 0
   @Argument(help: "The file, or - for standard input.", completion: .file())
   var file: String
   @OptionGroup var output: OutputOptions
 
+  func validate() throws {
+    guard skip >= 0 else { throw ValidationError("--skip is at least 0.") }
+  }
+
   func perform() throws {
     let bytes = try read()
     let store = try model.open(target.url, output)
-    let report = try Importer(store: store, author: author, source: file).run(bytes)
-    try output.put(report, line: report.text)
+    Interrupt.noteFirst()
+    let importer = Importer(
+      store: store, author: author, source: file, skippedLines: skip,
+      isInterrupted: { Interrupt.wasAsked })
+    do {
+      let report = try importer.run(bytes)
+      try output.put(report, line: report.text)
+    } catch let error as ImportInterrupted {
+      let progress = error.progress
+      output.note(
+        "interrupted: \(progress.text)"
+          + (progress.line > 0 ? "; go on with --skip \(progress.line)" : ""))
+      throw ExitCode(128 + SIGINT)
+    }
   }
 
   private func read() throws -> ImportBytes {

@@ -20,9 +20,12 @@ struct ImportBatches {
   /// Imports the transaction that begins with these lines and goes on where the reader stands, and moves the reader behind
   /// it. When it throws, nothing was done.
   ///
-  /// - Parameter lines: A batch of them; they are used up.
+  /// - Parameters:
+  ///   - lines: A batch of them; they are used up.
+  ///   - check: Asked before each batch; what it throws ends the import.
   func importTransaction(
-    _ lines: inout [ImportLine], _ reader: inout LineReader, author: String?
+    _ lines: inout [ImportLine], _ reader: inout LineReader, author: String?,
+    beforeEach check: () throws -> Void = {}
   ) throws -> ImportReport {
     let linesMax = lines.count
     var batches = Progress()
@@ -30,6 +33,7 @@ struct ImportBatches {
       TransactionInfo(author: author, contextName: Self.contextName)
     ) { transaction in
       while true {
+        try check()
         try importBatch(lines, &batches)
         lines.removeAll(keepingCapacity: true)
         while lines.count < linesMax {

@@ -20,3 +20,28 @@ package struct ImportReport: Hashable, Sendable, Codable {
       + "in \(transactions) transaction\(transactions == 1 ? "" : "s")"
   }
 }
+
+/// How far an import came.
+package struct ImportProgress: Hashable, Sendable {
+  /// Up to this line all is saved: the end of a transaction, or 0.
+  package var line = 0
+  /// A line up to there that refers to a later one, and has no reference so far.
+  package var waitingLine: Int?
+
+  package init(line: Int, waitingLine: Int? = nil) {
+    self.line = line
+    self.waitingLine = waitingLine
+  }
+
+  /// What is saved, for a person.
+  package var text: String {
+    if line == 0 { return "nothing was saved" }
+    let waiting = waitingLine.map { ", but for references of line \($0) on to later lines" }
+    return "lines 1 to \(line) are saved\(waiting ?? "")"
+  }
+}
+
+/// Somebody ended an import before the end of its file.
+package struct ImportInterrupted: Error {
+  package var progress: ImportProgress
+}

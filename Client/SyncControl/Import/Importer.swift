@@ -17,12 +17,21 @@ package struct Importer {
   private let author: String?
   private let source: String
   private let batchLines: Int
+  private let skippedLines: Int
+  private let isInterrupted: @Sendable () -> Bool
 
   /// - Parameters:
   ///   - author: The author of transactions whose `save` names none.
   ///   - source: The file's name, for messages.
+  ///   - skippedLines: Lines at the beginning that an earlier import has saved.
+  ///   - isInterrupted: Asked between the transactions, and between the batches of a large one.
   ///   - batchLines: How many lines of a larger transaction are in memory at once.
-  package init(store: PersistentStore, author: String?, source: String, batchLines: Int? = nil) {
+  package init(
+    store: PersistentStore, author: String?, source: String, batchLines: Int? = nil,
+    skippedLines: Int = 0, isInterrupted: @escaping @Sendable () -> Bool = { false }
+  ) {
+    self.skippedLines = skippedLines
+    self.isInterrupted = isInterrupted
     self.batchLines = batchLines ?? ImportBatches.linesMax
     self.store = store
     self.author = author
@@ -32,20 +41,30 @@ package struct Importer {
   /// Imports all lines.
   ///
   /// - Throws: `Failure` with exit code 65 and `FILE:LINE: what is wrong`. Transactions before the
-  ///   one with that line are saved; nothing of it or after it is.
+  ///   one with that line are saved; nothing of it or after it is. `ImportInterrupted`.
   package func run(_ data: Data) throws -> ImportReport { try run(ImportBytes(data)) }
 
   func run(_ bytes: ImportBytes) throws -> ImportReport {
+    var progress = ImportProgress(line: skippedLines)
     do {
-      return try read(LineReader(bytes))
+      var lines = try LineReader(bytes)
+      try lines.skip(skippedLines)
+      return try read(lines, &progress)
     } catch let error as ImportError {
       throw Failure(
         .badData, code: "bad-line", "\(source):\(error.line): \(error.message)",
-        suggestion: "correct the line and import again; nothing of its transaction was saved")
+        suggestion: progress.line == 0
+          ? "correct the line and import again; nothing was saved"
+          : "\(progress.text): correct the line and go on with --skip \(progress.line)")
+    } catch is Stop {
+      throw ImportInterrupted(progress: progress)
     }
   }
 
-  private func read(_ lines: LineReader) throws -> ImportReport {
+  /// Somebody does not want it to go on.
+  private struct Stop: Error {}
+
+  private func read(_ lines: LineReader, _ progress: inout ImportProgress) throws -> ImportReport {
     let shapes = ImportShapes(store.schema.model)
     let coordinator = PersistentStoreCoordinator(store: store)
     let batches = ImportBatches(store: store, coordinator: coordinator, shapes: shapes)
@@ -61,6 +80,7 @@ package struct Importer {
       switch line?.operation {
       case .save, nil:
         if !lines.isEmpty {
+          if isInterrupted() { throw Stop() }
           var author = author
           if case .save(let name?) = line?.operation { author = name }
           let context = ManagedObjectContext(coordinator)
@@ -73,6 +93,7 @@ package struct Importer {
           try save(context, transaction, lastLine: lines[lines.count - 1].number)
           report.add(transaction.counts)
           report.transactions += 1
+          progress = ImportProgress(line: reader.number, waitingLine: awaited.map(\.line).min())
           lines.removeAll(keepingCapacity: true)
         }
         if line == nil { return report }
@@ -82,8 +103,14 @@ package struct Importer {
         if let line { lines.append(line) }
         guard lines.count == batchLines, !isInOnePiece, awaited.isEmpty else { continue }
         do {
-          report.add(try batches.importTransaction(&lines, &reader, author: author))
+          report.add(
+            try batches.importTransaction(&lines, &reader, author: author) {
+              if isInterrupted() { throw Stop() }
+            })
+          progress = ImportProgress(line: reader.number)
           start = reader
+        } catch let stop as Stop {
+          throw stop
         } catch {
           // Whatever it is, one piece meets it again, and can say where.
           reader = start

@@ -5,7 +5,8 @@ struct LineReader {
 
   private let bytes: ImportBytes
   private var position = 0
-  private var number = 0
+  /// The line that was read last, from 1.
+  private(set) var number = 0
 
   init(_ bytes: ImportBytes) throws(ImportError) {
     self.bytes = bytes
@@ -14,6 +15,24 @@ struct LineReader {
       if try bytes.begins(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     } catch {
       throw unreadable(error)
+    }
+  }
+
+  /// Passes over lines, whatever they say.
+  mutating func skip(_ count: Int) throws(ImportError) {
+    for _ in 0..<count {
+      var length: Int?
+      do throws(ImportBytes.ReadFailure) {
+        length = try bytes.withLine(at: position, bytesMax: .max) { $0.count }
+      } catch {
+        throw unreadable(error)
+      }
+      guard let length else {
+        throw ImportError(
+          line: number, "the file ends here, and \(count) lines were to be passed over")
+      }
+      position += length + 1
+      number += 1
     }
   }
 

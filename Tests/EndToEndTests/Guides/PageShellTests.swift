@@ -16,7 +16,7 @@ struct PageShellTests {
     "CodeMeasures.md": 1,
     "DaemonManual.md": 3,
     "Installing.md": 5,
-    "ServerManual.md": 3,
+    "ServerManual.md": 4,
     "Simulation.md": 1,
     "SyncGuide.md": 1,
     "Tutorial.md": 1,

@@ -1,0 +1,114 @@
+import Driftless
+import DriftlessSync
+import Foundation
+import SyncDaemon
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import SyncControl
+
+/// An import that ended before the end of its file goes on where it was.
+@Suite struct ImportResumeTests {
+  /// Transactions of two items each; every one but the last ends with a line that saves.
+  private static func lines(transactions count: Int) -> [String] {
+    (0..<count).flatMap { transaction in
+      (0..<2).map {
+        #"{"op":"insert","entity":"Item","id":"\#(transaction)-\#($0)","set":{"name":"\#($0)"}}"#
+      } + [#"{"op":"save"}"#]
+    }.dropLast()
+  }
+
+  private func importer(
+    _ shop: Shop, skipping lines: Int = 0, batchLines: Int? = nil,
+    isInterrupted: @escaping @Sendable () -> Bool = { false }
+  ) -> Importer {
+    Importer(
+      store: shop.store, author: nil, source: "f.jsonl", batchLines: batchLines,
+      skippedLines: lines, isInterrupted: isInterrupted)
+  }
+
+  private func data(_ lines: [String]) -> Data { Data(lines.joined(separator: "\n").utf8) }
+
+  @Test("A bad line says what was saved before it, and the corrected file goes on from there")
+  func badLine() throws {
+    let (shop, whole) = (try Shop(), try Shop())
+    var lines = Self.lines(transactions: 3)
+    let right = lines[7]
+    lines[7] = #"{"op":"insert","entity":"Item","id":"x","set":{"size":-1}}"#
+    let failure = try #require(
+      #expect(throws: Failure.self) { _ = try importer(shop).run(data(lines)) })
+    #expect(failure.message.hasPrefix("f.jsonl:8: "))
+    #expect(failure.suggestion.contains("lines 1 to 6 are saved"))
+    #expect(failure.suggestion.contains("--skip 6"))
+    lines[7] = right
+    // From the beginning it would meet what is there.
+    #expect(throws: Failure.self) { _ = try importer(shop).run(data(lines)) }
+    let report = try importer(shop, skipping: 6).run(data(lines))
+    #expect(report.inserted == 2 && report.transactions == 1)
+    _ = try importer(whole).run(data(lines))
+    #expect(try ReplicaExport.text(of: shop.store) == ReplicaExport.text(of: whole.store))
+  }
+
+  @Test("A bad line in the first transaction says that nothing was saved")
+  func firstTransaction() throws {
+    let shop = try Shop()
+    let failure = try #require(
+      #expect(throws: Failure.self) {
+        _ = try importer(shop).run(data([#"{"op":"insert","entity":"Thing","id":"1"}"#]))
+      })
+    #expect(failure.suggestion.contains("nothing was saved"))
+  }
+
+  @Test("Interrupted anywhere, it says what is saved, and goes on from there", arguments: 0..<4)
+  func interrupted(after questions: Int) throws {
+    let (shop, whole) = (try Shop(), try Shop())
+    let lines = Self.lines(transactions: 4)
+    let asked = Mutex(0)
+    let stopped = try #require(
+      #expect(throws: ImportInterrupted.self) {
+        _ = try importer(shop) {
+          asked.withLock {
+            $0 += 1
+            return $0 > questions
+          }
+        }.run(data(lines))
+      })
+    #expect(stopped.progress.line == questions * 3)
+    #expect(stopped.progress.waitingLine == nil)
+    _ = try importer(shop, skipping: stopped.progress.line).run(data(lines))
+    _ = try importer(whole).run(data(lines))
+    #expect(try ReplicaExport.text(of: shop.store) == ReplicaExport.text(of: whole.store))
+  }
+
+  @Test("Of a large transaction that is interrupted between its batches, nothing is saved")
+  func batches() throws {
+    let shop = try Shop()
+    let lines =
+      Self.lines(transactions: 1)
+      + Self.lines(transactions: 3).filter { !$0.contains("save") }
+      .dropFirst(2)
+    let asked = Mutex(0)
+    let stopped = try #require(
+      #expect(throws: ImportInterrupted.self) {
+        _ = try importer(shop, batchLines: 2) {
+          asked.withLock {
+            $0 += 1
+            return $0 > 1
+          }
+        }.run(data(lines))
+      })
+    #expect(stopped.progress.line == 0)
+    #expect(try ReplicaExport.text(of: shop.store).isEmpty)
+  }
+
+  @Test("More lines to pass over than there are is a mistake that is named")
+  func tooMany() throws {
+    let shop = try Shop()
+    let failure = try #require(
+      #expect(throws: Failure.self) {
+        _ = try importer(shop, skipping: 9).run(data(Self.lines(transactions: 1)))
+      })
+    #expect(failure.message.contains("f.jsonl:2: the file ends here"), "\(failure.message)")
+  }
+}
