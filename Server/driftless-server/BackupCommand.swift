@@ -2,7 +2,7 @@ import ArgumentParser
 import DriftlessServer
 import Foundation
 
-struct BackupCommand: AsyncParsableCommand {
+struct BackupCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "backup",
     abstract: "Copy the server's database into a file; works while the server runs.",
@@ -18,8 +18,8 @@ struct BackupCommand: AsyncParsableCommand {
 
   @OptionGroup var common: CommonOptions
 
-  func run() async throws {
-    try await common.reporting {
+  func run() throws {
+    try common.reporting {
       let folder = try DataFolder(common.folder(), creates: false)
       let content = try Backup(URL(fileURLWithPath: file)).make(of: folder)
       if common.json {
@@ -33,7 +33,7 @@ struct BackupCommand: AsyncParsableCommand {
   }
 }
 
-struct RestoreCommand: AsyncParsableCommand {
+struct RestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",
     abstract: "Put a backup in the place of the server's database, while no server runs.",
@@ -80,8 +80,8 @@ struct RestoreCommand: AsyncParsableCommand {
     case keep, renew
   }
 
-  func run() async throws {
-    try await common.reporting {
+  func run() throws {
+    try common.reporting {
       let backup = Backup(URL(fileURLWithPath: file))
       let folder = try DataFolder(common.folder(), takesEmptied: true)
       try common.confirm(
@@ -137,7 +137,7 @@ struct RestoreCommand: AsyncParsableCommand {
   }
 }
 
-struct VerifyCommand: AsyncParsableCommand {
+struct VerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
     abstract: "Read all of the server's database and name what is damaged.",
@@ -150,8 +150,8 @@ struct VerifyCommand: AsyncParsableCommand {
 
   @OptionGroup var common: CommonOptions
 
-  func run() async throws {
-    try await common.administering { administration in
+  func run() throws {
+    try common.administering { administration in
       let outcome = try administration.verify()
       for damage in outcome.damage {
         if common.json {

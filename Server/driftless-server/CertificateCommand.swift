@@ -4,13 +4,13 @@ import Foundation
 import ProgramStart
 import ServerCertificates
 
-struct CertificateCommand: AsyncParsableCommand {
+struct CertificateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "certificate",
     abstract: "Make and look at the server's TLS certificate, and a private authority for it.",
     subcommands: [Create.self, Show.self])
 
-  struct Create: AsyncParsableCommand {
+  struct Create: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Make a certificate for the server, and the authority that signs it.",
       discussion: """
@@ -45,10 +45,8 @@ struct CertificateCommand: AsyncParsableCommand {
       }
     }
 
-    func run() async throws { try await place.reporting { try create(in: $0) } }
+    func run() throws { try place.reporting { try create(in: $0) } }
 
-    /// Not the closure of `run`: the optimizer of Swift 6.3.1 crashes on one that is async, waits for nothing and returns
-    /// from within.
     private func create(in folder: CertificateFolder) throws {
       let made = try folder.create(
         names: name.map { try CertificateName($0) }, days: days, replacesAuthority: force)
@@ -69,7 +67,7 @@ struct CertificateCommand: AsyncParsableCommand {
     }
   }
 
-  struct Show: AsyncParsableCommand {
+  struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Tell a certificate's names, its end and its SHA-256 fingerprint.",
       discussion: """
@@ -88,13 +86,13 @@ struct CertificateCommand: AsyncParsableCommand {
       }
     }
 
-    func run() async throws {
+    func run() throws {
       guard let file else {
-        return try await place.reporting { folder in
+        return try place.reporting { folder in
           try show([("certificate", folder.server), ("authority", folder.authority)])
         }
       }
-      try await place.report.reporting(check: "the file") {
+      try place.report.reporting(check: "the file") {
         try show([("certificate", URL(fileURLWithPath: file))])
       }
     }
@@ -125,15 +123,15 @@ struct CertificatePlace: ParsableArguments {
 
   @OptionGroup var report: ReportOptions
 
-  func reporting(_ body: (CertificateFolder) async throws -> Void) async throws {
-    try await report.reporting(check: "the folder \(out ?? data ?? "")") {
-      if let out { return try await body(CertificateFolder(URL(fileURLWithPath: out))) }
+  func reporting(_ body: (CertificateFolder) throws -> Void) throws {
+    try report.reporting(check: "the folder \(out ?? data ?? "")") {
+      if let out { return try body(CertificateFolder(URL(fileURLWithPath: out))) }
       guard let data, !data.isEmpty else {
         throw ServerError(
           .badName, "no folder is named",
           suggestion: "Give the server's data folder with --data, or another one with --out.")
       }
-      try await body(CertificateFolder(data: URL(fileURLWithPath: data, isDirectory: true)))
+      try body(CertificateFolder(data: URL(fileURLWithPath: data, isDirectory: true)))
     }
   }
 }

@@ -2,13 +2,13 @@ import ArgumentParser
 import DriftlessServer
 import Foundation
 
-struct ClockCommand: AsyncParsableCommand {
+struct ClockCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "clock",
     abstract: "Show the server's time, and put it right after a leap ahead.",
     subcommands: [Show.self, SetBack.self])
 
-  struct Show: AsyncParsableCommand {
+  struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract:
         "Show the host's clock, the last time that the server gave, and how far they are apart.",
@@ -21,8 +21,8 @@ struct ClockCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func run() async throws {
-      try await common.administering { administration in
+    func run() throws {
+      try common.administering { administration in
         let report = try administration.clock()
         if common.json {
           try common.printJSON(ClockLine(report))
@@ -61,7 +61,7 @@ struct ClockCommand: AsyncParsableCommand {
     }
   }
 
-  struct SetBack: AsyncParsableCommand {
+  struct SetBack: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Make the server go on from the host's clock, where it gave later times.",
       discussion: """
@@ -77,8 +77,8 @@ struct ClockCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func run() async throws {
-      try await common.administering { administration in
+    func run() throws {
+      try common.administering { administration in
         let before = try administration.clock()
         if let given = before.givenMilliseconds, given > before.hostMilliseconds,
           before.server == nil

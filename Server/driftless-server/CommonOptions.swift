@@ -40,11 +40,22 @@ struct CommonOptions: ParsableArguments {
   }
 
   /// Runs a command; prints an error with what to do about it, and ends with its exit code.
-  func reporting(_ body: () async throws -> Void) async throws {
+  ///
+  /// Not async, as no command but `serve` waits for anything: the optimizer of Swift 6.3.1 crashes on async closures that do
+  /// not.
+  func reporting(_ body: () throws -> Void) throws {
     defer { if let folder = try? folder() { DataFolder.giveToOwner(folder) } }
-    try await report.reporting(
-      check: data.map { "the data folder \($0)" } ?? "the database", body)
+    try report.reporting(check: place, body)
   }
+
+  /// As `reporting`, for what goes on until somebody ends it.
+  func reportingWhenEnded(_ body: () async throws -> Void) async throws {
+    defer { if let folder = try? folder() { DataFolder.giveToOwner(folder) } }
+    do { try await body() } catch { try report.report(error, check: place) }
+  }
+
+  /// What to look at when an error says nothing.
+  private var place: String { data.map { "the data folder \($0)" } ?? "the database" }
 
   /// Prints one JSON value as a line, its keys sorted.
   func printJSON(_ value: some Encodable) throws { try report.printJSON(value) }
@@ -73,8 +84,8 @@ struct CommonOptions: ParsableArguments {
   /// - Parameter creates: whether the command makes the folder where it is none yet.
   func administering(
     creates: Bool = false, _ body: (Administration) throws -> Void
-  ) async throws {
-    try await reporting {
+  ) throws {
+    try reporting {
       let administration = try Administration(folder: DataFolder(folder(), creates: creates))
       defer { administration.close() }
       try body(administration)
@@ -86,11 +97,11 @@ struct CommonOptions: ParsableArguments {
   /// - Parameter creates: whether the command makes the folder where it is none yet.
   func administeringZones(
     creates: Bool = false, _ body: (any ZoneAdministration) throws -> Void
-  ) async throws {
+  ) throws {
     guard let postgres else {
-      return try await administering(creates: creates) { try body($0) }
+      return try administering(creates: creates) { try body($0) }
     }
-    try await reporting {
+    try reporting {
       #if PostgreSQL
         let administration = try PostgresAdministration(database: postgres)
         defer { administration.close() }
@@ -110,34 +121,34 @@ struct ReportOptions: ParsableArguments {
   /// Runs a command; prints an error with what to do about it, and ends with its exit code.
   ///
   /// - Parameter place: what to look at when the error says nothing.
-  func reporting(check place: String, _ body: () async throws -> Void) async throws {
-    do {
-      try await body()
-    } catch let error as ExitCode {
-      throw error
-    } catch {
-      if let error = error as? UnwrittenOutput {
-        guard !error.isReaderGone else { return }
-        Complaint(
-          code: "unwritten-output", message: error.message, status: UnwrittenOutput.exitStatus,
-          suggestion: error.suggestion
-        ).put(json: json)
-        throw ExitCode(UnwrittenOutput.exitStatus)
-      }
-      if let error = error as? ServerError ?? ServerError(command: error) {
-        let status = exitCode(of: error.code)
-        Complaint(
-          code: error.code.name, message: error.message, status: status,
-          suggestion: error.suggestion
-        ).put(json: json)
-        throw ExitCode(status)
-      }
+  func reporting(check place: String, _ body: () throws -> Void) throws {
+    do { try body() } catch { try report(error, check: place) }
+  }
+
+  /// Prints an error of a command, and ends with its exit code. A reader of the output that went away is no error.
+  func report(_ error: any Error, check place: String) throws {
+    if error is ExitCode { throw error }
+    if let error = error as? UnwrittenOutput {
+      guard !error.isReaderGone else { return }
       Complaint(
-        code: "failed", message: "\(error)", status: 1,
-        suggestion: "check \(place) and the server's log."
+        code: "unwritten-output", message: error.message, status: UnwrittenOutput.exitStatus,
+        suggestion: error.suggestion
       ).put(json: json)
-      throw ExitCode.failure
+      throw ExitCode(UnwrittenOutput.exitStatus)
     }
+    if let error = error as? ServerError ?? ServerError(command: error) {
+      let status = exitCode(of: error.code)
+      Complaint(
+        code: error.code.name, message: error.message, status: status,
+        suggestion: error.suggestion
+      ).put(json: json)
+      throw ExitCode(status)
+    }
+    Complaint(
+      code: "failed", message: "\(error)", status: 1,
+      suggestion: "check \(place) and the server's log."
+    ).put(json: json)
+    throw ExitCode.failure
   }
 
   private func exitCode(of code: ServerError.Code) -> Int32 {

@@ -40,7 +40,7 @@ struct ServeCommand: AsyncParsableCommand {
   var logLevel = "info"
 
   func run() async throws {
-    try await common.reporting {
+    try await common.reportingWhenEnded {
       guard let level = Logger.Level(rawValue: logLevel) else {
         throw ServerError(
           .badName, "unknown log level \"\(logLevel)\"", suggestion: "Use info, or debug for more.")

@@ -3,13 +3,13 @@ import DriftlessServer
 import Foundation
 import ProgramStart
 
-struct TokenCommand: AsyncParsableCommand {
+struct TokenCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "token",
     abstract: "Create, list, rotate and revoke access tokens; works while the server runs.",
     subcommands: [Create.self, List.self, Rotate.self, Revoke.self])
 
-  struct Create: AsyncParsableCommand {
+  struct Create: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Create a token and print it alone on standard output.",
       discussion: """
@@ -33,8 +33,8 @@ struct TokenCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func run() async throws {
-      try await common.administeringZones { administration in
+    func run() throws {
+      try common.administeringZones { administration in
         let now = try administration.serverMilliseconds()
         let end = try expires.map { try TokenEnd($0, now: now) }
         try administration.createToken(
@@ -48,15 +48,15 @@ struct TokenCommand: AsyncParsableCommand {
     }
   }
 
-  struct List: AsyncParsableCommand {
+  struct List: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "List the tokens by ID; their secrets are not known here.",
       discussion: "Example: driftless-server token list --data DIR")
 
     @OptionGroup var common: CommonOptions
 
-    func run() async throws {
-      try await common.administeringZones { administration in
+    func run() throws {
+      try common.administeringZones { administration in
         let now = try administration.serverMilliseconds()
         for token in try administration.tokens() {
           if common.json {
@@ -72,7 +72,7 @@ struct TokenCommand: AsyncParsableCommand {
     }
   }
 
-  struct Revoke: AsyncParsableCommand {
+  struct Revoke: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Make a token worthless from the next request on.",
       discussion: "Example: driftless-server token revoke 0123456789abcdef --data DIR")
@@ -82,8 +82,8 @@ struct TokenCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func run() async throws {
-      try await common.administeringZones { administration in
+    func run() throws {
+      try common.administeringZones { administration in
         try administration.revokeToken(id: id)
         if common.json {
           try common.printJSON(["id": id, "state": "revoked"])
@@ -96,7 +96,7 @@ struct TokenCommand: AsyncParsableCommand {
 }
 
 extension TokenCommand {
-  struct Rotate: AsyncParsableCommand {
+  struct Rotate: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Create a token in the place of another and print it alone.",
       discussion: """
@@ -116,8 +116,8 @@ extension TokenCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func run() async throws {
-      try await common.administering { administration in
+    func run() throws {
+      try common.administering { administration in
         let now = try administration.serverMilliseconds()
         let end = try expires.map { try TokenEnd($0, now: now) }
         let wait = grace == "0" ? 0 : try TokenEnd.span(grace)

@@ -3,7 +3,7 @@ import DriftlessProtocol
 import DriftlessServer
 import Foundation
 
-struct ZoneCommand: AsyncParsableCommand {
+struct ZoneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "zone",
     abstract:
@@ -12,7 +12,7 @@ struct ZoneCommand: AsyncParsableCommand {
       Create.self, List.self, Inspect.self, Rename.self, Renew.self, Fold.self, Delete.self,
     ])
 
-  struct Create: AsyncParsableCommand {
+  struct Create: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Create a zone with an empty log.",
       discussion: "Example: driftless-server zone create shop --data DIR")
@@ -22,8 +22,8 @@ struct ZoneCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func run() async throws {
-      try await common.administeringZones(creates: true) { administration in
+    func run() throws {
+      try common.administeringZones(creates: true) { administration in
         let zone = try administration.createZone(name)
         if common.json {
           try common.printJSON(ZoneLine(zone))
@@ -34,14 +34,14 @@ struct ZoneCommand: AsyncParsableCommand {
     }
   }
 
-  struct List: AsyncParsableCommand {
+  struct List: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "List the zones.", discussion: "Example: driftless-server zone list --data DIR")
 
     @OptionGroup var common: CommonOptions
 
-    func run() async throws {
-      try await common.administeringZones { administration in
+    func run() throws {
+      try common.administeringZones { administration in
         for zone in try administration.zones() {
           let snapshot = try administration.snapshot(of: zone)
           if common.json {
@@ -59,7 +59,7 @@ struct ZoneCommand: AsyncParsableCommand {
 }
 
 extension ZoneCommand {
-  struct Renew: AsyncParsableCommand {
+  struct Renew: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Begin a zone's log anew, in a new generation.",
       discussion: """
@@ -77,8 +77,8 @@ extension ZoneCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func run() async throws {
-      try await common.administeringZones { administration in
+    func run() throws {
+      try common.administeringZones { administration in
         let zone = try administration.renewZone(name, intent: replace ? .replace : .offer)
         if common.json {
           try common.printJSON(ZoneLine(zone))
@@ -92,7 +92,7 @@ extension ZoneCommand {
 }
 
 extension ZoneCommand {
-  struct Fold: AsyncParsableCommand {
+  struct Fold: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Add up a zone's log to a snapshot.",
       discussion: """
@@ -108,8 +108,8 @@ extension ZoneCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func run() async throws {
-      try await common.administering { administration in
+    func run() throws {
+      try common.administering { administration in
         let snapshot = try administration.foldZone(name)
         if common.json {
           try common.printJSON(SnapshotLine(zone: name, snapshot))

@@ -3,7 +3,7 @@ import DriftlessServer
 import Foundation
 
 extension ZoneCommand {
-  struct Inspect: AsyncParsableCommand {
+  struct Inspect: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Show what a zone holds: entries, bytes, objects, replicas, the last push.",
       discussion: "Example: driftless-server zone inspect shop --data DIR")
@@ -13,8 +13,8 @@ extension ZoneCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func run() async throws {
-      try await common.administering { administration in
+    func run() throws {
+      try common.administering { administration in
         let report = try administration.inspectZone(name)
         if common.json {
           try common.printJSON(ZoneReportLine(report))
@@ -37,7 +37,7 @@ extension ZoneCommand {
     }
   }
 
-  struct Rename: AsyncParsableCommand {
+  struct Rename: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Give a zone another name; its log and its tokens stay.",
       discussion: """
@@ -55,8 +55,8 @@ extension ZoneCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func run() async throws {
-      try await common.administering { administration in
+    func run() throws {
+      try common.administering { administration in
         let zone = try administration.renameZone(name, to: newName)
         if common.json {
           try common.printJSON(ZoneLine(zone))
@@ -67,7 +67,7 @@ extension ZoneCommand {
     }
   }
 
-  struct Delete: AsyncParsableCommand {
+  struct Delete: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Delete a zone with its log and its tokens.",
       discussion: """
@@ -85,8 +85,8 @@ extension ZoneCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func run() async throws {
-      try await common.administering { administration in
+    func run() throws {
+      try common.administering { administration in
         let report = try administration.inspectZone(name)
         try common.confirm(
           "Delete zone \(name) with \(report.entries) entries and \(report.tokens) tokens?",
@@ -127,12 +127,12 @@ private struct ZoneReportLine: Encodable {
   }
 }
 
-struct ReplicaCommand: AsyncParsableCommand {
+struct ReplicaCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "replica", abstract: "Show the replicas of zones; works while the server runs.",
     subcommands: [List.self])
 
-  struct List: AsyncParsableCommand {
+  struct List: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "List replicas: how far behind each is, and when it was last seen.",
       discussion: """
@@ -146,8 +146,8 @@ struct ReplicaCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func run() async throws {
-      try await common.administering { administration in
+    func run() throws {
+      try common.administering { administration in
         for report in try administration.replicas(of: zone) {
           let line = ReplicaLine(report)
           if common.json {
