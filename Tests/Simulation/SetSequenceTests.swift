@@ -197,4 +197,35 @@ struct SetSequenceTests {
     try await stage.settle()
     stage.expect(item, has: [tags[1]], not: [tags[0]])
   }
+
+  /// A tag's delete is pending while the delete of an item that had it is answered, or is heard of from a copy of the store.
+  /// Then both come back, and the item's set without the tag.
+  @Test(
+    "A set of what comes back is what the zone says, whatever it was before the delete",
+    arguments: [false, true])
+  func setOfWhatWasDeleted(isSentByACopy: Bool) async throws {
+    let stage = try await Stage(.memory, hosts: 2, model: Stage.tagged())
+    let tag = try stage.insert(1, "Tag")
+    let item = try stage.insert(1)
+    try stage.relate(1, item, "tags", to: [tag])
+    try await stage.settle()
+    try stage.relate(0, item, "tags", to: [])
+    try stage.set(0, tag, ["name": .string("edited")])
+    stage.clock.advance(milliseconds: 1000)
+    try stage.delete(1, item)
+    if isSentByACopy {
+      let clone = try stage.clone(1)
+      try await stage.push(clone)
+    } else {
+      stage.hosts[1].network.isDeaf = true
+      try? await stage.push(1)
+      stage.hosts[1].network.isDeaf = false
+    }
+    try stage.delete(1, tag)
+    try await stage.sync(0)
+    try await stage.settle()
+    #expect(stage.hosts[1].image.things[item] != nil)
+    #expect(stage.hosts[1].image.things[tag] != nil)
+    #expect(Image.identities(in: stage.value(1, item, "tags")).isEmpty)
+  }
 }

@@ -69,6 +69,8 @@ extension PageApplier {
       {
         // The very delete that is pending here: another copy of this store sent it, or this one did before it was put back.
         setPending(key) { $0 = PendingObject() }
+        try BaseValues.drop(key, on: transaction.connection)
+        try transaction.dropDeltas(of: key)
         try zone.remove(key)
         continue
       }

@@ -172,6 +172,8 @@ extension PageApplier {
         values[property.slot] = standIn.value
       }
     }
+    // What its sets were before it was deleted here is nobody's word any more: the zone says them whole.
+    try BaseValues.drop(key, on: transaction.connection)
     try transaction.insert(entity.description, key.key, values: values)
     try applyPlaces(places, row: row, of: key)
     frame.table.setLife(.alive, key: key, at: index)
