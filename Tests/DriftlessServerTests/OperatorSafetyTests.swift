@@ -71,6 +71,38 @@ struct OperatorSafetyTests {
     }
   }
 
+  @Test(
+    "A server whose database was emptied or cut off acknowledges nothing, and is not healthy",
+    arguments: [0, 4096])
+  func cutDatabase(bytes: UInt64) async throws {
+    try await withServer { server in
+      let token = try server.token()
+      var maker = FrameMaker(try await server.zone())
+      _ = try await server.accepted(try maker.insert(1), token: token)
+      let database = try DataFolder(server.data).database
+      // What a checkpoint would have done: the file has more than its first page.
+      let writer = try #require(server.server.storage as? SQLiteZoneStorage).writer
+      try writer.run { try $0.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
+      #expect(try await server.request("GET", "/healthz").status == 200)
+      try writer.run { _ in }
+      let whole = try Data(contentsOf: database)
+      maker.cursor = try await server.cursor(at: maker.number)
+      let frame = try maker.insert(1)
+      let file = try FileHandle(forWritingTo: database)
+      try file.truncate(atOffset: bytes)
+      let refused = try await server.push(frame, token: token)
+      #expect(refused.status == 500)
+      #expect(String(decoding: refused.body, as: UTF8.self).contains("emptied, cut off"))
+      #expect(try await server.request("GET", "/healthz").status == 500)
+      await #expect(throws: (any Error).self) { try await server.pull(after: 0, token: token) }
+      try file.seek(toOffset: 0)
+      try file.write(contentsOf: whole)
+      try file.close()
+      #expect(try await server.push(frame, token: token).status == 200)
+      #expect(try await server.request("GET", "/healthz").status == 200)
+    }
+  }
+
   @Test("Where another has the database, all pushes that wait are told so at once")
   func busyGroup() async throws {
     let test = try TestZone()

@@ -2,6 +2,10 @@ import Dispatch
 package import DriftlessSQLite
 import Synchronization
 
+#if canImport(Glibc)
+  import Glibc
+#endif
+
 /// One connection with a thread of its own: SQLite blocks, and the threads that serve requests must
 /// not.
 package final class Database: Sendable {
@@ -9,6 +13,8 @@ package final class Database: Sendable {
   private let prepare: @Sendable (SQLiteConnection) throws -> Void
   private let queue: DispatchQueue
   private let connection: Mutex<SQLiteConnection?>
+  /// The most bytes that the file had. Nothing here ever makes it shorter.
+  private let size = Mutex<Int64>(0)
 
   /// Opens the file, creating it when it is not there.
   ///
@@ -26,6 +32,7 @@ package final class Database: Sendable {
   /// Runs `body` on the calling thread, as soon as the connection is free.
   package func run<Result: Sendable>(_ body: (SQLiteConnection) throws -> Result) throws -> Result {
     try connection.withLock { slot in
+      try checkFileIsWhole()
       do {
         let open = try slot ?? Self.open(path, prepare)
         slot = open
@@ -40,6 +47,19 @@ package final class Database: Sendable {
         }
         throw error
       }
+    }
+  }
+
+  /// SQLite goes on with the pages that it has in memory when somebody cuts the file off, and a write would be
+  /// acknowledged into what nobody can read again.
+  private func checkFileIsWhole() throws {
+    var status = stat()
+    // A file that is gone is another matter: `SQLiteConnection.isMoved`.
+    guard stat(path, &status) == 0 else { return }
+    let bytes = Int64(status.st_size)
+    try size.withLock { size in
+      guard bytes >= size else { throw ServerError.databaseIsCut }
+      size = bytes
     }
   }
 

@@ -134,6 +134,12 @@ extension ServerError {
     suggestion: "Tell the operator: stop the server, put the data folder or a backup back "
       + "(driftless-server restore), and start it again. Nothing is lost here.")
 
+  /// The file of the database has fewer bytes than before.
+  static let databaseIsCut = ServerError(
+    .storage, "the server's database was emptied, cut off or replaced while it serves",
+    suggestion: "Tell the operator: stop the server, put a backup back (driftless-server restore), "
+      + "and start it again. Nothing is lost here.")
+
   /// What a client is told of an error of the database.
   init(storage error: any Error) {
     switch error {
