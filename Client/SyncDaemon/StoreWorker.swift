@@ -221,10 +221,7 @@ actor StoreWorker {
   /// Whether it failed for what lies in files beside the store, which a person changes.
   private static func isAboutAccess(_ state: SyncState) -> Bool {
     switch state {
-    case .waitingForPerson(let pause): pause.failure.isAboutTheToken
-    case .offline(let pause), .refused(let pause):
-      ["untrusted", "wrong-host-name", "certificate-expired", "bad-authority-file"]
-        .contains(pause.failure.code)
+    case .waitingForPerson(let pause): pause.failure.isAboutTheToken || pause.failure.isAboutTLS
     default: false
     }
   }

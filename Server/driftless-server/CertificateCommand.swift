@@ -89,6 +89,12 @@ struct CertificateCommand: ParsableCommand {
     func run() throws {
       guard let file else {
         return try place.reporting { folder in
+          guard FileManager.default.fileExists(atPath: folder.server.path) else {
+            throw ServerError(
+              .badCertificate, "there is no certificate \(folder.server.path) yet",
+              suggestion: "To make one: driftless-server certificate create --name HOST. "
+                + "To look at another file: driftless-server certificate show FILE")
+          }
           try show([("certificate", folder.server), ("authority", folder.authority)])
         }
       }

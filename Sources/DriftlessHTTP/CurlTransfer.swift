@@ -158,6 +158,12 @@ final class CurlTransfer {
         String(address), reason, verification: driftless_curl_verification(easy))
     case CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP2_STREAM:
       return .damagedBody(String(address), reason)
+    case CURLE_GOT_NOTHING where address.hasPrefix("http://"):
+      return TransportError(
+        .unreachable, "\(address) closed the connection without an answer.",
+        suggestion: "Where the server speaks TLS, enroll with https:// instead. "
+          + "Changes stay queued here."
+      )
     case CURLE_URL_MALFORMAT:
       return TransportError(
         .badConfiguration, "\(address) is no address that can be used: \(reason).",

@@ -16,6 +16,14 @@ extension TransportError {
         suggestion: "Check this host's clock. Where the certificate ended, make a new one on the "
           + "server (driftless-server certificate create --data DIR) and start it again.")
     }
+    if words.contains("wrong version number") || words.contains("unexpected tls packet") {
+      return TransportError(
+        .noTLS, "What answers at \(address) speaks no TLS: \(reason).",
+        suggestion: "Check host and port. Where the server is meant to serve without TLS, enroll "
+          + "with http:// instead; else have it serve with a certificate "
+          + "(driftless-server certificate create)."
+      )
+    }
     if words.contains("subject name") || words.contains("hostname mismatch") {
       return TransportError(
         .wrongHostName, "The certificate of \(address) is for another name: \(reason).",

@@ -20,6 +20,8 @@ public struct TransportError: Error, Hashable, Sendable, CustomStringConvertible
     public static let wrongHostName = Code(rawValue: "wrong-host-name")
     /// The server's certificate, or its authority's, has ended or not begun, by this host's clock.
     public static let certificateExpired = Code(rawValue: "certificate-expired")
+    /// What answers at an `https` address speaks no TLS.
+    public static let noTLS = Code(rawValue: "no-tls")
     /// The file of authorities to trust cannot be used.
     public static let badAuthorityFile = Code(rawValue: "bad-authority-file")
     /// Something that is no Driftless server answered: a captive portal, a proxy, another program.
@@ -65,6 +67,9 @@ public struct TransportError: Error, Hashable, Sendable, CustomStringConvertible
 extension TransportError: TransportFailure {
   public var name: String { code.rawValue }
   public var isTransient: Bool { code != .badConfiguration }
+  public var needsPerson: Bool {
+    [.untrusted, .wrongHostName, .certificateExpired, .noTLS, .badAuthorityFile].contains(code)
+  }
 }
 
 extension TransportError {

@@ -20,11 +20,14 @@ struct RefusedConnectionTests {
       ("SSL certificate problem: unable to get local issuer certificate", 20, "untrusted"),
       ("SSL certificate problem: self-signed certificate", 18, "untrusted"),
       ("TLS connect error", 0, "untrusted"),
+      ("OpenSSL/3.0.19: error:0A00010B:SSL routines::wrong version number", 0, "no-tls"),
+      ("gnutls_handshake() failed: An unexpected TLS packet was received.", 0, "no-tls"),
     ])
   func codes(reason: String, verification: Int, code: String) {
     let error = TransportError.refusedConnection(
       "https://h.example", reason, verification: verification)
     #expect(error.code.rawValue == code)
+    #expect(error.needsPerson)
     #expect(error.message.contains("https://h.example") && error.message.contains(reason))
     #expect(!error.suggestion.isEmpty && !error.suggestion.contains("\n"))
   }

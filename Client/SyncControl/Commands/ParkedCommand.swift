@@ -28,7 +28,7 @@ struct ParkedListCommand: ControlCommand {
     let entries = try SyncEngine.parked(of: store)
     let labels = ObjectLabels(store)
     try output.put(
-      ["parked": entries],
+      ["parked": entries.map { ParkedReport(entry: $0) }],
       lines: entries.isEmpty
         ? ["nothing is parked"] : entries.flatMap { ParkedText.lines($0, labels) })
   }
@@ -53,7 +53,7 @@ struct ParkedShowCommand: ControlCommand {
     }
     let labels = ObjectLabels(store)
     try output.put(
-      ["parked": entries],
+      ["parked": entries.map { ParkedReport(entry: $0) }],
       lines: entries.flatMap { ParkedText.lines($0, labels, all: true) })
   }
 }

@@ -43,13 +43,14 @@ struct QuarantineListCommand: ControlCommand {
       }
     }
     try output.put(
-      Listed(quarantine: entries, waiting: held),
+      Listed(
+        quarantine: entries.map { QuarantineReport(entry: $0) }, waiting: held.map(HeldReport.init)),
       lines: entries.isEmpty ? ["nothing in quarantine"] : lines)
   }
 
   private struct Listed: Encodable {
-    var quarantine: [QuarantineEntry]
-    var waiting: [HeldObject]
+    var quarantine: [QuarantineReport]
+    var waiting: [HeldReport]
   }
 }
 

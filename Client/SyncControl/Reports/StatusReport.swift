@@ -193,8 +193,7 @@ struct StatusReport: Encodable {
 
   /// Failures that no usable answer of the server came. Of others, a full disk say, "offline" would not be true.
   private static let contactCodes: Set<String> = [
-    "unreachable", "timed-out", "untrusted", "wrong-host-name", "certificate-expired",
-    "bad-authority-file", "not-driftless", "damaged-body",
+    "unreachable", "timed-out", "not-driftless", "damaged-body",
   ]
 
   /// What the last failure was, with what waits meanwhile.

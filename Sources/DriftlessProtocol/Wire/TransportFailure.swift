@@ -9,6 +9,12 @@ public protocol TransportFailure: Error {
   var suggestion: String { get }
   /// Whether the same request can succeed later without anybody doing anything.
   var isTransient: Bool { get }
+  /// Whether a person has to do something before it can succeed, here or at the server. False where a transport does not say.
+  var needsPerson: Bool { get }
   /// How long the server asked to wait before the next attempt, in seconds.
   var retryAfterSeconds: Double? { get }
+}
+
+extension TransportFailure {
+  public var needsPerson: Bool { false }
 }

@@ -25,7 +25,8 @@ extension SyncFailure {
     case let error as any TransportFailure:
       self.init(
         code: error.name, message: error.message, suggestion: error.suggestion,
-        isTransient: error.isTransient, retryAfterSeconds: error.retryAfterSeconds)
+        isTransient: error.isTransient, needsPerson: error.needsPerson,
+        retryAfterSeconds: error.retryAfterSeconds)
     default:
       self.init(
         code: "failed", message: "\(error)", suggestion: "It is tried again.", isTransient: true)

@@ -14,9 +14,21 @@ extension SyncStatus.Failure {
   /// Whether an answer of the zone to a token heals it.
   var isAboutContact: Bool {
     let codes = [ProtocolError.Code.unauthorized, .forbidden].map(\.rawValue)
-    return kind == .offline
+    return kind == .offline || isAboutTLS
       || (codes + ["no-token", "token-readable", "bad-authority"]).contains(code)
   }
+
+  /// Codes of `TransportError` that name what is wrong with TLS between this host and the server.
+  private var isAboutTLS: Bool { SyncFailure.tlsCodes.contains(code) }
+}
+
+extension SyncFailure {
+  fileprivate static let tlsCodes = [
+    "untrusted", "wrong-host-name", "certificate-expired", "no-tls", "bad-authority-file",
+  ]
+
+  /// Whether TLS between this host and the server is not as it has to be: what a person changes in files, or at the server.
+  public var isAboutTLS: Bool { Self.tlsCodes.contains(code) }
 }
 
 extension SyncEngine {

@@ -92,7 +92,7 @@ package struct Backup {
         suggestion: "Put it into the file: sqlite3 '\(file.path)' 'PRAGMA wal_checkpoint(TRUNCATE)'"
       )
     }
-    try ServerError.opening(file.path) {
+    try ServerError.opening(file.path, isBackup: true) {
       let connection = try SQLiteConnection(path: file.path, mode: .immutable)
       defer { connection.close() }
       guard ServerSchema.readable.contains(try connection.integer("PRAGMA user_version") ?? 0)

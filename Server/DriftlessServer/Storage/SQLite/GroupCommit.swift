@@ -185,14 +185,19 @@ extension ServerError {
   }
 
   /// Opens a database file, and refuses one that is damaged with its name.
-  static func opening<Opened>(_ file: String, _ open: () throws -> Opened) throws -> Opened {
+  static func opening<Opened>(
+    _ file: String, isBackup: Bool = false, _ open: () throws -> Opened
+  ) throws -> Opened {
     do {
       return try open()
     } catch let error as SQLiteError where error.isCorrupt || error.isNotADatabase {
       throw ServerError(
-        .damagedDatabase, "\(file) is damaged: SQLite \(error.code), \(error.message)",
-        suggestion:
-          "Keep a copy of the data folder and put a backup in its place: replicas bring back what it lacks."
+        .damagedDatabase,
+        (error.isNotADatabase ? "\(file) is no database" : "\(file) is damaged")
+          + ": SQLite \(error.code), \(error.message)",
+        suggestion: isBackup
+          ? "Nothing was changed. Name another file that driftless-server backup made."
+          : "Keep a copy of the data folder and put a backup in its place: replicas bring back what it lacks."
       )
     }
   }

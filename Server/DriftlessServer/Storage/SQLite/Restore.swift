@@ -137,12 +137,12 @@ extension Backup {
   ///
   /// - Returns: what it holds, and the last time that its server gave.
   private func take(into part: URL) throws -> (content: Content, given: Int64) {
-    try ServerError.opening(file.path) {
+    try ServerError.opening(file.path, isBackup: true) {
       let source = try SQLiteConnection(path: file.path, mode: .immutable)
       defer { source.close() }
       try Self.copy(source, to: part)
     }
-    let given = try ServerError.opening(file.path) {
+    let given = try ServerError.opening(file.path, isBackup: true) {
       let copy = try SQLiteConnection(path: part.path, mode: .readWrite)
       defer { copy.close() }
       try copy.execute("PRAGMA synchronous=FULL")
