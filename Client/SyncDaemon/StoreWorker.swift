@@ -103,6 +103,10 @@ actor StoreWorker {
     }
     do {
       if await !reopenIfReplaced(), isElsewhere { await restart() }
+      guard verb != .wake else {
+        Task { _ = try? await self.perform(.sync, allowsMassDelete: false) }
+        return nil
+      }
       var summary = try await perform(verb, allowsMassDelete, by: try connected())
       // What was done in a file that is the store no more is no answer.
       if await reopenIfReplaced() {
@@ -126,7 +130,7 @@ actor StoreWorker {
     let before = try SyncEngine.parked(of: connection.store)
     var summary: SyncSummary
     switch verb {
-    case .status: return nil
+    case .status, .wake: return nil
     case .sync: summary = SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
     case .push: summary = SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
     case .pull: summary = SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))

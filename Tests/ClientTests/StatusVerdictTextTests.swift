@@ -100,4 +100,25 @@ struct StatusVerdictTextTests {
   func ageText(seconds: Double, text: String) {
     #expect(Age.text(Self.now - seconds, now: Self.now) == text)
   }
+
+  @Test(
+    "Of a store that cannot be written it says so, and what is known, unless another process keeps it"
+  )
+  func unwritable() throws {
+    var report = try report()
+    report.obstacle = StoreError(.readOnly, "It may not be written.", suggestion: "Look.")
+    #expect(report.state == .refused)
+    #expect(
+      report.lines[0].hasPrefix(
+        "state:       refused: It may not be written; what is known: in step with the zone, as of ")
+    )
+    report.status.pending.objects = 3
+    #expect(report.lines[0].contains("; what is known: 3 objects wait to be sent"))
+    report.status.syncing = true
+    #expect(report.state == .pending)
+    report.status.syncing = false
+    report.obstacle = StoreError(.diskFull, "There is no space left.", suggestion: "Make room.")
+    #expect(report.state == .offline)
+    #expect(report.lines[0].contains("failing: There is no space left; what is known: "))
+  }
 }

@@ -303,6 +303,31 @@ struct ReconcileTests {
     #expect(try world[2].exists(lost))
   }
 
+  @Test(
+    "S2 Told to ask, it hands over nothing of what the server lost, and one word is for one sync")
+  func asksBeforeRefill() async throws {
+    let scene = try await Scene()
+    let world = scene.world
+    try SyncEngine.setOnDiverged(.ask, of: world[0].store)
+    let lost = try world[0].insert("Item", ["title": .string("lost")])
+    try await world[0].sync()
+    for _ in 0..<2 {
+      world.zone.putBack(scene.backup)
+      for _ in 0..<2 {
+        let error = await #expect(throws: SyncError.self) { try await world[0].sync() }
+        #expect(error?.code == .diverged)
+        #expect(world.zone.head == scene.backup.head, "nothing goes")
+      }
+      #expect(try world[0].status.failure?.kind == .waiting)
+      try SyncEngine.allowReconciliation(of: world[0].store)
+      #expect(try await world[0].sync().reconciliations.map(\.kind) == [.refilled])
+      #expect(world.zone.head > scene.backup.head)
+      #expect(try world[0].status.failure == nil)
+    }
+    try await world.settle()
+    #expect(try world[2].exists(lost))
+  }
+
   @Test("S2 Twice within a day it says so and waits: two servers may answer at one address")
   func twice() async throws {
     let scene = try await Scene()

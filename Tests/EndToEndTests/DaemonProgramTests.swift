@@ -251,4 +251,71 @@ import Testing
     #expect(try replica.pendingObjects == 0)
     #expect(daemon.stop() == 0)
   }
+
+  /// The daemon's own last sync, once it only listens.
+  private func lastSyncOfListener(_ replica: Replica) throws -> String? {
+    let state = try daemon(of: replica)?["state"] as? [String: Any]
+    return state?["activity"] as? String == "listening" ? state?["lastSync"] as? String : nil
+  }
+
+  @Test("What a person lets be tried again, the daemon tries at once: quarantine retry")
+  func quarantineRetry() throws {
+    let world = try FaultWorld()
+    let limits = world.directory.file("limits.json")
+    try Data(#"{"bodyBytesMax": 20000}"#.utf8).write(to: limits)
+    world.server.kill()
+    world.server.limits = limits
+    try world.server.start()
+    let (first, second) = (try world.replica("first"), try world.replica("second"))
+    var random = SeededGenerator(seed: 7)
+    let payload = String(
+      (0..<60_000).map { _ in
+        "abcdefghijklmnopqrstuvwxyz0123456789".randomElement(using: &random) ?? "a"
+      })
+    try first.importLines([
+      #"{"op":"insert","entity":"Item","id":"large","set":{"name":"large","payload":"\#(payload)"}}"#
+    ])
+    let daemon = try DaemonProcess(stores: [first.store], in: world.directory.url)
+    try eventually("it is set aside") { try first.status()["quarantined"] as? Int == 1 }
+    world.server.kill()
+    world.server.limits = nil
+    try world.server.start()
+    try first.importLines([FaultWorld.insertion("small")])
+    try eventually("the rest was sent, and the daemon listens") {
+      try second.sync()
+      return try holds(second, ["small"]) && lastSyncOfListener(first) != nil
+    }
+    #expect(try !holds(second, ["large"]))
+    try first.run(["quarantine", "retry", "--store", first.store.path])
+    try eventually(within: 20, "it was sent") {
+      try second.sync()
+      return try holds(second, ["large"])
+    }
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test("What a person lets be tried again, the daemon tries at once: parked retry")
+  func parkedRetry() throws {
+    let world = try FaultWorld()
+    let (ahead, behind) = (try world.replicaAhead(), try world.replica("behind"))
+    try ahead.importLines([
+      #"{"op":"insert","entity":"Extra","id":"extra","set":{"name":"extra"}}"#
+    ])
+    try ahead.sync()
+    let daemon = try DaemonProcess(stores: [behind.store], in: world.directory.url)
+    var before: String?
+    try eventually("it is parked, and the daemon listens") {
+      before = try lastSyncOfListener(behind)
+      return try before != nil && behind.status()["parked"] as? Int == 1
+    }
+    // Its times are whole seconds.
+    sleep(2)
+    before = try lastSyncOfListener(behind)
+    try behind.run(["parked", "retry", "--store", behind.store.path])
+    try eventually(within: 20, "the daemon has synced") {
+      let now = try lastSyncOfListener(behind)
+      return now != nil && now != before
+    }
+    #expect(daemon.stop() == 0)
+  }
 }

@@ -120,6 +120,34 @@ import Testing
   }
 
   @Test(
+    "A replica that may not be written is not said to be in step: no sync of this user could tell"
+  )
+  func readOnlyReplica() throws {
+    let enrolled = try Programs.run(
+      "syncctl",
+      [
+        "enroll", "--store", store.path, "--server", world.server.address, "--zone", world.zone,
+      ], environment: ["SYNCCTL_TOKEN": world.token])
+    #expect(enrolled.status == 0, "\(enrolled)")
+    #expect(try theirs(["sync", "--store", store.path]).status == 0)
+    #expect(try theirs(["status", "--store", store.path, "--check"]).status == 0)
+    for (path, closed, open) in [(store.path, 0o444, 0o600), (folder.path, 0o555, 0o755)] {
+      chmod(path, mode_t(closed))
+      defer { chmod(path, mode_t(open)) }
+      let status = try theirs(["status", "--store", store.path, "--check"])
+      #expect(status.status == 14, "\(status)")
+      #expect(status.output.hasPrefix("state:       refused: "), "\(status)")
+      #expect(status.output.lowercased().contains("this process may not write"), "\(status)")
+      #expect(
+        status.output.contains("what is known: in step with the zone, as of"), "\(status)")
+      let json = try theirs(["status", "--store", store.path, "--json"])
+      #expect(json.output.contains(#""state":"refused""#), "\(json)")
+      #expect(json.output.contains(#""code":"readOnly""#), "\(json)")
+    }
+    #expect(try theirs(["status", "--store", store.path, "--check"]).status == 0)
+  }
+
+  @Test(
     "What was made beside a store while it could not be written does not keep it from being written"
   )
   func closedLog() throws {

@@ -95,4 +95,43 @@ import Testing
     for _ in 0..<3 { try await world.sync() }
     try world.expectEqual(1, objects: 5)
   }
+
+  @Test(
+    "S2 enroll --on-diverged ask: nothing is handed over before sync --reconcile, one word for one sync"
+  )
+  func asked() throws {
+    let shared = try FaultWorld()
+    let (asking, other) = (try shared.replica("asking"), try shared.replica("other"))
+    try asking.run(
+      [
+        "enroll", "--store", asking.store.path, "--server", shared.server.address, "--zone",
+        shared.zone, "--on-diverged", "ask",
+      ], environment: ["SYNCCTL_TOKEN": shared.token])
+    try asking.importLines([FaultWorld.insertion("before")])
+    try asking.sync()
+    shared.server.kill()
+    let copy = shared.directory.file("backup")
+    try FileManager.default.copyItem(at: shared.server.data, to: copy)
+    try shared.server.start()
+    try asking.importLines([FaultWorld.insertion("lost")])
+    try asking.sync()
+    for _ in 0..<2 {
+      shared.server.kill()
+      try FileManager.default.removeItem(at: shared.server.data)
+      try FileManager.default.copyItem(at: copy, to: shared.server.data)
+      try shared.server.start()
+      let waiting = try asking.attempt("sync")
+      #expect(waiting.status == 1, "\(waiting)")
+      #expect(waiting.errors.contains("syncctl sync --reconcile"), "\(waiting)")
+      #expect(try asking.status()["state"] as? String == "waiting")
+      let head = try Programs.run(
+        "driftless-server", ["zone", "list", "--json", "--data", shared.server.data.path])
+      #expect(head.output.contains(#""head":1"#), "nothing goes: \(head)")
+      let done = try asking.attempt("sync", ["--reconcile"])
+      #expect(done.status == 0, "\(done)")
+      #expect(done.output.contains("has it back from this store"), "\(done)")
+    }
+    try other.sync()
+    #expect(try other.export().contains("lost"))
+  }
 }

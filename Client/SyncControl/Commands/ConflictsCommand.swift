@@ -52,9 +52,10 @@ struct ConflictsUndoCommand: ControlCommand {
   var number: Int64
   @OptionGroup var output: OutputOptions
 
-  func perform() throws {
+  func perform() async throws {
     let store = try target.open()
     let entry = try SyncEngine.undo(conflict: number, of: store, author: NSUserName())
+    await DaemonClient.wake(store: target.url)
     try output.put(
       ConflictReport(entry: entry), lines: ConflictText.lines(entry, ObjectLabels(store)))
   }
@@ -70,9 +71,10 @@ struct ConflictsKeepCommand: ControlCommand {
   var number: Int64
   @OptionGroup var output: OutputOptions
 
-  func perform() throws {
+  func perform() async throws {
     let store = try target.open()
     let entry = try SyncEngine.keep(conflict: number, of: store)
+    await DaemonClient.wake(store: target.url)
     try output.put(
       ConflictReport(entry: entry), lines: ConflictText.lines(entry, ObjectLabels(store)))
   }

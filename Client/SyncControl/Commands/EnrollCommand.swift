@@ -84,10 +84,8 @@ struct EnrollCommand: ControlCommand {
     if let onDiverged {
       try SyncEngine.setOnDiverged(onDiverged == .ask ? .ask : .automatic, of: store)
     }
-    // A daemon that keeps the store looks where it is enrolled by now; one that does not answer finds out by itself.
-    if let daemon = DaemonClient(store: target.url, answerSeconds: 2) {
-      _ = try? await daemon.ask(DaemonRequest(.status, store: target.url.path))
-    }
+    // It looks where the store is enrolled by now.
+    await DaemonClient.wake(store: target.url)
     let status = try SyncEngine.status(of: store)
     try output.put(
       try StatusReport(of: store, at: target.url, daemon: nil),

@@ -67,8 +67,9 @@ struct ParkedRetryCommand: ControlCommand {
   var sequence: UInt64?
   @OptionGroup var output: OutputOptions
 
-  func perform() throws {
+  func perform() async throws {
     let count = try SyncEngine.retryParked(of: try target.open(), sequence: sequence)
+    await DaemonClient.wake(store: target.url)
     try output.put(
       ["retried": count],
       line: "\(count) entr\(count == 1 ? "y" : "ies") will be tried again by the next pull")

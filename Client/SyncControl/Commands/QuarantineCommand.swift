@@ -69,9 +69,10 @@ struct QuarantineRetryCommand: ControlCommand {
     }
   }
 
-  func perform() throws {
+  func perform() async throws {
     let count = try SyncEngine.retryQuarantined(
       of: try target.open(), object: object.flatMap { UUID(uuidString: $0) })
+    await DaemonClient.wake(store: target.url)
     try output.put(
       ["retried": count],
       line: "\(count) object\(count == 1 ? "" : "s") will be tried again by the next sync")

@@ -19,11 +19,12 @@ struct StatusCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws {
-    let store = try target.open(reading: true)
+    let (store, obstacle) = try target.look()
     let daemon = await WaitNotice(output: output).during({ "the daemon that keeps the store" }) {
       await Self.daemon(of: target.url)
     }
-    let report = try StatusReport(of: store, at: target.url, daemon: daemon)
+    var report = try StatusReport(of: store, at: target.url, daemon: daemon)
+    report.obstacle = obstacle
     try output.put(report, lines: report.lines)
     if check, report.state != .inStep { throw ExitCode(report.state.exitCode) }
   }

@@ -13,7 +13,7 @@ struct SyncCommand: ControlCommand {
   @Flag(
     name: .long,
     help:
-      "Offer what the store holds to a server that was put back, where the sync waits for a word.")
+      "Come back to a server that was put back or replaced, where the sync waits for this word.")
   var reconcile = false
   @OptionGroup var output: OutputOptions
 

@@ -15,6 +15,8 @@ struct StatusReport: Encodable {
   var parked: [ParkedEntry]
   /// How far the zone's clock is ahead of this host's.
   var clockOffsetMilliseconds: Int64
+  /// Why this user cannot write the store.
+  var obstacle: StoreError?
   /// Objects that wait because of those that the server refuses.
   var held = 0
   /// When it was looked at.
@@ -88,9 +90,21 @@ struct StatusReport: Encodable {
   }
 
   /// The daemon may know more than the store: an error before the store could be written.
-  private var lastError: String? { status.lastError ?? daemon?.state?.lastError }
+  private var lastError: String? {
+    unwritable?.message ?? status.lastError ?? daemon?.state?.lastError
+  }
 
-  private var failure: SyncStatus.Failure? { status.failure ?? daemon?.state?.failure }
+  private var failure: SyncStatus.Failure? {
+    unwritable ?? status.failure ?? daemon?.state?.failure
+  }
+
+  /// A store that can only be read is as the last sync left it, and no sync could say more, unless another process keeps it.
+  private var unwritable: SyncStatus.Failure? {
+    guard let obstacle, status.isEnrolled, daemon == nil, !status.syncing else { return nil }
+    return SyncStatus.Failure(
+      kind: obstacle.code == .diskFull ? .offline : .refused, code: "\(obstacle.code)",
+      message: obstacle.message, suggestion: obstacle.suggestion, since: now)
+  }
 
   /// A daemon holds the sync lock all the time: whether it syncs now is its own word.
   private var isSyncing: Bool {
@@ -199,8 +213,13 @@ struct StatusReport: Encodable {
   /// What the last failure was, with what waits meanwhile.
   private func failing(_ word: String) -> String {
     guard let failure else { return word }
-    var parts = ["\(word) since \(moment(failure.since)): \(failure.message)"]
-    if let unsent { parts.append(unsent) }
+    var parts: [String]
+    if unwritable != nil {
+      parts = ["\(word): \(failure.message)", "what is known: \(distance)"]
+    } else {
+      parts = ["\(word) since \(moment(failure.since)): \(failure.message)"]
+      if let unsent { parts.append(unsent) }
+    }
     return (parts + needs).map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 }
       .joined(separator: "; ")
   }

@@ -14,4 +14,9 @@ struct StoreArguments: ParsableArguments {
   func open(reading: Bool = false) throws -> PersistentStore {
     try StoreAccess.open(url, reading: reading)
   }
+
+  /// The store for reading, and why it could not be written, if it could not.
+  func look() throws -> (store: PersistentStore, obstacle: StoreError?) {
+    try StoreAccess.look(at: url)
+  }
 }

@@ -17,25 +17,36 @@ package enum StoreAccess {
     _ url: URL, reading: Bool = false, model: ManagedObjectModel? = nil,
     configuration: String? = nil
   ) throws -> PersistentStore {
-    let manager = FileManager.default
-    try requireFile(at: url)
-    if reading {
-      let store = try PersistentStore.open(
-        url: url, model: model, configuration: configuration, options: .inspecting(url))
-      let mayWrite =
-        manager.isWritableFile(atPath: url.path)
-        && manager.isWritableFile(atPath: url.deletingLastPathComponent().path)
-      guard mayWrite, try store.hasOwnTables() else { return store }
-      store.close()
-      do {
-        return try openForWriting(url, model: model, configuration: configuration)
-      } catch let error as StoreError where error.code == .diskFull {
-        // There is no space for a log, so nobody writes: what the file holds can be read.
-        return try PersistentStore.open(
-          url: url, model: model, configuration: configuration, options: .inspecting(url))
-      }
+    guard reading else {
+      try requireFile(at: url)
+      return try openForWriting(url, model: model, configuration: configuration)
     }
-    return try openForWriting(url, model: model, configuration: configuration)
+    return try look(at: url, model: model, configuration: configuration).store
+  }
+
+  /// Opens an existing store for who only reads, and says why it could not be written; nil where it can, or where the file
+  /// is Core Data's still.
+  package static func look(
+    at url: URL, model: ManagedObjectModel? = nil, configuration: String? = nil
+  ) throws -> (store: PersistentStore, obstacle: StoreError?) {
+    try requireFile(at: url)
+    func inspected() throws -> PersistentStore {
+      try PersistentStore.open(
+        url: url, model: model, configuration: configuration, options: .inspecting(url))
+    }
+    let manager = FileManager.default
+    let mayWrite =
+      manager.isWritableFile(atPath: url.path)
+      && manager.isWritableFile(atPath: url.deletingLastPathComponent().path)
+    let store = try inspected()
+    guard try store.hasOwnTables() else { return (store, nil) }
+    store.close()
+    do {
+      return (try openForWriting(url, model: model, configuration: configuration), nil)
+    } catch let error as StoreError where !mayWrite || error.code == .diskFull {
+      // Without space for a log nobody writes. What the file holds can be read.
+      return (try inspected(), error)
+    }
   }
 
   /// - Throws: `Failure` when there is no file, or none that can be seen.

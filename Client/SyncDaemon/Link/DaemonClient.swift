@@ -18,6 +18,13 @@ package struct DaemonClient: Sendable {
     self.answerSeconds = answerSeconds
   }
 
+  /// Lets the daemon that keeps `store` sync at once, for a person has changed what that does. One that does not answer, or
+  /// is too old for the word, finds out by itself.
+  package static func wake(store: URL) async {
+    guard let daemon = DaemonClient(store: store, answerSeconds: 2) else { return }
+    _ = try? await daemon.ask(DaemonRequest(.wake, store: store.path))
+  }
+
   /// Asks and waits for the answer, on a thread of its own: a sync may take long, and the tasks of
   /// this process go on.
   ///
@@ -74,7 +81,7 @@ package struct DaemonClient: Sendable {
   /// Whether a daemon that has not answered yet is at work: it says how it does at once, while a sync
   /// may take long.
   private func isAlive(_ request: DaemonRequest) -> Bool {
-    guard request.verb != .status else { return false }
+    guard request.verb != .status, request.verb != .wake else { return false }
     return (try? exchange(DaemonRequest(.status))) != nil
   }
 

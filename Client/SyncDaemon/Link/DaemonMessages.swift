@@ -10,6 +10,8 @@ package struct DaemonRequest: Hashable, Sendable, Codable {
     case sync
     case push
     case pull
+    /// A person changed what the next sync does: it begins now, and the answer does not wait for it.
+    case wake
   }
 
   package var verb: Verb

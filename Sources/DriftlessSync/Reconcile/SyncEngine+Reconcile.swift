@@ -98,7 +98,7 @@ extension SyncEngine {
     }
     // Who may not push can hand over nothing and offer nothing: it keeps an export, and goes with the zone.
     guard info.mayWrite else {
-      try admitOffer()
+      try admit("What the store holds goes into a file beside it, and it takes the zone's state.")
       return try await takeZone(info, after: state, &report)
     }
     if info.generation != state.generation {
@@ -108,13 +108,15 @@ extension SyncEngine {
           "What the store holds goes into a file beside it, and it takes the zone's state.")
         return try await takeZone(info, after: state, &report)
       }
-      try admitOffer(of: info.generation)
+      try admit(Self.offering, of: info.generation)
       return try await noted(.offered, 0, info, after: state, &report) { transaction, state in
         try Self.startOver(&state, info: info, transaction, schema: schema)
       }
     }
+    // Also what would be handed over byte for byte: who asked to be asked may not mean this server.
+    _ = try isAllowed(Self.putBack, Self.offering)
     if try await refill(from: info, state, &report) { return }
-    try admitOffer()
+    try admit(Self.offering)
     let marks = try store.read {
       try LogPlaces.all(of: state.generation, through: state.cursor, on: $0.connection)
     }
@@ -141,16 +143,19 @@ extension SyncEngine {
     return isAllowed
   }
 
-  /// Whether the replica may offer what it holds without a person.
+  private static let putBack =
+    "The server's log is not the one that this store knew: it was put back."
+  private static let offering =
+    "What the server lost is handed over or offered anew, and nothing is deleted."
+
+  /// Fails where the replica may not come back to another log without a person.
   ///
-  /// - Parameter generation: a generation that the zone was given since: when it is one that the replica never left, the
-  ///   zone was renewed on purpose, however often. Two servers at one address lead back to one that it left.
-  private func admitOffer(of generation: UUID? = nil) throws {
-    guard
-      try !isAllowed(
-        "The server's log is not the one that this store knew: it was put back.",
-        "What the store holds is offered anew, and nothing is deleted.")
-    else { return }
+  /// - Parameters:
+  ///   - outcome: what coming back does.
+  ///   - generation: a generation that the zone was given since: when it is one that the replica never left, the
+  ///     zone was renewed on purpose, however often. Two servers at one address lead back to one that it left.
+  private func admit(_ outcome: String, of generation: UUID? = nil) throws {
+    guard try !isAllowed(Self.putBack, outcome) else { return }
     guard let last = try store.read({ try Self.lastReconciliation($0) }), last.kind == .offered,
       store.now.timeIntervalSince(last.time) < SyncTuning.reconcileEverySeconds
     else { return }
