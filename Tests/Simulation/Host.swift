@@ -12,7 +12,15 @@ final class Host: @unchecked Sendable {
   let name: String
   let number: Int
   let file: URL
-  let network: SimulatedNetwork
+  private(set) var network: SimulatedNetwork
+  /// The server that the store is enrolled with, and the zone's name there as the store has it.
+  private(set) var home: (server: SimulatedServer, zone: String)?
+  /// Whether the engine works still by the way of before the store was enrolled anew.
+  private(set) var isElsewhere = false
+  /// The newest transaction when the store left its zone for another one; nil in its zone.
+  var leftAfter: Int64?
+  /// Whether its engine is at work.
+  var isAtWork = false
   private let world: ManualClock
   /// Milliseconds that the host's clock is ahead.
   let skew: Mutex<Int64>
@@ -93,8 +101,25 @@ final class Host: @unchecked Sendable {
 
   func enroll(_ server: SimulatedServer) async throws {
     try SyncEngine.enroll(
-      store: store, server: MemoryZone.url, zone: SimulatedServer.zoneName,
+      store: store, server: MemoryZone.url, zone: server.zoneName,
       info: try await server.zoneInfo())
+    isElsewhere = home != nil
+    home = (server, server.zoneName)
+  }
+
+  /// A new engine, by the way to where the store is enrolled by now.
+  func follow() async {
+    guard isElsewhere, let home else { return }
+    isElsewhere = false
+    let former = network
+    network = SimulatedNetwork(home.server)
+    network.isCut = former.isCut
+    network.isDeaf = former.isDeaf
+    network.admit = { [home] in
+      guard home.server.zoneName != home.zone else { return }
+      throw ProtocolError(.noZone, "There is no zone", suggestion: "Make one.")
+    }
+    await restart()
   }
 
   /// Reads what the replica shows, if anything was written since the last look.

@@ -184,6 +184,11 @@ struct Ledger {
       }
     }
     excuse(lives: objects)
+    excuse(deletesBy: host, after: transaction)
+  }
+
+  /// Deletes that a host made after a transaction are none for the zone.
+  mutating func excuse(deletesBy host: Int, after transaction: Int64) {
     for (id, life) in lives {
       if let last = life.lastDelete, last.host == host, last.transaction > transaction {
         lives[id]?.isExcused = true

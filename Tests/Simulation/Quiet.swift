@@ -10,6 +10,7 @@ extension Simulation {
   func settle(_ step: Step) async throws {
     tell("all is well, everybody syncs")
     for host in hosts {
+      try await enroll(host)
       host.network.isCut = false
       host.network.isDeaf = false
       host.network.faults = .none

@@ -35,6 +35,7 @@ extension Simulation {
 
   func sync(_ host: Host, _ step: Step) async throws {
     let network = host.network
+    host.isAtWork = true
     network.faults = scenario.faults
     network.flippedBits = scenario.flippedBits
     network.refused = scenario.hasRefusals ? "v3" : nil
@@ -53,7 +54,10 @@ extension Simulation {
       case nil: return
       }
     }
-    defer { network.interlude = nil }
+    defer {
+      network.interlude = nil
+      host.isAtWork = false
+    }
     do {
       switch step.kind {
       case .push: _ = try await host.engine.push()
@@ -67,6 +71,8 @@ extension Simulation {
       judge(error, of: host)
     }
     if let image = crashImage { try await host.reopen(models[host.version], contents: image) }
+    host.isAtWork = false
+    await host.follow()
     try host.look()
   }
 
@@ -74,6 +80,9 @@ extension Simulation {
   func interlude(_ host: Host, _ dice: UInt64) async throws {
     tell("meanwhile:")
     clock.advance(milliseconds: 100)
+    if scenario.hasZoneRenames || scenario.hasVisits, dice % 5 == 0 {
+      return try await move(host, dice / 5)
+    }
     let other = hosts[Int(dice % UInt64(hosts.count))]
     if other === host || dice % 3 == 0 { return try save(host, dice) }
     other.network.begin(dice: dice)
@@ -105,6 +114,11 @@ extension Simulation {
   func judge(_ error: any Error, of host: Host) {
     switch error {
     case is SimulatedNetwork.Lost: tell("\(host.name) \(error)")
+    case let error as ProtocolError
+    where error.code == .noZone && (isRenamed(host) || host.isElsewhere):
+      tell("\(host.name) finds no zone under its name")
+    case let error as SyncError where host.isElsewhere && Self.otherwise.contains(error.code):
+      tell("\(host.name) was enrolled meanwhile: \(error.code.rawValue)")
     case let error as ProtocolError where error.code == .busy:
       tell("\(host.name) is told to come again")
     case let error as ProtocolError where host.network.hasFlipped:

@@ -62,6 +62,10 @@ struct Scenario: Hashable, Sendable {
   var hasJoins = false
   var hasZoneRenewals = false
   var hasZoneReplacements = false
+  /// The zone's operator gives it other names, and stores are enrolled under them, also while an engine is at work.
+  var hasZoneRenames = false
+  /// Stores are enrolled with another zone of the same name, and with theirs again, also while an engine is at work.
+  var hasVisits = false
   /// Steps of the server's clock up to so many milliseconds.
   var serverClockSteps: Int64 = 0
   var hasRogue = false
@@ -117,6 +121,9 @@ struct Scenario: Hashable, Sendable {
     add(.serverClock, 4, when: serverClockSteps > 0)
     add(.renewZone, 2, when: hasZoneRenewals)
     add(.replaceZone, 2, when: hasZoneReplacements)
+    add(.renameZone, 3, when: hasZoneRenames)
+    add(.enroll, 6, when: hasZoneRenames || hasVisits)
+    add(.visit, 3, when: hasVisits)
     add(.rogue, 4, when: hasRogue)
     add(.upgrade, 2, when: hasModelVersions)
     return weights
@@ -287,6 +294,11 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasZoneRenewals = true
       $0.hasZoneReplacements = true
     },
+    make("renamed zone") {
+      $0.server = .sqlite
+      $0.hasZoneRenames = true
+    },
+    make("visited zone") { $0.hasVisits = true },
     make("everything") {
       $0.server = .sqlite
       $0.journalsCuts = true

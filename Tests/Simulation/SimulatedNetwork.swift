@@ -25,6 +25,8 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
   var refused: String?
   /// What else happens during the requests of this step.
   var interlude: (@Sendable (Moment) async throws -> Void)?
+  /// Refuses requests that go to a zone by a name that it has no more.
+  var admit: (@Sendable () throws -> Void)?
   /// How many callers the answers of this step are held for.
   var held: HeldReplies?
   private var generator = SeededGenerator(seed: 0)
@@ -122,6 +124,7 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
     try await interlude?(.beforeServer)
     if generator.chance(faults.lostRequests) { throw Lost(description: "The request was lost") }
     let isLost = generator.chance(faults.lostReplies)
+    try admit?()
     let answer = try await request(server)
     try await interlude?(.afterServer)
     await held?.hold()

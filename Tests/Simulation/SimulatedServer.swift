@@ -13,7 +13,8 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     case files(SQLiteZoneStorage, PushReader)
   }
 
-  static let zoneName = "zone"
+  /// The zone's name, which its operator changes.
+  private(set) var zoneName = "zone"
   private let clock: ManualClock
   /// By how much the clock of the server's host is ahead.
   private let step = Step()
@@ -38,12 +39,12 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     case .memory:
       storage = .memory(
         MemoryZone(
-          name: Self.zoneName, clock: clock,
+          name: zoneName, clock: clock,
           clockToleranceMilliseconds: UInt64(ServerLimits().clockAheadMillisecondsMax)))
     case .sqlite:
       let data = try DataFolder(folder)
       let administration = try Administration(folder: data)
-      _ = try administration.createZone(Self.zoneName)
+      _ = try administration.createZone(zoneName)
       administration.close()
       storage = try Self.open(folder, clock, step)
     }
@@ -129,8 +130,19 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     case .files:
       let administration = try Administration(folder: try DataFolder(folder))
       defer { administration.close() }
-      _ = try administration.renewZone(Self.zoneName, intent: intent)
+      _ = try administration.renewZone(zoneName, intent: intent)
     }
+  }
+
+  /// Gives the zone another name: requests by a former one find none.
+  func rename() throws {
+    let name = zoneName + "x"
+    if case .files = storage {
+      let administration = try Administration(folder: try DataFolder(folder))
+      defer { administration.close() }
+      _ = try administration.renameZone(zoneName, to: name)
+    }
+    zoneName = name
   }
 
   /// What `verify` finds in its tables.
@@ -147,7 +159,10 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
 
   func zoneInfo() async throws -> ZoneInfo {
     switch storage {
-    case .memory(let zone): return try await zone.zoneInfo()
+    case .memory(let zone):
+      var info = try await zone.zoneInfo()
+      info.zone = zoneName
+      return info
     case .files(let storage, _):
       let zone = try await zone(in: storage)
       return ZoneInfo(
@@ -284,7 +299,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   }
 
   private func zone(in storage: SQLiteZoneStorage) async throws -> ZoneRecord {
-    guard let zone = try await storage.zone(named: Self.zoneName) else {
+    guard let zone = try await storage.zone(named: zoneName) else {
       throw ProtocolError(.noZone, "There is no zone", suggestion: "Make one.")
     }
     return zone

@@ -14,6 +14,10 @@ final class Simulation: @unchecked Sendable {
   let clock = ManualClock(milliseconds: 1_800_000_000_000)
   let folder: TemporaryDirectory
   let server: SimulatedServer
+  /// Another one, with a zone of the same name.
+  private(set) lazy var other = Result {
+    try SimulatedServer(scenario.server, clock: clock, folder: folder.file("other"))
+  }
   let generated: GeneratedModel
   private(set) var models: [ManagedObjectModel]
   /// Of each version.
@@ -85,6 +89,7 @@ final class Simulation: @unchecked Sendable {
     }
     for host in hosts { await host.close() }
     server.close()
+    if scenario.hasVisits { try? other.get().close() }
   }
 
   // MARK: - Telling
@@ -213,6 +218,9 @@ final class Simulation: @unchecked Sendable {
       tell("the zone is replaced on purpose")
       ledger.bury()
       try server.renew(.replace)
+    case .renameZone: try renameZone()
+    case .enroll: try await enroll(host)
+    case .visit: try await visit(host)
     case .serverClock: try setServerClock(step)
     case .rogue: try await rogue(step)
     case .settle: try await settle(step)

@@ -37,6 +37,12 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case backupServer, restoreServer, renewZone
     /// The server adds up the zone's log.
     case fold
+    /// The operator gives the zone another name.
+    case renameZone
+    /// A person enrolls the store: under the name that its zone has by now, or, away, with its own zone again.
+    case enroll
+    /// A person enrolls the store with another zone of the same name, on another server.
+    case visit
     /// An operator replaces the zone on purpose: what replicas hold is not wanted any more.
     case replaceZone
     /// The clock of its host is set, or is right again; half of the times it is started anew with that.
