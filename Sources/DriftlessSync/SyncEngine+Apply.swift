@@ -112,9 +112,12 @@ extension SyncEngine {
     _ state: inout ReplicaState, over entries: [PullPage.Entry], _ generation: UUID, head: UInt64,
     isKept: Bool = true, on connection: SQLiteConnection
   ) throws {
-    guard let first = entries.first, let last = entries.last, state.generation == generation,
-      state.cursor &+ 1 == first.sequence
-    else { throw SyncError.brokenLog("The replica's cursor moved while a page was fetched.") }
+    guard let first = entries.first, let last = entries.last else { return }
+    guard state.generation == generation, state.cursor &+ 1 == first.sequence else {
+      throw SyncError(
+        .superseded, "The store was enrolled or put back while a page of the log was under way.",
+        suggestion: "Sync again.")
+    }
     assert(
       zip(entries, entries.dropFirst()).allSatisfy { $0.sequence &+ 1 == $1.sequence },
       "the cursor walks over the log without gaps")

@@ -276,6 +276,8 @@ extension SyncEngine {
     state.mark = nil
     state.head = head
     try EngineTables.forgetLog(on: connection)
+    try UnknownBases.forget(transaction)
+    try AcceptedParking.forgetPlaces(transaction)
     try IdentityRuns.forgetNumbers(from: 0, on: connection)
   }
 

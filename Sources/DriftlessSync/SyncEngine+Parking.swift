@@ -7,28 +7,34 @@ import Foundation
 extension SyncEngine {
   /// What is set aside of the zone's log here, in its order, with who sent it and why.
   public static func parked(of store: PersistentStore) throws -> [ParkedEntry] {
-    let schema = SyncSchema(store.schema)
-    return try store.read { transaction in
-      let connection = transaction.connection
-      guard try Parking.hasTable(on: connection) else { return [] }
-      let entries = try Parking.entries(on: connection).map { entry in
-        ParkedEntry(
-          sequence: entry.sequence, sender: entry.sender, code: entry.code.rawValue,
-          reason: entry.reason, names: entry.unknown.map(\.name).sorted(), since: entry.since,
-          bytes: entry.bytes)
-      }
-      let values = try ParkedValues.rows(on: connection).map { row in
-        ParkedEntry(
-          sequence: row.sequence, sender: row.sender, code: "invalid-value", reason: row.reason,
-          names: [], object: try transaction.identity(of: row.key),
-          entity: schema.entity(numbered: row.key.entity)?.name, property: row.property,
-          since: row.since, bytes: row.bytes)
-      }
-      return (entries + values).sorted { $0.sequence < $1.sequence }
+    try store.read { try parked($0, SyncSchema(store.schema)) }
+  }
+
+  static func parked(_ transaction: ReadTransaction, _ schema: SyncSchema) throws -> [ParkedEntry] {
+    let connection = transaction.connection
+    guard try Parking.hasTable(on: connection) else { return [] }
+    let accepted = try AcceptedParking.load(transaction)
+    let entries = try Parking.entries(on: connection).map { entry in
+      ParkedEntry(
+        sequence: entry.sequence, sender: entry.sender, code: entry.code.rawValue,
+        reason: entry.reason, names: entry.unknown.map(\.name).sorted(), since: entry.since,
+        bytes: entry.bytes)
+    }
+    let values = try ParkedValues.rows(on: connection).map { row in
+      ParkedEntry(
+        sequence: row.sequence, sender: row.sender, code: "invalid-value", reason: row.reason,
+        names: [], object: try transaction.identity(of: row.key),
+        entity: schema.entity(numbered: row.key.entity)?.name, property: row.property,
+        since: row.since, bytes: row.bytes)
+    }
+    return (entries + values).sorted { $0.sequence < $1.sequence }.map { entry in
+      var entry = entry
+      entry.isAccepted = accepted.covers(entry)
+      return entry
     }
   }
 
-  /// Lets the next pull try again what was set aside.
+  /// Lets the next pull try again what was set aside, and what stays set aside waits for a person again.
   ///
   /// - Parameters:
   ///   - store: the replica.
@@ -42,11 +48,13 @@ extension SyncEngine {
     let info = TransactionInfo(author: importAuthor, kind: .imported)
     return try store.write(info) { transaction in
       let count = try Parking.ask(sequence, on: transaction.connection)
-      if let sequence, count == 0 {
-        throw SyncError(
-          .unknownElement, "Entry \(sequence) of the log is not set aside here.",
-          suggestion: "Run: syncctl parked --store \(store.label)")
+      if let sequence, count == 0 { throw SyncError.notParked(sequence, store) }
+      let parked = try parked(transaction, SyncSchema(store.schema))
+      var accepted = try AcceptedParking.load(transaction)
+      for entry in parked where sequence == nil || entry.sequence == sequence {
+        accepted.takeBack(entry)
       }
+      try accepted.save(parked, transaction)
       return count
     }.0
   }

@@ -29,7 +29,10 @@ extension SyncEngine {
       status.reconciled = try lastReconciliation(transaction)
       status.conflicts = try Journal.count(on: connection)
       status.waiting = try Journal.waitingCount(on: connection)
-      status.parked = try Parking.count(on: connection)
+      status.parked =
+        try AcceptedParking.load(transaction).isEmpty
+        ? Parking.count(on: connection)
+        : parked(transaction, SyncSchema(store.schema)).count { !$0.isAccepted }
       status.quarantined = try Quarantine.count(on: connection)
       let pending = try PendingLoader.load(
         transaction, schema: schema, acknowledged: state.acknowledged)

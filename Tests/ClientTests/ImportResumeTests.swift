@@ -110,5 +110,6 @@ import Testing
         _ = try importer(shop, skipping: 9).run(data(Self.lines(transactions: 1)))
       })
     #expect(failure.message.contains("f.jsonl:2: the file ends here"), "\(failure.message)")
+    #expect(failure.suggestion.hasPrefix("nothing was imported"), "\(failure.suggestion)")
   }
 }

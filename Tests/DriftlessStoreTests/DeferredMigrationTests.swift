@@ -305,7 +305,10 @@ struct DeferredMigrationTests {
     other.close()
     #expect {
       try PersistentStore.open(url: url, model: new(), options: Self.deferring)
-    } throws: { ($0 as? StoreError)?.code == .constraint }
+    } throws: { error in
+      guard let error = error as? StoreError, error.code == .constraint else { return false }
+      return error.message.contains("both have fullName 'Anna'")
+    }
     let same = try PersistentStore.open(url: url, model: old())
     #expect(try same.check().findings == [])
     #expect(try tables(same).contains { $0.hasPrefix("ZPERSON ") && $0.contains("ZSHOE") })

@@ -266,7 +266,12 @@ struct MigrationTests {
     model.entities[0].uniquenessConstraints = [["shoe"]]
     #expect {
       _ = try PersistentStore.open(url: url, model: model, options: Self.migrating)
-    } throws: { ($0 as? StoreError)?.code == .constraint }
+    } throws: { error in
+      guard let error = error as? StoreError, error.code == .constraint else { return false }
+      // Which objects, and with which value.
+      return error.message.contains(
+        #/Person objects [0-9a-f-]{36} and [0-9a-f-]{36} both have shoe \d+/#)
+    }
     #expect(try PersistentStore.open(url: url, model: old()).check().isSound)
   }
 

@@ -64,6 +64,29 @@ struct CopiedStoreTests {
   }
 
   @Test(
+    "F62 What the original edits on is no conflict with what its copy has sent of the same save")
+  func editedOn() async throws {
+    try await original.sync()
+    let id = try original.insert(
+      "Item", ["note": .string("n"), "held": .string("h"), "high": .integer(9), "low": .integer(1)])
+    let copy = try await copy()
+    let edited: [String: PropertyValue] = [
+      "note": .string("n2"), "held": .string("h2"), "high": .integer(3), "low": .integer(5),
+    ]
+    try original.set(id, edited)
+    try await copy.sync()
+    try await settle(original, copy)
+    for (name, value) in edited { #expect(try copy.value(id, name) == value, "\(name)") }
+    #expect(try original.conflicts.isEmpty && copy.conflicts.isEmpty)
+    // What the copy itself edited is one.
+    try original.set(id, ["note": .string("n3")])
+    try copy.set(id, ["note": .string("of the copy")])
+    try await settle(copy, original)
+    #expect(try original.value(id, "note") == .string("of the copy"))
+    #expect(try original.conflicts.map(\.property) == ["note"])
+  }
+
+  @Test(
     "F62 A change set that was under way when the file was copied is not sent by the copy as well")
   func outbox() async throws {
     try await original.sync()

@@ -12,6 +12,8 @@ final class HookedTransport: ForwardingTransport, @unchecked Sendable {
   var afterPush: (() throws -> Void)?
   /// Called before each request for a page.
   var beforePull: (() throws -> Void)?
+  /// Called once the zone has given a page, before the engine has it.
+  var afterPull: (() async throws -> Void)?
   /// Called once the zone has named a common place, before the engine hears of it.
   var afterCommonPlace: (() async throws -> Void)?
   /// What goes to the zone in place of a frame.
@@ -31,7 +33,9 @@ final class HookedTransport: ForwardingTransport, @unchecked Sendable {
 
   func pull(_ request: PullRequest) async throws -> PullPage {
     try beforePull?()
-    return try await next.pull(request)
+    let page = try await next.pull(request)
+    try await afterPull?()
+    return page
   }
 
   func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {

@@ -3,6 +3,7 @@ import DriftlessSQLite
 import DriftlessSync
 import DriftlessTesting
 import Foundation
+import TestSupport
 import Testing
 
 @testable import DriftlessProtocol
@@ -63,6 +64,51 @@ struct ParkingTests {
     try await loose.sync()
     try await strict.sync()
     #expect(try strict.value(id, "name") == .string("nameless"))
+  }
+
+  @Test(
+    "What a person has accepted of what is parked waits for nobody, stays kept, and is taken in later"
+  )
+  func accepted() async throws {
+    let clock = ManualClock()
+    let zone = MemoryZone(clock: clock)
+    let newer = try await TestReplica(
+      "newer", zone: zone, clock: clock, model: shopModel(withNewerParts: true))
+    let directory = try TemporaryDirectory()
+    let file = directory.file("older.sqlite")
+    let older = try await TestReplica("older", zone: zone, clock: clock, file: file)
+    let id = try newer.insert("Item", ["title": .string("t"), "colour": .string("red")])
+    try await newer.sync()
+    try await older.sync()
+    #expect(try older.status.parked == 1)
+    let sequence = try #require(try SyncEngine.parked(of: older.store).first?.sequence)
+    #expect(try SyncEngine.acceptParked(of: older.store, sequence: sequence) == 1)
+    #expect(try older.status.parked == 0)
+    #expect(try SyncEngine.parked(of: older.store).map(\.isAccepted) == [true])
+    // What the model does not know is accepted in what comes later as well; another reason is not.
+    try newer.set(id, ["colour": .string("green")])
+    try await newer.sync()
+    try await older.sync()
+    #expect(try SyncEngine.parked(of: older.store).allSatisfy(\.isAccepted))
+    try newer.insert("Offer", ["percent": .integer(5)])
+    try await newer.sync()
+    try await older.sync()
+    #expect(try older.status.parked == 1)
+    #expect(throws: SyncError.self) { try SyncEngine.acceptParked(of: older.store, sequence: 99) }
+    #expect(try SyncEngine.check(older.store).findings == [])
+    // Another try takes it back.
+    try SyncEngine.retryParked(of: older.store)
+    #expect(try older.status.parked == SyncEngine.parked(of: older.store).count)
+    try SyncEngine.acceptParked(of: older.store)
+    #expect(try older.status.parked == 0)
+    await older.engine.close()
+    older.store.close()
+    let migrated = try await TestReplica(
+      "older", zone: zone, clock: clock, model: shopModel(withNewerParts: true), enrolled: false,
+      file: file)
+    try await migrated.sync()
+    #expect(try migrated.value(id, "colour") == .string("green"))
+    #expect(try SyncEngine.parked(of: migrated.store).isEmpty)
   }
 
   @Test("F72 S21 An entry that cannot be read is set aside, and everything else goes on")

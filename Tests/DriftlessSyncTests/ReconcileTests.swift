@@ -239,6 +239,28 @@ struct ReconcileTests {
     }
   }
 
+  @Test("A store that is enrolled with another zone while it pulls takes nothing of the former one")
+  func enrolledWhilePulling() async throws {
+    let scene = try await Scene()
+    let (replica, zone) = (scene.world[0], scene.world.zone)
+    try scene.world[1].insert("Item", ["title": .string("of the former zone")])
+    try await scene.world[1].sync()
+    let other = MemoryZone(name: zone.name, clock: scene.world.clock)
+    let hooked = HookedTransport(zone)
+    hooked.afterPull = {
+      try SyncEngine.enroll(
+        store: replica.store, server: MemoryZone.url, zone: other.name,
+        info: try await other.zoneInfo())
+    }
+    let before = try replica.export
+    let engine = try await replica.engine(through: hooked)
+    let error = await #expect(throws: SyncError.self) { try await engine.sync() }
+    #expect(error?.code == .superseded)
+    await engine.close()
+    #expect(try replica.export == before)
+    #expect(try replica.status.cursor == 0)
+  }
+
   @Test("F59 S2 Another zone under the name gets nothing: a person decides")
   func otherZone() async throws {
     let scene = try await Scene()

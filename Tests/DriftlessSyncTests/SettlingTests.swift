@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 /// Lists whose reminders go with them, boxes that locks hold shut, orders that lines require.
-private func taskModel() -> ManagedObjectModel {
+func taskModel() -> ManagedObjectModel {
   let list = EntityDescription("List")
   list.deletePolicy = .editWins
   list.properties = [

@@ -12,7 +12,10 @@ struct ParkedCommand: AsyncParsableCommand {
       Such an entry of the log is kept as it came, and everything else syncs. A newer program or \
       model takes it in by itself.
       """,
-    subcommands: [ParkedListCommand.self, ParkedShowCommand.self, ParkedRetryCommand.self],
+    subcommands: [
+      ParkedListCommand.self, ParkedShowCommand.self, ParkedRetryCommand.self,
+      ParkedAcceptCommand.self,
+    ],
     defaultSubcommand: ParkedListCommand.self)
 }
 
@@ -73,5 +76,29 @@ struct ParkedRetryCommand: ControlCommand {
     try output.put(
       ["retried": count],
       line: "\(count) entr\(count == 1 ? "y" : "ies") will be tried again by the next pull")
+  }
+}
+
+struct ParkedAcceptCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "accept", abstract: "Have what is set aside wait for nobody any more.",
+    discussion: """
+      It stays kept, and a newer program or model takes it in. What the model here does not know is \
+      accepted in all entries to come: a model that was made narrower on purpose has no need of it. \
+      `syncctl parked retry` takes it back.
+      """)
+
+  @OptionGroup var target: StoreArguments
+  @Argument(help: "The entry's sequence number; without it, all.")
+  var sequence: UInt64?
+  @OptionGroup var output: OutputOptions
+
+  func perform() throws {
+    let count = try SyncEngine.acceptParked(of: try target.open(), sequence: sequence)
+    try output.put(
+      ["accepted": count],
+      line: count == 1
+        ? "1 entry waits for nobody any more, and stays kept"
+        : "\(count) entries wait for nobody any more, and stay kept")
   }
 }

@@ -81,9 +81,12 @@ struct ImportLine: Hashable {
 struct ImportError: Error, Hashable {
   var line: Int
   var message: String
+  /// What to do, where that is not to correct the line.
+  var suggestion: String?
 
-  init(line: Int, _ message: String) {
+  init(line: Int, _ message: String, suggestion: String? = nil) {
     self.line = line
     self.message = message
+    self.suggestion = suggestion
   }
 }

@@ -53,9 +53,10 @@ package struct Importer {
     } catch let error as ImportError {
       throw Failure(
         .badData, code: "bad-line", "\(source):\(error.line): \(error.message)",
-        suggestion: progress.line == 0
-          ? "correct the line and import again; nothing was saved"
-          : "\(progress.text): correct the line and go on with --skip \(progress.line)")
+        suggestion: error.suggestion
+          ?? (progress.line == 0
+            ? "correct the line and import again; nothing was saved"
+            : "\(progress.text): correct the line and go on with --skip \(progress.line)"))
     } catch is Stop {
       throw ImportInterrupted(progress: progress)
     }

@@ -29,7 +29,8 @@ struct LineReader {
       }
       guard let length else {
         throw ImportError(
-          line: number, "the file ends here, and \(count) lines were to be passed over")
+          line: number, "the file ends here, and \(count) lines were to be passed over",
+          suggestion: "nothing was imported; give --skip a number of lines that the file has")
       }
       position += length + 1
       number += 1

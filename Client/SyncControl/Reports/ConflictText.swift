@@ -24,7 +24,7 @@ enum ConflictText {
       lines.append("    waits: syncctl conflicts undo \(entry.number), or keep \(entry.number)")
     }
     // What a rule of the model did is no single replica's change.
-    if entry.origin != nobody {
+    if entry.origin != nobody, entry.remoteTime.rawValue > 0 {
       lines.append(
         "    at \(Moment.text(entry.remoteTime.date)) by replica "
           + entry.origin.uuidString.lowercased())

@@ -25,7 +25,9 @@ enum ParkedText {
       if rest > 0 { names += " and \(rest) more (syncctl parked show \(entry.sequence))" }
       lines.append(names)
     }
-    return lines + ["    \(entry.reason)"]
+    lines.append("    \(entry.reason)")
+    if entry.isAccepted { lines.append("    accepted: it waits for nobody") }
+    return lines
   }
 
   /// One line for the status: how much, and since when.

@@ -42,7 +42,7 @@ struct ParkedReport: Encodable {
   let entry: ParkedEntry
 
   private enum Key: String, CodingKey {
-    case sequence, sender, code, reason, names, object, entity, property, since, bytes
+    case sequence, sender, code, reason, names, object, entity, property, since, bytes, accepted
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -57,5 +57,6 @@ struct ParkedReport: Encodable {
     try container.encode(entry.property, forKey: .property)
     try container.encode(entry.since, forKey: .since)
     try container.encode(entry.bytes, forKey: .bytes)
+    try container.encode(entry.isAccepted, forKey: .accepted)
   }
 }

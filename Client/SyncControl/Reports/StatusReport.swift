@@ -35,7 +35,7 @@ struct StatusReport: Encodable {
     path = url.path
     self.daemon = daemon
     lost = try store.lostCommits()
-    parked = try SyncEngine.parked(of: store)
+    parked = try SyncEngine.parked(of: store).filter { !$0.isAccepted }
     clockOffsetMilliseconds = try store.clockOffsetMilliseconds
     now = store.now
     if status.quarantined > 0 { held = try SyncEngine.heldByQuarantine(of: store).count }

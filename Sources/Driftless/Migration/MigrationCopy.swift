@@ -13,7 +13,12 @@ struct MigrationCopy {
   /// - Parameter progress: Called with the part that is done, 0 … 1.
   func run(progress: (Double) throws -> Void) throws {
     for (index, match) in plan.matches.enumerated() {
-      try copyRows(match)
+      do {
+        try copyRows(match)
+      } catch let error as SQLiteError where error.isConstraint {
+        if let duplicates = try duplicates(in: match) { throw duplicates }
+        throw error
+      }
       try progress(Double(index + 1) / Double(plan.matches.count))
     }
     for entity in new.entities {

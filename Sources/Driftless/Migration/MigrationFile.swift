@@ -31,12 +31,16 @@ struct MigrationFile {
     let connection = try connect(ExternalDataFolder(store: self.source.path))
     defer { connection.close() }
     try create(schema, like: source, on: connection)
-    try connection.transaction(.immediate) {
-      let keys = try MigrationKeys(
-        plan: plan, old: source.schema, new: schema, connection: connection)
-      try MigrationCopy(keys: keys, connection: connection).run { try progress($0 * 0.9) }
-      try MigrationHistory(keys: keys, connection: connection).run()
-      try writeModels(former, of: source, schema, on: connection)
+    do {
+      try connection.transaction(.immediate) {
+        let keys = try MigrationKeys(
+          plan: plan, old: source.schema, new: schema, connection: connection)
+        try MigrationCopy(keys: keys, connection: connection).run { try progress($0 * 0.9) }
+        try MigrationHistory(keys: keys, connection: connection).run()
+        try writeModels(former, of: source, schema, on: connection)
+      }
+    } catch let duplicates as DuplicateKeys {
+      throw try duplicates.error(in: source)
     }
     try finish(connection)
   }

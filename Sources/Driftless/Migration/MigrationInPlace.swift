@@ -42,19 +42,33 @@ struct MigrationInPlace {
     _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     try StoreMigration.useAlone(connection)
-    let files = try connection.transaction(.exclusive) {
-      // What an earlier migration left would stand in the way of new names.
-      let files = try DeferredCleanup.finishAll(on: connection)
-      for statement in changes.statements { try connection.execute(statement) }
-      try PrimaryKeyTable.replaceEntities(by: schema, on: connection)
-      try StoreDefinition.complete(schema, on: connection)
-      try MigrationHistory(keys: keys, connection: connection).mapRecords()
-      try MigrationIdentities(keys: keys, connection: connection).dropEntities()
-      try StoreDefinition.completeIndexes(schema, on: connection)
-      try MetadataTable.set(metadata, on: connection)
-      try file.writeModels(former, of: source, schema, on: connection)
-      try DeferredCleanup.set(changes.leftovers, on: connection)
-      return files
+    let files: Set<String>
+    do {
+      files = try connection.transaction(.exclusive) {
+        // What an earlier migration left would stand in the way of new names.
+        let files = try DeferredCleanup.finishAll(on: connection)
+        for statement in changes.statements { try connection.execute(statement) }
+        try PrimaryKeyTable.replaceEntities(by: schema, on: connection)
+        try StoreDefinition.complete(schema, on: connection)
+        try MigrationHistory(keys: keys, connection: connection).mapRecords()
+        try MigrationIdentities(keys: keys, connection: connection).dropEntities()
+        try StoreDefinition.completeIndexes(schema, on: connection)
+        try MetadataTable.set(metadata, on: connection)
+        try file.writeModels(former, of: source, schema, on: connection)
+        try DeferredCleanup.set(changes.leftovers, on: connection)
+        return files
+      }
+    } catch let error as SQLiteError where error.isConstraint {
+      let copy = MigrationCopy(keys: keys, connection: connection)
+      var found: DuplicateKeys?
+      for match in plan.matches where found == nil {
+        found = try copy.duplicates(in: match, of: "main")
+      }
+      guard let duplicates = found else { throw error }
+      connection.close()
+      let store = try file.openSource()
+      defer { store.close() }
+      throw try duplicates.error(in: store)
     }
     ExternalDataFolder(store: url.path).remove(files)
     return true

@@ -97,7 +97,8 @@ extension EngineTables {
       number >= 0
     case (FormerLog.setting, .integer): true
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0
-    case ("sync.unsettled", .integer(let number)), ("sync.reconcileAllowed", .integer(let number)):
+    case ("sync.unsettled", .integer(let number)), ("sync.reconcileAllowed", .integer(let number)),
+      (UnknownBases.setting, .integer(let number)):
       number == 1
     case ("sync.reconciled", .text(let text)):
       (try? JSONDecoder().decode(Reconciliation.self, from: Data(text.utf8))) != nil
@@ -106,6 +107,7 @@ extension EngineTables {
     case ("sync.onDiverged", .text(let text)): DivergedAction(rawValue: text) != nil
     case (ConflictingTries.setting, .integer(let number)): number >= 0
     case (ConflictingTries.setting, .text(let text)): ConflictingTries.decode(text) != nil
+    case (AcceptedParking.setting, .text(let text)): AcceptedParking.decode(text) != nil
     case (SyncEngine.replacedSetting, .integer(let number)): number == 1
     case (SyncEngine.failureSetting, .text(let text)): SyncEngine.decodeFailure(text) != nil
     case ("sync.damagedEntry", .text): true

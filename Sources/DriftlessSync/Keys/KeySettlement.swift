@@ -181,8 +181,7 @@ struct KeySettlement {
     for slot in clash.slots {
       guard let number = object.transaction(of: slot), let property = entity.property(at: slot)
       else { continue }
-      let base = try living(
-        BaseValues.value(of: key, property.name, on: transaction.connection) ?? .null)
+      let base = try living(applier.zoneValue(of: key, property))
       try journalLoss(entity, property, key, values[slot], base, number, clash, reason: reason)
       try BaseValues.drop(key, property.name, on: transaction.connection)
       values[slot] = base

@@ -24,4 +24,6 @@ public struct ParkedEntry: Hashable, Sendable, Codable {
   public var since: Date
   /// The size of what is kept, in bytes.
   public var bytes: Int
+  /// Whether a person has accepted it (`SyncEngine.acceptParked(of:sequence:)`): it waits for nobody.
+  public var isAccepted = false
 }

@@ -97,6 +97,22 @@ extension PageApplier {
     }
   }
 
+  /// Whether a row tells of a save that both copies have, and what is pending of the property was edited after it: then
+  /// that is an edit of the row's value, and no conflict with it.
+  func isKnownBelow(
+    _ property: SyncSchema.Property, _ object: PendingObject?, _ group: ChangeSetIndex.Group,
+    row: Int, _ frame: FrameContext
+  ) throws -> Bool {
+    let transactions = frame.changeSet.index.transactions
+    guard !property.isCollective, !property.keepsDeltas, let object, object.whole == .none,
+      object.offer(of: property.slot) == nil, let last = object.transaction(of: property.slot),
+      last > 0, let place = frame.transaction(group, row: row),
+      transactions.indices.contains(place),
+      let number = try transaction.transactionNumber(named: transactions[place].name)
+    else { return false }
+    return try number < last && !frame.tells(transaction.transactionName(last))
+  }
+
   /// Elements that another copy of this store has sent, of a save that both copies have: this one knew them. What it has not
   /// any more it has removed since, and what it has again it has added again.
   func noteSharedElements(

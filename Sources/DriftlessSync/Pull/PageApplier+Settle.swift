@@ -131,10 +131,8 @@ extension PageApplier {
     var outcomes: [Int: ReferenceOutcome] = [:]
     for property in entity.properties {
       guard let remote = object.values[property.name] else {
-        if isOffered, object.mark?.life == .inserted, case .elements = property.kind {
-          // The zone has no elements: all that are here are to be sent.
-          try BaseValues.replace(
-            key, property.name, with: [ObjectKey](), on: transaction.connection)
+        if isOffered, object.mark?.life == .inserted {
+          try noteUnnamed(property, of: key)
         }
         continue
       }
@@ -165,6 +163,17 @@ extension PageApplier {
     }
     try transaction.update(key, written, values: values, expectedVersion: nil)
     report.updated += 1
+  }
+
+  /// The zone has nothing of a property of an object that it was told whole.
+  private func noteUnnamed(_ property: SyncSchema.Property, of key: ObjectKey) throws {
+    let connection = transaction.connection
+    if case .elements = property.kind {
+      // All that are here are to be sent.
+      try BaseValues.replace(key, property.name, with: [ObjectKey](), on: connection)
+    } else if property.mayGoBack, pending[key]?.transaction(of: property.slot) != nil {
+      try BaseValues.replace(key, property.name, with: .null, on: connection)
+    }
   }
 
   /// Settles one value, which `values` has afterwards, and says whose it is.

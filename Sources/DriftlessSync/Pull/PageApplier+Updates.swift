@@ -118,6 +118,11 @@ extension PageApplier {
             count: try knownCount(group, row: row, frame))
         }
       }
+      if !isOffer, try isKnownBelow(reader.property, object, group, row: row, frame) {
+        try replaceBase(of: key, reader.property, with: value.side.value)
+        try zone.removeValue(of: key, reader.property.name)
+        continue
+      }
       try zone.set(value, of: key, reader.property.name)
       try acknowledge(reader.property, of: key, offer: isOffer ? side.time : nil, frame)
     }

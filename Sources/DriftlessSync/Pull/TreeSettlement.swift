@@ -83,7 +83,7 @@ struct TreeSettlement {
     let transaction = applier.transaction
     var values = try applier.currentValues(of: key)
     let local = values[property.slot]
-    let base = try BaseValues.value(of: key, property.name, on: transaction.connection) ?? .null
+    let base = try applier.zoneValue(of: key, property)
     var kept = base
     if case .reference(let target) = base {
       let source = DanglingReferences.Source(key: key, property: property.name)

@@ -240,6 +240,16 @@ struct ZoneStates {
     if try object(key).values.isEmpty { keys.remove(key) }
   }
 
+  /// The zone's value of a property is the one on which the pending edit was made.
+  mutating func removeValue(of key: ObjectKey, _ property: String) throws {
+    guard contains(key) else { return }
+    try connection.perform(
+      "DELETE FROM ZDL_ZONE WHERE entity = ? AND key = ? AND property = ?",
+      [.integer(Int64(key.entity)), .integer(key.key), .text(property)])
+    let rest = try object(key)
+    if rest.mark == nil, rest.values.isEmpty { keys.remove(key) }
+  }
+
   /// What each row keeps by itself.
   static let rules: [RowRule] = [
     .text("property"), .bytes("value"),

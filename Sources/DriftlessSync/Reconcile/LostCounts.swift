@@ -79,69 +79,15 @@ struct LostCounts {
 
   /// Looks in the entries up to the place for the totals of then.
   mutating func findStarts(_ transaction: WriteTransaction, schema: SyncSchema) throws {
-    var wanted: [ObjectKey: Set<String>] = [:]
+    var wanted: PlaceValues.Names = [:]
     for (key, properties) in counts {
       for (name, count) in properties where count.start == nil && !count.isUnknown {
         wanted[key, default: []].insert(name)
       }
     }
-    guard !wanted.isEmpty else { return }
-    var directory = ObjectDirectory(transaction.connection)
-    try KeptFrames.forEach(downFrom: place, on: transaction.connection) { entry in
-      guard let changeSet = try? ChangeSetDecoder().decode(entry.frame) else { return true }
-      var found: [ObjectKey: [String: PropertyValue]] = [:]
-      try Self.forEachTotal(changeSet, entry.firstObjectNumber, schema, &directory) {
-        key, name, total in
-        if wanted[key]?.contains(name) == true { found[key, default: [:]][name] = total }
-      }
-      for (key, totals) in found {
-        for (name, total) in totals {
-          counts[key]?[name]?.start = total
-          wanted[key]?.remove(name)
-        }
-        if wanted[key]?.isEmpty == true { wanted[key] = nil }
-      }
-      return !wanted.isEmpty
-    }
-  }
-
-  /// Hands over each total that a change set says, in order.
-  private static func forEachTotal(
-    _ changeSet: ChangeSet, _ firstNumber: UInt64, _ schema: SyncSchema,
-    _ directory: inout ObjectDirectory, _ body: (ObjectKey, String, PropertyValue) throws -> Void
-  ) throws {
-    let index = changeSet.index
-    let newCount = index.newObjectCount
-    var column = 0
-    for group in index.groups {
-      let columns = changeSet.columns[column..<column + group.properties.count]
-      column += group.properties.count
-      let names = index.entities[group.entity]
-      guard group.kind != .delete, let entity = schema.entity(namedNowOrBefore: names.name),
-        entity.hasCounters
-      else { continue }
-      var readers: [String: PropertyReader] = [:]
-      for (place, column) in zip(group.properties, columns) {
-        guard let property = entity.property(namedNowOrBefore: names.properties[place]),
-          property.isCounter
-        else { continue }
-        readers[property.name] = PropertyReader(property: property, column: column)
-      }
-      for (row, object) in group.objects.enumerated() {
-        let number =
-          object < newCount
-          ? firstNumber &+ UInt64(object) : index.knownNumbers[object - newCount]
-        guard let root = try directory.key(ofNumber: number) else { continue }
-        let key = ObjectKey(entity: entity.number, key: root.key)
-        for property in entity.properties where property.isCounter {
-          if let reader = readers[property.name] {
-            try body(key, property.name, reader.value(row))
-          } else if group.kind != .update {
-            // What an insert does not name is null.
-            try body(key, property.name, .null)
-          }
-        }
-      }
+    let found = try PlaceValues.find(wanted, upTo: place, transaction, schema: schema)
+    for (key, totals) in found {
+      for (name, total) in totals { counts[key]?[name]?.start = total }
     }
   }
 

@@ -17,6 +17,7 @@ struct LostEdits {
   /// What was counted.
   private var counts: LostCounts
   private(set) var saves = UnansweredSaves()
+  private let place: UInt64
   private let transaction: WriteTransaction
   private let schema: SyncSchema
   private var directory: ObjectDirectory
@@ -24,6 +25,7 @@ struct LostEdits {
   init(
     after place: UInt64, _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
+    self.place = place
     self.transaction = transaction
     self.schema = schema
     directory = ObjectDirectory(transaction.connection)
@@ -186,6 +188,7 @@ extension LostEdits {
   func offer(beside pending: PendingSet, _ states: OfferedStates) throws -> Int {
     var counts = counts
     try counts.findStarts(transaction, schema: schema)
+    let former = try valuesAtPlace()
     var count = 0
     for (key, lost) in objects {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
@@ -220,6 +223,7 @@ extension LostEdits {
           object.set(properties, by: edit.transaction)
         }
         try rewindBases(key, entity)
+        try rewindBases(key, entity, to: former[key] ?? [:])
         try counts.keep(key, entity, beside: before, transaction)
       }
       guard object != before else { continue }
@@ -256,6 +260,39 @@ extension LostEdits {
         base.append(element)
       }
       try BaseValues.replace(key, name, with: base, on: connection)
+    }
+  }
+
+  /// What may have to go back to the zone's value goes back to what that was at the place.
+  private func valuesAtPlace() throws -> [ObjectKey: [String: PropertyValue]] {
+    var names: PlaceValues.Names = [:]
+    for key in objects.keys {
+      guard let entity = schema.entity(numbered: key.entity) else { continue }
+      let lost = namesThatMayGoBack(key, entity)
+      if !lost.isEmpty { names[key] = lost }
+    }
+    return try PlaceValues.find(names, upTo: place, transaction, schema: schema)
+  }
+
+  /// Nothing of an object that was made or brought back above the place: the zone does not have it there.
+  private func namesThatMayGoBack(_ key: ObjectKey, _ entity: SyncSchema.Entity) -> Set<String> {
+    guard let lost = objects[key], lost.whole == .none else { return [] }
+    return Set(
+      entity.properties
+        .filter { $0.mayGoBack && lost.transaction(of: $0.slot) != nil }.map(\.name))
+  }
+
+  private func rewindBases(
+    _ key: ObjectKey, _ entity: SyncSchema.Entity, to former: [String: PropertyValue]
+  ) throws {
+    let connection = transaction.connection
+    for name in namesThatMayGoBack(key, entity) {
+      if let value = former[name] {
+        try BaseValues.replace(key, name, with: value, on: connection)
+      } else {
+        try BaseValues.drop(key, name, on: connection)
+        try UnknownBases.note(transaction)
+      }
     }
   }
 }

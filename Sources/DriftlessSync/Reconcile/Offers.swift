@@ -43,10 +43,12 @@ extension PageApplier {
       report.conflicts += 1
       if isLater {
         touched.insert(key)
+        try replaceBase(of: key, property, with: remote.side.value)
         return local
       }
     }
     setPending(key) { $0.clear(PropertyMask([slot])) }
+    try dropBase(of: key, property)
     return remote.side.value
   }
 

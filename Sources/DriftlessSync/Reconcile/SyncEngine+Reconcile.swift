@@ -63,6 +63,9 @@ extension SyncEngine {
         return try await step(&report)
       } catch let error as ProtocolError where Self.isOfAnotherLog(error) {
         try await reconcile(&report)
+      } catch let error as UnknownZoneValue {
+        log.notice("\(error)")
+        try await readAgain(&report)
       }
     }
     try await step(&report)
@@ -125,6 +128,16 @@ extension SyncEngine {
       ?? Cursor.start(generation: state.generation).mark
     try await noted(.offered, place.sequence, info, after: state, &report) { transaction, state in
       try self.rollBack(&state, to: place, head: info.head, transaction)
+    }
+  }
+
+  /// Begins the zone's log again from its start: what of it was taken back is below the entries that are kept here.
+  private func readAgain(_ report: inout SyncReport) async throws {
+    let info = try await transport.zoneInfo()
+    try await noted(.offered, 0, info, after: try replicaState(), &report) { transaction, state in
+      try FormerLog.note(acknowledged: state.acknowledged, transaction)
+      return try Self.startOver(
+        &state, in: state.generation, head: info.head, transaction, schema: schema)
     }
   }
 

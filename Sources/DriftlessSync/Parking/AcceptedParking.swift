@@ -1,0 +1,102 @@
+public import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// What of the parked parts of the log a person has accepted: it stays kept and is taken in once the model or the program has
+/// caught up, and waits for nobody meanwhile.
+///
+/// A name is accepted for good: a model that is narrower on purpose meets it in every entry that others send.
+struct AcceptedParking: Codable {
+  static let setting = "sync.acceptedParking"
+
+  /// What the model here does not know: `Entity`, or `Entity.property`.
+  private(set) var names: Set<String> = []
+  /// Entries that are parked for another reason.
+  private(set) var sequences: Set<UInt64> = []
+
+  var isEmpty: Bool { names.isEmpty && sequences.isEmpty }
+
+  static func load(_ transaction: ReadTransaction) throws -> AcceptedParking {
+    guard case .text(let text)? = try transaction.setting(setting) else { return Self() }
+    return decode(text) ?? Self()
+  }
+
+  /// Nil where a setting is damaged.
+  static func decode(_ text: String) -> AcceptedParking? {
+    try? JSONDecoder().decode(Self.self, from: Data(text.utf8))
+  }
+
+  /// - Parameter parked: all that is parked: sequences that are not any more are let go of.
+  func save(_ parked: [ParkedEntry], _ transaction: WriteTransaction) throws {
+    var kept = self
+    kept.sequences.formIntersection(parked.map(\.sequence))
+    guard !kept.isEmpty else { return try transaction.setSetting(Self.setting, nil) }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    let text = String(decoding: try encoder.encode(kept), as: UTF8.self)
+    try transaction.setSetting(Self.setting, .text(text))
+  }
+
+  /// The log is another one: its places mean nothing any more.
+  static func forgetPlaces(_ transaction: WriteTransaction) throws {
+    var accepted = try load(transaction)
+    guard !accepted.sequences.isEmpty else { return }
+    accepted.sequences = []
+    try accepted.save([], transaction)
+  }
+
+  func covers(_ entry: ParkedEntry) -> Bool {
+    sequences.contains(entry.sequence) || !entry.names.isEmpty && names.isSuperset(of: entry.names)
+  }
+
+  mutating func accept(_ entry: ParkedEntry) {
+    if entry.names.isEmpty {
+      sequences.insert(entry.sequence)
+    } else {
+      names.formUnion(entry.names)
+    }
+  }
+
+  mutating func takeBack(_ entry: ParkedEntry) {
+    names.subtract(entry.names)
+    sequences.remove(entry.sequence)
+  }
+}
+
+extension SyncEngine {
+  /// Has what is set aside wait for no person any more: it stays kept, and is taken in once the model or the program has
+  /// caught up. What the model does not know is accepted in all entries to come as well. ``retryParked(of:sequence:)`` takes
+  /// that back.
+  ///
+  /// ```swift
+  /// try SyncEngine.acceptParked(of: store)
+  /// ```
+  /// - Parameters:
+  ///   - store: the replica.
+  ///   - sequence: one entry; nil for all.
+  /// - Returns: how many entries and values that are.
+  /// - Throws: `SyncError` (`unknownElement`) when the entry is not parked, `StoreError`.
+  @discardableResult
+  public static func acceptParked(
+    of store: PersistentStore, sequence: UInt64? = nil
+  ) throws -> Int {
+    let info = TransactionInfo(author: importAuthor, kind: .imported)
+    return try store.write(info) { transaction in
+      let parked = try parked(transaction, SyncSchema(store.schema))
+      let meant = parked.filter { sequence == nil || $0.sequence == sequence }
+      if let sequence, meant.isEmpty { throw SyncError.notParked(sequence, store) }
+      var accepted = try AcceptedParking.load(transaction)
+      for entry in meant { accepted.accept(entry) }
+      try accepted.save(parked, transaction)
+      return meant.count
+    }.0
+  }
+}
+
+extension SyncError {
+  static func notParked(_ sequence: UInt64, _ store: PersistentStore) -> SyncError {
+    SyncError(
+      .unknownElement, "Entry \(sequence) of the log is not set aside here.",
+      suggestion: "Run: syncctl parked --store \(store.label)")
+  }
+}

@@ -1,0 +1,139 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// What the entries up to a place of the log said last of some properties: what a zone that was put back to the place has.
+enum PlaceValues {
+  typealias Names = [ObjectKey: Set<String>]
+
+  /// Looks for values and references, from the place downwards until all are found or the kept entries end.
+  ///
+  /// - Returns: what was found. A property that the insert of its object does not name is null; a reference names the
+  ///   root of its target.
+  static func find(
+    _ names: Names, upTo place: UInt64, _ transaction: ReadTransaction, schema: SyncSchema
+  ) throws -> [ObjectKey: [String: PropertyValue]] {
+    var wanted = names
+    var values: [ObjectKey: [String: PropertyValue]] = [:]
+    guard !wanted.isEmpty else { return values }
+    var directory = ObjectDirectory(transaction.connection)
+    try KeptFrames.forEach(downFrom: place, on: transaction.connection) { entry in
+      guard let changeSet = try? ChangeSetDecoder().decode(entry.frame) else { return true }
+      var found: [ObjectKey: [String: PropertyValue]] = [:]
+      try forEachValue(changeSet, entry.firstObjectNumber, wanted, schema, &directory) {
+        key, name, value in
+        found[key, default: [:]][name] = value
+      }
+      for (key, said) in found {
+        values[key, default: [:]].merge(said) { later, _ in later }
+        wanted[key]?.subtract(said.keys)
+        if wanted[key]?.isEmpty == true { wanted[key] = nil }
+      }
+      return !wanted.isEmpty
+    }
+    return values
+  }
+
+  /// Hands over each wanted value that a change set says, in order.
+  private static func forEachValue(
+    _ changeSet: ChangeSet, _ firstNumber: UInt64, _ wanted: Names, _ schema: SyncSchema,
+    _ directory: inout ObjectDirectory, _ body: (ObjectKey, String, PropertyValue) throws -> Void
+  ) throws {
+    let index = changeSet.index
+    let newCount = index.newObjectCount
+    let entities = Set(wanted.keys.map(\.entity))
+    func number(_ object: Int) -> UInt64 {
+      object < newCount
+        ? firstNumber &+ UInt64(object) : index.knownNumbers[object - newCount]
+    }
+    var column = 0
+    for group in index.groups {
+      let columns = changeSet.columns[column..<column + group.properties.count]
+      column += group.properties.count
+      let names = index.entities[group.entity]
+      guard group.kind != .delete, let entity = schema.entity(namedNowOrBefore: names.name),
+        entities.contains(entity.number)
+      else { continue }
+      var readers: [String: PropertyReader] = [:]
+      for (place, column) in zip(group.properties, columns) {
+        guard let property = entity.property(namedNowOrBefore: names.properties[place]),
+          !property.isCollective
+        else { continue }
+        readers[property.name] = PropertyReader(property: property, column: column)
+      }
+      for (row, object) in group.objects.enumerated() {
+        guard let root = try directory.key(ofNumber: number(object)) else { continue }
+        let key = ObjectKey(entity: entity.number, key: root.key)
+        for name in wanted[key] ?? [] {
+          if let reader = readers[name] {
+            guard case .toOne = reader.property.kind else {
+              try body(key, name, reader.value(row))
+              continue
+            }
+            let target = try reader.reference(row).flatMap {
+              try directory.key(ofNumber: number($0))
+            }
+            try body(key, name, target.map { .reference($0) } ?? .null)
+          } else if group.kind != .update {
+            try body(key, name, .null)
+          }
+        }
+      }
+    }
+  }
+}
+
+/// What is pending of a key or of a tree's reference may have to go back to what the zone has. Where that was below the
+/// entries that are kept here, nobody knows it.
+enum UnknownBases {
+  static let setting = "sync.unknownBases"
+
+  static func note(_ transaction: WriteTransaction) throws {
+    try transaction.setSetting(setting, .integer(1))
+  }
+
+  static func forget(_ transaction: WriteTransaction) throws {
+    try transaction.setSetting(setting, nil)
+  }
+
+  static func exist(_ transaction: ReadTransaction) throws -> Bool {
+    try transaction.setting(setting) != nil
+  }
+}
+
+/// What was to be taken back to the zone's value, which is not known here: the replica reads the zone's log from its start.
+struct UnknownZoneValue: Error, CustomStringConvertible {
+  let entity: String
+  let property: String
+
+  var description: String {
+    "What the zone has of \(entity).\(property) is not known here: its log has to be read again."
+  }
+}
+
+extension PageApplier {
+  /// What the zone has of a property that is pending here.
+  ///
+  /// - Throws: `UnknownZoneValue`.
+  func zoneValue(of key: ObjectKey, _ property: SyncSchema.Property) throws -> PropertyValue {
+    if let base = try BaseValues.value(of: key, property.name, on: transaction.connection) {
+      return base
+    }
+    guard pending[key]?.whole == PendingObject.Whole.none, try UnknownBases.exist(transaction)
+    else { return .null }
+    throw UnknownZoneValue(
+      entity: schema.entity(numbered: key.entity)?.name ?? "", property: property.name)
+  }
+}
+
+extension SyncSchema.Property {
+  /// Whether it may have to go back to what the zone has: one object at a time holds a value of it, or a ring is broken
+  /// there. Of what adds up the base is that of the sum.
+  var mayGoBack: Bool {
+    guard case .toOne(let relationship) = kind else {
+      return isKeyed && !isCollective && !keepsDeltas
+    }
+    return isKeyed || relationship.isTree
+  }
+}
