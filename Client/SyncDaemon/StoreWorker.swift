@@ -38,6 +38,7 @@ actor StoreWorker {
     var store: PersistentStore
     var engine: SyncEngine
     var curl: CurlTransport
+    var way: StoreAccess.Way
   }
 
   init(
@@ -172,12 +173,16 @@ actor StoreWorker {
     return true
   }
 
-  /// Whether somebody has enrolled the store at another address, or under another name of its zone, since it was connected.
+  /// Whether somebody has enrolled the store at another address, under another name of its zone, or with another token or
+  /// authority, since it was connected.
   private var isElsewhere: Bool {
-    guard let connection, let home = try? SyncEngine.home(of: connection.store) else {
-      return false
-    }
-    return home.server != connection.curl.server || home.zone != connection.curl.zone
+    guard let connection, let way = try? way(of: connection.store) else { return false }
+    return way != connection.way
+  }
+
+  private func way(of store: PersistentStore) throws -> StoreAccess.Way {
+    try StoreAccess.Way(
+      of: store, at: entry.path, tokenFile: entry.tokenFile, authorityFile: entry.authorityFile)
   }
 
   // MARK: The loop
@@ -197,8 +202,7 @@ actor StoreWorker {
             break
           }
           if failure != nil, isElsewhere {
-            log.notice(
-              "the store is enrolled at another address by now")
+            log.notice("the store is enrolled in another way by now")
             break
           }
         }
@@ -301,10 +305,10 @@ actor StoreWorker {
   private func connected() throws -> Connection {
     if let connection { return connection }
     let store = try StoreAccess.open(entry.path)
-    let curl = try StoreAccess.transport(
-      for: store, at: entry.path, tokenFile: entry.tokenFile, authorityFile: entry.authorityFile)
+    let way = try way(of: store)
+    let curl = try way.transport()
     let connection = Connection(
-      store: store, engine: SyncEngine(store: store, transport: curl), curl: curl)
+      store: store, engine: SyncEngine(store: store, transport: curl), curl: curl, way: way)
     self.connection = connection
     return connection
   }

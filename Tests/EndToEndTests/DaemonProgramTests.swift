@@ -252,6 +252,32 @@ import Testing
     #expect(daemon.stop() == 0)
   }
 
+  @Test("A daemon goes on with the token that enroll gives at once, whatever it was asked before")
+  func newToken() throws {
+    let world = try FaultWorld()
+    let replica = try world.replica("first")
+    let daemon = try DaemonProcess(stores: [replica.store], in: world.directory.url)
+    try eventually("the daemon keeps the store") { try self.daemon(of: replica) != nil }
+    let id = String(world.token.dropFirst(3).prefix { $0 != "_" })
+    let revoked = try Programs.run(
+      "driftless-server", ["token", "revoke", id, "--data", world.server.data.path])
+    #expect(revoked.status == 0, "\(revoked.errors)")
+    try replica.importLines([FaultWorld.insertion("a")])
+    try eventually("it waits for a person") {
+      try replica.status()["state"] as? String == "waiting"
+    }
+    // Asked in vain, it has a way to the zone with the token of before.
+    #expect(try replica.attempt("sync").status == 77)
+    try replica.run(
+      [
+        "enroll", "--store", replica.store.path, "--server", world.server.address, "--zone",
+        world.zone,
+      ], environment: ["SYNCCTL_TOKEN": try world.server.token(zone: world.zone)])
+    #expect(try replica.attempt("sync").status == 0)
+    #expect(try replica.pendingObjects == 0)
+    #expect(daemon.stop() == 0)
+  }
+
   /// The daemon's own last sync, once it only listens.
   private func lastSyncOfListener(_ replica: Replica) throws -> String? {
     let state = try daemon(of: replica)?["state"] as? [String: Any]

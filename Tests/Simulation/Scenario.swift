@@ -175,33 +175,10 @@ extension Scenario: CustomTestStringConvertible {
       $0.clockSteps = 1_600_000_000_000
       $0.hasServerRestores = true
     },
-    make("keys and restored servers") {
-      $0.server = .sqlite
-      $0.hasUniqueKeys = true
-      $0.hasOneToOne = true
-      $0.hasServerRestores = true
-    },
-    make("delete rules and restored servers") {
-      $0.server = .sqlite
-      $0.hasDeleteRules = true
-      $0.hasTrees = true
-      $0.hasServerRestores = true
-    },
     make("model versions in renewed zones") {
       $0.server = .sqlite
       $0.hasModelVersions = true
       $0.hasZoneRenewals = true
-    },
-    make("cloned keys") {
-      $0.server = .sqlite
-      $0.hasClones = true
-      $0.hasUniqueKeys = true
-    },
-    make("restored keys") {
-      $0.server = .sqlite
-      $0.hasStoreRestores = true
-      $0.hasUniqueKeys = true
-      $0.hasOneToOne = true
     },
     make("given identities in renewed zones") {
       $0.server = .sqlite
@@ -293,6 +270,29 @@ extension Scenario: CustomTestStringConvertible {
       $0.server = .sqlite
       $0.hasZoneRenewals = true
       $0.hasZoneReplacements = true
+    },
+    make("keys and restored servers") {
+      $0.server = .sqlite
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+      $0.hasServerRestores = true
+    },
+    make("delete rules and restored servers") {
+      $0.server = .sqlite
+      $0.hasDeleteRules = true
+      $0.hasTrees = true
+      $0.hasServerRestores = true
+    },
+    make("cloned keys") {
+      $0.server = .sqlite
+      $0.hasClones = true
+      $0.hasUniqueKeys = true
+    },
+    make("restored keys") {
+      $0.server = .sqlite
+      $0.hasStoreRestores = true
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
     },
     make("renamed zone") {
       $0.server = .sqlite

@@ -98,26 +98,46 @@ package enum StoreAccess {
       options: StoreOptions(createsFile: false))
   }
 
+  /// The way of an enrolled store to its zone, with the token and the authorities as their files have them now.
+  package struct Way: Equatable {
+    package let server: URL
+    package let zone: String
+    private let token: String
+    private let authorities: URL?
+    private let certificates: String?
+
+    /// - Parameters:
+    ///   - tokenFile: Nil for the token beside the store.
+    ///   - authorityFile: Nil for the authorities beside the store, or those of the system.
+    package init(
+      of store: PersistentStore, at url: URL, tokenFile: URL? = nil, authorityFile: URL? = nil
+    ) throws {
+      guard let home = try SyncEngine.home(of: store) else {
+        throw Failure(
+          .failed, code: "not-enrolled", "\(url.path) is not enrolled with a server.",
+          suggestion: "syncctl enroll --store \(url.path) --server URL --zone NAME")
+      }
+      (server, zone) = home
+      token = try TokenFile.read(tokenFile ?? TokenFile.url(forStore: url))
+      // What the store keeps goes before the environment's, which may be meant for other programs.
+      authorities = authorityFile ?? AuthorityFile.kept(forStore: url)
+      // Looked at here: libcurl would wait for a pipe, and takes what is whole of a file that was cut.
+      certificates = try authorities.map { try AuthorityFile.read($0) }
+    }
+
+    package func transport() throws -> CurlTransport {
+      var options = TransportOptions()
+      // Enrolment refused plain HTTP to another host unless it was allowed in so many words.
+      options.allowsPlaintext = true
+      if let authorities { options.certificateAuthorityFile = authorities.path }
+      return try CurlTransport(server: server, zone: zone, token: token, options: options)
+    }
+  }
+
   /// The transport of an enrolled store, with the token and the authorities from beside it, or from the files that are named.
   package static func transport(
     for store: PersistentStore, at url: URL, tokenFile: URL? = nil, authorityFile: URL? = nil
   ) throws -> CurlTransport {
-    let status = try SyncEngine.status(of: store)
-    guard let server = status.server, let zone = status.zone else {
-      throw Failure(
-        .failed, code: "not-enrolled", "\(url.path) is not enrolled with a server.",
-        suggestion: "syncctl enroll --store \(url.path) --server URL --zone NAME")
-    }
-    let token = try TokenFile.read(tokenFile ?? TokenFile.url(forStore: url))
-    var options = TransportOptions()
-    // Enrolment refused plain HTTP to another host unless it was allowed in so many words.
-    options.allowsPlaintext = true
-    // What the store keeps goes before the environment's, which may be meant for other programs.
-    if let authorities = authorityFile ?? AuthorityFile.kept(forStore: url) {
-      // Looked at here: libcurl would wait for a pipe, and takes what is whole of a file that was cut.
-      _ = try AuthorityFile.read(authorities)
-      options.certificateAuthorityFile = authorities.path
-    }
-    return try CurlTransport(server: server, zone: zone, token: token, options: options)
+    try Way(of: store, at: url, tokenFile: tokenFile, authorityFile: authorityFile).transport()
   }
 }
