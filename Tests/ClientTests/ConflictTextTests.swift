@@ -11,13 +11,13 @@ struct ConflictTextTests {
   init() throws { labels = ObjectLabels(try Shop().store) }
 
   private func entry(
-    property: String?, origin: String, outcome: String = "remote"
+    property: String?, origin: String, outcome: String = "remote", remoteTime: Int = 1 << 60
   ) throws -> JournalEntry {
     let text = """
       {"number": 7, "object": "1C333D39-2F53-5275-92CB-5F7A7C7702FE", "entity": "Item",
        \(property.map { "\"property\": \"\($0)\", \"local\": \"\\\"a\\\"\"," } ?? "")
        "policy": "lastWriterWins", "outcome": "\(outcome)", "origin": "\(origin)", "localTime": 0,
-       "remoteTime": 0, "transaction": 1, "sequence": 1, "explanation": "It was cut."}
+       "remoteTime": \(remoteTime), "transaction": 1, "sequence": 1, "explanation": "It was cut."}
       """
     return try JSONDecoder().decode(JournalEntry.self, from: Data(text.utf8))
   }
@@ -33,6 +33,10 @@ struct ConflictTextTests {
     let known = ConflictText.lines(try entry(property: "name", origin: UUID().uuidString), labels)
       .joined(separator: "\n")
     #expect(known.contains("by replica"), "\(known)")
+    let unknown = ConflictText.lines(
+      try entry(property: "name", origin: UUID().uuidString, remoteTime: 0), labels
+    ).joined(separator: "\n")
+    #expect(!unknown.contains("1970"), "\(unknown)")
   }
 
   @Test(

@@ -192,6 +192,20 @@ import Testing
     #expect(try count(shop) == 2, "the box's item goes by the model's cascade")
   }
 
+  @Test("An object may be deleted and inserted again and again in one transaction")
+  func againAndAgain() throws {
+    let shop = try Shop()
+    try run(shop, #"{"op":"insert","entity":"Box","id":"b","set":{"name":"old"}}"#)
+    let (delete, insert) = (
+      #"{"op":"delete","entity":"Box","id":"b"}"#, #"{"op":"insert","entity":"Box","id":"b"}"#
+    )
+    try run(shop, delete, insert, delete, insert)
+    #expect(try count(shop) == 1)
+    #expect(try !ReplicaExport.text(of: shop.store).contains("old"))
+    try run(shop, delete, insert, delete)
+    #expect(try count(shop) == 0)
+  }
+
   @Test("An object that was deleted can be inserted anew under its id")
   func insertAfterDelete() throws {
     let shop = try Shop()
@@ -208,7 +222,7 @@ import Testing
     let shop = try Shop()
     try run(shop, #"{"op":"insert","entity":"SpecialItem","id":"1","set":{}}"#)
     let error = failure(shop, #"{"op":"insert","entity":"Item","id":"1","set":{}}"#)
-    #expect(error?.message == "f.jsonl:1: Item 1 exists already: use update")
+    #expect(error?.message == "f.jsonl:1: Item 1 exists already: use update or upsert")
     #expect(failure(shop, #"{"op":"update","entity":"Item","id":"1","set":{"size":1}}"#) == nil)
   }
 
@@ -240,7 +254,7 @@ import Testing
       (#"{"op":"insert","entity":"Item","id":"2","set":{"size":1,"size":2}}"#, "occurs twice"),
       (#"{"op":"insert","entity":"Item","set":{}}"#, "\"id\" is missing"),
       (#"{"op":"insert","entity":"Item","id":"2","sett":{}}"#, "\"sett\" has no place"),
-      (#"{"op":"upsert","entity":"Item","id":"2"}"#, "insert, update, delete or save"),
+      (#"{"op":"put","entity":"Item","id":"2"}"#, "insert, update, upsert, delete or save"),
       (#"{"op":"update","entity":"Item","id":"9","set":{}}"#, "there is no Item 9"),
       (#"{"op":"delete","entity":"Item","id":"9"}"#, "there is no Item 9"),
       (#"{"op":"insert","entity":"Item","id":"2","set":{"name":null}}"#, "Item.name"),

@@ -14,7 +14,7 @@ struct ParkedTextTests {
     let json: [String: Any] = [
       "sequence": sequence, "sender": "6F9619FF-8B86-4011-B42D-00C04FC964FF",
       "code": "unknown-names", "reason": "This model is older.", "names": names, "since": since,
-      "bytes": 12,
+      "bytes": 12, "isAccepted": false,
     ]
     return try JSONDecoder().decode(
       ParkedEntry.self, from: try JSONSerialization.data(withJSONObject: json))

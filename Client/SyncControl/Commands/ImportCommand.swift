@@ -8,9 +8,10 @@ struct ImportCommand: ControlCommand {
     commandName: "import", abstract: "Bring JSON lines into a store.",
     discussion: """
       One object a line:
-        {"op":"insert|update|delete","entity":"Package","id":"bash","set":{"name":"bash"}}
+        {"op":"insert|update|upsert|delete","entity":"Package","id":"bash","set":{"name":"bash"}}
         {"op":"save","author":"dpkg"}
-      A save, and the end of the file, ends a transaction. An id is a UUID or any text. To-one \
+      An upsert inserts what is not there and updates what is: a file of upserts can be imported \
+      again and again. A save, and the end of the file, ends a transaction. An id is a UUID or any text. To-one \
       values are ids, to-many values arrays of ids; dates are ISO 8601, binary values base64, \
       decimals texts. A bad line gives FILE:LINE and exit code 65, and nothing of its transaction \
       is saved. What was saved before it, or before an interrupt (Ctrl-C), is said as a number of \

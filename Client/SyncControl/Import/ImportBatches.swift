@@ -68,7 +68,7 @@ struct ImportBatches {
   private func importBatch(_ lines: [ImportLine], _ batches: inout Progress) throws {
     // What a line deletes, a later one may make again: then it is an object that changed.
     guard !lines.contains(where: { $0.operation.isDelete }) else { throw NotInBatches() }
-    if !batches.hasUpdates { batches.hasUpdates = lines.contains { $0.operation.isUpdate } }
+    if !batches.hasUpdates { batches.hasUpdates = lines.contains { $0.operation.mayUpdate } }
     let context = ManagedObjectContext(coordinator)
     let transaction = ImportTransaction(context, shapes: shapes)
     let settled = takeAwaited(insertedBy: lines, &batches)
@@ -101,12 +101,12 @@ struct ImportBatches {
     guard !batches.awaited.isEmpty else { return [] }
     var settled: [AwaitedReference] = []
     for line in lines {
-      guard case .insert(let name, let id, _) = line.operation,
-        let shape = try? shapes.shape(name, line.number)
+      guard let made = line.operation.insertion,
+        let shape = try? shapes.shape(made.entity, line.number)
       else { continue }
       let root = shape.entity.rootEntity.name
       if let references = batches.awaited.removeValue(
-        forKey: NamedIdentity.identity(id, rootEntity: root))
+        forKey: NamedIdentity.identity(made.id, rootEntity: root))
       {
         settled += references
       }
@@ -117,5 +117,10 @@ struct ImportBatches {
 
 extension ImportLine.Operation {
   fileprivate var isDelete: Bool { if case .delete = self { true } else { false } }
-  fileprivate var isUpdate: Bool { if case .update = self { true } else { false } }
+  fileprivate var mayUpdate: Bool {
+    switch self {
+    case .update, .upsert: true
+    case .insert, .delete, .save: false
+    }
+  }
 }

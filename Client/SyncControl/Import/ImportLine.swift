@@ -3,8 +3,18 @@ struct ImportLine: Hashable {
   enum Operation: Hashable {
     case insert(entity: String, id: String, set: [JSONValue.Member])
     case update(entity: String, id: String, set: [JSONValue.Member])
+    /// An insert where there is no object of the id, and an update where there is one.
+    case upsert(entity: String, id: String, set: [JSONValue.Member])
     case delete(entity: String, id: String)
     case save(author: String?)
+
+    /// What there may be after the line, and was not before.
+    var insertion: (entity: String, id: String)? {
+      switch self {
+      case .insert(let entity, let id, _), .upsert(let entity, let id, _): (entity, id)
+      case .update, .delete, .save: nil
+      }
+    }
   }
 
   /// The line's number in the file, from 1.
@@ -31,13 +41,16 @@ struct ImportLine: Hashable {
     case "update":
       operation = .update(
         entity: try fields.text("entity"), id: try fields.text("id"), set: try fields.set())
+    case "upsert":
+      operation = .upsert(
+        entity: try fields.text("entity"), id: try fields.text("id"), set: try fields.set())
     case "delete":
       operation = .delete(entity: try fields.text("entity"), id: try fields.text("id"))
     case "save":
       operation = .save(author: fields.has("author") ? try fields.text("author") : nil)
     case let other:
       throw ImportError(
-        line: number, "\"op\" is \"\(other)\"; it is insert, update, delete or save")
+        line: number, "\"op\" is \"\(other)\"; it is insert, update, upsert, delete or save")
     }
     try fields.end()
   }

@@ -11,6 +11,8 @@ final class ImportTransaction {
   let shapes: ImportShapes
   /// Inserts of this transaction whose object is not made yet.
   private var announced: [UUID: EntityDescription] = [:]
+  /// How many lines to come may make an object, and of which entity the last of them makes it.
+  private var coming: [UUID: (entity: EntityDescription, count: Int)] = [:]
   /// What the store has of all that the lines name: looked for at once, and not a line at a time.
   private var stored: [UUID: ManagedObject] = [:]
   /// Identities by the text that names them in lines, an entity's hierarchy each.
@@ -41,10 +43,14 @@ final class ImportTransaction {
     isOneTransaction: Bool = false
   ) throws {
     var identities: Set<UUID> = []
+    var upserts: Set<UUID> = []
     for line in operations {
-      if case .insert(let name, let id, _) = line.operation {
-        let entity = try shapes.shape(name, line.number).entity
-        announced[identity(id, entity)] = entity
+      if let made = line.operation.insertion {
+        let entity = try shapes.shape(made.entity, line.number).entity
+        let identity = identity(made.id, entity)
+        announced[identity] = entity
+        coming[identity] = (entity, (coming[identity]?.count ?? 0) + 1)
+        if case .upsert = line.operation { upserts.insert(identity) }
       }
       note(line, &identities)
     }
@@ -53,6 +59,8 @@ final class ImportTransaction {
       if let owner = reference.ownerIdentity { identities.insert(owner) }
     }
     stored = try context.objects(withIdentities: identities)
+    // An upsert makes none where the store has it.
+    for identity in upserts where stored[identity] != nil { announced[identity] = nil }
     if isOneTransaction { for reference in earlier { try settle(reference) } }
     for line in operations { try perform(line) }
     if !isOneTransaction { for reference in earlier { try settle(reference) } }
@@ -64,6 +72,7 @@ final class ImportTransaction {
     switch line.operation {
     case .insert(let entity, let object, let set): (name, id, members) = (entity, object, set)
     case .update(let entity, let object, let set): (name, id, members) = (entity, object, set)
+    case .upsert(let entity, let object, let set): (name, id, members) = (entity, object, set)
     case .delete(let entity, let object): (name, id, members) = (entity, object, [])
     case .save: return
     }
@@ -93,6 +102,10 @@ final class ImportTransaction {
   func line(of object: ManagedObject) -> Int? { lines[ObjectIdentifier(object)] }
 
   private func perform(_ line: ImportLine) throws {
+    if let made = line.operation.insertion {
+      let identity = identity(made.id, try shapes.shape(made.entity, line.number).entity)
+      coming[identity]?.count -= 1
+    }
     switch line.operation {
     case .insert(let name, let id, let set):
       let object = try insert(entity: name, id: id, line.number)
@@ -102,13 +115,18 @@ final class ImportTransaction {
       let object = try existing(entity: name, id: id, line.number)
       try assign(set, to: object, line.number)
       counts.updated += 1
+    case .upsert(let name, let id, let set):
+      let isThere = try isThere(name, id, line.number)
+      let object = try (isThere ? existing : insert)(name, id, line.number)
+      try assign(set, to: object, line.number)
+      if isThere { counts.updated += 1 } else { counts.inserted += 1 }
     case .delete(let name, let id):
       let object = try existing(entity: name, id: id, line.number)
       counts.deleted += 1
       guard !object.isInserted, let identity = identities[ObjectIdentifier(object)] else {
         return context.delete(object)
       }
-      if announced[identity] === object.entity {
+      if let next = coming[identity], next.count > 0, next.entity === object.entity {
         try clear(object, line.number)
         remade.insert(identity)
       } else {
@@ -117,6 +135,14 @@ final class ImportTransaction {
       }
     case .save: break
     }
+  }
+
+  /// Whether there is an object that an upsert changes. One that was made because an earlier line refers to it is not
+  /// there before its own line.
+  private func isThere(_ name: String, _ id: String, _ line: Int) throws -> Bool {
+    let identity = identity(id, try shapes.shape(name, line).entity)
+    guard let object = try find(identity), !remade.contains(identity) else { return false }
+    return !object.isInserted || lines[ObjectIdentifier(object)] != nil
   }
 
   private func insert(entity name: String, id: String, _ line: Int) throws -> ManagedObject {
@@ -136,7 +162,7 @@ final class ImportTransaction {
       )
     }
     guard try find(identity) == nil else {
-      throw ImportError(line: line, "\(name) \(id) exists already: use update")
+      throw ImportError(line: line, "\(name) \(id) exists already: use update or upsert")
     }
     let object = try make(entity, identity, line)
     lines[ObjectIdentifier(object)] = line

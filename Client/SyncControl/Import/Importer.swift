@@ -9,8 +9,8 @@ import SyncDaemon
 /// {"op":"save","author":"dpkg"}
 /// ```
 ///
-/// `insert` makes an object, `update` and `delete` need an existing one; `save` ends a transaction,
-/// and so does the end of the file. An `id` is a UUID or any text (see `NamedIdentity`). References
+/// `insert` makes an object, `update` and `delete` need an existing one, and `upsert` does the first or the second of these;
+/// `save` ends a transaction, and so does the end of the file. An `id` is a UUID or any text (see `NamedIdentity`). References
 /// may name objects that the file inserts later.
 package struct Importer {
   private let store: PersistentStore
@@ -128,10 +128,10 @@ package struct Importer {
     var open = Dictionary(grouping: awaited, by: \.target)
     var rest = reader
     while !open.isEmpty, let line = try? rest.next() {
-      guard case .insert(let name, let id, _) = line.operation,
-        let entity = store.schema.model.entitiesByName[name]
+      guard let made = line.operation.insertion,
+        let entity = store.schema.model.entitiesByName[made.entity]
       else { continue }
-      open[NamedIdentity.identity(id, rootEntity: entity.rootEntity.name)] = nil
+      open[NamedIdentity.identity(made.id, rootEntity: entity.rootEntity.name)] = nil
     }
     guard let missing = open.values.joined().min(by: { $0.line < $1.line }) else { return }
     throw ImportError(

@@ -1,0 +1,108 @@
+import Driftless
+import DriftlessSync
+import Foundation
+import SyncDaemon
+import Testing
+
+@testable import SyncControl
+
+/// An upsert is an insert where there is no object of its id, and an update where there is one.
+@Suite struct ImportUpsertTests {
+  private func run(_ shop: Shop, _ lines: [String], batchLines: Int = 1000) throws -> ImportReport {
+    try Importer(store: shop.store, author: nil, source: "f.jsonl", batchLines: batchLines)
+      .run(Data(lines.joined(separator: "\n").utf8))
+  }
+
+  @Test("A file of upserts can be imported again and again", arguments: [2, 1000])
+  func again(batchLines: Int) throws {
+    let shop = try Shop()
+    let lines = (0..<9).map {
+      #"{"op":"upsert","entity":"Item","id":"\#($0)","set":{"size":\#($0)}}"#
+    }
+    #expect(try run(shop, lines, batchLines: batchLines).inserted == 9)
+    let first = try ReplicaExport.text(of: shop.store)
+    let report = try run(
+      shop, lines + [#"{"op":"upsert","entity":"Item","id":"8","set":{"stock":4}}"#],
+      batchLines: batchLines)
+    #expect(report.inserted == 0 && report.updated == 10)
+    let second = try ReplicaExport.text(of: shop.store)
+    // What a line does not name stays.
+    #expect(second != first && second.contains(#""size":8,"stock":4"#))
+  }
+
+  @Test("What an earlier line refers to, an upsert makes; what is another entity's it refuses")
+  func references() throws {
+    let shop = try Shop()
+    let report = try run(
+      shop,
+      [
+        #"{"op":"upsert","entity":"Item","id":"1","set":{"box":"b"}}"#,
+        #"{"op":"upsert","entity":"Box","id":"b","set":{"name":"b"}}"#,
+        #"{"op":"save"}"#, #"{"op":"upsert","entity":"SpecialItem","id":"s","set":{"box":"c"}}"#,
+        #"{"op":"save"}"#, #"{"op":"upsert","entity":"Box","id":"c","set":{"name":"c"}}"#,
+      ])
+    #expect(report.inserted == 4 && report.updated == 0)
+    try shop.read { context in
+      let item = try #require(try shop.object("s", "Item", in: context))
+      let box = try #require(try item.value(forKey: "box") as? ManagedObject)
+      #expect(try box.value(forKey: "name") as? String == "c")
+    }
+    #expect(
+      try run(shop, [#"{"op":"upsert","entity":"Item","id":"s","set":{"size":1}}"#]).updated == 1)
+    let failure = try #require(
+      #expect(throws: Failure.self) {
+        try run(shop, [#"{"op":"upsert","entity":"SpecialItem","id":"1","set":{"size":1}}"#])
+      })
+    #expect(failure.message == "f.jsonl:1: 1 is a Item, not a SpecialItem")
+  }
+
+  @Test(
+    "It gives what the insert or update in its place gives, among deletes and saves",
+    arguments: 0..<40)
+  func inPlace(seed: UInt64) throws {
+    var random = SeededNumbers(seed: seed)
+    var living: Set<Int> = []
+    var lines: [String] = []
+    var plain: [String] = []
+    for _ in 0..<40 {
+      let id = Int(random.next() % 6)
+      let value = Int(random.next() % 100)
+      let set =
+        #""entity":"Item","id":"\#(id)","set":{"\#(value % 2 == 0 ? "size" : "stock")":\#(value)}}"#
+      switch random.next() % 8 {
+      case 0, 1:
+        guard living.remove(id) != nil else { continue }
+        let line = #"{"op":"delete","entity":"Item","id":"\#(id)"}"#
+        lines.append(line)
+        plain.append(line)
+      case 2:
+        lines.append(#"{"op":"save"}"#)
+        plain.append(#"{"op":"save"}"#)
+      default:
+        lines.append(#"{"op":"upsert","# + set)
+        plain.append(#"{"op":"\#(living.insert(id).inserted ? "insert" : "update")","# + set)
+      }
+    }
+    let (whole, parts, other) = (try Shop(), try Shop(), try Shop())
+    let expected = try run(other, plain)
+    #expect(try run(whole, lines) == expected, "\(lines)")
+    #expect(try run(parts, lines, batchLines: 3) == expected, "\(lines)")
+    let text = try ReplicaExport.text(of: other.store)
+    #expect(try ReplicaExport.text(of: whole.store) == text, "\(lines)")
+    #expect(try ReplicaExport.text(of: parts.store) == text, "\(lines)")
+  }
+
+  /// Numbers that follow from a seed.
+  private struct SeededNumbers {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1 }
+
+    mutating func next() -> UInt64 {
+      state ^= state << 13
+      state ^= state >> 7
+      state ^= state << 17
+      return state >> 8
+    }
+  }
+}
