@@ -27,7 +27,7 @@ package struct ManagedModule {
   }
 
   private let paths: [String]
-  private var sources: [ManagedSource] = []
+  private(set) var sources: [ManagedSource] = []
   private(set) var members: [Numbered] = []
   package private(set) var problems: [Problem] = []
   private var refused: Set<Int> = []
@@ -99,7 +99,7 @@ package struct ManagedModule {
           refuse(member, source, reason)
         }
         members.append(Numbered(member: member, type: type, source: source))
-      case .alias: break
+      case .alias, .keyed: break
       }
     }
   }

@@ -16,6 +16,20 @@ struct ManagedSource {
     var line: Int
   }
 
+  /// A member of a class that key-value coding reaches.
+  struct Keyed {
+    enum Kind {
+      case property
+      /// A method `validate<Key>`.
+      case validator
+    }
+
+    /// As the source has it.
+    var name: String
+    var key: String
+    var kind: Kind
+  }
+
   /// A type or an extension.
   struct Scope {
     /// `class`, `extension` and so on.
@@ -27,6 +41,8 @@ struct ManagedSource {
     /// What a class names first behind its colon.
     var parent: String?
     var line: Int
+    /// Whether other files of the module have it in every build, free of attributes.
+    var isOpen: Bool
     var items: [Item] = []
   }
 
@@ -35,6 +51,7 @@ struct ManagedSource {
     /// The whole declaration.
     case alias(String)
     case member(Member)
+    case keyed(Keyed)
   }
 
   /// A declaration for which no accessor is made.
@@ -48,7 +65,7 @@ struct ManagedSource {
   /// The imports as they are written.
   private(set) var imports: [String] = []
 
-  private let port: SourcePort
+  let port: SourcePort
   private var place = 0
 
   /// - Throws: ``Refusal`` where the text ends inside of a comment or a text.
@@ -84,6 +101,8 @@ struct ManagedSource {
         } else {
           items += managed(index).map { .member($0) }
         }
+      case "var", "let", "func":
+        if !isCode, port.isDeclaration(index) { items += keyed(index).map { .keyed($0) } }
       case "typealias" where !isCode && port.isDeclaration(index): items += alias(index)
       case "class", "struct", "enum", "actor", "protocol", "extension":
         if !isCode, port.isDeclaration(index), let scope = scope(index) {
@@ -118,7 +137,7 @@ struct ManagedSource {
 
   // MARK: Access
 
-  private static let accessWords: Set<String> = [
+  static let accessWords: Set<String> = [
     "open", "public", "package", "internal", "fileprivate", "private",
   ]
 
@@ -147,7 +166,7 @@ struct ManagedSource {
   }
 
   /// Where an attribute with parentheses begins that ends at a token.
-  private func attribute(endingAt index: Int) -> Int? {
+  func attribute(endingAt index: Int) -> Int? {
     var depth = 0
     var place = index
     while place > 1 {
@@ -179,7 +198,7 @@ struct ManagedSource {
     else { return nil }
     var scope = Scope(
       kind: kind, name: port.text(index + 1), access: access(before: index), generics: "",
-      line: port.line(of: index))
+      line: port.line(of: index), isOpen: isOpen(index))
     var next = index + 2
     while port.text(next) == ".", port.tokens.indices.contains(next + 1) {
       scope.name += "." + port.text(next + 1)

@@ -59,6 +59,7 @@ struct SkeletonWriter {
       case .member(let member):
         if !isLeftOut, !refused.contains(number) { write(member) }
         number += 1
+      case .keyed: break
       }
     }
   }

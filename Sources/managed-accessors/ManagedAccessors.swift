@@ -38,6 +38,8 @@ struct Arguments {
   private var sources: [String] = []
   /// Where the accessors of a source go.
   private var outputs: [String: String] = [:]
+  /// Where the members go that key-value coding reaches.
+  private var keys: String?
 
   init(_ words: [String]) throws(Mistake) {
     var words = words[...]
@@ -52,6 +54,7 @@ struct Arguments {
       case "--module": module = try value(word)
       case "--compiler": compiler = try value(word)
       case "--work": folder = URL(fileURLWithPath: try value(word))
+      case "--keys": keys = try value(word)
       case "--accessors":
         let source = try value(word)
         outputs[source] = try value(word)
@@ -80,6 +83,10 @@ struct Arguments {
       intermediate: accessors.isPlain ? "" : try skeleton.compiled(&accessors),
       for: outputs.keys.sorted())
     guard accessors.problems.isEmpty else { return accessors.problems }
+    if let keys {
+      let text = accessors.keyedMembers.text
+      try Data(text.utf8).write(to: URL(fileURLWithPath: keys), options: .atomic)
+    }
     for file in files {
       guard let output = outputs[file.name] else { continue }
       try Data(file.text.utf8).write(to: URL(fileURLWithPath: output), options: .atomic)

@@ -7,9 +7,15 @@ enum ModelCompiler {
   static func main() {
     do {
       var words = CommandLine.arguments.dropFirst()
-      guard words.count == 3, let model = words.popFirst(), let bundle = words.popFirst(),
-        let classes = words.popFirst()
-      else { throw Mistake("a model, a bundle and a source are needed: CoreDataPlugin gives them") }
+      guard let bundle = words.popFirst(), let classes = words.popFirst(),
+        let model = words.popFirst()
+      else { throw Mistake("a bundle, a source and a model are needed: CoreDataPlugin gives them") }
+      if let other = words.first {
+        let name = URL(fileURLWithPath: bundle).lastPathComponent
+        throw Mistake(
+          "it becomes \(name), as \(model) does: give one of them another name",
+          at: URL(fileURLWithPath: other))
+      }
       let edited = try EditedModel(at: URL(fileURLWithPath: model))
       // First what may fail.
       let text = try GeneratedClasses(of: edited.current).text

@@ -89,17 +89,57 @@ struct CompiledModelTests {
     let model = folder.file("A.xcdatamodel")
     try FileManager.default.createDirectory(at: model, withIntermediateDirectories: true)
     try contents.map { try Data($0.utf8).write(to: model.appendingPathComponent("contents")) }
+    let said = try compile([model])
+    #expect(said.hasPrefix(model.path) && said.contains(message), "\(said)")
+    #expect(!FileManager.default.fileExists(atPath: folder.file("A.momd").path))
+  }
+
+  /// Runs the compiler as the plugin does; what it says.
+  private func compile(_ models: [URL]) throws -> String {
     let log = folder.file("log")
     try Data().write(to: log)
     let process = Process()
     process.executableURL = AccessorProblemTests.folder.appendingPathComponent("model-compiler")
-    process.arguments = [model.path, folder.file("A.momd").path, folder.file("A.swift").path]
+    process.arguments =
+      [folder.file("A.momd").path, folder.file("A.swift").path] + models.map(\.path)
     process.standardError = try FileHandle(forWritingTo: log)
     try process.run()
     process.waitUntilExit()
-    #expect(process.terminationStatus == 1)
     let said = try String(contentsOf: log, encoding: .utf8)
-    #expect(said.hasPrefix(model.path) && said.contains(message), "\(said)")
+    #expect((process.terminationStatus == 0) == said.isEmpty)
+    return said
+  }
+
+  /// Writes a model of entities.
+  private func model(_ entities: String, at path: String = "A.xcdatamodel") throws -> URL {
+    let model = folder.file(path)
+    try FileManager.default.createDirectory(at: model, withIntermediateDirectories: true)
+    try Data("<model>\(entities)</model>".utf8).write(to: model.appendingPathComponent("contents"))
+    return model
+  }
+
+  @Test("Two models that become bundles of one name are an error of the build, which names both")
+  func namesakes() throws {
+    let models = try ["One/A.xcdatamodel", "Two/A.xcdatamodel"].map { try model("", at: $0) }
+    let said = try compile(models)
+    #expect(
+      said == "\(models[1].path):1:1: error: it becomes A.momd, as \(models[0].path) does: "
+        + "give one of them another name\n")
     #expect(!FileManager.default.fileExists(atPath: folder.file("A.momd").path))
+  }
+
+  @Test(
+    "An entity of no class, and one whose class is written by hand, get no class",
+    arguments: [
+      #"representedClassName="NSManagedObject" codeGenerationType="class""#,
+      #"representedClassName="" codeGenerationType="class""#, #"codeGenerationType="category""#,
+      #"representedClassName="Item""#,
+    ])
+  func classless(words: String) throws {
+    let model = try model(
+      "<entity name=\"Item\" \(words)><attribute name=\"a\" attributeType=\"String\"/></entity>")
+    #expect(try compile([model]).isEmpty)
+    let classes = try String(contentsOf: folder.file("A.swift"), encoding: .utf8)
+    #expect(!classes.contains("Item") && !classes.contains("import"), "\(classes)")
   }
 }

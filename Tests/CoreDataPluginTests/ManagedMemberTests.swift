@@ -52,7 +52,7 @@ struct ManagedMemberTests {
       attribute("words", .transformableAttributeType, secure),
       attribute("kind", .integer16AttributeType), attribute("secret", .integer64AttributeType),
       attribute("hidden", .stringAttributeType), attribute("default", .stringAttributeType),
-      attribute("ending", .stringAttributeType),
+      attribute("ending", .stringAttributeType), attribute("epilogue", .stringAttributeType),
     ]
     writer.properties = [attribute("name", .stringAttributeType)]
     series.properties = [attribute("name", .stringAttributeType)]
@@ -90,7 +90,7 @@ struct ManagedMemberTests {
       (novel.photo, novel.id, novel.page) = (Data([1]), id, URL(string: "https://a.example"))
       (novel.count, novel.price, novel.cost) = (3, NSDecimalNumber(string: "2.5"), Decimal(4))
       (novel.facts, novel.info, novel.words) = (["ink": "black"], "x", ["a", "b"])
-      (novel.kind, novel.default, novel.ending) = (.poetry, "d", "good")
+      (novel.kind, novel.default, novel.epilogue) = (.poetry, "d", "good")
       #expect(novel.keep(4) == 4 && novel.keep(5) == 9 && novel.hiddenText == "h9")
       for _ in 0...1 {
         #expect(novel.title == "Emma!" && novel.code == "E1" && novel[keyPath: \.title] == "Emma!")
@@ -101,7 +101,7 @@ struct ManagedMemberTests {
         #expect(novel.price == NSDecimalNumber(string: "2.5") && novel.cost == 4)
         #expect(novel.facts["ink"] as? String == "black" && novel.info as? String == "x")
         #expect(novel.words == ["a", "b"] && novel.kind == .poetry && novel.default == "d")
-        #expect(novel.ending == "good" && novel.value(forKey: "secret") as? Int64 == 9)
+        #expect(novel.epilogue == "good" && novel.value(forKey: "secret") as? Int64 == 9)
         try context.save()
         context.refresh(novel, mergeChanges: false)
       }
@@ -126,6 +126,76 @@ struct ManagedMemberTests {
       #expect(sequel.series === series && sequel.other === writer)
       let request = Writer.fetchRequest()
       #expect(try context.fetch(request).first === writer)
+    }
+  }
+
+  @Test("Values by key come and go through the accessor that a class has, its own or a subclass's")
+  func keyedValues() throws {
+    context.performAndWait {
+      let novel = Novel(context: context)
+      novel.setValue("Good", forKey: "ending")
+      #expect(novel.primitiveValue(forKey: "ending") as? String == "Good!")
+      #expect(novel.value(forKey: "ending") as? String == "good!")
+      #expect(novel.value(forKeyPath: "ending") as? String == "good!")
+      #expect(novel.hasChanges && novel.changedValues()["ending"] as? String == "Good!")
+      let sequel = Sequel(context: context)
+      sequel.setValue("Bad", forKey: "ending")
+      #expect(sequel.value(forKey: "ending") as? String == "to be continued")
+      #expect(sequel.primitiveValue(forKey: "ending") as? String == "Bad!")
+    }
+  }
+
+  @Test(
+    "A property that the model does not have has a value by key; without a setter it takes none")
+  func ownKeys() throws {
+    try context.performAndWait {
+      let novel = Novel(context: context)
+      novel.kind = .crime
+      novel.setValuesForKeys(["summary": "Emma", "small": 3, "middle": 9, "genre": 2])
+      #expect(novel.value(forKey: "summary") as? String == "Emma, 3")
+      #expect(novel.value(forKey: "half") as? NSNumber == 4 && novel.genre == .poetry)
+      #expect(novel.value(forKey: "genre") as? NSNumber == 2)
+      #expect(novel.dictionaryWithValues(forKeys: ["summary"])["summary"] as? String == "Emma, 3")
+      let writer = Writer(context: context)
+      writer.novels = NSSet(object: novel)
+      #expect(writer.value(forKeyPath: "novels.summary") as? Set<String> == ["Emma, 3"])
+      try context.save()
+      // No accessor is known of these, and the model has no such property.
+      for key in ["pair", "own"] {
+        #expect(novel.value(forKey: key) == nil)
+        #expect(throws: CocoaError.self) { try context.save() }
+      }
+      novel.setValue(5, forKey: "half")
+      #expect(throws: CocoaError.self) { try context.save() }
+      novel.setValue(Data(), forKey: "summary")
+      #expect(throws: CocoaError.self) { try context.save() }
+    }
+  }
+
+  @Test(
+    "A method validate<Key> is called for a value by name and before a save, and may correct it")
+  func validators() throws {
+    try context.performAndWait {
+      let novel = Novel(context: context)
+      var value: AnyObject? = NSNumber(value: -1)
+      try novel.validateValue(&value, forKey: "rating")
+      #expect(value as? NSNumber == 0 && novel.rating == 0)
+      novel.rating = -4
+      try context.save()
+      #expect(novel.rating == 0)
+      novel.rating = 11
+      let error = try #require(throws: (any Error).self) { try context.save() } as NSError
+      #expect(error.domain == "Novel" && error.code == 10)
+      value = NSNumber(value: 12)
+      #expect(throws: NSError.self) { try novel.validateValue(&value, forKey: "rating") }
+      novel.rating = 1
+      let writer = Writer(context: context)
+      (writer.name, novel.author) = ("Nobody", writer)
+      #expect(throws: NSError.self) { try context.save() }
+      // A subclass has the methods of the class above it.
+      writer.name = "Somebody"
+      Sequel(context: context).rating = -1
+      try context.save()
     }
   }
 

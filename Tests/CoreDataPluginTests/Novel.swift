@@ -40,6 +40,20 @@ public class Novel: NSManagedObject {
   @NSManaged var series: Series!
   @NSManaged var other: NSManagedObject?
 
+  /// An accessor of one's own, around the primitive value.
+  var ending: String? {
+    get {
+      willAccessValue(forKey: "ending")
+      defer { didAccessValue(forKey: "ending") }
+      return (primitiveValue(forKey: "ending") as? String)?.lowercased()
+    }
+    set {
+      willChangeValue(forKey: "ending")
+      setPrimitiveValue(newValue.map { "\($0)!" }, forKey: "ending")
+      didChangeValue(forKey: "ending")
+    }
+  }
+
   public func weigh(_ weight: Double) { self.weight = weight }
 
   /// Goes through the accessors that no other file sees.
@@ -61,11 +75,41 @@ public class Novel: NSManagedObject {
 #endif
 
 extension Novel {
-  @NSManaged var ending: String?
+  @NSManaged var epilogue: String?
   typealias Words = [String]
   @NSManaged var words: Words?
 }
 
 final class Sequel: Novel {
+  override var ending: String? {
+    get { "to be continued" }
+    set { super.ending = newValue }
+  }
   @NSManaged final var number: Int32
+}
+
+// Members that key-value coding reaches, though the language does not find them by name.
+extension Novel {
+  var summary: String {
+    get { "\(title ?? "untitled"), \(small)" }
+    set { title = newValue }
+  }
+  var half: Int32 { middle / 2 }
+  var genre: Kind {
+    get { kind }
+    set { kind = newValue }
+  }
+  /// Of a type that Objective-C does not have.
+  var pair: (Int16, Int32) { (small, middle) }
+  private var own: String { "own" }
+
+  func validateRating(_ value: AutoreleasingUnsafeMutablePointer<AnyObject?>) throws {
+    guard let number = value.pointee as? NSNumber else { return }
+    if number.floatValue > 10 { throw NSError(domain: "Novel", code: 10) }
+    if number.floatValue < 0 { value.pointee = NSNumber(value: 0) }
+  }
+
+  func validateAuthor(_ value: AutoreleasingUnsafeMutablePointer<AnyObject?>) throws {
+    if (value.pointee as? Writer)?.name == "Nobody" { throw NSError(domain: "Novel", code: 11) }
+  }
 }

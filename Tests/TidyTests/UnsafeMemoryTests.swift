@@ -58,6 +58,9 @@ struct UnsafeMemoryTests {
       "bytes of the wire, of files and of zlib; any bytes whatever are fed to it (HostileBytesTests)",
     "DriftlessSQLite/": "SQLite's own pointers",
     "DriftlessHTTP/": "libcurl's own pointers",
+    "CoreData/Names/Types.swift": "the pointer that methods `validate<Key>` are written with",
+    "CoreData/Objects/KeyedAccessors.swift": "a variable of its own, lent to such a method",
+    "CoreData/Objects/NSManagedObject+Values.swift": "`validateValue(_:forKey:)` has that pointer",
   ]
 
   private static let marks = [

@@ -164,7 +164,7 @@ open class NSConstraintConflict: NSObject {
     }
     constraint = contraint
     var values: [String: Any] = [:]
-    for name in contraint { values[name] = one.value(forKey: name) ?? NSNull() }
+    for name in contraint { values[name] = one.storedValue(name) ?? NSNull() }
     constraintValues = values
     self.databaseObject = databaseObject
     self.databaseSnapshot = databaseSnapshot?.reduce(into: [:]) { snapshot, value in

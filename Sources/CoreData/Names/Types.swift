@@ -2,6 +2,7 @@ public import Driftless
 // What source that imports Core Data sees by that import alone: Foundation, and members of the library's types.
 @_exported public import Foundation
 
+@_exported public import protocol Driftless.KeyedMembers
 @_exported public import class Driftless.ManagedObject
 // Foundation has none of these on Linux; under an alias they would be ambiguous to who imports both modules.
 @_exported public import class Driftless.UndoManager
@@ -49,6 +50,9 @@ public typealias NSSnapshotEventType = SnapshotEvents
 public typealias NSValueTransformerName = ValueTransformer.Name
 /// The transformer of values that can be archived.
 public typealias NSSecureUnarchiveFromDataTransformer = SecureUnarchiveFromData
+
+/// Where a method `validate<Key>` finds a value, and may put another one.
+public typealias AutoreleasingUnsafeMutablePointer<Pointee> = UnsafeMutablePointer<Pointee>
 
 extension PersistentStore {
   /// What a store is kept in.

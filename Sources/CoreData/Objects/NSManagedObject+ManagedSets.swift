@@ -26,7 +26,7 @@ extension ManagedObject {
       precondition(index <= related.count, "\(entity.knownName).\(key) has no place \(index)")
       if !related.contains(where: { $0 === object }) { related.insert(object, at: index) }
     }
-    setValue(related, forKey: key)
+    setStoredValue(related, key)
   }
 
   /// Takes out the objects at places of an ordered relationship. A place that there is not is a precondition failure.
@@ -36,7 +36,7 @@ extension ManagedObject {
       precondition(index < related.count, "\(entity.knownName).\(key) has no place \(index)")
       related.remove(at: index)
     }
-    setValue(related, forKey: key)
+    setStoredValue(related, key)
   }
 
   /// Puts other objects in the places of an ordered relationship. One that is there already stays where it is. A place that
@@ -49,7 +49,7 @@ extension ManagedObject {
       precondition(index < related.count, "\(entity.knownName).\(key) has no place \(index)")
       if !related.contains(where: { $0 === object }) { related[index] = object }
     }
-    setValue(related, forKey: key)
+    setStoredValue(related, key)
   }
 
   /// One object, or those of a list. Other things are none.

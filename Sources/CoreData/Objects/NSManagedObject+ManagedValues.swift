@@ -9,7 +9,7 @@ extension ManagedObject {
   /// An absent value is nil for an optional type, and for others what Core Data gives: no text, no bytes, an empty
   /// collection. Where there is no such value, and where the model's type is another one, it is a precondition failure.
   public final func managedValue<Value>(forKey key: String) -> Value {
-    managed(value(forKey: key), key)
+    managed(storedValue(key), key)
   }
 
   /// An integer; 0 for an absent one.
@@ -34,19 +34,19 @@ extension ManagedObject {
 
   /// Sets a property; nil takes its value away. What does not fit keeps the context's next save from being done.
   public final func setManagedValue<Value>(_ value: Value?, forKey key: String) {
-    setValue(value, forKey: key)
+    setStoredValue(value, key)
   }
 
   /// Sets a number with a fraction, or, in an attribute for dates, the seconds since 2001.
   public final func setManagedValue<Value: BinaryFloatingPoint>(_ value: Value, forKey key: String)
   {
-    setValue(inFull(value, key), forKey: key)
+    setStoredValue(inFull(value, key), key)
   }
 
   /// Sets an integer attribute to the number of a case.
   public final func setManagedValue<Value: RawRepresentable>(_ value: Value, forKey key: String)
   where Value.RawValue: FixedWidthInteger {
-    setValue(value.rawValue, forKey: key)
+    setStoredValue(value.rawValue, key)
   }
 
   // MARK: Primitive values

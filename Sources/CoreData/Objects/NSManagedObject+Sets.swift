@@ -36,8 +36,8 @@ private final class RelatedSet: NSMutableSet {
   required convenience init?(coder: NSCoder) { nil }
 
   private var objects: [ManagedObject] {
-    get { ManagedObject.objects(of: owner?.value(forKey: key)) ?? [] }
-    set { owner?.setValue(newValue, forKey: key) }
+    get { ManagedObject.objects(of: owner?.storedValue(key)) ?? [] }
+    set { owner?.setStoredValue(newValue, key) }
   }
 
   override var count: Int { objects.count }
@@ -94,12 +94,12 @@ final class RelatedOrderedSet: NSMutableOrderedSet {
   /// What the relationship holds.
   private(set) var objects: [ManagedObject] {
     get {
-      let objects = ManagedObject.objects(of: owner?.value(forKey: key)) ?? []
+      let objects = ManagedObject.objects(of: owner?.storedValue(key)) ?? []
       show(objects)
       return objects
     }
     set {
-      owner?.setValue(newValue, forKey: key)
+      owner?.setStoredValue(newValue, key)
       _ = objects
     }
   }

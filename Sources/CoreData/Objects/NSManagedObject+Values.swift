@@ -6,20 +6,50 @@ import Foundation
 extension ManagedObject {
   /// The value of a property by name: numbers and truth values as `NSNumber`, a to-many relationship as a set, an ordered
   /// one as an `NSOrderedSet`. It may also be `objectID` or `entity`.
+  ///
+  /// It comes through the accessor that the class has for the key, where ``NSManagedObjectMaking/registerAccessor(_:forKey:)``
+  /// or the plugin told of one. An accessor that asks for its own key gets what is stored.
   public final func value(forKey key: String) -> Any? {
+    if let value = KeyedAccessor.value(of: self, key) { return value }
     switch key {
     case "objectID": return objectID
     case "entity": return entity
-    default: break
+    default: return storedValue(key)
     }
+  }
+
+  /// Sets a property, through the accessor that the class has for the key; nil and `NSNull` take the value away. Lists of
+  /// objects may be Swift's or Foundation's.
+  public final func setValue(_ value: Any?, forKey key: String) {
+    deferError {
+      guard try !KeyedAccessor.set(value, self, key) else { return }
+      try setKnownValue(inward(value, key), forKey: key)
+    }
+  }
+
+  /// ``value(forKey:)`` without an accessor.
+  final func storedValue(_ key: String) -> Any? {
     var value: Any?
     deferError { value = try knownValue(forKey: key) }
     return outward(value, key)
   }
 
-  /// Sets a property; nil and `NSNull` take the value away. Lists of objects may be Swift's or Foundation's.
-  public final func setValue(_ value: Any?, forKey key: String) {
+  /// ``setValue(_:forKey:)`` without an accessor.
+  final func setStoredValue(_ value: Any?, _ key: String) {
     deferError { try setKnownValue(inward(value, key), forKey: key) }
+  }
+
+  /// Checks a value against the model's rules for a property and the class's method `validate<Key>`, which may put another
+  /// one in its place. Nothing is set.
+  /// - Throws: what is wrong with the value.
+  public final func validateValue(
+    _ value: AutoreleasingUnsafeMutablePointer<AnyObject?>, forKey key: String
+  ) throws {
+    var checked = inward(value.pointee, key)
+    let before = checked.map { $0 as AnyObject }
+    try validateKnownValue(&checked, forKey: key)
+    let after = checked.map { $0 as AnyObject }
+    if after !== before { value.pointee = outward(checked, key).map { $0 as AnyObject } }
   }
 
   /// The value as it lies in the object, without reading a fault's row first. Call `willAccessValue(forKey:)` before it.
@@ -75,7 +105,7 @@ extension ManagedObject {
   }
 
   /// A value as Core Data gives it: by the property, for an empty list of anything looks like one of objects.
-  private final func outward(_ value: Any?, _ key: String) -> Any? {
+  final func outward(_ value: Any?, _ key: String) -> Any? {
     switch value {
     case nil, is String: return value
     case let objects as [ManagedObject]:
@@ -93,7 +123,7 @@ extension ManagedObject {
   }
 
   /// A value as the library takes it: lists of objects of a relationship as arrays.
-  private final func inward(_ value: Any?, _ key: String) -> Any? {
+  final func inward(_ value: Any?, _ key: String) -> Any? {
     guard let value, !(value is NSNull) else { return value }
     switch entity.propertiesByName[key] {
     case is RelationshipDescription:

@@ -43,7 +43,7 @@ open class NSAtomicStore: NSCustomPersistentStore,
     _ node: NSAtomicStoreCacheNode, from managedObject: NSManagedObject
   ) {
     for (name, attribute) in managedObject.entity.attributesByName where !attribute.isTransient {
-      node.setValue(managedObject.value(forKey: name), forKey: name)
+      node.setValue(managedObject.storedValue(name), forKey: name)
     }
     for (name, relationship) in managedObject.entity.relationshipsByName {
       let ids = managedObject.objectIDs(forRelationshipNamed: name)

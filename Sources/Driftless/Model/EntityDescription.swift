@@ -62,7 +62,8 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
     get { values.name }
     set { edit { $0.name = newValue } }
   }
-  /// The class of the entity's objects; nil restores `ManagedObject`.
+  /// The class of the entity's objects. For nil it is one that is named like the entity, where there is such a class, else
+  /// `ManagedObject`, which it always is for `NSManagedObject`, as Core Data's model files say it.
   public var managedObjectClassName: String! {
     get { values.className ?? "ManagedObject" }
     set { edit { $0.className = newValue } }

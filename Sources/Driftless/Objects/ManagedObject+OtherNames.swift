@@ -30,6 +30,11 @@ extension ManagedObject {
     try objectIDs(forRelationshipNamed: name)
   }
 
+  /// ``validateValue(_:forKey:)``, which may put another value in place of the one that it gets.
+  package final func validateKnownValue(_ value: inout Any?, forKey name: String) throws {
+    try validateValue(&value, forKey: name)
+  }
+
   /// ``changedValues()``.
   package final func knownChangedValues() -> [String: Any?] { changedValues() }
 

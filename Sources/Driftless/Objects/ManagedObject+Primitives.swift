@@ -151,24 +151,22 @@ extension ManagedObject {
     switch shape.layout.slots[slot].kind {
     case .attribute(let attribute, _):
       let given = try propertyValue(value, for: slot)
-      var corrected = given
-      if PropertyRules.areThere {
-        let rules = PropertyRules.all(of: type(of: self))[name] ?? []
-        corrected = try self.corrected(given, at: slot, by: rules)
-      }
+      let rules = PropertyRules.rules.all(of: type(of: self))[name] ?? []
+      let corrected = try self.corrected(given, at: slot, by: rules)
       try attribute.validate(corrected)
       if corrected != given { value = plain(corrected, at: slot) }
     case .toOne(let relationship):
-      guard let plain = Self.unwrapped(value) else {
-        if !relationship.isOptional { throw missing(relationship) }
-        return
-      }
-      guard let object = plain as? ManagedObject, isRight(object, at: slot) else {
-        throw typeMismatch(plain, slot)
+      if let plain = Self.unwrapped(value) {
+        guard let object = plain as? ManagedObject, isRight(object, at: slot) else {
+          throw typeMismatch(plain, slot)
+        }
+      } else if !relationship.isOptional {
+        throw missing(relationship)
       }
     case .toMany(let relationship):
       try validate(related(value, at: slot).count, relationship)
     }
+    _ = try correct(&value, by: PropertyRules.methods.all(of: type(of: self))[name] ?? [])
   }
 
   /// The objects that a relationship is to hold.

@@ -63,6 +63,7 @@ extension ManagedObject {
   final func validateProperties() throws {
     if state.contains(.fault), changed.isEmpty { return }
     var errors: [any Error] = []
+    var broken: Set<Int> = []
     applyRules(into: &errors)
     for index in shape.restrictedSlots {
       let slot = shape.layout.slots[index]
@@ -84,8 +85,10 @@ extension ManagedObject {
         }
       } catch {
         errors.append(error)
+        broken.insert(index)
       }
     }
+    applyMethods(except: broken, into: &errors)
     if errors.count == 1 { throw errors[0] }
     if !errors.isEmpty { throw ValidationErrors(errors) }
   }

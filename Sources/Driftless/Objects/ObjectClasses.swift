@@ -42,13 +42,20 @@ enum ObjectClasses {
       if let module = wholeName.split(separator: ".").first { $0.modules.insert(String(module)) }
     }
     registrations.add(1, ordering: .releasing)
+    KeyedModules.meet(type)
   }
 
   /// The class that the entity names, or the nearest entity above does whose class is there: a registered one, or another
   /// of the process. A name without a module is of the program's, or of one that has registered classes.
   static func objectClass(for entity: EntityDescription) -> ManagedObject.Type {
+    let type = foundClass(for: entity)
+    KeyedModules.meet(type)
+    return type
+  }
+
+  private static func foundClass(for entity: EntityDescription) -> ManagedObject.Type {
     var candidate: EntityDescription? = entity
-    while let current = candidate, current.managedObjectClassName != plain {
+    while let current = candidate, !hasNoClass(current) {
       let name = className(of: current)
       if let type = named(current) ?? registry.withLock({ $0.byName[name] }) { return type }
       let others = registry.withLock { $0.modules.sorted() }
@@ -65,8 +72,14 @@ enum ObjectClasses {
     named(entity) == type
   }
 
+  /// Whether the entity says that its objects are of no class of their own, as Core Data's model files do.
+  private static func hasNoClass(_ entity: EntityDescription) -> Bool {
+    [plain, "NSManagedObject"].contains(entity.declaredClassName)
+  }
+
   /// Whether the class is the one that the entity names.
   static func represents(_ type: ManagedObject.Type, _ entity: EntityDescription) -> Bool {
+    if hasNoClass(entity) { return type == ManagedObject.self }
     if let named = named(entity) { return named == type }
     return String(describing: type) == className(of: entity)
   }
@@ -97,7 +110,6 @@ enum ObjectClasses {
   private static func className(of entity: EntityDescription) -> String {
     let name = entity.managedObjectClassName ?? ""
     let plain = name.split(separator: ".").last.map(String.init) ?? ""
-    return plain.isEmpty || plain == "NSManagedObject" || plain == "ManagedObject"
-      ? entity.name : plain
+    return plain.isEmpty || plain == "ManagedObject" ? entity.name : plain
   }
 }

@@ -94,6 +94,7 @@ package final class ObjectShape: Sendable {
   /// Takes the class that a caller's typed key or request names, unless one is registered.
   func adopt(_ type: ManagedObject.Type) {
     guard type != ManagedObject.self, ObjectClasses.represents(type, entity) else { return }
+    KeyedModules.meet(type)
     laterClass.withLock { if !ObjectClasses.represents($0.type, entity) { $0.type = type } }
   }
 

@@ -1,5 +1,3 @@
-import Synchronization
-
 extension Attribute {
   /// Adds a rule for the attribute: what a method `validate<Key>` is in Core Data. Call it once, at start.
   ///
@@ -17,65 +15,34 @@ extension Attribute {
   /// - Parameter rule: gets the object and its value, and throws what is wrong. It runs where the object's context is.
   public func validate(_ rule: @escaping @Sendable (Root, inout Value) throws -> Void) {
     let fallback = fallback
-    PropertyRules.add(property.name, of: Root.self) { object, value in
+    let own: PropertyRules.Rule = { object, value in
       guard let object = object as? Root else { return }
       var own = Value(propertyValue: value) ?? fallback
       let before = own.propertyValue
       try rule(object, &own)
       if own.propertyValue != before { value = own.propertyValue }
     }
+    PropertyRules.rules.add(own, named: property.name, of: Root.self)
   }
 }
 
 /// Rules that classes add to the model's, by class and property.
-enum PropertyRules {
+package enum PropertyRules {
   typealias Rule = @Sendable (ManagedObject, inout PropertyValue) throws -> Void
+  /// What a method `validate<Key>` does with a value in the form of `value(forKey:)`; whether it put another one in its place.
+  package typealias Method = @Sendable (ManagedObject, inout Any?) throws -> Bool
 
-  private struct Registry {
-    var own: [ObjectIdentifier: [String: [Rule]]] = [:]
-    /// With those of the superclasses.
-    var all: [ObjectIdentifier: [String: [Rule]]] = [:]
-  }
-
-  private static let registry = Mutex(Registry())
-  private static let count = Atomic<Int>(0)
-
-  static func add(_ name: String, of type: ManagedObject.Type, _ rule: @escaping Rule) {
-    registry.withLock {
-      $0.own[ObjectIdentifier(type), default: [:]][name, default: []].append(rule)
-      $0.all = [:]
-    }
-    count.add(1, ordering: .releasing)
-  }
-
-  /// Whether any class has a rule: most programs have none, and pay for this question alone.
-  static var areThere: Bool { count.load(ordering: .acquiring) > 0 }
-
-  /// The rules of a class, those of its superclasses first.
-  static func all(of type: ManagedObject.Type) -> [String: [Rule]] {
-    registry.withLock { registry in
-      if let all = registry.all[ObjectIdentifier(type)] { return all }
-      var lineage: [AnyClass] = []
-      var next: AnyClass? = type
-      while let one = next {
-        lineage.append(one)
-        next = _getSuperclass(one)
-      }
-      let all = lineage.reversed().reduce(into: [:]) { all, one in
-        all.merge(registry.own[ObjectIdentifier(one)] ?? [:]) { $0 + $1 }
-      }
-      registry.all[ObjectIdentifier(type)] = all
-      return all
-    }
-  }
+  /// Those that come before the model's.
+  static let rules = ClassMembers<Rule>()
+  /// Those that come after the model's, of attributes and relationships.
+  package static let methods = ClassMembers<Method>()
 }
 
 extension ManagedObject {
   /// Asks the class's rules of every attribute, and takes the values that they put in place.
   final func applyRules(into errors: inout [any Error]) {
-    guard PropertyRules.areThere, !state.contains(.fault) else { return }
-    let all = PropertyRules.all(of: type(of: self))
-    guard !all.isEmpty else { return }
+    guard !state.contains(.fault) else { return }
+    let all = PropertyRules.rules.all(of: type(of: self))
     for (name, rules) in all.sorted(by: { $0.key < $1.key }) {
       guard let slot = shape.layout.index(named: name), shape.relations[slot] == nil else {
         continue
@@ -87,6 +54,32 @@ extension ManagedObject {
         errors.append(error)
       }
     }
+  }
+
+  /// Asks the class's methods of every property that keeps to the model's rules, and takes the values that they put in
+  /// place.
+  ///
+  /// - Parameter broken: Slots whose values do not.
+  final func applyMethods(except broken: Set<Int>, into errors: inout [any Error]) {
+    let all = PropertyRules.methods.all(of: type(of: self))
+    guard !all.isEmpty else { return }
+    if state.contains(.fault) { fire() }
+    for (name, methods) in all.sorted(by: { $0.key < $1.key }) {
+      guard let slot = shape.layout.index(named: name), !broken.contains(slot) else { continue }
+      do {
+        var value = try value(forKey: name)
+        if try correct(&value, by: methods) { try setValue(value, forKey: name) }
+      } catch {
+        errors.append(error)
+      }
+    }
+  }
+
+  /// Has methods look at a value; whether one put another in its place.
+  final func correct(_ value: inout Any?, by methods: [PropertyRules.Method]) throws -> Bool {
+    var isAnother = false
+    for method in methods where try method(self, &value) { isAnother = true }
+    return isAnother
   }
 
   /// What rules make of a value.

@@ -86,9 +86,7 @@ struct CompiledModelReader {
   private func entity(_ record: KeyedArchive.Record, _ key: String) throws -> EntityDescription {
     let name = try archive.text(record, "NSEntityName") ?? key
     let entity = EntityDescription(name)
-    if let className = try archive.text(record, "NSClassNameForEntity"), !className.isEmpty,
-      className != "NSManagedObject"
-    {
+    if let className = try archive.text(record, "NSClassNameForEntity"), !className.isEmpty {
       entity.managedObjectClassName = className
     }
     if let parent = try archive.record(record, "NSSuperentity") {
