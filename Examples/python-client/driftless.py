@@ -27,6 +27,8 @@ ATTEMPTS_MAX = 4
 STALE_ATTEMPTS_MAX = 16
 DELAY_SECONDS_FIRST, DELAY_SECONDS_MAX, WAIT_SECONDS_MAX = 0.25, 10, 60
 TIMEOUT_SECONDS = 30
+# Beside a reference whose other end is an ordered list: where in that list the object is.
+PLACE, PLACE_STEP = "#place", 1 << 40
 REFERENCE_DATE = datetime(2001, 1, 1, tzinfo=timezone.utc)
 
 
@@ -236,6 +238,21 @@ class Replica:
                 if kind == wire.ELEMENTS:
                     value = self.elements(identity, prop, value)
                 self.put(identity, prop, entity, kind, value, moment, name, line.get("reads", []))
+                if kind == wire.REFERENCES and self.one("SELECT 1 FROM kinds WHERE entity = ? AND property = ?",
+                                                        entity, prop + PLACE):
+                    self.put(identity, prop + PLACE, entity, wire.INTEGERS, self.end(prop, value), moment, name)
+
+    def end(self, prop, target):
+        """A place behind all others that refer to an object. It is drawn: two replicas may add at one time."""
+        if target is None:
+            return None
+        last = 0
+        for table in ("zone_values", "edits"):
+            last = max(last, self.one(
+                "SELECT max(CAST(place.value AS INTEGER)) FROM %s place JOIN %s reference USING (id)"
+                " WHERE place.property = ? AND reference.property = ? AND reference.value = ?" % (table, table),
+                prop + PLACE, prop, json.dumps(target))[0] or 0)
+        return last + PLACE_STEP + random.randrange(PLACE_STEP // 2)
 
     def put(self, identity, prop, entity, kind, value, moment, name, reads=()):
         before = self.one("SELECT name, covers, push FROM edits WHERE id = ? AND property = ?", identity, prop)
@@ -390,6 +407,9 @@ class Replica:
             if there and not there[0]:
                 self.drop(identity, name, "the zone deleted it")
                 continue
+            if there and not name and kind == wire.INSERT:
+                # Both made the object under one identity: what was set here are edits of it.
+                self.db.execute("DELETE FROM edits WHERE id = ? AND property = ''", (identity,))
             own = moment, uuid.UUID(self.get("replica")).bytes
             if name and kind != wire.ELEMENTS and self.time(identity, name) > own:
                 self.drop(identity, name, "the zone has a later value")

@@ -69,7 +69,7 @@ FULL = {
     "born": "2024-02-29T12:34:56.789012Z", "sold": True, "serial": "0f8fad5b-d9cb-469f-a165-70867728950e",
     "page": "https://example.com/a%20b?c=1", "image": "AAEC/w==", "code": "K1"}
 KINDS = {"price": "decimals", "born": "dates", "serial": "uuids", "page": "uris", "image": "bytes",
-         "maker": "references", "tags": "elements"}
+         "maker": "references", "shelf": "references", "tags": "elements"}
 
 
 def new_id():
@@ -309,6 +309,14 @@ class ClientTests(unittest.TestCase):
         self.assertEqual(self.shown_here(), {})
         self.assertIn("the zone deleted it", " ".join(self.replica.notes))
 
+    def test_both_make_one_object(self):
+        item = new_id()
+        self.ours({"op": "insert", "entity": "Item", "id": item, "set": {"name": "ours", "weight": 1.5}})
+        self.theirs({"op": "insert", "entity": "Item", "id": item, "set": {"name": "theirs", "count": 2}})
+        self.sync_theirs()
+        self.settle()
+        self.assertEqual(self.shown_here(), {item: ("Item", {"name": "theirs", "weight": 1.5, "count": 2})})
+
     def test_a_stale_push_is_made_anew(self):
         item = new_id()
         self.theirs({"op": "insert", "entity": "Item", "id": item, "set": {"name": "a"}})
@@ -473,6 +481,7 @@ class ClientTests(unittest.TestCase):
         items, tags, makers, shelves = ([new_id() for _ in range(count)] for count in (12, 4, 3, 2))
         self.theirs(*({"op": "insert", "entity": entity, "id": identity, "set": {"name": "n"}} for entity, group in
                       (("Item", items), ("Tag", tags), ("Maker", makers), ("Shelf", shelves)) for identity in group))
+        self.theirs({"op": "update", "entity": "Shelf", "id": shelves[0], "set": {"items": items[:3]}})
         self.settle()
         made = 0
         while made < 200:
@@ -495,12 +504,17 @@ class ClientTests(unittest.TestCase):
                             choices = {"name": str(made), "count": made, "weight": made / 7, "stock": made,
                                        "sold": bool(made & 1), "price": "%d.5" % made,
                                        "maker": dice.choice(alive["Maker"] + [None]),
+                                       "shelf": dice.choice(shelves + [None]),
                                        "tags": dice.sample(alive["Tag"], dice.randint(0, len(alive["Tag"])))}
                             chosen = dice.sample(sorted(choices), 3)
                             edit["set"] = {name + (":" + KINDS[name] if side == self.ours and name in KINDS else ""):
                                            choices[name] for name in chosen}
                         edits.append(edit)
                     made += 1
+                if side == self.theirs and alive["Item"]:
+                    some = dice.sample(alive["Item"], dice.randint(0, min(5, len(alive["Item"]))))
+                    edits.append({"op": "update", "entity": "Shelf", "id": dice.choice(shelves),
+                                  "set": {"items": [item for item in some if item not in touched]}})
                 side(*edits)
             if dice.random() < 0.5:
                 self.sync_ours()
