@@ -15,6 +15,7 @@ import struct
 import time
 import urllib.parse
 import uuid
+from decimal import Decimal
 from datetime import datetime, timedelta, timezone
 
 import wire
@@ -613,11 +614,17 @@ def stored(kind, value):
             return [str(uuid.UUID(element)) for element in value]
         if kind == wire.BYTES:
             return base64.b64encode(base64.b64decode(value, validate=True)).decode()
+        if kind == wire.DECIMALS:
+            # One number has one text: unique keys are made of it.
+            number = Decimal(value)
+            if not number.is_finite():
+                raise ValueError
+            return format(number.normalize(), "f") if number else "0"
         wanted = {wire.INTEGERS: int, wire.BOOLEANS: bool}.get(kind, str)
         if type(value) is not wanted or wanted is int and abs(value) > wire.NUMBER_MAX:
             raise ValueError
         return value
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, ArithmeticError):
         raise SyncError("%s is no value of %s" % (json.dumps(value), wire.KIND_NAMES[kind]), "Correct the edit.")
 
 

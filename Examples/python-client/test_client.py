@@ -156,7 +156,7 @@ class ClientTests(unittest.TestCase):
         self.token = run("driftless-server", "token", "create", "--zone", self.zone, "--data", self.data).stdout.strip()
         with open(os.open(self.path + ".token", os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
             file.write(self.token)
-        self.store = self.new_store("a")
+        self.made = None
         self.remote = driftless.Server(self.address, self.zone, self.token)
         self.replica = self.new_replica("p")
 
@@ -164,6 +164,12 @@ class ClientTests(unittest.TestCase):
         self.replica.db.close()
 
     # Both sides
+
+    @property
+    def store(self):
+        """The store of syncctl, for the tests that have one."""
+        self.made = self.made or self.new_store("a")
+        return self.made
 
     def new_store(self, name):
         store = "%s-%s.sqlite" % (self.path, name)
@@ -347,6 +353,7 @@ class ClientTests(unittest.TestCase):
 
     def test_a_key_that_another_has_is_not_taken(self):
         item, other = new_id(), new_id()
+        self.assertEqual(driftless.stored(wire.DECIMALS, "1.50E+3"), "1500")
         self.theirs({"op": "insert", "entity": "Item", "id": item, "set": {"code": "K"}})
         self.ours({"op": "insert", "entity": "Item", "id": other, "set": {"code": "K", "name": "b"}})
         self.replica.transaction(self.replica.prepare)
@@ -526,6 +533,22 @@ class ClientTests(unittest.TestCase):
         late.pull(self.remote)
         self.assertEqual(list(late.export()), list(self.replica.export()))
         late.db.close()
+
+
+    def test_the_readme_works(self):
+        with open(os.path.join(HERE, "README.md")) as file:
+            script = file.read().split("```sh\n")[1].split("```")[0]
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            script = script.replace("8080", str(free.getsockname()[1]))
+        folder = tempfile.mkdtemp(dir=self.folder)
+        for name in ("client.py", "driftless.py", "wire.py"):
+            shutil.copy(os.path.join(HERE, name), folder)
+        path = os.pathsep.join([BIN, os.path.dirname(sys.executable), os.environ["PATH"]])
+        done = subprocess.run(["bash", "-ec", "trap 'kill %1' EXIT\n" + script], cwd=folder, capture_output=True, text=True,
+                              env=dict(os.environ, PATH=path))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(*done.stdout.splitlines()[-2:])
+        self.assertIn('"price":"9.9"', done.stdout)
 
 
 class FormatTests(unittest.TestCase):

@@ -200,22 +200,16 @@ class Message:
                 raise Malformed("a field is of wire type %d" % wire_type)
             self.fields.setdefault(number, []).append(value)
 
+    # A value of another wire type than the field's own is a field that nobody knows.
+
     def number(self, field):
-        value = self.fields.get(field, [0])[-1]
-        if not isinstance(value, int):
-            raise Malformed("field %d is no number" % field)
-        return value
+        return ([value for value in self.fields.get(field, []) if isinstance(value, int)] or [0])[-1]
 
     def data(self, field):
-        value = self.fields.get(field, [b""])[-1]
-        if isinstance(value, int):
-            raise Malformed("field %d has no bytes" % field)
-        return value
+        return (self.all(field) or [b""])[-1]
 
     def all(self, field):
-        if any(isinstance(value, int) for value in self.fields.get(field, [])):
-            raise Malformed("field %d has no bytes" % field)
-        return self.fields.get(field, [])
+        return [value for value in self.fields.get(field, []) if not isinstance(value, int)]
 
     def texts(self, field):
         return [text(value) for value in self.all(field)]
