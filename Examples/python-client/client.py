@@ -7,7 +7,8 @@ import os
 import sqlite3
 import sys
 
-from driftless import Replica, Server, SyncError
+from driftless import Replica, Server
+from values import SyncError
 
 TOKEN_VARIABLE = "DRIFTLESS_TOKEN"
 
@@ -27,6 +28,8 @@ def main():
         suggestion = "End the other program that uses it." if "locked" in message else "Look at the path and its disk."
     except sqlite3.DatabaseError as error:
         message, suggestion = "%s: %s" % (options.state, error), "Give the state file that this program made."
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        message, suggestion = "what came is not in its form: %r" % error, "Look whether the server is one."
     except OSError as error:
         message, suggestion = str(error), "Look at the path and what it allows."
     print("Error: %s\nTry: %s" % (message, suggestion), file=sys.stderr)
@@ -52,7 +55,8 @@ def arguments():
     init.add_argument("--unique", action="append", default=[], metavar="ENTITY:PROPERTY,...",
                       help="a uniqueness constraint of the zone's model; may be given again")
     command("pull", lambda options, replica: replica.pull(server(replica)), "read what is new in the zone")
-    command("push", lambda options, replica: replica.sync(server(replica)), "send the edits made here, and read what is new")
+    command("push", lambda options, replica: replica.sync(server(replica)),
+            "read what is new, and send the edits made here")
     edit = command("edit", edit_lines, "make edits: JSON lines with op, entity, id and set, as syncctl import has them")
     edit.add_argument("file", help="the file, or - for standard input")
     command("export", export, "print what the file holds, as syncctl export does")

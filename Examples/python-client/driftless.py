@@ -11,14 +11,13 @@ import random
 import secrets
 import sqlite3
 import ssl
-import struct
 import time
 import urllib.parse
 import uuid
-from decimal import Decimal
-from datetime import datetime, timedelta, timezone
 
 import wire
+from draft import Draft
+from values import SyncError, changed, key_bytes, spelled, stored
 
 PAGE_BYTES = 1 << 20
 # One entry comes whole though it is larger than a page.
@@ -30,15 +29,6 @@ DELAY_SECONDS_FIRST, DELAY_SECONDS_MAX, WAIT_SECONDS_MAX = 0.25, 10, 60
 TIMEOUT_SECONDS = 30
 # Beside a reference whose other end is an ordered list: where in that list the object is.
 PLACE, PLACE_STEP = "#place", 1 << 40
-REFERENCE_DATE = datetime(2001, 1, 1, tzinfo=timezone.utc)
-
-
-class SyncError(Exception):
-    """What went wrong, in a line, and in another what to do."""
-
-    def __init__(self, message, suggestion, code=""):
-        super().__init__(message)
-        self.suggestion, self.code = suggestion, code
 
 
 class Server:
@@ -173,10 +163,10 @@ class Replica:
     # What is shown
 
     def living(self, identity):
-        if self.one("SELECT 1 FROM edits WHERE id = ? AND property = '' AND kind = ?", identity, wire.DELETE):
-            return False
-        return bool(self.one("SELECT 1 FROM objects WHERE id = ? AND alive", identity)
-                    or self.one("SELECT 1 FROM edits WHERE id = ? AND property = '' AND kind = ?", identity, wire.INSERT))
+        edit = self.one("SELECT kind FROM edits WHERE id = ? AND property = ''", identity)
+        if edit:
+            return edit[0] == wire.INSERT
+        return bool(self.one("SELECT 1 FROM objects WHERE id = ? AND alive", identity))
 
     def values(self, identity):
         """By property: (kind, value), a reference as an identity and elements as a list of them, edits on top. What
@@ -222,14 +212,17 @@ class Replica:
             if self.living(identity) == (operation == "insert"):
                 raise SyncError("%s %s: there is %s such object" % (operation, identity, "one" if operation == "insert"
                                                                    else "no"), "Look at what export prints.")
+            there = self.one("SELECT entity FROM objects WHERE id = ?", identity)
+            if there and there[0] != entity:
+                raise SyncError("%s is of %s, not of %s" % (identity, there[0], entity), "Correct the edit.")
             if operation == "delete":
                 self.db.execute("DELETE FROM edits WHERE id = ?", (identity,))
                 # Of what was made here and never sent nothing is left to be told.
-                if self.one("SELECT 1 FROM objects WHERE id = ?", identity):
+                if there:
                     self.put(identity, "", entity, wire.DELETE, None, moment, name)
                 continue
             if operation == "insert":
-                if self.one("SELECT 1 FROM objects WHERE id = ?", identity):
+                if there:
                     raise SyncError("%s was deleted, and its identity is taken for good" % identity, "Take another.")
                 self.put(identity, "", entity, wire.INSERT, None, moment, name)
             for key, value in line.get("set", {}).items():
@@ -402,11 +395,12 @@ class Replica:
     def settle(self):
         """What was edited here meets the zone's head: the later edit of a property stands, of two at one time that
         of the greater replica; a delete in the zone stands against edits."""
-        waiting = self.db.execute("SELECT id, property, entity, kind, time, reads FROM edits WHERE push IS NULL").fetchall()
+        waiting = self.db.execute(
+            "SELECT id, property, entity, kind, time, reads FROM edits WHERE push IS NULL").fetchall()
         for identity, name, entity, kind, moment, reads in waiting:
-            there = self.one("SELECT alive FROM objects WHERE id = ?", identity)
-            if there and not there[0]:
-                self.drop(identity, name, "the zone deleted it")
+            there = self.one("SELECT alive, entity FROM objects WHERE id = ?", identity)
+            if there and there != (1, entity):
+                self.drop(identity, name, "the zone deleted it" if there[1] == entity else "it is of " + there[1])
                 continue
             if there and not name and kind == wire.INSERT:
                 # Both made the object under one identity: what was set here are edits of it.
@@ -491,169 +485,13 @@ class Replica:
         if not rows:
             return False
         push = self.get("push") + 1
-        frame = self.frame(rows, push)
+        draft = Draft(rows, dict(self.db.execute("SELECT id, number FROM objects")), self.keys,
+                      uuid.UUID(self.get("zone_id")))
+        frame = draft.frame(
+            uuid.UUID(self.get("replica")), push, uuid.UUID(self.get("generation")),
+            (self.get("cursor"), bytes.fromhex(self.get("chain"))),
+            (self.get("mark", 0), bytes.fromhex(self.get("mark_chain", "00" * 16))))
         self.db.execute("INSERT INTO outbox VALUES (?, ?)", (push, frame))
         self.db.execute("UPDATE edits SET push = ?", (push,))
         self.set(push=push, sent=frame[wire.DIGEST_START:wire.DIGEST_END].hex())
         return True
-
-    def frame(self, rows, push):
-        new, groups, named, relied, transactions, covered = {}, {}, set(), {}, {}, set()
-        for identity, name, entity, kind, _, moment, _, _, _ in rows:
-            if not name and kind == wire.INSERT:
-                new[identity] = entity, moment
-        for identity, name, entity, kind, value, moment, drawn, covers, reads in rows:
-            transactions.setdefault(moment, drawn)
-            covered.update(bytes.fromhex(other) for other in json.loads(covers))
-            # What was set by the save that made an object stands in its insert, later edits by themselves.
-            first = identity in new and new[identity][1] == moment
-            does = wire.INSERT if first else kind if not name else wire.UPDATE
-            group = groups.setdefault((does, identity, entity, moment), {})
-            value = json.loads(value)
-            if name:
-                group[name] = kind, value
-            named.add(identity)
-            if name and kind in (wire.REFERENCES, wire.ELEMENTS):
-                named.update([value] * bool(value) if kind == wire.REFERENCES else value["add"] + value["remove"])
-            for read in json.loads(reads):
-                if identity not in new:
-                    relied.setdefault((entity, read), set()).add(identity)
-        # The object table: what is new by entity, then what the zone knows by number.
-        numbers = dict(self.db.execute("SELECT id, number FROM objects"))
-        made = sorted(new, key=lambda identity: (new[identity][0], identity))
-        known = sorted(numbers[identity] for identity in named if identity not in new and identity in numbers)
-        place = {identity: at for at, identity in enumerate(made)}
-        place.update({identity: len(made) + known.index(numbers[identity]) for identity in named if identity not in new
-                      and identity in numbers})
-        entities = {}
-
-        def entity_index(entity, *properties):
-            names = entities.setdefault(entity, [])
-            names += [name for name in properties if name not in names]
-            return list(entities).index(entity), [names.index(name) for name in properties]
-
-        runs = {}
-        for identity in made:
-            runs.setdefault(new[identity][0], []).append(uuid.UUID(identity).bytes)
-        new_objects = [wire.write_message((1, entity_index(entity)[0]), (2, len(ids)), (3, b"".join(ids)), (4, 1))
-                       for entity, ids in runs.items()]
-        # Rows of one kind, with the same properties and of one save, are a group.
-        batches = {}
-        for (does, identity, entity, moment), values in groups.items():
-            batches.setdefault((does, entity, moment, tuple(sorted(values))), []).append((place[identity], values))
-        order, group_messages, columns = sorted(transactions), [], []
-        for (does, entity, moment, names), members in sorted(batches.items()):
-            members.sort(key=lambda member: member[0])
-            index, properties = entity_index(entity, *names)
-            first, objects = wire.write_objects([at for at, _ in members])
-            group_messages.append(wire.write_message(
-                (1, does), (2, index), (3, wire.varints(properties)), (4, len(members)), (5, first), (6, objects),
-                (7, wire.varints([order.index(moment), len(members)]))))
-            for name in names:
-                columns.append(wire.write_column(members[0][1][name][0], [
-                    on_wire(*values[name], place) for _, values in members]))
-        reliances = []
-        for (entity, name), identities in sorted(relied.items()):
-            index, properties = entity_index(entity, name)
-            first, objects = wire.write_objects(sorted(place[identity] for identity in identities))
-            reliances.append(wire.write_message((1, index), (2, wire.varints(properties)), (3, len(identities)),
-                                                (4, first), (5, objects)))
-        claims, claimed = {}, set()
-        for identity, name, entity, *_ in rows:
-            for properties, parts in self.keys(identity, entity, name) if name else ():
-                key = wire.key_hash(uuid.UUID(self.get("zone_id")), entity, properties, parts)
-                if key not in claimed:
-                    claimed.add(key)
-                    claims.setdefault((entity, tuple(properties)), []).append((place[identity], key))
-        claim_messages = []
-        for (entity, names), members in claims.items():
-            index, properties = entity_index(entity, *names)
-            members.sort()
-            first, objects = wire.write_objects([at for at, _ in members])
-            claim_messages.append(wire.write_message(
-                (1, index), (2, wire.varints(properties)), (4, len(members)), (5, first), (6, objects),
-                (7, b"".join(key for _, key in members))))
-        covered = sorted(covered - set(transactions.values()))
-        index = wire.write_message(
-            (1, [wire.write_message((1, entity.encode()), (2, [name.encode() for name in names]))
-                 for entity, names in entities.items()]),
-            (2, new_objects), (3, wire.varints(b - a for a, b in zip([0] + known, known))), (4, len(known)),
-            (5, [wire.write_message(
-                (1, len(order)), (2, wire.deltas(order)), (4, bytes(len(order))), (5, bytes(len(order))),
-                (6, b"".join(transactions[moment] for moment in order)))]),
-            (6, group_messages), (7, reliances), (8, claim_messages),
-            (9, [wire.write_message((1, len(covered)), (2, b"".join(covered)), (3, wire.bits([True] * len(covered))))]
-                if covered else []))
-        mark = self.get("mark", 0), bytes.fromhex(self.get("mark_chain", "00" * 16))
-        return wire.write_frame(
-            uuid.UUID(self.get("replica")), push, uuid.UUID(self.get("generation")),
-            (self.get("cursor"), bytes.fromhex(self.get("chain"))), mark, len(made) + len(known), len(made), index,
-            wire.write_message((1, columns)))
-
-
-def changed(elements, added, removed):
-    """A set, in its order: what is added comes last, since who sends an ordered one sends all of it."""
-    gone = set(added) | set(removed)
-    return [element for element in elements if element not in gone] + list(added)
-
-
-# Values: as JSON in the state, as a person writes and reads them, in columns, in keys
-
-def stored(kind, value):
-    try:
-        if value is None:
-            return [] if kind == wire.ELEMENTS else None
-        if kind == wire.DATES and isinstance(value, str):
-            moment = datetime.fromisoformat(value.replace("Z", "+00:00"))
-            return (moment - REFERENCE_DATE) / timedelta(seconds=1)
-        if kind in (wire.DOUBLES, wire.DATES):
-            return float(value)
-        if kind in (wire.UUIDS, wire.REFERENCES):
-            return str(uuid.UUID(value))
-        if kind == wire.ELEMENTS:
-            return [str(uuid.UUID(element)) for element in value]
-        if kind == wire.BYTES:
-            return base64.b64encode(base64.b64decode(value, validate=True)).decode()
-        if kind == wire.DECIMALS:
-            # One number has one text: unique keys are made of it.
-            number = Decimal(value)
-            if not number.is_finite():
-                raise ValueError
-            return format(number.normalize(), "f") if number else "0"
-        wanted = {wire.INTEGERS: int, wire.BOOLEANS: bool}.get(kind, str)
-        if type(value) is not wanted or wanted is int and abs(value) > wire.NUMBER_MAX:
-            raise ValueError
-        return value
-    except (ValueError, TypeError, AttributeError, ArithmeticError):
-        raise SyncError("%s is no value of %s" % (json.dumps(value), wire.KIND_NAMES[kind]), "Correct the edit.")
-
-
-def spelled(kind, value):
-    if kind == wire.DATES:
-        return (REFERENCE_DATE + timedelta(microseconds=round(value * 1e6))).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return sorted(value) if kind == wire.ELEMENTS else value
-
-
-def on_wire(kind, value, place):
-    if value is None:
-        return None
-    if kind == wire.REFERENCES:
-        return place[value]
-    if kind == wire.ELEMENTS:
-        return [place[element] for element in value["add"]], [place[element] for element in value["remove"]]
-    return {wire.BYTES: base64.b64decode, wire.UUIDS: uuid.UUID}.get(kind, lambda same: same)(value)
-
-
-def key_bytes(kind, value):
-    if value is None:
-        return None
-    if kind == wire.INTEGERS:
-        return value.to_bytes(8, "little", signed=True)
-    if kind in (wire.DOUBLES, wire.DATES):
-        # The two zeros are one number.
-        return struct.pack("<d", value + 0.0)
-    if kind == wire.BOOLEANS:
-        return bytes([value])
-    if kind in (wire.UUIDS, wire.REFERENCES):
-        return uuid.UUID(value).bytes
-    return base64.b64decode(value) if kind == wire.BYTES else value.encode()

@@ -18,6 +18,7 @@ import uuid
 import zlib
 
 import driftless
+import values
 import wire
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -60,13 +61,16 @@ MODEL = """<model type="com.apple.IDECoreDataModeler.DataModel" documentVersion=
       destinationEntity="Maker" inverseName="items" inverseEntity="Maker"/>
     <relationship name="tags" optional="YES" toMany="YES" deletionRule="Nullify"
       destinationEntity="Tag" inverseName="items" inverseEntity="Item"/>
-    <uniquenessConstraints><uniquenessConstraint><constraint value="code"/></uniquenessConstraint></uniquenessConstraints>
+    <uniquenessConstraints>
+      <uniquenessConstraint><constraint value="code"/></uniquenessConstraint>
+    </uniquenessConstraints>
   </entity>
 </model>
 """
 FULL = {
-    "name": "hämmer \n \"x\"", "small": -7, "count": 1 << 62, "stock": 10, "weight": 0.1, "width": 1.5, "price": "12.55",
-    "born": "2024-02-29T12:34:56.789012Z", "sold": True, "serial": "0f8fad5b-d9cb-469f-a165-70867728950e",
+    "name": "hämmer \n \"x\"", "small": -7, "count": 1 << 62, "stock": 10, "weight": 0.1, "width": 1.5,
+    "price": "12.55", "born": "2024-02-29T12:34:56.789012Z", "sold": True,
+    "serial": "0f8fad5b-d9cb-469f-a165-70867728950e",
     "page": "https://example.com/a%20b?c=1", "image": "AAEC/w==", "code": "K1"}
 KINDS = {"price": "decimals", "born": "dates", "serial": "uuids", "page": "uris", "image": "bytes",
          "maker": "references", "shelf": "references", "tags": "elements"}
@@ -238,13 +242,15 @@ class ClientTests(unittest.TestCase):
             {"op": "insert", "entity": "Tag", "id": label, "set": {}},
             {"op": "insert", "entity": "Maker", "id": maker, "set": {"name": "m"}},
             {"op": "insert", "entity": "Item", "id": item, "set": dict(FULL, maker=maker, tags=[tag, label])},
-            {"op": "insert", "entity": "Item", "id": other, "set": {"tags": [tag], "sold": False, "born": "1969-01-01T00:00:00Z"}},
+            {"op": "insert", "entity": "Item", "id": other,
+             "set": {"tags": [tag], "sold": False, "born": "1969-01-01T00:00:00Z"}},
             {"op": "insert", "entity": "Shelf", "id": shelf, "set": {"items": [other, item]}})
         self.settle()
         self.assertEqual(self.shown_here()[item][1]["tags"], sorted([tag, label]))
         self.theirs(
             {"op": "update", "entity": "Shelf", "id": shelf, "set": {"items": [item, other]}},
-            {"op": "update", "entity": "Item", "id": item, "set": {"name": None, "tags": [label], "stock": 7, "weight": -1e300}},
+            {"op": "update", "entity": "Item", "id": item,
+             "set": {"name": None, "tags": [label], "stock": 7, "weight": -1e300}},
             {"op": "delete", "entity": "Maker", "id": maker})
         self.settle()
         self.assertEqual(self.places, {shelf: [item, other]})
@@ -280,7 +286,8 @@ class ClientTests(unittest.TestCase):
         self.settle()
         expected = dict(FULL, name="later", maker=maker, tags=sorted([tag, label]))
         self.assertEqual(self.shown_there()[item], ("Item", expected))
-        self.ours({"op": "update", "entity": "Item", "id": item, "set": {"tags": [label], "price": "0.1", "born": None}},
+        self.ours({"op": "update", "entity": "Item", "id": item,
+                   "set": {"tags": [label], "price": "0.1", "born": None}},
                   {"op": "delete", "entity": "Maker", "id": maker})
         self.sync_ours()
         self.settle()
@@ -353,7 +360,7 @@ class ClientTests(unittest.TestCase):
 
     def test_a_key_that_another_has_is_not_taken(self):
         item, other = new_id(), new_id()
-        self.assertEqual(driftless.stored(wire.DECIMALS, "1.50E+3"), "1500")
+        self.assertEqual(values.stored(wire.DECIMALS, "1.50E+3"), "1500")
         self.theirs({"op": "insert", "entity": "Item", "id": item, "set": {"code": "K"}})
         self.ours({"op": "insert", "entity": "Item", "id": other, "set": {"code": "K", "name": "b"}})
         self.replica.transaction(self.replica.prepare)
@@ -365,8 +372,7 @@ class ClientTests(unittest.TestCase):
 
     # What goes wrong
 
-    def test_killed_between_push_and_answer(self):
-        item = new_id()
+    def test_killed_before_any_answer(self):
         proxy = Proxy(self.port)
         state = self.path + "-killed.state"
         environment = dict(os.environ, DRIFTLESS_TOKEN=self.token)
@@ -382,25 +388,30 @@ class ClientTests(unittest.TestCase):
             return out
 
         done("init", "--server", proxy.address, "--zone", self.zone)
-        with open(self.path + ".edits", "w") as file:
-            file.write(json.dumps({"op": "insert", "entity": "Item", "id": item, "set": {"name": "once"}}))
-        done("edit", self.path + ".edits")
+        # The client asks for the zone, pulls, pushes, and pulls what it pushed: it is killed before each of these answers.
+        for pushed, asked in enumerate(range(3, 7), 1):
+            with open(self.path + ".edits", "w") as file:
+                file.write(json.dumps({"op": "insert", "entity": "Item", "id": new_id(), "set": {"name": str(asked)}}))
+            done("edit", self.path + ".edits")
+            requests = []
 
-        def kill(request, answer):
-            if request.startswith(b"POST"):
-                process.kill()
-            return answer
+            def kill(request, answer):
+                requests.append(request.split(b" ")[0])
+                if len(requests) == asked:
+                    process.kill()
+                return answer
 
-        proxy.spoil, process = kill, None
-        process = client("push")
-        process.communicate()
-        self.assertEqual(process.returncode, -9)
-        self.assertEqual(self.remote.zone()["head"], 1)
-        proxy.spoil = None
-        done("push")
-        self.assertEqual(self.remote.zone()["head"], 1)
-        self.assertEqual(json.loads(done("export"))["set"], {"name": "once"})
-        self.assertIn("read up to 1 of 1\n0 edits", done("status"))
+            proxy.spoil, process = kill, None
+            process = client("push")
+            process.communicate()
+            self.assertEqual(process.returncode, -9)
+            if asked == 4:
+                self.assertEqual(requests[-1], b"POST")
+            proxy.spoil = None
+            done("push")
+            self.assertEqual(self.remote.zone()["head"], pushed)
+        self.assertEqual(len(done("export").splitlines()), 4)
+        self.assertIn("read up to 4 of 4\n0 edits", done("status"))
         self.replica.pull(self.remote)
         self.sync_theirs()
         self.assert_same()
@@ -497,7 +508,7 @@ class ClientTests(unittest.TestCase):
                 alive = {entity: [identity for identity, (kind, _) in here.items() if kind == entity]
                          for entity in ("Item", "Tag", "Maker")}
                 edits, touched = [], set()
-                for _ in range(dice.randint(1, 15)):
+                for _ in range(dice.randint(5, 20)):
                     does = dice.choices(["update", "insert", "delete"], [12, 2, 1])[0]
                     if does == "insert":
                         edits.append({"op": "insert", "entity": "Item", "id": new_id(), "set": {"count": made}})
@@ -541,11 +552,11 @@ class ClientTests(unittest.TestCase):
         with socket.create_server(("127.0.0.1", 0)) as free:
             script = script.replace("8080", str(free.getsockname()[1]))
         folder = tempfile.mkdtemp(dir=self.folder)
-        for name in ("client.py", "driftless.py", "wire.py"):
+        for name in ("client.py", "driftless.py", "draft.py", "values.py", "wire.py"):
             shutil.copy(os.path.join(HERE, name), folder)
         path = os.pathsep.join([BIN, os.path.dirname(sys.executable), os.environ["PATH"]])
-        done = subprocess.run(["bash", "-ec", "trap 'kill %1' EXIT\n" + script], cwd=folder, capture_output=True, text=True,
-                              env=dict(os.environ, PATH=path))
+        done = subprocess.run(["bash", "-ec", "trap 'kill %1' EXIT\n" + script], cwd=folder, capture_output=True,
+                              text=True, env=dict(os.environ, PATH=path))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(*done.stdout.splitlines()[-2:])
         self.assertIn('"price":"9.9"', done.stdout)
@@ -560,7 +571,8 @@ class FormatTests(unittest.TestCase):
             (2, [wire.write_message((2, 1), (3, uuid.UUID(int=1).bytes))]),
             (5, [wire.write_message((1, 1), (2, wire.deltas([5 << 16])), (4, b"\0"), (5, b"\0"))]),
             (6, [wire.write_message((3, b"\0"), (4, 1))]))
-        frame = bytearray(wire.write_frame(uuid.UUID(int=2), 1, uuid.UUID(int=3), (0, bytes(16)), (0, bytes(16)), 1, 1, index,
+        start = 0, bytes(16)
+        frame = bytearray(wire.write_frame(uuid.UUID(int=2), 1, uuid.UUID(int=3), start, start, 1, 1, index,
                                            wire.write_message((1, [column]))))
         struct.pack_into("<HII", frame, 6, size, struct.unpack_from("<I", frame, 8)[0] | flags, optional)
         frame[192:192] = bytes(size - 192)
@@ -598,7 +610,8 @@ class FormatTests(unittest.TestCase):
         columns = [
             (wire.INTEGERS, [1, None, -(1 << 63), (1 << 63) - 1]), (wire.DOUBLES, [0.1, None, -1e308]),
             (wire.DATES, [0.0, -12.5]), (wire.BOOLEANS, [True, False, None] * 5), (wire.STRINGS, ["", "ä", None]),
-            (wire.BYTES, [b"\0", None]), (wire.DECIMALS, ["1.50"]), (wire.URIS, ["a:b"]), (wire.UUIDS, [uuid.UUID(int=5), None]),
+            (wire.BYTES, [b"\0", None]), (wire.DECIMALS, ["1.50"]), (wire.URIS, ["a:b"]),
+            (wire.UUIDS, [uuid.UUID(int=5), None]),
             (wire.REFERENCES, [3, None, 0]), (wire.ELEMENTS, [([1, 2], [3]), ([], [0])])]
         for kind, values in columns:
             written = wire.Message(wire.write_column(kind, values))

@@ -259,6 +259,8 @@ def read_page(body, sequence, chain):
             raise Damaged("the CRC of entry %d is another" % number)
         if version != FORMAT_VERSION:
             raise Malformed("entry %d has version %d, this client knows %d" % (number, version, FORMAT_VERSION))
+        if first_object > NUMBER_MAX:
+            raise Malformed("entry %d has no numbers for its objects" % number)
         if flags & 1:
             raise Malformed("entry %d comes without its body, which was not asked for" % number)
         digest = frame[DIGEST_START:DIGEST_END]
