@@ -268,11 +268,14 @@ class Replica:
         return row[0] if row else guess
 
     def elements(self, identity, prop, wanted):
-        """A whole set as what it adds to and takes out of the zone's."""
+        """A whole set as what it adds to and takes out of the zone's. Where that does not give the wanted order, all of
+        it is added: so an ordered one is sent."""
         row = self.one("SELECT value FROM zone_values WHERE id = ? AND property = ?", identity, prop)
         base = json.loads(row[0]) if row else []
-        return {"add": [element for element in wanted if element not in base],
-                "remove": [element for element in base if element not in wanted and self.living(element)]}
+        removed = [element for element in base if element not in wanted and self.living(element)]
+        added = [element for element in wanted if element not in base]
+        shown = [element for element in changed(base, added, removed) if element in wanted]
+        return {"add": added if shown == wanted else wanted, "remove": removed}
 
     # The log
 

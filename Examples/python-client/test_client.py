@@ -370,6 +370,17 @@ class ClientTests(unittest.TestCase):
         self.settle()
         self.assertEqual(self.shown_there()[other][1], {"name": "b"})
 
+    def test_the_order_of_a_set_is_sent(self):
+        item, one, two, three = (new_id() for _ in range(4))
+        self.ours({"op": "insert", "entity": "Item", "id": item, "set": {"tags:elements": [one, two]}},
+                  *({"op": "insert", "entity": "Tag", "id": tag} for tag in (one, two, three)))
+        self.sync_ours()
+        for wanted in ([one, three, two], [two, one], [three, two]):
+            self.ours({"op": "update", "entity": "Item", "id": item, "set": {"tags": wanted}})
+            self.sync_ours()
+            self.assertEqual(self.replica.values(item)["tags"], (wire.ELEMENTS, wanted))
+        self.settle()
+
     # What goes wrong
 
     def test_killed_before_any_answer(self):
@@ -388,7 +399,7 @@ class ClientTests(unittest.TestCase):
             return out
 
         done("init", "--server", proxy.address, "--zone", self.zone)
-        # The client asks for the zone, pulls, pushes, and pulls what it pushed: it is killed before each of these answers.
+        # The client asks for the zone, pulls, pushes, and pulls what it pushed: it is killed before these answers.
         for pushed, asked in enumerate(range(3, 7), 1):
             with open(self.path + ".edits", "w") as file:
                 file.write(json.dumps({"op": "insert", "entity": "Item", "id": new_id(), "set": {"name": str(asked)}}))
