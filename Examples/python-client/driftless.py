@@ -41,6 +41,8 @@ class Server:
             raise SyncError("%s is no https address" % address, "Use https, or http on this host's loopback.")
         self.url, self.path = url, url.path.rstrip("/") + "/v1/zones/" + urllib.parse.quote(zone, safe="")
         self.authorization = "Bearer " + token
+        # Seconds that the server's clock is ahead of this host's.
+        self.offset = 0
 
     def zone(self):
         return json.loads(self.ask("GET", "")[1])
@@ -83,6 +85,7 @@ class Server:
         if body is not None:
             digest = wire.content_digest(body)
             fields.update({"Content-Type": "application/vnd.driftless.changeset", "Content-Digest": digest})
+        sent = time.time()
         try:
             connection.request(method, target, body, fields)
             answer = connection.getresponse()
@@ -99,6 +102,10 @@ class Server:
         if field("Driftless-Check").lower() != wire.answer_check(
                 method, target, self.authorization, digest, answer.status, field, data):
             raise wire.Damaged("its check is another (status %d)" % answer.status)
+        if field("Driftless-Time"):
+            # A clock that was read between the two is as right as this one: a slow answer is no other time.
+            read = int(field("Driftless-Time")) / 1000
+            self.offset = read - min(max(read, sent), time.time())
         return answer.status, field, data
 
 
@@ -297,7 +304,7 @@ class Replica:
                                         "verify; nothing of the page was taken.", "damaged")
             else:
                 raise problem
-            self.transaction(self.apply_page, entries, int(field("Driftless-Time") or 0))
+            self.transaction(self.apply_page, entries, server.offset)
             if self.get("cursor") >= int(field("Driftless-Head")):
                 break
             if not entries:
@@ -320,9 +327,8 @@ class Replica:
                 zone["intent"], zone["intent"])), "Keep this state file, and begin another.", "generation-changed")
         return zone
 
-    def apply_page(self, entries, server_milliseconds):
-        if server_milliseconds:
-            self.set(offset=server_milliseconds / 1000 - time.time())
+    def apply_page(self, entries, offset):
+        self.set(offset=offset)
         for entry in entries:
             try:
                 self.apply(entry, wire.ChangeSet(entry.frame))
