@@ -15,8 +15,9 @@ test: prepare
 bench: prepare
 	@Benchmarks/run $(JSON)
 
-# The tutorial's program and an application of Core Data's, packages of their own: built and tested.
+# The tutorial's program, an application of Core Data's and a client in Python: built and tested.
 example: prepare
+	@Scripts/prepare python3
 	@Scripts/example
 
 # Every test under the thread sanitizer, or under SANITIZER=address, in a build folder of its own. TARGETS="A B" for some of

@@ -80,6 +80,12 @@ struct FormCheckTests {
     // The second column: after the tag and the length of both, its kind and its packing.
     let second = start + 2 + Int(frame[start + 1])
     #expect(Array(frame[second..<second + 4]) == [0x0a, frame[second + 1], 0x08, 1])
+    // Nobody writes 0, and no log with it could be added up.
+    var noKind = frame
+    noKind[second + 3] = 0
+    ChangeSetEncoder.seal(&noKind)
+    let kindless = #expect(throws: ProtocolError.self) { try reader.read(noKind) }
+    #expect(kindless?.code == .malformed)
     var unknownKind = frame
     unknownKind[second + 3] = 99
     ChangeSetEncoder.seal(&unknownKind)

@@ -31,7 +31,7 @@ struct Bench {
     if isAsked("graph") { rows += try GraphRows(folder: folder).run() }
     if isAsked("sync") { rows += try await SyncRows(items: items, folder: folder).run() }
     print(table(rows, count: count))
-    var programs: [Row] = []
+    var programs: [ProgramRows.Row] = []
     if isAsked("programs") {
       programs = try ProgramRows(programs: Self.folderOfPrograms(), folder: folder).run(sizes)
       print(ProgramRows.table(programs))

@@ -15,6 +15,7 @@ struct ColumnReader {
   mutating func read(_ wire: WireColumn, rows: Int) throws(ProtocolError) -> Column {
     let nulls = wire.nulls.isEmpty ? nil : RowBitmap(bytes: Array(wire.nulls))
     if let nulls, nulls.end > rows { throw .malformed("A column has null rows beyond its end") }
+    guard wire.kind != 0 else { throw .malformed("A column says no kind") }
     guard let kind = ColumnCodec.Kind(rawValue: wire.kind) else {
       return Column(.unknown(try unknown(wire, rows: rows)), nulls: nulls)
     }
