@@ -26,7 +26,7 @@ struct BlockingTests {
     }
   }
 
-  @Test("Stores whose files another has locked", .timeLimit(.minutes(2)))
+  @Test("Stores whose files another has locked", .timeLimit(.minutes(10)))
   func lockedStores() async throws {
     let directory = try TemporaryDirectory()
     var holders: [SQLiteConnection] = []
@@ -51,7 +51,7 @@ struct BlockingTests {
     for worker in workers { await worker.stop() }
   }
 
-  @Test("Clients of the daemon that do not read their answers", .timeLimit(.minutes(2)))
+  @Test("Clients of the daemon that do not read their answers", .timeLimit(.minutes(10)))
   func deafClients() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.file("s.sock").path
@@ -90,7 +90,7 @@ struct BlockingTests {
     func count() { value.withLock { $0 += 1 } }
   }
 
-  @Test("The tasks of a program that may block", .timeLimit(.minutes(2)))
+  @Test("The tasks of a program that may block", .timeLimit(.minutes(10)))
   func program() async {
     let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     // The task itself waits on its own executor, and so do those that it waits for.

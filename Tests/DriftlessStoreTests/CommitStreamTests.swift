@@ -9,7 +9,8 @@ import Testing
 /// Streams of commits that begin while a store is written.
 struct CommitStreamTests {
   @Test(
-    "A stream that begins during a write waits for nobody who waits for it", .timeLimit(.minutes(1))
+    "A stream that begins during a write waits for nobody who waits for it",
+    .timeLimit(.minutes(10))
   )
   func duringWrite() throws {
     let store = try PersistentStore.open(url: nil, model: Shop.model())

@@ -6,7 +6,7 @@ import Testing
 @testable import Driftless
 
 /// Who hears that a file was written.
-@Suite(.timeLimit(.minutes(2))) struct FileWatchTests {
+@Suite(.timeLimit(.minutes(10))) struct FileWatchTests {
   private let directory: TemporaryDirectory
 
   init() throws { directory = try TemporaryDirectory() }

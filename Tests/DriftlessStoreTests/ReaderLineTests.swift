@@ -88,7 +88,7 @@ struct ReaderLineTests {
     #expect(log.all == [0, 1] && line.workingCount == 0)
   }
 
-  @Test("Pieces of work that wait for others in the line get them", .timeLimit(.minutes(1)))
+  @Test("Pieces of work that wait for others in the line get them", .timeLimit(.minutes(10)))
   func piecesThatWait() async throws {
     let line = WorkLine(limit: 2, patience: .milliseconds(20))
     let log = Log()
@@ -112,7 +112,7 @@ struct ReaderLineTests {
 
   @Test(
     "Where those within the bound stand still, the line moves on with each that ends",
-    .timeLimit(.minutes(1)))
+    .timeLimit(.minutes(10)))
   func standingStill() async throws {
     let line = WorkLine(limit: 1, patience: .milliseconds(300))
     let log = Log()
@@ -152,7 +152,8 @@ struct ReaderLineTests {
   }
 
   @Test(
-    "A piece of work that is done is let go of outside of its queue's lock", .timeLimit(.minutes(1))
+    "A piece of work that is done is let go of outside of its queue's lock",
+    .timeLimit(.minutes(10))
   )
   func letGo() async throws {
     /// Sends work to a queue when it ends, as a context does that ends on a thread of its own.

@@ -10,8 +10,10 @@ extension NSManagedObjectMaking {
   /// ```swift
   /// Person.registerAccessor(\.fullName, forKey: "fullName")
   /// ```
-  /// - Parameter path: A property that cannot be set leaves `setValue(_:forKey:)` with what is stored. One that can be set is
-  ///   read first, as Swift's key paths do.
+  /// - Parameters:
+  ///   - path: A property that cannot be set leaves `setValue(_:forKey:)` with what is stored. One that can be set is read
+  ///     first, as Swift's key paths do.
+  ///   - key: By which the property is found.
   public static func registerAccessor<Value>(_ path: KeyPath<Self, Value>, forKey key: String) {
     KeyedAccessor.all.add(KeyedAccessor(path), named: key, of: Self.self)
   }
@@ -22,7 +24,9 @@ extension NSManagedObjectMaking {
   /// ```swift
   /// Person.registerValidator(forKey: "age") { try $0.validateAge($1) }
   /// ```
-  /// - Parameter method: may put another value in place of the one that it gets, and throws what is wrong.
+  /// - Parameters:
+  ///   - key: The property's.
+  ///   - method: May put another value in place of the one that it gets, and throws what is wrong.
   public static func registerValidator(
     forKey key: String,
     _ method: @escaping (Self, AutoreleasingUnsafeMutablePointer<AnyObject?>) throws -> Void
