@@ -22,7 +22,7 @@ import Testing
   func taken(kind: FileFault.Kind) throws {
     let world = try FaultWorld()
     let replica = try world.replica("a")
-    try FileFault.atEachChange(few: 2, every: 13) { number, count in
+    try FileFault.atEachChange(few: 2, every: 19) { number, count in
       try replica.importLines([FaultWorld.insertion("known\(count)")])
       try replica.sync()
       try replica.importLines([FaultWorld.insertion("pending\(count)")])
@@ -50,7 +50,7 @@ import Testing
   func offered(kind: FileFault.Kind) throws {
     let world = try FaultWorld()
     let (replica, other) = (try world.replica("a"), try world.replica("b"))
-    try FileFault.atEachChange(few: 2, every: 13) { number, count in
+    try FileFault.atEachChange(few: 2, every: 19) { number, count in
       try replica.importLines([FaultWorld.insertion("known\(count)")])
       try replica.sync()
       try replica.importLines([FaultWorld.insertion("pending\(count)")])
@@ -74,7 +74,7 @@ import Testing
     let world = try FaultWorld()
     let (replica, other) = (try world.replica("a"), try world.replica("b"))
     let copy = world.directory.file("backup")
-    try FileFault.atEachChange(few: 2, every: 13) { number, count in
+    try FileFault.atEachChange(few: 2, every: 19) { number, count in
       try replica.importLines([FaultWorld.insertion("known\(count)")])
       try replica.sync()
       world.server.kill()

@@ -39,7 +39,7 @@ import Testing
   }
 
   /// Every byte where all are wanted, else every so many.
-  private var stride: Int { FileFault.areAllWanted ? 1 : 17 }
+  private var stride: Int { FileFault.areAllWanted ? 1 : 37 }
 
   private func isFailing(_ replica: EmbeddedReplica) async -> Bool {
     do {
