@@ -50,6 +50,27 @@ import Testing
     #expect(try ReplicaExport.text(of: shop.store) == ReplicaExport.text(of: whole.store))
   }
 
+  @Test("What ends an import in its middle, and is no line's fault, says where to go on")
+  func otherFailure() throws {
+    let (shop, whole) = (try Shop(), try Shop())
+    let lines = Self.lines(transactions: 3)
+    let asked = Atomic<Int>(0)
+    let failure = try #require(
+      #expect(throws: Failure.self) {
+        _ = try importer(shop) {
+          if asked.add(1, ordering: .relaxed).newValue == 3 { shop.store.close() }
+          return false
+        }.run(data(lines))
+      })
+    #expect(failure.suggestion.contains("; lines 1 to 6 are saved: go on with --skip 6"))
+    let store = try PersistentStore.open(url: shop.url, model: Shop.model())
+    let report = try Importer(store: store, author: nil, source: "f.jsonl", skippedLines: 6)
+      .run(data(lines))
+    #expect(report.inserted == 2)
+    _ = try importer(whole).run(data(lines))
+    #expect(try ReplicaExport.text(of: store) == ReplicaExport.text(of: whole.store))
+  }
+
   @Test("A bad line in the first transaction says that nothing was saved")
   func firstTransaction() throws {
     let shop = try Shop()

@@ -87,6 +87,65 @@ struct CopiedStoreTests {
   }
 
   @Test(
+    "F62 A move after a save that the copy has sent stands with its place, within a list and to another",
+    arguments: [false, true])
+  func movedOn(isToAnother: Bool) async throws {
+    let lists = try (0..<2).map { try original.insert("Shelf", ["name": .string("\($0)")]) }
+    let rows = try (0..<5).map { try original.insert("Row", ["name": .string("\($0)")]) }
+    try original.arrange(lists[0], Array(rows[..<2]))
+    try original.arrange(lists[1], Array(rows[3...]))
+    try await original.sync()
+    try original.arrange(lists[0], [rows[0], rows[2], rows[1]])
+    let copy = try await copy()
+    if isToAnother {
+      try original.arrange(lists[1], [rows[3], rows[2], rows[4]])
+    } else {
+      try original.arrange(lists[0], [rows[2], rows[0], rows[1]])
+    }
+    try await copy.sync()
+    try await settle(original, copy)
+    for replica in [original, copy] {
+      #expect(
+        try replica.rows(of: lists[0])
+          == (isToAnother ? [rows[0], rows[1]] : [rows[2], rows[0], rows[1]]))
+      #expect(
+        try replica.rows(of: lists[1])
+          == (isToAnother ? [rows[3], rows[2], rows[4]] : [rows[3], rows[4]]))
+      #expect(try replica.conflicts.isEmpty)
+    }
+  }
+
+  @Test("F62 A rule of one's own is asked of what the copy made of a save, and loses nobody's edit")
+  func customRule() async throws {
+    var options = SyncOptions()
+    options.customPolicies["longest"] = { conflict in
+      func words(_ value: PropertyValue) -> Set<Substring> {
+        if case .string(let text) = value { Set(text.split(separator: " ")) } else { [] }
+      }
+      return .string(
+        words(conflict.local).union(words(conflict.remote)).sorted().joined(separator: " "))
+    }
+    let id = try original.insert("Item", ["title": .string("t")])
+    try await original.sync()
+    let other = try await TestReplica("other", zone: zone, clock: clock)
+    try await other.sync()
+    try original.set(id, ["pick": .string("a")])
+    let copy = try await copy()
+    try other.set(id, ["pick": .string("b")])
+    try await other.sync()
+    let engines = [
+      try await copy.engine(through: zone, options: options),
+      try await original.engine(through: zone, options: options),
+    ]
+    _ = try await engines[0].sync()
+    try original.set(id, ["pick": .string("a c")])
+    for _ in 0..<2 { for engine in engines { _ = try await engine.sync() } }
+    for engine in engines { await engine.close() }
+    #expect(try original.value(id, "pick") == .string("a b c"))
+    #expect(try copy.value(id, "pick") == .string("a b c"))
+  }
+
+  @Test(
     "F62 A change set that was under way when the file was copied is not sent by the copy as well")
   func outbox() async throws {
     try await original.sync()

@@ -10,6 +10,8 @@ final class HookedTransport: ForwardingTransport, @unchecked Sendable {
   let next: any SyncTransport
   /// Called after the zone took a push, once; what it throws is the push's outcome.
   var afterPush: (() throws -> Void)?
+  /// Called before each question for what the zone is.
+  var beforeZoneInfo: (() -> Void)?
   /// Called before each request for a page.
   var beforePull: (() throws -> Void)?
   /// Called once the zone has given a page, before the engine has it.
@@ -21,6 +23,11 @@ final class HookedTransport: ForwardingTransport, @unchecked Sendable {
   private(set) var pushed: [Data] = []
 
   init(_ zone: any SyncTransport) { next = zone }
+
+  func zoneInfo() async throws -> ZoneInfo {
+    beforeZoneInfo?()
+    return try await next.zoneInfo()
+  }
 
   func push(_ frame: Data) async throws -> PushReply {
     pushed.append(frame)

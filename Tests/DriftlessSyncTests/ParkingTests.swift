@@ -111,6 +111,34 @@ struct ParkingTests {
     #expect(try SyncEngine.parked(of: migrated.store).isEmpty)
   }
 
+  @Test("What was accepted at a place of a log that is gone is not what another entry there is")
+  func acceptedElsewhere() async throws {
+    let clock = ManualClock()
+    let zone = MemoryZone(clock: clock)
+    let spoiler = SpoilingTransport(zone)
+    let first = try await TestReplica("first", zone: zone, clock: clock)
+    let second = try await TestReplica("second", zone: zone, clock: clock, transport: spoiler)
+    try first.insert("Item", ["title": .string("kept")])
+    try await first.sync()
+    try await second.sync()
+    let backup = zone.log
+    try first.insert("Item", ["title": .string("lost")])
+    try await first.sync()
+    spoiler.spoiled = [zone.head]
+    try await second.sync()
+    #expect(try SyncEngine.acceptParked(of: second.store, sequence: zone.head) == 1)
+    #expect(try second.status.parked == 0)
+    let place = zone.head
+    zone.putBack(backup)
+    let third = try await TestReplica("third", zone: zone, clock: clock)
+    try third.insert("Item", ["title": .string("another")])
+    try await third.sync()
+    #expect(zone.head == place)
+    #expect(try await second.sync().reconciliations.map(\.kind) == [.offered])
+    #expect(try SyncEngine.parked(of: second.store).map(\.sequence) == [place])
+    #expect(try second.status.parked == 1)
+  }
+
   @Test("F72 S21 An entry that cannot be read is set aside, and everything else goes on")
   func unreadable() async throws {
     let clock = ManualClock()

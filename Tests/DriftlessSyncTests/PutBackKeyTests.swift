@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSync
 import DriftlessTesting
 import Foundation
@@ -8,13 +9,13 @@ import Testing
 /// object goes back to what the zone has, on every replica.
 struct PutBackKeyTests {
   private func world(
-    _ model: @autoclosure () -> ManagedObjectModel, options: SyncOptions = SyncOptions()
+    _ model: @autoclosure () -> ManagedObjectModel
   ) async throws -> World {
     var world = try await World(0)
     for index in 0..<3 {
       world.replicas.append(
         try await TestReplica(
-          "r\(index)", zone: world.zone, clock: world.clock, model: model(), options: options))
+          "r\(index)", zone: world.zone, clock: world.clock, model: model()))
     }
     return world
   }
@@ -72,11 +73,79 @@ struct PutBackKeyTests {
     try expect(other, "email", .string("k2"), world)
   }
 
-  @Test("Where no kept entry says what the zone has, its log is read again")
-  func unknown() async throws {
+  @Test("A lost key of an object that is deleted here and edited there comes back with the zone's")
+  func deletedHere() async throws {
+    let world = try await world(staffModel(deletePolicy: .editWins))
+    let one = try world[0].insert("Person", ["email": .string("k3")])
+    let other = try world[0].insert("Person", ["email": .string("k1")])
+    try await world.settle()
+    let backup = world.zone.log
+    try world[1].set(one, ["email": .string("k2")])
+    try await world[1].sync()
+    try world[1].delete(one)
+    world.zone.putBack(backup)
+    try world[2].set(one, ["name": .string("there")])
+    try world[2].set(other, ["email": .string("k2")])
+    try await world[2].sync()
+    try await world[1].sync()
+    try await world.settle()
+    try expect(one, "email", .string("k3"), world)
+    try expect(one, "name", .string("there"), world)
+    try expect(other, "email", .string("k2"), world)
+  }
+
+  @Test(
+    "A key that goes back to a value that the model here cannot hold is as on its like: set aside")
+  func narrower() async throws {
+    func model(_ type: AttributeType) -> ManagedObjectModel {
+      let thing = EntityDescription("Thing")
+      thing.properties = [
+        AttributeDescription("code", type), AttributeDescription("note", .string),
+      ]
+      thing.uniquenessConstraints = [["code"]]
+      return ManagedObjectModel(entities: [thing])
+    }
+    var world = try await World(0)
+    for (name, type) in [
+      ("r", AttributeType.integer16), ("like", .integer16), ("wide", .integer64),
+    ] {
+      world.replicas.append(
+        try await TestReplica(name, zone: world.zone, clock: world.clock, model: model(type)))
+    }
+    let one = try world[2].insert("Thing", ["code": .integer(1), "note": .string("one")])
+    let other = try world[2].insert("Thing", ["code": .integer(2), "note": .string("other")])
+    try await world.syncAll()
+    try await world.syncAll()
+    try world[2].set(one, ["code": .integer(100_000)])
+    try world[2].set(other, ["code": .integer(7)])
+    try await world[2].sync()
+    try await world[1].sync()
+    world.clock.advance()
+    try world[0].set(one, ["code": .integer(7)])
+    for _ in 0..<3 { try await world.syncAll() }
+    #expect(try world[2].value(one, "code") == .integer(100_000))
+    #expect(try world[0].export == world[1].export)
+    for replica in world.replicas[..<2] {
+      #expect(try SyncEngine.check(replica.store).findings == [], "\(replica.name)")
+      #expect(try replica.value(other, "code") == .integer(7))
+      #expect(try SyncEngine.parked(of: replica.store).map(\.object) == [one], "\(replica.name)")
+    }
+  }
+
+  /// A world whose second replica lost a key with the log, and whose kept entries do not say what the zone has.
+  private func forgetful() async throws -> (
+    world: World, network: HookedTransport, one: UUID, other: UUID
+  ) {
     var options = SyncOptions()
     options.keptFrameBytesMax = 4000
-    let world = try await world(staffModel(), options: options)
+    var world = try await World(0)
+    let network = HookedTransport(world.zone)
+    for index in 0..<3 {
+      world.replicas.append(
+        try await TestReplica(
+          "r\(index)", zone: world.zone, clock: world.clock, model: staffModel(),
+          transport: index == 1 ? network : nil, options: options))
+    }
     let one = try world[0].insert("Person", ["email": .string("k3")])
     let other = try world[0].insert("Person", ["email": .string("k1")])
     try await world.settle()
@@ -93,6 +162,27 @@ struct PutBackKeyTests {
     world.zone.putBack(backup)
     try world[2].set(other, ["email": .string("k2")])
     try await world[2].sync()
+    return (world, network, one, other)
+  }
+
+  @Test("A zone that is emptied on purpose while its log is to be read again stays empty")
+  func emptiedMeanwhile() async throws {
+    let (world, network, _, _) = try await forgetful()
+    var asked = 0
+    network.beforeZoneInfo = { [zone = world.zone] in
+      asked += 1
+      // The first question is for coming back at all.
+      if asked == 2 { zone.renew(intent: .replace) }
+    }
+    #expect(try await world[1].sync().reconciliations.last?.kind == .taken)
+    #expect(asked >= 2)
+    #expect(try world[1].identities(of: "Person").isEmpty)
+    #expect(world.zone.head == 0)
+  }
+
+  @Test("Where no kept entry says what the zone has, its log is read again")
+  func unknown() async throws {
+    let (world, _, one, other) = try await forgetful()
     let report = try await world[1].sync()
     #expect(report.reconciliations.map(\.kind) == [.offered, .offered])
     try await world.settle()

@@ -7,12 +7,22 @@ final class DaemonProcess {
 
   /// Writes the configuration and starts the program.
   ///
-  /// - Parameter settings: further ones of each store.
-  init(stores: [URL], in folder: URL, settings: [String: String] = [:]) throws {
+  /// - Parameters:
+  ///   - settings: further ones of each store.
+  ///   - script: what a shell does to run it (`"$0" "$@"`), if it is not run as it is.
+  init(
+    stores: [URL], in folder: URL, settings: [String: String] = [:], script: String? = nil
+  ) throws {
     configuration = folder.appendingPathComponent("syncd.json")
     try Self.write(stores, settings, to: configuration)
     process.executableURL = Programs.url("syncd")
     process.arguments = ["--config", configuration.path]
+    if let script {
+      process.executableURL = URL(fileURLWithPath: "/bin/sh")
+      process.arguments = [
+        "-c", script, Programs.url("syncd").path, "--config", configuration.path,
+      ]
+    }
     process.standardOutput = FileHandle.nullDevice
     process.standardError = try Self.log(folder.appendingPathComponent("syncd.log"))
     process.standardInput = FileHandle.nullDevice

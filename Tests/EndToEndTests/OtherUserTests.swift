@@ -52,15 +52,20 @@ import Testing
     if isTheirs, Self.isRoot { try #require(chown(path, 65_534, 65_534) == 0) }
   }
 
-  @Test("What root's commands make beside a store is its owner's, who goes on with it")
-  func rootComes() throws {
-    unlink(store.path + "-driftless-lock")
+  /// By root, as a person at the host would.
+  private func enroll() throws {
     let enrolled = try Programs.run(
       "syncctl",
       [
         "enroll", "--store", store.path, "--server", world.server.address, "--zone", world.zone,
       ], environment: ["SYNCCTL_TOKEN": world.token])
-    #expect(enrolled.status == 0, "\(enrolled)")
+    try #require(enrolled.status == 0, "\(enrolled)")
+  }
+
+  @Test("What root's commands make beside a store is its owner's, who goes on with it")
+  func rootComes() throws {
+    unlink(store.path + "-driftless-lock")
+    try enroll()
     for arguments in [
       ["import", "--store", store.path, try lines()], ["sync", "--store", store.path],
     ] {
@@ -82,6 +87,18 @@ import Testing
       let outcome = try theirs(arguments)
       #expect(outcome.status == 0, "\(outcome)")
     }
+  }
+
+  @Test("Root asks the daemon of another user, which keeps the store")
+  func daemonOfAnother() throws {
+    try enroll()
+    let daemon = try DaemonProcess(
+      stores: [store], in: folder, script: "chmod 644 \"$2\"; \(Self.asOther)")
+    try eventually("the daemon answers") {
+      let status = try Programs.run("syncctl", ["status", "--store", store.path])
+      return status.output.contains("daemon:      pid \(daemon.pid), ")
+    }
+    #expect(daemon.stop() == 0)
   }
 
   @Test("A side file of somebody else is named, with what to do", arguments: [0o600, 0o000])

@@ -59,6 +59,13 @@ package struct Importer {
             : "\(progress.text): correct the line and go on with --skip \(progress.line)"))
     } catch is Stop {
       throw ImportInterrupted(progress: progress)
+    } catch {
+      // A full disk, another program: who imports the file again from its beginning has the same twice.
+      var failure = Failure(error)
+      if progress.line > 0 {
+        failure.suggestion += "; \(progress.text): go on with --skip \(progress.line)"
+      }
+      throw failure
     }
   }
 
@@ -162,7 +169,7 @@ package struct Importer {
       throw Failure(
         .tryAgain, code: "changed-meanwhile",
         "Another program changed objects of the store while lines of \(source) changed them.",
-        suggestion: "import again; nothing of this transaction was saved")
+        suggestion: "try again; nothing of this transaction was saved")
     }
   }
 

@@ -184,7 +184,8 @@ struct KeySettlement {
       let base = try living(applier.zoneValue(of: key, property))
       try journalLoss(entity, property, key, values[slot], base, number, clash, reason: reason)
       try BaseValues.drop(key, property.name, on: transaction.connection)
-      values[slot] = base
+      try applier.parkedValues.strike(key, property.name)
+      values[slot] = try applier.held(base, property, of: key, side(of: clash))
       mask.insert(slot)
     }
     applier.setPending(key) { $0.clear(mask) }

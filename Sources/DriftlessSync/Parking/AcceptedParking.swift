@@ -30,19 +30,24 @@ struct AcceptedParking: Codable {
   func save(_ parked: [ParkedEntry], _ transaction: WriteTransaction) throws {
     var kept = self
     kept.sequences.formIntersection(parked.map(\.sequence))
-    guard !kept.isEmpty else { return try transaction.setSetting(Self.setting, nil) }
+    try kept.save(transaction)
+  }
+
+  private func save(_ transaction: WriteTransaction) throws {
+    guard !isEmpty else { return try transaction.setSetting(Self.setting, nil) }
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
-    let text = String(decoding: try encoder.encode(kept), as: UTF8.self)
+    let text = String(decoding: try encoder.encode(self), as: UTF8.self)
     try transaction.setSetting(Self.setting, .text(text))
   }
 
-  /// The log is another one: its places mean nothing any more.
-  static func forgetPlaces(_ transaction: WriteTransaction) throws {
+  /// The log is another one above a place: what was accepted there means nothing any more.
+  static func forgetPlaces(above place: UInt64 = 0, _ transaction: WriteTransaction) throws {
     var accepted = try load(transaction)
-    guard !accepted.sequences.isEmpty else { return }
-    accepted.sequences = []
-    try accepted.save([], transaction)
+    let kept = accepted.sequences.filter { $0 <= place }
+    guard kept != accepted.sequences else { return }
+    accepted.sequences = kept
+    try accepted.save(transaction)
   }
 
   func covers(_ entry: ParkedEntry) -> Bool {

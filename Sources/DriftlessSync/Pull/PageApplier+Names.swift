@@ -99,12 +99,17 @@ extension PageApplier {
 
   /// Whether a row tells of a save that both copies have, and what is pending of the property was edited after it: then
   /// that is an edit of the row's value, and no conflict with it.
+  ///
+  /// A place goes with the reference beside it.
   func isKnownBelow(
-    _ property: SyncSchema.Property, _ object: PendingObject?, _ group: ChangeSetIndex.Group,
-    row: Int, _ frame: FrameContext
+    _ entity: SyncSchema.Entity, _ property: SyncSchema.Property, _ object: PendingObject?,
+    _ group: ChangeSetIndex.Group, row: Int, _ frame: FrameContext
   ) throws -> Bool {
+    if case .elements = property.kind { return false }
+    // What a rule of an app's own made of two sides is told under the save's name, and is not what the save left.
+    if case .custom? = entity.property(at: property.slot)?.policy { return false }
     let transactions = frame.changeSet.index.transactions
-    guard !property.isCollective, !property.keepsDeltas, let object, object.whole == .none,
+    guard !property.keepsDeltas, let object, object.whole == .none,
       object.offer(of: property.slot) == nil, let last = object.transaction(of: property.slot),
       last > 0, let place = frame.transaction(group, row: row),
       transactions.indices.contains(place),

@@ -118,7 +118,7 @@ extension PageApplier {
             count: try knownCount(group, row: row, frame))
         }
       }
-      if !isOffer, try isKnownBelow(reader.property, object, group, row: row, frame) {
+      if !isOffer, try isKnownBelow(entity, reader.property, object, group, row: row, frame) {
         try replaceBase(of: key, reader.property, with: value.side.value)
         try zone.removeValue(of: key, reader.property.name)
         continue

@@ -207,6 +207,7 @@ extension LostEdits {
           object.set(properties, by: edit.transaction)
         }
         try assertAdds(key, entity)
+        try rewindBases(key, entity, to: former[key] ?? [:])
         try counts.keep(key, entity, beside: before, transaction)
       } else {
         guard isAlive else { continue }

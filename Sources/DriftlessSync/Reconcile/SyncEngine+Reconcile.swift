@@ -134,7 +134,10 @@ extension SyncEngine {
   /// Begins the zone's log again from its start: what of it was taken back is below the entries that are kept here.
   private func readAgain(_ report: inout SyncReport) async throws {
     let info = try await transport.zoneInfo()
-    try await noted(.offered, 0, info, after: try replicaState(), &report) { transaction, state in
+    let known = try replicaState()
+    // Where the zone is another one meanwhile, the next step hears of that, and comes back by what is meant with it.
+    guard info.zoneID == known.zoneID, info.generation == known.generation else { return }
+    try await noted(.offered, 0, info, after: known, &report) { transaction, state in
       try FormerLog.note(acknowledged: state.acknowledged, transaction)
       return try Self.startOver(
         &state, in: state.generation, head: info.head, transaction, schema: schema)
@@ -244,6 +247,7 @@ extension SyncEngine {
     }
     try IdentityRuns.forgetNumbers(from: next, on: connection)
     try Parking.forget(above: place.sequence, on: connection)
+    try AcceptedParking.forgetPlaces(above: place.sequence, transaction)
     try ZoneStates.remove(above: place.sequence, on: connection)
     try Outbox.clear(on: connection)
     try LogPlaces.drop(above: place.sequence, on: connection)
