@@ -22,7 +22,7 @@ final class LiveServer: Sendable {
   init(
     limits: ServerLimits = .init(), zones: [String] = ["shop"],
     directory: TemporaryDirectory? = nil, tls: (certificate: URL, key: URL)? = nil,
-    database: String? = nil
+    database: String? = nil, logger: Logger? = nil
   ) async throws {
     self.database = database
     self.directory = try directory ?? TemporaryDirectory()
@@ -39,9 +39,9 @@ final class LiveServer: Sendable {
     options.limits = limits
     options.tlsCertificate = tls?.certificate
     options.tlsKey = tls?.key
-    let logger = Logger(label: "test") { label in
-      LineLogHandler(label: label) { log.append($0) }
-    }
+    let logger =
+      logger
+      ?? Logger(label: "test") { label in LineLogHandler(label: label) { log.append($0) } }
     let server = try Self.server(data, database, options, logger)
     self.server = server
     let (started, starting) = AsyncStream<ReferenceServer.Listening>.makeStream()

@@ -1,6 +1,7 @@
 import DriftlessProtocol
 import DriftlessServer
 import Foundation
+import Logging
 import Testing
 
 /// Requests that wait while an operator's command changes what they wait for. The connection's patience is less than they
@@ -145,5 +146,17 @@ struct OperatorWatchTests {
       #expect(refused.headers["x-request-id"] != nil)
       #expect(refused.headers["x-request-id"] != id)
     }
+  }
+
+  @Test("In an application whose log keeps nothing, the server answers with an ID as well")
+  func noLog() async throws {
+    let server = try await LiveServer(
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let answers = [
+      try await server.request("GET", "/healthz"), try await server.request("GET", "/v1/none"),
+    ]
+    try await server.stop()
+    #expect(answers.map(\.status) == [200, 404])
+    #expect(Set(answers.map { $0.headers["x-request-id"] }).subtracting([nil]).count == 2)
   }
 }

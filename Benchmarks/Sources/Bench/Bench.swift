@@ -23,19 +23,20 @@ struct Bench {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     let items = Items(count: count)
-    var rows: [Row] = []
     func isAsked(_ group: String) -> Bool { groups.isEmpty || groups.contains(group) }
+    var programs: [ProgramRows.Row] = []
+    if isAsked("programs") {
+      // First: what this process has resident counts as a program's peak until that begins.
+      programs = try ProgramRows(programs: Self.folderOfPrograms(), folder: folder).run(sizes)
+    }
+    var rows: [Row] = []
     if isAsked("store") { rows += try StoreRows(items: items, folder: folder).run() }
     if isAsked("fetch") { rows += try FetchRows(items: items, folder: folder).run() }
     if isAsked("scale") { rows += try ScaleRows(items: items, folder: folder).run() }
     if isAsked("graph") { rows += try GraphRows(folder: folder).run() }
     if isAsked("sync") { rows += try await SyncRows(items: items, folder: folder).run() }
     print(table(rows, count: count))
-    var programs: [ProgramRows.Row] = []
-    if isAsked("programs") {
-      programs = try ProgramRows(programs: Self.folderOfPrograms(), folder: folder).run(sizes)
-      print(ProgramRows.table(programs))
-    }
+    if !programs.isEmpty { print(ProgramRows.table(programs)) }
     if CommandLine.arguments.count > 1 {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys]

@@ -222,7 +222,8 @@ final class RecordingZone: SyncTransport {
   func pull(_ request: PullRequest) async throws -> PullPage {
     guard generation == nil else {
       return PullPage(
-        generation: request.cursor.generation, head: 0, serverTimeMilliseconds: 0, entries: [])
+        generation: request.cursor.generation, head: 0,
+        serverTimeMilliseconds: try await zone.zoneInfo().serverTimeMilliseconds, entries: [])
     }
     return try await zone.pull(request)
   }

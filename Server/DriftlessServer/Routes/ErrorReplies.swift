@@ -13,7 +13,6 @@ struct ErrorReplies: RouterMiddleware {
   let metrics: ServerMetrics
   let limits: ServerLimits
 
-  /// What an operator finds the request's lines in the log by.
   private static let requestIDField = HTTPField.Name("X-Request-Id")
 
   func handle(
@@ -34,7 +33,7 @@ struct ErrorReplies: RouterMiddleware {
       if error.code.status >= 500 {
         let reason = error.reason.map { "\(error): \($0)" } ?? "\(error)"
         context.logger.error(
-          "request failed", metadata: ["error": "\(reason)", "request": "\(context.id)"])
+          "request failed", metadata: ["error": "\(reason)", "request": "\(context.requestID)"])
       }
       response = try reply(error)
     }
@@ -44,11 +43,11 @@ struct ErrorReplies: RouterMiddleware {
     metrics.count(route: known, status: response.status.code, duration: duration)
     let metadata: Logger.Metadata = [
       "route": "\(known)", "status": "\(response.status.code)", "code": "\(code?.name ?? "ok")",
-      "milliseconds": "\(duration / .milliseconds(1))", "request": "\(context.id)",
+      "milliseconds": "\(duration / .milliseconds(1))", "request": "\(context.requestID)",
       "address": "\(context.address)",
     ]
     context.logger.info("request", metadata: metadata.merging(context.notes.metadata) { $1 })
-    if let name = Self.requestIDField { response.headers[name] = context.id }
+    if let name = Self.requestIDField { response.headers[name] = context.requestID }
     response.headers[.cacheControl] = "no-store"
     var body = try await response.checkBody(for: request)
     if request.method == .head {

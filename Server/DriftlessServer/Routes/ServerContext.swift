@@ -8,12 +8,17 @@ import Synchronization
 struct ServerContext: RequestContext {
   var coreContext: CoreRequestContextStorage
   let channel: any Channel
+  /// What an operator finds the request's lines in the log by, and the answer names.
+  let requestID: String
   /// Who asks for what, for the line that the log gets of the request.
   let notes = RequestNotes()
 
   init(source: ApplicationRequestContextSource) {
     coreContext = .init(source: source)
     channel = source.channel
+    // A log of an application's own keeps no metadata where it does not want any.
+    requestID =
+      source.logger[metadataKey: "hb.request.id"].map(\.description) ?? UUID().wireText
   }
 
   /// Where the request comes from, as text.
