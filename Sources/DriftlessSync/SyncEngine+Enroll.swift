@@ -208,6 +208,8 @@ extension SyncEngine {
       }
       try OfferedDeletes.offer(
         history, of: log, beside: pending, transaction, schema: schema, states)
+    } else {
+      try OfferedDeletes.end(&pending, transaction, schema: schema, states)
     }
     try forgetLog(&state, generation, head: head, transaction)
     return try offerRows(

@@ -141,10 +141,9 @@ extension SyncEngine {
       replica: state.replica, pushNumber: state.pushNumber &+ 1, cursor: state.position,
       mark: state.mark, massDeleteIsMeant: allowsMassDelete)
     do {
-      guard let change = try builder.build(selection, header: header) else {
-        return (selection, nil, nil)
-      }
-      selection.omit(change.unsent)
+      let built = try builder.build(selection, header: header)
+      selection.omit(builder.unsent)
+      guard let change = built else { return (selection, nil, nil) }
       let outbox = Outbox(
         pushNumber: header.pushNumber, throughTransaction: selection.through,
         objects: change.objects, properties: change.properties, runs: change.runs,

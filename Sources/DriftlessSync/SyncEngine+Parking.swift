@@ -2,6 +2,7 @@ public import Driftless
 import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
+import Logging
 
 /// What could not be taken in from the zone's log, and another try at it.
 extension SyncEngine {
@@ -59,12 +60,42 @@ extension SyncEngine {
     }.0
   }
 
-  /// Takes in what was parked, where the model or the program has caught up or a person asks.
+  /// Something parked by itself.
+  private enum ParkedPart: Hashable {
+    case entry(UInt64)
+    case value(ObjectKey, String)
+  }
+
+  /// Takes in what was parked, where the model or the program has caught up or a person asks. What cannot be applied
+  /// stays, and the rest goes on.
   func replayParked() throws {
+    var failed: Set<ParkedPart> = []
+    while true {
+      var tried: ParkedPart?
+      do {
+        return try replayParked(but: failed) { tried = $0 }
+      } catch let error where Self.isOfEntry(error) {
+        guard let part = tried, failed.insert(part).inserted else { throw error }
+        guard case .entry(let sequence) = part else { continue }
+        log.warning("Entry \(sequence) of the zone's log stays set aside: \(error)")
+        try bookkeep { try Parking.note("\(error)", of: sequence, on: $0.connection) }
+      }
+    }
+  }
+
+  private func replayParked(
+    but failed: Set<ParkedPart>, trying: (ParkedPart?) -> Void
+  ) throws {
+    func isDue(_ entry: Parking.Entry) -> Bool {
+      self.isDue(entry) && !failed.contains(.entry(entry.sequence))
+    }
+    func isDue(_ row: ParkedValues.Row) -> Bool {
+      standIn(for: row) == nil && !failed.contains(.value(row.key, row.property))
+    }
     let isWaiting = try store.read { transaction -> Bool in
       let connection = transaction.connection
-      if try Parking.entries(on: connection).contains(where: { isDue($0) }) { return true }
-      return try ParkedValues.rows(on: connection).contains { standIn(for: $0) == nil }
+      if try Parking.entries(on: connection).contains(where: isDue) { return true }
+      return try ParkedValues.rows(on: connection).contains(where: isDue)
     }
     guard isWaiting else { return }
     try settling { applier, _ -> Void in
@@ -72,13 +103,17 @@ extension SyncEngine {
       try strikeRenamed(connection)
       var made: [Parking.Entry] = []
       for parked in try Parking.entries(on: connection) {
-        let isNeeded = parked.code == .needsParked && !made.isEmpty
+        let isNeeded =
+          parked.code == .needsParked && !made.isEmpty && !failed.contains(.entry(parked.sequence))
         guard isNeeded || isDue(parked) else { continue }
+        trying(.entry(parked.sequence))
         try replay(parked, applier, &made)
       }
-      for row in try ParkedValues.rows(on: connection) where standIn(for: row) == nil {
+      for row in try ParkedValues.rows(on: connection) where isDue(row) {
+        trying(.value(row.key, row.property))
         try applier.takeIn(row)
       }
+      trying(nil)
       if try Parking.entries(on: connection).isEmpty {
         try Parking.forgetStruck(on: connection)
       }

@@ -129,4 +129,31 @@ struct TwoZonesTests {
     #expect(try world[0].exists(gone))
     #expect(told.contains { $0.object == gone && $0.property == nil })
   }
+
+  @Test(
+    "What was deleted from a zone that is no more is not deleted from the one that came after it",
+    arguments: [0, 1])
+  func deletedBefore(first: Int) async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item", ["title": .string("a")])
+    try await world.settle()
+    try world[0].delete(id)
+    let other = MemoryZone(name: world.zone.name, clock: world.clock)
+    var moved: [TestReplica] = []
+    for number in [first, 1 - first] {
+      await world[number].engine.close()
+      let replica = try await TestReplica(
+        "r\(number)", zone: other, clock: world.clock, file: world[number].store.url)
+      try await replica.sync()
+      moved.append(replica)
+    }
+    for _ in 0..<2 { for replica in moved { try await replica.sync() } }
+    for replica in moved {
+      #expect(try replica.exists(id), "\(replica.name)")
+      #expect(try replica.status.pending.objects == 0)
+      #expect(try SyncEngine.check(replica.store).findings == [])
+    }
+    let told = try moved.flatMap { try $0.conflicts }
+    #expect(told.contains { $0.object == id && $0.property == nil })
+  }
 }

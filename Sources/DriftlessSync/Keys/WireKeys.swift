@@ -80,11 +80,17 @@ struct KeyClaimsDraft {
     self.zone = zone
   }
 
-  /// - Parameter mask: what the change set sets of the object; nil for all that it has.
+  /// Claims what the zone will have of the object's keys.
+  ///
+  /// - Parameters:
+  ///   - mask: what the change set sets of the object; nil for all that it has.
+  ///   - unsent: what it leaves out of that.
   mutating func add(
     _ object: ObjectKey, _ entity: SyncSchema.Entity, _ values: [PropertyValue],
-    setting mask: PropertyMask?
+    setting mask: PropertyMask? = nil, leaving unsent: PropertyMask? = nil
   ) throws {
+    var mask = mask
+    if let unsent { mask?.subtract(unsent) }
     if keys[entity.number] == nil {
       keys[entity.number] = WireKey.all(
         of: entity.description, number: entity.number, transaction.schema)
@@ -92,7 +98,14 @@ struct KeyClaimsDraft {
     for key in keys[entity.number] ?? [] {
       if let mask, !key.slots.contains(where: mask.contains) { continue }
       let parts = try key.slots.compactMap { slot in
-        try KeyBytes.of(values[slot]) { try transaction.identity(of: $0) }
+        var value = values[slot]
+        if let mask, !mask.contains(slot) {
+          // Edited here as well, and not told yet.
+          value = try zoneValue(of: object, entity, slot) ?? value
+        } else if unsent?.contains(slot) == true {
+          value = .null
+        }
+        return try KeyBytes.of(value) { try transaction.identity(of: $0) }
       }
       guard parts.count == key.slots.count else { continue }
       let hash = KeyHash.of(
@@ -101,5 +114,12 @@ struct KeyClaimsDraft {
       guard hashes.insert(hash).inserted else { continue }
       claims.append(Claim(object: object, key: key, hash: hash))
     }
+  }
+
+  private func zoneValue(
+    of object: ObjectKey, _ entity: SyncSchema.Entity, _ slot: Int
+  ) throws -> PropertyValue? {
+    guard let property = entity.property(at: slot) else { return nil }
+    return try BaseValues.value(of: object, property.name, on: transaction.connection)
   }
 }

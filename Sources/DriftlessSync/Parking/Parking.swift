@@ -120,8 +120,11 @@ enum Parking {
     try connection.perform("DELETE FROM ZDL_PARKED WHERE sequence = ?", [.unsigned(sequence)])
   }
 
+  /// The log is another one above a place: neither its numbers nor its entries are those that were noted.
   static func forget(above sequence: UInt64, on connection: SQLiteConnection) throws {
-    try connection.perform("DELETE FROM ZDL_PARKED WHERE sequence > ?", [.unsigned(sequence)])
+    for table in ["ZDL_PARKED", "ZDL_STRUCK"] {
+      try connection.perform("DELETE FROM \(table) WHERE sequence > ?", [.unsigned(sequence)])
+    }
   }
 
   static func forgetAll(on connection: SQLiteConnection) throws {

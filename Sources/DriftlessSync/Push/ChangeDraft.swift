@@ -45,3 +45,10 @@ struct ChangeDraft {
     return draft
   }
 }
+
+/// The delete of an object that the zone had, and lost, while the change set is built: it goes by its identity.
+struct TombstoneDraft {
+  var key: ObjectKey
+  var entity: SyncSchema.Entity
+  var transaction: Int64
+}

@@ -11,9 +11,10 @@ struct ChangeSetBuilder {
     var runs: [KeyRun]
     var objects: Int
     var properties: Int
-    /// References that could not be sent.
-    var unsent: [ObjectKey: PropertyMask]
   }
+
+  /// References that could not be sent.
+  private(set) var unsent: [ObjectKey: PropertyMask] = [:]
 
   private let transaction: ReadTransaction
   private let schema: SyncSchema
@@ -52,6 +53,7 @@ struct ChangeSetBuilder {
       transaction, schema: schema, zone: zone, isPartial: !selection.omitted.isEmpty,
       through: selection.through, knownEdits: knownEdits)
     var drafts = try reader.read(selection.window)
+    unsent = reader.unsent
     guard drafts.contains(where: { !$0.keys.isEmpty }) || !reader.tombstones.isEmpty else {
       return nil
     }
@@ -79,7 +81,7 @@ struct ChangeSetBuilder {
     let frame = try ChangeSetEncoder().encode(header, index, &columns)
     return Built(
       frame: frame, runs: newPlaces.keyRuns, objects: reader.objects,
-      properties: reader.properties, unsent: reader.unsent)
+      properties: reader.properties)
   }
 
   // MARK: Objects
@@ -180,7 +182,7 @@ struct ChangeSetBuilder {
     }
   }
 
-  private mutating func addTombstones(_ tombstones: [PendingReader.Tombstone]) throws {
+  private mutating func addTombstones(_ tombstones: [TombstoneDraft]) throws {
     for tombstone in tombstones {
       index.tombstones.append(
         ChangeSetIndex.Tombstone(

@@ -11,12 +11,6 @@ struct PendingReader {
     var properties: PropertyMask
   }
 
-  struct Tombstone {
-    var key: ObjectKey
-    var entity: SyncSchema.Entity
-    var transaction: Int64
-  }
-
   private let transaction: ReadTransaction
   private let schema: SyncSchema
   private var directory: ObjectDirectory
@@ -31,7 +25,7 @@ struct PendingReader {
   /// New objects, in the order of the object table.
   private(set) var newKeys: [ObjectKey] = []
   /// Deletes of objects that the zone had, and lost.
-  private(set) var tombstones: [Tombstone] = []
+  private(set) var tombstones: [TombstoneDraft] = []
   /// References to objects that are neither known to the zone nor in this change set: they stay
   /// pending.
   private(set) var unsent: [ObjectKey: PropertyMask] = [:]
@@ -112,7 +106,7 @@ struct PendingReader {
       // Made and deleted before the zone heard of it: nothing to say.
       guard object.isOfZone, try transaction.concreteKey(root: key) == nil else { return }
       tombstones.append(
-        Tombstone(key: key, entity: entity, transaction: object.wholeTransaction))
+        TombstoneDraft(key: key, entity: entity, transaction: object.wholeTransaction))
       objects += 1
     case (.delete, true):
       // Made again as an object of another entity of its hierarchy, it is not deleted.
@@ -172,13 +166,12 @@ struct PendingReader {
     guard let values = try values(of: key, object, entity) else { return }
     let place = place(kind, entity, entity.all)
     for (index, property) in entity.properties.enumerated() {
-      let cell = try wholeCell(
-        key, property, values, object.transaction(of: property.slot))
+      let cell = try wholeCell(key, property, values, object.transaction(of: property.slot))
       if !cell.isEmpty { properties += 1 }
       drafts[place].columns[index].append(cell)
     }
     drafts[place].append(key, transaction: object.lastTransaction)
-    try claims.add(key, entity, sent(values, of: key), setting: nil)
+    try claims.add(key, entity, values, leaving: unsent[key])
     objects += 1
   }
 
@@ -187,8 +180,7 @@ struct PendingReader {
   /// which an insert does not name.
   private mutating func appendByTime(
     _ kind: ChangeSetIndex.Group.Kind, _ key: ObjectKey, _ object: PendingObject,
-    _ entity: SyncSchema.Entity,
-    _ edits: [PendingObject.Edit]
+    _ entity: SyncSchema.Entity, _ edits: [PendingObject.Edit]
   ) throws {
     guard let values = try values(of: key, object, entity) else { return }
     for (index, edit) in edits.enumerated() {
@@ -201,7 +193,7 @@ struct PendingReader {
       }
       drafts[place].append(key, transaction: edit.transaction)
     }
-    try claims.add(key, entity, sent(values, of: key), setting: nil)
+    try claims.add(key, entity, values, leaving: unsent[key])
     objects += 1
   }
 
@@ -230,14 +222,6 @@ struct PendingReader {
     try appendByTime(
       .revive, key, object, entity,
       [PendingObject.Edit(transaction: last, properties: whole)] + edits)
-  }
-
-  /// The values of an object as the change set has them: null in place of a reference that cannot be sent.
-  private func sent(_ values: [PropertyValue], of key: ObjectKey) -> [PropertyValue] {
-    guard let unsent = unsent[key] else { return values }
-    var values = values
-    unsent.forEach { values[$0] = .null }
-    return values
   }
 
   /// What a property of a new object says: a set says all of its elements.
@@ -277,6 +261,7 @@ struct PendingReader {
       for property in entity.properties where edit.properties.contains(property.slot) {
         mask.insert(property.slot)
       }
+      if isPartial { try leaveOut(key, entity, values, edit.transaction, of: &mask) }
       guard !mask.isEmpty else { continue }
       let place = place(.update, entity, mask)
       for column in drafts[place].columns.indices {
@@ -289,7 +274,23 @@ struct PendingReader {
     }
     if isCounted {
       objects += 1
-      try claims.add(key, entity, values, setting: object.properties)
+      try claims.add(
+        key, entity, values, setting: object.properties, leaving: unsent[key])
+    }
+  }
+
+  /// A reference to a new object that is left out waits for it: no reference would be another edit.
+  private mutating func leaveOut(
+    _ key: ObjectKey, _ entity: SyncSchema.Entity, _ values: [PropertyValue], _ edit: Int64,
+    of mask: inout PropertyMask
+  ) throws {
+    for property in entity.properties where mask.contains(property.slot) {
+      guard case .toOne = property.kind,
+        case .reference(let target) = try reference(key, property, values, edit),
+        try !hasPlace(target)
+      else { continue }
+      unsent[key, default: PropertyMask()].insert(property.slot)
+      mask.subtract(PropertyMask([property.slot]))
     }
   }
 

@@ -147,7 +147,9 @@ struct PushSelection {
       ranked.append((isNew ? 1 : 2, key))
     }
     ranked.sort { ($0.rank, $0.key.entity, $0.key.key) < ($1.rank, $1.key.entity, $1.key.key) }
-    for (_, key) in ranked.dropFirst(objectsMax) {
+    var part = PushPart(window, objectsMax: objectsMax, transaction, schema)
+    for (_, key) in ranked { try part.add(key) }
+    for (_, key) in ranked where !part.objects.contains(key) {
       window[key] = nil
       omitted.objects.insert(key)
     }
@@ -173,6 +175,59 @@ extension PendingObject {
   fileprivate mutating func withdrawEditedOffers(_ entity: SyncSchema.Entity) {
     for property in entity.properties where !property.isOfferedBelowEdits {
       if (transaction(of: property.slot) ?? 0) > 0 { withdrawOffer(of: property.slot) }
+    }
+  }
+}
+
+/// So many objects of a window, each behind the new ones that the zone has to know before it: what an edit refers to, and
+/// what a new object must refer to.
+private struct PushPart {
+  private(set) var objects: Set<ObjectKey> = []
+  private let window: PendingObjects
+  private let objectsMax: Int
+  private let transaction: ReadTransaction
+  private let schema: SyncSchema
+  /// Those whose references were followed: new objects that need each other go in any order.
+  private var followed: Set<ObjectKey> = []
+
+  init(
+    _ window: PendingObjects, objectsMax: Int, _ transaction: ReadTransaction, _ schema: SyncSchema
+  ) {
+    self.window = window
+    self.objectsMax = objectsMax
+    self.transaction = transaction
+    self.schema = schema
+  }
+
+  mutating func add(_ key: ObjectKey) throws {
+    var waiting = [key]
+    while objects.count < objectsMax, let next = waiting.last {
+      let needed = try followed.insert(next).inserted ? needed(by: next) : []
+      guard needed.isEmpty else {
+        waiting += needed
+        continue
+      }
+      objects.insert(next)
+      waiting.removeLast()
+    }
+  }
+
+  private func needed(by key: ObjectKey) throws -> [ObjectKey] {
+    guard let object = window[key], object.whole != .delete,
+      let entity = schema.entity(numbered: key.entity)
+    else { return [] }
+    let references = entity.properties.filter { property in
+      guard case .toOne(let relationship) = property.kind else { return false }
+      return object.whole == .none
+        ? object.transaction(of: property.slot) != nil : !relationship.isOptional
+    }
+    guard !references.isEmpty, let values = try transaction.row(key)?.values else { return [] }
+    return try references.compactMap { property in
+      guard case .reference(let target) = values[property.slot],
+        let living = try transaction.concreteKey(root: schema.rooted(target)),
+        window[living]?.whole == .insert, !objects.contains(living)
+      else { return nil }
+      return living
     }
   }
 }

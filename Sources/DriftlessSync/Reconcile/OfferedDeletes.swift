@@ -29,6 +29,20 @@ enum OfferedDeletes {
     }
   }
 
+  /// Ends pending deletes of what another zone had: this one's objects are none of theirs.
+  static func end(
+    _ pending: inout PendingSet, _ transaction: WriteTransaction, schema: SyncSchema,
+    _ states: OfferedStates
+  ) throws {
+    let deleted = pending.objects.filter { $0.value.whole == .delete }.map(\.key)
+    for key in deleted {
+      guard let entity = schema.entity(numbered: key.entity) else { continue }
+      try states.save(PendingObject(), of: key, entity: entity)
+      try BaseValues.drop(key, on: transaction.connection)
+      pending.objects[key] = nil
+    }
+  }
+
   /// Offers the deletes that history knows, of objects that the zone knew, or was told to be deleted.
   static func offer(
     _ history: EditHistory, of log: LostEdits, beside pending: PendingSet,
