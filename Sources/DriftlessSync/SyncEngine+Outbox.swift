@@ -210,7 +210,13 @@ extension SyncEngine {
         var frame = SentFrame(outbox, transaction, schema: schema)
         try frame.settleBases(pending)
         try frame.settleDangling()
-        if let sequence = sent?.reply.sequence { try frame.strikeParked(sequence: sequence) }
+        if let sequence = sent?.reply.sequence {
+          try frame.strikeParked(sequence: sequence)
+          if try KeptKeys.exist(on: transaction.connection) {
+            try KeptKeys.drop(
+              frame.properties(pending), before: sequence, on: transaction.connection)
+          }
+        }
         // What the log has pointing at a revived object points at it again, here as elsewhere.
         let revived = try frame.revived()
         if !revived.isEmpty {

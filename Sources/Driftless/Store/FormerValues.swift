@@ -8,6 +8,8 @@ struct FormerValues {
   /// References that are set to null. A link that is cut because its target is deleted comes back when the target does:
   /// the last one counts.
   private(set) var cuts: [Value] = []
+  /// References that may have to go back to what the zone has, with the place beside them.
+  private(set) var placed: [RelationshipDescription] = []
   /// What is added to counters.
   private(set) var deltas: [Value] = []
   /// What texts and lists of elements become.
@@ -21,6 +23,11 @@ struct FormerValues {
       let former = row[slot.index]
       if slot.needsBase || keys.contains(slot.index) {
         bases.append((slot.name, former))
+        if let relationship = slot.relationship,
+          relationship.hasPlaceToGoBack(isKeyed: keys.contains(slot.index))
+        {
+          placed.append(relationship)
+        }
       } else if !former.isNull, values[slot.index].isNull {
         cuts.append((slot.name, former))
       }
@@ -56,5 +63,34 @@ struct FormerValues {
       slot.needsBase || keys.contains(slot.index)
         || slot.relationship != nil && !slot.isToMany
     }
+  }
+}
+
+extension RelationshipDescription {
+  /// Whether it has places beside its references which go back with them to what the zone has.
+  fileprivate func hasPlaceToGoBack(isKeyed: Bool) -> Bool {
+    !isToMany && inverseRelationship?.isOrdered == true && (isTree || isKeyed)
+  }
+}
+
+extension WriteTransaction {
+  /// Keeps what a reference and its place were, before the first local change of either: it may have to go back to that.
+  ///
+  /// - Parameter reference: what it was, when its row has another one by now.
+  func keepPlace(
+    of key: ObjectKey, beside relationship: RelationshipDescription,
+    reference: PropertyValue? = nil
+  ) throws {
+    guard keepsForSync,
+      let slot = schema.entity(numbered: key.entity)?.layout.index(named: relationship.name),
+      relationship.hasPlaceToGoBack(
+        isKeyed: schema.keyMask(numbered: key.entity).contains(slot)),
+      try !BaseValues.isKept(of: key, relationship.name, on: connection),
+      let reference = try reference ?? ownRow(key)?.values[slot]
+    else { return }
+    let place = try place(of: key, in: relationship).map { PropertyValue.integer($0) } ?? .null
+    try BaseValues.keep(
+      RowArchive.encode([reference]), of: key, relationship.name, on: connection)
+    try BaseValues.replace(key, PlaceName.of(relationship.name), with: place, on: connection)
   }
 }

@@ -27,6 +27,11 @@ extension WriteTransaction {
     let changes = OrderPlaces.changes(current)
     guard !changes.isEmpty else { return }
     let isPair = schema.joinTable(for: relationship) != nil
+    if !isPair, let inverse = relationship.inverseRelationship {
+      for index in changes.keys where !added.contains(destinations[index].key) {
+        try keepPlace(of: destinations[index], beside: inverse)
+      }
+    }
     let statement = try connection.prepare(
       """
       UPDATE "\(column.table)" SET "\(column.place)" = ? WHERE "\(column.source)" = ?
@@ -57,6 +62,23 @@ extension WriteTransaction {
     if let place { statement.bind(place, at: 1) } else { statement.bindNull(at: 1) }
     statement.bind(key.key, at: 2)
     try statement.run()
+  }
+
+  /// Gives an object the last place among those that refer to the same one.
+  package func setLastPlace(of key: ObjectKey, in toOne: RelationshipDescription) throws {
+    guard let inverse = toOne.inverseRelationship, inverse.isOrdered,
+      let column = orderColumn(of: inverse)
+    else { return }
+    let statement = try connection.prepare(
+      """
+      SELECT max("\(column.place)") FROM "\(column.table)" WHERE Z_PK <> ?1
+      AND "\(column.source)" = (SELECT "\(column.source)" FROM "\(column.table)" WHERE Z_PK = ?1)
+      """)
+    defer { statement.reset() }
+    statement.bind(key.key, at: 1)
+    let last = try statement.step() && !statement.isNull(0) ? statement.int64(0) : nil
+    let changes = OrderPlaces.changes(last.map { [$0, nil] } ?? [nil])
+    try setPlace(changes[last == nil ? 0 : 1], of: key, in: toOne)
   }
 
   /// Writes places of pairs of an ordered many-to-many relationship as they are. Pairs that are not there are passed over;

@@ -296,9 +296,8 @@ package final class WriteTransaction: ReadTransaction {
         try keepBase(of: key, relationship)
       } else if let place = try place(of: key, in: relationship) {
         // The row is kept by its properties, and a place is none.
-        try BaseValues.keep(
-          RowArchive.encode([.integer(place)]), of: key, PlaceName.of(relationship.name),
-          on: connection)
+        try BaseValues.replace(
+          key, PlaceName.of(relationship.name), with: .integer(place), on: connection)
       }
     }
   }
@@ -337,6 +336,10 @@ package final class WriteTransaction: ReadTransaction {
   }
 
   private func keep(_ former: FormerValues, of key: ObjectKey) throws {
+    for relationship in former.placed {
+      let base = former.bases.first { $0.property == relationship.name }
+      try keepPlace(of: key, beside: relationship, reference: base?.value)
+    }
     for base in former.bases {
       try BaseValues.keep(
         RowArchive.encode([base.value]), of: key, base.property, on: connection)

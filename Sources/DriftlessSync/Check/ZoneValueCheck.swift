@@ -29,7 +29,8 @@ struct ZoneValueCheck: EngineCheck {
     try checkKept(inspection)
   }
 
-  /// A value that waits for its key is not in the row; where the object is gone, its row is kept.
+  /// A value that waits for its key is not in the row, unless an edit, which keeps what was before it, was made over it since;
+  /// where the object is gone, its row is kept.
   private func checkKept(_ inspection: StoreInspection) throws {
     let transaction = inspection.transaction
     var (shown, lost) = (StoreInspection.Tally(), StoreInspection.Tally())
@@ -41,7 +42,9 @@ struct ZoneValueCheck: EngineCheck {
           .index(named: row.string(2))
       else { return }
       if let values = try transaction.row(key)?.values {
-        if !values[slot].isNull { shown.add(name) }
+        let isEdited = try BaseValues.isKept(
+          of: key, row.string(2), on: inspection.connection)
+        if !values[slot].isNull, !isEdited { shown.add(name) }
       } else if try inspection.connection.number(
         "SELECT EXISTS (SELECT 1 FROM ZDL_GRAVE WHERE entity = ? AND key = ?)",
         [.integer(Int64(key.entity)), .integer(key.key)]) == 0

@@ -68,7 +68,8 @@ struct JournalDraft {
       local: localText, remote: remoteText, kept: outcome == .local ? localText : remoteText,
       outcome: outcome, origin: side.origin, localTime: localTime, remoteTime: side.time,
       transaction: 0, sequence: side.sequence, explanation: explanation)
-    entries.append((entry, Journal.Values(local: local, remote: remote, row: row)))
+    entries.append(
+      (entry, try Journal.Values(local: local, remote: remote, row: whole(row, entity, key))))
   }
 
   /// Two sets, of which neither is known to be what the other was made on.
@@ -103,7 +104,7 @@ struct JournalDraft {
       remote: try remote.map(text), kept: nil, outcome: outcome, origin: side.origin,
       localTime: localTime,
       remoteTime: side.time, transaction: 0, sequence: side.sequence, explanation: explanation)
-    entries.append((entry, Journal.Values(row: row)))
+    entries.append((entry, try Journal.Values(row: whole(row, entity, key))))
   }
 
   /// An edit that went with the state of the store.
@@ -121,7 +122,11 @@ struct JournalDraft {
       outcome: .remote, origin: side.origin, localTime: time, remoteTime: side.time, transaction: 0,
       sequence: side.sequence, explanation: explanation)
     entries.append(
-      (entry, Journal.Values(local: elements == nil ? value : nil, remote: nil, row: row)))
+      (
+        entry,
+        try Journal.Values(
+          local: elements == nil ? value : nil, remote: nil, row: whole(row, entity, key))
+      ))
   }
 
   /// A reference that would close a ring in a tree.
@@ -139,6 +144,20 @@ struct JournalDraft {
       explanation: "\(property.name) would close a ring with what another replica changed: the "
         + "later edit gives way.")
     entries.append((entry, Journal.Values(local: local, remote: kept)))
+  }
+
+  /// An object as it was: its values, and behind them the places that it had in ordered relationships, which are no values of
+  /// its own.
+  private func whole(
+    _ row: [PropertyValue]?, _ entity: SyncSchema.Entity, _ key: ObjectKey
+  ) throws -> [PropertyValue]? {
+    guard let row else { return nil }
+    return try row
+      + entity.places.map { place -> PropertyValue in
+        let own = try transaction.place(of: key, in: place.relationship)
+        if let own { return .integer(own) }
+        return try BaseValues.value(of: key, place.name, on: transaction.connection) ?? .null
+      }
   }
 
   /// Writes what was collected under the number of the import's transaction.

@@ -155,6 +155,7 @@ struct PutBack {
       try set(inverse, of: living, .reference(key))
     }
     try write(value, property.slot, of: key)
+    try transaction.setLastPlace(of: key, in: relationship)
   }
 
   /// The other end of a one-to-one relationship is free.
@@ -214,16 +215,19 @@ struct PutBack {
   }
 
   private func checkShape(_ row: [PropertyValue]) throws {
-    guard row.count == entity.description.layout.slots.count else {
+    // One of before, or of another model, has no places.
+    let count = entity.description.layout.slots.count
+    guard row.count == count || row.count == count + entity.places.count else {
       throw SyncError.damaged(name)
     }
   }
 
   /// A reference to what is deleted by now is null, and so is one to what has another partner by now.
   private func insert(_ key: Int64, _ row: [PropertyValue]) throws {
-    var values = row
+    let slots = entity.description.layout.slots
+    var values = Array(row.prefix(slots.count))
     var partners: [(RelationshipDescription, ObjectKey)] = []
-    for (slot, layout) in entity.description.layout.slots.enumerated() {
+    for (slot, layout) in slots.enumerated() {
       guard let relationship = layout.relationship, !relationship.isToMany else { continue }
       guard case .reference(let target) = values[slot] else {
         guard relationship.isOptional else {
@@ -251,8 +255,25 @@ struct PutBack {
       values[slot] = .null
     }
     try transaction.insert(entity.description, key, values: values)
+    try placeAgain(
+      ObjectKey(entity: entity.number, key: key), values, Array(row.dropFirst(slots.count)))
     for (inverse, partner) in partners {
       try set(inverse, of: partner, .reference(ObjectKey(entity: entity.number, key: key)))
+    }
+  }
+
+  /// An object has the place that it had beside each of its references, or the last one.
+  private func placeAgain(
+    _ key: ObjectKey, _ values: [PropertyValue], _ places: [PropertyValue]
+  ) throws {
+    for (index, place) in entity.places.enumerated() where !values[place.slot].isNull {
+      let had = places.indices.contains(index) ? places[index] : .null
+      let kept = try BaseValues.value(of: key, place.name, on: transaction.connection)
+      if case .integer(let known) = had.isNull ? kept ?? .null : had {
+        try transaction.setPlace(known, of: key, in: place.relationship)
+      } else {
+        try transaction.setLastPlace(of: key, in: place.relationship)
+      }
     }
   }
 

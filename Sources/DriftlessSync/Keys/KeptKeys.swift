@@ -35,12 +35,15 @@ final class KeptKeys: KeyKeeper {
   /// What is being applied: the change that a value that is refused now comes from.
   var side: RemoteSide
 
-  init(_ transaction: WriteTransaction, schema: SyncSchema, replica: UUID) throws {
+  init(
+    _ transaction: WriteTransaction, schema: SyncSchema, replica: UUID, pending: PendingSet
+  ) throws {
     self.transaction = transaction
     self.schema = schema
     side = RemoteSide(
       value: .null, time: HybridTime(rawValue: 0), origin: replica, sequence: 0)
     try load()
+    try letGoOfOvertaken(by: pending)
   }
 
   /// Whether any value is kept.
@@ -67,6 +70,41 @@ final class KeptKeys: KeyKeeper {
       values[key, default: [:]][property.slot] = Value(value: value, side: side)
     }
     candidates = Set(values.keys)
+  }
+
+  /// What was edited here since it waits counts no more: the zone has it, and the edit is one of that. What an import itself
+  /// leaves waiting of a pending property it settles before it ends.
+  private func letGoOfOvertaken(by pending: PendingSet) throws {
+    for (key, kept) in values {
+      guard let row = try transaction.ownRow(key)?.values else { continue }
+      for (slot, value) in kept {
+        let edit = pending[key]?.transaction(of: slot)
+        // A null says nothing of a new object, and none of what is offered.
+        let isEdit = pending[key]?.whole == PendingObject.Whole.none && edit ?? 0 > 0
+        guard isEdit || !row[slot].isNull else { continue }
+        if edit != nil,
+          let name = schema.entity(numbered: key.entity)?.property(at: slot)?.name
+        {
+          try BaseValues.replace(key, name, with: value.value, on: transaction.connection)
+        }
+        try drop(key, slot)
+      }
+    }
+  }
+
+  /// An entry of this replica told other values since these were kept.
+  static func drop(
+    _ told: [ObjectKey: Set<String>], before sequence: UInt64, on connection: SQLiteConnection
+  ) throws {
+    for (key, names) in told {
+      for name in names {
+        try connection.perform(
+          """
+          DELETE FROM ZDL_KEPT WHERE entity = ? AND key = ? AND property = ? AND sequence < ?
+          """,
+          [.integer(Int64(key.entity)), .integer(key.key), .text(name), .unsigned(sequence)])
+      }
+    }
   }
 
   // MARK: KeyKeeper

@@ -80,7 +80,7 @@ struct KeySettlement {
       return try settled.isEmpty || stands(clash)
     }
     for clash in clashes {
-      guard let edited = edited(clash), try isOpen(clash) else { continue }
+      guard let edited = try edited(clash), try isOpen(clash) else { continue }
       try revert(edited, clash)
       settled.insert(edited)
     }
@@ -96,7 +96,7 @@ struct KeySettlement {
     }
     guard settled.isEmpty else { return true }
     for clash in clashes {
-      guard let made = made(clash), try isOpen(clash) else { continue }
+      guard let made = try made(clash), try isOpen(clash) else { continue }
       try giveUp(made, clash)
       settled.insert(made)
     }
@@ -115,19 +115,19 @@ struct KeySettlement {
   }
 
   /// The one of the two whose claim is a pending edit.
-  private func edited(_ clash: Clash) -> ObjectKey? {
-    [clash.holder, clash.waiting].first { standing($0, clash.slots) == .edited }
+  private func edited(_ clash: Clash) throws -> ObjectKey? {
+    try [clash.holder, clash.waiting].first { try standing($0, clash.slots) == .edited }
   }
 
   /// The one of the two that is pending as new.
-  private func made(_ clash: Clash) -> ObjectKey? {
-    [clash.waiting, clash.holder].first { standing($0, clash.slots) == .made }
+  private func made(_ clash: Clash) throws -> ObjectKey? {
+    try [clash.waiting, clash.holder].first { try standing($0, clash.slots) == .made }
   }
 
   /// The two of a clash that are one object: a new one here, and the zone's. Nil where they are none.
   private func union(of clash: Clash) throws -> (lost: ObjectKey, stayed: ObjectKey)? {
     guard clash.waiting.entity == clash.holder.entity, !clash.isPartner else { return nil }
-    switch (standing(clash.waiting, clash.slots), standing(clash.holder, clash.slots)) {
+    switch try (standing(clash.waiting, clash.slots), standing(clash.holder, clash.slots)) {
     case (.zone, .made) where try isNew(clash.holder): return (clash.holder, clash.waiting)
     case (.made, .zone) where try isNew(clash.waiting): return (clash.waiting, clash.holder)
     default: return nil
@@ -152,13 +152,24 @@ struct KeySettlement {
       }
   }
 
-  private func standing(_ key: ObjectKey, _ slots: [Int]) -> Standing {
+  private func standing(_ key: ObjectKey, _ slots: [Int]) throws -> Standing {
     guard let object = applier.pending[key] else { return .zone }
     switch object.whole {
     case .insert, .revive: return .made
     case .delete: return .zone
-    case .none: return slots.contains { object.transaction(of: $0) != nil } ? .edited : .zone
+    case .none:
+      return try slots.contains { try isEdited(key, $0, object) } ? .edited : .zone
     }
+  }
+
+  /// Whether what a key is made of is pending: to move an object within its list is no edit of its key.
+  private func isEdited(_ key: ObjectKey, _ slot: Int, _ object: PendingObject) throws -> Bool {
+    guard object.transaction(of: slot) != nil else { return false }
+    guard let property = applier.schema.entity(numbered: key.entity)?.property(at: slot),
+      case .toOne = property.kind, let row = try transaction.ownRow(key)?.values
+    else { return true }
+    let shown = applier.keptKeys.claimed(key, row)[slot]
+    return try !applier.isPlaceAlone(property, of: key, shown)
   }
 
   /// The zone's change that brought the clash about.
@@ -179,24 +190,20 @@ struct KeySettlement {
     var values = try applier.currentValues(of: key)
     var mask = PropertyMask()
     for slot in clash.slots {
-      guard let number = object.transaction(of: slot), let property = entity.property(at: slot)
+      guard try isEdited(key, slot, object), let number = object.transaction(of: slot),
+        let property = entity.property(at: slot)
       else { continue }
-      let base = try living(applier.zoneValue(of: key, property))
+      let base = try applier.living(applier.zoneValue(of: key, property), property, of: key)
       try journalLoss(entity, property, key, values[slot], base, number, clash, reason: reason)
       try BaseValues.drop(key, property.name, on: transaction.connection)
       try applier.parkedValues.strike(key, property.name)
       values[slot] = try applier.held(base, property, of: key, side(of: clash))
+      try applier.takeBackPlace(beside: property, of: key)
       mask.insert(slot)
     }
     applier.setPending(key) { $0.clear(mask) }
     try transaction.update(key, mask, values: values, expectedVersion: nil)
     applier.report.updated += 1
-  }
-
-  /// A kept value as it can stand now: null in place of a reference to what is deleted.
-  private func living(_ value: PropertyValue) throws -> PropertyValue {
-    guard case .reference(let target) = value else { return value }
-    return try transaction.concreteKey(root: target).map { .reference($0) } ?? .null
   }
 
   // MARK: Keys that nothing can be made of

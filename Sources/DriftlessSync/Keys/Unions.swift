@@ -34,7 +34,7 @@ struct Unions {
     let sources = try referrersOnceUnited(of: lost, entity, object)
     try journal(identity, lost, stayed, entity, object, values, side)
     try remember(identity, lost, stayed, entity, object, values)
-    try remove(lost)
+    try remove(lost, places, entity)
     try applier.keptKeys.writeFree()
     try edit(stayed, entity, by: object, values, places, side)
     try add(sets, to: stayed, entity, by: object)
@@ -42,9 +42,16 @@ struct Unions {
     applier.report.conflicts += 1
   }
 
-  private func remove(_ lost: ObjectKey) throws {
+  /// Its row is in the alias, and its places are kept beside that.
+  private func remove(
+    _ lost: ObjectKey, _ places: [Int: Int64], _ entity: SyncSchema.Entity
+  ) throws {
     try transaction.delete(lost, expectedVersion: nil)
     try BaseValues.drop(lost, on: transaction.connection)
+    for place in entity.places {
+      guard let value = places[place.slot] else { continue }
+      try BaseValues.replace(lost, place.name, with: .integer(value), on: transaction.connection)
+    }
     try transaction.dropDeltas(of: lost)
     applier.setPending(lost) { $0 = PendingObject() }
   }
@@ -94,6 +101,12 @@ struct Unions {
       if let place = places[slot],
         let relationship = entity.description.layout.slots[slot].relationship
       {
+        if before == nil, property.mayGoBack {
+          let former = try transaction.place(of: stayed, in: relationship)
+          try BaseValues.replace(
+            stayed, PlaceName.of(property.name), with: former.map { .integer($0) } ?? .null,
+            on: transaction.connection)
+        }
         try transaction.setPlace(place, of: stayed, in: relationship)
       }
     }
@@ -127,11 +140,19 @@ struct Unions {
 
   private func places(of key: ObjectKey, _ entity: SyncSchema.Entity) throws -> [Int: Int64] {
     var places: [Int: Int64] = [:]
-    for property in entity.properties {
-      guard case .place(let relationship) = property.kind else { continue }
-      places[property.slot] = try transaction.place(of: key, in: relationship)
+    for place in entity.places {
+      places[place.slot] = try transaction.place(of: key, in: place.relationship)
     }
     return places
+  }
+
+  /// The objects that became one with others of which something is pending.
+  static func undoable(on connection: SQLiteConnection) throws -> [ObjectKey] {
+    var keys: [ObjectKey] = []
+    try connection.forEachRow("SELECT entity, former_key FROM ZDL_ALIAS WHERE row IS NOT NULL") {
+      keys.append($0.objectKey(0, 1))
+    }
+    return keys
   }
 
   // MARK: Relationships
@@ -299,6 +320,7 @@ struct Unions {
     guard let first = lost.first else { return }
     let values = try applier.currentValues(of: stayed)
     let sets = try elements(of: stayed, entity)
+    let places = try places(of: stayed, entity)
     for (identity, key, row, object) in lost {
       var row = row
       entity.echoes.forEach { row[$0] = .null }
@@ -313,6 +335,11 @@ struct Unions {
         }
       }
       try transaction.insert(entity.description, key.key, values: row)
+      for place in entity.places where !row[place.slot].isNull {
+        let isSetSince = key == first.key && now.transaction(of: place.slot) != nil
+        try applier.placeAgain(
+          key, place.name, place.relationship, isSetSince ? places[place.slot] : nil)
+      }
       applier.setPending(key) { $0 = object }
       try transaction.connection.perform(
         "DELETE FROM ZDL_ALIAS WHERE identity = ?", [.uuid(identity)])

@@ -25,9 +25,14 @@ extension PageApplier {
     // RESOLUTION: the zone's place goes with it.
     case nil, .remote:
       try transaction.setPlace(remote.value.place, of: key, in: relationship)
+      try rebasePlace(property, of: key, remote.value)
     // CONFLICT: the local reference stands against another one.
     // RESOLUTION: the local place goes with it; the zone's meant another list.
-    case .local: return
+    case .local:
+      if pending[key]?.transaction(of: property.slot) == nil {
+        try transaction.setPlace(remote.value.place, of: key, in: relationship)
+      }
+      try rebasePlace(property, of: key, remote.value)
     // CONFLICT: both replicas moved the object within one list.
     // RESOLUTION: the reference's policy decides between the places.
     case .same(let localTransaction):
@@ -38,7 +43,64 @@ extension PageApplier {
       {
         try transaction.setPlace(place, of: key, in: relationship)
       }
+      if pending[key]?.transaction(of: property.slot) == nil,
+        let reference = entity.property(at: property.slot)
+      {
+        try dropBase(of: key, reference)
+      }
     }
+  }
+
+  /// What is pending of a place is on this one of the zone's from now on, as its reference is.
+  private func rebasePlace(
+    _ property: SyncSchema.Property, of key: ObjectKey, _ place: PropertyValue
+  ) throws {
+    if pending[key]?.transaction(of: property.slot) == nil {
+      try dropBase(of: key, property)
+    } else {
+      try replaceBase(of: key, property, with: place)
+    }
+  }
+
+  /// Whether nothing is pending of a reference but the place beside it: the object was moved within its list.
+  ///
+  /// - Parameter shown: the reference as it is here.
+  func isPlaceAlone(
+    _ property: SyncSchema.Property, of key: ObjectKey, _ shown: PropertyValue
+  ) throws -> Bool {
+    guard case .toOne(let relationship) = property.kind,
+      relationship.inverseRelationship?.isOrdered == true,
+      pending[key]?.whole == PendingObject.Whole.none, case .reference(let target) = shown,
+      case .reference(let base)? = try BaseValues.value(
+        of: key, property.name, on: transaction.connection)
+    else { return false }
+    return rooted(base) == rooted(target)
+  }
+
+  /// A reference goes back to what the zone has, and its place with it.
+  func takeBackPlace(beside property: SyncSchema.Property, of key: ObjectKey) throws {
+    guard case .toOne(let relationship) = property.kind,
+      relationship.inverseRelationship?.isOrdered == true
+    else { return }
+    let name = PlaceName.of(property.name)
+    guard let place = try BaseValues.value(of: key, name, on: transaction.connection)
+    else { return }
+    try transaction.setPlace(place.place, of: key, in: relationship)
+    try BaseValues.drop(key, name, on: transaction.connection)
+  }
+
+  /// Gives an object that is an object again the place that it had, or the last one.
+  ///
+  /// - Parameter known: the place that it was given since.
+  func placeAgain(
+    _ key: ObjectKey, _ name: String, _ relationship: RelationshipDescription, _ known: Int64?
+  ) throws {
+    let kept = try BaseValues.value(of: key, name, on: transaction.connection)?.place
+    try BaseValues.drop(key, name, on: transaction.connection)
+    guard let place = known ?? kept else {
+      return try transaction.setLastPlace(of: key, in: relationship)
+    }
+    try transaction.setPlace(place, of: key, in: relationship)
   }
 
   /// How a reference that has a place beside it was settled.

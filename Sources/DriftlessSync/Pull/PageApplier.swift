@@ -75,7 +75,8 @@ final class PageApplier {
     journal = JournalDraft(transaction)
     times = ImportTimes(transaction)
     formerLogTime = try FormerLog.time(transaction)
-    keptKeys = try KeptKeys(transaction, schema: schema, replica: replica)
+    keptKeys = try KeptKeys(
+      transaction, schema: schema, replica: replica, pending: pending)
     transaction.keyKeeper = keptKeys
   }
 

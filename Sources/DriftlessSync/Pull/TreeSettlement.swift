@@ -5,7 +5,7 @@ import Foundation
 ///
 /// The log never has one: a push is stale when an ancestor that it relies on has moved. So in a ring
 /// there is a pending edit, and the latest one gives way: its reference goes back to what the zone
-/// has.
+/// has, and to its place there. A move within a list closes no ring.
 struct TreeSettlement {
   private let applier: PageApplier
 
@@ -66,7 +66,9 @@ struct TreeSettlement {
     var latest: (key: ObjectKey, time: HybridTime)?
     for key in ring {
       guard let tree = parentProperty(property.name, of: key),
-        let edit = applier.pending[key]?.transaction(of: tree.slot)
+        let edit = applier.pending[key]?.transaction(of: tree.slot),
+        let shown = try applier.transaction.row(key)?.values[tree.slot],
+        try !applier.isPlaceAlone(tree, of: key, shown)
       else { continue }
       let time = try applier.transaction.editTime(edit)
       if latest.map({ $0.time <= time }) ?? true { latest = (key, time) }
@@ -83,21 +85,11 @@ struct TreeSettlement {
     let transaction = applier.transaction
     var values = try applier.currentValues(of: key)
     let local = values[property.slot]
-    let base = try applier.zoneValue(of: key, property)
-    var kept = base
-    if case .reference(let target) = base {
-      let source = DanglingReferences.Source(key: key, property: property.name)
-      if let living = try transaction.concreteKey(root: target) {
-        kept = .reference(living)
-      } else {
-        try applier.dangling.add(
-          source, root: applier.schema.root(of: target), target: target.key)
-        kept = .null
-      }
-    }
+    let kept = try applier.living(applier.zoneValue(of: key, property), property, of: key)
     values[property.slot] = kept
     try transaction.update(
       key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
+    try applier.takeBackPlace(beside: property, of: key)
     // A new object is pushed whole, without the reference.
     if applier.pending[key]?.whole == PendingObject.Whole.none {
       applier.setPending(key) { $0.clear(PropertyMask([property.slot])) }

@@ -27,6 +27,10 @@ struct SentFrame {
     try Unions.confirm(pending, on: connection)
     guard try BaseValues.exist(on: connection) else { return }
     var kept = keptBases(pending)
+    for key in try Unions.undoable(on: connection) {
+      let places = schema.entity(numbered: key.entity)?.places ?? []
+      if !places.isEmpty { kept[key, default: []].formUnion(places.map(\.name)) }
+    }
     // Sets that an object left by a delete are needed until that delete is acknowledged.
     let keepsSets = pending.objects.containsState { $0.whole == .delete }
     guard keepsSets || !kept.isEmpty else { return try BaseValues.dropAll(on: connection) }

@@ -292,6 +292,8 @@ extension LostEdits {
         try BaseValues.replace(key, name, with: value, on: connection)
       } else {
         try BaseValues.drop(key, name, on: connection)
+        // A place that nobody knows stays as it is.
+        if case .place? = entity.property(named: name)?.kind { continue }
         try UnknownBases.note(transaction)
       }
     }

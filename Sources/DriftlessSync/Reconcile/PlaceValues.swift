@@ -7,7 +7,8 @@ import Foundation
 enum PlaceValues {
   typealias Names = [ObjectKey: Set<String>]
 
-  /// Looks for values and references, from the place downwards until all are found or the kept entries end.
+  /// Looks for values, references and the places beside them, from the place downwards until all are found or the kept
+  /// entries end.
   ///
   /// - Returns: what was found. A property that the insert of its object does not name is null; a reference names the
   ///   root of its target.
@@ -57,9 +58,9 @@ enum PlaceValues {
       else { continue }
       var readers: [String: PropertyReader] = [:]
       for (place, column) in zip(group.properties, columns) {
-        guard let property = entity.property(namedNowOrBefore: names.properties[place]),
-          !property.isCollective
+        guard let property = entity.property(namedNowOrBefore: names.properties[place])
         else { continue }
+        if case .elements = property.kind { continue }
         readers[property.name] = PropertyReader(property: property, column: column)
       }
       for (row, object) in group.objects.enumerated() {
@@ -125,15 +126,28 @@ extension PageApplier {
     throw UnknownZoneValue(
       entity: schema.entity(numbered: key.entity)?.name ?? "", property: property.name)
   }
+
+  /// A value of the zone as it can stand here: null in place of a reference to what is deleted, which is remembered.
+  func living(
+    _ value: PropertyValue, _ property: SyncSchema.Property, of key: ObjectKey
+  ) throws -> PropertyValue {
+    guard case .reference(let target) = value else { return value }
+    if let living = try transaction.concreteKey(root: target) { return .reference(living) }
+    try dangling.add(
+      DanglingReferences.Source(key: key, property: property.name),
+      root: schema.root(of: target), target: target.key)
+    return .null
+  }
 }
 
 extension SyncSchema.Property {
   /// Whether it may have to go back to what the zone has: one object at a time holds a value of it, or a ring is broken
   /// there. Of what adds up the base is that of the sum.
   var mayGoBack: Bool {
-    guard case .toOne(let relationship) = kind else {
-      return isKeyed && !isCollective && !keepsDeltas
+    switch kind {
+    case .attribute: isKeyed && !keepsDeltas
+    case .toOne(let relationship), .place(let relationship): isKeyed || relationship.isTree
+    case .elements: false
     }
-    return isKeyed || relationship.isTree
   }
 }

@@ -26,7 +26,7 @@ package struct SyncSchema: Sendable {
     /// What stands for a value that the model cannot hold; nil for a relationship.
     var standIn: StandIn?
     /// Whether one living object at a time may hold a value of it, or of it with others: it is part of a uniqueness
-    /// constraint, or the owning end of a one-to-one relationship.
+    /// constraint, or the owning end of a one-to-one relationship. Of a place that says whether the reference beside it is.
     package var isKeyed = false
 
     /// Whether it is about an object's part in a collection: no value of its own.
@@ -56,7 +56,8 @@ package struct SyncSchema: Sendable {
     package var needsBase: Bool {
       switch kind {
       case .elements: true
-      case .place: false
+      // It goes back to what the zone has with its reference.
+      case .place(let relationship): isKeyed || relationship.isTree
       case .attribute: policy.needsBase || isKeyed
       case .toOne(let relationship): policy.needsBase || isKeyed || relationship.isTree
       }
@@ -97,7 +98,8 @@ package struct SyncSchema: Sendable {
       self.rootNumber = rootNumber
       name = description.name
       var properties = SyncSchema.properties(of: description.layout)
-      for index in properties.indices where !properties[index].isCollective {
+      for index in properties.indices {
+        if case .elements = properties[index].kind { continue }
         properties[index].isKeyed = keys.contains(properties[index].slot)
       }
       self.properties = properties
@@ -135,6 +137,14 @@ package struct SyncSchema: Sendable {
     /// What an entry calls by a name, of before the property was renamed or of a program that has the former name still.
     func property(namedNowOrBefore name: String) -> Property? {
       (indexes[name] ?? formerIndexes[name]).map { properties[$0] }
+    }
+
+    /// The places that objects have in ordered relationships, by the names of the references that they stand beside.
+    var places: [(slot: Int, name: String, relationship: RelationshipDescription)] {
+      properties.compactMap { property in
+        guard case .place(let relationship) = property.kind else { return nil }
+        return (property.slot, property.name, relationship)
+      }
     }
 
     package func property(at slot: Int) -> Property? { bySlot[slot].map { properties[$0] } }

@@ -139,7 +139,7 @@ package enum BaseValues {
   }
 
   /// Whether something is kept of a property.
-  static func isKept(
+  package static func isKept(
     of key: ObjectKey, _ property: String, on connection: SQLiteConnection
   ) throws -> Bool {
     try connection.scalar(

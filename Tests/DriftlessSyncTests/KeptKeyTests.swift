@@ -1,0 +1,127 @@
+import Driftless
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Testing
+
+/// A value that waits for its key, since another object holds it, and an edit that is made over it meanwhile: the edit is the
+/// object's last word.
+struct KeptKeyTests {
+  /// A program without the constraint, which gave two objects one code, and two with it.
+  private func world() async throws -> (world: World, one: UUID, other: UUID) {
+    func model(isUnique: Bool) -> ManagedObjectModel {
+      let product = EntityDescription("Product")
+      product.properties = [
+        AttributeDescription("code", .string), AttributeDescription("name", .string),
+      ]
+      if isUnique { product.uniquenessConstraints = [["code"]] }
+      return ManagedObjectModel(entities: [product])
+    }
+    var world = try await World(0)
+    for index in 0..<3 {
+      world.replicas.append(
+        try await TestReplica(
+          "r\(index)", zone: world.zone, clock: world.clock, model: model(isUnique: index > 0)))
+    }
+    let one = try world[0].insert("Product", ["code": .string("k"), "name": .string("one")])
+    try await world.settle()
+    let other = try world[0].insert("Product", ["code": .string("k"), "name": .string("other")])
+    for replica in world.replicas { try await replica.sync() }
+    for replica in world.replicas[1...] {
+      #expect(try replica.value(one, "code") == .string("k"))
+      #expect(try replica.value(other, "code") == .null)
+    }
+    return (world, one, other)
+  }
+
+  private func expect(
+    _ id: UUID, _ code: PropertyValue, _ world: World, _ location: SourceLocation = #_sourceLocation
+  ) throws {
+    for replica in world.replicas {
+      #expect(try replica.value(id, "code") == code, "\(replica.name)", sourceLocation: location)
+    }
+  }
+
+  @Test("An edit over a value that waits for its key stands, and is sent")
+  func edited() async throws {
+    let (world, one, other) = try await world()
+    try world[1].set(other, ["code": .string("m")])
+    #expect(try SyncEngine.check(world[1].store).findings == [])
+    try await world.settle()
+    try expect(one, .string("k"), world)
+    try expect(other, .string("m"), world)
+    #expect(try world[1].conflicts.isEmpty)
+  }
+
+  @Test("An edit over a value that waits stands where the key is free before the edit is sent")
+  func freed() async throws {
+    let (world, one, other) = try await world()
+    try world[1].set(other, ["code": .string("m")])
+    try world[0].delete(one)
+    try await world[0].sync()
+    try await world.settle()
+    try expect(other, .string("m"), world)
+  }
+
+  @Test(
+    "A value that was typed over one that waits and taken out again is nothing, also when the key is free",
+    arguments: [false, true])
+  func cleared(isPushedAlone: Bool) async throws {
+    let (world, one, other) = try await world()
+    try world[1].set(other, ["code": .string("m")])
+    try world[1].set(other, ["code": .null])
+    if isPushedAlone { try await world[1].push() }
+    try await world.syncAll()
+    try world[0].delete(one)
+    try await world.settle()
+    try expect(other, .null, world)
+  }
+
+  @Test("What the zone says of the value later is settled with the edit over it, by time")
+  func meetsLater() async throws {
+    let (world, _, other) = try await world()
+    try world[1].set(other, ["code": .string("m")])
+    try world[0].set(other, ["code": .string("q")])
+    try await world[0].sync()
+    try await world.settle()
+    try expect(other, .string("q"), world)
+    let told = try #require(world[1].conflicts.first)
+    #expect(told.local == "\"m\"" && told.kept == "\"q\"")
+  }
+
+  @Test("An edit over a value that waits and whose new key is taken goes back to the zone's value")
+  func taken() async throws {
+    let (world, one, other) = try await world()
+    let third = try world[0].insert("Product", ["code": .string("m")])
+    try world[1].set(other, ["code": .string("m")])
+    try await world[0].sync()
+    for _ in 0..<2 { try await world.syncAll() }
+    for replica in world.replicas {
+      #expect(try replica.value(third, "code") == .string("m"))
+      #expect(try replica.status.pending.objects == 0)
+    }
+    let told = try world[1].conflicts.filter { $0.property == "code" }
+    #expect(told.map(\.local) == ["\"m\""])
+    #expect(told.map(\.kept) == ["\"k\""])
+    // The value waits again, and stands once its key is free.
+    try world[0].delete(one)
+    try await world.settle()
+    try expect(other, .string("k"), world)
+  }
+
+  @Test("An edit over a value that waits stands where the brake held up the delete of its holder")
+  func braked() async throws {
+    let (world, one, other) = try await world()
+    let rest = try (0..<40).map { try world[0].insert("Product", ["name": .string("\($0)")]) }
+    try await world.syncAll()
+    for id in rest.prefix(36) + [one] { try world[0].delete(id) }
+    _ = try await world[0].engine.sync(allowingMassDelete: true)
+    try world[1].set(other, ["code": .string("m")])
+    do { try await world[1].sync() } catch let error as SyncError {
+      #expect(error.code == .massDelete)
+    }
+    _ = try await world[1].engine.sync(allowingMassDelete: true)
+    try await world.settle()
+    try expect(other, .string("m"), world)
+  }
+}
