@@ -159,16 +159,17 @@ extension PageApplier {
     }
     // A tombstone may have come before it.
     try zone.removeMark(key)
-    // What the insert does not name is null, and nobody's edit where it is null here.
-    let values = try currentValues(of: key)
+    // What the insert does not name is null. What was set here since is an edit of that, as it is of a value that is named.
     let named = Set(readers.map(\.property.name))
     for property in entity.properties where !named.contains(property.name) {
-      var value = ZoneStates.Value(side: frame.side(group, row: row))
-      switch property.kind {
-      case .place: continue
-      case .elements: value.elements = []
-      case .attribute, .toOne: if values[property.slot].isNull { break }
+      if case .place = property.kind { continue }
+      if !frame.isOffer(group, row: row),
+        try isKnownBelow(entity, property, pending[key], group, row: row, frame)
+      {
+        try replaceBase(of: key, property, with: .null)
+        continue
       }
+      let value = ZoneStates.Value(side: frame.side(group, row: row))
       try zone.set(value, of: key, property.name)
       try acknowledge(property, of: key, frame)
     }
