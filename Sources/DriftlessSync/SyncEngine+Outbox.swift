@@ -207,6 +207,7 @@ extension SyncEngine {
         guard let object = pending[key] else { continue }
         pending.objects[key] = try object.stamped(through: through, transaction)
       }
+      try Unions.confirm(pending, on: transaction.connection)
       if let outbox = sent?.outbox {
         var frame = SentFrame(outbox, transaction, schema: schema)
         try frame.settleBases(pending)
