@@ -201,6 +201,7 @@ extension SyncEngine {
       }
       try RememberedDeletes.noteUnsent(
         pending, after: state.acknowledged, transaction, schema: schema)
+      let hasDeletes = pending.objects.containsState { $0.whole == .delete }
       let kept = omitted.keys.union(pending.heldBack(by: through))
       pending.acknowledge(through: through, omitting: omitted)
       for key in kept {
@@ -226,6 +227,7 @@ extension SyncEngine {
       }
       // The rows of deleted objects are kept until the zone knows of the delete.
       try Graves.drop(through: through, but: omitted.objects, on: transaction.connection)
+      if hasDeletes { try ParkedValues.strikeGone(pending, transaction) }
       state.acknowledged = max(state.acknowledged, through)
       try dropDeltas(pending, sent: sent?.outbox, transaction)
       try acknowledgeStates(

@@ -46,6 +46,7 @@ struct Unions {
     try transaction.delete(lost, expectedVersion: nil)
     try BaseValues.drop(lost, on: transaction.connection)
     try transaction.dropDeltas(of: lost)
+    try applier.parkedValues.strike(lost)
     applier.setPending(lost) { $0 = PendingObject() }
   }
 

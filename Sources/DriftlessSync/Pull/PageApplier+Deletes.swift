@@ -71,6 +71,7 @@ extension PageApplier {
         setPending(key) { $0 = PendingObject() }
         try BaseValues.drop(key, on: transaction.connection)
         try transaction.dropDeltas(of: key)
+        try parkedValues.strike(key)
         try zone.remove(key)
         continue
       }
