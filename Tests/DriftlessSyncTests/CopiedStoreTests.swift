@@ -105,7 +105,9 @@ struct CopiedStoreTests {
     try await settle(original, copy)
     for (name, value) in edited { #expect(try copy.value(id, name) == value, "\(name)") }
     #expect(try copy.reference(id, "shelf") == shelf)
-    #expect(try original.conflicts.allSatisfy { $0.property == "pick" })
+    // A rule of one's own is asked all the same, and a count is settled by its saves.
+    let told = try original.conflicts.map(\.property)
+    #expect(Set(told).isSubset(of: ["pick", "stock"]), "\(told)")
     #expect(try copy.conflicts.isEmpty)
   }
 
