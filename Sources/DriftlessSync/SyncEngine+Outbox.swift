@@ -75,7 +75,15 @@ extension SyncEngine {
       return (isAhead, state.acknowledged)
     }
     guard isAhead else { return }
-    try bookkeep { try $0.restamp(after: acknowledged, ceiling: ceiling) }
+    try bookkeep { transaction in
+      let state = try Self.state(on: transaction.connection, of: store)
+      // What they refer to that is deleted is kept by their times.
+      let dangling = try DanglingReferences(transaction.connection)
+      let cut = try dangling.edits(
+        pendingSet(transaction, state: state), transaction, schema: schema)
+      try transaction.restamp(after: acknowledged, ceiling: ceiling)
+      for (source, edit) in cut { try dangling.move(source, to: transaction.editTime(edit)) }
+    }
   }
 
   /// Builds the next change set and saves it in the outbox.
