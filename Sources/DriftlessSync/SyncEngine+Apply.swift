@@ -183,6 +183,7 @@ extension SyncEngine {
   private func finish(_ applier: PageApplier, state: inout ReplicaState) throws {
     let transaction = applier.transaction
     let connection = transaction.connection
+    try Unions.confirm(applier.pending, on: connection)
     // History up to here is in the pending set; the import itself makes nothing pending.
     let through = applier.pending.through
     if applier.pending.isEmpty {

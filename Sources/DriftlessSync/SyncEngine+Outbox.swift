@@ -75,7 +75,15 @@ extension SyncEngine {
       return (isAhead, state.acknowledged)
     }
     guard isAhead else { return }
-    try bookkeep { try $0.restamp(after: acknowledged, ceiling: ceiling) }
+    try bookkeep { transaction in
+      let state = try Self.state(on: transaction.connection, of: store)
+      // What they refer to that is deleted is kept by their times.
+      let dangling = try DanglingReferences(transaction.connection)
+      let cut = try dangling.edits(
+        pendingSet(transaction, state: state), transaction, schema: schema)
+      try transaction.restamp(after: acknowledged, ceiling: ceiling)
+      for (source, edit) in cut { try dangling.move(source, to: transaction.editTime(edit)) }
+    }
   }
 
   /// Builds the next change set and saves it in the outbox.
@@ -200,12 +208,14 @@ extension SyncEngine {
       }
       try RememberedDeletes.noteUnsent(
         pending, after: state.acknowledged, transaction, schema: schema)
+      let hasDeletes = pending.objects.containsState { $0.whole == .delete }
       let kept = omitted.keys.union(pending.heldBack(by: through))
       pending.acknowledge(through: through, omitting: omitted)
       for key in kept {
         guard let object = pending[key] else { continue }
         pending.objects[key] = try object.stamped(through: through, transaction)
       }
+      try Unions.confirm(pending, on: transaction.connection)
       if let outbox = sent?.outbox {
         var frame = SentFrame(outbox, transaction, schema: schema)
         try frame.settleBases(pending)
@@ -230,6 +240,7 @@ extension SyncEngine {
       }
       // The rows of deleted objects are kept until the zone knows of the delete.
       try Graves.drop(through: through, but: omitted.objects, on: transaction.connection)
+      if hasDeletes { try ParkedValues.strikeGone(pending, transaction) }
       state.acknowledged = max(state.acknowledged, through)
       try dropDeltas(pending, sent: sent?.outbox, transaction)
       try acknowledgeStates(

@@ -70,6 +70,36 @@ struct ClockTests {
     #expect(try replica.value(id, "title") == .string("later"))
   }
 
+  @Test("A reference that a delete cut comes back with its object, also where its time was moved")
+  func cutUnderAFastClock() async throws {
+    let fast = try await TestReplica("fast", zone: zone, clock: clock)
+    let deleter = try await TestReplica("deleter", zone: zone, clock: clock)
+    let editor = try await TestReplica("editor", zone: zone, clock: clock)
+    let shelf = try fast.insert("Shelf", ["name": .string("a")])
+    let item = try fast.insert("Item", ["title": .string("t")])
+    for replica in [fast, deleter, editor] { try await replica.sync() }
+    let ahead = HybridTime(rawValue: (clock.milliseconds + 9 * 86_400_000) << 16)
+    _ = try fast.store.write(TransactionInfo(author: "fast", hybridTime: ahead)) { transaction in
+      let key = try #require(try transaction.key(of: item))
+      var values = try #require(try transaction.row(key)).values
+      let slot = try #require(
+        fast.store.model.entitiesByName["Item"]?.layout.index(named: "shelf"))
+      values[slot] = .reference(try #require(try transaction.key(of: shelf)))
+      try transaction.update(key, PropertyMask([slot]), values: values, expectedVersion: nil)
+    }
+    try editor.set(shelf, ["name": .string("edited")])
+    try deleter.delete(shelf)
+    try await deleter.sync()
+    try await fast.sync()
+    #expect(try fast.reference(item, "shelf") == nil)
+    #expect(try fast.status.pending.objects == 0)
+    for replica in [editor, fast, deleter] { try await replica.sync() }
+    for replica in [editor, fast, deleter] {
+      #expect(try replica.exists(shelf))
+      #expect(try replica.reference(item, "shelf") == shelf, "\(replica.name)")
+    }
+  }
+
   /// A replica whose host's clock is not the server's.
   private func replica(_ name: String, _ host: ManualClock) async throws -> TestReplica {
     let replica = try await TestReplica(name, zone: zone, clock: host)

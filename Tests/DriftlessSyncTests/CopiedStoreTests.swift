@@ -87,6 +87,31 @@ struct CopiedStoreTests {
   }
 
   @Test(
+    "F62 What was set after an insert that a copy has sent stands where the insert did not name it")
+  func unnamedByTheInsert() async throws {
+    try await original.sync()
+    let shelf = try original.insert("Shelf", ["name": .string("s")])
+    let key = try #require(try original.store.read { try $0.key(of: shelf) })
+    try await original.sync()
+    let id = try original.insert("Item", ["title": .string("t")])
+    let copy = try await copy()
+    let edited: [String: PropertyValue] = [
+      "note": .string("n"), "tag": .string("g"), "held": .string("h"), "high": .integer(-3),
+      "low": .integer(5), "stock": .integer(4), "text": .string("x"), "words": .string("w"),
+      "weight": .double(1.5), "pick": .string("p"),
+    ]
+    try original.set(id, edited.merging(["shelf": .reference(key)]) { $1 })
+    try await copy.sync()
+    try await settle(original, copy)
+    for (name, value) in edited { #expect(try copy.value(id, name) == value, "\(name)") }
+    #expect(try copy.reference(id, "shelf") == shelf)
+    // A rule of one's own is asked all the same, and a count is settled by its saves.
+    let told = try original.conflicts.map(\.property)
+    #expect(Set(told).isSubset(of: ["pick", "stock"]), "\(told)")
+    #expect(try copy.conflicts.isEmpty)
+  }
+
+  @Test(
     "F62 A move after a save that the copy has sent stands with its place, within a list and to another",
     arguments: [false, true])
   func movedOn(isToAnother: Bool) async throws {

@@ -2,6 +2,7 @@ import Driftless
 import DriftlessSync
 import DriftlessTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// Edits beside a value of the zone that the model here cannot hold.
@@ -83,5 +84,43 @@ struct ParkedValueEditTests {
     #expect(try wide.value(id, "size") == .integer(100_000))
     #expect(try wide.value(id, "note") == .string("kept"))
     #expect(try SyncEngine.parked(of: narrow.store).map(\.property) == ["size"])
+  }
+
+  @Test("A parked value goes with its object, whoever deletes it", arguments: 0..<3)
+  func deletedHere(way: Int) async throws {
+    let (wide, narrow) = try await pair(model(.integer64), model(.integer16))
+    let id = try wide.insert("Thing", ["size": .integer(100_000)])
+    try await wide.sync()
+    try await narrow.sync()
+    #expect(try narrow.status.parked == 1)
+    try narrow.delete(id)
+    switch way {
+    case 1:
+      // On both sides.
+      try wide.delete(id)
+      try await wide.sync()
+    case 2:
+      // A copy of the store sends the very delete.
+      let copy = try await copy(of: narrow, model(.integer16))
+      try await copy.sync()
+      #expect(try SyncEngine.parked(of: copy.store).isEmpty)
+    default: break
+    }
+    #expect(try SyncEngine.parked(of: narrow.store).count == 1, "until the delete is the zone's")
+    try await narrow.sync()
+    #expect(try SyncEngine.parked(of: narrow.store).isEmpty)
+    #expect(try narrow.status.parked == 0)
+  }
+
+  private func copy(
+    of replica: TestReplica, _ model: ManagedObjectModel
+  ) async throws -> TestReplica {
+    let file = replica.directory.file("copy.sqlite")
+    let source = try #require(replica.store.url).path
+    for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: source + suffix) {
+      try FileManager.default.copyItem(atPath: source + suffix, toPath: file.path + suffix)
+    }
+    return try await TestReplica(
+      "copy", zone: replica.zone, clock: replica.clock, model: model, enrolled: false, file: file)
   }
 }

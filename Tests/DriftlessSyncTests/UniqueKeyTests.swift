@@ -270,6 +270,23 @@ struct UniqueKeyTests {
     try await joinLate(&world)
   }
 
+  @Test("S20 A union of which nothing is pending is settled: a later edit of it is one of the zone's")
+  func settledUnion() async throws {
+    let world = try await world()
+    let values: [String: PropertyValue] = ["email": .string("a"), "name": .string("Ann")]
+    let id = try world[0].insert("Person", values)
+    try await world[0].sync()
+    try world[1].insert("Person", values)
+    try await world[1].sync()
+    #expect(try world[1].status.pending.objects == 0)
+    #expect(try world[1].identities(of: "Person") == [id])
+    try world[1].set(id, ["name": .string("edited later")])
+    try world[0].delete(id)
+    try await world[0].sync()
+    try await world.settle()
+    #expect(try world[2].identities(of: "Person").isEmpty)
+  }
+
   @Test("That two became one is not undone, and the error says what to do")
   func undoOfAUnion() async throws {
     let world = try await world()

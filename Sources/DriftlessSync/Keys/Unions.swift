@@ -53,6 +53,7 @@ struct Unions {
       try BaseValues.replace(lost, place.name, with: .integer(value), on: transaction.connection)
     }
     try transaction.dropDeltas(of: lost)
+    try applier.parkedValues.strike(lost)
     applier.setPending(lost) { $0 = PendingObject() }
   }
 
@@ -282,7 +283,7 @@ struct Unions {
     try connection.perform("DELETE FROM ZDL_ALIAS")
   }
 
-  /// What nothing is pending of is one for good.
+  /// What nothing is pending of is one for good, whoever settled it: a push, a pull, or that both sides had the same.
   static func confirm(_ pending: PendingSet, on connection: SQLiteConnection) throws {
     var confirmed: [UUID] = []
     try connection.forEachRow("SELECT identity, entity, key FROM ZDL_ALIAS WHERE row IS NOT NULL") {
@@ -296,6 +297,12 @@ struct Unions {
       try connection.perform(
         "UPDATE ZDL_ALIAS SET row = NULL, state = NULL WHERE identity = ?", [.uuid(identity)])
     }
+  }
+
+  /// Nothing is pending any more: all of them are one for good.
+  static func confirmAll(on connection: SQLiteConnection) throws {
+    try connection.perform(
+      "UPDATE ZDL_ALIAS SET row = NULL, state = NULL WHERE row IS NOT NULL")
   }
 
   /// The object is about to be deleted because the log says so: what became one with it, and the zone did not hear of,

@@ -45,6 +45,21 @@ struct ParkedValues {
       [.integer(Int64(key.entity)), .integer(key.key)])
   }
 
+  /// Lets go of what is parked of objects that are gone: an own delete keeps it until it is settled, since the object may
+  /// come back until then.
+  static func strikeGone(_ pending: PendingSet, _ transaction: ReadTransaction) throws {
+    var keys: [ObjectKey] = []
+    try transaction.connection.forEachRow("SELECT DISTINCT entity, key FROM ZDL_PARKED_VALUE") {
+      keys.append($0.objectKey(0, 1))
+    }
+    for key in keys where pending[key]?.whole != .delete {
+      guard try transaction.concreteKey(root: key) == nil else { continue }
+      try transaction.connection.perform(
+        "DELETE FROM ZDL_PARKED_VALUE WHERE entity = ? AND key = ?",
+        [.integer(Int64(key.entity)), .integer(key.key)])
+    }
+  }
+
   /// The zone's value of a property; nil when the row has it.
   func value(of key: ObjectKey, _ property: String) throws -> PropertyValue? {
     guard mayHaveAny else { return nil }

@@ -157,6 +157,44 @@ struct DanglingReferences {
     return target
   }
 
+  /// The pending edits whose references are cut, with their transactions: what names them when their times are moved.
+  func edits(
+    _ pending: PendingSet, _ transaction: ReadTransaction, schema: SyncSchema
+  ) throws -> [(source: Source, transaction: Int64)] {
+    guard mayHaveAny else { return [] }
+    var sources: [Source] = []
+    try connection.forEachRow(
+      "SELECT entity, key, property, state FROM ZDL_DANGLING WHERE state NOT IN (?, ?)",
+      [.integer(State.news.rawValue), .integer(State.told.rawValue)]
+    ) { row in
+      var source = Source(key: row.objectKey(0, 1), property: row.string(2))
+      source.edit = HybridTime(rawValue: row.unsigned(3))
+      sources.append(source)
+    }
+    return try sources.compactMap { source in
+      let entity = schema.entity(numbered: source.key.entity)
+      guard let slot = entity?.property(named: source.property)?.slot,
+        let edit = pending[source.key]?.transaction(of: slot),
+        try transaction.editTime(edit) == source.edit
+      else { return nil }
+      return (source, edit)
+    }
+  }
+
+  /// A pending edit has another time from now on.
+  func move(_ source: Source, to time: HybridTime) throws {
+    guard let former = source.edit, former != time else { return }
+    try connection.perform(
+      """
+      UPDATE ZDL_DANGLING SET state = ?
+      WHERE entity = ? AND key = ? AND property = ? AND state = ?
+      """,
+      [
+        .unsigned(time.rawValue), .integer(Int64(source.key.entity)), .integer(source.key.key),
+        .text(source.property), .unsigned(former.rawValue),
+      ])
+  }
+
   /// The log has what an edit referred to.
   func acknowledge(_ source: Source) throws {
     guard mayHaveAny else { return }

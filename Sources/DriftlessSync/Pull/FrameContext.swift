@@ -46,16 +46,6 @@ struct FrameContext {
   /// Whether it tells or covers the transaction of a name; 0 is none.
   func tells(_ name: UInt64) -> Bool { name != 0 && names.contains(name) }
 
-  /// Who made the change set.
-  var side: RemoteSide {
-    RemoteSide(value: .null, time: newestTime, origin: origin, sequence: sequence)
-  }
-
-  /// When the newest change of the change set was made.
-  var newestTime: HybridTime {
-    HybridTime(rawValue: changeSet.index.transactions.map(\.hybridTime).max() ?? 0)
-  }
-
   /// When the newest change of a group was made.
   func newestTime(of group: ChangeSetIndex.Group) -> HybridTime {
     let transactions = changeSet.index.transactions

@@ -53,16 +53,16 @@ final class InsertBatch {
     }
   }
 
-  /// Replaces the values of a column some of which the model may not hold.
+  /// Replaces the values of a column some of which the model may not hold, by key and row of the change set.
   func replace(
     _ reader: PropertyReader,
-    _ value: (ObjectKey, PropertyValue) throws -> PropertyValue
+    _ value: (ObjectKey, Int, PropertyValue) throws -> PropertyValue
   ) rethrows {
     guard reader.mayBeRefused else { return }
     checkSlot(reader.property.slot)
     var place = values + reader.property.slot
-    try forEach { key, _ in
-      place.pointee = try value(key, place.pointee)
+    try forEach { key, source in
+      place.pointee = try value(key, source, place.pointee)
       place += slotCount
     }
   }

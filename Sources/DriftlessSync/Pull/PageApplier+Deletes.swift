@@ -71,6 +71,7 @@ extension PageApplier {
         setPending(key) { $0 = PendingObject() }
         try BaseValues.drop(key, on: transaction.connection)
         try transaction.dropDeltas(of: key)
+        try parkedValues.strike(key)
         try zone.remove(key)
         continue
       }
@@ -106,10 +107,10 @@ extension PageApplier {
         // Dead and alive again between two pulls, with nothing pending: it always lived.
         if pending[key] == nil { try zone.removeMark(key) }
       } else if !isAlive {
-        try insertAgain(entity, key, readers, row: row, index: index, &frame)
+        try insertAgain(entity, key, readers, group, row: row, index: index, &frame)
       } else {
         // Alive here although the zone had deleted it: this replica made or kept it as well.
-        try applyRow(key, readers, row: row, isWhole: true, &frame)
+        try applyRow(key, readers, group, row: row, isWhole: true, &frame)
       }
     }
   }

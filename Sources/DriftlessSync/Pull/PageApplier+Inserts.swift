@@ -15,7 +15,7 @@ extension PageApplier {
     var runEnd = 0
     for index in group.objects {
       if frame.isOfSnapshot, row == runEnd, let run = runs.popFirst() {
-        try write(batch, kinds, &frame)
+        try write(batch, kinds, of: group, &frame)
         try times.note(frame.time(of: run), by: frame.origin(of: run))
         runEnd += run.count
       }
@@ -27,27 +27,28 @@ extension PageApplier {
         try mergeInsert(group, entity, readers, row: row, index: index, &frame)
         continue
       }
-      if batch.isFull { try write(batch, kinds, &frame) }
+      if batch.isFull { try write(batch, kinds, of: group, &frame) }
       batch.add(key: entry.key.key, source: row)
     }
-    try write(batch, kinds, &frame)
+    try write(batch, kinds, of: group, &frame)
   }
 
   /// Writes the rows of a batch, and then their places and their elements of many-to-many
   /// relationships.
   private func write(
-    _ batch: InsertBatch, _ readers: PropertyReader.Kinds, _ frame: inout FrameContext
+    _ batch: InsertBatch, _ readers: PropertyReader.Kinds, of group: ChangeSetIndex.Group,
+    _ frame: inout FrameContext
   ) throws {
     guard batch.rows.count > 0 else { return }
     for reader in readers.single {
       if case .toOne = reader.property.kind {
         try batch.fill(reader.property.slot) { key, row in
-          try read(reader, row: row, of: key, isNew: true, &frame)
+          try read(reader, group, row: row, of: key, isNew: true, &frame)
         }
       } else {
         batch.fill(from: reader)
-        try batch.replace(reader) { key, value in
-          try held(value, reader.property, of: key, frame.side)
+        try batch.replace(reader) { key, row, value in
+          try held(value, reader.property, of: key, frame.side(group, row: row))
         }
       }
     }
@@ -93,13 +94,17 @@ extension PageApplier {
   }
 
   /// A value of the zone as this model holds it: one that it cannot hold is set aside.
+  ///
+  /// - Parameter side: the zone's change that said it; looked for only where the value is set aside.
   func held(
-    _ value: PropertyValue, _ property: SyncSchema.Property, of key: ObjectKey, _ side: RemoteSide
+    _ value: PropertyValue, _ property: SyncSchema.Property, of key: ObjectKey,
+    _ side: @autoclosure () throws -> RemoteSide
   ) throws -> PropertyValue {
     guard let standIn = property.standIn, let refusal = standIn.refusal(of: value) else {
       return value
     }
     if !value.isNull {
+      let side = try side()
       try parkedValues.add(
         value, of: key, property.name, reason: refusal, sequence: side.sequence,
         sender: side.origin)
@@ -110,12 +115,13 @@ extension PageApplier {
   /// One value of a column; references become keys of this store, in place of what they referred
   /// to.
   func read(
-    _ reader: PropertyReader, row: Int, of key: ObjectKey, isNew: Bool = false,
-    _ frame: inout FrameContext
+    _ reader: PropertyReader, _ group: ChangeSetIndex.Group, row: Int, of key: ObjectKey,
+    isNew: Bool = false, _ frame: inout FrameContext
   ) throws -> PropertyValue {
     guard case .toOne = reader.property.kind else {
       if !isNew { try parkedValues.strike(key, reader.property.name) }
-      return try held(reader.value(row), reader.property, of: key, frame.side)
+      return try held(
+        reader.value(row), reader.property, of: key, frame.side(group, row: row))
     }
     let source = DanglingReferences.Source(key: key, property: reader.property.name)
     if !isNew { try dangling.removeAll(of: source) }
@@ -139,10 +145,10 @@ extension PageApplier {
       // Made and deleted here before the zone ever heard of it: the other replica's object is
       // another one.
       if pending[key] != nil { setPending(key) { $0 = PendingObject() } }
-      try insertAgain(entity, key, readers, row: row, index: index, &frame)
+      try insertAgain(entity, key, readers, group, row: row, index: index, &frame)
       return
     }
-    guard isHeld(key) else { return try applyRow(key, readers, row: row, &frame) }
+    guard isHeld(key) else { return try applyRow(key, readers, group, row: row, &frame) }
     if try isSameInsert(key, frame) {
       return try applySameInsert(entity, key, readers, group, row: row, &frame)
     }
@@ -159,13 +165,13 @@ extension PageApplier {
 
   /// Gives a dead key its row again, with the values of the wire, and the references to it.
   func insertAgain(
-    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ readers: [PropertyReader], row: Int,
-    index: Int, _ frame: inout FrameContext
+    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ readers: [PropertyReader],
+    _ group: ChangeSetIndex.Group, row: Int, index: Int, _ frame: inout FrameContext
   ) throws {
     var values = [PropertyValue](repeating: .null, count: entity.description.layout.slots.count)
     let (single, elements, places) = PropertyReader.split(readers)
     for reader in single {
-      values[reader.property.slot] = try read(reader, row: row, of: key, &frame)
+      values[reader.property.slot] = try read(reader, group, row: row, of: key, &frame)
     }
     for property in entity.properties {
       if let standIn = property.standIn, standIn.refusal(of: values[property.slot]) != nil {

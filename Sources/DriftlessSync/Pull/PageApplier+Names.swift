@@ -108,10 +108,32 @@ extension PageApplier {
     if case .elements = property.kind { return false }
     // What a rule of an app's own made of two sides is told under the save's name, and is not what the save left.
     if case .custom? = entity.property(at: property.slot)?.policy { return false }
+    return try !property.keepsDeltas && isEditedSince(property, object, group, row: row, frame)
+  }
+
+  /// The same of an insert that does not name a property: what adds up there began after it, where the change set tells no
+  /// save of it. A count has no base: it is settled by its saves.
+  private func isBegunSince(
+    _ entity: SyncSchema.Entity, _ property: SyncSchema.Property, of key: ObjectKey,
+    _ group: ChangeSetIndex.Group, row: Int, _ frame: FrameContext
+  ) throws -> Bool {
+    guard !frame.isOffer(group, row: row), property.policy != .counter else { return false }
+    guard property.keepsDeltas else {
+      return try isKnownBelow(entity, property, pending[key], group, row: row, frame)
+    }
+    return try isEditedSince(property, pending[key], group, row: row, frame)
+      && transaction.deltas(of: key, property.name).allSatisfy { !frame.tells($0.name) }
+  }
+
+  /// Whether a row is of a save that both copies have, and what is pending of a property was edited after it, here alone.
+  private func isEditedSince(
+    _ property: SyncSchema.Property, _ object: PendingObject?, _ group: ChangeSetIndex.Group,
+    row: Int, _ frame: FrameContext
+  ) throws -> Bool {
     let transactions = frame.changeSet.index.transactions
-    guard !property.keepsDeltas, let object, object.whole == .none,
-      object.offer(of: property.slot) == nil, let last = object.transaction(of: property.slot),
-      last > 0, let place = frame.transaction(group, row: row),
+    guard let object, object.whole == .none, object.offer(of: property.slot) == nil,
+      let last = object.transaction(of: property.slot), last > 0,
+      let place = frame.transaction(group, row: row),
       transactions.indices.contains(place),
       let number = try transaction.transactionNumber(named: transactions[place].name)
     else { return false }
@@ -159,16 +181,15 @@ extension PageApplier {
     }
     // A tombstone may have come before it.
     try zone.removeMark(key)
-    // What the insert does not name is null, and nobody's edit where it is null here.
-    let values = try currentValues(of: key)
+    // What the insert does not name is null. What was set here since is an edit of that, as it is of a value that is named.
     let named = Set(readers.map(\.property.name))
     for property in entity.properties where !named.contains(property.name) {
-      var value = ZoneStates.Value(side: frame.side(group, row: row))
-      switch property.kind {
-      case .place: continue
-      case .elements: value.elements = []
-      case .attribute, .toOne: if values[property.slot].isNull { break }
+      if case .place = property.kind { continue }
+      if try isBegunSince(entity, property, of: key, group, row: row, frame) {
+        try replaceBase(of: key, property, with: .null)
+        continue
       }
+      let value = ZoneStates.Value(side: frame.side(group, row: row))
       try zone.set(value, of: key, property.name)
       try acknowledge(property, of: key, frame)
     }

@@ -68,6 +68,7 @@ extension PageApplier {
         }
       case .bothDeleted:
         setPending(key) { $0 = PendingObject() }
+        try parkedValues.strike(key)
         try zone.remove(key)
       case .keepDeleted, .bringBack: fates.add(key, object, .here)
       }

@@ -22,6 +22,7 @@ extension PageApplier {
           && schema.root(of: own) == entity.rootNumber
         {
           setPending(own) { $0 = PendingObject() }
+          try parkedValues.strike(own)
         }
         continue
       }

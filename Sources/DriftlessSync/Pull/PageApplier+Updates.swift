@@ -27,7 +27,7 @@ extension PageApplier {
         if isHeld(key) {
           try applyHeld(entity, key, readers, group, row: row, &frame)
         } else if isAlive {
-          try applyRow(key, readers, row: row, &frame)
+          try applyRow(key, readers, group, row: row, &frame)
         }
         continue
       }
@@ -36,7 +36,7 @@ extension PageApplier {
       guard isAlive else { continue }
       if !mask.isEmpty {
         for reader in single {
-          values[reader.property.slot] = try read(reader, row: row, of: key, &frame)
+          values[reader.property.slot] = try read(reader, group, row: row, of: key, &frame)
         }
         try transaction.update(key, mask, values: values, expectedVersion: nil)
       } else if !places.isEmpty {
@@ -136,7 +136,7 @@ extension PageApplier {
         try zone.set(value, of: key, name)
       }
     }
-    if isAlive { try applyRow(key, free, row: row, isWhole: isWhole, &frame) }
+    if isAlive { try applyRow(key, free, group, row: row, isWhole: isWhole, &frame) }
   }
 
   /// Up to when whoever deleted an object here knew the edits of a property: up to the last one that history has. Where
@@ -208,15 +208,15 @@ extension PageApplier {
 
   /// Writes one row of a change set over what is here.
   func applyRow(
-    _ key: ObjectKey, _ readers: [PropertyReader], row: Int, isWhole: Bool = false,
-    _ frame: inout FrameContext
+    _ key: ObjectKey, _ readers: [PropertyReader], _ group: ChangeSetIndex.Group, row: Int,
+    isWhole: Bool = false, _ frame: inout FrameContext
   ) throws {
     let (single, elements, places) = PropertyReader.split(readers)
     if !single.isEmpty {
       var values = try currentValues(of: key)
       var written = PropertyMask()
       for reader in single {
-        values[reader.property.slot] = try read(reader, row: row, of: key, &frame)
+        values[reader.property.slot] = try read(reader, group, row: row, of: key, &frame)
         written.insert(reader.property.slot)
       }
       try transaction.update(key, written, values: values, expectedVersion: nil)

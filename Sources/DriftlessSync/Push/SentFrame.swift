@@ -24,7 +24,6 @@ struct SentFrame {
   /// - Parameter pending: what is pending after the acknowledgement.
   mutating func settleBases(_ pending: PendingSet) throws {
     let connection = transaction.connection
-    try Unions.confirm(pending, on: connection)
     guard try BaseValues.exist(on: connection) else { return }
     var kept = keptBases(pending)
     for key in try Unions.undoable(on: connection) {

@@ -158,6 +158,7 @@ enum EngineTables {
     try DanglingReferences.removeAll(on: connection)
     try Quarantine.removeAll(on: connection)
     try ParkedValues.removeAll(on: connection)
+    try Unions.confirmAll(on: connection)
   }
 
   /// Forgets notes that the zone need not have: those of tables in which a check found damage.

@@ -81,10 +81,10 @@ extension PageApplier {
       return try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)
     }
     if isAlive {
-      try applyRow(key, readers, row: row, isWhole: true, &frame)
+      try applyRow(key, readers, group, row: row, isWhole: true, &frame)
     } else if group.kind == .insert {
       // The log brought it back.
-      try insertAgain(entity, key, readers, row: row, index: index, &frame)
+      try insertAgain(entity, key, readers, group, row: row, index: index, &frame)
     }
   }
 
