@@ -29,12 +29,16 @@ extension SyncEngine {
   func brake(_ pending: PendingSet, _ transaction: ReadTransaction) throws {
     let limit = min(options.massDelete.floor, options.massDelete.count)
     guard pending.objects.containsState(where: { $0.whole == .delete }) else { return }
-    let keys = pending.objects.filter { $0.value.whole == .delete }.map(\.key)
-    guard keys.count > limit else { return }
+    let deletes = pending.objects.filter { $0.value.whole == .delete }
+    guard deletes.count > limit else { return }
     var directory = ObjectDirectory(transaction.connection)
     var deleted: [String: Int] = [:]
-    for key in keys
-    where try directory.number(root: schema.root(of: key), key: key.key) != nil {
+    for (key, object) in deletes {
+      // In a log that began anew the object has no number any more, and the delete was not told in the former one either.
+      let isUntold = object.wasInZone && EditStamp.time(object.wholeTransaction) == nil
+      guard try isUntold || directory.number(root: schema.root(of: key), key: key.key) != nil else {
+        continue
+      }
       deleted[schema.entity(numbered: key.entity)?.name ?? "unknown", default: 0] += 1
     }
     let total = deleted.values.reduce(0, +)

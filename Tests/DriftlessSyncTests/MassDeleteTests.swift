@@ -71,6 +71,24 @@ struct MassDeleteTests {
     try await world.settle()
   }
 
+  @Test("F59 Deletes that wait for a person's word wait on when the zone begins anew")
+  func pushAnew() async throws {
+    let (world, items) = try await world()
+    try delete(items.prefix(30), on: world[0])
+    await #expect(throws: SyncError.self) { try await world[0].sync() }
+    for _ in 0..<2 {
+      world.zone.renew()
+      let error = await #expect(throws: SyncError.self) { try await world[0].sync() }
+      #expect(error?.code == .massDelete)
+      #expect(error?.message.contains("30 of 50 objects") == true)
+      try await world[1].sync()
+      #expect(try world[1].identities(of: "Item").count == 40)
+    }
+    _ = try await world[0].engine.sync(allowingMassDelete: true)
+    try await world.settle()
+    #expect(try world[1].identities(of: "Item").count == 10)
+  }
+
   @Test("Deletes in the course of the day never ask")
   func small() async throws {
     let (world, items) = try await world()

@@ -270,7 +270,7 @@ struct UniqueKeyTests {
     try await joinLate(&world)
   }
 
-  @Test("S20 A union of which nothing is pending is settled: a later edit of it is one of the zone's")
+  @Test("S20 A union of which nothing is pending is settled: an edit after it is one of the zone's")
   func settledUnion() async throws {
     let world = try await world()
     let values: [String: PropertyValue] = ["email": .string("a"), "name": .string("Ann")]
@@ -376,5 +376,23 @@ struct UniqueKeyTests {
     try await world.settle()
     #expect(try world[0].export == world[1].export)
     #expect(try world[0].export.components(separatedBy: "\"new").count == count + 1)
+  }
+
+  @Test("Of two that became one, one is deleted, the other offered to a zone that began anew twice")
+  func deletedAfterTwoRenewals() async throws {
+    let world = try await world()
+    let b = try world[1].insert("Person", ["name": .string("B"), "email": .string("e")])
+    try await world[1].sync()
+    try await world[2].sync()
+    let a = try world[0].insert("Person", ["name": .string("A"), "email": .string("e")])
+    world.zone.renew()
+    try await world[0].sync()
+    try await world[1].sync()
+    world.zone.renew()
+    try world[0].delete(a)
+    for index in [0, 2, 1] { try await world[index].sync() }
+    try await world.settle()
+    #expect(try !world[0].exists(a))
+    #expect(try world.replicas.allSatisfy { try $0.exists(b) == world[0].exists(b) })
   }
 }
