@@ -142,7 +142,7 @@ extension Simulation {
     case let error as SyncError where host.isElsewhere && Self.otherwise.contains(error.code):
       tell("\(host.name) was enrolled meanwhile: \(error.code.rawValue)")
     case let error as ProtocolError
-    where scenario.hasServerInterludes
+    where (scenario.hasServerInterludes || scenario.isReplacedBetween)
       && (error.code == .diverged || error.code == .generationChanged):
       tell("\(host.name) comes to another log again and again")
     case let error as ProtocolError
