@@ -18,8 +18,8 @@ struct GeneratedModel {
     let box = box(&generator)
     let tag = tag(&generator)
     var entities = [item, special, box, tag]
-    if generator.chance(60) { relateRows(item, box, &generator) }
-    if generator.chance(70) { relateTags(item, tag, &generator) }
+    if generator.chance(60) || scenario.hasMoves { relateRows(item, box, &generator) }
+    if generator.chance(70) || scenario.hasMoves { relateTags(item, tag, &generator) }
     if generator.chance(40), scenario.hasOwnInverse {
       item.properties += [
         RelationshipDescription("friends", to: "Item", inverse: "friends", toMany: true)
@@ -27,13 +27,14 @@ struct GeneratedModel {
     }
     if scenario.hasOneToOne { entities.append(badge(item, &generator)) }
     if scenario.hasTrees { entities.append(node(&generator)) }
-    if version > 0 {
+    if scenario.hasNarrowModels { entities.append(part(version)) }
+    if version > 0, scenario.hasModelVersions {
       let later = EntityDescription("Later")
       later.properties = [AttributeDescription("name", .string)]
       entities.append(later)
     }
     for entity in entities {
-      let keepsEdited = generator.chance(40)
+      let keepsEdited = generator.chance(40) || scenario.editsWin
       // What a program brings back is without what its model has no name for.
       entity.deletePolicy = keepsEdited && !scenario.hasRenames ? .editWins : .deleteWins
     }
@@ -74,9 +75,35 @@ struct GeneratedModel {
       properties.append(AttributeDescription("serial", .string))
       item.uniquenessConstraints = [["serial"]]
     }
-    if version > 0 { properties.append(AttributeDescription("colour", .string)) }
+    if scenario.hasOwnRules {
+      properties.append(
+        AttributeDescription(
+          "gathered", .string, isOptional: false, defaultValue: .string(""),
+          conflictPolicy: Self.together))
+    }
+    if version > 0, scenario.hasModelVersions {
+      properties.append(AttributeDescription("colour", .string))
+    }
     item.properties = properties
     return item
+  }
+
+  /// The rule of the app's own that keeps the words of both sides.
+  static let together = ConflictPolicy.custom("together")
+
+  /// What has numbers of more bits in later versions.
+  static let widened: Set<String> = ["number", "amount"]
+
+  /// What has a key, and a number beside it, that the first version has no room for.
+  private func part(_ version: Int) -> EntityDescription {
+    let part = EntityDescription("Part")
+    let type = version == 0 ? AttributeType.integer16 : .integer64
+    part.properties = [
+      AttributeDescription("number", type), AttributeDescription("amount", type),
+      AttributeDescription("name", .string),
+    ]
+    part.uniquenessConstraints = [["number"]]
+    return part
   }
 
   /// What later versions call otherwise.
@@ -109,7 +136,8 @@ struct GeneratedModel {
     ]
     box.properties += [
       RelationshipDescription(
-        "items", to: "Item", inverse: "box", toMany: true, isOrdered: generator.chance(50),
+        "items", to: "Item", inverse: "box", toMany: true,
+        isOrdered: generator.chance(50) || scenario.hasMoves,
         deleteRule: rule)
     ]
   }

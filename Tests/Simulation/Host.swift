@@ -22,6 +22,9 @@ final class Host: @unchecked Sendable {
   /// Whether its engine is at work.
   var isAtWork = false
   private let world: ManualClock
+  private let options: SyncOptions
+  /// The entries of the log that a person accepted as set aside: their chains, by sequence number.
+  var accepted: [UInt64: Set<LogChain>] = [:]
   /// Milliseconds that the host's clock is ahead.
   let skew: Mutex<Int64>
   private(set) var version: Int
@@ -33,12 +36,14 @@ final class Host: @unchecked Sendable {
   private var looked: Int64 = -1
   var backups: [[String: Data]] = []
   /// The newest transaction and the objects of each backup, and those of them that the zone had not been told of.
-  var backedUp: [(transaction: Int64, objects: Set<UUID>, unsent: Set<UUID>)] = []
+  var backedUp: [(transaction: Int64, moment: Int, objects: Set<UUID>, unsent: Set<UUID>)] = []
 
   init(
     number: Int, name: String, file: URL, model: ManagedObjectModel, version: Int,
-    server: any SyncTransport, world: ManualClock, skew: Int64
+    server: any SyncTransport, world: ManualClock, skew: Int64,
+    options: SyncOptions = Host.options()
   ) throws {
+    self.options = options
     self.number = number
     self.name = name
     self.file = file
@@ -48,7 +53,7 @@ final class Host: @unchecked Sendable {
     network = SimulatedNetwork(server)
     store = try Self.open(file, model)
     coordinator = PersistentStoreCoordinator(store: store)
-    engine = SyncEngine(store: store, transport: network, options: Self.options)
+    engine = SyncEngine(store: store, transport: network, options: options)
     setClock()
     try look()
   }
@@ -82,8 +87,9 @@ final class Host: @unchecked Sendable {
   }
 
   /// Small pages and pushes, so that their edges are met.
-  private static var options: SyncOptions {
+  static func options(_ scenario: Scenario = Scenario()) -> SyncOptions {
     var options = SyncOptions()
+    if scenario.keepsFewEntries { options.keptFrameBytesMax = 2500 }
     options.pullBytesMax = 1000
     options.pushObjectsMax = 4
     // However small the zone is.
@@ -95,6 +101,12 @@ final class Host: @unchecked Sendable {
       guard case .string(let local) = conflict.local, case .string(let remote) = conflict.remote
       else { return conflict.local.isNull ? conflict.remote : conflict.local }
       return local.count >= remote.count ? conflict.local : conflict.remote
+    }
+    options.customPolicies["together"] = { conflict in
+      let words = [conflict.local, conflict.remote].map { value -> Set<Substring> in
+        if case .string(let text) = value { Set(text.split(separator: " ")) } else { [] }
+      }
+      return .string(words[0].union(words[1]).sorted().joined(separator: " "))
     }
     return options
   }
@@ -145,7 +157,7 @@ final class Host: @unchecked Sendable {
     if let version { self.version = version }
     store = try Self.openBesideLogs(file, model)
     coordinator = PersistentStoreCoordinator(store: store)
-    engine = SyncEngine(store: store, transport: network, options: Self.options)
+    engine = SyncEngine(store: store, transport: network, options: options)
     setClock()
     looked = -1
     try look()
@@ -154,7 +166,7 @@ final class Host: @unchecked Sendable {
   /// A new engine on the store that is open.
   func restart() async {
     await engine.close()
-    engine = SyncEngine(store: store, transport: network, options: Self.options)
+    engine = SyncEngine(store: store, transport: network, options: options)
   }
 
   /// The time of the newest transaction.
@@ -177,6 +189,17 @@ final class Host: @unchecked Sendable {
         return Set(
           try pending.objects.filter { $0.value.whole == .insert }
             .map { try transaction.identity(of: $0.key) })
+      }
+    }
+  }
+  /// The entries of the log by their chains, as far as the host knows them.
+  var chains: [UInt64: LogChain] {
+    get throws {
+      try store.read { transaction in
+        guard let state = try ReplicaState.load(from: transaction.connection) else { return [:] }
+        let places = try LogPlaces.all(
+          of: state.generation, through: state.cursor, on: transaction.connection)
+        return Dictionary(places.map { ($0.sequence, $0.chain) }) { $1 }
       }
     }
   }

@@ -105,6 +105,7 @@ struct EditLaws {
       }
     }
     failures += checkElements()
+    failures += OrderLaws(image: image, traits: traits, ledger: ledger, names: names).check()
     failures += checkLives()
     failures += checkBuried()
     return (failures.sorted { $0.text < $1.text }, settled)
@@ -139,6 +140,13 @@ struct EditLaws {
         return true
       }
       return ledger.journaledObjects.contains(edit.place.object)
+    }
+    // It became one with another for whom set it, and others had it as it was.
+    if traits.isKeyed(entity),
+      ledger.journaledObjects.contains(edit.place.object),
+      image.things.values.contains(where: { $0.values[edit.place.property] == edit.after })
+    {
+      return true
     }
     if edit.after == Image.null, ledger.journaled[edit.place] != nil { return true }
     if let target = Image.identities(in: edit.after).first, image.things[target] == nil,
@@ -229,7 +237,10 @@ struct EditLaws {
         let last = events.max { $0.time < $1.time }
         let name = "\(names(place.object)).\(place.property)"
         if isAlwaysAdded || (isOneHost && last?.isAdd == true) {
-          if !present.contains(element), !ledger.isJournaled(place, element) {
+          let isNamed =
+            kind == .attribute(GeneratedModel.together)
+            ? ledger.isOutdone(place, element) : ledger.isJournaled(place, element)
+          if !present.contains(element), !isNamed {
             failures.append(
               Failure(
                 law: "sets", text: "\(name) lost \(told(element)), which nobody removed: \(value)"))

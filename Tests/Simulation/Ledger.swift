@@ -20,6 +20,8 @@ struct Ledger {
     var time: UInt64
     /// The history transaction of the save, on its host.
     var transaction: Int64
+    /// How many saves there were before it, of all hosts.
+    var moment: Int
     /// Somebody who saw it set another value, or deleted the object.
     var isSuperseded = false
     /// A restore took it before the zone had it: it may be lost, or not.
@@ -33,6 +35,7 @@ struct Ledger {
     var host: Int
     var time: UInt64
     var transaction: Int64
+    var moment: Int
     var isAdd: Bool
     var isExcused = false
   }
@@ -42,7 +45,7 @@ struct Ledger {
     var inserts = 0
     var deletes = 0
     /// Who deleted it last, in which transaction.
-    var lastDelete: (host: Int, transaction: Int64)?
+    var lastDelete: (host: Int, transaction: Int64, moment: Int)?
     var isExcused = false
   }
 
@@ -58,22 +61,40 @@ struct Ledger {
   private(set) var journaled: [Place: Set<String>] = [:]
   private(set) var journaledObjects: Set<UUID> = []
   private var readJournals: Set<String> = []
+  /// Where journals have entries that came since all was quiet.
+  private(set) var journaledLately: Set<Place> = []
+  /// What conflicts were between, and what stands.
+  private var outcomes: [Place: [(words: Set<String>, kept: Set<String>)]] = [:]
+  /// How many saves there were.
+  private(set) var moment = 0
+  /// Where people put elements of lists.
+  var orders = Orders()
 
   // MARK: - Writing down
 
   /// Notes the difference that one save made.
+  ///
+  /// - Parameter hidden: where the host had a value set aside that its model has no room for, which went with the edit.
   mutating func note(
-    host: Host, before: Image, after: Image, traits: Traits
+    host: Host, before: Image, after: Image, traits: Traits, hidden: Set<Place> = []
   ) throws {
     let time = try host.newestTime
     let transaction = try host.newestTransaction
+    moment += 1
     let gone = Set(before.things.keys).subtracting(after.things.keys)
     for id in gone {
       lives[id, default: Life(entity: before.things[id]?.entity ?? "")].deletes += 1
-      lives[id]?.lastDelete = (host.number, transaction)
+      lives[id]?.lastDelete = (host.number, transaction, moment)
       supersedeAll(of: id, before)
     }
     if !gone.isEmpty { try supersedeParked(of: gone, host) }
+    orders.note(host.number, (transaction, moment), before, after, traits)
+    for place in hidden
+    where before.value(place.object, place.property) != after.value(place.object, place.property)
+      || gone.contains(place.object)
+    {
+      for index in editsAt[place] ?? [] { edits[index].isSuperseded = true }
+    }
     for (id, thing) in after.things {
       let old = before.things[id]
       if old == thing { continue }
@@ -87,13 +108,16 @@ struct Ledger {
         if was == now { continue }
         let edit = Edit(
           host: host.number, place: Place(object: id, property: property), before: was, after: now,
-          time: time, transaction: transaction)
+          time: time, transaction: transaction, moment: moment)
         // A partner was taken by another: its former owner lets it go, which is the same fact.
         let isTaken =
           now == Image.null
           && after.things.contains { other, thing in
             other != id && thing.values[property] == was && before.value(other, property) != was
           }
+        if was == Image.null, traits.isKey(thing.entity, property) {
+          supersedeWaiting(edit)
+        }
         note(edit, traits.kind(thing.entity, property), gone: gone, isTaken: isTaken)
       }
     }
@@ -119,7 +143,7 @@ struct Ledger {
       }
       add(edit)
     case .attribute(let policy):
-      if policy == .union || policy == .text {
+      if policy == .union || policy == .text || policy == GeneratedModel.together {
         let was = Image.words(in: edit.before)
         let now = Image.words(in: edit.after)
         for word in now.subtracting(was) { noteElement(edit, word, isAdd: true) }
@@ -138,11 +162,20 @@ struct Ledger {
 
   private mutating func noteElement(_ edit: Edit, _ element: String, isAdd: Bool) {
     elements[edit.place, default: [:]][element, default: []].append(
-      ElementEvent(host: edit.host, time: edit.time, transaction: edit.transaction, isAdd: isAdd))
+      ElementEvent(
+        host: edit.host, time: edit.time, transaction: edit.transaction, moment: edit.moment,
+        isAdd: isAdd))
   }
 
   private mutating func supersede(_ place: Place, _ shown: String) {
     for index in editsAt[place] ?? [] where edits[index].after == shown {
+      edits[index].isSuperseded = true
+    }
+  }
+
+  /// A value that waits for its key is null to whom set it, and is what a later edit of theirs is in place of.
+  private mutating func supersedeWaiting(_ edit: Edit) {
+    for index in editsAt[edit.place] ?? [] where edits[index].host == edit.host {
       edits[index].isSuperseded = true
     }
   }
@@ -169,28 +202,38 @@ struct Ledger {
   mutating func settle(_ index: Int) { edits[index].isSettled = true }
   mutating func makeFuzzy(_ object: UUID) { fuzzy.insert(object) }
 
-  /// A host lost what it saved after a transaction and the zone never had.
-  mutating func excuse(host: Int, after transaction: Int64, objects: Set<UUID>) {
+  /// A host lost what it saved after a transaction, or a moment, and the zone never had.
+  ///
+  /// A copy may be of what the host was before it was put back to another one: then the numbers of its transactions say
+  /// nothing of what it has.
+  mutating func excuse(
+    host: Int, after transaction: Int64, since moment: Int = .max, objects: Set<UUID>
+  ) {
     for index in edits.indices
-    where edits[index].host == host && edits[index].transaction > transaction {
+    where edits[index].host == host
+      && (edits[index].transaction > transaction || edits[index].moment > moment)
+    {
       edits[index].isExcused = true
     }
     for (place, all) in elements {
       for (element, events) in all {
         for (index, event) in events.enumerated()
-        where event.host == host && event.transaction > transaction {
+        where event.host == host && (event.transaction > transaction || event.moment > moment) {
           elements[place]?[element]?[index].isExcused = true
         }
       }
     }
+    orders.excuse(host: host, after: transaction, since: moment)
     excuse(lives: objects)
-    excuse(deletesBy: host, after: transaction)
+    excuse(deletesBy: host, after: transaction, since: moment)
   }
 
   /// Deletes that a host made after a transaction are none for the zone.
-  mutating func excuse(deletesBy host: Int, after transaction: Int64) {
+  mutating func excuse(deletesBy host: Int, after transaction: Int64, since moment: Int = .max) {
     for (id, life) in lives {
-      if let last = life.lastDelete, last.host == host, last.transaction > transaction {
+      if let last = life.lastDelete, last.host == host,
+        last.transaction > transaction || last.moment > moment
+      {
         lives[id]?.isExcused = true
       }
     }
@@ -219,6 +262,14 @@ struct Ledger {
       }
     }
     buried.formUnion(lives.keys)
+    orders.begin(Image())
+    orders.isVoid = true
+  }
+
+  /// All is quiet, and everybody shows one image.
+  mutating func rest(_ image: Image) {
+    orders.begin(image)
+    journaledLately = []
   }
 
   /// Reads a host's journal. What it named stays named, also when the host is put back.
@@ -239,8 +290,19 @@ struct Ledger {
       let property = entry.property ?? named
       let texts = [entry.local, entry.remote, entry.base, entry.kept].compactMap { $0 }
         .flatMap { given.named($0) }
-      journaled[Place(object: object, property: property), default: []].formUnion(texts)
+      let place = Place(object: object, property: property)
+      journaled[place, default: []].formUnion(texts)
+      journaledLately.insert(place)
+      let words = [entry.local, entry.remote].reduce(into: Set<String>()) {
+        $0.formUnion(Image.words(in: $1 ?? ""))
+      }
+      outcomes[place, default: []].append((words, Image.words(in: entry.kept ?? "")))
     }
+  }
+
+  /// Whether a journal names a word as one that does not stand.
+  func isOutdone(_ place: Place, _ word: String) -> Bool {
+    outcomes[place]?.contains { $0.words.contains(word) && !$0.kept.contains(word) } ?? false
   }
 
   /// Whether a journal names a value as one that lost.

@@ -7,15 +7,27 @@ import Synchronization
 
 /// What befalls hosts.
 extension Simulation {
+  func backUp(_ host: Host) throws {
+    tell("\(host.name) is backed up")
+    host.backups.append(try FileImage.take(host.file))
+    host.backedUp.append(
+      (try host.newestTransaction, ledger.moment, Set(host.image.things.keys), try host.unsent))
+    ledger.orders.backUp(host.number)
+  }
+
   func restore(_ host: Host, _ step: Step) async throws {
     guard !host.backups.isEmpty else { return }
-    let number = Int(step.dice % UInt64(host.backups.count))
+    try await restore(host, to: Int(step.dice % UInt64(host.backups.count)), step.dice)
+  }
+
+  func restore(_ host: Host, to number: Int, _ dice: UInt64) async throws {
     try readJournals()
     tell("\(host.name) is put back to copy \(number)")
-    let (transaction, objects, unsent) = host.backedUp[number]
+    let (transaction, moment, objects, unsent) = host.backedUp[number]
+    ledger.orders.restore(host.number, to: number)
     if try host.status.pending.objects > 0 {
       ledger.excuse(
-        host: host.number, after: transaction,
+        host: host.number, after: transaction, since: moment,
         objects: Set(host.image.things.keys).symmetricDifference(objects))
     } else {
       // What was made before the copy and deleted after it, unsent both times, is nothing that the zone ever heard of.
@@ -24,7 +36,7 @@ extension Simulation {
     let manners: [FileImage.Manner] = [.whole, .databaseAlone, .newFiles]
     try await host.reopen(
       models[host.version], contents: host.backups[number],
-      manners[Int(step.dice / 7 % UInt64(manners.count))])
+      manners[Int(dice / 7 % UInt64(manners.count))])
   }
 
   /// Of a host that was ended in the middle the database alone is put back, and its log left as it is.
@@ -49,6 +61,7 @@ extension Simulation {
     // What was copied after this copy goes on from a log that is no more.
     host.backups = []
     host.backedUp = []
+    ledger.orders.restore(host.number, to: nil)
   }
 
   func setServerClock(_ step: Step) throws {
@@ -78,6 +91,24 @@ extension Simulation {
     guard host.version + 1 < models.count else { return }
     tell("\(host.name) gets version \(host.version + 1)")
     try await host.reopen(models[host.version + 1], version: host.version + 1)
+  }
+
+  func restoreServer(_ dice: UInt64) throws {
+    guard server.backupCount > 0 else { return }
+    let number = Int(dice % UInt64(server.backupCount))
+    // Twice within a day would be two servers behind one address, which a person has to look at.
+    clock.advance(milliseconds: 90_000_000)
+    tell("the server is put back to copy \(number)")
+    try server.restore(number)
+  }
+
+  func replaceZone() throws {
+    clock.advance(milliseconds: 90_000_000)
+    tell("the zone is replaced on purpose")
+    ledger.bury()
+    // To put one of those back would take the replacement back.
+    server.forgetBackups()
+    try server.renew(.replace)
   }
 
   func readJournals() throws {

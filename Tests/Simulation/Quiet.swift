@@ -16,6 +16,10 @@ extension Simulation {
       host.network.faults = .none
       host.network.flippedBits = 0
       host.network.refused = nil
+      if scenario.hasDamagedEntries {
+        host.network.damaged = nil
+        try SyncEngine.retryParked(of: host.store)
+      }
       host.skew.withLock { if scenario.clockSteps > 0 { $0 = 0 } }
       try SyncEngine.retryQuarantined(of: host.store)
     }
@@ -129,13 +133,15 @@ extension Simulation {
       fail(failure.law, failure.text)
     }
     // What a rogue set is nobody's edit, and may have taken the place of one.
-    guard !hasRogue else { return }
+    // Who could not read an entry edits what he has not seen.
+    guard !hasRogue, !scenario.hasDamagedEntries else { return }
     let laws = EditLaws(
       image: image, traits: newest, ledger: ledger, scenario: scenario, names: name,
       hasPlainTimes: hasPlainTimes)
     let (broken, settled) = laws.check()
     for failure in broken { fail(failure.law, failure.text) }
     for index in settled { ledger.settle(index) }
+    if broken.isEmpty { ledger.rest(image) }
   }
 
   func checkStore(_ host: Host) throws {

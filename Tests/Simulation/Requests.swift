@@ -15,12 +15,23 @@ extension Simulation {
 
     private let state: Mutex<(generator: SeededGenerator, left: Int)>
     private let interludes: Int
+    private let isReplaced: Mutex<Bool>
 
     init(_ step: Step, interludes: Int) {
       var generator = SeededGenerator(seed: step.dice &+ 77)
       let left = step.kind == .crash ? Int(generator.next() % 6) : Int.max
       state = Mutex((generator, left))
       self.interludes = interludes
+      isReplaced = Mutex(step.dice % 4 == 0)
+    }
+
+    /// Whether the zone is replaced now: once, when the engine asks again what the zone is, as who begins its log again does.
+    func replaces(_ questions: Int) -> Bool {
+      guard questions > 1 else { return false }
+      return isReplaced.withLock { isReplaced in
+        defer { isReplaced = true }
+        return !isReplaced
+      }
     }
 
     func next() -> Event? {
@@ -42,6 +53,11 @@ extension Simulation {
     crashImage = nil
     let moments = Moments(step, interludes: scenario.interludes)
     network.interlude = { [unowned self] _ in
+      if scenario.isReplacedBetween, moments.replaces(network.questions) {
+        tell("meanwhile:")
+        hasPlainTimes = false
+        try replaceZone()
+      }
       switch moments.next() {
       case .crash:
         crashImage = try FileImage.take(host.file)
@@ -74,6 +90,7 @@ extension Simulation {
     host.isAtWork = false
     await host.follow()
     try host.look()
+    try checkAccepted(host)
   }
 
   /// What else happens while a request is under way.
@@ -82,6 +99,11 @@ extension Simulation {
     clock.advance(milliseconds: 100)
     if scenario.hasZoneRenames || scenario.hasVisits, dice % 5 == 0 {
       return try await move(host, dice / 5)
+    }
+    if scenario.hasServerInterludes, dice % 3 == 1 {
+      // A day passes within a request: nobody learns by its answer what time it is.
+      hasPlainTimes = false
+      return try dice % 5 == 0 ? server.backup() : restoreServer(dice / 5)
     }
     let other = hosts[Int(dice % UInt64(hosts.count))]
     if other === host || dice % 3 == 0 { return try save(host, dice) }
@@ -119,10 +141,19 @@ extension Simulation {
       tell("\(host.name) finds no zone under its name")
     case let error as SyncError where host.isElsewhere && Self.otherwise.contains(error.code):
       tell("\(host.name) was enrolled meanwhile: \(error.code.rawValue)")
+    case let error as ProtocolError
+    where (scenario.hasServerInterludes || scenario.isReplacedBetween)
+      && (error.code == .diverged || error.code == .generationChanged):
+      tell("\(host.name) comes to another log again and again")
+    case let error as ProtocolError
+    where scenario.hasServerInterludes && error.code == .noSnapshot:
+      tell("\(host.name) finds no snapshot any more")
     case let error as ProtocolError where error.code == .busy:
       tell("\(host.name) is told to come again")
     case let error as ProtocolError where host.network.hasFlipped:
       tell("\(host.name) gets other bytes than were sent: \(error.code.rawValue)")
+    case let error as ProtocolError where error.code == .damaged && host.network.damaged != nil:
+      tell("\(host.name) gets an entry that cannot be read")
     case let error as SyncError where error.code == .damagedOnTheWay && host.network.hasFlipped:
       tell("\(host.name) sent other bytes than arrived")
     case let error as SyncError where error.code == .stillStale:

@@ -10,7 +10,7 @@ struct Saves {
   let names: (UUID) -> String
   var generator: SeededGenerator
   var nextValue: Int
-  private(set) var told: [String] = []
+  var told: [String] = []
 
   init(
     scenario: Scenario, traits: Traits, model: ManagedObjectModel, dice: UInt64, nextValue: Int,
@@ -27,10 +27,13 @@ struct Saves {
   /// One to three changes in a context.
   mutating func change(_ context: ManagedObjectContext, _ image: Image) throws {
     let living = image.things.keys.sorted { names($0) < names($1) }
+    let isCrowded = scenario.objectsMax > 0 && living.count >= scenario.objectsMax
     for _ in 0..<(1 + Int(generator.next() % 3)) {
+      if scenario.hasMoves, generator.chance(40), try move(context, living) != nil { continue }
       switch generator.next() % 100 {
       case _ where living.isEmpty: try insert(context)
-      case 0..<22: try insert(context)
+      case 0..<22 where !isCrowded: try insert(context)
+      case 0..<22: try setAttribute(context, living, image)
       case 22..<58: try setAttribute(context, living, image)
       case 58..<88: try relate(context, living, image)
       default: try delete(context, living)
@@ -79,7 +82,10 @@ struct Saves {
     let attributes = (traits.kinds[entity] ?? [:]).keys.sorted().filter {
       if case .attribute? = traits.kind(entity, $0) { true } else { false }
     }
-    guard let name = pick(attributes), case .attribute(let policy)? = traits.kind(entity, name),
+    let keys = scenario.hasTakenKeys ? attributes.filter { traits.isKey(entity, $0) } : []
+    let isKeySet = !keys.isEmpty && generator.chance(50)
+    guard let name = pick(isKeySet ? keys : attributes),
+      case .attribute(let policy)? = traits.kind(entity, name),
       let description = object.entity.attributesByName[name]
     else { return }
     let now = image.value(id, name)
@@ -145,7 +151,7 @@ struct Saves {
   }
 
   /// As the context has it: an earlier change of the same save counts.
-  private func closesRing(
+  func closesRing(
     _ object: ManagedObject, _ target: ManagedObject, _ property: String
   ) throws -> Bool {
     var seen = [object]
@@ -168,7 +174,7 @@ struct Saves {
 
   // MARK: - Values
 
-  private mutating func pick<Element>(_ all: [Element]) -> Element? {
+  mutating func pick<Element>(_ all: [Element]) -> Element? {
     all.isEmpty ? nil : all[Int(generator.next() % UInt64(all.count))]
   }
 
@@ -180,7 +186,7 @@ struct Saves {
   }
 
   /// A value that nobody set before, unless the scenario is about values that come again.
-  private mutating func value(
+  mutating func value(
     _ entity: String, _ name: String, _ policy: ConflictPolicy, now: String
   ) -> PropertyValue {
     nextValue += 1
@@ -189,11 +195,12 @@ struct Saves {
     if policy == .counter { return counted(type, now) }
     if policy == .union { return words(now, isArray: true) }
     if policy == .text { return words(now, isArray: false) }
-    let isKey = traits.keys.contains { key in
-      key.properties.contains(name) && traits.kin[entity]?.contains(key.entity) == true
+    if policy == GeneratedModel.together {
+      return .string(Image.words(in: now).union(["w\(nextValue)"]).sorted().joined(separator: " "))
     }
+    if entity == "Part", GeneratedModel.widened.contains(name) { return numbered(type, name) }
     let number =
-      isKey
+      traits.isKey(entity, name)
       ? Int(generator.next() % 4)
       : scenario.hasRepeatedValues && generator.chance(60)
         ? Int(generator.next() % 3) : nextValue
@@ -210,6 +217,12 @@ struct Saves {
     case .uri: return .uri(URL(filePath: "/page/\(number)"))
     default: return .string("v\(number)")
     }
+  }
+
+  /// A number that programs of the first version may have no room for.
+  private mutating func numbered(_ type: AttributeType, _ name: String) -> PropertyValue {
+    let number = Int64(name == "number" ? generator.next() % 3 : UInt64(nextValue))
+    return .integer(type == .integer64 && generator.chance(50) ? 100_000 + number : number)
   }
 
   private mutating func counted(_ type: AttributeType, _ now: String) -> PropertyValue {

@@ -1,6 +1,5 @@
 import DriftlessTesting
 import Foundation
-import Testing
 
 /// Which kinds of events a simulation has. Each is a switch, so that what is known to fail can be
 /// looked at alone.
@@ -25,6 +24,12 @@ struct Scenario: Hashable, Sendable {
   var hasRenames = false
   /// A many-to-many relationship that is its own inverse.
   var hasOwnInverse = false
+  /// Hosts of the first version have numbers of 16 bits where others have such of 64.
+  var hasNarrowModels = false
+  /// A rule of the app's own, which makes one value of two.
+  var hasOwnRules = false
+  /// Whether every entity is edited against deletes.
+  var editsWin = false
 
   /// Whether a reference that a delete cut must be in a journal, and what is deleted stays so.
   var journalsCuts = false
@@ -38,6 +43,12 @@ struct Scenario: Hashable, Sendable {
   var hasIdentityOfTwoEntities = false
   /// Counters near the bounds of their types (S8).
   var hasCounterBounds = false
+  /// Every list has an order, and people move what is in it.
+  var hasMoves = false
+  /// Keys, partners and parents are set often, and given to others where they are taken elsewhere.
+  var hasTakenKeys = false
+  /// Where so many objects live, others are edited in place of new ones; 0 for any number.
+  var objectsMax = 0
 
   // The network.
   var faults = FaultyTransport.Faults(
@@ -70,6 +81,16 @@ struct Scenario: Hashable, Sendable {
   var serverClockSteps: Int64 = 0
   var hasRogue = false
   var hasDecisions = true
+  /// People accept what is set aside of the log.
+  var hasAccepts = false
+  /// Entries come to some hosts with a byte that is another one, until all is well.
+  var hasDamagedEntries = false
+  /// What befalls the server befalls it between two requests of one sync as well.
+  var hasServerInterludes = false
+  /// The zone is replaced on purpose while a host that came back to another log asks once more what the zone is.
+  var isReplacedBetween = false
+  /// Hosts keep no more than a few entries of the log.
+  var keepsFewEntries = false
 
   /// The steps of a seed.
   func steps(seed: UInt64) -> [Step] {
@@ -126,190 +147,11 @@ struct Scenario: Hashable, Sendable {
     add(.visit, 3, when: hasVisits)
     add(.rogue, 4, when: hasRogue)
     add(.upgrade, 2, when: hasModelVersions)
+    add(.upgrade, 1, when: hasNarrowModels)
+    add(.take, 6, when: hasTakenKeys)
+    add(.lose, 8, when: hasServerRestores && (hasTakenKeys || hasAccepts && hasNarrowModels))
+    add(.part, 6, when: (hasMoves || hasOwnRules) && (hasClones || hasStoreRestores))
+    add(.accept, 4, when: hasAccepts)
     return weights
   }
-}
-
-extension Scenario: CustomTestStringConvertible {
-  var testDescription: String { name }
-
-  /// Every scenario that must hold, or the one that the environment names.
-  static var all: [Scenario] {
-    let wanted = ProcessInfo.processInfo.environment["DRIFTLESS_SCENARIO"]
-    guard let wanted else { return standing }
-    return (standing + combined).filter { wanted == "all" || $0.name == wanted }
-  }
-
-  private static func make(_ name: String, _ change: (inout Scenario) -> Void) -> Scenario {
-    var scenario = Scenario()
-    scenario.name = name
-    change(&scenario)
-    return scenario
-  }
-
-  /// Several kinds of bad luck at once.
-  static let combined: [Scenario] = [
-    make("both restored") {
-      $0.server = .sqlite
-      $0.hasStoreRestores = true
-      $0.hasServerRestores = true
-    },
-    make("clones of restored servers") {
-      $0.server = .sqlite
-      $0.hasClones = true
-      $0.hasServerRestores = true
-    },
-    make("joining clones of restored servers") {
-      $0.server = .sqlite
-      $0.hasJoins = true
-      $0.hasClones = true
-      $0.hasServerRestores = true
-    },
-    make("clones in renewed zones") {
-      $0.server = .sqlite
-      $0.hasClones = true
-      $0.hasZoneRenewals = true
-    },
-    make("clocks and restored servers") {
-      $0.server = .sqlite
-      $0.clockSteps = 1_600_000_000_000
-      $0.hasServerRestores = true
-    },
-    make("model versions in renewed zones") {
-      $0.server = .sqlite
-      $0.hasModelVersions = true
-      $0.hasZoneRenewals = true
-    },
-    make("given identities in renewed zones") {
-      $0.server = .sqlite
-      $0.hasGivenIdentities = true
-      $0.hasZoneRenewals = true
-    },
-  ]
-
-  /// What holds, and runs in the gate.
-  static let standing: [Scenario] = [
-    make("plain") { _ in },
-    make("files") { $0.server = .sqlite },
-    make("cut references") { $0.journalsCuts = true },
-    make("repeated values") { $0.hasRepeatedValues = true },
-    make("delete rules") { $0.hasDeleteRules = true },
-    make("one-to-one") { $0.hasOneToOne = true },
-    make("trees") { $0.hasTrees = true },
-    make("ordered many-to-many") { $0.hasOrderedManyToMany = true },
-    make("given identities") { $0.hasGivenIdentities = true },
-    make("counter bounds") { $0.hasCounterBounds = true },
-    make("two callers") { $0.hasTwoCallers = true },
-    make("clocks") { $0.clockSteps = 1_600_000_000_000 },
-    make("server clocks") {
-      $0.server = .sqlite
-      $0.serverClockSteps = 200_000_000_000
-    },
-    make("all clocks") {
-      $0.server = .sqlite
-      $0.serverClockSteps = 1_600_000_000_000
-      $0.clockSteps = 200_000_000
-    },
-    make("flipped bits") { $0.flippedBits = 4 },
-    make("refusals") { $0.hasRefusals = true },
-    make("refused keys") {
-      $0.hasRefusals = true
-      $0.hasUniqueKeys = true
-      $0.hasOneToOne = true
-    },
-    make("rogue") { $0.hasRogue = true },
-    make("keys") { $0.hasUniqueKeys = true },
-    make("own inverse") { $0.hasOwnInverse = true },
-    make("identities of two entities") {
-      $0.hasGivenIdentities = true
-      $0.hasIdentityOfTwoEntities = true
-    },
-    make("model versions") { $0.hasModelVersions = true },
-    make("renamed properties") {
-      $0.hasModelVersions = true
-      $0.hasRenames = true
-    },
-    make("joining") {
-      $0.server = .sqlite
-      $0.hasJoins = true
-    },
-    make("joining with keys and rules") {
-      $0.hasJoins = true
-      $0.hasUniqueKeys = true
-      $0.hasOneToOne = true
-      $0.hasDeleteRules = true
-      $0.hasTrees = true
-      $0.hasOrderedManyToMany = true
-    },
-    make("joining renewed zones") {
-      $0.hasJoins = true
-      $0.hasGivenIdentities = true
-      $0.hasZoneRenewals = true
-    },
-    make("joining restored servers") {
-      $0.server = .sqlite
-      $0.hasJoins = true
-      $0.hasServerRestores = true
-    },
-    make("catching up") {
-      $0.hasJoins = true
-      $0.hasClones = true
-      $0.hasStoreRestores = true
-      $0.hasRepeatedValues = true
-    },
-    make("restored server") { $0.hasServerRestores = true },
-    make("restored files") {
-      $0.server = .sqlite
-      $0.hasServerRestores = true
-    },
-    make("restored stores") { $0.hasStoreRestores = true },
-    make("restored databases alone") { $0.hasMainRestores = true },
-    make("clones") { $0.hasClones = true },
-    make("renewed zone") { $0.hasZoneRenewals = true },
-    make("replaced zone") {
-      $0.server = .sqlite
-      $0.hasZoneRenewals = true
-      $0.hasZoneReplacements = true
-    },
-    make("keys and restored servers") {
-      $0.server = .sqlite
-      $0.hasUniqueKeys = true
-      $0.hasOneToOne = true
-      $0.hasServerRestores = true
-    },
-    make("delete rules and restored servers") {
-      $0.server = .sqlite
-      $0.hasDeleteRules = true
-      $0.hasTrees = true
-      $0.hasServerRestores = true
-    },
-    make("cloned keys") {
-      $0.server = .sqlite
-      $0.hasClones = true
-      $0.hasUniqueKeys = true
-    },
-    make("restored keys") {
-      $0.server = .sqlite
-      $0.hasStoreRestores = true
-      $0.hasUniqueKeys = true
-      $0.hasOneToOne = true
-    },
-    make("renamed zone") {
-      $0.server = .sqlite
-      $0.hasZoneRenames = true
-    },
-    make("visited zone") { $0.hasVisits = true },
-    make("everything") {
-      $0.server = .sqlite
-      $0.journalsCuts = true
-      $0.hasDeleteRules = true
-      $0.hasOneToOne = true
-      $0.hasTrees = true
-      $0.hasOrderedManyToMany = true
-      $0.hasRepeatedValues = true
-      $0.hasTwoCallers = true
-      $0.flippedBits = 2
-      $0.hasRefusals = true
-    },
-  ]
 }

@@ -21,6 +21,8 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
   var faults = FaultyTransport.Faults.none
   /// Percent of requests with a bit flipped on their way.
   var flippedBits = 0
+  /// Of which entries a byte is another one: those whose last byte is this number, by three.
+  var damaged: UInt8?
   /// A word that the server refuses for good.
   var refused: String?
   /// What else happens during the requests of this step.
@@ -33,6 +35,8 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
   private var sent: [Data] = []
   /// Whether a bit was flipped since the step began.
   private(set) var hasFlipped = false
+  /// How often the step has asked what the zone is.
+  private(set) var questions = 0
 
   /// Old pushes that may come again are kept up to this many.
   private static let sentMax = 8
@@ -42,10 +46,12 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
   func begin(dice: UInt64) {
     generator = SeededGenerator(seed: dice)
     hasFlipped = false
+    questions = 0
   }
 
   func zoneInfo() async throws -> ZoneInfo {
-    try await checked { try await $0.zoneInfo() }
+    questions += 1
+    return try await checked { try await $0.zoneInfo() }
   }
 
   func push(_ frame: Data) async throws -> PushReply {
@@ -71,10 +77,22 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
       let page = try await carry { try await $0.pull(request) }
       // A number that is not needed any more: the seeds that tests name are those with it.
       _ = generator.next()
-      return page
+      return spoiled(page)
     }
     return try await CarriedAnswer.page(
       to: { try await carry { try await $0.pull(request) } }, over: { flipped($0) })
+  }
+
+  /// A page as it comes from a disk that has other bytes than were pushed.
+  private func spoiled(_ page: PullPage) -> PullPage {
+    guard let damaged else { return page }
+    var page = page
+    for place in page.entries.indices where !page.entries[place].isOwnHeaderOnly {
+      let frame = page.entries[place].frame
+      guard let last = frame.last, last % 3 == damaged else { continue }
+      page.entries[place].frame[frame.index(before: frame.endIndex)] = last ^ 1
+    }
+    return page
   }
 
   func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {

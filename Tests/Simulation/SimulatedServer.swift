@@ -70,6 +70,9 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
 
   var backupCount: Int { backups.count }
 
+  /// Copies of before are no copies of the zone any more.
+  func forgetBackups() { backups = [] }
+
   /// Copies what the server has, as an operator does.
   func backup() throws {
     switch storage {

@@ -52,7 +52,8 @@ final class Simulation: @unchecked Sendable {
     server = try SimulatedServer(
       scenario.server, clock: clock, folder: folder.file("server"))
     generated = GeneratedModel(scenario: scenario, seed: seed)
-    models = (0..<(scenario.hasModelVersions ? 2 : 1)).map(generated.version)
+    models = (0..<(scenario.hasModelVersions || scenario.hasNarrowModels ? 2 : 1)).map(
+      generated.version)
     for model in models { try model.freeze() }
     traits = models.map(Traits.init)
     given = GivenIdentities(zone: nil, entities: traits[traits.count - 1].entities)
@@ -138,13 +139,18 @@ final class Simulation: @unchecked Sendable {
       number: number, name: name ?? "r\(number)",
       file: folder.file("\(name ?? "r\(number)").sqlite"),
       model: models[version], version: version, server: way ?? server, world: clock,
-      skew: Int64(number) * 137)
+      skew: Int64(number) * 137, options: Host.options(scenario))
+    if scenario.hasDamagedEntries, way == nil { host.network.damaged = UInt8(number % 3) }
     try await host.enroll(server)
     hosts.append(host)
+    ledger.orders.join(number)
     return host
   }
 
-  func clone(_ host: Host) throws {
+  /// - Returns: nil where there are hosts enough.
+  @discardableResult
+  func clone(_ host: Host) throws -> Host? {
+    guard hosts.count < Self.hostsMax else { return nil }
     let number = hosts.count
     let file = folder.file("r\(number).sqlite")
     try FileImage.put(
@@ -152,9 +158,12 @@ final class Simulation: @unchecked Sendable {
     let clone = try Host(
       number: number, name: "r\(number)", file: file, model: models[host.version],
       version: host.version, server: server, world: clock,
-      skew: host.skew.withLock { $0 } + 31)
+      skew: host.skew.withLock { $0 } + 31, options: Host.options(scenario))
+    clone.accepted = host.accepted
     hosts.append(clone)
+    ledger.orders.clone(host.number, as: number)
     tell("\(host.name) is cloned as \(clone.name)")
+    return clone
   }
 
   // MARK: - Steps
@@ -181,30 +190,20 @@ final class Simulation: @unchecked Sendable {
     case .deaf:
       host.network.isDeaf = true
       tell("\(host.name) gets no answers")
-    case .backup:
-      tell("\(host.name) is backed up")
-      host.backups.append(try FileImage.take(host.file))
-      host.backedUp.append(
-        (try host.newestTransaction, Set(host.image.things.keys), try host.unsent))
+    case .backup: try backUp(host)
     case .restore: try await restore(host, step)
     case .restoreMain: try await restoreMain(host, step)
     case .join: if hosts.count < Self.hostsMax { tell("\(try await addHost().name) joins") }
     case .fold:
       tell("the server adds up its log")
       try await server.fold()
-    case .clone: if hosts.count < Self.hostsMax { try clone(host) }
+    case .clone: try clone(host)
     case .clock: setClock(host, step)
     case .upgrade: try await upgrade(host)
     case .backupServer:
       tell("the server is backed up")
       try server.backup()
-    case .restoreServer:
-      guard server.backupCount > 0 else { return }
-      let number = Int(step.dice % UInt64(server.backupCount))
-      // Twice within a day would be two servers behind one address, which a person has to look at.
-      clock.advance(milliseconds: 90_000_000)
-      tell("the server is put back to copy \(number)")
-      try server.restore(number)
+    case .restoreServer: try restoreServer(step.dice)
     case .renewZone:
       clock.advance(milliseconds: 90_000_000)
       tell("the zone gets a new generation")
@@ -213,16 +212,16 @@ final class Simulation: @unchecked Sendable {
         ledger.forget(host: host.number, showing: Set(given.named(host.image).things.keys))
       }
       try server.renew()
-    case .replaceZone:
-      clock.advance(milliseconds: 90_000_000)
-      tell("the zone is replaced on purpose")
-      ledger.bury()
-      try server.renew(.replace)
+    case .replaceZone: try replaceZone()
     case .renameZone: try renameZone()
     case .enroll: try await enroll(host)
     case .visit: try await visit(host)
     case .serverClock: try setServerClock(step)
     case .rogue: try await rogue(step)
+    case .take: try take(host, step.dice)
+    case .lose: try await lose(host, step.dice)
+    case .part: try await part(host, step.dice)
+    case .accept: try accept(host, step.dice)
     case .settle: try await settle(step)
     }
   }
@@ -230,15 +229,24 @@ final class Simulation: @unchecked Sendable {
   /// A person's change: written down from what the replica showed before and shows after it.
   func asPerson(_ host: Host, _ body: () throws -> Void) throws {
     let before = host.image
+    let hidden = try hidden(host)
     try body()
     try host.look()
     nameObjects(host.image)
     try ledger.note(
       host: host, before: given.named(before), after: given.named(host.image),
-      traits: traits[host.version])
+      traits: traits[host.version], hidden: hidden)
   }
 
   func save(_ host: Host, _ dice: UInt64) throws {
+    try save(host, dice) { try $0.change($1, $2) }
+  }
+
+  /// - Parameter change: what is changed, in a context of a replica that shows an image.
+  func save(
+    _ host: Host, _ dice: UInt64,
+    _ change: (inout Saves, ManagedObjectContext, Image) throws -> Void
+  ) throws {
     try host.look()
     let context = ManagedObjectContext(host.coordinator)
     context.transactionAuthor = host.name
@@ -247,7 +255,7 @@ final class Simulation: @unchecked Sendable {
       nextValue: nextValue, names: { [unowned self] in self.name($0) })
     do {
       try asPerson(host) {
-        try saves.change(context, host.image)
+        try change(&saves, context, host.image)
         try context.save()
       }
       tell("\(host.name) \(saves.told.joined(separator: "; "))")
@@ -265,8 +273,11 @@ final class Simulation: @unchecked Sendable {
 
   func common(_ first: Int, _ second: Int) -> [String: Set<String>] {
     let properties = traits[min(first, second)].properties
-    guard scenario.hasRenames, first != second else { return properties }
-    return properties.mapValues { $0.subtracting(GeneratedModel.renamed) }
+    guard first != second else { return properties }
+    let other = scenario.hasRenames ? GeneratedModel.renamed : []
+    return properties.mapValues {
+      $0.subtracting(other).subtracting(scenario.hasNarrowModels ? GeneratedModel.widened : [])
+    }
   }
 
   func brief(_ error: any Error) -> String { String(readable("\(error)").prefix(300)) }

@@ -11,6 +11,10 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case decide, undo
     /// What the server refused is tried again.
     case retry
+    /// A person gives an object the key, the partner or the parent that one has on another replica.
+    case take
+    /// A person accepts what is set aside of the log.
+    case accept
     // What the engine is told to do.
     case sync, push, pull
     /// Two callers of one engine, whose replies come late.
@@ -33,8 +37,13 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case join
     /// The program is replaced by one with the next version of the model.
     case upgrade
+    /// A copy of the file sends what was unsent when it was made, while its original goes on with the same; or the file is
+    /// put back to a copy after it was sent.
+    case part
     // What happens to the server.
     case backupServer, restoreServer, renewZone
+    /// The server is put back to what it was before a host sent a key, which another one takes then.
+    case lose
     /// The server adds up the zone's log.
     case fold
     /// The operator gives the zone another name.

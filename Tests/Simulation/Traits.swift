@@ -22,6 +22,8 @@ struct Traits {
   private(set) var oneToOne: [(entity: String, property: String)] = []
   private(set) var trees: [(entity: String, property: String)] = []
   private(set) var entities: [String] = []
+  /// Ordered relationships by entity and name: the to-one end, or nil of a many-to-many.
+  private(set) var ordered: [String: [String: String?]] = [:]
 
   init(_ model: ManagedObjectModel) {
     for entity in model.entities where !entity.isAbstract {
@@ -30,6 +32,11 @@ struct Traits {
       for (name, property) in entity.propertiesByName {
         if let relationship = property as? RelationshipDescription {
           kinds[name] = Self.kind(of: relationship)
+          if relationship.isToMany, relationship.isOrdered {
+            let inverse = relationship.inverseRelationship
+            ordered[entity.name, default: [:]][name] = .some(
+              inverse?.isToMany == false ? inverse?.name : nil)
+          }
         } else if property is AttributeDescription {
           kinds[name] = .attribute(property.conflictPolicy ?? .lastWriterWins)
         }
@@ -80,6 +87,11 @@ struct Traits {
   func isKeyed(_ entity: String) -> Bool {
     let kin = kin[entity] ?? []
     return keys.contains { kin.contains($0.entity) }
+  }
+
+  func isKey(_ entity: String, _ property: String) -> Bool {
+    let kin = kin[entity] ?? []
+    return keys.contains { kin.contains($0.entity) && $0.properties.contains(property) }
   }
 
   /// The properties that a model of these traits shows.

@@ -23,6 +23,7 @@ extension Simulation {
   func visit(_ host: Host) async throws {
     guard host.home?.server === server, !isRenamed(host) else { return }
     host.leftAfter = try host.newestTransaction
+    ledger.orders.join(host.number)
     try await enroll(host, with: other.get())
   }
 

@@ -1,0 +1,269 @@
+import Foundation
+import Testing
+
+extension Scenario: CustomTestStringConvertible {
+  var testDescription: String { name }
+
+  /// Every scenario that must hold, or the one that the environment names.
+  static var all: [Scenario] {
+    let wanted = ProcessInfo.processInfo.environment["DRIFTLESS_SCENARIO"]
+    guard let wanted else { return standing }
+    return (standing + combined).filter { wanted == "all" || $0.name == wanted }
+  }
+
+  private static func make(_ name: String, _ change: (inout Scenario) -> Void) -> Scenario {
+    var scenario = Scenario()
+    scenario.name = name
+    change(&scenario)
+    return scenario
+  }
+
+  /// Several kinds of bad luck at once.
+  static let combined: [Scenario] = [
+    make("both restored") {
+      $0.server = .sqlite
+      $0.hasStoreRestores = true
+      $0.hasServerRestores = true
+    },
+    make("clones of restored servers") {
+      $0.server = .sqlite
+      $0.hasClones = true
+      $0.hasServerRestores = true
+    },
+    make("joining clones of restored servers") {
+      $0.server = .sqlite
+      $0.hasJoins = true
+      $0.hasClones = true
+      $0.hasServerRestores = true
+    },
+    make("clones in renewed zones") {
+      $0.server = .sqlite
+      $0.hasClones = true
+      $0.hasZoneRenewals = true
+    },
+    make("clocks and restored servers") {
+      $0.server = .sqlite
+      $0.clockSteps = 1_600_000_000_000
+      $0.hasServerRestores = true
+    },
+    make("model versions in renewed zones") {
+      $0.server = .sqlite
+      $0.hasModelVersions = true
+      $0.hasZoneRenewals = true
+    },
+    make("given identities in renewed zones") {
+      $0.server = .sqlite
+      $0.hasGivenIdentities = true
+      $0.hasZoneRenewals = true
+    },
+    make("accepted entries") {
+      $0.hasDamagedEntries = true
+      $0.hasAccepts = true
+      $0.hasServerRestores = true
+    },
+    make("servers put back between requests") {
+      $0.hasTakenKeys = true
+      $0.objectsMax = 12
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+      $0.hasTrees = true
+      $0.hasServerRestores = true
+      $0.hasServerInterludes = true
+      $0.keepsFewEntries = true
+      $0.interludes = 25
+    },
+  ]
+
+  /// What holds, and runs in the gate.
+  static let standing: [Scenario] = [
+    make("plain") { _ in },
+    make("files") { $0.server = .sqlite },
+    make("cut references") { $0.journalsCuts = true },
+    make("repeated values") { $0.hasRepeatedValues = true },
+    make("delete rules") { $0.hasDeleteRules = true },
+    make("one-to-one") { $0.hasOneToOne = true },
+    make("trees") { $0.hasTrees = true },
+    make("ordered many-to-many") { $0.hasOrderedManyToMany = true },
+    make("given identities") { $0.hasGivenIdentities = true },
+    make("counter bounds") { $0.hasCounterBounds = true },
+    make("two callers") { $0.hasTwoCallers = true },
+    make("clocks") { $0.clockSteps = 1_600_000_000_000 },
+    make("server clocks") {
+      $0.server = .sqlite
+      $0.serverClockSteps = 200_000_000_000
+    },
+    make("all clocks") {
+      $0.server = .sqlite
+      $0.serverClockSteps = 1_600_000_000_000
+      $0.clockSteps = 200_000_000
+    },
+    make("flipped bits") { $0.flippedBits = 4 },
+    make("refusals") { $0.hasRefusals = true },
+    make("refused keys") {
+      $0.hasRefusals = true
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+    },
+    make("rogue") { $0.hasRogue = true },
+    make("keys") { $0.hasUniqueKeys = true },
+    make("own inverse") { $0.hasOwnInverse = true },
+    make("identities of two entities") {
+      $0.hasGivenIdentities = true
+      $0.hasIdentityOfTwoEntities = true
+    },
+    make("model versions") { $0.hasModelVersions = true },
+    make("renamed properties") {
+      $0.hasModelVersions = true
+      $0.hasRenames = true
+    },
+    make("joining") {
+      $0.server = .sqlite
+      $0.hasJoins = true
+    },
+    make("joining with keys and rules") {
+      $0.hasJoins = true
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+      $0.hasDeleteRules = true
+      $0.hasTrees = true
+      $0.hasOrderedManyToMany = true
+    },
+    make("joining renewed zones") {
+      $0.hasJoins = true
+      $0.hasGivenIdentities = true
+      $0.hasZoneRenewals = true
+    },
+    make("joining restored servers") {
+      $0.server = .sqlite
+      $0.hasJoins = true
+      $0.hasServerRestores = true
+    },
+    make("catching up") {
+      $0.hasJoins = true
+      $0.hasClones = true
+      $0.hasStoreRestores = true
+      $0.hasRepeatedValues = true
+    },
+    make("restored server") { $0.hasServerRestores = true },
+    make("restored files") {
+      $0.server = .sqlite
+      $0.hasServerRestores = true
+    },
+    make("restored stores") { $0.hasStoreRestores = true },
+    make("restored databases alone") { $0.hasMainRestores = true },
+    make("clones") { $0.hasClones = true },
+    make("renewed zone") { $0.hasZoneRenewals = true },
+    make("replaced zone") {
+      $0.server = .sqlite
+      $0.hasZoneRenewals = true
+      $0.hasZoneReplacements = true
+    },
+    make("keys and restored servers") {
+      $0.server = .sqlite
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+      $0.hasServerRestores = true
+    },
+    make("delete rules and restored servers") {
+      $0.server = .sqlite
+      $0.hasDeleteRules = true
+      $0.hasTrees = true
+      $0.hasServerRestores = true
+    },
+    make("cloned keys") {
+      $0.server = .sqlite
+      $0.hasClones = true
+      $0.hasUniqueKeys = true
+    },
+    make("restored keys") {
+      $0.server = .sqlite
+      $0.hasStoreRestores = true
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+    },
+    make("renamed zone") {
+      $0.server = .sqlite
+      $0.hasZoneRenames = true
+    },
+    make("visited zone") { $0.hasVisits = true },
+    make("moves") { $0.hasMoves = true },
+    make("moves of clones") {
+      $0.hasMoves = true
+      $0.hasOrderedManyToMany = true
+      $0.hasClones = true
+    },
+    make("moves of restored stores") {
+      $0.hasMoves = true
+      $0.hasOrderedManyToMany = true
+      $0.hasStoreRestores = true
+    },
+    make("moves and restored servers") {
+      $0.hasMoves = true
+      $0.hasServerRestores = true
+    },
+    make("lost keys") {
+      $0.hasTakenKeys = true
+      $0.objectsMax = 12
+      $0.editsWin = true
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+      $0.hasTrees = true
+      $0.hasServerRestores = true
+    },
+    make("narrow models") {
+      $0.hasNarrowModels = true
+      $0.hasTakenKeys = true
+      $0.objectsMax = 12
+    },
+    make("narrow models of restored stores") {
+      $0.hasNarrowModels = true
+      $0.hasTakenKeys = true
+      $0.objectsMax = 12
+      $0.hasUniqueKeys = true
+      $0.hasClones = true
+      $0.hasStoreRestores = true
+    },
+    make("accepted values") {
+      $0.replicas = 4
+      $0.hasNarrowModels = true
+      $0.objectsMax = 16
+      $0.hasServerRestores = true
+      $0.hasAccepts = true
+    },
+    make("accepted values and catching up") {
+      $0.hasNarrowModels = true
+      $0.hasModelVersions = true
+      $0.hasAccepts = true
+      $0.hasJoins = true
+      $0.hasStoreRestores = true
+    },
+    make("rules of one's own") {
+      $0.hasOwnRules = true
+      $0.objectsMax = 10
+      $0.hasClones = true
+      $0.hasStoreRestores = true
+    },
+    make("replaced while coming back") {
+      $0.hasTakenKeys = true
+      $0.objectsMax = 12
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+      $0.hasTrees = true
+      $0.hasServerRestores = true
+      $0.isReplacedBetween = true
+      $0.keepsFewEntries = true
+    },
+    make("everything") {
+      $0.server = .sqlite
+      $0.journalsCuts = true
+      $0.hasDeleteRules = true
+      $0.hasOneToOne = true
+      $0.hasTrees = true
+      $0.hasOrderedManyToMany = true
+      $0.hasRepeatedValues = true
+      $0.hasTwoCallers = true
+      $0.flippedBits = 2
+      $0.hasRefusals = true
+    },
+  ]
+}
