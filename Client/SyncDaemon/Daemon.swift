@@ -106,6 +106,10 @@ package actor Daemon {
   /// Answers a request of the socket.
   private func answer(_ request: DaemonRequest) async -> DaemonReply {
     var reply = DaemonReply(pid: getpid())
+    if request.verb == .stores {
+      reply.paths = configuration.stores.map(\.path.path).sorted()
+      return reply
+    }
     guard let path = request.store else {
       for worker in workers.values { reply.stores.append(await worker.state) }
       reply.stores.sort { $0.store < $1.store }
