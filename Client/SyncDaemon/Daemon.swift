@@ -126,7 +126,8 @@ package actor Daemon {
       reply.report = try await worker.perform(
         request.verb, allowsMassDelete: request.allowsMassDelete ?? false)
     } catch {
-      reply.failure = Failure(error)
+      // How the store does says the failure as well, and is what was asked for.
+      if request.verb != .status { reply.failure = Failure(error) }
     }
     reply.stores = [await worker.state]
     return reply

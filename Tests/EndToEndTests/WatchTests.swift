@@ -69,6 +69,24 @@ import Testing
     #expect(last["state"] as? String == "pending" && last["error"] is NSNull)
   }
 
+  @Test("Many that look at one store at once do not disturb each other")
+  func atOnce() async throws {
+    let world = try FaultWorld()
+    let replica = try world.replica("a")
+    try await withThrowingTaskGroup(of: Outcome.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          for _ in 0..<25 {
+            let outcome = try replica.attempt("watch", ["--for", "0"])
+            if outcome.status != 0 { return outcome }
+          }
+          return Outcome(status: 0, output: "", errors: "")
+        }
+      }
+      for try await outcome in group { #expect(outcome.status == 0, "\(outcome)") }
+    }
+  }
+
   @Test("It ends with 0 when a state is reached, and with 75 when it was not in time")
   func until() throws {
     let world = try FaultWorld()

@@ -68,14 +68,14 @@ package struct FoundDaemon: Sendable {
         obstacles.append("\(place.socket): \(UnixSocket.obstacle(at: place.socket))")
       } catch {
         if first == nil { first = error }
-        obstacles.append("\(place.socket): \(error.message)")
+        let reason = error.message.hasSuffix(".") ? error.message.dropLast() : error.message[...]
+        obstacles.append("\(place.socket): \(reason)")
       }
     }
     if let first, places.count == 1 { throw first }
     throw Failure(
       .failed, code: "no-daemon",
-      "No daemon answers. Tried: " + obstacles.joined(separator: "; ")
-        + (obstacles.last?.hasSuffix(".") == true ? "" : "."),
+      "No daemon answers. Tried: \(obstacles.joined(separator: "; ")).",
       suggestion: first?.suggestion
         ?? "start syncd, name its socket with --socket, or one store with --store")
   }
