@@ -74,7 +74,7 @@ struct SyncControlCommand: AsyncParsableCommand {
     version: ProgramVersion.line(of: "syncctl"),
     subcommands: [
       InitCommand.self, MigrateCommand.self, EnrollCommand.self, UnenrollCommand.self,
-      StatusCommand.self, SyncCommand.self,
+      StatusCommand.self, WatchCommand.self, SyncCommand.self,
       PushCommand.self, PullCommand.self, LogCommand.self, ConflictsCommand.self, WhyCommand.self,
       QuarantineCommand.self, ParkedCommand.self,
       ImportCommand.self, ExportCommand.self, DigestCommand.self,

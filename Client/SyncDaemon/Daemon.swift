@@ -106,6 +106,10 @@ package actor Daemon {
   /// Answers a request of the socket.
   private func answer(_ request: DaemonRequest) async -> DaemonReply {
     var reply = DaemonReply(pid: getpid())
+    if request.verb == .stores {
+      reply.paths = configuration.stores.map(\.path.path).sorted()
+      return reply
+    }
     guard let path = request.store else {
       for worker in workers.values { reply.stores.append(await worker.state) }
       reply.stores.sort { $0.store < $1.store }
@@ -122,7 +126,8 @@ package actor Daemon {
       reply.report = try await worker.perform(
         request.verb, allowsMassDelete: request.allowsMassDelete ?? false)
     } catch {
-      reply.failure = Failure(error)
+      // How the store does says the failure as well, and is what was asked for.
+      if request.verb != .status { reply.failure = Failure(error) }
     }
     reply.stores = [await worker.state]
     return reply

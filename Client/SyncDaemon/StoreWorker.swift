@@ -131,7 +131,7 @@ actor StoreWorker {
     let before = try SyncEngine.parked(of: connection.store)
     var summary: SyncSummary
     switch verb {
-    case .status, .wake: return nil
+    case .status, .stores, .wake: return nil
     case .sync: summary = SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
     case .push: summary = SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
     case .pull: summary = SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))

@@ -49,6 +49,15 @@ package enum ProgramOutput {
     if let failure { throw UnwrittenOutput(number: failure) }
   }
 
+  /// Lets a program that prints seldom find out that nobody reads any more.
+  ///
+  /// - Throws: `UnwrittenOutput`, whose `isReaderGone` is true.
+  package static func checkReader() throws(UnwrittenOutput) {
+    var place = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+    guard poll(&place, 1, 0) > 0, place.revents & Int16(POLLERR) != 0 else { return }
+    throw UnwrittenOutput(number: EPIPE)
+  }
+
   /// Ends the process with a failure where what was printed by the C library (help texts) does not reach its place.
   static func checkAtExit() {
     atexit {

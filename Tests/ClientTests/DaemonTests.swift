@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessSync
 import Foundation
 import Logging
 import TestSupport
@@ -61,6 +62,10 @@ import Testing
         #expect(!error.suggestion.isEmpty)
       }
     }
+    // How a store does is told all the same.
+    let request = DaemonRequest(.status, store: directory.file("shop.sqlite").path)
+    #expect(
+      try await ask(directory, request)?.stores.first?.failure?.code == "not-enrolled")
     await daemon.stop()
   }
 

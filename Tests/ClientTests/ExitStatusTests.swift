@@ -11,7 +11,17 @@ import Testing
   @Test("A wrong command line is 64")
   func usage() async throws {
     #expect(await run("no-such-command") == 64)
-    #expect(await run("status") == 64)
+    #expect(await run("log") == 64)
+    #expect(await run("status", "--store", "a", "--socket", "b") == 64)
+    #expect(await run("status", "--store", "") == 64)
+    #expect(await run("status", "--socket", "") == 64)
+    #expect(await run("watch", "--store", "a", "--every", "nan") == 64)
+    #expect(await run("watch", "--store", "a", "--every", "0") == 64)
+    #expect(await run("watch", "--store", "a", "--every", "1e300") == 64)
+    #expect(await run("watch", "--store", "a", "--for", "-1") == 64)
+    #expect(await run("watch", "--store", "a", "--for", "inf") == 64)
+    #expect(await run("watch", "--store", "a", "--until", "done") == 64)
+    #expect(await run("model", "lint") == 64)
     #expect(await run("model", "show") == 64)
     let shop = try Shop()
     #expect(
@@ -30,6 +40,8 @@ import Testing
     let directory = try TemporaryDirectory()
     let path = directory.file("none.sqlite").path
     #expect(await run("status", "--store", path) == 65)
+    #expect(await run("watch", "--store", path) == 65)
+    #expect(await run("model", "lint", path) == 65)
     #expect(await run("init", "--store", path, "--model", path) == 65)
     #expect(!FileManager.default.fileExists(atPath: path), "a failed init leaves nothing behind")
     try Data("no database at all, but long enough to be read".utf8).write(

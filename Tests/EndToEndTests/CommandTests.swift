@@ -137,7 +137,8 @@ import Testing
     }
     let store = first.store.path
     try status(["status", "--store", store], 0)
-    try status(["status"], 64)
+    try status(["log"], 64)
+    try status(["status", "--store", store, "--socket", store], 64)
     try status(["no-such-command"], 64)
     let bad = directory.file("bad.jsonl")
     try Data(#"{"op":"insert","entity":"Nothing","id":"1"}"#.utf8).write(to: bad)

@@ -98,6 +98,29 @@ import Testing
       let status = try Programs.run("syncctl", ["status", "--store", store.path])
       return status.output.contains("daemon:      pid \(daemon.pid), ")
     }
+    let socket = folder.appendingPathComponent("syncd.sock").path
+    let all = try Programs.run("syncctl", ["status", "--socket", socket])
+    #expect(all.status == 0 && all.output.contains(store.path), "\(all)")
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test("A user who may not ask a daemon is told so, with the place")
+  func daemonOfRoot() throws {
+    let place = world.directory.file("roots")
+    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    chmod(place.path, 0o755)
+    let daemon = try DaemonProcess(stores: [store], in: place)
+    let socket = place.appendingPathComponent("syncd.sock").path
+    try eventually("the daemon answers") {
+      try Programs.run("syncctl", ["status", "--socket", socket]).status == 0
+    }
+    let outcome = try theirs(["status", "--socket", socket])
+    #expect(outcome.status == (Self.isRoot ? 1 : 0), "\(outcome)")
+    if Self.isRoot { #expect(outcome.errors.contains("\(socket): Permission denied")) }
+    chmod(socket, 0o666)
+    let refused = try theirs(["status", "--socket", socket])
+    #expect(refused.status == (Self.isRoot ? 77 : 0), "\(refused)")
+    if Self.isRoot { #expect(refused.errors.contains("belongs to another user")) }
     #expect(daemon.stop() == 0)
   }
 

@@ -22,6 +22,7 @@ import Testing
       + [
         ["syncctl", "store", "info", replica.store.path],
         ["syncctl", "store", "export", replica.store.path],
+        ["syncctl", "watch", "--for", "1"] + store,
         ["syncctl", "--help"], ["syncctl", "--version"],
         ["syncd", "--check", "--config", configuration.path], ["syncd", "--help"],
         ["driftless-server", "zone", "list"] + data,
@@ -65,7 +66,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let folder = directory.file("data").path
     for (command, status) in [
-      (["syncctl", "status", "--json"], 64),
+      (["syncctl", "log", "--json"], 64),
       (["syncctl", "no-such-command", "--json"], 64),
       (["syncctl", "conflicts", "--limit", "0", "--store", "x", "--json"], 64),
       (["driftless-server", "token", "create", "--json"], 64),

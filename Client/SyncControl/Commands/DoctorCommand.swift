@@ -28,7 +28,7 @@ struct DoctorCommand: ControlCommand {
     do {
       try StoreAccess.requireFile(at: target.url)
       // A look, whatever the file is: nothing in it or beside it changes.
-      let store = try PersistentStore.open(url: target.url, options: .inspecting(target.url))
+      let store = try StoreAccess.inspect(target.url)
       checks.append(try integrity(of: store))
       // Opened as other commands open it, so that what stops them is told here; and what the mark beside the store tells
       // is noted.

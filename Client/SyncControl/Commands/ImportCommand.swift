@@ -11,7 +11,11 @@ struct ImportCommand: ControlCommand {
         {"op":"insert|update|upsert|delete","entity":"Package","id":"bash","set":{"name":"bash"}}
         {"op":"save","author":"dpkg"}
       An upsert inserts what is not there and updates what is: a file of upserts can be imported \
-      again and again. A save, and the end of the file, ends a transaction. An id is a UUID or any text. To-one \
+      again and again. An update or upsert may add to numbers as well, "add":{"stock":-3}, beside \
+      its "set" but not to the same property; null counts as 0, and a sum that the attribute cannot \
+      hold is refused. In a property whose policy is counter such edits of several replicas add up. \
+      They do not where each of them made the object by an upsert of its own: no count is known that \
+      both began with, and the later edit stands. A save, and the end of the file, ends a transaction. An id is a UUID or any text. To-one \
       values are ids, to-many values arrays of ids; dates are ISO 8601, binary values base64, \
       decimals texts. A bad line gives FILE:LINE and exit code 65, and nothing of its transaction \
       is saved. What was saved before it, or before an interrupt (Ctrl-C), is said as a number of \

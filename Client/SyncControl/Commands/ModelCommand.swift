@@ -6,7 +6,7 @@ import SyncDaemon
 struct ModelCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "model", abstract: "Look at a model, or write Swift classes for it.",
-    subcommands: [ModelShowCommand.self, ModelGenerateCommand.self])
+    subcommands: [ModelShowCommand.self, ModelLintCommand.self, ModelGenerateCommand.self])
 }
 
 /// Where a model comes from: a file, or a store that carries it.

@@ -5,13 +5,20 @@ import SyncDaemon
 
 struct ModelGenerateCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "generate", abstract: "Write a Swift class with typed keys for every entity.")
+    commandName: "generate", abstract: "Write a Swift class with typed keys for every entity.",
+    discussion: """
+      The first line of a file that it writes is a mark. A file without it, or one that was changed \
+      since, is left as it is and named, and the command ends with \(ExitStatus.failed.rawValue). What would not \
+      change is not written. Files of classes that the model has no more are named, and stay.
+      """)
 
   @OptionGroup var source: ModelArguments
-  @Option(name: .long, help: "The folder to write to; files of the same names are replaced.")
+  @Option(name: .long, help: "The folder to write to.", completion: .directory)
   var folder = "."
   @Option(name: .long, help: "The access level of the classes: internal, package or public.")
   var access = "internal"
+  @Flag(name: .long, help: "Write over files that it did not write, or that were changed since.")
+  var force = false
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -22,14 +29,9 @@ struct ModelGenerateCommand: ControlCommand {
 
   func perform() throws {
     let model = try source.read()
-    let url = URL(fileURLWithPath: folder)
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    var written: [String] = []
-    for file in ModelSource.swift(for: model, accessLevel: access) {
-      let path = url.appendingPathComponent(file.fileName)
-      try Data(file.text.utf8).write(to: path, options: .atomic)
-      written.append(path.path)
-    }
-    try output.put(["files": written], lines: written)
+    let report = try ClassFolder(url: URL(fileURLWithPath: folder))
+      .write(model, accessLevel: access, force: force)
+    try output.put(report, lines: report.lines)
+    if !report.left.isEmpty { throw ExitCode(ExitStatus.failed.rawValue) }
   }
 }

@@ -20,6 +20,8 @@ struct ImportLine: Hashable {
   /// The line's number in the file, from 1.
   var number: Int
   var operation: Operation
+  /// What an update or an upsert adds to numbers of its object.
+  var add: [JSONValue.Member] = []
 
   /// Reads a line that is not blank.
   init(_ bytes: UnsafeBufferPointer<UInt8>, number: Int) throws(ImportError) {
@@ -37,13 +39,15 @@ struct ImportLine: Hashable {
     switch try fields.text("op") {
     case "insert":
       operation = .insert(
-        entity: try fields.text("entity"), id: try fields.text("id"), set: try fields.set())
+        entity: try fields.text("entity"), id: try fields.text("id"), set: try fields.object("set"))
     case "update":
       operation = .update(
-        entity: try fields.text("entity"), id: try fields.text("id"), set: try fields.set())
+        entity: try fields.text("entity"), id: try fields.text("id"), set: try fields.object("set"))
+      add = try fields.object("add")
     case "upsert":
       operation = .upsert(
-        entity: try fields.text("entity"), id: try fields.text("id"), set: try fields.set())
+        entity: try fields.text("entity"), id: try fields.text("id"), set: try fields.object("set"))
+      add = try fields.object("add")
     case "delete":
       operation = .delete(entity: try fields.text("entity"), id: try fields.text("id"))
     case "save":
@@ -75,10 +79,10 @@ struct ImportLine: Hashable {
       return text
     }
 
-    mutating func set() throws(ImportError) -> [JSONValue.Member] {
-      guard let value = take("set") else { return [] }
+    mutating func object(_ name: String) throws(ImportError) -> [JSONValue.Member] {
+      guard let value = take(name) else { return [] }
       guard case .object(let members) = value else {
-        throw ImportError(line: line, "\"set\" is an object, not \(value.kind)")
+        throw ImportError(line: line, "\"\(name)\" is an object, not \(value.kind)")
       }
       return members
     }

@@ -43,8 +43,21 @@ final class ImportShape {
     }
   }
 
-  /// The property of that name, or nil; a name that is wrong gets the nearest right one as a hint.
-  func hint(for name: String) -> String {
+  /// The elements of a composite that a line writes as an object; nil where it is none.
+  func elements(of member: JSONValue.Member) -> [JSONValue.Member]? {
+    guard case .object(let elements) = member.value,
+      properties.keys.contains(where: { $0.hasPrefix(member.name + ".") })
+    else { return nil }
+    return elements.map { .init(name: "\(member.name).\($0.name)", value: $0.value) }
+  }
+
+  func unknown(_ name: String, _ line: Int) -> ImportError {
+    ImportError(
+      line: line, "\(entity.name) has no property \"\(name)\"; it has \(hint(for: name))")
+  }
+
+  /// A name that is wrong gets the nearest right one as a hint.
+  private func hint(for name: String) -> String {
     let near = properties.keys.filter { $0.lowercased() == name.lowercased() }
     let names = near.isEmpty ? properties.keys.sorted() : near
     return names.prefix(12).joined(separator: ", ") + (names.count > 12 ? ", …" : "")

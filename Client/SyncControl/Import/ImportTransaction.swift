@@ -114,11 +114,13 @@ final class ImportTransaction {
     case .update(let name, let id, let set):
       let object = try existing(entity: name, id: id, line.number)
       try assign(set, to: object, line.number)
+      try add(line.add, to: object, besides: set, line.number)
       counts.updated += 1
     case .upsert(let name, let id, let set):
       let isThere = try isThere(name, id, line.number)
       let object = try (isThere ? existing : insert)(name, id, line.number)
       try assign(set, to: object, line.number)
+      try add(line.add, to: object, besides: set, line.number)
       if isThere { counts.updated += 1 } else { counts.inserted += 1 }
     case .delete(let name, let id):
       let object = try existing(entity: name, id: id, line.number)
@@ -220,10 +222,7 @@ final class ImportTransaction {
     for member in members {
       guard let property = shape.properties[member.name] else {
         if try assignComposite(member, to: object, shape, line) { continue }
-        throw ImportError(
-          line: line,
-          "\(shape.entity.name) has no property \"\(member.name)\"; it has \(shape.hint(for: member.name))"
-        )
+        throw shape.unknown(member.name, line)
       }
       try assign(member, property, to: object, line)
     }
@@ -233,12 +232,7 @@ final class ImportTransaction {
   private func assignComposite(
     _ member: JSONValue.Member, to object: ManagedObject, _ shape: ImportShape, _ line: Int
   ) throws -> Bool {
-    guard case .object(let elements) = member.value,
-      shape.properties.keys.contains(where: { $0.hasPrefix(member.name + ".") })
-    else { return false }
-    let members = elements.map {
-      JSONValue.Member(name: "\(member.name).\($0.name)", value: $0.value)
-    }
+    guard let members = shape.elements(of: member) else { return false }
     try assign(members, to: object, line)
     return true
   }

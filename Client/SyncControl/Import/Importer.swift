@@ -10,7 +10,7 @@ import SyncDaemon
 /// ```
 ///
 /// `insert` makes an object, `update` and `delete` need an existing one, and `upsert` does the first or the second of these;
-/// `save` ends a transaction, and so does the end of the file. An `id` is a UUID or any text (see `NamedIdentity`). References
+/// an `update` and an `upsert` may `add` to numbers. `save` ends a transaction, and so does the end of the file. An `id` is a UUID or any text (see `NamedIdentity`). References
 /// may name objects that the file inserts later.
 package struct Importer {
   private let store: PersistentStore

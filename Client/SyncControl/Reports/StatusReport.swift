@@ -55,7 +55,7 @@ struct StatusReport: Encodable {
       ? .behind : .inStep
   }
 
-  private enum Key: String, CodingKey {
+  enum Key: String, CodingKey, CaseIterable {
     case state
     case store, server, zone, replica, generation, cursor, head, pending, conflicts
     case waiting, quarantined, parked, lastSync, lastError, syncing, daemon

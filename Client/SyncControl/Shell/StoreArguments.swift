@@ -9,7 +9,11 @@ struct StoreArguments: ParsableArguments {
   var store: String
 
   /// The file, with symbolic links resolved: side files lie beside the file itself.
-  var url: URL { URL(fileURLWithPath: store).standardizedFileURL.resolvingSymlinksInPath() }
+  var url: URL { Self.url(of: store) }
+
+  static func url(of path: String) -> URL {
+    URL(fileURLWithPath: path).standardizedFileURL.resolvingSymlinksInPath()
+  }
 
   func open(reading: Bool = false) throws -> PersistentStore {
     try StoreAccess.open(url, reading: reading)

@@ -35,7 +35,7 @@ struct SyncRunner {
       switch verb {
       case .push: SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
       case .pull: SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
-      case .sync, .status, .wake:
+      case .sync, .status, .stores, .wake:
         SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
       }
     }

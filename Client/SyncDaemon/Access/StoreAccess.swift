@@ -30,22 +30,53 @@ package enum StoreAccess {
     at url: URL, model: ManagedObjectModel? = nil, configuration: String? = nil
   ) throws -> (store: PersistentStore, obstacle: StoreError?) {
     try requireFile(at: url)
-    func inspected() throws -> PersistentStore {
-      try PersistentStore.open(
-        url: url, model: model, configuration: configuration, options: .inspecting(url))
+    func inspected() throws -> (store: PersistentStore, isOwn: Bool) {
+      try inspecting(url, model, configuration) { ($0, try $0.hasOwnTables()) }
     }
     let manager = FileManager.default
     let mayWrite =
       manager.isWritableFile(atPath: url.path)
       && manager.isWritableFile(atPath: url.deletingLastPathComponent().path)
-    let store = try inspected()
-    guard try store.hasOwnTables() else { return (store, nil) }
+    let (store, isOwn) = try inspected()
+    guard isOwn else { return (store, nil) }
     store.close()
     do {
       return (try openForWriting(url, model: model, configuration: configuration), nil)
     } catch let error as StoreError where !mayWrite || error.code == .diskFull {
       // Without space for a log nobody writes. What the file holds can be read.
-      return (try inspected(), error)
+      return (try inspected().store, error)
+    }
+  }
+
+  /// How often a file that others open and close meanwhile is opened.
+  private static let attemptsMax = 5
+
+  /// Opens a file without changing anything in it or beside it.
+  package static func inspect(
+    _ url: URL, model: ManagedObjectModel? = nil, configuration: String? = nil
+  ) throws -> PersistentStore {
+    try inspecting(url, model, configuration) { $0 }
+  }
+
+  /// Opens a file without changing anything in it or beside it, and reads what the caller wants first.
+  ///
+  /// Nobody may have it open when that is looked at, and somebody a moment later: then it is looked at again.
+  private static func inspecting<Value>(
+    _ url: URL, _ model: ManagedObjectModel?, _ configuration: String?,
+    _ body: (PersistentStore) throws -> Value
+  ) throws -> Value {
+    var attempts = 1
+    while true {
+      let options = StoreOptions.inspecting(url)
+      do {
+        return try body(
+          PersistentStore.open(
+            url: url, model: model, configuration: configuration, options: options))
+      } catch let error as StoreError
+        where options.isImmutable && error.code == .cannotOpen && attempts < attemptsMax
+      {
+        attempts += 1
+      }
     }
   }
 

@@ -1,14 +1,16 @@
 package import Foundation
 import Glibc
 
-/// Asks the daemon that keeps a store in step.
+/// Asks a daemon: the one that keeps a store in step, or the one at a socket.
 package struct DaemonClient: Sendable {
   /// Where the daemon listens.
   package let socket: String
-  /// The process that says so.
-  package let pid: Int32
+  /// The process that says so; nil where nobody has said it so far.
+  package let pid: Int32?
   /// How long a daemon may take that has nothing to do but answer.
   private let answerSeconds: Int
+  /// Whether root takes the word of a daemon of another user.
+  private let isAnyUsersForRoot: Bool
 
   /// The daemon that says it keeps `store`; nil when none does. It may be gone: `ask` tells.
   package init?(store: URL, answerSeconds: Int = 15) {
@@ -16,6 +18,17 @@ package struct DaemonClient: Sendable {
     socket = mark.socket
     pid = mark.pid
     self.answerSeconds = answerSeconds
+    isAnyUsersForRoot = true
+  }
+
+  /// A daemon that may listen at a place.
+  ///
+  /// - Parameter pid: its process, where that is known.
+  package init(at place: DaemonPlace, pid: Int32? = nil, answerSeconds: Int = 15) {
+    socket = place.socket
+    self.pid = pid
+    self.answerSeconds = answerSeconds
+    isAnyUsersForRoot = !place.isInSharedFolder
   }
 
   /// Lets the daemon that keeps `store` sync at once, for a person has changed what that does. One that does not answer, or
@@ -54,16 +67,19 @@ package struct DaemonClient: Sendable {
     guard let descriptor = connected else { return nil }
     defer { close(descriptor) }
     // Root asks the daemon of any user: that is how the host's own is asked.
-    guard geteuid() == 0 || UnixSocket.isPeerTrusted(descriptor) else {
+    guard geteuid() == 0 && isAnyUsersForRoot || UnixSocket.isPeerTrusted(descriptor) else {
       throw Failure(
         .notAllowed, code: "daemon-user", "The daemon at \(socket) belongs to another user.",
         suggestion: "run this as the user of the daemon")
     }
     var isSilent = false
-    guard let line = try? JSONEncoder().encode(request),
-      UnixSocket.writeLine(line, to: descriptor),
+    // Where it cannot be written, the daemon may have said why before it went away.
+    if let line = try? JSONEncoder().encode(request) {
+      UnixSocket.writeLine(line, to: descriptor)
+    }
+    guard
       let answer = UnixSocket.readLine(
-        descriptor,
+        descriptor, bytesMax: UnixSocket.answerBytesMax,
         goesOn: {
           isSilent = !isAlive(request)
           return !isSilent
@@ -82,14 +98,22 @@ package struct DaemonClient: Sendable {
   /// Whether a daemon that has not answered yet is at work: it says how it does at once, while a sync
   /// may take long.
   private func isAlive(_ request: DaemonRequest) -> Bool {
-    guard request.verb != .status, request.verb != .wake else { return false }
+    switch request.verb {
+    case .status, .stores, .wake: return false
+    case .sync, .push, .pull: break
+    }
     return (try? exchange(DaemonRequest(.status))) != nil
   }
 
-  private func silent(_ pid: Int32) -> Failure {
-    Failure(
+  private func silent(_ pid: Int32?) -> Failure {
+    guard let pid else {
+      return Failure(
+        .tryAgain, code: "daemon-silent", "The daemon at \(socket) does not answer.",
+        suggestion: "let it go on if it was stopped (kill -CONT PID), or end it")
+    }
+    return Failure(
       .tryAgain, code: "daemon-silent",
-      "The daemon at \(socket), process \(pid), keeps this store and does not answer.",
+      "The daemon at \(socket), process \(pid), does not answer.",
       suggestion: "let process \(pid) go on if it was stopped (kill -CONT \(pid)), or end it")
   }
 }

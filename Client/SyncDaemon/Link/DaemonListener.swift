@@ -56,9 +56,14 @@ final class DaemonListener: Sendable {
   /// Reads the request here; the answer is written by another thread.
   private func serve(_ connection: Int32) {
     UnixSocket.setTimeout(connection, seconds: Self.readSeconds)
-    guard UnixSocket.isPeerTrusted(connection), let line = UnixSocket.readLine(connection) else {
+    guard UnixSocket.isPeerTrusted(connection) else {
+      let failure = Failure(
+        .notAllowed, code: "daemon-user", "The daemon at \(path) belongs to another user.",
+        suggestion: "run this as the user of the daemon")
+      send(DaemonReply(pid: getpid(), failure: failure), to: connection)
       return end(connection)
     }
+    guard let line = UnixSocket.readLine(connection) else { return end(connection) }
     guard let request = try? JSONDecoder().decode(DaemonRequest.self, from: line) else {
       let failure = Failure(
         .badData, code: "bad-request", "The daemon does not know this request.",

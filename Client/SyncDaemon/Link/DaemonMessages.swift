@@ -6,6 +6,8 @@ package struct DaemonRequest: Hashable, Sendable, Codable {
   package enum Verb: String, Hashable, Sendable, Codable {
     /// How the daemon does, and each of its stores.
     case status
+    /// Which stores the daemon keeps: answered at once, whatever these do.
+    case stores
     /// Pull and push until nothing is left to do.
     case sync
     case push
@@ -32,6 +34,8 @@ package struct DaemonReply: Hashable, Sendable, Codable {
   package var pid: Int32
   /// The stores that were asked about.
   package var stores: [DaemonStoreState]
+  /// The paths of all stores that the daemon keeps, sorted; nil unless it was asked for them.
+  package var paths: [String]?
   /// What a sync, push or pull did.
   package var report: SyncSummary?
   /// Why the request failed; nil when it did not.

@@ -3,8 +3,10 @@ import Glibc
 
 /// The calls of a stream socket in the file system.
 enum UnixSocket {
-  /// A message longer than this is none of ours.
+  /// A request longer than this is none of ours.
   static let lineBytesMax = 1 << 20
+  /// An answer longer than this is none of ours: it tells of every store of a daemon.
+  static let answerBytesMax = 64 << 20
 
   /// The longest path of a socket: an address has a zero behind it.
   static let pathBytesMax = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
@@ -43,6 +45,19 @@ enum UnixSocket {
     close(descriptor)
     if error == EAGAIN { throw Silence() }
     return nil
+  }
+
+  /// Why nobody can be reached at `path`, for a person.
+  static func obstacle(at path: String) -> String {
+    guard !path.isEmpty, path.utf8.count <= pathBytesMax else {
+      return "a socket's path has 1 to \(pathBytesMax) bytes"
+    }
+    var information = stat()
+    guard lstat(path, &information) == 0 else {
+      return errno == ENOENT ? "there is no socket" : String(cString: strerror(errno))
+    }
+    guard information.st_mode & S_IFMT == S_IFSOCK else { return "it is no socket" }
+    return access(path, W_OK) == 0 ? "nobody listens" : String(cString: strerror(errno))
   }
 
   /// Whoever listens does not take the connection.
@@ -132,16 +147,19 @@ enum UnixSocket {
   ///
   /// - Parameter goesOn: whether to wait on, asked whenever the peer was silent for as long as
   ///   `setTimeout` says.
-  static func readLine(_ descriptor: Int32, goesOn: () -> Bool = { false }) -> Data? {
+  static func readLine(
+    _ descriptor: Int32, bytesMax: Int = lineBytesMax, goesOn: () -> Bool = { false }
+  ) -> Data? {
     var line = Data()
     var buffer = [UInt8](repeating: 0, count: 4_096)
-    while line.count < lineBytesMax {
+    while line.count < bytesMax {
       let count = recv(descriptor, &buffer, buffer.count, 0)
       if count < 0, errno == EINTR { continue }
       if count < 0, errno == EAGAIN, goesOn() { continue }
       guard count > 0 else { return nil }
+      let known = line.count
       line.append(contentsOf: buffer[..<count])
-      if let end = line.firstIndex(of: 0x0A) { return Data(line[..<end]) }
+      if let end = line[known...].firstIndex(of: 0x0A) { return Data(line[..<end]) }
     }
     return nil
   }

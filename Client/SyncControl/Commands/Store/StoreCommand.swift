@@ -29,8 +29,7 @@ struct StoreFileArguments: ParsableArguments {
   func inspect(_ output: OutputOptions) throws -> PersistentStore {
     try StoreAccess.requireFile(at: url)
     return try model.open(url, output) { model, configuration in
-      try PersistentStore.open(
-        url: url, model: model, configuration: configuration, options: .inspecting(url))
+      try StoreAccess.inspect(url, model: model, configuration: configuration)
     }
   }
 

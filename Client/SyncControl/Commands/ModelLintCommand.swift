@@ -1,0 +1,38 @@
+import ArgumentParser
+import Driftless
+import Foundation
+import SyncDaemon
+
+struct ModelLintCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "lint", abstract: "Name what will hurt later in a model.",
+    discussion: """
+      Each finding names an element, what follows from what the model says of it, and what to do. \
+      Nothing is guessed from names. A model that is wrong is refused, as by every command, with 65.
+      Ends with 0 when nothing was found, and with \(findingsCode) otherwise:
+
+      custom-policy    a rule that every program which syncs the store must have
+      idle-policy      a policy that settles nothing
+      missing-inverse  a relationship without inverse
+      optional-key     an optional property in a uniqueness constraint
+      twofold-order    a many-to-many relationship that is ordered at both ends
+      unfit-policy     a policy that cannot do its work on the type
+      unknown-setting  a driftless. key or word in a userInfo that means nothing there
+      """)
+
+  @Argument(
+    help: "A model: an .xcdatamodeld, a .momd, or a file of XML.", completion: .file())
+  var model: String
+  @OptionGroup var output: OutputOptions
+
+  /// How the command ends when something was found.
+  static let findingsCode: Int32 = 21
+
+  func perform() throws {
+    let read = try ManagedObjectModel(contentsOf: URL(fileURLWithPath: model))
+    try read.freeze()
+    let lint = ModelLint(read)
+    try output.put(lint, lines: lint.lines)
+    guard lint.findings.isEmpty else { throw ExitCode(Self.findingsCode) }
+  }
+}
