@@ -24,7 +24,7 @@ final class RawConnection: Sendable {
     address.sin_port = port.bigEndian
     address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
     // A test that would wait for ever fails instead.
-    var patience = timeval(tv_sec: 20, tv_usec: 0)
+    var patience = timeval(tv_sec: 45, tv_usec: 0)
     let size = socklen_t(MemoryLayout<timeval>.size)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, size)
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, size)
