@@ -71,32 +71,34 @@ struct Unions {
       let slot = property.slot
       guard let number = object.transaction(of: slot),
         object.whole != .insert || isNamed(values[slot], entity, slot),
-        values[slot] != current[slot]
+        case let remote = try applier.known(property, of: stayed, current[slot]),
+        values[slot] != remote
       else { continue }
       let before = applier.pending[stayed]?.transaction(of: slot)
       let time = try before.map(transaction.editTime) ?? times.time(of: stayed, slot)
       var conflict = PropertyConflict(
-        policy: property.policy, base: nil, local: values[slot], remote: current[slot],
+        policy: property.policy, base: nil, local: values[slot], remote: remote,
         localTime: try transaction.editTime(number), remoteTime: time ?? side.time,
         localReplica: applier.replica,
         remoteReplica: before == nil ? side.origin : applier.replica, isOfTwoCreations: true)
       if case .attribute(let attribute, let type) = entity.description.layout.slots[slot].kind {
         (conflict.attribute, conflict.type) = (attribute, type)
       }
-      let verdict = settle(conflict, entity, property, stayed)
+      let verdict =
+        applier.notHeld(conflict, property) ?? settle(conflict, entity, property, stayed)
       try applier.journal.add(
         conflict, verdict, entity: entity, property: property, key: stayed,
         sequence: side.sequence)
       switch verdict.settlement {
       case .same, .sameButLater, .remote: continue
       case .local: written[slot] = values[slot]
+      case .combined(remote): continue
       case .combined(let value): written[slot] = value
       }
-      guard written[slot] != current[slot] else { continue }
       mask.insert(slot)
       if before == nil, property.needsBase {
         try BaseValues.replace(
-          stayed, property.name, with: current[slot], on: transaction.connection)
+          stayed, property.name, with: remote, on: transaction.connection)
       }
       applier.setPending(stayed) { $0.set(PropertyMask([slot]), by: max(number, before ?? number)) }
       if let place = places[slot],

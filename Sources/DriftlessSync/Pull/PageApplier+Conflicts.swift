@@ -74,7 +74,7 @@ extension PageApplier {
   }
 
   /// The verdict on an edit that adds to a value of the zone which the model here cannot hold.
-  private func notHeld(_ conflict: PropertyConflict, _ property: SyncSchema.Property) -> Verdict? {
+  func notHeld(_ conflict: PropertyConflict, _ property: SyncSchema.Property) -> Verdict? {
     guard property.policy.addsToFormer, !conflict.remote.isNull,
       let refusal = property.standIn?.refusal(of: conflict.remote)
     else { return nil }
@@ -106,6 +106,19 @@ extension PageApplier {
       throw SyncError.damaged("object \(key.key) of entity number \(key.entity)")
     }
     return keptKeys.claimed(key, row.values)
+  }
+
+  /// What the zone has of a property, or what is offered of it: a value that the model here cannot hold, for which the row shows
+  /// something else, or that of the row. It is what a push tells (`PendingReader`).
+  ///
+  /// - Parameter shown: the row's.
+  func known(
+    _ property: SyncSchema.Property, of key: ObjectKey, _ shown: PropertyValue
+  ) throws -> PropertyValue {
+    guard property.standIn != nil,
+      pending[key]?.transaction(of: property.slot).map({ EditStamp.time($0) != nil }) ?? true
+    else { return shown }
+    return try parkedValues.value(of: key, property.name) ?? shown
   }
 
   func baseValue(of key: ObjectKey, _ property: SyncSchema.Property) throws -> PropertyValue? {

@@ -193,11 +193,12 @@ extension PageApplier {
       values[slot] = try stored(remote, target, property, of: key)
       return .remote
     }
+    var local = try known(property, of: key, values[slot])
     if let zone = object.values[property.name], pending[key]?.offer(of: slot) != nil {
       var zone = zone
       zone.side.value = remote.value
-      if let value = try settleOffer(entity, property, of: key, local: values[slot], zone) {
-        guard pending[key]?.transaction(of: slot) == nil || value != values[slot] else {
+      if let value = try settleOffer(entity, property, of: key, local: local, zone) {
+        guard pending[key]?.transaction(of: slot) == nil || value != local else {
           return .local
         }
         remote.value = value
@@ -220,7 +221,6 @@ extension PageApplier {
       return .same(localTransaction: localTransaction)
     }
     let source = DanglingReferences.Source(key: key, property: property.name)
-    var local = values[slot]
     if case .toOne = property.kind, local.isNull,
       let lost = try dangling.target(
         of: source, editedAt: try transaction.editTime(localTransaction))
