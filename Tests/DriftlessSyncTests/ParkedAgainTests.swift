@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessSQLite
 import DriftlessSync
 import DriftlessTesting
 import Foundation
