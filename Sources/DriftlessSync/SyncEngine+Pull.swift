@@ -54,11 +54,10 @@ extension SyncEngine {
         try learnClock()
         try check(answer, after: cursor.mark)
         try takeAnswers(in: answer)
-        page = try withOwnAsHeaders(answer)
+        let own = try await own(answer, after: cursor)
+        page = own
         action = puller.handle(
-          .page(
-            places: answer.entries.map(\.mark), generation: answer.generation,
-            head: answer.head))
+          .page(places: own.entries.map(\.mark), generation: own.generation, head: own.head))
       case .apply(let cursor, let head):
         report.pull.add(
           try apply(
@@ -116,17 +115,45 @@ extension SyncEngine {
     }
   }
 
+  /// The page with what is this replica's own as headers. What another copy of this store sent under its ID is not: then this
+  /// one takes another ID, and reads all that follows its cursor, since what that copy sent may lie below its own.
+  private func own(_ answer: PullPage, after cursor: Cursor) async throws -> PullPage {
+    let (page, isOfCopy) = try withOwnAsHeaders(answer)
+    guard isOfCopy else { return page }
+    try becomeAnother(than: replicaState().replica, after: cursor)
+    let state = try replicaState()
+    let whole = try await transport.pull(
+      PullRequest(
+        cursor: cursor, mark: state.mark, maxBytes: options.pullBytesMax, waitSeconds: 0,
+        replica: state.replica, ownThrough: 0))
+    try check(whole, after: cursor.mark)
+    guard !whole.entries.contains(where: \.isOwnHeaderOnly) else {
+      throw SyncError.brokenLog("The server sends but the header of what others pushed.")
+    }
+    return whole
+  }
+
   /// What this replica has acknowledged above its cursor is its own, under whatever ID it was sent.
-  private func withOwnAsHeaders(_ page: PullPage) throws -> PullPage {
+  ///
+  /// - Returns: also whether another copy of this store sent something under this replica's ID.
+  private func withOwnAsHeaders(_ page: PullPage) throws -> (PullPage, isOfCopy: Bool) {
     var page = page
+    var isOfCopy = false
     try store.read { transaction in
-      for place in page.entries.indices where !page.entries[place].isOwnHeaderOnly {
-        if try LogPlaces.has(page.entries[place].mark, on: transaction.connection) {
+      let state = try Self.state(on: transaction.connection, of: store)
+      for place in page.entries.indices {
+        let entry = page.entries[place]
+        if try LogPlaces.has(entry.mark, on: transaction.connection) {
           page.entries[place].isOwnHeaderOnly = true
+          continue
         }
+        let header = try? ChangeSetDecoder().decodeHeader(entry.frame)
+        let isNotYetUsed =
+          header.map { $0.replica == state.replica && $0.pushNumber > state.pushNumber } ?? false
+        if entry.isOwnHeaderOnly || isNotYetUsed { isOfCopy = true }
       }
     }
-    return page
+    return (page, isOfCopy)
   }
 
   /// Sends the change set in flight again and takes the answer; a *stale* one empties the outbox.

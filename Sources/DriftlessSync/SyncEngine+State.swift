@@ -159,13 +159,34 @@ extension SyncEngine {
     try bookkeep { try Outbox.clear(on: $0.connection) }
   }
 
+  /// Another copy of this store pushes under the ID that this one has. What is in flight is put together anew, and known
+  /// again by the names of its saves where the zone has it. Nothing above the cursor counts as this copy's own any more.
+  func becomeAnother(than replica: UUID, after cursor: Cursor) throws {
+    try bookkeep { transaction in
+      let state = try Self.state(on: transaction.connection, of: store)
+      guard state.replica == replica, state.generation == cursor.generation else {
+        throw SyncError(
+          .superseded, "The store was enrolled or put back while a page of the log was under way.",
+          suggestion: "Sync again.")
+      }
+      try Outbox.clear(on: transaction.connection)
+      try LogPlaces.drop(above: cursor.sequence, on: transaction.connection)
+      try Self.renew(state, transaction)
+    }
+    log.warning("Another copy of this store syncs as well: this one is a new replica from now on")
+  }
+
+  private static func renew(_ state: ReplicaState, _ transaction: WriteTransaction) throws {
+    var state = state
+    state.renewReplica()
+    try state.save(on: transaction.connection)
+    // Objects that are made from here on are no other copy's.
+    try transaction.renewMintPrefix()
+  }
+
   func renewReplica() throws {
     try bookkeep { transaction in
-      var state = try Self.state(on: transaction.connection, of: store)
-      state.renewReplica()
-      try state.save(on: transaction.connection)
-      // Objects that are made from here on are no other copy's.
-      try transaction.renewMintPrefix()
+      try Self.renew(Self.state(on: transaction.connection, of: store), transaction)
     }
     log.warning("The zone knows other pushes of this replica: it is a new one from now on")
   }

@@ -49,6 +49,28 @@ struct ZoneConformanceTests {
     #expect(try await world.b { $0.inserts = 1 } == nil, "a gap is fine")
   }
 
+  @Test(
+    "A push whose mark lies below an entry of the same replica above its cursor is a fork",
+    arguments: Kind.allCases)
+  func unknownToItself(kind: Kind) async throws {
+    var world = try await ZoneWorld(kind)
+    var copy = world.a
+    let first = world.a.cursor
+    copy.mark = first
+    let second = try await world.a { $0.known = [3: .update(["a"])] }.mark
+    copy.number = 7
+    let frame = try copy.frame { $0.known = [4: .update(["a"])] }
+    #expect(try await world.zone.refusal(frame)?.code == .forked)
+    // Who has acknowledged the entry, or read it, knows of it; so does who shows no mark.
+    copy.mark = second
+    #expect(try await world.zone.refusal(copy.frame { $0.known = [4: .update(["a"])] }) == nil)
+    copy.mark = nil
+    #expect(try await world.zone.refusal(copy.frame { $0.known = [4: .update(["b"])] }) == nil)
+    copy.mark = first
+    copy.cursor = try await world.zone.head
+    #expect(try await world.zone.refusal(copy.frame { $0.known = [4: .update(["a"])] }) == nil)
+  }
+
   @Test("S2 A cursor or a mark that is not the log's own is diverged", arguments: Kind.allCases)
   func diverged(kind: Kind) async throws {
     var world = try await ZoneWorld(kind)

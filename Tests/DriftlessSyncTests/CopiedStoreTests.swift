@@ -20,13 +20,22 @@ struct CopiedStoreTests {
   }
 
   /// A copy as `cp` makes it of a file that is in use, opened as a replica.
-  private func copy() async throws -> TestReplica {
+  private func copy(through way: (any SyncTransport)? = nil) async throws -> TestReplica {
     let file = original.directory.file("copy.sqlite")
     let source = try #require(original.store.url).path
     for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: source + suffix) {
       try FileManager.default.copyItem(atPath: source + suffix, toPath: file.path + suffix)
     }
-    return try await TestReplica("copy", zone: zone, clock: clock, enrolled: false, file: file)
+    return try await TestReplica(
+      "copy", zone: zone, clock: clock, transport: way, enrolled: false, file: file)
+  }
+
+  /// A copy that cannot be told from the original, as of a whole disk.
+  private func twin(through way: any SyncTransport) async throws -> TestReplica {
+    _ = try original.store.write(TransactionInfo()) { try $0.setSetting("file", nil) }
+    let twin = try await copy(through: way)
+    #expect(try twin.status.replica == original.status.replica)
+    return twin
   }
 
   private func settle(_ replicas: TestReplica...) async throws {
@@ -168,6 +177,36 @@ struct CopiedStoreTests {
     for engine in engines { await engine.close() }
     #expect(try original.value(id, "pick") == .string("a b c"))
     #expect(try copy.value(id, "pick") == .string("a b c"))
+  }
+
+  @Test(
+    "F62 What the other of two copies with one replica ID has sent is nobody's own",
+    arguments: [false, true])
+  func oneReplica(hasPushed: Bool) async throws {
+    let other = try await TestReplica("other", zone: zone, clock: clock)
+    let item = try (hasPushed ? original : other).insert("Item", ["title": .string("t")])
+    for replica in [original, other, original] { try await replica.sync() }
+    let way = HookedTransport(zone)
+    let twin = try await twin(through: way)
+    try other.set(item, ["title": .string("other")])
+    try await other.sync()
+    try twin.set(item, ["title": .string("twin"), "weight": .double(1)])
+    try original.set(item, ["weight": .double(2)])
+    let made = try original.insert("Item", ["title": .string("of the original")])
+    // The twin's first push is stale, so its number is used up; the original's next one has the same.
+    way.afterPull = { [original] in
+      way.afterPull = nil
+      _ = try await original.push()
+    }
+    try await twin.push()
+    try await twin.pull()
+    #expect(try twin.exists(made))
+    try original.set(made, ["note": .string("later")])
+    try await settle(original, twin, other)
+    #expect(try twin.value(made, "note") == .string("later"))
+    #expect(try original.status.replica != twin.status.replica)
+    // Whoever has acknowledged nothing under its ID shows the zone nothing that it could be told by.
+    if hasPushed { #expect(try other.value(item, "weight") == .double(2)) }
   }
 
   @Test(

@@ -127,6 +127,11 @@ public struct ZoneLog: Sendable {
     if let mark = header.mark { try check(mark) }
     try check(contents.transactions, nowMilliseconds)
     let own = before.sequences.reversed().prefix { $0 > header.cursor.sequence }
+    if let mark = header.mark, let newest = own.first, newest > mark.sequence {
+      throw ProtocolError(
+        .forked, "Entry \(newest) came from this replica, which does not know of it",
+        suggestion: "The store is a copy or was restored: give it a new replica ID.", head: head)
+    }
     do {
       try enter(frame, header, contents, own: Set(own))
     } catch {

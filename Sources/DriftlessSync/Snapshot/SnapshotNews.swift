@@ -10,9 +10,6 @@ struct KnownLog {
   var cursor: UInt64
   /// The number of the first object that came after the cursor.
   var nextNumber: UInt64
-  var replica: UUID
-  /// The highest entry of its own.
-  var mark: UInt64
   /// The acknowledged entries above the cursor, whatever name it had when it sent them.
   var own: Set<UInt64>
 
@@ -20,8 +17,6 @@ struct KnownLog {
   init(_ state: ReplicaState, isNothing: Bool, on connection: SQLiteConnection) throws {
     self.isNothing = isNothing
     cursor = state.cursor
-    replica = state.replica
-    mark = state.mark?.sequence ?? 0
     guard let next = try LogPlaces.nextNumber(after: cursor, on: connection) else {
       throw UnfitSnapshot(reason: "it is not known here which object came last")
     }
@@ -32,7 +27,6 @@ struct KnownLog {
   /// Whether what came with an entry is here.
   func has(_ pushed: SnapshotReader.Part.Pushed) -> Bool {
     pushed.sequence <= cursor || own.contains(pushed.sequence)
-      || pushed.replica == replica && pushed.sequence <= mark
   }
 }
 

@@ -78,7 +78,7 @@ struct LogAppend<Tables: ZoneTables> {
   }
 
   /// - Parameter hasNews: whether a pull brings something of what makes the push stale.
-  /// - Throws: `ProtocolError` (`.stale`).
+  /// - Throws: `ProtocolError` (`.stale`), `ServerError` (`.forked`).
   private func index(
     _ push: Push, _ zone: ZoneRecord, _ replica: KnownReplica, sequence: UInt64, isRefill: Bool,
     hasNews: inout Bool
@@ -86,6 +86,13 @@ struct LogAppend<Tables: ZoneTables> {
     // What another server has checked is no news to a refill.
     let cursor = isRefill ? zone.head : push.cursor.sequence
     let own = try tables.ownFrames(of: replica, after: cursor)
+    // What another copy of the store sent under the same ID is news to this one, and none of its own.
+    if !isRefill, let mark = push.mark, let newest = own.newest, newest > mark.sequence {
+      throw ServerError(
+        .forked, "entry \(newest) came from this replica, which does not know of it",
+        suggestion: "The store is a copy or was restored: give it a new replica ID.",
+        head: zone.head)
+    }
     var index = ObjectIndex(
       tables: tables, zone: zone.id, nextObject: zone.nextObject, cursor: cursor, head: zone.head,
       sequence: sequence, replica: replica.id, own: own)

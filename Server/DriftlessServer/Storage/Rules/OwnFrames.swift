@@ -7,8 +7,12 @@ struct OwnFrames {
 
   mutating func add(sequence: UInt64, firstObject: UInt64, count: UInt64) {
     sequences.insert(sequence)
+    newest = max(newest ?? 0, sequence)
     frames.append((sequence, firstObject..<(firstObject &+ count)))
   }
+
+  /// The last of them.
+  private(set) var newest: UInt64?
 
   func contains(sequence: UInt64) -> Bool { sequences.contains(sequence) }
 
