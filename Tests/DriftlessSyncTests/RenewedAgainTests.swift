@@ -55,4 +55,28 @@ struct RenewedAgainTests {
     #expect(pages > 1)
     #expect(findings == [])
   }
+
+  @Test("S2 What is offered waits for nobody, though a person decides on edits of the property")
+  func manual() async throws {
+    let world = try await World(3)
+    let id = try world[0].insert("Item", ["held": .string("base")])
+    let edited = try world[0].insert("Item", ["held": .string("base")])
+    try await world.settle()
+    try world[0].set(id, ["held": .string("later")])
+    try world[0].set(edited, ["held": .string("later")])
+    try await world[0].sync()
+    // Slept, and edited one of both.
+    try world[2].set(edited, ["held": .string("of the sleeper")])
+    world.zone.renew()
+    for order in [[0, 2], [2, 0]] { for place in order { try await world[place].sync() } }
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try replica.value(id, "held") == .string("later"), "\(replica.name)")
+      let waiting = try replica.conflicts.filter(\.isWaiting).map(\.object)
+      #expect(waiting == (replica === world[2] ? [edited] : []), "\(replica.name)")
+      for told in try replica.conflicts where told.object == id {
+        #expect(!told.explanation.contains("person"), "\(told.explanation)")
+      }
+    }
+  }
 }

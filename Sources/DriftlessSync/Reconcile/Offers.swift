@@ -32,8 +32,10 @@ extension PageApplier {
     let isLater = remote.side.isEarlier(than: time, of: replica)
     if remote.side.value != local {
       // CONFLICT: the zone was offered two values. RESOLUTION: the later one stands, the other goes to the journal.
+      // Time settles it, and nobody decides on it.
       var conflict = PropertyConflict(
-        policy: property.policy, base: nil, local: local, remote: remote.side.value,
+        policy: property.policy == .manual ? .lastWriterWins : property.policy, base: nil,
+        local: local, remote: remote.side.value,
         localTime: time, remoteTime: remote.side.time, localReplica: replica,
         remoteReplica: remote.side.origin)
       conflict.isOfTwoCreations = true
