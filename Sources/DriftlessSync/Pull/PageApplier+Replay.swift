@@ -25,6 +25,7 @@ extension PageApplier {
       report.updated += 1
     }
     try parkedValues.strike(row.key, row.property)
+    try finishKeys()
   }
 
   /// Gives the objects of an entry that cannot be applied their identities and numbers, so that
@@ -103,9 +104,11 @@ extension PageApplier {
         names.contains("\(entityName).\($0.name)")
       }
       if group.kind != .delete, !readers.isEmpty {
+        noteSide(of: group, frame)
         try applyUpdates(group, entity, readers, &frame)
       }
     }
+    try finishKeys()
     return frame.unknown.filter { name in
       names.contains(name.name) || names.contains { name.name.hasPrefix("\($0).") }
     }

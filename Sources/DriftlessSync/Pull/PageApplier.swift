@@ -194,14 +194,19 @@ final class PageApplier {
     if !frame.isOfSnapshot {
       try times.note(frame.newestTime(of: group), by: frame.newestOrigin(of: group))
     }
-    keptKeys.side = RemoteSide(
-      value: .null, time: frame.newestTime(of: group), origin: frame.origin,
-      sequence: frame.sequence)
+    noteSide(of: group, frame)
     switch group.kind {
     case .insert: try applyInserts(group, entity, readers, &frame)
     case .update: try applyUpdates(group, entity, readers, &frame)
     case .delete: try applyDeletes(group, entity, &frame)
     case .revive: try applyRevivals(group, entity, readers, &frame)
     }
+  }
+
+  /// What is refused from now on comes from a group of an entry.
+  func noteSide(of group: ChangeSetIndex.Group, _ frame: FrameContext) {
+    keptKeys.side = RemoteSide(
+      value: .null, time: frame.newestTime(of: group), origin: frame.origin,
+      sequence: frame.sequence)
   }
 }
