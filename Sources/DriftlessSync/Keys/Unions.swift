@@ -8,10 +8,10 @@ import Foundation
 /// (`ZDL_ALIAS`). While what came of it is pending, the alias keeps the object that went: when the zone's object dies
 /// before the zone heard of it, that one is an object again.
 struct Unions {
-  private let applier: PageApplier
+  let applier: PageApplier
   /// When the properties of objects that stay were edited.
   private var times = EditHistory()
-  private var transaction: WriteTransaction { applier.transaction }
+  var transaction: WriteTransaction { applier.transaction }
   private var schema: SyncSchema { applier.schema }
 
   init(_ applier: PageApplier) { self.applier = applier }
@@ -28,6 +28,7 @@ struct Unions {
     guard let entity = schema.entity(numbered: lost.entity), let object = applier.pending[lost]
     else { return }
     let values = try applier.currentValues(of: lost)
+    let followed = Self.values(values, replacing: lost, by: stayed)
     let identity = try transaction.identity(of: lost)
     let sets = try elements(of: lost, entity)
     let places = try places(of: lost, entity)
@@ -36,8 +37,8 @@ struct Unions {
     try remember(identity, lost, stayed, entity, object, values)
     try remove(lost, places, entity)
     try applier.keptKeys.writeFree()
-    try edit(stayed, entity, by: object, values, places, side)
-    try add(sets, to: stayed, entity, by: object)
+    try edit(stayed, entity, by: object, followed, places, side)
+    try add(sets, from: lost, to: stayed, entity, by: object)
     try point(sources, from: lost, to: stayed)
     applier.report.conflicts += 1
   }
@@ -172,12 +173,12 @@ struct Unions {
   }
 
   private func add(
-    _ sets: [(SyncSchema.Property, RelationshipDescription, [ObjectKey])], to stayed: ObjectKey,
-    _ entity: SyncSchema.Entity, by object: PendingObject
+    _ sets: [(SyncSchema.Property, RelationshipDescription, [ObjectKey])], from lost: ObjectKey,
+    to stayed: ObjectKey, _ entity: SyncSchema.Entity, by object: PendingObject
   ) throws {
     for (property, relationship, elements) in sets {
       let had = try transaction.toManyKeys(of: stayed, relationship)
-      let new = elements.filter { !had.contains($0) }
+      let new = Self.elements(elements, replacing: lost, by: stayed).filter { !had.contains($0) }
       guard !new.isEmpty else { continue }
       if applier.pending[stayed]?.transaction(of: property.slot) == nil {
         try BaseValues.replace(stayed, property.name, with: had, on: transaction.connection)
@@ -189,12 +190,28 @@ struct Unions {
     }
   }
 
+  /// What an object that holds itself holds once it is another one.
+  private static func elements(
+    _ elements: [ObjectKey], replacing lost: ObjectKey, by other: ObjectKey
+  ) -> [ObjectKey] {
+    guard elements.contains(lost) else { return elements }
+    return elements.filter { $0 != other }.map { $0 == lost ? other : $0 }
+  }
+
+  private static func values(
+    _ values: [PropertyValue], replacing lost: ObjectKey, by other: ObjectKey
+  ) -> [PropertyValue] {
+    values.map { $0 == .reference(lost) ? .reference(other) : $0 }
+  }
+
   private func referrers(
     of key: ObjectKey, _ entity: SyncSchema.Entity
   ) throws -> [(SyncSchema.Referrer, [ObjectKey])] {
     var found: [(SyncSchema.Referrer, [ObjectKey])] = []
     for referrer in schema.referrers(of: entity) {
-      found.append((referrer, try transaction.keys(referring: referrer.relationship, to: key)))
+      let sources = try transaction.keys(referring: referrer.relationship, to: key)
+      // Its own values are settled with the other's.
+      found.append((referrer, sources.filter { $0 != key }))
     }
     for holder in schema.holders(of: entity) {
       found.append((holder, try transaction.sources(holding: key, in: holder.relationship)))
@@ -231,7 +248,7 @@ struct Unions {
   ) throws {
     for (referrer, sources) in referrers {
       let slot = referrer.property.slot
-      for source in sources.map({ $0 == lost ? other : $0 }) {
+      for source in sources {
         if referrer.relationship.isToMany {
           try transaction.removePairs(referrer.relationship, source, [lost])
           try transaction.addPairs(referrer.relationship, source, [other])
@@ -337,7 +354,8 @@ struct Unions {
       for property in entity.properties where !property.isCollective {
         if key == first.key, now.transaction(of: property.slot) != nil {
           row[property.slot] = values[property.slot]
-        } else if case .reference(let target) = row[property.slot],
+          if row[property.slot] == .reference(stayed) { row[property.slot] = .reference(key) }
+        } else if case .reference(let target) = row[property.slot], target != key,
           try transaction.concreteKey(root: target) == nil
         {
           row[property.slot] = .null
@@ -356,7 +374,8 @@ struct Unions {
     }
     for (property, relationship, elements) in sets
     where now.transaction(of: property.slot) != nil {
-      try transaction.addPairs(relationship, first.key, elements)
+      try transaction.addPairs(
+        relationship, first.key, Self.elements(elements, replacing: stayed, by: first.key))
     }
     let pointing = try referrers(of: stayed, entity).map { referrer, sources in
       (
@@ -367,34 +386,5 @@ struct Unions {
     try point(pointing, from: stayed, to: first.key)
     applier.setPending(stayed) { $0 = PendingObject() }
     try journalUndo(first.key, stayed, entity)
-  }
-
-  // MARK: Journal
-
-  private func journal(
-    _ identity: UUID, _ lost: ObjectKey, _ stayed: ObjectKey, _ entity: SyncSchema.Entity,
-    _ object: PendingObject, _ values: [PropertyValue], _ side: RemoteSide
-  ) throws {
-    let localTime = try transaction.editTime(object.lastTransaction)
-    var side = side
-    // What an edit here brought together, no change of the zone did.
-    if side.time.rawValue == 0 { side.time = localTime }
-    try applier.journal.addWhole(
-      entity: entity, key: stayed, outcome: .combined, localTime: localTime, side: side,
-      row: values,
-      explanation: "An object of the zone has the same unique key: the one made here, "
-        + "\(identity.uuidString.lowercased()), is one with it.")
-  }
-
-  private func journalUndo(
-    _ key: ObjectKey, _ stayed: ObjectKey, _ entity: SyncSchema.Entity
-  ) throws {
-    let gone = try transaction.identity(of: stayed).uuidString.lowercased()
-    let side = applier.keptKeys.side
-    try applier.journal.addWhole(
-      entity: entity, key: key, outcome: .local, localTime: side.time, side: side,
-      explanation: "It was one with object \(gone), which another replica deleted before the zone "
-        + "heard of that: it is an object of its own again.")
-    applier.report.conflicts += 1
   }
 }
