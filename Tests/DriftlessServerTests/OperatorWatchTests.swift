@@ -47,7 +47,7 @@ struct OperatorWatchTests {
       } catch let error as LiveServer.Refused {
         #expect(error.code == act.code)
       }
-      #expect(ContinuousClock.now - began < .seconds(15))
+      #expect(ContinuousClock.now - began < .seconds(45), "it asked for 50 s")
     }
   }
 
