@@ -177,6 +177,7 @@ extension SyncEngine {
     let isSameZone = state.zoneID == info.zoneID
     state.zoneID = info.zoneID
     try FormerLog.forget(transaction)
+    try FormerParking.keep(transaction)
     return try startOver(
       &state, in: info.generation, head: info.head, transaction, schema: schema,
       offersDeletes: isSameZone)
@@ -212,8 +213,10 @@ extension SyncEngine {
       try OfferedDeletes.end(&pending, transaction, schema: schema, states)
     }
     try forgetLog(&state, generation, head: head, transaction)
+    let standIns = try OfferedStandIns(log.unsaid, transaction)
     return try offerRows(
-      transaction, schema: schema, states, history, pending, ofZone: offersDeletes
+      transaction, schema: schema, states, history, pending, ofZone: offersDeletes,
+      without: standIns
     ) { _ in true }
   }
 
@@ -298,7 +301,7 @@ extension SyncEngine {
   private static func offerRows(
     _ transaction: WriteTransaction, schema: SyncSchema, _ states: OfferedStates,
     _ history: EditHistory, _ pending: PendingSet, ofZone isOfZone: Bool = false,
-    where isOffered: (ObjectKey) -> Bool
+    without standIns: OfferedStandIns? = nil, where isOffered: (ObjectKey) -> Bool
   ) throws -> Int {
     var count = 0
     for entity in schema.entities {
@@ -311,6 +314,7 @@ extension SyncEngine {
         var object = pending[key]?.offered(as: known, entity) ?? known
         // Deleted before it is offered, it is told to be deleted: others offer it too.
         object.wasInZone = isOfZone && object.isOffered
+        try standIns?.leaveOut(of: &object, key, entity)
         try OfferedSets.begin(object, after: pending[key], of: key, entity, transaction)
         try states.save(object, of: key, entity: entity)
       }

@@ -21,6 +21,12 @@ extension SyncEngine {
         reason: entry.reason, names: entry.unknown.map(\.name).sorted(), since: entry.since,
         bytes: entry.bytes)
     }
+    let former = try FormerParking.entries(on: connection).map { entry in
+      ParkedEntry(
+        sequence: entry.parked.sequence, sender: entry.parked.sender, code: FormerParking.code,
+        reason: entry.reason, names: entry.parked.unknown.map(\.name).sorted(),
+        since: entry.parked.since, bytes: entry.parked.bytes)
+    }
     let values = try ParkedValues.rows(on: connection).map { row in
       ParkedEntry(
         sequence: row.sequence, sender: row.sender, code: "invalid-value", reason: row.reason,
@@ -28,7 +34,7 @@ extension SyncEngine {
         entity: schema.entity(numbered: row.key.entity)?.name, property: row.property,
         since: row.since, bytes: row.bytes)
     }
-    return (entries + values).sorted { $0.sequence < $1.sequence }.map { entry in
+    return (former + entries + values).sorted { $0.sequence < $1.sequence }.map { entry in
       var entry = entry
       entry.isAccepted = accepted.covers(entry)
       return entry
@@ -64,6 +70,8 @@ extension SyncEngine {
   private enum ParkedPart: Hashable {
     case entry(UInt64)
     case value(ObjectKey, String)
+    /// Of a log that is gone.
+    case former(Int64)
   }
 
   /// Takes in what was parked, where the model or the program has caught up or a person asks. What cannot be applied
@@ -76,6 +84,9 @@ extension SyncEngine {
         return try replayParked(but: failed) { tried = $0 }
       } catch let error where Self.isOfEntry(error) {
         guard let part = tried, failed.insert(part).inserted else { throw error }
+        if case .former(let id) = part {
+          try bookkeep { try FormerParking.note("\(error)", of: id, on: $0.connection) }
+        }
         guard case .entry(let sequence) = part else { continue }
         log.warning("Entry \(sequence) of the zone's log stays set aside: \(error)")
         try bookkeep { try Parking.note("\(error)", of: sequence, on: $0.connection) }
@@ -92,10 +103,14 @@ extension SyncEngine {
     func isDue(_ row: ParkedValues.Row) -> Bool {
       standIn(for: row) == nil && !failed.contains(.value(row.key, row.property))
     }
+    func isDue(_ entry: FormerParking.Entry) -> Bool {
+      self.isDue(entry.parked) && !failed.contains(.former(entry.id))
+    }
     let isWaiting = try store.read { transaction -> Bool in
       let connection = transaction.connection
       if try Parking.entries(on: connection).contains(where: isDue) { return true }
       return try ParkedValues.rows(on: connection).contains(where: isDue)
+        || FormerParking.entries(on: connection).contains(where: isDue)
     }
     guard isWaiting else { return }
     try settling { applier, _ -> Void in
@@ -113,12 +128,27 @@ extension SyncEngine {
         trying(.value(row.key, row.property))
         try applier.takeIn(row)
       }
+      try takeInFormer(applier, where: isDue) { trying(.former($0)) }
       trying(nil)
       if try Parking.entries(on: connection).isEmpty {
         try Parking.forgetStruck(on: connection)
       }
       try noteUnsettled(applier)
     }
+  }
+
+  /// What is parked of logs that are gone comes after what the zone's log says: later words of that stand.
+  private func takeInFormer(
+    _ applier: PageApplier, where isDue: (FormerParking.Entry) -> Bool, trying: (Int64) -> Void
+  ) throws {
+    let entries = try FormerParking.entries(on: applier.transaction.connection)
+    guard entries.contains(where: isDue) else { return }
+    var replay = try FormerReplay(applier, entries)
+    for entry in entries where isDue(entry) {
+      trying(entry.id)
+      try replay.takeIn(entry)
+    }
+    try replay.finish()
   }
 
   /// What a due entry sets, a later one may have set under the other name of a property: nobody knew that the two are one.

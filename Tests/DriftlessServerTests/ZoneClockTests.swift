@@ -1,6 +1,7 @@
 import DriftlessProtocol
 import DriftlessServerTesting
 import Foundation
+import Synchronization
 import Testing
 
 /// The server's time, the same cases for the zone in memory and for the server's storage.

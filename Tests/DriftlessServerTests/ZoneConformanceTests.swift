@@ -272,8 +272,6 @@ struct ZoneConformanceTests {
     #expect(again == nil)
   }
 
-  // MARK: - Times
-
   // MARK: - At random
 
   @Test(

@@ -135,8 +135,11 @@ struct ParkingTests {
     try await third.sync()
     #expect(zone.head == place)
     #expect(try await second.sync().reconciliations.map(\.kind) == [.offered])
-    #expect(try SyncEngine.parked(of: second.store).map(\.sequence) == [place])
-    #expect(try second.status.parked == 1)
+    // The one that is gone stays kept as well, and waits for a person anew.
+    let parked = try SyncEngine.parked(of: second.store)
+    #expect(parked.map(\.sequence) == [place, place])
+    #expect(parked.count { $0.code == "former-log" } == 1)
+    #expect(try second.status.parked == 2)
   }
 
   @Test("F72 S21 An entry that cannot be read is set aside, and everything else goes on")

@@ -5,7 +5,7 @@ import Foundation
 /// What could not be taken in: `ZDL_PARKED`, entries of the log; `ZDL_PARKED_VALUE`, single values; and `ZDL_STRUCK`, what
 /// later entries set of them.
 struct ParkingCheck: EngineCheck {
-  let tables = ["ZDL_PARKED", "ZDL_PARKED_VALUE", "ZDL_STRUCK"]
+  let tables = ["ZDL_PARKED", "ZDL_PARKED_FORMER", "ZDL_PARKED_VALUE", "ZDL_STRUCK"]
 
   private static let suggestion =
     "Keep a copy of the file; then run syncctl enroll --anew: what is set aside comes anew."
@@ -33,6 +33,12 @@ struct ParkingCheck: EngineCheck {
     try inspection.checkArchives(
       "ZDL_PARKED_VALUE", "value", key: key, suggestion: Self.suggestion
     ) { values, _ in values.count == 1 ? nil : "is not one value" }
+    try inspection.check(
+      "ZDL_PARKED_FORMER", key: ["id"],
+      FormerParking.rules + [
+        RowRule("length(objects) % 16 = 0", "objects is not a list of identities")
+      ],
+      suggestion: "Keep a copy of the file: no zone has what is set aside of a log that is gone.")
     try inspection.check(
       "ZDL_STRUCK", key: ["number", "property"],
       Parking.struckRules, suggestion: Self.suggestion)

@@ -8,7 +8,7 @@ public struct ParkedEntry: Hashable, Sendable, Codable {
   /// The replica that sent it; nil when the bytes do not say.
   public var sender: UUID?
   /// Why, as a short name that scripts can compare: `unknown-names`, `unreadable`, `not-applicable`,
-  /// `damaged`, `needs-parked`, `invalid-value`.
+  /// `damaged`, `needs-parked`, `invalid-value`; `former-log`: the log that it came from is gone.
   public var code: String
   /// Why, as a sentence.
   public var reason: String

@@ -157,16 +157,17 @@ enum Parking {
     try connection.perform(
       "UPDATE ZDL_PARKED SET tried_level = -1 WHERE sequence = ? OR ? IS NULL",
       [sequence.map { .unsigned($0) } ?? .null, sequence.map { .unsigned($0) } ?? .null])
-    let entries = Int(connection.changes)
+    let entries = try Int(connection.changes) + FormerParking.ask(sequence, on: connection)
     return try entries + ParkedValues.count(of: sequence, on: connection)
   }
 
   static func count(on connection: SQLiteConnection) throws -> Int {
     let entries = try connection.number("SELECT count(*) FROM ZDL_PARKED")
-    return try Int(truncatingIfNeeded: entries) + ParkedValues.count(on: connection)
+    return try Int(truncatingIfNeeded: entries) + FormerParking.count(on: connection)
+      + ParkedValues.count(on: connection)
   }
 
-  private static func text(_ names: Set<ParkedName>) -> String {
+  static func text(_ names: Set<ParkedName>) -> String {
     names.map(\.text).sorted().joined(separator: "\n")
   }
 
@@ -241,14 +242,14 @@ enum Parking {
     try EngineTables.has("ZDL_PARKED", on: connection)
   }
 
+  static let codeRule = RowRule.text(
+    "code",
+    among: [Code.unknownNames, .unreadable, .damaged, .notApplicable, .needsParked]
+      .map(\.rawValue))
   /// What each row keeps by itself. Where the objects of an entry begin, its sender says.
   static let rules: [RowRule] = [
     .place("sequence"), .integer("first_number"), .natural("new_objects", orNull: true),
-    .text(
-      "code",
-      among: [Code.unknownNames, .unreadable, .damaged, .notApplicable, .needsParked]
-        .map(\.rawValue)),
-    .text("reason"), .identity("sender", orNull: true), .seconds("since"),
+    codeRule, .text("reason"), .identity("sender", orNull: true), .seconds("since"),
     .integer("tried_level", -1...Int64(Int32.max)), .text("unknown"), .bytes("frame"),
   ]
   /// The same for what later entries set.

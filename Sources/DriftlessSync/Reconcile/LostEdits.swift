@@ -12,6 +12,8 @@ struct LostEdits {
   private(set) var elements:
     [ObjectKey: [String: (adds: Set<ObjectKey>, removes: Set<ObjectKey>)]] =
       [:]
+  /// Properties of which no entry said a value that the model has: what the object shows of them stands in for one.
+  private(set) var unsaid: [ObjectKey: PropertyMask] = [:]
   /// Who made the edits of a time (`EditStamp`).
   private(set) var origins: [Int64: EditOrigin] = [:]
   /// What was counted.
@@ -59,6 +61,7 @@ struct LostEdits {
       let properties = group.properties.map {
         entity.property(namedNowOrBefore: names.properties[$0])
       }
+      let (said, unsaid) = Self.said(zip(properties, columns), entity, group.kind)
       var row = 0
       for run in group.transactionRuns {
         let time = index.transactions[run.transaction].hybridTime
@@ -73,6 +76,7 @@ struct LostEdits {
           guard let root = keys[group.objects[row]] else { continue }
           let key = ObjectKey(entity: entity.number, key: root.key)
           note(group.kind, of: key, entity, properties, by: stamp, origin)
+          noteSaid(of: key, said, unsaid)
           if group.kind == .insert {
             let told = makers.indices.contains(group.objects[row]) ? makers[group.objects[row]] : 0
             // An offer is named by its time, not by who made the object.
@@ -126,6 +130,36 @@ struct LostEdits {
       elements[key] = nil
     }
     objects[key] = object
+  }
+
+  /// What a group says of its objects' properties, and of which it says nothing that the model has.
+  private static func said(
+    _ columns: some Sequence<(SyncSchema.Property?, Column)>, _ entity: SyncSchema.Entity,
+    _ kind: ChangeSetIndex.Group.Kind
+  ) -> (said: PropertyMask, unsaid: PropertyMask) {
+    var (said, unsaid) = (PropertyMask(), PropertyMask())
+    if kind == .insert {
+      for property in entity.properties where property.standIn?.refusal(of: .null) != nil {
+        unsaid.insert(property.slot)
+      }
+    }
+    for case (let property?, let column) in columns {
+      if PropertyReader(property: property, column: column) == nil {
+        unsaid.insert(property.slot)
+      } else {
+        said.insert(property.slot)
+      }
+    }
+    unsaid.subtract(said)
+    return (said, unsaid)
+  }
+
+  private mutating func noteSaid(
+    of key: ObjectKey, _ said: PropertyMask, _ unsaid: PropertyMask
+  ) {
+    guard !unsaid.isEmpty || self.unsaid[key] != nil else { return }
+    self.unsaid[key, default: PropertyMask()].subtract(said)
+    self.unsaid[key]?.formUnion(unsaid)
   }
 
   /// Deletes of what the zone did not know when it heard of them.
@@ -189,6 +223,7 @@ extension LostEdits {
     var counts = counts
     try counts.findStarts(transaction, schema: schema)
     let former = try valuesAtPlace()
+    let standIns = try OfferedStandIns(unsaid, transaction)
     var count = 0
     for (key, lost) in objects {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
@@ -223,6 +258,7 @@ extension LostEdits {
           properties.subtract(kept)
           object.set(properties, by: edit.transaction)
         }
+        try standIns.leaveOut(of: &object, key, entity)
         try rewindBases(key, entity)
         try rewindBases(key, entity, to: former[key] ?? [:])
         try counts.keep(key, entity, beside: before, transaction)

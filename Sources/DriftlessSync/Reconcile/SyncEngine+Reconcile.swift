@@ -229,6 +229,7 @@ extension SyncEngine {
     _ state: inout ReplicaState, to place: LogMark, head: UInt64, _ transaction: WriteTransaction
   ) throws -> Int {
     let connection = transaction.connection
+    try FormerParking.keep(above: place.sequence, transaction)
     guard let next = try LogPlaces.nextNumber(after: place.sequence, on: connection),
       try KeptFrames.cover(after: place.sequence, through: state.cursor, on: connection)
     else {

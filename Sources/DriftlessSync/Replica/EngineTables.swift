@@ -22,12 +22,13 @@ import DriftlessSQLite
 /// | `ZDL_CHAIN` | places of the zone's log, with their chains: dense near the cursor, then thinner |
 /// | `ZDL_FRAME` | entries of the log that were applied or sent, for a server that loses them |
 /// | `ZDL_PARKED` | entries of the log that were not taken in, whole or in part, and why |
+/// | `ZDL_PARKED_FORMER` | such entries of logs that are gone (`FormerParking`) |
 /// | `ZDL_DELETED` | deletes that the zone never heard of, of objects that may come (`RememberedDeletes`) |
 /// | `ZDL_STRUCK` | what later entries set of what parked ones say |
 /// | `ZDL_SEGMENT` | files of the zone's snapshot that are being fetched (`SegmentPieces`) |
 enum EngineTables {
   /// Grows with each table or column that is added, and with each rule that a table declares.
-  static let version: Int64 = 9
+  static let version: Int64 = 10
   static let versionSetting = "sync.tables"
 
   private static let statements =
@@ -36,7 +37,7 @@ enum EngineTables {
     + [
       ZoneStates.statement, ParkedValues.statement, Quarantine.statement, ImportTimes.statement,
       LogPlaces.statement, KeptFrames.statement, KeptKeys.statement, RememberedDeletes.statement,
-      StampOrigins.statement, SegmentPieces.statement,
+      StampOrigins.statement, SegmentPieces.statement, FormerParking.statement,
     ] + Unions.aliasStatements
 
   /// Makes the tables, or brings those of an earlier version up to date.
@@ -158,6 +159,7 @@ enum EngineTables {
     try DanglingReferences.removeAll(on: connection)
     try Quarantine.removeAll(on: connection)
     try ParkedValues.removeAll(on: connection)
+    try FormerParking.removeAll(on: connection)
     try Unions.confirmAll(on: connection)
   }
 

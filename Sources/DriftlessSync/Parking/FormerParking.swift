@@ -1,0 +1,173 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// Parked entries of a log that is gone: the zone has nothing of them any more, so they are kept by the identities of
+/// their objects, and offered once the model or the program has caught up. Owns `ZDL_PARKED_FORMER`.
+enum FormerParking {
+  private static let table = "ZDL_PARKED_FORMER"
+  /// What `syncctl parked` calls them.
+  static let code = "former-log"
+  private static let isGone = "The log that it came from is gone."
+
+  struct Entry {
+    var id: Int64
+    /// As it was parked in that log.
+    var parked: Parking.Entry
+    /// The identities of the objects that its zone knew before, in the order of their numbers; nil for one that nobody here
+    /// knew.
+    var objects: [UUID?]
+
+    var reason: String { "\(parked.reason) \(FormerParking.isGone)" }
+  }
+
+  /// The log is gone above a place: keeps what was parked of it, while the objects still have their numbers.
+  static func keep(above place: UInt64 = 0, _ transaction: ReadTransaction) throws {
+    let connection = transaction.connection
+    let parked = try Parking.entries(on: connection)
+    guard parked.contains(where: { $0.sequence > place }) else { return }
+    // What parked entries make has no key here.
+    var made: [(first: UInt64, identities: ChangeSetIndex.Identities)] = []
+    var frames: [UInt64: Data] = [:]
+    for entry in parked {
+      let frame = try Parking.frame(of: entry.sequence, on: connection)
+      frames[entry.sequence] = frame
+      var first = entry.firstNumber
+      for run in (try? ChangeSetDecoder().decodeIndex(frame))?.1.newObjects ?? [] {
+        made.append((first, run.identities))
+        first &+= UInt64(run.count)
+      }
+    }
+    var directory = ObjectDirectory(connection)
+    // Bytes that are not those that were pushed say nothing where nobody has others.
+    for entry in parked where entry.sequence > place && entry.code != .damaged {
+      let frame = frames[entry.sequence] ?? Data()
+      let numbers = (try? ChangeSetDecoder().decodeIndex(frame))?.1.knownNumbers ?? []
+      // Whose maker was not taken in is tried whole: what is here already is known by its time.
+      let code = entry.code == .needsParked ? Parking.Code.notApplicable : entry.code
+      var objects = Data()
+      for number in numbers {
+        let run = made.last {
+          $0.first <= number && number &- $0.first < UInt64($0.identities.count)
+        }
+        let identity =
+          try directory.key(ofNumber: number).map { try transaction.identity(of: $0) }
+          ?? run.map { $0.identities[Int(number &- $0.first)] }
+        objects.append((identity ?? nobody).networkBytes)
+      }
+      try connection.perform(
+        """
+        INSERT INTO ZDL_PARKED_FORMER(sequence, code, reason, sender, since, tried_level, unknown,
+          objects, frame) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """,
+        [
+          .unsigned(entry.sequence), .text(code.rawValue), .text(entry.reason),
+          entry.sender.map { .uuid($0) } ?? .null, .real(entry.since.timeIntervalSince1970),
+          .integer(entry.triedLevel), .text(Parking.text(entry.unknown)), .blob(objects),
+          .blob(frame),
+        ])
+    }
+  }
+
+  private static let nobody = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+
+  /// What is kept, in the order of the logs, without the bytes.
+  static func entries(on connection: SQLiteConnection) throws -> [Entry] {
+    guard try EngineTables.has(table, on: connection) else { return [] }
+    var entries: [Entry] = []
+    try connection.forEachRow(
+      """
+      SELECT id, sequence, code, reason, sender, since, tried_level, unknown, objects,
+        length(frame) FROM ZDL_PARKED_FORMER ORDER BY id
+      """
+    ) { row in
+      guard let code = Parking.Code(rawValue: row.string(2)) else {
+        throw SyncError.damaged("a parked entry of a log that is gone")
+      }
+      let objects = row.data(8)
+      entries.append(
+        Entry(
+          id: row.int64(0),
+          parked: Parking.Entry(
+            sequence: row.unsigned(1), firstNumber: 0, newObjects: nil, code: code,
+            reason: row.string(3), sender: row.isNull(4) ? nil : UUID(networkBytes: row.data(4)),
+            since: Date(timeIntervalSince1970: row.double(5)), triedLevel: row.int64(6),
+            unknown: Set(row.string(7).split(separator: "\n").map { ParkedName(text: String($0)) }),
+            bytes: row.count(9)),
+          objects: stride(from: 0, to: objects.count, by: 16).map { place in
+            let bytes = objects.dropFirst(place).prefix(16)
+            return UUID(networkBytes: Data(bytes)).flatMap { $0 == nobody ? nil : $0 }
+          }))
+    }
+    return entries
+  }
+
+  static func frame(of id: Int64, on connection: SQLiteConnection) throws -> Data {
+    var frame = Data()
+    try connection.forEachRow(
+      "SELECT frame FROM ZDL_PARKED_FORMER WHERE id = ?", [.integer(id)]
+    ) { frame = $0.data(0) }
+    return frame
+  }
+
+  /// An entry is taken in, but for these names.
+  static func settle(
+    _ entry: Entry, _ unknown: Set<ParkedName>, on connection: SQLiteConnection
+  ) throws {
+    guard !unknown.isEmpty else {
+      return try connection.perform(
+        "DELETE FROM ZDL_PARKED_FORMER WHERE id = ?", [.integer(entry.id)])
+    }
+    try connection.perform(
+      """
+      UPDATE ZDL_PARKED_FORMER SET unknown = ?, code = ?, reason = ?, tried_level = ? WHERE id = ?
+      """,
+      [
+        .text(Parking.text(unknown)), .text(Parking.Code.unknownNames.rawValue),
+        .text(ParkedName.reason(unknown)), .integer(Parking.level), .integer(entry.id),
+      ])
+  }
+
+  /// It was tried once more, in vain.
+  static func note(_ reason: String, of id: Int64, on connection: SQLiteConnection) throws {
+    try connection.perform(
+      "UPDATE ZDL_PARKED_FORMER SET reason = ?, tried_level = ? WHERE id = ?",
+      [.text(reason), .integer(Parking.level), .integer(id)])
+  }
+
+  /// Asks for another try.
+  ///
+  /// - Returns: how many entries that are.
+  static func ask(_ sequence: UInt64?, on connection: SQLiteConnection) throws -> Int {
+    guard try EngineTables.has(table, on: connection) else { return 0 }
+    let asked: SQLiteValue = sequence.map { .unsigned($0) } ?? .null
+    try connection.perform(
+      "UPDATE ZDL_PARKED_FORMER SET tried_level = -1 WHERE sequence = ? OR ? IS NULL",
+      [asked, asked])
+    return Int(connection.changes)
+  }
+
+  static func count(on connection: SQLiteConnection) throws -> Int {
+    guard try EngineTables.has(table, on: connection) else { return 0 }
+    return Int(
+      truncatingIfNeeded: try connection.number("SELECT count(*) FROM ZDL_PARKED_FORMER"))
+  }
+
+  static func removeAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_PARKED_FORMER")
+  }
+
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .place("sequence"), Parking.codeRule, .text("reason"), .identity("sender", orNull: true),
+    .seconds("since"), .integer("tried_level", -1...Int64(Int32.max)), .text("unknown"),
+    .bytes("objects"), .bytes("frame"),
+  ]
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_PARKED_FORMER(
+      id INTEGER PRIMARY KEY, sequence INTEGER NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL,
+      sender BLOB, since REAL NOT NULL, tried_level INTEGER NOT NULL, unknown TEXT NOT NULL,
+      objects BLOB NOT NULL, frame BLOB NOT NULL\(RowRule.constraints(rules)))
+    """
+}

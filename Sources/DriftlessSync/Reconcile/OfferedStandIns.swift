@@ -1,0 +1,51 @@
+import Driftless
+
+/// What stands in for values that the model here does not hold or that are parked: a zone that began anew is offered none
+/// of it, since who has the values themselves may come later.
+struct OfferedStandIns {
+  /// Properties of which the log said nothing that the model has.
+  private let unsaid: [ObjectKey: PropertyMask]
+  private let parkedValues: ParkedValues
+  private let transaction: ReadTransaction
+
+  init(_ unsaid: [ObjectKey: PropertyMask], _ transaction: ReadTransaction) throws {
+    self.unsaid = unsaid
+    self.transaction = transaction
+    parkedValues = try ParkedValues(transaction.connection)
+  }
+
+  func leaveOut(
+    of object: inout PendingObject, _ key: ObjectKey, _ entity: SyncSchema.Entity
+  ) throws {
+    let unsaid = unsaid[key] ?? PropertyMask()
+    guard parkedValues.mayHaveAny || !unsaid.isEmpty,
+      let values = try transaction.row(key)?.values
+    else { return }
+    for property in entity.properties {
+      let slot = property.slot
+      // What was edited here is an edit, whatever it says.
+      guard let edit = object.transaction(of: slot), EditStamp.time(edit) != nil,
+        try isStandIn(property, values[slot], of: key, isUnsaid: unsaid.contains(slot))
+      else { continue }
+      object.clear(PropertyMask([slot]))
+    }
+  }
+
+  private func isStandIn(
+    _ property: SyncSchema.Property, _ value: PropertyValue, of key: ObjectKey, isUnsaid: Bool
+  ) throws -> Bool {
+    switch property.kind {
+    case .attribute:
+      guard let standIn = property.standIn else { return false }
+      if let parked = try parkedValues.value(of: key, property.name) {
+        // One that crosses is offered itself.
+        return !standIn.crosses(parked)
+      }
+      return isUnsaid && value == standIn.value && standIn.refusal(of: .null) != nil
+    case .elements(let relationship):
+      return try isUnsaid && transaction.toManyKeys(of: key, relationship).isEmpty
+    case .toOne: return isUnsaid && value.isNull
+    case .place: return false
+    }
+  }
+}
