@@ -157,6 +157,48 @@ struct RenewedParkingTests {
     }
   }
 
+  @Test("A set of what is parked of a log that is gone is offered")
+  func set() async throws {
+    func model(_ hasTags: Bool) -> ManagedObjectModel {
+      let item = EntityDescription("Item")
+      let tag = EntityDescription("Tag")
+      item.properties = [AttributeDescription("name", .string)]
+      tag.properties = [AttributeDescription("name", .string)]
+      if hasTags {
+        item.properties += [
+          AttributeDescription("price", .decimal),
+          RelationshipDescription("tags", to: "Tag", inverse: "items", toMany: true),
+        ]
+        tag.properties.append(
+          RelationshipDescription("items", to: "Item", inverse: "tags", toMany: true))
+      }
+      return ManagedObjectModel(entities: [item, tag])
+    }
+    let scene = try await Scene(model(false)) { model(true) }
+    let item = try scene.newer.insert("Item")
+    let tags = try (0..<2).map { _ in try scene.newer.insert("Tag") }
+    try await scene.newer.sync()
+    for tag in tags {
+      try scene.newer.save { context in
+        let object = try #require(try context.object(withIdentity: item))
+        try object.setValue(Decimal(2), forKey: "price")
+        try object.setValue(
+          Set([try #require(try context.object(withIdentity: tag))]), forKey: "tags")
+      }
+      try await scene.newer.sync()
+    }
+    try await scene.older.sync()
+    scene.zone.renew(intent: .offer)
+    try await scene.older.sync()
+    let migrated = try await scene.migrated()
+    try await migrated.sync()
+    let third = try await scene.another("third")
+    try await third.sync()
+    for replica in [migrated, third] {
+      #expect(try replica.elements(item, "tags") == [tags[1]])
+    }
+  }
+
   /// A name that must be there, under its name of before and of now.
   private func namedModel(_ isNewer: Bool) -> ManagedObjectModel {
     let name = AttributeDescription(isNewer ? "title" : "name", .string)

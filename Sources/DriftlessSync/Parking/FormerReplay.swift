@@ -216,18 +216,26 @@ struct FormerReplay {
     let values = try applier.currentValues(of: key)
     let readers = try readers.filter { try isLatest(time, $0.property, of: key, values) }
     guard !readers.isEmpty else { return }
-    for property in readers.map(\.property) where !written.contains(key) {
+    let fresh = readers.map(\.property).filter {
+      applier.pending[key]?.transaction(of: $0.slot) == nil
+    }
+    var sets: [String: [ObjectKey]] = [:]
+    for property in fresh {
+      guard case .elements(let relationship) = property.kind else { continue }
+      sets[property.name] = try transaction.toManyKeys(of: key, relationship)
+    }
+    try applier.applyRow(key, readers, group, row: row, &frame)
+    // What it is an edit of, once that followed nothing any more.
+    for property in fresh {
       switch property.kind {
-      case .elements(let relationship):
+      case .elements:
         try BaseValues.replace(
-          key, property.name, with: transaction.toManyKeys(of: key, relationship),
-          on: transaction.connection)
+          key, property.name, with: sets[property.name] ?? [], on: transaction.connection)
       case .attribute, .toOne:
         try applier.replaceBase(of: key, property, with: values[property.slot])
       case .place: break
       }
     }
-    try applier.applyRow(key, readers, group, row: row, &frame)
     applier.setPending(key) { object in
       for property in readers.map(\.property) {
         let former = object.transaction(of: property.slot)
