@@ -271,4 +271,26 @@ struct CopiedStoreTests {
       if round == 0 { copy = try Data(contentsOf: url) }
     }
   }
+
+  @Test(
+    "F62 What was made under a given identity and deleted before it was sent is deleted again when a copy sends it",
+    arguments: [false, true], [false, true])
+  func deletedGiven(isDeletedByOriginal: Bool, isDeleterFirst: Bool) async throws {
+    try await original.sync()
+    let id = try original.insert("Label", ["name": .string("t")], identity: UUID())
+    let copy = try await copy()
+    let (deleter, sender) = isDeletedByOriginal ? (original, copy) : (copy, original)
+    try deleter.delete(id)
+    try await (isDeleterFirst ? deleter : sender).sync()
+    try await settle(sender, deleter)
+    #expect(try !original.exists(id))
+    #expect(try !copy.exists(id))
+    // One that somebody else made under it is another word.
+    let third = try await TestReplica("third", zone: zone, clock: clock)
+    try await third.sync()
+    _ = try third.insertOrRemake("Label", ["name": .string("theirs")], identity: id)
+    try await third.sync()
+    try await settle(third, original, copy)
+    #expect(try copy.value(id, "name") == .string("theirs"))
+  }
 }

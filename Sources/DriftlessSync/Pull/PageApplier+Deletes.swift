@@ -64,6 +64,7 @@ extension PageApplier {
       guard let (key, isAlive) = try target(index, entity, in: &frame),
         try !isStruck(index, frame)
       else { continue }
+      if remembered.haveCome { try remembered.forget(key) }
       if let own = pending[key], own.whole == .delete, own.wholeTransaction > 0,
         try frame.tells(transaction.transactionName(own.wholeTransaction))
       {

@@ -84,7 +84,8 @@ struct RememberedDeletes {
     for index in rows.indices {
       let row = rows[index]
       guard run.identities.place(of: row.identity) != nil else { continue }
-      let isSame = !run.isGiven && frame.tells(row.maker)
+      // A given identity is no object's alone, and a save's name is.
+      let isSame = frame.tells(row.maker)
       rows[index].hasCome = isSame
       if isSame {
         try connection.perform(
@@ -117,6 +118,12 @@ struct RememberedDeletes {
   }
 
   var haveCome: Bool { rows.contains { $0.hasCome } }
+
+  /// What the log says of an object that came, and was deleted there too, is newer than the delete here.
+  mutating func forget(_ key: ObjectKey) throws {
+    for row in rows where row.hasCome && row.key == key { try forget(row.identity) }
+    rows.removeAll { $0.hasCome && $0.key == key }
+  }
 
   mutating func forget(_ identity: UUID) throws {
     try connection.perform("DELETE FROM ZDL_DELETED WHERE identity = ?", [.uuid(identity)])
