@@ -212,6 +212,7 @@ extension SyncEngine {
       try LogPlaces.thin(on: transaction.connection)
       try KeptFrames.trim(options, now: store.now, on: transaction.connection)
       try RememberedDeletes.trim(options, now: store.now, on: transaction.connection)
+      try LeftZone.forget(transaction)
     }
     let state = try replicaState()
     if head > state.head { try writeState { $0.head = max($0.head, head) } }

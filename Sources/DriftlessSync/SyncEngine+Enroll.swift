@@ -92,7 +92,9 @@ extension SyncEngine {
       let connection = transaction.connection
       try EngineTables.create(in: transaction)
       if anew {
-        try EngineTables.forgetZone(on: connection)
+        try LeftZone.keep(in: transaction, schema: schema) {
+          try EngineTables.forgetZone(on: connection)
+        }
         try EngineTables.forgetDamagedNotes(findings, in: transaction)
         // A person's word was about the log of before.
         for setting in [replacedSetting, allowedSetting] {
@@ -135,6 +137,7 @@ extension SyncEngine {
         server: server.absoluteString, zone: zone,
         head: info.head, lastSync: nil, lastError: nil)
       try state.save(in: transaction)
+      try LeftZone.come(to: info.generation, transaction)
       try KnownReplacements.learn(info, transaction)
       try transaction.setSyncing(true)
       try offerRowsWithoutHistory(transaction, schema: schema)
@@ -281,6 +284,7 @@ extension SyncEngine {
     state.mark = nil
     state.head = head
     try EngineTables.forgetLog(on: connection)
+    try LeftZone.forget(transaction)
     try UnknownBases.forget(transaction)
     try AcceptedParking.forgetPlaces(transaction)
     try IdentityRuns.forgetNumbers(from: 0, on: connection)

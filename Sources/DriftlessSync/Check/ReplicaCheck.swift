@@ -96,6 +96,7 @@ extension EngineTables {
     case (versionSetting, .integer(let number)), ("sync.deleted", .integer(let number)):
       number >= 0
     case (FormerLog.setting, .integer): true
+    case (LeftZone.setting, .text): LeftZone.decode(value) != nil
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0
     case ("sync.unsettled", .integer(let number)), ("sync.reconcileAllowed", .integer(let number)),
       (UnknownBases.setting, .integer(let number)):

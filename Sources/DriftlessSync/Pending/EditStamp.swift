@@ -29,6 +29,10 @@ extension PendingObject {
     var object = PendingObject()
     object.whole = whole
     object.maker = maker
+    // Who has the save by its name knows the object again by it.
+    if maker == 0, whole == .insert, wholeTransaction > 0, wholeTransaction <= transaction {
+      object.maker = try times.transactionName(wholeTransaction)
+    }
     object.wasInZone = wasInZone
     object.isDeadInZone = isDeadInZone
     func stamp(_ number: Int64) throws -> Int64 {

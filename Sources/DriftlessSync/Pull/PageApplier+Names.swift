@@ -185,6 +185,7 @@ extension PageApplier {
     let named = Set(readers.map(\.property.name))
     for property in entity.properties where !named.contains(property.name) {
       if case .place = property.kind { continue }
+      if try keepLeftOut(property, of: key, frame) { continue }
       if try isBegunSince(entity, property, of: key, group, row: row, frame) {
         try replaceBase(of: key, property, with: .null)
         continue

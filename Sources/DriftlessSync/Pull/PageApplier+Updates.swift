@@ -77,6 +77,7 @@ extension PageApplier {
     let isEarlierWord = isOffer || isOfFormerLog(side)
     // What was offered or made may have been known to who deleted the object here.
     let mayBeKnown = object?.whole == .delete && (isOffer || isInsert)
+    let isSettled = object?.whole == .delete && isOfKnownLog(side)
     var free: [PropertyReader] = []
     for reader in readers {
       if isAlive, object?.transaction(of: reader.property.slot) == nil,
@@ -85,10 +86,12 @@ extension PageApplier {
         free.append(reader)
         continue
       }
+      if try keepLeftOut(reader, among: readers, of: key, group, row: row, frame) { continue }
       let before = known.values[reader.property.name]
       var value = ZoneStates.Value(side: side, isFromInsert: isInsert)
-      if mayBeKnown, let object, before?.isKnown ?? true {
-        value.isKnown = try side.time <= lastKnown(reader.property, of: key, object)
+      if let object, isSettled || mayBeKnown, before?.isKnown ?? true {
+        value.isKnown =
+          try isSettled || side.time <= lastKnown(reader.property, of: key, object)
       }
       switch reader.property.kind {
       case .elements:
@@ -124,19 +127,27 @@ extension PageApplier {
         continue
       }
       try zone.set(value, of: key, reader.property.name)
+      if try isLess(value.elements, of: reader.property, of: key, frame) { continue }
       try acknowledge(reader.property, of: key, offer: isOffer ? side.time : nil, frame)
     }
-    if object?.whole == .delete {
-      // An edit all the same: it may win over the delete, and is named when it does not.
-      for (name, column) in frame.strangers {
-        var value = ZoneStates.Value(side: side)
-        let deleted = try transaction.editTime(object?.wholeTransaction ?? 0)
-        value.isKnown = mayBeKnown && side.time <= deleted
-        value.side.value = column.value(at: row)
-        try zone.set(value, of: key, name)
-      }
+    if let object, object.whole == .delete {
+      let deleted = try transaction.editTime(object.wholeTransaction)
+      try noteStrangers(
+        of: key, side, isKnown: isSettled || mayBeKnown && side.time <= deleted, row: row, frame)
     }
     if isAlive { try applyRow(key, free, group, row: row, isWhole: isWhole, &frame) }
+  }
+
+  /// An edit of what the model has no name for is one all the same: it may win over a delete, and is named when it does not.
+  private func noteStrangers(
+    of key: ObjectKey, _ side: RemoteSide, isKnown: Bool, row: Int, _ frame: FrameContext
+  ) throws {
+    for (name, column) in frame.strangers {
+      var value = ZoneStates.Value(side: side)
+      value.isKnown = isKnown
+      value.side.value = column.value(at: row)
+      try zone.set(value, of: key, name)
+    }
   }
 
   /// Up to when whoever deleted an object here knew the edits of a property: up to the last one that history has. Where

@@ -47,6 +47,8 @@ final class PageApplier {
   private let acknowledged: Int64
   /// Until when the replica knew what the log says, where it reads a log again (`FormerLog`).
   private let formerLogTime: HybridTime?
+  /// Up to which place of the log everything was settled before the store forgot its zone (`LeftZone`).
+  private let knownPlace: UInt64
   private var editsOfDeleted: EditHistory?
   private var savesOfFormerLogs: Set<UInt64>?
   /// Who made what the entry says that was asked last, by time: thousands of objects may be of one.
@@ -75,6 +77,7 @@ final class PageApplier {
     journal = JournalDraft(transaction)
     times = ImportTimes(transaction)
     formerLogTime = try FormerLog.time(transaction)
+    knownPlace = try LeftZone.place(transaction)
     keptKeys = try KeptKeys(
       transaction, schema: schema, replica: replica, pending: pending)
     transaction.keyKeeper = keptKeys
@@ -88,6 +91,9 @@ final class PageApplier {
     editsOfDeleted = history
     return history
   }
+
+  /// Whether what the log says was settled before the store forgot its zone, with what was pending then.
+  func isOfKnownLog(_ side: RemoteSide) -> Bool { side.sequence <= knownPlace }
 
   /// Whether a log is read again whose entries the replica does not have.
   var readsFormerLog: Bool { formerLogTime != nil }

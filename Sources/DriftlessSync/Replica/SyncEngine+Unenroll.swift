@@ -27,7 +27,9 @@ extension SyncEngine {
     ) { transaction in
       guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
       if !leavingUnsent { try requireNothingUnsent(transaction, schema: schema, of: store) }
-      try EngineTables.leaveZone(in: transaction)
+      try LeftZone.keep(in: transaction, schema: schema) {
+        try EngineTables.leaveZone(in: transaction)
+      }
     }
   }
 
