@@ -62,12 +62,15 @@ struct LeftZoneTests {
         try label.setValue(name, forKey: "name")
         return label
       }
+      // In an ordered relationship its place waits with the reference.
+      try context.insert(entityNamed: "Row").setValue(shelf, forKey: "shelf")
       try item.setValue("new", forKey: "title")
       try item.setValue(shelf, forKey: "shelf")
       try item.setValue(made, forKey: "labels")
     }
     let item = try #require(try world[0].identities(of: "Item").first)
     let shelf = try #require(try world[0].identities(of: "Shelf").first)
+    let row = try world[0].identities(of: "Row")
     let all = Set(try world[0].identities(of: "Label"))
     try await world[0].sync()
     try await world[1].sync()
@@ -79,6 +82,7 @@ struct LeftZoneTests {
     try await world.settle()
     for replica in world.replicas {
       #expect(try replica.reference(item, "shelf") == shelf, "\(replica.name)")
+      #expect(try replica.rows(of: shelf) == row, "\(replica.name)")
       #expect(try labels(replica, item) == all, "\(replica.name)")
       let told = try replica.conflicts
       #expect(told.isEmpty, "\(replica.name): \(told)")
