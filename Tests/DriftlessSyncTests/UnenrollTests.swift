@@ -156,4 +156,27 @@ struct TwoZonesTests {
     let told = try moved.flatMap { try $0.conflicts }
     #expect(told.contains { $0.object == id && $0.property == nil })
   }
+
+  @Test(
+    "A delete of what was sent, and not answered when the store went elsewhere, is in the journal")
+  func deletedUnanswered() async throws {
+    let clock = ManualClock()
+    let zone = MemoryZone(clock: clock)
+    let network = HookedTransport(zone)
+    let replica = try await TestReplica("r", zone: zone, clock: clock, transport: network)
+    network.afterPush = { throw ProtocolError(.busy, "The answer was lost", suggestion: "") }
+    let id = try replica.insert("Item", ["title": .string("a")])
+    await #expect(throws: (any Error).self) { try await replica.sync() }
+    #expect(zone.head == 1)
+    try replica.delete(id)
+    let other = MemoryZone(name: zone.name, clock: clock)
+    await replica.engine.close()
+    try SyncEngine.enroll(
+      store: replica.store, server: MemoryZone.url, zone: zone.name,
+      info: try await other.zoneInfo())
+    try await replica.enroll()
+    await replica.restart()
+    try await replica.sync()
+    #expect(try replica.conflicts.contains { $0.object == id && $0.property == nil })
+  }
 }

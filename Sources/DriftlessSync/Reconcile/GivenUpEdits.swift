@@ -48,10 +48,15 @@ struct GivenUpEdits {
   ) throws {
     var directory = ObjectDirectory(transaction.connection)
     var deletes = PendingSet(through: pending.through)
+    // What was sent and never answered may be in the zone.
+    let unanswered = (try? Outbox.load(from: transaction.connection))?.runs ?? []
     for (key, object) in pending.objects where object.whole == .delete {
       let number = try directory.number(root: schema.root(of: key), key: key.key)
       // Made and deleted in between, it never was in the zone.
-      if number != nil { deletes.objects[key] = object }
+      let isUnanswered = unanswered.contains {
+        $0.contains(key.key) && ($0.entity == key.entity || $0.entity == schema.root(of: key))
+      }
+      if number != nil || isUnanswered { deletes.objects[key] = object }
     }
     try keep(
       deletes,
