@@ -12,7 +12,7 @@ enum Excuse {
     "ZDL_QUARANTINE.reason", "ZDL_QUARANTINE.suggestion", "ZDL_REPLICA.last_error",
     "ZDL_REPLICA.server", "ZDL_REPLICA.zone", "ZDL_HISTORY_READER.name", "ZDL_STRUCK.property",
     "ZDL_IMPORT.author", "ZDL_IMPORT.context", "ZDL_ORIGIN.author", "ZDL_ORIGIN.context",
-    "ZDL_SEGMENT.name",
+    "ZDL_SEGMENT.name", "ZDL_PARKED_FORMER.reason", "ZDL_PARKED_FORMER.unknown",
   ]
 
   /// Columns that hold any number within their bounds: times, versions, counts that nothing else counts.
@@ -38,7 +38,8 @@ enum Excuse {
     "ZDL_ZONE.sequence", "ZDL_ZONE.kind", "ZDL_GRAVE.transaction_number",
     "ZDL_PENDING.transaction_number",
     "ZDL_DANGLING.state", "ZDL_DANGLING.place", "ZDL_DELTA.transaction_number",
-    "Z_PRIMARYKEY.Z_MAX", "ZDL_STORE.value", "ZDL_SEGMENT.first",
+    "Z_PRIMARYKEY.Z_MAX", "ZDL_STORE.value", "ZDL_SEGMENT.first", "ZDL_PARKED_FORMER.id",
+    "ZDL_PARKED_FORMER.sequence", "ZDL_PARKED_FORMER.since", "ZDL_PARKED_FORMER.tried_level",
   ]
 
   /// Columns that name one of several objects or properties, or hold bytes of the right form, which another may be as well.
@@ -64,6 +65,8 @@ enum Excuse {
     "ZDL_MODEL.content", "Z_METADATA.Z_UUID", "Z_METADATA.Z_PLIST", "ACHANGE.ZCOLUMNS",
     "ACHANGE.ZTOMBSTONE0", "ATRANSACTION.ZQUERYGEN", "ZDL_ALIAS.row", "ZDL_ALIAS.state",
     "ACHANGE.Z_PK", "ACHANGE.ZENTITYPK", "ACHANGE.ZENTITY", "ZDL_SEGMENT.bytes",
+    "ZDL_PARKED_FORMER.code", "ZDL_PARKED_FORMER.sender", "ZDL_PARKED_FORMER.objects",
+    "ZDL_PARKED_FORMER.frame",
   ]
 
   /// Tables whose rows are notes by themselves: without one, or with one more, the rest fits together.
@@ -71,8 +74,8 @@ enum Excuse {
     "ACHANGE", "ATRANSACTIONSTRING", "ZDL_ALIAS", "ZDL_BASE", "ZDL_CHAIN", "ZDL_DANGLING",
     "ZDL_DELETED", "ZDL_DELTA", "ZDL_FORMER", "ZDL_FRAME", "ZDL_GRAVE", "ZDL_HISTORY_READER",
     "ZDL_IDENTITY", "ZDL_IMPORT", "ZDL_JOURNAL", "ZDL_KEPT", "ZDL_OMITTED", "ZDL_ORIGIN",
-    "ZDL_OUTBOX",
-    "ZDL_PARKED", "ZDL_PARKED_VALUE", "ZDL_PENDING", "ZDL_QUARANTINE", "ZDL_STORE", "ZDL_STRUCK",
+    "ZDL_OUTBOX", "ZDL_PARKED", "ZDL_PARKED_FORMER", "ZDL_PARKED_VALUE",
+    "ZDL_PENDING", "ZDL_QUARANTINE", "ZDL_STORE", "ZDL_STRUCK",
     "ZDL_ZONE", "Z_MODELCACHE", "ZDL_SEGMENT",
   ]
 

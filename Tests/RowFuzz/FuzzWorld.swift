@@ -189,6 +189,9 @@ final class FuzzWorld {
         INSERT OR IGNORE INTO ZDL_ALIAS VALUES (randomblob(16), \(item), \(key), \(key), NULL, NULL);
         INSERT OR IGNORE INTO ZDL_FORMER VALUES (\(item), \(key));
         INSERT OR IGNORE INTO ZDL_STRUCK VALUES (1, 'title', 1);
+        INSERT INTO ZDL_PARKED_FORMER(sequence, code, reason, sender, since, tried_level, unknown,
+        objects, frame) SELECT sequence, code, reason, sender, since, tried_level, unknown,
+        randomblob(32), frame FROM ZDL_PARKED LIMIT 1;
         INSERT OR IGNORE INTO ZDL_IMPORT VALUES (1, 1, 'author', 'context');
         INSERT OR IGNORE INTO ZDL_ORIGIN VALUES (-1, 'author', 'context');
         INSERT OR IGNORE INTO ZDL_SEGMENT VALUES ('0f', 0, x'0102'), ('0f', 2, x'03');

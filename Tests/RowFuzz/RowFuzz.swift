@@ -100,8 +100,7 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
     "ZDL_REPLICA", "ZDL_OUTBOX", "ZDL_DANGLING", "ZDL_ZONE", "ZDL_PENDING", "ZDL_QUARANTINE",
     "ZDL_OMITTED", "ZDL_IMPORT", "ZDL_ORIGIN", "ZDL_PARKED_VALUE", "ZDL_KEPT", "ZDL_ALIAS",
     "ZDL_CHAIN", "ZDL_FRAME", "ZDL_PARKED", "ZDL_DELETED", "ZDL_STRUCK", "ZDL_SEGMENT", "ZDL_BASE",
-    "ZDL_DELTA",
-    "ZDL_GRAVE",
+    "ZDL_DELTA", "ZDL_GRAVE", "ZDL_PARKED_FORMER",
   ]
 
   private struct TakeBack: Error {}
