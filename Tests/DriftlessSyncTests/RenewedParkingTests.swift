@@ -108,6 +108,32 @@ struct RenewedParkingTests {
     }
   }
 
+  @Test("What is parked of a log that is gone outlives that its store leaves the zone")
+  func outlivesLeaving() async throws {
+    let scene = try await shops()
+    let item = try scene.newer.insert("Item", ["title": .string("a")])
+    try await scene.newer.sync()
+    try await scene.older.sync()
+    try scene.newer.set(item, ["colour": .string("red")])
+    try await scene.newer.sync()
+    try await scene.older.sync()
+    scene.zone.renew(intent: .offer)
+    try await scene.older.sync()
+    let parked = try SyncEngine.parked(of: scene.older.store)
+    #expect(parked.count == 1)
+    await scene.older.engine.close()
+    try SyncEngine.unenroll(store: scene.older.store)
+    #expect(try SyncEngine.parked(of: scene.older.store) == parked)
+    try await scene.older.enroll()
+    let migrated = try await scene.migrated()
+    try await migrated.sync()
+    let third = try await scene.another("third")
+    try await third.sync()
+    for replica in [migrated, third] {
+      #expect(try replica.value(item, "colour") == .string("red"))
+    }
+  }
+
   @Test("What was edited in the new log stands over what is parked of the one that is gone")
   func editedSince() async throws {
     let scene = try await shops()

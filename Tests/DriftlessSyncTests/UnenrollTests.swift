@@ -4,6 +4,7 @@ import DriftlessSQLite
 import DriftlessSync
 import DriftlessTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// A store leaves its zone.
@@ -84,6 +85,59 @@ struct UnenrollTests {
     #expect(try other[0].value(id, "stock") == .integer(7))
     #expect(try other[0].export == moved.export)
     #expect(try moved.status.pending.objects == 0)
+    #expect(try SyncEngine.check(moved.store).findings.isEmpty)
+  }
+
+  /// How a store leaves its zone, or forgets what it knew of it.
+  enum Way: CaseIterable { case unenrolled, rekeyed, anew }
+
+  private func leave(_ replica: TestReplica, _ way: Way) async throws {
+    await replica.engine.close()
+    switch way {
+    case .unenrolled: try SyncEngine.unenroll(store: replica.store)
+    case .rekeyed: _ = try SyncEngine.rekey(store: replica.store)
+    case .anew:
+      try SyncEngine.enroll(
+        store: replica.store, server: MemoryZone.url, zone: replica.zone.name,
+        info: try await replica.zone.zoneInfo(), anew: true)
+    }
+  }
+
+  private func sizes(_ type: AttributeType) -> ManagedObjectModel {
+    let thing = EntityDescription("Thing")
+    thing.properties = [AttributeDescription("size", type), AttributeDescription("note", .string)]
+    return ManagedObjectModel(entities: [thing])
+  }
+
+  @Test("What stands in for a value of its zone goes on doing so", arguments: Way.allCases)
+  func parkedValue(_ way: Way) async throws {
+    let clock = ManualClock()
+    let zone = MemoryZone(clock: clock)
+    let directory = try TemporaryDirectory()
+    let wide = try await TestReplica(
+      "wide", zone: zone, clock: clock, model: sizes(.integer64))
+    let narrow = try await TestReplica(
+      "narrow", zone: zone, clock: clock, model: sizes(.integer16),
+      file: directory.file("narrow.sqlite"))
+    let id = try wide.insert("Thing", ["size": .integer(100_000)])
+    try await wide.sync()
+    try await narrow.sync()
+    try await leave(narrow, way)
+    narrow.store.close()
+    // Of the zone that it comes to nobody else knows the value.
+    let other = way == .anew ? zone : MemoryZone(clock: clock)
+    if way == .anew { zone.renew(intent: .offer) }
+    let moved = try await TestReplica(
+      "moved", zone: other, clock: clock, model: sizes(.integer16), enrolled: way != .anew,
+      file: directory.file("narrow.sqlite"))
+    #expect(try SyncEngine.parked(of: moved.store).map(\.property) == ["size"])
+    try moved.set(id, ["note": .string("moved")])
+    try await moved.sync()
+    let another = try await TestReplica(
+      "another", zone: other, clock: clock, model: sizes(.integer64))
+    try await another.sync()
+    #expect(try another.value(id, "size") == .integer(100_000))
+    #expect(try another.value(id, "note") == .string("moved"))
     #expect(try SyncEngine.check(moved.store).findings.isEmpty)
   }
 

@@ -25,6 +25,32 @@ import Testing
     #expect(missing.errors.contains(directory.file("none.sqlite").path), "\(missing)")
   }
 
+  @Test("A reload that is asked for while syncd reads its configuration does not end it")
+  func earlyReload() throws {
+    let directory = try TemporaryDirectory()
+    let file = directory.file("syncd.json")
+    // Some seconds of reading.
+    let spaces = String(repeating: " ", count: 8_000_000)
+    try Data((spaces + #"{"socket":"s.sock","stores":[{"path":"none.sqlite"}]}"#).utf8)
+      .write(to: file)
+    let process = Process()
+    process.executableURL = Programs.url("syncd")
+    process.arguments = ["--config", file.path, "--check"]
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    defer { process.terminate() }
+    let status = "/proc/\(process.processIdentifier)/status"
+    try eventually("syncd lets a reload pass") {
+      let text = try String(contentsOfFile: status, encoding: .utf8)
+      let ignored = text.split(separator: "\n").first { $0.hasPrefix("SigIgn:") }
+      return (ignored?.last?.hexDigitValue ?? 0) & 1 == 1
+    }
+    kill(process.processIdentifier, SIGHUP)
+    process.waitUntilExit()
+    #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+  }
+
   @Test("The log does not call a store gone that never was")
   func neverThere() throws {
     let directory = try TemporaryDirectory()

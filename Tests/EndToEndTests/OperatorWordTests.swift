@@ -33,6 +33,8 @@ import Testing
       ], environment: ["SYNCCTL_TOKEN": world.token])
     try asking.importLines([FaultWorld.insertion(id(1))])
     try asking.sync()
+    let second = try world.replica("second")
+    try second.sync()
     try asking.importLines([FaultWorld.insertion(id(2))])
     try world.renew(["--replace"])
     let fresh = try world.replica("fresh")
@@ -45,20 +47,22 @@ import Testing
     let done = try asking.attempt("sync", ["--reconcile"])
     #expect(done.status == 0, "\(done.errors)")
     #expect(try asking.identities(of: "Item") == [id(3)])
-    let export = try #require(
-      try FileManager.default.contentsOfDirectory(atPath: asking.folder.path)
-        .first { $0.contains(".before-") })
-    let kept = try String(contentsOf: asking.folder.appending(path: export), encoding: .utf8)
+    func export(of replica: Replica) throws -> URL {
+      let names = try FileManager.default.contentsOfDirectory(atPath: replica.folder.path)
+      return replica.folder.appending(path: try #require(names.first { $0.contains(".before-") }))
+    }
+    let kept = try String(contentsOf: export(of: asking), encoding: .utf8)
     #expect(kept.contains(id(1)) && kept.contains(id(2)))
     let conflicts = try asking.run(["conflicts", "--store", asking.store.path])
     #expect(conflicts.contains(id(2)), "\(conflicts)")
     #expect(!conflicts.contains(id(1)), "the zone had that one: \(conflicts)")
     // What was kept can be brought back, by a person.
-    try asking.run([
-      "import", "--store", asking.store.path, asking.folder.appending(path: export).path,
-    ])
-    try [asking, fresh].settle()
-    #expect(try Set(fresh.identities(of: "Item")) == [id(1), id(2), id(3)])
+    try second.sync()
+    for replica in [asking, second] {
+      try replica.run(["import", "--store", replica.store.path, export(of: replica).path])
+      try [asking, second, fresh].settle()
+      #expect(try Set(fresh.identities(of: "Item")) == [id(1), id(2), id(3)])
+    }
   }
 
   @Test("parked list, show and retry: an entity that this model does not have yet")

@@ -16,13 +16,19 @@ struct ExportCommand: ControlCommand {
   @OptionGroup var target: StoreArguments
   @Option(name: .long, help: "Only objects of this entity.")
   var entity: String?
+  @Flag(
+    name: .long,
+    help: "Lines that also go over what is there when they are imported: upsert in place of insert."
+  )
+  var upsert = false
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
     // The lines are JSON with and without --json.
     let store = try target.open(reading: true)
     if let lost = try store.lostCommits() { output.note("not all is here: \(lost.text)") }
-    try ReplicaExport.write(store, entity: entity) { piece in
+    let operation: ReplicaExport.Operation = upsert ? .upsert : .insert
+    try ReplicaExport.write(store, entity: entity, as: operation) { piece in
       try ProgramOutput.write(piece)
     }
     try StoreFileArguments.reportUnknownRows(of: store, output)

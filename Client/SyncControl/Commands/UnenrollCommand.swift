@@ -8,8 +8,9 @@ struct UnenrollCommand: ControlCommand {
     commandName: "unenroll", abstract: "Take a store out of its zone.",
     discussion: """
       The store keeps its objects, its history and its journal, and may be enrolled again, with this \
-      zone or another: it offers all that it holds then. The zone keeps what it has. The token and the authorities beside the store go. Stop \
-      what syncs the store first; the server's operator revokes the token.
+      zone or another: it offers all that it holds then. The zone keeps what it has, and alone what \
+      the store had set aside of whole entries (syncctl parked). The token and the authorities \
+      beside the store go. Stop what syncs the store first; the server's operator revokes the token.
       """)
 
   @OptionGroup var target: StoreArguments

@@ -16,16 +16,27 @@ public import Foundation
 /// arrays in their order; another to-many relationship whose other end is to-one is said there. Values are
 /// spelled as `JSONText` says. The lines can be imported again.
 public enum ReplicaExport {
+  /// What a line asks of the store that it is imported into.
+  public enum Operation: String, Sendable, CaseIterable {
+    /// The object is not there yet. The canonical form: digests are of it.
+    case insert
+    /// The object is inserted where it is not there, and else takes the values that the line has. What the line leaves out
+    /// stays as it is.
+    case upsert
+  }
+
   /// Hands over the export piece by piece; each piece ends with a line.
   ///
   /// - Parameters:
   ///   - store: the store, in one state.
   ///   - name: only objects of this entity (not of its subentities); nil for all.
+  ///   - operation: what the lines ask for when they are imported.
   ///   - body: gets each piece.
   /// - Throws: `SyncError` (`unknownElement`) for an entity that the model does not have,
   ///   `StoreError`, and what `body` throws.
   public static func write(
-    _ store: PersistentStore, entity name: String? = nil, to body: (Data) throws -> Void
+    _ store: PersistentStore, entity name: String? = nil, as operation: Operation = .insert,
+    to body: (Data) throws -> Void
   ) throws {
     let schema = SyncSchema(store.schema)
     if let name, schema.entity(named: name) == nil {
@@ -35,7 +46,7 @@ public enum ReplicaExport {
     }
     try store.read { transaction in
       for entity in schema.entities where name == nil || entity.name == name {
-        try write(entity, transaction, to: body)
+        try write(entity, as: operation, transaction, to: body)
       }
     }
   }
@@ -45,8 +56,11 @@ public enum ReplicaExport {
   /// - Parameters:
   ///   - store: the store, in one state.
   ///   - file: where it stands afterwards; what is there is replaced.
+  ///   - operation: what the lines ask for when they are imported.
   /// - Throws: `StoreError`, and what the file system says.
-  public static func write(_ store: PersistentStore, to file: URL) throws {
+  public static func write(
+    _ store: PersistentStore, to file: URL, as operation: Operation = .insert
+  ) throws {
     let folder = file.deletingLastPathComponent()
     let draft = folder.appending(path: ".\(file.lastPathComponent).\(UUID().uuidString)")
     do {
@@ -56,7 +70,7 @@ public enum ReplicaExport {
       }
       let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
       defer { try? handle.close() }
-      try write(store) { try handle.write(contentsOf: $0) }
+      try write(store, as: operation) { try handle.write(contentsOf: $0) }
       try handle.synchronize()
       guard rename(draft.path, file.path) == 0 else {
         throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
@@ -100,7 +114,8 @@ public enum ReplicaExport {
   private static let pieceBytes = 1 << 18
 
   private static func write(
-    _ entity: SyncSchema.Entity, _ transaction: ReadTransaction, to body: (Data) throws -> Void
+    _ entity: SyncSchema.Entity, as operation: Operation, _ transaction: ReadTransaction,
+    to body: (Data) throws -> Void
   ) throws {
     var objects: [(identity: UUID, key: ObjectKey)] = []
     try transaction.forEachKey(of: entity.description) { key in
@@ -110,7 +125,7 @@ public enum ReplicaExport {
     var json = JSONText()
     for (identity, key) in objects {
       guard let row = try transaction.row(key) else { continue }
-      try append(entity, identity, key, row.values, transaction, to: &json)
+      try append(entity, identity, key, row.values, as: operation, transaction, to: &json)
       if json.bytes.count >= pieceBytes {
         try body(Data(json.bytes))
         json.removeAll()
@@ -121,13 +136,13 @@ public enum ReplicaExport {
 
   private static func append(
     _ entity: SyncSchema.Entity, _ identity: UUID, _ key: ObjectKey, _ values: [PropertyValue],
-    _ transaction: ReadTransaction, to json: inout JSONText
+    as operation: Operation, _ transaction: ReadTransaction, to json: inout JSONText
   ) throws {
     json.raw("{\"entity\":")
     json.string(entity.name)
     json.raw(",\"id\":")
     json.uuid(identity)
-    json.raw(",\"op\":\"insert\",\"set\":{")
+    json.raw(",\"op\":\"\(operation.rawValue)\",\"set\":{")
     var isFirst = true
     for relationship in entity.ordered {
       let identities = try transaction.toManyKeys(of: key, relationship).map {

@@ -365,6 +365,7 @@ extension SyncEngine {
       }
       try Self.forgetLog(&state, info.generation, head: info.head, transaction)
       try EngineTables.forgetPending(on: connection)
+      try EngineTables.forgetParked(on: connection)
       try FormerLog.forget(transaction)
       try Graves.dropAll(on: connection)
       state.acknowledged = try transaction.maximumTransactionNumber()
@@ -383,7 +384,8 @@ extension SyncEngine {
       number += 1
       export = URL(fileURLWithPath: url.path + ".before-\(stamp)-\(number).jsonl")
     }
-    try ReplicaExport.write(store, to: export)
+    // Another replica may have brought some of it back by the time that it is imported here.
+    try ReplicaExport.write(store, to: export, as: .upsert)
     return export
   }
 }

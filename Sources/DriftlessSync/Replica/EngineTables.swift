@@ -121,7 +121,8 @@ enum EngineTables {
 
   // MARK: Beginning anew
 
-  /// Forgets the zone: the store is no replica, and all of it is pending once it is one again.
+  /// Forgets the zone: the store is no replica, and all of it is pending once it is one again. What stands in for other
+  /// values goes on doing so, and what is set aside of a log that is gone is kept nowhere else.
   static func forgetZone(on connection: SQLiteConnection) throws {
     try ReplicaState.remove(on: connection)
     try forgetLog(on: connection)
@@ -158,9 +159,13 @@ enum EngineTables {
     try TransactionDeltas.dropAll(on: connection)
     try DanglingReferences.removeAll(on: connection)
     try Quarantine.removeAll(on: connection)
+    try Unions.confirmAll(on: connection)
+  }
+
+  /// Forgets what is set aside and is in no log that comes again: it stands in for nothing any more.
+  static func forgetParked(on connection: SQLiteConnection) throws {
     try ParkedValues.removeAll(on: connection)
     try FormerParking.removeAll(on: connection)
-    try Unions.confirmAll(on: connection)
   }
 
   /// Forgets notes that the zone need not have: those of tables in which a check found damage.
@@ -172,6 +177,8 @@ enum EngineTables {
       "ZDL_KEPT": KeptKeys.removeAll(on:), "ZDL_ALIAS": Unions.removeAliases(on:),
       "ZDL_DELETED": RememberedDeletes.removeAll(on:), "ZDL_IMPORT": ImportTimes.removeAll(on:),
       "ZDL_GRAVE": Graves.dropAll(on:), "ZDL_SEGMENT": SegmentPieces.dropAll(on:),
+      "ZDL_PARKED_VALUE": ParkedValues.removeAll(on:),
+      "ZDL_PARKED_FORMER": FormerParking.removeAll(on:),
     ]
     for table in Set(findings.map(\.table)).sorted() { try notes[table]?(connection) }
     for (name, value) in try settings(transaction) where !fits(value, setting: name) {
