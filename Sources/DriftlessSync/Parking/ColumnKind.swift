@@ -24,6 +24,8 @@ enum ColumnKind: String {
     switch (self, kind) {
     case (.values, .attribute), (.values, .place), (.references, .toOne), (.elements, .elements):
       true
+    // What was to-one when it was sent.
+    case (.references, .elements): true
     default: false
     }
   }

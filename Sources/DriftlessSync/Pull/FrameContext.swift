@@ -89,6 +89,12 @@ struct FrameContext {
       let name = names.properties[index]
       let full = "\(names.name).\(name)"
       guard let property = entity.property(namedNowOrBefore: name) else {
+        // A relationship that was to-one when it was sent, and is to-many by now, has no place beside it.
+        if let former = PlaceName.property(ofPlace: name),
+          case .elements? = entity.property(namedNowOrBefore: former)?.kind
+        {
+          continue
+        }
         unknown.insert(ParkedName(full))
         strangers.append((name, column))
         continue

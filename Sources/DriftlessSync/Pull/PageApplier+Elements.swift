@@ -22,7 +22,7 @@ extension PageApplier {
     }
     let source = DanglingReferences.Source(key: key, property: reader.property.name)
     let (adds, removes) = reader.elements(row)
-    if isWhole { try dangling.removeAll(of: source) }
+    if isWhole || reader.saysWhole { try dangling.removeAll(of: source) }
     var change = ElementChange(relationship: relationship, adds: [], removes: [])
     for index in removes {
       guard let entry = try life(of: index, in: &frame) else { continue }
@@ -32,6 +32,11 @@ extension PageApplier {
     for index in adds {
       let value = try value(ofReference: index, from: source, reader.property, in: &frame)
       if case .reference(let element) = value { change.adds.append(element) }
+    }
+    if reader.saysWhole {
+      let adds = Set(change.adds)
+      change.removes = try transaction.toManyKeys(of: key, relationship)
+        .filter { !adds.contains($0) }
     }
     guard relationship.isOrdered, change.adds.count < adds.count else { return change }
     if isJoining {

@@ -96,8 +96,9 @@ extension PageApplier {
       switch reader.property.kind {
       case .elements:
         value.elements = try zoneElements(
-          reader, row: row, of: key, had: before?.elements, isWhole: isInsert || isWhole, &frame)
-        if !isInsert, !isWhole {
+          reader, row: row, of: key, had: before?.elements,
+          isWhole: isInsert || isWhole || reader.saysWhole, &frame)
+        if !isInsert, !isWhole, !reader.saysWhole {
           value.told = try told(reader, row: row, before?.told ?? [:], at: side.time, &frame)
         }
         try noteSharedElements(reader, group, row: row, of: key, &frame)

@@ -9,6 +9,11 @@ struct PropertyReader {
   let name: String
   /// Whether the column has values of another type than the attribute, each of which is set aside.
   let isOfOtherType: Bool
+  /// Whether each value is the whole set: of a relationship that was to-one when it was sent, and is to-many by now.
+  var saysWhole: Bool {
+    guard case .elements = property.kind, case .references = column.values else { return false }
+    return true
+  }
   /// Whether the model may not hold some value of the column.
   var mayBeRefused: Bool {
     switch column.values {
@@ -36,7 +41,7 @@ struct PropertyReader {
 
   private static func fits(_ values: Column.Values, _ kind: SyncSchema.Property.Kind) -> Bool {
     switch (values, kind) {
-    case (.references, .toOne), (.elements, .elements): true
+    case (.references, .toOne), (.elements, .elements), (.references, .elements): true
     case (.integers, .place): true
     case (.integers, .attribute(let type)):
       type == .integer16 || type == .integer32 || type == .integer64
@@ -97,8 +102,10 @@ struct PropertyReader {
     return Int(values[row])
   }
 
-  /// The objects that a many-to-many relationship gained and lost, as indexes in the object table.
+  /// The objects that a many-to-many relationship gained and lost, as indexes in the object table; of one that was to-one, all
+  /// that it has.
   func elements(_ row: Int) -> (adds: [Int], removes: [Int]) {
+    if saysWhole { return (reference(row).map { [$0] } ?? [], []) }
     guard case .elements(let rows) = column.values else { return ([], []) }
     return (rows.added(at: row).map { Int($0) }, rows.removed(at: row).map { Int($0) })
   }
