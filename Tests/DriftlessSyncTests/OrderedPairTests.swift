@@ -78,4 +78,63 @@ struct OrderedPairTests {
     #expect(Set(order) == Set(all))
     for replica in world.replicas { #expect(try songs(list, replica) == order) }
   }
+
+  @Test(
+    "An order stands on every replica, also where the log of before a renewal was put back",
+    arguments: [[3, 0, 1, 2], [2, 1, 0], [0, 2, 4, 1]])
+  func renewedAndPutBack(order: [Int]) async throws {
+    let (world, list, all) = try await world()
+    let backup = world.zone.log
+    world.zone.renew()
+    for replica in world.replicas[..<2] { try await replica.sync() }
+    world.zone.putBack(backup)
+    for replica in world.replicas[..<2] {
+      try SyncEngine.allowReconciliation(of: replica.store)
+    }
+    try await world[0].sync()
+    let wanted = order.map { all[$0] }
+    try set(list, wanted, world[0])
+    try await world[0].sync()
+    try await world[1].sync()
+    try await world.settle()
+    for replica in world.replicas { #expect(try songs(list, replica) == wanted) }
+  }
+
+  @Test("Of two orders that were made apart the earlier one is in the journal", arguments: [0, 1])
+  func lost(first: Int) async throws {
+    let (world, list, all) = try await world()
+    let orders = [[all[2], all[1], all[0]], [all[1], all[0], all[2]]]
+    for (order, replica) in zip(orders, world.replicas) { try set(list, order, replica) }
+    try await world[first].sync()
+    try await world[1 - first].sync()
+    try await world.settle()
+    for replica in world.replicas { #expect(try songs(list, replica) == orders[1]) }
+    #expect(try world[first].conflicts.isEmpty)
+    let told = try #require(world[1 - first].conflicts.first)
+    #expect(told.property == "songs")
+    #expect(told.outcome == (first == 0 ? .local : .remote))
+    try SyncEngine.undo(conflict: told.number, of: world[1 - first].store)
+    try await world.settle()
+    for replica in world.replicas { #expect(try songs(list, replica) == orders[0]) }
+  }
+
+  @Test(
+    "What is moved on one side and added on the other is both, whichever comes first or is later",
+    arguments: [0, 1], [0, 1])
+  func movedAndAdded(first: Int, mover: Int) async throws {
+    let (world, list, all) = try await world()
+    let moved = [all[2], all[1], all[0]]
+    let added = [all[0], all[3], all[1], all[2]]
+    for (place, replica) in world.replicas[..<2].enumerated() {
+      try set(list, place == mover ? moved : added, replica)
+    }
+    try await world[first].sync()
+    try await world[1 - first].sync()
+    try await world.settle()
+    let order = [all[2], all[1], all[0], all[3]]
+    for replica in world.replicas {
+      #expect(try songs(list, replica) == order)
+      #expect(try replica.conflicts.isEmpty)
+    }
+  }
 }

@@ -27,6 +27,7 @@ extension WriteTransaction {
     let changes = OrderPlaces.changes(current)
     guard !changes.isEmpty else { return }
     let isPair = schema.joinTable(for: relationship) != nil
+    if isPair { try keepBase(of: source, relationship) }
     if !isPair, let inverse = relationship.inverseRelationship {
       for index in changes.keys where !added.contains(destinations[index].key) {
         try keepPlace(of: destinations[index], beside: inverse)

@@ -140,22 +140,17 @@ extension PageApplier {
       base: base, local: current, asserted: Set(former?.asserted ?? []), remote: zone,
       told: theirs.filter { remote.told[rooted($0)].map { localTime < $0 } ?? false },
       isLocalLater: isLater)
-    let putBack = base.union(former?.asserted ?? []).subtracting(current).intersection(merge.merged)
-    if !putBack.isEmpty, let entity = schema.entity(numbered: key.entity) {
-      // CONFLICT: taken out here, and put in by name elsewhere, later. RESOLUTION: it is in.
-      try journal.addSets(
-        entity: entity, property: property, key: key, local: ours, remote: sequence,
-        kept: merge.merged.sorted { $0.key < $1.key },
-        outcome: merge.merged == theirs ? .remote : .combined, localTime: localTime,
-        side: remote.side,
-        explanation:
-          "\(property.name) lost elements here that were put in elsewhere, later: they stay.")
-      report.conflicts += 1
-    }
-    let added =
+    let order =
       relationship.isOrdered
-      ? sequence.filter { merge.merged.contains($0) && !current.contains($0) }
-      : merge.merged.subtracting(current).sorted { $0.key < $1.key }
+      ? ElementOrder(
+        base: former?.elements ?? [], local: ours, remote: sequence, isLocalLater: isLater) : nil
+    let settled = order?.sequence(of: merge.merged)
+    let putBack = base.union(former?.asserted ?? []).subtracting(current).intersection(merge.merged)
+    try journal(
+      property, of: key, ours, sequence,
+      kept: settled ?? merge.merged.sorted { $0.key < $1.key }, localTime, remote.side,
+      hasPutBack: !putBack.isEmpty, isOrder: order?.isConflict == true)
+    let added = merge.merged.subtracting(current).sorted { $0.key < $1.key }
     let removed = current.subtracting(merge.merged).sorted { $0.key < $1.key }
     try apply(
       ElementChange(relationship: relationship, adds: added, removes: removed), to: key)
@@ -164,22 +159,35 @@ extension PageApplier {
     for element in zone.subtracting(merge.merged).subtracting(theirs) {
       try dangling.remove(source, root: schema.root(of: element), target: element.key)
     }
-    // CONFLICT: the zone's order is another one. RESOLUTION: the later change's stands.
-    let isOrderPending = relationship.isOrdered && isLater && ours != sequence
-    if relationship.isOrdered, !isLater {
-      let rest = try transaction.toManyKeys(of: key, relationship).filter { !theirs.contains($0) }
-      try transaction.setOrder(
-        relationship, key, sequence.filter(merge.merged.contains) + rest)
-    }
-    if merge.isPending || isOrderPending {
+    if let settled { try transaction.setOrder(relationship, key, settled) }
+    if merge.isPending || settled.map({ $0 != sequence }) == true {
       touched.insert(key)
+      let rest = zone.subtracting(theirs).sorted { $0.key < $1.key }
       try BaseValues.replace(
-        key, property.name, with: zone.sorted { $0.key < $1.key },
+        key, property.name, with: sequence + rest,
         asserting: merge.asserted.sorted { $0.key < $1.key }, on: connection)
     } else {
       setPending(key) { $0.clear(PropertyMask([property.slot])) }
       try BaseValues.drop(key, property.name, on: connection)
     }
+  }
+
+  /// CONFLICT: taken out here, and put in by name elsewhere, later. RESOLUTION: it is in.
+  /// CONFLICT: put into different orders here and elsewhere. RESOLUTION: see `ElementOrder`.
+  private func journal(
+    _ property: SyncSchema.Property, of key: ObjectKey, _ ours: [ObjectKey], _ theirs: [ObjectKey],
+    kept: [ObjectKey], _ localTime: HybridTime, _ side: RemoteSide, hasPutBack: Bool, isOrder: Bool
+  ) throws {
+    guard hasPutBack || isOrder, let entity = schema.entity(numbered: key.entity) else { return }
+    let isTheirs = isOrder ? kept == theirs : Set(kept) == Set(theirs)
+    let outcome: JournalEntry.Outcome = isTheirs ? .remote : kept == ours ? .local : .combined
+    try journal.addSets(
+      entity: entity, property: property, key: key, local: ours, remote: theirs, kept: kept,
+      outcome: outcome, localTime: localTime, side: side,
+      explanation: hasPutBack
+        ? "\(property.name) lost elements here that were put in elsewhere, later: they stay."
+        : "\(property.name) was put into another order at another replica: the later order stands.")
+    report.conflicts += 1
   }
 
   /// Elements that left a set with a delete that is pending here, and that the zone has in it: should one come back, its

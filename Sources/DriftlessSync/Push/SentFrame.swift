@@ -118,12 +118,14 @@ struct SentFrame {
         key, name, with: target.map { .reference($0) } ?? .null, on: connection)
     }
     let (adds, removes) = reader.elements(row)
-    let removed = Set(removes.compactMap { keys[$0] })
+    var told = Set(removes.compactMap { keys[$0] })
+    let added = adds.compactMap { keys[$0] }
     var base = try BaseValues.keys(of: key, name, on: connection) ?? []
-    base.removeAll { removed.contains($0) }
-    for element in adds.compactMap({ keys[$0] }) where !base.contains(element) {
-      base.append(element)
-    }
+    // An ordered one says its whole sequence.
+    if reader.property.relationship?.isOrdered == true { told.formUnion(added) }
+    base.removeAll { told.contains($0) || reader.saysWhole }
+    var known = Set(base)
+    base += added.filter { known.insert($0).inserted }
     try BaseValues.replace(key, name, with: base, on: connection)
   }
 

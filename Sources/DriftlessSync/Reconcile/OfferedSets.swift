@@ -115,9 +115,14 @@ extension PageApplier {
       let merge = SetMerge(
         base: Set(try living(remote.offeredElements)), local: Set(own), remote: Set(theirs),
         isLocalLater: false)
-      offered = Self.sequence(merge.merged, like: own, theirs)
+      // An edit of the zone's set that is later than what is offered here says its order.
+      offered =
+        remote.side.isEarlier(than: time, of: replica)
+        ? Self.sequence(merge.merged, like: own, theirs)
+        : Self.sequence(merge.merged, like: theirs, own)
     }
-    let isLifted = Set(offered) != Set(theirs)
+    let isLifted =
+      Set(offered) != Set(theirs) || relationship.isOrdered && offered != theirs
     var (settled, base, isPending) = (offered, theirs, isLifted)
     var asserted: [ObjectKey] = []
     var isLater = false
@@ -166,9 +171,13 @@ extension PageApplier {
     _ property: SyncSchema.Property, of key: ObjectKey, _ own: [ObjectKey], _ theirs: [ObjectKey],
     kept: [ObjectKey], time: HybridTime, _ side: RemoteSide
   ) throws {
-    guard Set(own) != Set(theirs), let entity = schema.entity(numbered: key.entity) else { return }
+    let isOrdered = property.relationship?.isOrdered ?? false
+    func isSame(_ one: [ObjectKey], _ other: [ObjectKey]) -> Bool {
+      isOrdered ? one == other : Set(one) == Set(other)
+    }
+    guard !isSame(own, theirs), let entity = schema.entity(numbered: key.entity) else { return }
     let outcome: JournalEntry.Outcome =
-      Set(kept) == Set(theirs) ? .remote : Set(kept) == Set(own) ? .local : .combined
+      isSame(kept, theirs) ? .remote : isSame(kept, own) ? .local : .combined
     let standing =
       switch outcome {
       case .local: "this one stands"
