@@ -34,7 +34,10 @@ extension SyncEngine {
         entity: schema.entity(numbered: row.key.entity)?.name, property: row.property,
         since: row.since, bytes: row.bytes)
     }
-    return (former + entries + values).sorted { $0.sequence < $1.sequence }.map { entry in
+    let keys = try KeptKeys.parked(transaction, schema)
+    return (former + entries + values + keys).sorted { a, b in
+      (a.sequence, a.object?.uuidString ?? "") < (b.sequence, b.object?.uuidString ?? "")
+    }.map { entry in
       var entry = entry
       entry.isAccepted = accepted.covers(entry)
       return entry
@@ -55,6 +58,11 @@ extension SyncEngine {
     let info = TransactionInfo(author: importAuthor, kind: .imported)
     return try store.write(info) { transaction in
       let count = try Parking.ask(sequence, on: transaction.connection)
+      // A value that waits for its key is written unasked as soon as that is free.
+      let count =
+        try Parking.ask(sequence, on: transaction.connection)
+        + parked.count { $0.code == KeptKeys.code && (sequence ?? $0.sequence) == $0.sequence }
+      if let sequence, count == 0 { throw SyncError.notParked(sequence, store) }
       if let sequence, count == 0 { throw SyncError.notParked(sequence, store) }
       let parked = try parked(transaction, SyncSchema(store.schema))
       var accepted = try AcceptedParking.load(transaction)

@@ -31,7 +31,7 @@ extension SyncEngine {
       status.waiting = try Journal.waitingCount(on: connection)
       status.parked =
         try AcceptedParking.load(transaction).isEmpty
-        ? Parking.count(on: connection)
+        ? Parking.count(on: connection) + KeptKeys.waiting(transaction, schema).count
         : parked(transaction, SyncSchema(store.schema)).count { !$0.isAccepted }
       status.quarantined = try Quarantine.count(on: connection)
       let pending = try PendingLoader.load(

@@ -85,7 +85,8 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   /// Objects that the server refuses for good, set aside with a reason: what was changed of them is
   /// pending still (`SyncEngine.quarantine(of:)`).
   public var quarantined: Int
-  /// Change sets with parts that this model does not know and values that it cannot hold, kept for later, without those
+  /// Change sets with parts that this model does not know, values that it cannot hold, and values that are unique here and
+  /// that the zone has of two objects, kept for later, without those
   /// that a person has accepted (`SyncEngine.acceptParked(of:sequence:)`).
   public var parked: Int
   /// How the store came back last to a server whose log was another one; nil when it never had to.

@@ -53,6 +53,32 @@ struct KeptKeyTests {
     #expect(try world[1].conflicts.isEmpty)
   }
 
+  @Test("A value that waits because the log has its key twice is told until a person has looked")
+  func told() async throws {
+    let (world, one, other) = try await world()
+    #expect(try world[0].status.parked == 0)
+    for replica in world.replicas[1...] {
+      let entry = try #require(try SyncEngine.parked(of: replica.store).first)
+      #expect(entry.code == "key-taken")
+      #expect(entry.object == other && entry.entity == "Product" && entry.property == "code")
+      #expect(entry.reason.contains(one.uuidString.lowercased()))
+      #expect(entry.sender == (try world[0].status.replica))
+      #expect(try replica.status.parked == 1)
+    }
+    let store = world[1].store
+    #expect(try SyncEngine.acceptParked(of: store) == 1)
+    #expect(try world[1].status.parked == 0)
+    let entry = try #require(try SyncEngine.parked(of: store).first)
+    #expect(entry.isAccepted)
+    #expect(try SyncEngine.retryParked(of: store, sequence: entry.sequence) == 1)
+    #expect(try world[1].status.parked == 1)
+    try world[2].set(one, ["code": .string("m")])
+    try await world.settle()
+    try expect(one, .string("m"), world)
+    try expect(other, .string("k"), world)
+    for replica in world.replicas { #expect(try replica.status.parked == 0) }
+  }
+
   @Test("An edit over a value that waits stands where the key is free before the edit is sent")
   func freed() async throws {
     let (world, one, other) = try await world()

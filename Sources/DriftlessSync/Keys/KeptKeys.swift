@@ -48,7 +48,9 @@ final class KeptKeys: KeyKeeper {
 
   /// Whether any value is kept.
   static func exist(on connection: SQLiteConnection) throws -> Bool {
-    try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_KEPT)") != 0
+    // A store that was enrolled by an earlier version may have no table of them.
+    guard try EngineTables.has("ZDL_KEPT", on: connection) else { return false }
+    return try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_KEPT)") != 0
   }
 
   static func removeAll(on connection: SQLiteConnection) throws {
@@ -56,20 +58,31 @@ final class KeptKeys: KeyKeeper {
   }
 
   private func load() throws {
-    try transaction.connection.forEachRow(
+    try Self.forEach(on: transaction.connection, schema) { key, property, side, _ in
+      values[key, default: [:]][property.slot] = Value(value: side.value, side: side)
+    }
+    candidates = Set(values.keys)
+  }
+
+  /// Reads what is kept, with the change of the log that said it, and the size of that.
+  static func forEach(
+    on connection: SQLiteConnection, _ schema: SyncSchema,
+    _ body: (ObjectKey, SyncSchema.Property, RemoteSide, _ bytes: Int) throws -> Void
+  ) throws {
+    try connection.forEachRow(
       "SELECT entity, key, property, value, time, origin, sequence FROM ZDL_KEPT"
     ) { row in
       let key = row.objectKey(0, 1)
+      let bytes = row.data(3)
       guard let property = schema.entity(numbered: key.entity)?.property(named: row.string(2)),
-        let value = try RowArchive.decodeValues(row.data(3)).first
+        let value = try RowArchive.decodeValues(bytes).first
       else { return }
       let side = RemoteSide(
         value: value, time: HybridTime(rawValue: row.unsigned(4)),
-        origin: UUID(networkBytes: row.data(5)) ?? self.side.origin,
+        origin: UUID(networkBytes: row.data(5)) ?? RemoteSide.unknown.origin,
         sequence: row.unsigned(6))
-      values[key, default: [:]][property.slot] = Value(value: value, side: side)
+      try body(key, property, side, bytes.count)
     }
-    candidates = Set(values.keys)
   }
 
   /// What was edited here since it waits counts no more: the zone has it, and the edit is one of that. What an import itself

@@ -111,7 +111,7 @@ struct Unions {
             stayed, PlaceName.of(property.name), with: former.map { .integer($0) } ?? .null,
             on: transaction.connection)
         }
-        try transaction.setPlace(place, of: stayed, in: relationship)
+        try applier.setPlace(of: stayed, after: place, in: relationship, values[slot])
       }
     }
     guard !mask.isEmpty else { return }

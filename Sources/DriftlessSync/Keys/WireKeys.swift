@@ -45,11 +45,9 @@ enum KeyBytes {
     case .null: return nil
     case .bool(let value): return [value ? 1 : 0]
     case .integer(let value): return bytes(value)
-    // The two zeros are one number.
-    case .double(let value): return bytes((value == 0 ? 0 : value).bitPattern)
-    case .date(let date):
-      let seconds = date.timeIntervalSinceReferenceDate
-      return bytes((seconds == 0 ? 0 : seconds).bitPattern)
+    // The store keeps the two zeros apart, and its index with them.
+    case .double(let value): return bytes(value.bitPattern)
+    case .date(let date): return bytes(date.timeIntervalSinceReferenceDate.bitPattern)
     case .string(let text): return Array(text.utf8)
     case .data(let data): return Array(data)
     case .decimal(let number): return Array(number.description.utf8)

@@ -8,7 +8,8 @@ public struct ParkedEntry: Hashable, Sendable, Codable {
   /// The replica that sent it; nil when the bytes do not say.
   public var sender: UUID?
   /// Why, as a short name that scripts can compare: `unknown-names`, `unreadable`, `not-applicable`,
-  /// `damaged`, `needs-parked`, `invalid-value`; `former-log`: the log that it came from is gone.
+  /// `damaged`, `needs-parked`, `invalid-value`; `former-log`: the log that it came from is gone; `key-taken`: a value that is
+  /// unique here, and that the log has of two objects.
   public var code: String
   /// Why, as a sentence.
   public var reason: String
@@ -20,7 +21,7 @@ public struct ParkedEntry: Hashable, Sendable, Codable {
   public var entity: String?
   /// The name of the property, of a single value.
   public var property: String?
-  /// When it was set aside.
+  /// When it was set aside; of a value whose key is taken, when that was set.
   public var since: Date
   /// The size of what is kept, in bytes.
   public var bytes: Int

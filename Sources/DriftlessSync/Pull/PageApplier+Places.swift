@@ -103,6 +103,29 @@ extension PageApplier {
     try transaction.setPlace(place, of: key, in: relationship)
   }
 
+  /// Gives an object that stands for another one a place close behind that one's. The other may live on elsewhere, or again:
+  /// two objects of one place would have an order of their own in each store.
+  ///
+  /// - Parameter reference: what both refer to.
+  func setPlace(
+    of key: ObjectKey, after place: Int64, in relationship: RelationshipDescription,
+    _ reference: PropertyValue
+  ) throws {
+    var next: Int64?
+    if case .reference(let list) = reference {
+      for other in try transaction.keys(referring: relationship, to: list) where other != key {
+        guard let taken = try transaction.place(of: other, in: relationship), taken > place
+        else { continue }
+        next = min(next ?? taken, taken)
+      }
+    }
+    let current = [place, nil] + (next.map { [$0] } ?? [])
+    let changes = OrderPlaces.changes(current)
+    // Without room between the two it has the place itself.
+    let own = changes.count == 1 ? changes[1] ?? place : place
+    try transaction.setPlace(own, of: key, in: relationship)
+  }
+
   /// How a reference that has a place beside it was settled.
   enum ReferenceOutcome {
     case local, remote
