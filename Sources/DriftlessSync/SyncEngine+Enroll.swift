@@ -137,7 +137,7 @@ extension SyncEngine {
         server: server.absoluteString, zone: zone,
         head: info.head, lastSync: nil, lastError: nil)
       try state.save(in: transaction)
-      try LeftZone.come(to: info.generation, transaction)
+      try LeftZone.come(to: info.generation, transaction, schema: schema)
       try KnownReplacements.learn(info, transaction)
       try transaction.setSyncing(true)
       try offerRowsWithoutHistory(transaction, schema: schema)
@@ -178,6 +178,7 @@ extension SyncEngine {
   ) throws -> Int {
     // What was deleted from another zone is no delete for this one.
     let isSameZone = state.zoneID == info.zoneID
+    if !isSameZone { try FormerZone.leave(through: state.acknowledged, transaction) }
     state.zoneID = info.zoneID
     try FormerLog.forget(transaction)
     try FormerParking.keep(transaction)

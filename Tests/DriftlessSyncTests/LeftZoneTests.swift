@@ -170,6 +170,61 @@ struct LeftZoneTests {
     }
   }
 
+  /// What a store deletes that is no replica at that time.
+  private func deleteMeanwhile(_ id: UUID, _ replica: TestReplica) async throws {
+    await replica.engine.close()
+    try SyncEngine.unenroll(store: replica.store)
+    try replica.delete(id)
+    try await replica.enroll()
+    await replica.restart()
+  }
+
+  @Test(
+    "A delete that was made while the store was no replica holds, whoever made the object",
+    arguments: Delete.all.filter { $0.way == .unenrolled }, [false, true])
+  func deletedMeanwhile(_ delete: Delete, isReferredTo: Bool) async throws {
+    let world = try await World(2)
+    let name = delete.entity == "Item" ? "title" : "name"
+    let id = try world[delete.isOwn ? 0 : 1].insert(
+      delete.entity, [name: .string("a")], identity: delete.isGiven ? UUID() : nil)
+    if isReferredTo {
+      try world[delete.isOwn ? 0 : 1].save { context in
+        let object = try #require(try context.object(withIdentity: id))
+        let isItem = delete.entity == "Item"
+        let other = try context.insert(entityNamed: isItem ? "Label" : "Row")
+        try other.setValue(isItem ? [object] : object, forKey: isItem ? "items" : "shelf")
+      }
+    }
+    try await world.settle()
+    try world[0].set(id, [name: .string("b")])
+    try await world.settle()
+    try await deleteMeanwhile(id, world[0])
+    #expect(try SyncEngine.check(world[0].store).findings == [])
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try !replica.exists(id), "\(replica.name)")
+      let told = try replica.conflicts.filter { $0.object == id }
+      #expect(told.isEmpty, "\(replica.name): \(told)")
+    }
+  }
+
+  @Test("What was made and deleted while the store was no replica is nobody's business")
+  func madeMeanwhile() async throws {
+    let world = try await World(2)
+    try world[0].insert("Item", ["title": .string("a")])
+    try await world.settle()
+    let head = world.zone.head
+    await world[0].engine.close()
+    try SyncEngine.unenroll(store: world[0].store)
+    let id = try world[0].insert("Item", ["title": .string("b")])
+    try world[0].delete(id)
+    try await world[0].enroll()
+    await world[0].restart()
+    try await world.settle()
+    #expect(try world[1].identities(of: "Item").count == 1)
+    #expect(world.zone.head == head)
+  }
+
   @Test(
     "What was deleted and made again by another replica stays",
     arguments: Delete.all.filter { $0.entity == "Item" })

@@ -212,6 +212,41 @@ struct TwoZonesTests {
   }
 
   @Test(
+    "What was deleted, and a zone was told that is no more, is told when another replica brings it back",
+    arguments: [0, 1])
+  func deletedAndTold(first: Int) async throws {
+    let world = try await World(2)
+    let ids = try ["a", "b"].map { try world[0].insert("Item", ["title": .string($0)]) }
+    let kept = try world[0].insert("Item", ["title": .string("deleted there as well")])
+    try await world.settle()
+    for id in ids + [kept] { try world[0].delete(id) }
+    try await world[0].sync()
+    try world[1].delete(kept)
+    try world[1].set(ids[1], ["title": .string("later")])
+    let other = MemoryZone(name: world.zone.name, clock: world.clock)
+    var moved: [TestReplica] = []
+    for number in [first, 1 - first] {
+      await world[number].engine.close()
+      let replica = try await TestReplica(
+        "r\(number)", zone: other, clock: world.clock, file: world[number].store.url)
+      try await replica.sync()
+      moved.append(replica)
+    }
+    for _ in 0..<2 { for replica in moved { try await replica.sync() } }
+    for replica in moved {
+      #expect(try ids.allSatisfy { try replica.exists($0) }, "\(replica.name)")
+      #expect(try !replica.exists(kept))
+      #expect(try SyncEngine.check(replica.store).findings == [])
+    }
+    let deleter = try #require(moved.first { $0.name == "r0" })
+    #expect(try Set(deleter.conflicts.map(\.object)) == Set(ids))
+    #expect(try deleter.conflicts.allSatisfy { $0.property == nil })
+    // Once.
+    try await deleter.sync()
+    #expect(try deleter.conflicts.count == 2)
+  }
+
+  @Test(
     "A delete of what was sent, and not answered when the store went elsewhere, is in the journal")
   func deletedUnanswered() async throws {
     let clock = ManualClock()

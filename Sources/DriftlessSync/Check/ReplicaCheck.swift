@@ -97,6 +97,10 @@ extension EngineTables {
       number >= 0
     case (FormerLog.setting, .integer): true
     case (LeftZone.setting, .text): LeftZone.decode(value) != nil
+    case (FormerZone.setting, .integer(let number)): number >= 0
+    case (MassDeleteBrake.meantSetting, .integer(let number)),
+      (MassDeleteBrake.keptSetting, .integer(let number)):
+      number == 1
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0
     case ("sync.unsettled", .integer(let number)), ("sync.reconcileAllowed", .integer(let number)),
       (UnknownBases.setting, .integer(let number)):

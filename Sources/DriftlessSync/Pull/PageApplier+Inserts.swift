@@ -145,6 +145,7 @@ extension PageApplier {
       // Made and deleted here before the zone ever heard of it: the other replica's object is
       // another one.
       if pending[key] != nil { setPending(key) { $0 = PendingObject() } }
+      try noteOfFormerZone(key, frame.side(group, row: row))
       try insertAgain(entity, key, readers, group, row: row, index: index, &frame)
       return
     }

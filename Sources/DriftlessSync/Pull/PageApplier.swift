@@ -50,6 +50,7 @@ final class PageApplier {
   /// Up to which place of the log everything was settled before the store forgot its zone (`LeftZone`).
   private let knownPlace: UInt64
   private var editsOfDeleted: EditHistory?
+  private var formerDeletes: [ObjectKey: HybridTime]?
   private var savesOfFormerLogs: Set<UInt64>?
   /// Who made what the entry says that was asked last, by time: thousands of objects may be of one.
   private var originsOfEntry: (sequence: UInt64, origins: [UInt64: EditOrigin?])?
@@ -90,6 +91,14 @@ final class PageApplier {
       transaction, schema: schema, knownOfDeleted: pending, acknowledged: acknowledged)
     editsOfDeleted = history
     return history
+  }
+
+  /// What was deleted here in a zone that the store has left; read when something asks.
+  func deletesOfFormerZone() throws -> [ObjectKey: HybridTime] {
+    if let formerDeletes { return formerDeletes }
+    let deletes = try FormerZone.deletes(transaction, schema: schema)
+    formerDeletes = deletes
+    return deletes
   }
 
   /// Whether what the log says was settled before the store forgot its zone, with what was pending then.

@@ -6,13 +6,14 @@ import Foundation
 /// Deletes of objects that were made and deleted here before they were sent, which a copy of this store may send
 /// (`ZDL_DELETED`). When such an object comes, the delete is carried out again and sent.
 ///
-/// Deletes of what a zone knew and lost are another matter: they are told as tombstones (`OfferedDeletes`).
+/// Deletes of what a zone knew and lost are another matter: they are told as tombstones (`OfferedDeletes`). What was deleted
+/// in a zone that the store has left, and came with another one, is noted here until it is told (`FormerZone`).
 struct RememberedDeletes {
   struct Row {
     var identity: UUID
     /// What it was here.
     var key: ObjectKey
-    /// The name of the transaction that made it here.
+    /// The name of the transaction that made it here; 0 where the delete was told to a zone that the store has left.
     var maker: UInt64
     var time: HybridTime
     /// It came.
@@ -98,6 +99,14 @@ struct RememberedDeletes {
     rows.removeAll { !$0.hasCome && run.identities.place(of: $0.identity) != nil }
   }
 
+  /// Notes that an object came whose delete was told to another zone.
+  mutating func addCome(_ identity: UUID, _ key: ObjectKey, time: HybridTime) throws {
+    try Self.add(identity, key, maker: 0, time: time, on: connection)
+    try connection.perform(
+      "UPDATE ZDL_DELETED SET has_come = 1 WHERE identity = ?", [.uuid(identity)])
+    rows.append(Row(identity: identity, key: key, maker: 0, time: time, hasCome: true))
+  }
+
   static func removeAll(on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_DELETED")
   }
@@ -175,6 +184,10 @@ extension PageApplier {
         let entity = schema.entity(numbered: key.entity),
         pending[key].map({ $0.whole == .none }) ?? true
       else { continue }
+      guard row.maker != 0 else {
+        try journalOfFormerZone(key, entity, row.time)
+        continue
+      }
       // What refers to it, or may have edited it, keeps it.
       let isKept = try entity.description.deletePolicy == .editWins || isReferredTo(key, entity)
       let values = try currentValues(of: key)
