@@ -49,7 +49,7 @@ enum Journal {
   struct Values {
     var local: PropertyValue?
     var remote: PropertyValue?
-    /// The whole row, when the conflict left the object deleted.
+    /// The whole row, when the conflict left the object deleted, or the zone deleted it while the conflict waited.
     var row: [PropertyValue]?
   }
 
@@ -107,6 +107,18 @@ enum Journal {
     try connection.perform(
       "UPDATE ZDL_JOURNAL SET decision = ?, decided_at = ? WHERE number = ?",
       [.text(side.rawValue), .real(Date().timeIntervalSince1970), .integer(number)])
+  }
+
+  /// Keeps an object that is about to be deleted beside its conflicts that wait for a person: who decides on one may bring the
+  /// object back.
+  static func keep(
+    _ row: [PropertyValue], of object: UUID, on connection: SQLiteConnection
+  ) throws {
+    try connection.perform(
+      """
+      UPDATE ZDL_JOURNAL SET row = ? WHERE object = ? AND policy = ? AND property IS NOT NULL
+      AND decision IS NULL
+      """, [archive(row), .uuid(object), .text(ConflictPolicy.manual.text)])
   }
 
   /// Conflicts that wait for a person.

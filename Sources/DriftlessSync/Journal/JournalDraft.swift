@@ -11,6 +11,18 @@ struct JournalDraft {
     self.transaction = transaction
   }
 
+  /// Whether the journal has conflicts that wait for a person; asked when an object is deleted.
+  private var hasWaiting: Bool?
+
+  /// The zone deletes an object: what waits for a person's word on it keeps it.
+  mutating func keepForWaiting(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws {
+    let connection = transaction.connection
+    let isAsked = try hasWaiting ?? (Journal.waitingCount(on: connection) > 0)
+    hasWaiting = isAsked
+    guard isAsked, let row = try whole(transaction.ownRow(key)?.values, entity, key) else { return }
+    try Journal.keep(row, of: transaction.identity(of: key), on: connection)
+  }
+
   mutating func add(
     _ conflict: PropertyConflict, _ verdict: Verdict, entity: SyncSchema.Entity,
     property: SyncSchema.Property, key: ObjectKey, sequence: UInt64

@@ -51,7 +51,9 @@ struct PutBack {
       row?[property.slot] = value
     }
     let key = try living(
-      row, "Make it anew, under the same identity if others shall know it again.")
+      row,
+      "Make it anew, under the same identity if others shall know it again, or let it be: "
+        + "syncctl conflicts keep \(entry.number)")
     guard let values = try transaction.row(key)?.values else { throw SyncError.damaged(name) }
     switch property.kind {
     case .place(let relationship):
@@ -75,7 +77,8 @@ struct PutBack {
       throw SyncError.damaged(name)
     }
     if try transaction.row(key) != nil { return key }
-    guard let row else {
+    // Until the zone knows of a delete that was made here, the row is kept.
+    guard let row = try row ?? transaction.grave(of: key) else {
       throw SyncError(.cannotUndo, "The \(name) is deleted.", suggestion: suggestion)
     }
     try checkShape(row)

@@ -119,6 +119,7 @@ extension PageApplier {
   /// Deletes a row because the log says so. What refers to it reads as null from now on, and is not
   /// pending by that.
   func deleteHere(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws {
+    try journal.keepForWaiting(entity, key)
     try cutReferences(to: key, entity)
     if pending[key] != nil { setPending(key) { $0 = PendingObject() } }
     try BaseValues.drop(key, on: transaction.connection)
