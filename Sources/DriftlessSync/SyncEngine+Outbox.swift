@@ -213,8 +213,10 @@ extension SyncEngine {
       pending.acknowledge(through: through, omitting: omitted)
       for key in kept {
         guard let object = pending[key] else { continue }
+      var parked = try ParkedValues(transaction.connection)
         pending.objects[key] = try object.stamped(through: through, transaction)
       }
+        try parked.strikeEdited(object, of: key, through: through, schema)
       try Unions.confirm(pending, on: transaction.connection)
       if let outbox = sent?.outbox {
         var frame = SentFrame(outbox, transaction, schema: schema)

@@ -57,14 +57,12 @@ extension SyncEngine {
   ) throws -> Int {
     let info = TransactionInfo(author: importAuthor, kind: .imported)
     return try store.write(info) { transaction in
-      let count = try Parking.ask(sequence, on: transaction.connection)
+      let parked = try parked(transaction, SyncSchema(store.schema))
       // A value that waits for its key is written unasked as soon as that is free.
       let count =
         try Parking.ask(sequence, on: transaction.connection)
         + parked.count { $0.code == KeptKeys.code && (sequence ?? $0.sequence) == $0.sequence }
       if let sequence, count == 0 { throw SyncError.notParked(sequence, store) }
-      if let sequence, count == 0 { throw SyncError.notParked(sequence, store) }
-      let parked = try parked(transaction, SyncSchema(store.schema))
       var accepted = try AcceptedParking.load(transaction)
       for entry in parked where sequence == nil || entry.sequence == sequence {
         accepted.takeBack(entry)
@@ -85,6 +83,7 @@ extension SyncEngine {
   /// Takes in what was parked, where the model or the program has caught up or a person asks. What cannot be applied
   /// stays, and the rest goes on.
   func replayParked() throws {
+    try parkRefused()
     var failed: Set<ParkedPart> = []
     while true {
       var tried: ParkedPart?
@@ -100,6 +99,13 @@ extension SyncEngine {
         try bookkeep { try Parking.note("\(error)", of: sequence, on: $0.connection) }
       }
     }
+  }
+
+  /// Parks what a store has of before that its model of now refuses.
+  private func parkRefused() throws {
+    let refused = RefusedValues(schema)
+    guard try store.read({ try refused.areDue($0) }) else { return }
+    try settling { applier, state in try refused.park(applier, by: state) }
   }
 
   private func replayParked(

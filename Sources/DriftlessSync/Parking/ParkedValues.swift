@@ -37,6 +37,20 @@ struct ParkedValues {
       [.integer(Int64(key.entity)), .integer(key.key), .text(property)])
   }
 
+  /// Edits that were made here over parked values, and were left out of a push, are the last word on them: by their times alone
+  /// they look like what is offered of the zone's values.
+  mutating func strikeEdited(
+    _ object: PendingObject, of key: ObjectKey, through transaction: Int64, _ schema: SyncSchema
+  ) throws {
+    guard mayHaveAny, let entity = schema.entity(numbered: key.entity) else { return }
+    for edit in object.edits where edit.transaction > 0 && edit.transaction <= transaction {
+      for slot in edit.properties.indexes {
+        guard let property = entity.property(at: slot) else { continue }
+        try strike(key, property.name)
+      }
+    }
+  }
+
   /// The object is gone.
   func strike(_ key: ObjectKey) throws {
     guard mayHaveAny else { return }
