@@ -230,7 +230,8 @@ extension SyncEngine {
   private func settle(allowsMassDelete: Bool) throws -> PullReport {
     let isDue = try store.read { transaction in
       if try transaction.setting(Self.unsettledSetting) != nil
-        || allowsMassDelete && !ZoneStates.braked(on: transaction.connection).isEmpty
+        || (allowsMassDelete || MassDeleteBrake.keeps(transaction))
+          && !ZoneStates.braked(on: transaction.connection).isEmpty
       {
         return true
       }
@@ -239,8 +240,10 @@ extension SyncEngine {
     }
     guard isDue else { return PullReport() }
     return try settling { applier, _ in
-      try applier.settle(allowsMassDelete: allowsMassDelete)
+      let keeps = try !allowsMassDelete && MassDeleteBrake.keeps(applier.transaction)
+      try applier.settle(allowsMassDelete: allowsMassDelete, keepsMassDeleted: keeps)
       try applier.transaction.setSetting(Self.unsettledSetting, nil)
+      try applier.transaction.setSetting(MassDeleteBrake.keptSetting, nil)
       return applier.report
     }
   }

@@ -1,10 +1,26 @@
-import Driftless
+public import Driftless
 import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
 /// The brake: deletes of a large part of the replica wait for a person's word.
 extension SyncEngine {
+  /// Deletes of the zone that the brake set aside here were not meant: with the next sync the objects live on, and the zone has
+  /// them again. Where nothing is set aside, it does nothing.
+  ///
+  /// ```swift
+  /// try SyncEngine.keepMassDeleted(of: store)
+  /// ```
+  ///
+  /// - Throws: `StoreError`.
+  public static func keepMassDeleted(of store: PersistentStore) throws {
+    let info = TransactionInfo(author: importAuthor, kind: .imported)
+    _ = try store.write(info) { transaction in
+      guard try !ZoneStates.braked(on: transaction.connection).isEmpty else { return }
+      try transaction.setSetting(MassDeleteBrake.keptSetting, .integer(1))
+    }
+  }
+
   /// Fails when deletes of the zone are set aside: everything else is applied and sent.
   func tellSetAside() throws {
     let (deleted, objects) = try store.read { transaction in
@@ -21,8 +37,8 @@ extension SyncEngine {
       .massDelete,
       "The zone's log deletes \(deleted.count) of \(objects) objects here "
         + "(\(Self.text(counts))). They are set aside, everything else is applied",
-      suggestion: "When that is meant: syncctl sync --allow-mass-delete. When not, the zone was "
-        + "emptied by mistake: export this store before anything else.")
+      suggestion: "When that is meant: syncctl sync --allow-mass-delete. When not, keep them, here "
+        + "and in the zone: syncctl sync --keep-mass-deleted")
   }
 
   /// Stops a push that deletes too much at the zone.

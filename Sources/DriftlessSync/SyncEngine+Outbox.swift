@@ -147,7 +147,9 @@ extension SyncEngine {
         ? try revivedEdits.history(of: pending, transaction, schema: schema) : EditHistory())
     let header = ChangeSetHeader(
       replica: state.replica, pushNumber: state.pushNumber &+ 1, cursor: state.position,
-      mark: state.mark, massDeleteIsMeant: allowsMassDelete)
+      mark: state.mark,
+      massDeleteIsMeant: try allowsMassDelete
+        || MassDeleteBrake.isMeant(selection.window, transaction))
     do {
       let built = try builder.build(selection, header: header)
       selection.omit(builder.unsent)
@@ -211,12 +213,12 @@ extension SyncEngine {
       let hasDeletes = pending.objects.containsState { $0.whole == .delete }
       let kept = omitted.keys.union(pending.heldBack(by: through))
       pending.acknowledge(through: through, omitting: omitted)
+      var parked = try ParkedValues(transaction.connection)
       for key in kept {
         guard let object = pending[key] else { continue }
-      var parked = try ParkedValues(transaction.connection)
+        try parked.strikeEdited(object, of: key, through: through, schema)
         pending.objects[key] = try object.stamped(through: through, transaction)
       }
-        try parked.strikeEdited(object, of: key, through: through, schema)
       try Unions.confirm(pending, on: transaction.connection)
       if let outbox = sent?.outbox {
         var frame = SentFrame(outbox, transaction, schema: schema)

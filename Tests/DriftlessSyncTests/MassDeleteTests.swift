@@ -89,6 +89,52 @@ struct MassDeleteTests {
     #expect(try world[1].identities(of: "Item").count == 10)
   }
 
+  @Test(
+    "The word goes with deletes that are told again to a zone that began anew, and no journal names what nobody edited",
+    arguments: [false, true])
+  func wordAnew(isPutBack: Bool) async throws {
+    let (world, items) = try await world()
+    let backup = world.zone.log
+    try delete(items.prefix(30), on: world[0])
+    _ = try await world[0].engine.sync(allowingMassDelete: true)
+    if isPutBack { world.zone.putBack(backup) } else { world.zone.renew() }
+    let label = try world[0].insert("Label", ["name": .string("a")])
+    try await world[0].sync()
+    try await world[1].sync()
+    #expect(try world[1].identities(of: "Item").count == 10)
+    #expect(try world[1].exists(label))
+    #expect(try world[1].conflicts.isEmpty)
+    try await world.settle()
+  }
+
+  @Test(
+    "Deletes that were not meant are taken back on a replica that still has the objects",
+    arguments: [false, true])
+  func kept(isAnew: Bool) async throws {
+    let (world, items) = try await world()
+    for id in items.prefix(30) {
+      try world[0].delete(id)
+      try await world[0].push()
+    }
+    if isAnew { world.zone.renew() }
+    try await world[0].sync()
+    let error = await #expect(throws: SyncError.self) { try await world[1].sync() }
+    #expect(error?.code == .massDelete)
+    #expect(error?.suggestion.contains("--keep-mass-deleted") == true)
+    // In pages the first ones were not too many yet.
+    let left = Set(try world[1].identities(of: "Item"))
+    #expect(left.count > 10)
+    try SyncEngine.keepMassDeleted(of: world[1].store)
+    try await world[1].sync()
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try Set(replica.identities(of: "Item")) == left, "\(replica.name)")
+      for (place, id) in items.enumerated() where left.contains(id) {
+        #expect(try replica.value(id, "low") == .integer(Int64(place)))
+      }
+    }
+  }
+
   @Test("Deletes in the course of the day never ask")
   func small() async throws {
     let (world, items) = try await world()

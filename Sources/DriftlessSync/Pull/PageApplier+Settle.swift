@@ -9,16 +9,40 @@ extension PageApplier {
   /// Values come first, so that it is known which references stand; then which deletes stand
   /// (`DeleteFates`), and the values of what comes back; then who holds which key (`KeySettlement`).
   ///
-  /// - Parameter allowsMassDelete: deletes that the brake set aside are meant.
-  func settle(allowsMassDelete: Bool) throws {
+  /// - Parameters:
+  ///   - allowsMassDelete: deletes that the brake set aside are meant.
+  ///   - keepsMassDeleted: they are not: the objects live on.
+  func settle(allowsMassDelete: Bool, keepsMassDeleted: Bool) throws {
     let uniqueness = try KeySettlement(self)
     if !zone.keys.isEmpty || pending.objects.containsState(where: { $0.whole == .delete }) {
+      if keepsMassDeleted { try keepBraked() }
       try settleObjects(allowsMassDelete: allowsMassDelete)
     }
     if remembered.haveCome { try repeatDeletes() }
     // With every delete decided. A ring may close where nothing of both sides is the same property.
     try uniqueness.run()
     try TreeSettlement(self).run()
+  }
+
+  /// What the brake set aside lives on by a person's word: what the zone has deleted is pushed whole, and what it never had is
+  /// offered as ever.
+  private func keepBraked() throws {
+    for key in zone.keys.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) {
+      let object = try zone.object(key)
+      guard let mark = object.mark, mark.life.isBraked,
+        let entity = schema.entity(numbered: key.entity),
+        try transaction.concreteKey(root: key) == key
+      else { continue }
+      guard !mark.isBuried else {
+        try zone.removeMark(key)
+        continue
+      }
+      try revive(
+        entity, key, object,
+        cause: EditStamp.number(HybridTime(rawValue: mark.side.time.rawValue &+ 1)),
+        because: "Deleted by another replica with a large part of the store, which was not meant: "
+          + "the object stays.")
+    }
   }
 
   private func settleObjects(allowsMassDelete: Bool) throws {

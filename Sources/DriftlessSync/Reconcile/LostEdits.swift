@@ -19,6 +19,8 @@ struct LostEdits {
   /// What was counted.
   private var counts: LostCounts
   private(set) var saves = UnansweredSaves()
+  /// Whether deletes of a large part were meant: the word goes with them, also as tombstones.
+  private(set) var hasMeantDeletes = false
   private let place: UInt64
   private let transaction: WriteTransaction
   private let schema: SyncSchema
@@ -42,6 +44,11 @@ struct LostEdits {
   private mutating func read(_ changeSet: ChangeSet, firstNumber: UInt64) throws {
     let index = changeSet.index
     saves.note(changeSet, schema)
+    if changeSet.header.massDeleteIsMeant,
+      !index.tombstones.isEmpty || index.groups.contains(where: { $0.kind == .delete })
+    {
+      hasMeantDeletes = true
+    }
     try noteTombstones(index)
     var keys: [ObjectKey?] = []
     var makers: [UInt64] = []

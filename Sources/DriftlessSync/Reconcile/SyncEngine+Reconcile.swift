@@ -241,6 +241,7 @@ extension SyncEngine {
       transaction, schema: schema, acknowledged: state.acknowledged)
     try Self.rebaseUnanswered(pending, transaction, schema: schema)
     let lost = try LostEdits(after: place.sequence, transaction, schema: schema)
+    try MassDeleteBrake.keepWord(of: lost, transaction)
     let states = OfferedStates(lost.origins, through: pending.through, on: connection)
     let count = try lost.offer(beside: pending, states)
     try OfferedDeletes.keep(of: pending, from: next, transaction, schema: schema, states) {
