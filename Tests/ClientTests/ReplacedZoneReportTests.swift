@@ -1,6 +1,7 @@
 import DriftlessProtocol
 import DriftlessSync
 import Foundation
+import SyncDaemon
 import Testing
 
 @testable import SyncControl
@@ -36,5 +37,18 @@ struct ReplacedZoneReportTests {
     let again = try enroll(shop, info(first, replaced: false))
     #expect(!again.status.zoneWasReplaced)
     #expect(!again.lines.joined().contains("replaced"))
+  }
+
+  @Test("Who may only read, and meets another log, is not told that somebody replaced the zone")
+  func readOnly() throws {
+    func text(_ isForReading: String) throws -> String {
+      let json =
+        #"{"kind":"taken","time":0,"place":0,"count":1,"export":"x.jsonl"\#(isForReading)}"#
+      return try JSONDecoder().decode(Reconciliation.self, from: Data(json.utf8)).text
+    }
+    #expect(try text("").contains("on purpose"))
+    let told = try text(#","isForReading":true"#)
+    #expect(!told.contains("on purpose") && told.contains("may only read"))
+    #expect(told.contains("x.jsonl"))
   }
 }

@@ -23,6 +23,8 @@ public struct Reconciliation: Hashable, Sendable, Codable {
   public var count: Int
   /// The file with what the replica held, where it was given up.
   public var export: String?
+  /// Whether the state was taken because this replica may only read: nobody replaced the zone on purpose. Nil for false.
+  public var isForReading: Bool?
   /// The generations of the zone that it left, the last ones, this time and before.
   public var left: [UUID]?
 }

@@ -280,11 +280,13 @@ extension SyncEngine {
       }
       let (count, export) = try body(transaction, &state)
       try state.save(in: transaction)
+      let isForReading = try kind == .taken && !KnownReplacements.misses(info, transaction)
       try KnownReplacements.learn(info, transaction)
       var left = try Self.lastReconciliation(transaction)?.left ?? []
       if info.generation != known.generation { left.insert(known.generation, at: 0) }
       let done = Reconciliation(
         kind: kind, time: store.now, place: place, count: count, export: export?.path,
+        isForReading: isForReading ? true : nil,
         left: Array(left.prefix(SyncTuning.leftGenerationsMax)))
       let text = String(decoding: try JSONEncoder().encode(done), as: UTF8.self)
       try transaction.setSetting(Self.lastSetting, .text(text))
@@ -315,6 +317,7 @@ extension SyncEngine {
     _ info: ZoneInfo, after known: ReplicaState, _ report: inout SyncReport
   ) async throws {
     let newest = try store.read { try $0.maximumTransactionNumber() }
+    let isReplaced = try store.read { try KnownReplacements.misses(info, $0) }
     var export = try keepExport()
     var isWritten = false
     do {
@@ -327,7 +330,7 @@ extension SyncEngine {
       throw error
     }
     let cause =
-      info.mayWrite
+      isReplaced
       ? "The zone was replaced on purpose"
       : "The server's log is another one, and this store may only read"
     log.warning(
