@@ -110,7 +110,7 @@ struct ColumnReader {
     let size = wire.content.count
     guard size <= Int(Int32.max), rows <= wire.numbers.count else { return nil }
     var isWhole = false
-    let ends = [Int32](unsafeUninitializedCapacity: rows) { buffer, initialized in
+    let ends = [Int32](capacity: rows) { buffer, initialized in
       var end: UInt64 = 0
       isWhole = Packing.readVarints(wire.numbers, count: rows) { row, length in
         guard length <= UInt64(size) &- end else { return false }

@@ -42,7 +42,7 @@ enum DateTicks: UInt32, CaseIterable {
   func numbers(of dates: [Double], nulls: RowBitmap?) -> [Int64]? {
     var previous: Int64 = 0
     var isExact = true
-    let numbers = [Int64](unsafeUninitializedCapacity: dates.count) { buffer, initialized in
+    let numbers = [Int64](capacity: dates.count) { buffer, initialized in
       for (row, date) in dates.enumerated() {
         if nulls?.contains(row) != true {
           guard let number = number(date) else {
@@ -74,7 +74,7 @@ enum DateTicks: UInt32, CaseIterable {
   static func values(ofBits data: Data, count: Int) -> [Double]? {
     guard data.count % 8 == 0, data.count / 8 == count else { return nil }
     return data.withUnsafeBytes { bytes in
-      [Double](unsafeUninitializedCapacity: count) { buffer, initialized in
+      [Double](capacity: count) { buffer, initialized in
         for row in 0..<count {
           let bits = bytes.loadUnaligned(fromByteOffset: row &* 8, as: UInt64.self)
           buffer[row] = Double(bitPattern: UInt64(littleEndian: bits))

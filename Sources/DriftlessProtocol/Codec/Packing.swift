@@ -122,7 +122,7 @@ enum Packing {
   ) -> [Int64]? {
     guard count >= 0, count <= data.count else { return nil }
     var isWhole = false
-    let numbers = [Int64](unsafeUninitializedCapacity: count) { buffer, initialized in
+    let numbers = [Int64](capacity: count) { buffer, initialized in
       data.withUnsafeBytes { bytes in
         var position = 0
         while initialized < count, let number = next(bytes, &position) {
@@ -169,7 +169,7 @@ enum Packing {
   static func readBits(_ data: Data, count: Int) -> [Bool]? {
     guard data.count == (count + 7) / 8 else { return nil }
     return data.withUnsafeBytes { (bytes: UnsafeRawBufferPointer) -> [Bool] in
-      [Bool](unsafeUninitializedCapacity: count) { buffer, initialized in
+      [Bool](capacity: count) { buffer, initialized in
         for place in 0..<count {
           buffer[place] = bytes[place >> 3] & (1 << UInt8(place & 7)) != 0
         }

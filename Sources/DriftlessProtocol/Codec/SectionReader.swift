@@ -52,7 +52,7 @@ struct SectionReader {
       let start = stored.count - left
       return Array(stored[start..<start + count])
     }
-    let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, made in
+    let bytes = [UInt8](capacity: count) { buffer, made in
       made = inflater.read(into: UnsafeMutableRawBufferPointer(buffer))
     }
     guard bytes.count == count else { throw Self.otherLength }

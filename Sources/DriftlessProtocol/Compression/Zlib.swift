@@ -9,7 +9,7 @@ enum Zlib {
     var length = uLongf(size)
     var used = uLong(input.count)
     var status = Z_OK
-    let output = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+    let output = [UInt8](capacity: size) { buffer, count in
       status = uncompress2(
         buffer.baseAddress, &length, input.bindMemory(to: UInt8.self).baseAddress, &used)
       count = status == Z_OK ? Int(length) : 0
