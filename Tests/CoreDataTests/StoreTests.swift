@@ -1,4 +1,5 @@
 import CoreData
+import Foundation
 import TestSupport
 import Testing
 
@@ -117,5 +118,35 @@ struct StoreTests {
       $0.persistentStoreCoordinator?.persistentStores.count
     }
     #expect(names == 1)
+  }
+
+  @Test("Stores that are added later keep no task from its thread, however long each takes")
+  func addingLaterTakesNoThreadsOfTasks() async {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: Shop.model())
+    let isOver = DispatchSemaphore(value: 0)
+    let added = DispatchGroup()
+    let count = 64
+    let didGoOn = await withCheckedContinuation { continuation in
+      // Not a task's thread: it would be one of those that are looked at.
+      Thread.detachNewThread {
+        for _ in 0..<count {
+          let description = NSPersistentStoreDescription()
+          description.type = NSInMemoryStoreType
+          description.shouldAddStoreAsynchronously = true
+          added.enter()
+          coordinator.addPersistentStore(with: description) { _, _ in
+            isOver.wait()
+            added.leave()
+          }
+        }
+        let task = DispatchSemaphore(value: 0)
+        Task.detached { task.signal() }
+        let didGoOn = task.wait(timeout: .now() + 5) == .success
+        for _ in 0..<count { isOver.signal() }
+        added.wait()
+        continuation.resume(returning: didGoOn)
+      }
+    }
+    #expect(didGoOn)
   }
 }

@@ -82,7 +82,8 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {  // what chang
         } catch { block(description, error) }
       }
       if description.shouldAddStoreAsynchronously {
-        DispatchQueue.global().async(execute: work)
+        // It may wait for other processes, which would keep tasks waiting on one of their threads.
+        ContextQueue(label: "driftless.opening").async(work)
       } else {
         work()
       }

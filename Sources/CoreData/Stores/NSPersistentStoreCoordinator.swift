@@ -17,7 +17,8 @@ extension PersistentStoreCoordinator {
       } catch { block(storeDescription, error) }
     }
     if storeDescription.shouldAddStoreAsynchronously {
-      DispatchQueue.global().async(execute: work)
+      // It may wait for other processes, which would keep tasks waiting on one of their threads.
+      ContextQueue(label: "driftless.opening").async(work)
     } else {
       work()
     }
