@@ -85,13 +85,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
 
   private func represent() {
     base.userInfo[Self.representative] = WeakReference(self)
-    base.relay = { [weak self] in self?.post($0) }
+    base.standIn.relay = { [weak self] in self?.post($0) }
     base.mergePolicy = PolicyBridge(policy, self)
-    base.handlesInaccessible = { [weak self] object in
+    base.standIn.handlesInaccessible = { [weak self] object in
       self?.shouldHandleInaccessibleFault(
         object, for: object.objectID, triggeredByProperty: nil) ?? true
     }
-    base.tellsAccessorErrorsOnce = true
+    base.standIn.tellsAccessorErrorsOnce = true
     base.errorForm = { cocoaError($0, of: $1) }
     // News that a child takes over it reads from its parent, whose work may be waiting for the child: not by itself.
     guard parentContext == nil else { return }
@@ -164,7 +164,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     new.automaticallyMergesChangesFromParent = base.automaticallyMergesChangesFromParent
     new.retainsRegisteredObjects = base.retainsRegisteredObjects
     new.shouldDeleteInaccessibleFaults = base.shouldDeleteInaccessibleFaults
-    base.relay = nil
+    base.standIn.relay = nil
     base.errorForm = nil
     ownBase = new
     represent()

@@ -168,9 +168,10 @@ extension ManagedObjectContext {
   fileprivate func reading<Value>(
     _ body: (ManagedObjectContext) throws -> Value
   ) throws -> Value {
-    writeRefusal = ObjectError(
-      .changedInRead, "Work that was to read asked to save, or for a batch request",
-      suggestion: "Do it in write: that saves when the work ends.")
+    saving.refuseWrites(
+      ObjectError(
+        .changedInRead, "Work that was to read asked to save, or for a batch request",
+        suggestion: "Do it in write: that saves when the work ends."))
     try setQueryGenerationFrom(.current)
     let value = try body(self)
     try throwAccessorError()
@@ -188,11 +189,12 @@ extension ManagedObjectContext {
   fileprivate func changing<Value>(
     _ body: (ManagedObjectContext) throws -> Value
   ) throws -> Value {
-    writeRefusal = ObjectError(
-      .nestedSave, "Work that is saved when it ends asked to save, or for a batch request",
-      suggestion:
-        "Leave save() out; for batch requests, and to save in parts, use container.perform.")
-    defer { writeRefusal = nil }
+    saving.refuseWrites(
+      ObjectError(
+        .nestedSave, "Work that is saved when it ends asked to save, or for a batch request",
+        suggestion:
+          "Leave save() out; for batch requests, and to save in parts, use container.perform."))
+    defer { saving.refuseWrites(nil) }
     return try body(self)
   }
 }

@@ -49,7 +49,7 @@ extension ManagedObjectContext {
 
   /// Tells observers, or whoever stands for the context.
   func post(_ name: Notification.Name, _ userInfo: [AnyHashable: Any]? = nil) {
-    guard let relay else {
+    guard let relay = standIn.relay else {
       return NotificationCenter.default.post(name: name, object: self, userInfo: userInfo)
     }
     relay(Notification(name: name, object: self, userInfo: userInfo))

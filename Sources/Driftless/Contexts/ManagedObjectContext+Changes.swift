@@ -225,7 +225,7 @@ extension ManagedObjectContext {
     }
     // No object of these is left.
     graph.keys.retireTemporaryKeys()
-    merged = [:]
+    saving.forgetSuccessors()
     graph.clearAccessorErrors()
     forgetEvent()
     undoManager?.removeAllActions()
@@ -261,7 +261,7 @@ extension ManagedObjectContext {
   /// Throws what keeps a save from being done.
   func throwAccessorError() throws {
     guard let error = graph.accessorErrors.first else { return }
-    if tellsAccessorErrorsOnce { graph.clearAccessorErrors() }
+    if standIn.tellsAccessorErrorsOnce { graph.clearAccessorErrors() }
     throw error
   }
 
@@ -279,37 +279,29 @@ extension ManagedObjectContext {
   /// Lets go of objects for good, with their values: each is told before any of them leaves, and after all have left.
   func dismiss(_ objects: [ManagedObject]) {
     let told = objects.filter { !$0.isFault }
-    let wasSaving = isSaving
-    isSaving = true
-    isDismissing = true
+    let before = saving.beginDismissing()
     for object in told where object.isIn(self) {
       // What it does with itself now counts no more.
       object.state.beginAwakening()
       object.willTurnIntoFault()
       object.state.endAwakening()
     }
-    isSaving = wasSaving
-    isDismissing = false
+    saving.endDismissing(before)
     let leaving = objects.filter { $0.isIn(self) }
     for object in leaving {
       vanish(object)
     }
     let left = Set(leaving)
     for object in told where left.contains(object) { object.didTurnIntoFault() }
-    guard isResetDue else { return }
-    isResetDue = false
-    reset()
+    if saving.takeDueReset() { reset() }
   }
 
   /// Forgets all objects and changes. Objects that someone holds belong to no context any more. While a save writes it is not
   /// done, as ``rollback()`` is not.
   public func reset() {
     if refuseWhileWriting("reset()", { $0.reset() }) { return }
-    if isDismissing {
-      // An object that is told to go asks for it.
-      isResetDue = true
-      return
-    }
+    // An object that is told to go asks for it.
+    if saving.isDismissing { return saving.postponeReset() }
     let objects = registeredObjects
     let ids = objects.map(\.objectID)
     dismiss(Array(objects))
@@ -317,7 +309,7 @@ extension ManagedObjectContext {
     graph.ledger.forgetWatched()
     prefetched = []
     graph.keys.forgetUnsaved()
-    merged = [:]
+    saving.forgetSuccessors()
     if retainsRegisteredObjects { graph.retained = [] }
     graph.clearAccessorErrors()
     forgetEvent()

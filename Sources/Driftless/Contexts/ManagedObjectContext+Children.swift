@@ -4,19 +4,7 @@
 /// An object that the parent has not saved is known to the child by the parent's temporary key; when the parent saves, it
 /// tells its children the permanent ones.
 extension ManagedObjectContext {
-  /// A context without keeping it.
-  struct WeakContext {
-    weak var context: ManagedObjectContext?
-  }
-
-  func adopt(_ child: ManagedObjectContext) {
-    children.removeAll { $0.context == nil }
-    children.append(WeakContext(context: child))
-  }
-
-  var hasChildren: Bool {
-    children.contains { $0.context != nil } || distantChildren.areThere
-  }
+  var hasChildren: Bool { children.areThere || distantChildren.areThere }
 
   // MARK: Asked by a child
 
@@ -113,7 +101,7 @@ extension ManagedObjectContext {
   /// Tells children under which keys objects were saved that they know by temporary ones.
   func tellChildren(_ renamed: [Int64: PlacedKey]) {
     guard !renamed.isEmpty else { return }
-    for child in children { child.context?.rename(renamed) }
+    for child in children.all { child.rename(renamed) }
     distantChildren.tell(renamed)
   }
 

@@ -8,7 +8,7 @@ extension ManagedObjectContext {
   public func processPendingChanges() {
     graph.confinement.assertHere("The context")
     // A merge policy may fetch: what comes in meanwhile, and the event, are for after the save.
-    if isWritingObjects { return }
+    if saving.isWritingObjects { return }
     graph.takeInDepartures()
     updatePlans()
     takeNews()

@@ -13,7 +13,7 @@ extension ManagedObjectContext: ObjectSource {
         throw object.unreadable(error)
       }
       guard object.state.contains(.missing) else { return }
-      if !(handlesInaccessible?(object) ?? shouldDeleteInaccessibleFaults) {
+      if !(standIn.handlesInaccessible?(object) ?? shouldDeleteInaccessibleFaults) {
         throw ObjectError(
           .missingObject, "\(object.description) could not be read: its row is gone",
           suggestion: "It was deleted. Fetch again, and roll the context back.")

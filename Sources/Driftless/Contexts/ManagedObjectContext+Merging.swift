@@ -118,7 +118,7 @@ extension ManagedObjectContext {
     var refreshed: [ManagedObject] = []
     var deleted: [ManagedObject] = []
     for part in parts { merge(part, &refreshed, &deleted) }
-    let inserted = relay == nil ? [] : parts.flatMap(newcomers)
+    let inserted = standIn.relay == nil ? [] : parts.flatMap(newcomers)
     // A new or deleted object may belong to any to-many relationship that was read.
     for object in graph.keys.savedObjects { object.forgetStoredCollections() }
     for index in parts.indices {

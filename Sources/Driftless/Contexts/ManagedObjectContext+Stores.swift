@@ -25,7 +25,7 @@ extension ManagedObjectContext {
 
   private func updateStores() {
     // A save goes on with the stores that it began with.
-    guard !isWritingObjects else { return }
+    guard !saving.isWritingObjects else { return }
     guard stores.isOlder(than: persistentStoreCoordinator.storesVersion) else { return }
     let plans = persistentStoreCoordinator.plans
     for old in stores.plans where !plans.contains(where: { $0 === old }) { forgetObjects(of: old) }

@@ -18,7 +18,8 @@ public final class ManagedObjectContext {
   public let persistentStoreCoordinator: PersistentStoreCoordinator
   /// The context that this one reads from and saves to; nil for one on the coordinator's stores.
   public let parent: ManagedObjectContext?
-  var children: [WeakContext] = []
+  /// Contexts on this one that are used where it is; it keeps none.
+  private(set) var children = NearChildren()
   let distantChildren = DistantChildren()
   /// What a parent that is used on another queue has to tell; nil for any other context.
   let newKeys: NewKeys?
@@ -66,17 +67,19 @@ public final class ManagedObjectContext {
   /// as it throws those of other accessors.
   public var shouldDeleteInaccessibleFaults = true
 
-  /// Decides in place of ``shouldDeleteInaccessibleFaults`` about one object whose row is gone, for a class that stands for
-  /// the context; nil for none.
-  package var handlesInaccessible: ((ManagedObject) -> Bool)?
+  /// What a class does that stands for the context towards others.
+  package struct StandIn {
+    /// Decides in place of ``ManagedObjectContext/shouldDeleteInaccessibleFaults`` about one object whose row is gone; nil for
+    /// none.
+    package var handlesInaccessible: ((ManagedObject) -> Bool)?
+    /// Takes what the context would post, to post it under its own names; nil to post to the notification centre.
+    package var relay: ((Notification) -> Void)?
+    /// Whether a save that throws what accessors met lets the next one write: Core Data would have raised an exception where
+    /// it was met, and nothing after it.
+    package var tellsAccessorErrorsOnce = false
+  }
 
-  /// Takes what the context would post, for a class that stands for the context towards others and posts under its own
-  /// names; nil to post to the notification centre.
-  package var relay: ((Notification) -> Void)?
-
-  /// Whether a save that throws what accessors met lets the next one write: Core Data would have raised an exception where
-  /// it was met, and nothing after it.
-  package var tellsAccessorErrorsOnce = false
+  package var standIn = StandIn()
 
   /// What gives errors that objects throw themselves another form; nil leaves them as they are.
   package var errorForm: ((any Error, ManagedObject) -> any Error)? {
@@ -95,25 +98,8 @@ public final class ManagedObjectContext {
   var prefetched: [ManagedObject] = []
   /// The state of the stores that is read; nil for the newest.
   var queryGeneration: QueryGenerationToken?
-  /// What new objects became that gave way to another under a uniqueness constraint, by temporary key. A save that fails
-  /// later leaves references to them.
-  var merged: [Int64: ManagedObject] = [:]
-  /// Whether a save goes on, until it has written.
-  var isSaving = false
-  /// Objects are told that they go; a reset waits for that.
-  var isDismissing = false
-  var isResetDue = false
-  /// Whether a save holds the stores' write locks.
-  var isWriting = false
-  /// Whether a save is writing its objects. What merge policies and objects' methods do meanwhile must not take them from
-  /// it.
-  var isWritingObjects = false
-  /// What was asked for meanwhile and refused: the save fails with it.
-  var refusal: ObjectError?
-  /// Why its work may write nothing to the stores by itself; nil where it may.
-  var writeRefusal: ObjectError?
-  /// What was asked for while a save into the parent went on, and is done after it, in its order.
-  var postponed: [(ManagedObjectContext) -> Void] = []
+  /// How far its save is, and what was asked for meanwhile.
+  var saving = SaveProgress()
 
   private static let contextCount = Mutex<Int64>(0)
 
@@ -143,7 +129,7 @@ public final class ManagedObjectContext {
     self.init(parent.persistentStoreCoordinator, parent: parent)
     if let queue = parent.queue { use(on: queue, isAsserted: false) }
     graph.confinement = parent.graph.confinement
-    parent.adopt(self)
+    parent.children.add(self)
   }
 
   /// A context that is used on a queue.

@@ -62,7 +62,7 @@ extension ManagedObjectContext {
   func read<T>(_ plan: ObjectPlan, _ body: (ReadTransaction) throws -> T) throws -> T {
     if let parent { return try ask(parent) { try $0.read(plan, body) } }
     // A save decides by what the store has, which nobody else can change meanwhile.
-    guard queryGeneration != nil, !isWriting else { return try plan.store.read(body) }
+    guard queryGeneration != nil, !saving.isWriting else { return try plan.store.read(body) }
     if queryGeneration == .current {
       queryGeneration = try QueryGenerationToken(of: stores.plans.map(\.store))
     }

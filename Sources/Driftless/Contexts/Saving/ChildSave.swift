@@ -194,9 +194,9 @@ extension ManagedObjectContext {
   /// Saves into the parent.
   func save(to parent: ManagedObjectContext) throws -> SavedObjects {
     var save = ChildSave(self, to: parent)
-    isWritingObjects = true
+    saving.beginWritingObjects()
     do {
-      defer { isWritingObjects = false }
+      defer { saving.endWritingObjects() }
       try ask(parent) { _ in try save.run() }
     }
     let saved = finish(save)
@@ -238,7 +238,7 @@ extension ManagedObjectContext {
     // The parent deleted these before; what was saved is not to be deleted any more.
     for object in save.lost { object.state.stayDeleted() }
     tellChildren(save.newKeys)
-    isSaving = false
+    saving.didWrite()
     for object in save.inserted + save.updated { object.didSave() }
     for object in save.deleted + save.lost { object.dismissSaved() }
     return SavedObjects(

@@ -25,7 +25,7 @@ extension ManagedObjectContext {
   /// - Parameter validates: False while a migration has not finished its objects.
   func save(validates: Bool) throws {
     graph.confinement.assertHere("The context")
-    guard !isSaving else {
+    guard !saving.isSaving else {
       throw ObjectError(
         .nestedSave, "The context is being saved",
         suggestion: "Change objects in willSave: the save that goes on writes that too.")
@@ -36,8 +36,8 @@ extension ManagedObjectContext {
     guard hasChanges else { return forgetUnchanged() }
     let plans = try plans()
     defer { doPostponed() }
-    isSaving = true
-    defer { isSaving = false }
+    saving.begin()
+    defer { saving.end() }
     post(.managedObjectContextWillSave)
     try runWillSave()
     endEvent()
@@ -87,12 +87,11 @@ extension ManagedObjectContext {
     var committed: [SaveWriter] = []
     let changed = plansWithChanges(plans)
     try nameForStandIns(changed)
-    isWriting = true
-    defer { isWriting = false }
-    refusal = nil
-    isWritingObjects = true
+    saving.beginWriting()
+    defer { saving.endWriting() }
+    saving.beginWritingObjects()
     do {
-      defer { isWritingObjects = false }
+      defer { saving.endWritingObjects() }
       try write(
         to: changed[...], info, &written,
         didCommit: { plan in committed += writers.filter { $0.plan === plan } },
@@ -207,9 +206,7 @@ extension ManagedObjectContext {
 
   /// What a new object that gave way under a uniqueness constraint has become.
   func newKeyHolder(of temporaryKey: Int64) -> ManagedObject? {
-    var holder = merged[temporaryKey]
-    while let next = holder, next.key < 0, let last = merged[next.key] { holder = last }
-    return holder.flatMap { $0.isIn(self) && !$0.isDeleted ? $0 : nil }
+    saving.successor(of: temporaryKey).flatMap { $0.isIn(self) && !$0.isDeleted ? $0 : nil }
   }
 
   /// Makes the objects what the stores now have, and lets go of them.
@@ -233,7 +230,7 @@ extension ManagedObjectContext {
     if graph.hasPrimitives { renamePrimitives(writers) }
     if isPartial { forgetChangesOfSomeStores() } else { forgetSavedChanges() }
     if tellsChildren { tellChildren(renamed) }
-    isSaving = false
+    saving.didWrite()
     for writer in writers {
       writer.inserted.walk { $0.didSave() }
       writer.updated.walk { $0.didSave() }
@@ -296,7 +293,7 @@ extension ManagedObjectContext {
     let saved = graph.ledger.unlistAll(clearing: [.touched, .deleted])
     graph.keys.retireTemporaryKeys()
     graph.keys.forgetIdentities()
-    merged = [:]
+    saving.forgetSuccessors()
     withExtendedLifetime(saved) {}
   }
 

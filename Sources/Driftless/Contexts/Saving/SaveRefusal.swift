@@ -6,33 +6,31 @@ extension ManagedObjectContext {
   func refuseWhileWriting(
     _ what: String, _ body: @escaping (ManagedObjectContext) -> Void
   ) -> Bool {
-    guard isWritingObjects else { return false }
+    guard saving.isWritingObjects else { return false }
     if parent != nil {
-      postponed.append(body)
+      saving.postpone(body)
       return true
     }
-    refusal = ObjectError(
-      .nestedSave, "\(what) was called while the context's save was writing, and was not done",
-      suggestion:
-        "Throw an error from the merge policy to give the save up, and call it after that.")
+    saving.refuse(
+      ObjectError(
+        .nestedSave, "\(what) was called while the context's save was writing, and was not done",
+        suggestion:
+          "Throw an error from the merge policy to give the save up, and call it after that."))
     return true
   }
 
   /// Does what was asked for while a save into the parent went on.
   func doPostponed() {
-    let bodies = postponed
-    postponed = []
-    for body in bodies { body(self) }
+    for body in saving.takePostponed() { body(self) }
   }
 
   /// Throws what was refused since the save began to write.
   func throwRefusal() throws {
-    defer { refusal = nil }
-    if let refusal { throw refusal }
+    if let refusal = saving.takeRefusal() { throw refusal }
   }
 
   /// Throws where whoever gave the context out says when it writes.
   func checkMayWrite() throws(ObjectError) {
-    if let writeRefusal { throw writeRefusal }
+    if let refusal = saving.writeRefusal { throw refusal }
   }
 }

@@ -29,7 +29,7 @@ extension SaveWriter {
       if !open.isEmpty { throw ConstraintConflictError(conflicts: open) }
       for conflict in conflicts {
         let merge = ConstraintMerge(context, conflict)
-        settled += try merge.run { if $0.key < 0 { context.merged[$0.key] = $1 } }
+        settled += try merge.run { if $0.key < 0 { context.saving.note($1, of: $0.key) } }
       }
       try context.graph.throwAccessorError()
     }

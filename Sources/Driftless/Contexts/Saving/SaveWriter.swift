@@ -116,7 +116,7 @@ struct SaveWriter {
       newKeys[place] = ObjectKey(entity: number, key: next[Int(number)])
       next[Int(number)] += 1
     }
-    for key in context.merged.keys where newKeys.indices.contains(place(of: key)) {
+    for key in context.saving.formerKeys where newKeys.indices.contains(place(of: key)) {
       guard let holder = context.newKeyHolder(of: key) else { continue }
       newKeys[place(of: key)] = newKey(holder.objectKey)
     }
