@@ -95,6 +95,7 @@ package final class SQLiteStatement {
   @inline(__always)
   package func bindBorrowed(_ text: UnsafeBufferPointer<UInt8>, at index: Int32) {
     guard let start = text.baseAddress else { return bind("", at: index) }
+    assertParameter(index)
     start.withMemoryRebound(to: CChar.self, capacity: text.count) {
       _ = sqlite3_bind_text64(
         handle, index, $0, sqlite3_uint64(text.count), driftless_sqlite_static(),
@@ -106,6 +107,7 @@ package final class SQLiteStatement {
   @inline(__always)
   package func bindBorrowed(_ bytes: UnsafeRawBufferPointer, at index: Int32) {
     guard !bytes.isEmpty else { return bind(bytes, at: index) }
+    assertParameter(index)
     sqlite3_bind_blob64(
       handle, index, bytes.baseAddress, sqlite3_uint64(bytes.count), driftless_sqlite_static())
   }
@@ -120,7 +122,11 @@ package final class SQLiteStatement {
     }
   }
 
+  /// Binds all parameters.
   package func bind(_ values: [SQLiteValue]) {
+    assert(
+      values.count == sqlite3_bind_parameter_count(handle),
+      "\(sql) has other parameters than \(values.count)")
     for (offset, value) in values.enumerated() { bind(value, at: Int32(offset + 1)) }
   }
 

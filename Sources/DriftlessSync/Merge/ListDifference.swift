@@ -36,7 +36,22 @@ struct ListDifference {
   ) -> [Edit] {
     var difference = ListDifference(old, new, searchMax: searchMax)
     difference.compare()
-    return difference.edits
+    let edits = difference.edits
+    assert(
+      difference.result(of: edits) == new, "the edits lead from one list to the other")
+    return edits
+  }
+
+  /// The old list after the edits.
+  private func result(of edits: [Edit]) -> [UInt32] {
+    var list: [UInt32] = []
+    var place = 0
+    for edit in edits {
+      list += old[place..<edit.old.lowerBound]
+      list += new[edit.new]
+      place = edit.old.upperBound
+    }
+    return list + old[place...]
   }
 
   private init(_ old: [UInt32], _ new: [UInt32], searchMax: Int) {

@@ -189,6 +189,7 @@ final class PageApplier {
       columns = columns.dropFirst(group.properties.count)
       try apply(group, columns: own, in: &frame)
     }
+    assert(columns.isEmpty, "a column is of a group")
     try finishKeys()
   }
 
