@@ -48,9 +48,12 @@ final class FuzzWorld {
     return FuzzWorld(folder, folder.appendingPathComponent("fuzz.sqlite"), zone)
   }
 
+  /// Frozen once: a store is opened for each mutant that is a file.
+  private static let model = Result { try FuzzModel.make() }
+
   static func open(_ url: URL, isNewer: Bool = false) throws -> PersistentStore {
     try PersistentStore.open(
-      url: url, model: try FuzzModel.make(isNewer: isNewer),
+      url: url, model: try isNewer ? FuzzModel.make(isNewer: true) : model.get(),
       options: StoreOptions(durability: .normal))
   }
 

@@ -35,12 +35,7 @@ package final class StoreInspection {
   }
 
   func run(_ checks: [any TableCheck]) throws -> StoreCheck {
-    // A row that breaks a rule of its table is named by the checks of the tables, which go on after it.
-    try connection.execute("PRAGMA ignore_check_constraints = ON")
-    defer { try? connection.execute("PRAGMA ignore_check_constraints = OFF") }
-    for row in try connection.rows("PRAGMA integrity_check(20)") where row[0] != .text("ok") {
-      if case .text(let text) = row[0] { report(.damage, "", "SQLite: \(text)") }
-    }
+    for text in try pageDamage() { report(.damage, "", "SQLite: \(text)") }
     // Nothing else can be told of pages that cannot be trusted.
     guard result.isSound else { return result }
     for check in checks where try check.isWanted(self) {
@@ -59,6 +54,21 @@ package final class StoreInspection {
       }
     }
     return result
+  }
+
+  /// What SQLite finds wrong with the file's pages and indexes.
+  private func pageDamage() throws -> [String] {
+    func look() throws -> [String] {
+      try connection.rows("PRAGMA integrity_check(20)")
+        .compactMap { if case .text(let text) = $0[0], text != "ok" { text } else { nil } }
+    }
+    let found = try look()
+    guard found.contains(where: { $0.hasPrefix("CHECK constraint") }) else { return found }
+    // A row that breaks a rule of its table is named by the checks of the tables, which go on after it. Only here, for a
+    // setting makes the connection prepare all its statements anew.
+    try connection.execute("PRAGMA ignore_check_constraints = ON")
+    defer { try? connection.execute("PRAGMA ignore_check_constraints = OFF") }
+    return try look()
   }
 
   package func has(_ name: String) -> Bool { present.contains(name) }
@@ -124,6 +134,12 @@ package final class StoreInspection {
   package func check(
     _ table: String, key: [String], _ rules: [RowRule], suggestion: String = StoreInspection.restore
   ) throws {
+    // The rows of most tables keep all rules: the names of rows are worth their time where one does not.
+    let all = rules.map { "ifnull((\($0.condition)), 0)" }.joined(separator: " AND ")
+    let broken = try connection.prepareUncached(
+      "SELECT 1 FROM \"\(table)\" WHERE NOT (\(all)) LIMIT 1")
+    guard try broken.step() else { return }
+    broken.reset()
     let cases = rules.enumerated().map { "WHEN NOT ifnull((\($1.condition)), 0) THEN \($0)" }
     let statement = try connection.prepareUncached(
       """
