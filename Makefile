@@ -15,9 +15,9 @@ test: prepare
 bench: prepare
 	@Benchmarks/run $(JSON)
 
-# The tutorial's program, an application of Core Data's and a client in Python: built and tested.
+# The tutorial's program, a point of sale, an application of Core Data's and a client in Python: built and tested.
 example: prepare
-	@Scripts/prepare python3
+	@Scripts/prepare curl python3
 	@Scripts/example
 
 # Every test under the thread sanitizer, or under SANITIZER=address, in a build folder of its own. TARGETS="A B" for some of
@@ -66,7 +66,8 @@ build: prepare
 lint:
 	@swift format lint --strict --recursive --parallel Package.swift Sources Tests Server Client Plugins \
 		Examples/DownloadCache/Package.swift Examples/DownloadCache/Sources Examples/DownloadCache/Tests \
-		Examples/Notebook/Package.swift Examples/Notebook/Tests
+		Examples/Notebook/Package.swift Examples/Notebook/Tests \
+		Examples/PointOfSale/Package.swift Examples/PointOfSale/Sources Examples/PointOfSale/Tests
 
 prepare:
 	@Scripts/prepare

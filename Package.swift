@@ -224,6 +224,25 @@ if Context.environment["DRIFTLESS_BENCH"] != nil {
   ]
 }
 
+// The point of sale is a package of its own. Its tests want the server, whose build has all else that it is made of: here
+// it is built beside that, and nothing twice. See `Scripts/example`.
+if Context.environment["DRIFTLESS_POINT_OF_SALE"] != nil {
+  targets.removeAll { $0.isTest }
+  targets += [
+    .executableTarget(
+      name: "till",
+      dependencies: [
+        "Driftless", "DriftlessSync", "DriftlessHTTP", arguments,
+        .product(name: "Hummingbird", package: "hummingbird"),
+      ],
+      path: "Examples/PointOfSale/Sources/till", resources: [.copy("page.html")],
+      swiftSettings: [.treatAllWarnings(as: .error)]),
+    .testTarget(
+      name: "TillTests", dependencies: ["till"], path: "Examples/PointOfSale/Tests/TillTests",
+      swiftSettings: [.treatAllWarnings(as: .error)]),
+  ]
+}
+
 // The plugin that runs DocC, which nobody who uses the package ever resolves either: see `make docs`.
 if isForDocumentation {
   dependencies.append(

@@ -89,7 +89,7 @@ struct TidyTests {
       "CZlib": ["Sources/DriftlessProtocol/", "Tests/DriftlessProtocolTests/"],
       "CCurl": ["Sources/DriftlessHTTP/"],
       "CPostgres": ["Server/DriftlessServer/Storage/PostgreSQL/PostgresConnection.swift"],
-      "Hummingbird": ["Server/", "Tests/DriftlessServerTests/"],
+      "Hummingbird": ["Server/", "Tests/DriftlessServerTests/", "Examples/PointOfSale/"],
       "X509": ["Server/ServerCertificates/"],
       "SwiftASN1": ["Server/ServerCertificates/"],
       "NIOSSL": ["Server/DriftlessServer/"],
