@@ -130,13 +130,13 @@ extension SyncEngine {
     try settling { applier, _ -> Void in
       let connection = applier.transaction.connection
       try strikeRenamed(connection)
-      var made: [Parking.Entry] = []
+      var taken: [Parking.Taken] = []
       for parked in try Parking.entries(on: connection) {
         let isNeeded =
-          parked.code == .needsParked && !made.isEmpty && !failed.contains(.entry(parked.sequence))
+          parked.code == .needsParked && !taken.isEmpty && !failed.contains(.entry(parked.sequence))
         guard isNeeded || isDue(parked) else { continue }
         trying(.entry(parked.sequence))
-        try replay(parked, applier, &made)
+        try replay(parked, applier, &taken)
       }
       for row in try ParkedValues.rows(on: connection) where isDue(row) {
         trying(.value(row.key, row.property))
@@ -187,7 +187,7 @@ extension SyncEngine {
   }
 
   private func replay(
-    _ parked: Parking.Entry, _ applier: PageApplier, _ made: inout [Parking.Entry]
+    _ parked: Parking.Entry, _ applier: PageApplier, _ taken: inout [Parking.Taken]
   ) throws {
     let connection = applier.transaction.connection
     let changeSet: ChangeSet
@@ -199,12 +199,12 @@ extension SyncEngine {
     }
     if parked.code.isWhole {
       let frame = try applier.applyLate(changeSet, parked)
-      made.append(parked)
+      taken.append(Parking.Taken(entry: parked, revived: frame.revivedNumbers))
       return try Parking.settle(parked, frame.unknown, on: connection)
     }
     if parked.code == .needsParked {
       try applier.replay(
-        changeSet, sequence: parked.sequence, firstNumber: parked.firstNumber, about: made)
+        changeSet, sequence: parked.sequence, firstNumber: parked.firstNumber, about: taken)
     }
     let known = parked.unknown.filter { isKnown($0, of: parked) }
     var unknown = parked.unknown.subtracting(known)

@@ -49,6 +49,12 @@ enum Parking {
     }
   }
 
+  /// An entry that was parked whole and is taken in, with the objects that it brings back.
+  struct Taken {
+    var entry: Entry
+    var revived: Set<UInt64>
+  }
+
   static func park(
     _ entry: PullPage.Entry, _ code: Code, _ unknown: Set<ParkedName> = [], reason: String,
     on connection: SQLiteConnection
@@ -190,12 +196,14 @@ enum Parking {
       for name in unknown { names.insert(name.name) }
     }
 
-    /// Those of a group's properties that are watched; the empty name stands for the object itself,
-    /// which is watched where all of its entity is.
+    /// Those of a group's properties that are watched; the empty name stands for the object's life, which is watched where
+    /// all of its entity is. An update says nothing of that: of what is deleted in the log it is none.
     func properties(of entity: ChangeSetIndex.Entity, _ group: ChangeSetIndex.Group) -> [String] {
       let properties = group.properties.map { entity.properties[$0] }
-      if isAll || names.contains(entity.name) { return properties + [""] }
-      return properties.filter { names.contains("\(entity.name).\($0)") }
+      guard isAll || names.contains(entity.name) else {
+        return properties.filter { names.contains("\(entity.name).\($0)") }
+      }
+      return group.kind == .update ? properties : properties + [Parking.life]
     }
   }
 
@@ -219,7 +227,10 @@ enum Parking {
     }
   }
 
-  /// What entries after one set of an object; the empty name stands for the object itself.
+  /// In place of a property: whether an object lives.
+  static let life = ""
+
+  /// What entries after one set of an object, its `life` among it.
   static func struck(
     _ number: UInt64, after sequence: UInt64, on connection: SQLiteConnection
   ) throws -> Set<String> {

@@ -76,6 +76,13 @@ struct FrameContext {
     return isNew ? firstNumber &+ UInt64(object) : number(of: object)
   }
 
+  /// The zone's numbers of the objects that it brings back.
+  var revivedNumbers: Set<UInt64> {
+    Set(
+      changeSet.index.groups.lazy.filter { $0.kind == .revive }
+        .flatMap { group in group.objects.compactMap { number(of: $0) } })
+  }
+
   /// The columns of a group with the properties that they belong to; unknown ones are noted and
   /// left out.
   mutating func readers(

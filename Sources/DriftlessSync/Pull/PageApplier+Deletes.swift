@@ -86,6 +86,7 @@ extension PageApplier {
         continue
       }
       guard isAlive else { continue }
+      try journalLateDelete(entity, key, index, frame, frame.side(group, row: row))
       try deleteHere(entity, key)
       frame.table.setLife(.dead, key: key, at: index)
       report.deleted += 1
@@ -102,6 +103,9 @@ extension PageApplier {
       guard let (key, isAlive) = try target(index, entity, in: &frame),
         try !isStruck(index, frame)
       else { continue }
+      // Where it lives, the set is not whole without what was done to it since.
+      let readers = try current(readers, of: index, frame)
+        .filter { !isAlive || $0.leftOut.isEmpty }
       if isHeld(key) {
         try zone.set(.revived, of: key, frame.side(group, row: row))
         try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)

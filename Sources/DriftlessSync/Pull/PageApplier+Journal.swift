@@ -73,6 +73,21 @@ extension PageApplier {
     }
   }
 
+  /// An entry that comes late deletes an object which others edited that had not read it either: for who reads the log in
+  /// its order those are edits of nothing.
+  func journalLateDelete(
+    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ index: Int, _ frame: FrameContext,
+    _ side: RemoteSide
+  ) throws {
+    guard try !setSince(index, frame).isEmpty, let row = try transaction.row(key)?.values
+    else { return }
+    try journal.addWhole(
+      entity: entity, key: key, outcome: .remote, localTime: side.time, side: side, row: row,
+      explanation: "Deleted by an entry of the log that could not be read when it came; what was "
+        + "edited since goes with it.")
+    report.conflicts += 1
+  }
+
   /// A reference that is cut because its target is deleted.
   func journalCut(
     _ reference: DeleteFates.Reference, to target: ObjectKey, outcome: JournalEntry.Outcome,

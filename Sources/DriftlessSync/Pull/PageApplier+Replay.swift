@@ -38,10 +38,73 @@ extension PageApplier {
     try makeTable(&frame, firstNumber: entry.firstObjectNumber)
   }
 
-  /// Applies those rows of an entry that are about objects that parked entries made in the meantime.
+  /// Applies those rows of an entry that are about objects that parked entries made in the meantime, or brought back: of
+  /// these, what was set after the entry stays.
   func replay(
-    _ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64, about made: [Parking.Entry]
+    _ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64, about taken: [Parking.Taken]
   ) throws {
+    try replay(changeSet, sequence, firstNumber) { number in
+      taken.contains { $0.entry.mayMake(number) }
+    }
+    isLate = true
+    defer { isLate = false }
+    if taken.contains(where: { !$0.revived.isEmpty }) {
+      try replay(changeSet, sequence, firstNumber) { number in
+        taken.contains { !$0.entry.mayMake(number) && $0.revived.contains(number) }
+      }
+    }
+    var frame = try knownFrame(changeSet, sequence, firstNumber)
+    try replayReferences(&frame) { number in taken.contains { $0.entry.mayMake(number) } }
+  }
+
+  /// Sets what other objects have as references to those that parked entries made in the meantime.
+  private func replayReferences(
+    _ frame: inout FrameContext, to isMade: (UInt64) -> Bool
+  ) throws {
+    let changeSet = frame.changeSet
+    let made = Set(
+      frame.table.entries.indices.filter { frame.number(of: $0).map(isMade) ?? false })
+    guard !made.isEmpty else { return }
+    let others = Set(frame.table.entries.indices).subtracting(made)
+    var columns = changeSet.columns[...]
+    for group in changeSet.index.groups {
+      let own = columns.prefix(group.properties.count)
+      columns = columns.dropFirst(group.properties.count)
+      guard group.kind != .delete, let entity = frame.entity(group.entity) else { continue }
+      let readers = frame.readers(group, entity: entity, columns: own)
+      try times.note(frame.newestTime(of: group), by: frame.newestOrigin(of: group))
+      noteSide(of: group, frame)
+      for (row, index) in group.objects.enumerated() where !made.contains(index) {
+        let meant = readers.compactMap { reader -> PropertyReader? in
+          switch reader.property.kind {
+          case .toOne: return reader.reference(row).map(made.contains) == true ? reader : nil
+          case .elements(let relationship):
+            var reader = reader
+            guard !made.isDisjoint(with: reader.elements(row).adds) else { return nil }
+            // An ordered one says its whole sequence.
+            if !relationship.isOrdered { reader.leftOut = others }
+            return reader
+          case .attribute, .place: return nil
+          }
+        }
+        guard !meant.isEmpty,
+          let (key, isAlive) = try target(index, entity, isUpdate: true, in: &frame)
+        else { continue }
+        let left = try current(meant, of: index, frame)
+        if left.isEmpty { continue }
+        if isHeld(key) {
+          try applyHeld(entity, key, left, group, row: row, &frame)
+        } else if isAlive {
+          try applyRow(key, left, group, row: row, &frame)
+        }
+      }
+    }
+    try finishKeys()
+  }
+
+  private func knownFrame(
+    _ changeSet: ChangeSet, _ sequence: UInt64, _ firstNumber: UInt64
+  ) throws -> FrameContext {
     var frame = FrameContext(
       changeSet, sequence: sequence, firstNumber: firstNumber, schema: schema)
     var number = firstNumber
@@ -51,9 +114,16 @@ extension PageApplier {
       number &+= UInt64(run.count)
     }
     for known in changeSet.index.knownNumbers { try addKnownObject(known, to: &frame) }
+    return frame
+  }
+
+  private func replay(
+    _ changeSet: ChangeSet, _ sequence: UInt64, _ firstNumber: UInt64,
+    where isMeant: (UInt64) -> Bool
+  ) throws {
+    var frame = try knownFrame(changeSet, sequence, firstNumber)
     for index in frame.table.entries.indices {
-      guard let number = frame.number(of: index), made.contains(where: { $0.mayMake(number) })
-      else {
+      guard let number = frame.number(of: index), isMeant(number) else {
         frame.table.leaveOut(index)
         continue
       }

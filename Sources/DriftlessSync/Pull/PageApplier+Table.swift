@@ -153,8 +153,11 @@ extension PageApplier {
 
   /// The object of a group's row, and whether it lives here. Nil when the row says nothing here: the
   /// object is another entity's, or one that a parked entry makes.
+  ///
+  /// - Parameter isUpdate: the row says nothing of the object's life: of one that is deleted here it waits for parked entries
+  ///   before it, which may bring the object back.
   func target(
-    _ index: Int, _ entity: SyncSchema.Entity, in frame: inout FrameContext
+    _ index: Int, _ entity: SyncSchema.Entity, isUpdate: Bool = false, in frame: inout FrameContext
   ) throws -> (key: ObjectKey, isAlive: Bool)? {
     guard let entry = try life(of: index, in: &frame) else {
       if !parked.isEmpty, frame.number(of: index) != nil { frame.needsParked = true }
@@ -164,12 +167,21 @@ extension PageApplier {
     let key = ObjectKey(entity: entity.number, key: entry.key.key)
     if entry.life == .alive { return entry.key == key ? (key, true) : nil }
     if !parked.isEmpty, !isHeld(key), let number = frame.number(of: index),
-      parked.contains(where: { $0.mayMake(number) })
+      parked.contains(where: {
+        $0.mayMake(number) || isUpdate && $0.sequence < frame.sequence
+      })
     {
       frame.needsParked = true
       return nil
     }
     return (key, false)
+  }
+
+  /// An object that a row refers to is not here: the reference waits for the parked entry that may make it.
+  func noteUnmade(_ index: Int, _ frame: inout FrameContext) {
+    guard let number = frame.number(of: index), parked.contains(where: { $0.mayMake(number) })
+    else { return }
+    frame.needsParked = true
   }
 
   /// Which readers of a row still count: of an entry that comes late, what was set after it stays.
@@ -180,17 +192,32 @@ extension PageApplier {
     let struck = try Parking.struck(
       number, after: frame.sequence, on: transaction.connection)
     guard !struck.isEmpty else { return readers }
-    return readers.filter { reader in
+    return try readers.compactMap { reader in
       let former = reader.property.formerName
-      return !struck.contains(reader.property.name)
-        && former.map { !struck.contains($0) } ?? true
+      guard struck.contains(reader.property.name) || former.map(struck.contains) ?? false else {
+        return reader
+      }
+      guard case .elements(let relationship) = reader.property.kind, !relationship.isOrdered,
+        let later = try elementsSet(after: frame, of: number, reader.property)
+      else { return nil }
+      var reader = reader
+      reader.leftOut.formUnion(
+        frame.table.entries.indices.filter {
+          frame.laterNumber(of: $0).map(later.contains) ?? false
+        })
+      return reader
     }
   }
 
-  /// Whether something was done to an object after an entry that comes late.
+  /// Whether an object was deleted or brought back after an entry that comes late.
   func isStruck(_ index: Int, _ frame: FrameContext) throws -> Bool {
-    guard isLate, let number = frame.number(of: index) else { return false }
-    return try !Parking.struck(number, after: frame.sequence, on: transaction.connection).isEmpty
+    try setSince(index, frame).contains(Parking.life)
+  }
+
+  /// What was set of an object after an entry that comes late.
+  func setSince(_ index: Int, _ frame: FrameContext) throws -> Set<String> {
+    guard isLate, let number = frame.number(of: index) else { return [] }
+    return try Parking.struck(number, after: frame.sequence, on: transaction.connection)
   }
 
   /// A reference of the wire as a value here. One to a deleted object is null, and remembered; one to an object of an
@@ -199,9 +226,14 @@ extension PageApplier {
     ofReference index: Int?, from source: DanglingReferences.Source,
     _ property: SyncSchema.Property, in frame: inout FrameContext
   ) throws -> PropertyValue {
-    guard let index, let entry = try life(of: index, in: &frame),
-      schema.admits(entry.key, isAlive: entry.life == .alive, in: property.relationship)
-    else { return .null }
+    guard let index else { return .null }
+    guard let entry = try life(of: index, in: &frame) else {
+      noteUnmade(index, &frame)
+      return .null
+    }
+    guard schema.admits(entry.key, isAlive: entry.life == .alive, in: property.relationship) else {
+      return .null
+    }
     if entry.life == .alive { return .reference(entry.key) }
     try dangling.add(source, root: schema.root(of: entry.key), target: entry.key.key)
     return .null

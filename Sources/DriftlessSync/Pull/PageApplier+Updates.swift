@@ -21,7 +21,9 @@ extension PageApplier {
         runEnd += run.count
       }
       defer { row += 1 }
-      guard let (key, isAlive) = try target(index, entity, in: &frame) else { continue }
+      guard let (key, isAlive) = try target(index, entity, isUpdate: true, in: &frame) else {
+        continue
+      }
       if isLate || isHeld(key) {
         let readers = try current(readers, of: index, frame)
         if isHeld(key) {
@@ -107,11 +109,13 @@ extension PageApplier {
             &value, of: key, reader.property, after: before, isOffer: isEarlierWord)
         }
       case .toOne:
-        if let index = reader.reference(row), let target = try life(of: index, in: &frame),
-          schema.admits(
+        guard let index = reader.reference(row) else { break }
+        if let target = try life(of: index, in: &frame) {
+          let isAdmitted = schema.admits(
             target.key, isAlive: target.life == .alive, in: reader.property.relationship)
-        {
-          value.side.value = .reference(target.key)
+          if isAdmitted { value.side.value = .reference(target.key) }
+        } else {
+          noteUnmade(index, &frame)
         }
       case .place: value.side.value = reader.value(row)
       case .attribute:

@@ -31,6 +31,8 @@ final class PageApplier {
   private var watched: Parking.Watched
   /// The entry that is applied was parked before: what was set after it stays.
   var isLate = false
+  /// What later entries say of sets, of the one that came late last.
+  var laterElements: LaterElements?
   /// What was deleted here and may come.
   var remembered: RememberedDeletes
   var journal: JournalDraft

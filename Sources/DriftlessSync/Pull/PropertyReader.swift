@@ -22,6 +22,8 @@ struct PropertyReader {
     }
   }
   private let column: Column
+  /// Of elements: objects that the row says nothing of, as indexes in the object table.
+  var leftOut: Set<Int> = []
 
   /// Nil when the column cannot be about the property, a value for a relationship, say: the models
   /// differ, and the change is kept for later.
@@ -107,7 +109,10 @@ struct PropertyReader {
   func elements(_ row: Int) -> (adds: [Int], removes: [Int]) {
     if saysWhole { return (reference(row).map { [$0] } ?? [], []) }
     guard case .elements(let rows) = column.values else { return ([], []) }
-    return (rows.added(at: row).map { Int($0) }, rows.removed(at: row).map { Int($0) })
+    func named(_ all: ArraySlice<Int32>) -> [Int] {
+      leftOut.isEmpty ? all.map { Int($0) } : all.map { Int($0) }.filter { !leftOut.contains($0) }
+    }
+    return (named(rows.added(at: row)), named(rows.removed(at: row)))
   }
 }
 

@@ -88,6 +88,12 @@ enum KeptFrames {
     return UInt64(count) == last &- first
   }
 
+  /// The first entry that is kept; nil for none.
+  static func oldest(on connection: SQLiteConnection) throws -> UInt64? {
+    let oldest = try connection.number("SELECT coalesce(min(sequence), 0) FROM ZDL_FRAME")
+    return oldest > 0 ? UInt64(oldest) : nil
+  }
+
   private static func entry(
     at sequence: UInt64, on connection: SQLiteConnection
   ) throws -> PullPage.Entry? {
