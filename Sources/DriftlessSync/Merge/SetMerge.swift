@@ -15,10 +15,11 @@ struct SetMerge<Element: Hashable> {
   /// - Parameters:
   ///   - asserted: what was asserted before.
   ///   - told: elements that the zone was told by name, later than the local change.
+  ///   - taken: elements that were taken out of the zone's set by name, later than the local change, by who knew that.
   ///   - isLocalLater: the local change is later than the zone's.
   init(
     base: Set<Element>, local: Set<Element>, asserted former: Set<Element> = [],
-    remote: Set<Element>, told: Set<Element> = [], isLocalLater: Bool
+    remote: Set<Element>, told: Set<Element> = [], taken: Set<Element> = [], isLocalLater: Bool
   ) {
     var merged = remote
     var asserted: Set<Element> = []
@@ -33,8 +34,8 @@ struct SetMerge<Element: Hashable> {
       // is older than this one.
       case (true, true), (false, false): if isLocalLater { asserted.insert(element) }
       // CONFLICT: added here; the zone does not have it.
-      // RESOLUTION: add wins: it stays and is pushed.
-      case (true, false): merged.insert(element)
+      // RESOLUTION: add wins: it stays and is pushed, unless somebody who knew it in the set took it out since.
+      case (true, false): if !taken.contains(element) { merged.insert(element) }
       // CONFLICT: removed here; the zone has it.
       // RESOLUTION: the removal stands and is pushed, unless somebody put the element in by name later: who did knew a removal,
       // or made the same change as another.

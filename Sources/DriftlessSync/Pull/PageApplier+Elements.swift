@@ -136,20 +136,33 @@ extension PageApplier {
     let former = try BaseValues.set(of: key, property.name, on: connection)
     let base = Set(former?.elements ?? [])
     let zone = theirs.union(try deletedHere(base.subtracting(current), in: remote))
+    // What is offered was the zone's: who took it out by name since knew it in the set.
+    let isOffer = EditStamp.time(localTransaction) != nil
     let merge = SetMerge(
       base: base, local: current, asserted: Set(former?.asserted ?? []), remote: zone,
       told: theirs.filter { remote.told[rooted($0)].map { localTime < $0 } ?? false },
+      taken: current.filter {
+        isOffer && remote.taken[rooted($0)].map { localTime < $0 } ?? false
+      },
       isLocalLater: isLater)
     let order =
       relationship.isOrdered
       ? ElementOrder(
         base: former?.elements ?? [], local: ours, remote: sequence, isLocalLater: isLater) : nil
     let settled = order?.sequence(of: merge.merged)
-    let putBack = base.union(former?.asserted ?? []).subtracting(current).intersection(merge.merged)
+    let gone = base.union(former?.asserted ?? []).subtracting(current)
+    let named: NamedElements =
+      if !gone.isDisjoint(with: merge.merged) {
+        .putIn
+      } else if !current.subtracting(base).isSubset(of: merge.merged) {
+        .takenOut
+      } else {
+        .none
+      }
     try journal(
       property, of: key, ours, sequence,
-      kept: settled ?? merge.merged.sorted { $0.key < $1.key }, localTime, remote.side,
-      hasPutBack: !putBack.isEmpty, isOrder: order?.isConflict == true)
+      kept: settled ?? merge.merged.sorted { $0.key < $1.key }, localTime, remote.side, named,
+      isOrder: order?.isConflict == true)
     let added = merge.merged.subtracting(current).sorted { $0.key < $1.key }
     let removed = current.subtracting(merge.merged).sorted { $0.key < $1.key }
     try apply(
@@ -172,21 +185,32 @@ extension PageApplier {
     }
   }
 
-  /// CONFLICT: taken out here, and put in by name elsewhere, later. RESOLUTION: it is in.
+  /// What another replica said later, by name, of elements that were changed here.
+  private enum NamedElements { case none, putIn, takenOut }
+
+  /// CONFLICT: taken out here, and put in by name elsewhere, later; or put in here, and taken out by name elsewhere, later.
+  /// RESOLUTION: the later one stands.
   /// CONFLICT: put into different orders here and elsewhere. RESOLUTION: see `ElementOrder`.
   private func journal(
     _ property: SyncSchema.Property, of key: ObjectKey, _ ours: [ObjectKey], _ theirs: [ObjectKey],
-    kept: [ObjectKey], _ localTime: HybridTime, _ side: RemoteSide, hasPutBack: Bool, isOrder: Bool
+    kept: [ObjectKey], _ localTime: HybridTime, _ side: RemoteSide, _ named: NamedElements,
+    isOrder: Bool
   ) throws {
-    guard hasPutBack || isOrder, let entity = schema.entity(numbered: key.entity) else { return }
+    guard named != .none || isOrder, let entity = schema.entity(numbered: key.entity) else {
+      return
+    }
     let isTheirs = isOrder ? kept == theirs : Set(kept) == Set(theirs)
     let outcome: JournalEntry.Outcome = isTheirs ? .remote : kept == ours ? .local : .combined
+    let what =
+      switch named {
+      case .putIn: "lost elements here that were put in elsewhere, later: they stay."
+      case .takenOut: "has elements here that were taken out elsewhere, later: they go."
+      case .none: "was put into another order at another replica: the later order stands."
+      }
     try journal.addSets(
       entity: entity, property: property, key: key, local: ours, remote: theirs, kept: kept,
       outcome: outcome, localTime: localTime, side: side,
-      explanation: hasPutBack
-        ? "\(property.name) lost elements here that were put in elsewhere, later: they stay."
-        : "\(property.name) was put into another order at another replica: the later order stands.")
+      explanation: "\(property.name) \(what)")
     report.conflicts += 1
   }
 

@@ -156,8 +156,8 @@ extension PageApplier {
     var outcomes: [Int: ReferenceOutcome] = [:]
     for property in entity.properties {
       guard let remote = object.values[property.name] else {
-        if isOffered, object.mark?.life == .inserted {
-          try noteUnnamed(property, of: key)
+        if object.mark?.life == .inserted {
+          try noteUnnamed(property, of: key, isOffered: isOffered)
         }
         continue
       }
@@ -191,12 +191,20 @@ extension PageApplier {
   }
 
   /// The zone has nothing of a property of an object that it was told whole.
-  private func noteUnnamed(_ property: SyncSchema.Property, of key: ObjectKey) throws {
+  private func noteUnnamed(
+    _ property: SyncSchema.Property, of key: ObjectKey, isOffered: Bool
+  ) throws {
     let connection = transaction.connection
-    if case .elements = property.kind {
-      // All that are here are to be sent.
-      try BaseValues.replace(key, property.name, with: [ObjectKey](), on: connection)
-    } else if property.mayGoBack, pending[key]?.transaction(of: property.slot) != nil {
+    let isPending = pending[key]?.transaction(of: property.slot) != nil
+    if case .elements(let relationship) = property.kind {
+      guard isOffered || isPending else { return }
+      // All that are here are to be sent, and what was taken out here stays out, should another replica put it in.
+      let local = Set(try transaction.toManyKeys(of: key, relationship))
+      let gone = try BaseValues.keys(of: key, property.name, on: connection) ?? []
+      try BaseValues.replace(
+        key, property.name, with: [],
+        asserting: isOffered ? [] : gone.filter { !local.contains($0) }, on: connection)
+    } else if property.mayGoBack, isPending {
       try BaseValues.replace(key, property.name, with: .null, on: connection)
     }
   }

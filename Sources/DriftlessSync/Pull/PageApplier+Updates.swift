@@ -101,7 +101,7 @@ extension PageApplier {
           reader, row: row, of: key, had: before?.elements,
           isWhole: isInsert || isWhole || reader.saysWhole, &frame)
         if !isInsert, !isWhole, !reader.saysWhole {
-          value.told = try told(reader, row: row, before?.told ?? [:], at: side.time, &frame)
+          try noteNamed(&value, reader, row: row, after: before, &frame)
         }
         try noteSharedElements(reader, group, row: row, of: key, &frame)
         if object?.offer(of: reader.property.slot) != nil {
@@ -191,20 +191,27 @@ extension PageApplier {
     return kept + adds.filter { !known.contains($0) }
   }
 
-  /// Elements that rows put in by name, with the time: also where the zone had them, since who removed one and put it in again
-  /// says so.
-  private func told(
-    _ reader: PropertyReader, row: Int, _ before: [ObjectKey: HybridTime], at time: HybridTime,
-    _ frame: inout FrameContext
-  ) throws -> [ObjectKey: HybridTime] {
-    // An ordered one names its whole sequence.
-    guard case .elements(let relationship) = reader.property.kind, !relationship.isOrdered
-    else { return [:] }
-    var told = before
+  /// Elements that rows put in or took out by name, with the time: also where the zone had them, since who removed one and put
+  /// it in again says so.
+  private func noteNamed(
+    _ value: inout ZoneStates.Value, _ reader: PropertyReader, row: Int,
+    after before: ZoneStates.Value?, _ frame: inout FrameContext
+  ) throws {
+    guard case .elements(let relationship) = reader.property.kind else { return }
+    let time = value.side.time
     let (added, removed) = reader.elements(row)
-    for element in try rooted(removed, &frame) { told[element] = nil }
-    for element in try rooted(added, &frame) { told[element] = max(time, told[element] ?? time) }
-    return told
+    value.told = before?.told ?? [:]
+    value.taken = before?.taken ?? [:]
+    for element in try rooted(removed, &frame) {
+      value.told[element] = nil
+      value.taken[element] = max(time, value.taken[element] ?? time)
+    }
+    for element in try rooted(added, &frame) {
+      value.taken[element] = nil
+      // An ordered one names its whole sequence.
+      guard !relationship.isOrdered else { continue }
+      value.told[element] = max(time, value.told[element] ?? time)
+    }
   }
 
   private func admitted(

@@ -43,6 +43,8 @@ struct ZoneStates {
     var elements: [ObjectKey] = []
     /// Of a set: elements that were put in by name since, and when.
     var told: [ObjectKey: HybridTime] = [:]
+    /// Of a set: elements that were taken out by name since, and when.
+    var taken: [ObjectKey: HybridTime] = [:]
     /// An insert said it, so it may be nobody's edit.
     var isFromInsert = false
     /// It was said before the delete that is pending here, and is no edit against it.
@@ -145,7 +147,12 @@ struct ZoneStates {
           guard case .reference(let element) = values[place],
             case .integer(let time) = values[place + 1]
           else { continue }
-          value.told[element] = HybridTime(rawValue: UInt64(bitPattern: time))
+          // That of a removal is below zero.
+          if time < 0 {
+            value.taken[element] = HybridTime(rawValue: time.magnitude)
+          } else {
+            value.told[element] = HybridTime(rawValue: UInt64(time))
+          }
         }
         values = Array(values.dropFirst(end))
       }
@@ -184,11 +191,14 @@ struct ZoneStates {
     if value.isKnown { kind.insert(.known) }
     if value.isCountedInPart { kind.insert(.countedInPart) }
     var values = [value.side.value]
-    if !value.told.isEmpty {
+    if !value.told.isEmpty || !value.taken.isEmpty {
       kind.insert(.told)
-      values.append(.integer(Int64(value.told.count)))
-      for (element, time) in value.told.sorted(by: { $0.key.key < $1.key.key }) {
-        values += [.reference(element), .integer(Int64(bitPattern: time.rawValue))]
+      values.append(.integer(Int64(value.told.count + value.taken.count)))
+      let named =
+        value.told.map { ($0, Int64(clamping: $1.rawValue)) }
+        + value.taken.map { ($0, -Int64(clamping: $1.rawValue)) }
+      for (element, time) in named.sorted(by: { $0.0.key < $1.0.key }) {
+        values += [.reference(element), .integer(time)]
       }
     }
     if let offered = value.offered {

@@ -65,6 +65,7 @@ struct ChangeSetBuilder {
     let transactions = try placeTransactions(drafts)
     try addMakers(drafts, selection.window)
     try addCounted(drafts, selection)
+    try addCovered(CoveredSets(drafts, selection).names(transaction))
     if selection.isOffer { try addUnanswered() }
     index.isPartial = !selection.omitted.isEmpty
     var columns: [Column] = []
@@ -276,8 +277,13 @@ struct ChangeSetBuilder {
 
   /// What a log that is over had and its maker may not know of.
   private mutating func addUnanswered() throws {
-    let told = Set(index.transactions.map(\.name)).union(index.covered.map(\.name))
-    for name in try UnansweredSaves.names(transaction) where !told.contains(name) {
+    addCovered(try UnansweredSaves.names(transaction))
+  }
+
+  private mutating func addCovered(_ names: [UInt64]) {
+    guard !names.isEmpty else { return }
+    var told = Set(index.transactions.map(\.name)).union(index.covered.map(\.name))
+    for name in names where name != 0 && told.insert(name).inserted {
       index.covered.append(.init(name: name, isPartial: true))
     }
   }

@@ -97,14 +97,18 @@ struct SentFrame {
         else { continue }
         for (row, object) in group.objects.enumerated() {
           guard let key = keys[object], kept[key]?.contains(property.name) == true else { continue }
-          try rebase(key, reader, row: row, keys: keys)
+          let isEdited = pending[key]?.transaction(of: property.slot) != nil
+          try rebase(
+            key, reader, row: row, keys: keys, isWhole: isEdited && group.kind != .update)
         }
       }
     }
   }
 
+  /// - Parameter isWhole: the change set said a set whole, which was edited since it was made: what that edit added was said
+  ///   as if it had been there from the start, and is said again with its time.
   private func rebase(
-    _ key: ObjectKey, _ reader: PropertyReader, row: Int, keys: [ObjectKey?]
+    _ key: ObjectKey, _ reader: PropertyReader, row: Int, keys: [ObjectKey?], isWhole: Bool
   ) throws {
     let connection = transaction.connection
     let name = reader.property.name
@@ -125,8 +129,9 @@ struct SentFrame {
     if reader.property.relationship?.isOrdered == true { told.formUnion(added) }
     base.removeAll { told.contains($0) || reader.saysWhole }
     var known = Set(base)
-    base += added.filter { known.insert($0).inserted }
-    try BaseValues.replace(key, name, with: base, on: connection)
+    let new = added.filter { known.insert($0).inserted }
+    try BaseValues.replace(
+      key, name, with: base + new, asserting: isWhole ? new : [], on: connection)
   }
 
   /// The zone may have the sets as the change set said, which was never answered: what was changed of them since is told

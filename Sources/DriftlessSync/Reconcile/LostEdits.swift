@@ -14,6 +14,8 @@ struct LostEdits {
       [:]
   /// Properties of which no entry said a value that the model has: what the object shows of them stands in for one.
   private(set) var unsaid: [ObjectKey: PropertyMask] = [:]
+  /// Objects that do not live at the place: the first that was done to them above it made them or brought them back.
+  private var absent: Set<ObjectKey> = []
   /// Who made the edits of a time (`EditStamp`).
   private(set) var origins: [Int64: EditOrigin] = [:]
   /// What was counted.
@@ -107,6 +109,7 @@ struct LostEdits {
     _ kind: ChangeSetIndex.Group.Kind, of key: ObjectKey, _ entity: SyncSchema.Entity,
     _ properties: [SyncSchema.Property?], by stamp: Int64, _ origin: EditOrigin? = nil
   ) {
+    if objects[key] == nil, kind == .insert || kind == .revive { absent.insert(key) }
     var object = objects[key] ?? PendingObject()
     switch kind {
     case .insert:
@@ -295,15 +298,22 @@ extension LostEdits {
   /// of it, and the edit here is an edit of that.
   private func rewindBases(_ key: ObjectKey, _ entity: SyncSchema.Entity) throws {
     let connection = transaction.connection
-    for (name, change) in elements[key] ?? [:] {
-      guard case .elements(let relationship)? = entity.property(named: name)?.kind else { continue }
+    let isMade = absent.contains(key)
+    for property in entity.properties {
+      guard case .elements(let relationship) = property.kind else { continue }
+      let name = property.name
+      let change = elements[key]?[name]
+      let former = try BaseValues.set(of: key, name, on: connection)
+      guard change != nil || isMade && former != nil else { continue }
       let local = try transaction.toManyKeys(of: key, relationship)
-      var base = try BaseValues.keys(of: key, name, on: connection) ?? local
-      base.removeAll { change.adds.contains($0) && local.contains($0) }
-      for element in change.removes where !base.contains(element) && !local.contains(element) {
+      var base = former?.elements ?? local
+      base.removeAll { (isMade || change?.adds.contains($0) == true) && local.contains($0) }
+      for element in change?.removes ?? []
+      where !base.contains(element) && !local.contains(element) {
         base.append(element)
       }
-      try BaseValues.replace(key, name, with: base, on: connection)
+      try BaseValues.replace(
+        key, name, with: base, asserting: former?.asserted ?? [], on: connection)
     }
   }
 
@@ -318,9 +328,9 @@ extension LostEdits {
     return try PlaceValues.find(names, upTo: place, transaction, schema: schema)
   }
 
-  /// Nothing of an object that was made or brought back above the place: the zone does not have it there.
+  /// Nothing of an object that the zone does not have at the place.
   private func namesThatMayGoBack(_ key: ObjectKey, _ entity: SyncSchema.Entity) -> Set<String> {
-    guard let lost = objects[key], lost.whole == .none else { return [] }
+    guard let lost = objects[key], !absent.contains(key) else { return [] }
     return Set(
       entity.properties
         .filter { $0.mayGoBack && lost.transaction(of: $0.slot) != nil }.map(\.name))
