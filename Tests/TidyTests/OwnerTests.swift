@@ -25,7 +25,10 @@ struct OwnerTests {
     Guest("DriftlessSync/Check/", nil, "as the store's own checks do"),
     Guest(
       "DriftlessSync/Replica/EngineTables.swift",
-      ["ZDL_KEPT", "ZDL_ALIAS", "ZDL_DELETED", "ZDL_IMPORT", "ZDL_GRAVE", "ZDL_SEGMENT"],
+      [
+        "ZDL_KEPT", "ZDL_ALIAS", "ZDL_DELETED", "ZDL_IMPORT", "ZDL_GRAVE", "ZDL_SEGMENT",
+        "ZDL_PARKED_VALUE", "ZDL_PARKED_FORMER",
+      ],
       "a check names the table that is damaged, and its owner is asked to forget what is in it"),
     Guest(
       "Driftless/Store/Tables/EngineRows.swift",

@@ -119,8 +119,7 @@ struct PendingReader {
     case (_, false)
     where EditStamp.time(object.wholeTransaction) != nil
       && (object.edits.contains { $0.transaction != object.wholeTransaction }
-        || (!object.offers.isEmpty || object.isOffered && object.edits.isEmpty)
-          && object.properties != entity.all):
+        || object.isOfferedInPart(entity)):
       try appendByTime(.insert, key, object, entity, object.editsByTime)
     case (_, false):
       let edits = object.editsSinceMaking(entity)

@@ -211,6 +211,11 @@ extension PendingObject {
   /// Whether the object as a whole is offered, which the zone had before.
   var isOffered: Bool { whole == .insert && EditStamp.time(wholeTransaction) != nil }
 
+  /// Whether only some of what an object of the entity has is offered; of what stands in for other values, nothing is.
+  func isOfferedInPart(_ entity: SyncSchema.Entity) -> Bool {
+    (!offers.isEmpty || isOffered && edits.isEmpty) && properties != entity.all
+  }
+
   /// Whether nothing is pending but what is offered.
   var isOfferAlone: Bool {
     !offers.isEmpty && edits.allSatisfy { EditStamp.time($0.transaction) != nil }
