@@ -13,8 +13,6 @@ extension PageApplier {
     for edit in object.edits {
       let time = try transaction.editTime(edit.transaction)
       for property in entity.properties where edit.properties.contains(property.slot) {
-        // What is only offered is no edit, where who deleted the object may have known it.
-        if object.offer(of: property.slot) == edit.transaction, time <= side.time { continue }
         var local: PropertyValue? = values[property.slot]
         var elements: [ObjectKey]?
         switch property.kind {
