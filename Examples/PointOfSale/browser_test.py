@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 SECONDS = 60
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -37,11 +38,17 @@ class Program:
         self.process.wait()
 
 
+def runs(program):
+    """A program of this name may be there only to say how the browser is installed."""
+    return subprocess.run(
+        [program, "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=SECONDS).returncode == 0
+
+
 class Browser:
     """Headless Chromium, with its profile in a folder of its own."""
 
     def __init__(self, folder):
-        program = next((path for path in map(shutil.which, BROWSERS) if path), None)
+        program = next((path for path in map(shutil.which, BROWSERS) if path and runs(path)), None)
         if program is None:
             raise SystemExit("Chromium is not here. Try: Scripts/prepare chromium")
         # Chromium reads commands from descriptor 3 and answers at 4.
@@ -187,7 +194,9 @@ def step(text):
 def same(left, right):
     for page in (left, right):
         page.wait(state("inStep"))
-    assert left.products() == right.products(), (left.products(), right.products())
+    # Each shows what it reads when it reads it; the alarm bounds it.
+    while left.products() != right.products():
+        time.sleep(0.05)
 
 
 class Shop:
@@ -281,6 +290,8 @@ def use(shop, browser, pictures):
         page.wait(f"{state('inStep')} && {row('Tea')}.product.stock === 33 && $('sales').children.length === 3")
     same(left, right)
     asks = "document.querySelectorAll('.decision').length"
+    while left.value(asks) + right.value(asks) == 0:
+        time.sleep(0.05)
     asking = left if left.value(asks) else right
     assert asking.value(asks) == 1 and left.value(asks) + right.value(asks) == 1
     picture(asking, pictures, "PointOfSaleInStep.png")
@@ -309,6 +320,23 @@ def use(shop, browser, pictures):
     left.add("Tea", "1", "1")
     left.wait("$('message').textContent === 'There is a product Tea already.'")
     left.value("$('new').reset(); tell('')")
+    same(left, right)
+
+    step("a sale that was not answered is made once, whatever is typed meanwhile")
+    tea, coffee = (right.value(f"{row(name)}.product.stock") for name in ("Tea", "Coffee"))
+    tills[1].kill()
+    right.wait(state("gone"))
+    right.sell(Tea="1")
+    right.wait("$('message').textContent.startsWith('This till')")
+    right.type(f"{row('Coffee')}.quantity", "2")
+    tills[1] = shop.till("Till 2", port)
+    right.wait(f"!({state('gone')})")
+    right.value("$('sellButton').click()")
+    right.wait(f"{row('Tea')}.product.stock === {tea - 1} && {row('Tea')}.quantity.value === ''")
+    assert right.value(f"{row('Coffee')}.quantity.value") == "2"
+    right.value("$('sellButton').click()")
+    right.wait(f"{row('Coffee')}.product.stock === {coffee - 2} && {row('Coffee')}.quantity.value === ''")
+    assert right.value(f"{row('Tea')}.product.stock") == tea - 1
     same(left, right)
 
 

@@ -29,7 +29,11 @@ struct Routes {
     router.add(middleware: PlainErrors())
     router.get("/") { _, _ in
       Response(
-        status: .ok, headers: [.contentType: "text/html; charset=utf-8"],
+        status: .ok,
+        headers: [
+          .contentType: "text/html; charset=utf-8",
+          .contentSecurityPolicy: "frame-ancestors 'none'",
+        ],
         body: ResponseBody(byteBuffer: page))
     }
     router.get("/events") { request, _ in try await events(request) }
@@ -90,6 +94,11 @@ struct PlainErrors: RouterMiddleware {
     _ request: Request, context: TillContext,
     next: (Request, TillContext) async throws -> Response
   ) async throws -> Response {
+    // Else a page of another site could read this one by a name of its own that leads here.
+    let host = request.head.authority?.split(separator: ":").first
+    guard host == "127.0.0.1" || host == "localhost" else {
+      return answer(.forbidden, "This till answers to 127.0.0.1 and localhost alone.")
+    }
     do {
       return try await next(request, context)
     } catch let error as TillError {

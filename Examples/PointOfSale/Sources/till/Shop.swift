@@ -142,7 +142,17 @@ struct Shop: Sendable {
   }
 
   private func waiting() throws -> [JournalEntry] {
-    try SyncEngine.conflicts(of: library.store).filter(\.isWaiting)
+    guard try SyncEngine.status(of: library.store).waiting > 0 else { return [] }
+    var found: [JournalEntry] = []
+    var last: Int64 = 0
+    // The journal keeps all, and gives so many entries at a time.
+    while case let page = try SyncEngine.conflicts(of: library.store, after: last),
+      let end = page.last
+    {
+      found += page.filter(\.isWaiting)
+      last = end.number
+    }
+    return found
   }
 
   /// A price with two decimals.

@@ -60,13 +60,27 @@ import Hummingbird
 
     try await withThrowingTaskGroup { group in
       group.addTask { try await application.runService() }
-      group.addTask { try await screen.followProducts() }
-      group.addTask { try await screen.followSales() }
+      group.addTask { try await Self.again { try await screen.followProducts() } }
+      group.addTask { try await Self.again { try await screen.followSales() } }
       group.addTask { try await screen.follow(states) }
-      group.addTask { try await screen.followWaiting() }
+      group.addTask { try await Self.again { try await screen.followWaiting() } }
       // The first that ends, on SIGTERM say, ends the others.
       try await group.next()
       group.cancelAll()
+    }
+  }
+
+  /// A read that fails, for a disk that is full say, stops no sale: it is done again.
+  private static func again(_ body: () async throws -> Void) async throws {
+    while !Task.isCancelled {
+      do {
+        return try await body()
+      } catch is CancellationError {
+        return
+      } catch {
+        FileHandle.standardError.write(Data("till: \(error)\n".utf8))
+        try await Task.sleep(for: .seconds(5))
+      }
     }
   }
 }

@@ -100,7 +100,7 @@ enum Curl {
   }
 }
 
-/// A stream of server-sent events over a connection of its own. It ends after two minutes, whatever comes.
+/// A stream of server-sent events over a connection of its own. It ends after nine minutes, whatever comes.
 final class Events {
   private let process = Process()
   private let output = Pipe()
@@ -109,7 +109,7 @@ final class Events {
 
   init(_ address: String) throws {
     process.executableURL = Curl.program
-    process.arguments = ["curl", "--silent", "--no-buffer", "--max-time", "120", address]
+    process.arguments = ["curl", "--silent", "--no-buffer", "--max-time", "540", address]
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = output
     try process.run()

@@ -39,10 +39,12 @@ private let done = Answer(status: 204, line: "")
     #expect(alone.sales.first?.total == "10.00")
 
     try floor.startServer()
-    let isWhole = { (view: View) in view.isInStep && view.sales.count == 2 }
+    let isWhole = { (view: View) in
+      view.isInStep && view.sales.count == 2 && view.products.count == 2
+        && view.product("Tea")?.stock == 3
+    }
     var here = try left.wait("both sales", isWhole)
     var there = try right.wait("both sales", isWhole)
-    #expect(here.product("Tea")?.stock == 3)
     #expect(here.products.map(\.name) == ["Coffee", "Tea"])
     #expect(here.products == there.products)
     #expect(here.sales == there.sales)
