@@ -230,7 +230,7 @@ extension SyncEngine {
   private func settle(allowsMassDelete: Bool) throws -> PullReport {
     let isDue = try store.read { transaction in
       if try transaction.setting(Self.unsettledSetting) != nil
-        || (allowsMassDelete || MassDeleteBrake.keeps(transaction))
+        || (allowsMassDelete || MassDeleteBrake.kept(transaction) != nil)
           && !ZoneStates.braked(on: transaction.connection).isEmpty
       {
         return true
@@ -240,8 +240,8 @@ extension SyncEngine {
     }
     guard isDue else { return PullReport() }
     return try settling { applier, _ in
-      let keeps = try !allowsMassDelete && MassDeleteBrake.keeps(applier.transaction)
-      try applier.settle(allowsMassDelete: allowsMassDelete, keepsMassDeleted: keeps)
+      let kept = try allowsMassDelete ? nil : MassDeleteBrake.kept(applier.transaction)
+      try applier.settle(allowsMassDelete: allowsMassDelete, keepingDeletedUpTo: kept)
       try applier.transaction.setSetting(Self.unsettledSetting, nil)
       try applier.transaction.setSetting(MassDeleteBrake.keptSetting, nil)
       return applier.report

@@ -16,8 +16,11 @@ extension SyncEngine {
   public static func keepMassDeleted(of store: PersistentStore) throws {
     let info = TransactionInfo(author: importAuthor, kind: .imported)
     _ = try store.write(info) { transaction in
-      guard try !ZoneStates.braked(on: transaction.connection).isEmpty else { return }
-      try transaction.setSetting(MassDeleteBrake.keptSetting, .integer(1))
+      guard try !ZoneStates.braked(on: transaction.connection).isEmpty,
+        let state = try ReplicaState.load(from: transaction.connection)
+      else { return }
+      // Of what comes until then nobody has seen anything.
+      try transaction.setSetting(MassDeleteBrake.keptSetting, .unsigned(state.cursor))
     }
   }
 

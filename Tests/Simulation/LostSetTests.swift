@@ -4,7 +4,7 @@ import DriftlessTesting
 import Foundation
 import Testing
 
-/// Sets of objects that a server lost, or that two copies of a store have: what was put in and taken out since.
+/// Sets of objects that a server lost: what was put in and taken out since.
 struct LostSetTests {
   @Test("What an object has in a set is offered with it, also to a log that has the object without")
   func objectWithout() async throws {
@@ -24,39 +24,5 @@ struct LostSetTests {
     try stage.server.restore(1)
     try await stage.settle()
     stage.expect(item, has: [tag])
-  }
-
-  /// More than fit into one change set with what was made before.
-  private func insertMany(_ stage: Stage) throws {
-    try stage.save(0) { context in
-      for _ in 0..<4 { _ = try context.insert(entityNamed: "Tag") }
-    }
-  }
-
-  @Test("What was put into a set again stays in, where a copy of the store has only taken it out")
-  func putInAgain() async throws {
-    let stage = try await Stage(.memory, hosts: 3, model: Stage.tagged())
-    let tag = try stage.insert(0, "Tag")
-    let item = try stage.insert(0)
-    try stage.relate(0, item, "tags", to: [tag])
-    try stage.relate(0, item, "tags", to: [])
-    _ = try stage.clone(0)
-    try stage.relate(0, item, "tags", to: [tag])
-    try insertMany(stage)
-    try await stage.settle()
-    stage.expect(item, has: [tag])
-  }
-
-  @Test("What one copy of a store took out of a set stays out, where both had put it in unsent")
-  func takenOutByOne() async throws {
-    let stage = try await Stage(.memory, hosts: 3, model: Stage.tagged())
-    let tag = try stage.insert(0, "Tag")
-    let item = try stage.insert(0)
-    try stage.relate(0, item, "tags", to: [tag])
-    _ = try stage.clone(0)
-    try stage.relate(0, item, "tags", to: [])
-    try insertMany(stage)
-    try await stage.settle()
-    stage.expect(item, has: [], not: [tag])
   }
 }

@@ -98,9 +98,8 @@ extension EngineTables {
     case (FormerLog.setting, .integer), (RefusedValues.setting, .integer): true
     case (LeftZone.setting, .text): LeftZone.decode(value) != nil
     case (FormerZone.setting, .integer(let number)): number >= 0
-    case (MassDeleteBrake.meantSetting, .integer(let number)),
-      (MassDeleteBrake.keptSetting, .integer(let number)):
-      number == 1
+    case (MassDeleteBrake.meantSetting, .integer(let number)): number == 1
+    case (MassDeleteBrake.keptSetting, .integer(let place)): place >= 0
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0
     case ("sync.unsettled", .integer(let number)), ("sync.reconcileAllowed", .integer(let number)),
       (UnknownBases.setting, .integer(let number)):

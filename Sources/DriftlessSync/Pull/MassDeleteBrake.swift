@@ -58,8 +58,10 @@ struct MassDeleteBrake {
   /// There when a person keeps what the brake set aside, until the next pull has settled it.
   static let keptSetting = "sync.keepsDeleted"
 
-  static func keeps(_ transaction: ReadTransaction) throws -> Bool {
-    try transaction.setting(keptSetting) != nil
+  /// Up to which place of the log deletes that are set aside were not meant.
+  static func kept(_ transaction: ReadTransaction) throws -> UInt64? {
+    guard case .integer(let place)? = try transaction.setting(keptSetting) else { return nil }
+    return UInt64(exactly: place)
   }
 
   static func isCounting(_ transaction: ReadTransaction) throws -> Bool {

@@ -154,7 +154,9 @@ extension PageApplier {
     let named: NamedElements =
       if !gone.isDisjoint(with: merge.merged) {
         .putIn
-      } else if !current.subtracting(base).isSubset(of: merge.merged) {
+      } else if !current.subtracting(base.subtracting(former?.asserted ?? []))
+        .isSubset(of: merge.merged)
+      {
         .takenOut
       } else {
         .none

@@ -11,11 +11,11 @@ extension PageApplier {
   ///
   /// - Parameters:
   ///   - allowsMassDelete: deletes that the brake set aside are meant.
-  ///   - keepsMassDeleted: they are not: the objects live on.
-  func settle(allowsMassDelete: Bool, keepsMassDeleted: Bool) throws {
+  ///   - kept: those up to this place of the log are not: the objects live on.
+  func settle(allowsMassDelete: Bool, keepingDeletedUpTo kept: UInt64?) throws {
     let uniqueness = try KeySettlement(self)
     if !zone.keys.isEmpty || pending.objects.containsState(where: { $0.whole == .delete }) {
-      if keepsMassDeleted { try keepBraked() }
+      if let kept { try keepBraked(upTo: kept) }
       try settleObjects(allowsMassDelete: allowsMassDelete)
     }
     if remembered.haveCome { try repeatDeletes() }
@@ -26,10 +26,10 @@ extension PageApplier {
 
   /// What the brake set aside lives on by a person's word: what the zone has deleted is pushed whole, and what it never had is
   /// offered as ever.
-  private func keepBraked() throws {
+  private func keepBraked(upTo place: UInt64) throws {
     for key in zone.keys.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) {
       let object = try zone.object(key)
-      guard let mark = object.mark, mark.life.isBraked,
+      guard let mark = object.mark, mark.life.isBraked, mark.side.sequence <= place,
         let entity = schema.entity(numbered: key.entity),
         try transaction.concreteKey(root: key) == key
       else { continue }

@@ -65,7 +65,6 @@ struct ChangeSetBuilder {
     let transactions = try placeTransactions(drafts)
     try addMakers(drafts, selection.window)
     try addCounted(drafts, selection)
-    try addCovered(CoveredSets(drafts, selection).names(transaction))
     if selection.isOffer { try addUnanswered() }
     index.isPartial = !selection.omitted.isEmpty
     var columns: [Column] = []
@@ -277,13 +276,8 @@ struct ChangeSetBuilder {
 
   /// What a log that is over had and its maker may not know of.
   private mutating func addUnanswered() throws {
-    addCovered(try UnansweredSaves.names(transaction))
-  }
-
-  private mutating func addCovered(_ names: [UInt64]) {
-    guard !names.isEmpty else { return }
-    var told = Set(index.transactions.map(\.name)).union(index.covered.map(\.name))
-    for name in names where name != 0 && told.insert(name).inserted {
+    let told = Set(index.transactions.map(\.name)).union(index.covered.map(\.name))
+    for name in try UnansweredSaves.names(transaction) where !told.contains(name) {
       index.covered.append(.init(name: name, isPartial: true))
     }
   }

@@ -97,18 +97,14 @@ struct SentFrame {
         else { continue }
         for (row, object) in group.objects.enumerated() {
           guard let key = keys[object], kept[key]?.contains(property.name) == true else { continue }
-          let isEdited = pending[key]?.transaction(of: property.slot) != nil
-          try rebase(
-            key, reader, row: row, keys: keys, isWhole: isEdited && group.kind != .update)
+          try rebase(key, reader, row: row, keys: keys)
         }
       }
     }
   }
 
-  /// - Parameter isWhole: the change set said a set whole, which was edited since it was made: what that edit added was said
-  ///   as if it had been there from the start, and is said again with its time.
   private func rebase(
-    _ key: ObjectKey, _ reader: PropertyReader, row: Int, keys: [ObjectKey?], isWhole: Bool
+    _ key: ObjectKey, _ reader: PropertyReader, row: Int, keys: [ObjectKey?]
   ) throws {
     let connection = transaction.connection
     let name = reader.property.name
@@ -129,9 +125,8 @@ struct SentFrame {
     if reader.property.relationship?.isOrdered == true { told.formUnion(added) }
     base.removeAll { told.contains($0) || reader.saysWhole }
     var known = Set(base)
-    let new = added.filter { known.insert($0).inserted }
-    try BaseValues.replace(
-      key, name, with: base + new, asserting: isWhole ? new : [], on: connection)
+    base += added.filter { known.insert($0).inserted }
+    try BaseValues.replace(key, name, with: base, on: connection)
   }
 
   /// The zone may have the sets as the change set said, which was never answered: what was changed of them since is told

@@ -290,7 +290,10 @@ extension SyncEngine {
         left: Array(left.prefix(SyncTuning.leftGenerationsMax)))
       let text = String(decoding: try JSONEncoder().encode(done), as: UTF8.self)
       try transaction.setSetting(Self.lastSetting, .text(text))
-      if kind != .refilled { try transaction.setSetting(Self.allowedSetting, nil) }
+      if kind != .refilled {
+        try transaction.setSetting(Self.allowedSetting, nil)
+        try transaction.setSetting(MassDeleteBrake.keptSetting, nil)
+      }
       return done
     }
     report.reconciliations.append(done)

@@ -33,15 +33,14 @@ struct UnansweredSaves {
     if added.count > 2 * Self.namesMax { added.removeFirst(added.count - Self.namesMax) }
   }
 
-  /// The saves that set what adds up, sets among it, by the change set's names.
+  /// The saves that set what adds up, by the change set's names.
   private static func adding(_ index: ChangeSetIndex, _ schema: SyncSchema) -> [UInt64] {
     var places: Set<Int> = []
     for group in index.groups where group.kind != .delete {
       let names = index.entities[group.entity]
       guard let entity = schema.entity(namedNowOrBefore: names.name),
         group.properties.contains(where: {
-          let property = entity.property(namedNowOrBefore: names.properties[$0])
-          return property?.keepsDeltas == true || property?.isSet == true
+          entity.property(namedNowOrBefore: names.properties[$0])?.keepsDeltas == true
         })
       else { continue }
       for run in group.transactionRuns { places.insert(run.transaction) }

@@ -52,9 +52,6 @@ package struct SyncSchema: Sendable {
       return policy == .counter || policy == .text || policy == .union
     }
 
-    /// Whether it is a many-to-many relationship.
-    var isSet: Bool { if case .elements = kind { true } else { false } }
-
     /// Whether the value before the first local change is kept (`ZDL_BASE`).
     package var needsBase: Bool {
       switch kind {
