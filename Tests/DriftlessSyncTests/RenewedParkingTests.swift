@@ -296,18 +296,3 @@ struct RenewedParkingTests {
     }
   }
 }
-
-extension TestReplica {
-  /// The objects of a set.
-  fileprivate func elements(_ id: UUID, _ name: String) throws -> Set<UUID> {
-    try store.read { transaction in
-      let found = try #require(try transaction.key(of: id))
-      let key = try #require(try transaction.concreteKey(root: found))
-      let relationship = try #require(
-        store.schema.entity(numbered: key.entity)?.layout.slots
-          .first { $0.name == name }?.relationship)
-      return Set(
-        try transaction.toManyKeys(of: key, relationship).map { try transaction.identity(of: $0) })
-    }
-  }
-}

@@ -152,6 +152,19 @@ final class TestReplica {
     return try store.read { try $0.identity(of: key) }
   }
 
+  /// The objects of a set.
+  func elements(_ id: UUID, _ name: String) throws -> Set<UUID> {
+    try store.read { transaction in
+      let found = try #require(try transaction.key(of: id))
+      let key = try #require(try transaction.concreteKey(root: found))
+      let relationship = try #require(
+        store.schema.entity(numbered: key.entity)?.layout.slots
+          .first { $0.name == name }?.relationship)
+      return Set(
+        try transaction.toManyKeys(of: key, relationship).map { try transaction.identity(of: $0) })
+    }
+  }
+
   func exists(_ id: UUID) throws -> Bool {
     try store.read { transaction in
       guard let key = try transaction.key(of: id) else { return false }
