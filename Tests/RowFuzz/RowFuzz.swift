@@ -139,11 +139,13 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
     try connection.run("DELETE FROM ZDL_STORE WHERE key = 'file'")
     let isAnother: Bool
     let changed: [[SQLiteValue]]
+    let written: [[SQLiteValue]]
     do {
       let before = try Self.rows(of: mutation, on: connection)
       isAnother = try mutation.apply(layout, on: connection)
       let after = try Self.rows(of: mutation, on: connection)
       changed = before.filter { !after.contains($0) }
+      written = after.filter { !before.contains($0) }
     } catch {
       connection.close()
       counts.refused += 1
@@ -163,9 +165,11 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
       counts.found += 1
       return
     }
-    // Opening brings tables of an unreadable version up to date, for one.
+    // Opening brings tables of an unreadable version up to date, for one, and notes anew how far the file's log has come.
     let there = try opened.read { try Self.rows(of: mutation, on: $0.connection) }
-    let isMended = !changed.isEmpty && changed.allSatisfy(there.contains)
+    let isNotedAnew =
+      mutation.table == "ZDL_STORE" && !written.isEmpty && !written.contains(where: there.contains)
+    let isMended = isNotedAnew || !changed.isEmpty && changed.allSatisfy(there.contains)
     var trial = Trial(opened)
     trial.run()
     await trial.sync(with: world.zone)
