@@ -156,6 +156,21 @@ struct UnenrollTests {
 
 /// A store that went to another zone under its zone's name, and comes back to the first.
 struct TwoZonesTests {
+  /// Both stores go to another zone under their zone's name, one after the other, and are in step there.
+  private func move(_ world: World, first: Int) async throws -> [TestReplica] {
+    let other = MemoryZone(name: world.zone.name, clock: world.clock)
+    var moved: [TestReplica] = []
+    for number in [first, 1 - first] {
+      await world[number].engine.close()
+      let replica = try await TestReplica(
+        "r\(number)", zone: other, clock: world.clock, file: world[number].store.url)
+      try await replica.sync()
+      moved.append(replica)
+    }
+    for _ in 0..<2 { for replica in moved { try await replica.sync() } }
+    return moved
+  }
+
   @Test("What one of the two zones does not take over is in the journal: a count, and a delete")
   func thereAndBack() async throws {
     let world = try await World(2)
@@ -192,16 +207,7 @@ struct TwoZonesTests {
     let id = try world[0].insert("Item", ["title": .string("a")])
     try await world.settle()
     try world[0].delete(id)
-    let other = MemoryZone(name: world.zone.name, clock: world.clock)
-    var moved: [TestReplica] = []
-    for number in [first, 1 - first] {
-      await world[number].engine.close()
-      let replica = try await TestReplica(
-        "r\(number)", zone: other, clock: world.clock, file: world[number].store.url)
-      try await replica.sync()
-      moved.append(replica)
-    }
-    for _ in 0..<2 { for replica in moved { try await replica.sync() } }
+    let moved = try await move(world, first: first)
     for replica in moved {
       #expect(try replica.exists(id), "\(replica.name)")
       #expect(try replica.status.pending.objects == 0)
@@ -223,16 +229,7 @@ struct TwoZonesTests {
     try await world[0].sync()
     try world[1].delete(kept)
     try world[1].set(ids[1], ["title": .string("later")])
-    let other = MemoryZone(name: world.zone.name, clock: world.clock)
-    var moved: [TestReplica] = []
-    for number in [first, 1 - first] {
-      await world[number].engine.close()
-      let replica = try await TestReplica(
-        "r\(number)", zone: other, clock: world.clock, file: world[number].store.url)
-      try await replica.sync()
-      moved.append(replica)
-    }
-    for _ in 0..<2 { for replica in moved { try await replica.sync() } }
+    let moved = try await move(world, first: first)
     for replica in moved {
       #expect(try ids.allSatisfy { try replica.exists($0) }, "\(replica.name)")
       #expect(try !replica.exists(kept))

@@ -35,6 +35,29 @@ struct TidyTests {
     return files
   }()
 
+  @Test("Nothing is committed at the top but what the project is made of")
+  func topLevel() throws {
+    guard FileManager.default.fileExists(atPath: Self.root.appendingPathComponent(".git").path)
+    else { return print("This is no checkout: what is committed at its top was not looked at.") }
+    let git = Process()
+    git.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    git.arguments = ["git", "-c", "safe.directory=*", "-C", Self.root.path, "ls-files", "-z"]
+    let output = Pipe()
+    git.standardOutput = output
+    try git.run()
+    let names = String(
+      decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+    git.waitUntilExit()
+    try #require(git.terminationStatus == 0)
+    let top = Set(names.split(separator: "\0").map { $0.prefix { $0 != "/" } })
+    let known: Set<Substring> = [
+      ".ci", ".gitignore", ".swift-format", "Benchmarks", "CHANGELOG.md", "CONTRIBUTING.md",
+      "Client", "Demo", "Examples", "Makefile", "Package.swift", "Plugins", "README.md", "Scripts",
+      "Server", "Sources", "Tests",
+    ]
+    #expect(top == known)
+  }
+
   @Test("There are files to check")
   func filesAreFound() {
     #expect(Self.files.count > 20)
