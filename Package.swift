@@ -66,7 +66,8 @@ var targets: [Target] = [
     swiftSettings: settings),
 
   // What the programs have in common.
-  .target(name: "ProgramStart", dependencies: [log], swiftSettings: settings),
+  .target(name: "CHeap"),
+  .target(name: "ProgramStart", dependencies: ["CHeap", log], swiftSettings: settings),
 
   // The reference server.
   .target(
@@ -214,10 +215,15 @@ if Context.environment["DRIFTLESS_BENCH"] != nil {
         .define("SQLITE_ENABLE_SESSION"), .define("SQLITE_ENABLE_PREUPDATE_HOOK"),
       ],
       linkerSettings: [.linkedLibrary("sqlite3"), .linkedLibrary("z")]),
+    // What an application of Core Data's writes.
+    .target(
+      name: "ManagedRecords", dependencies: ["CoreData"],
+      path: "Benchmarks/Sources/ManagedRecords", swiftSettings: settings,
+      plugins: ["CoreDataPlugin"]),
     .executableTarget(
       name: "bench",
       dependencies: [
-        "CLimits", "Driftless", "DriftlessSQLite", "DriftlessSync", "DriftlessProtocol",
+        "CLimits", "ManagedRecords", "CoreData", "Driftless", "DriftlessSQLite", "DriftlessSync", "DriftlessProtocol",
         "DriftlessTesting", "DriftlessServer", log, .product(name: "GRDB", package: "GRDB.swift"),
       ],
       path: "Benchmarks/Sources/Bench", swiftSettings: settings),

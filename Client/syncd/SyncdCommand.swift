@@ -8,6 +8,7 @@ import SyncDaemon
   static func main() {
     // One that comes before the configuration is read asks for what is done anyway, and its usual meaning is to end.
     signal(SIGHUP, SIG_IGN)
+    ProgramHeap.giveBack()
     ProgramStart.run("syncd", mayBlock: true, files: Daemon.ownFiles) { await SyncdCommand.main() }
   }
 }

@@ -4,6 +4,7 @@ import ProgramStart
 
 @main enum DriftlessServerMain {
   static func main() {
+    ProgramHeap.giveBack()
     // Its databases, and three files for each of its event loops, of which there is one a core.
     let cores = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
     ProgramStart.run("driftless-server", files: 32 + 4 * cores) {

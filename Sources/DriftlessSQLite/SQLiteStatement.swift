@@ -6,6 +6,8 @@ package final class SQLiteStatement {
   let handle: OpaquePointer
   private let database: OpaquePointer
   package let sql: String
+  /// The table whose rows it gives, once who reads them has made sure of it.
+  package var knownTable: String?
 
   private let user: ConnectionUser
 

@@ -89,59 +89,71 @@ extension SyncEngine {
     _ = try store.write(
       TransactionInfo(author: importAuthor, contextName: nil, kind: .imported, hybridTime: nil)
     ) { transaction in
-      let connection = transaction.connection
-      try EngineTables.create(in: transaction)
-      if anew {
-        try LeftZone.keep(in: transaction, schema: schema) {
-          try EngineTables.forgetZone(on: connection)
-        }
-        try EngineTables.forgetDamagedNotes(findings, in: transaction)
-        // A person's word was about the log of before.
-        for setting in [replacedSetting, allowedSetting] {
-          try transaction.setSetting(setting, nil)
-        }
-        try transaction.renewMintPrefix()
+      // It passes over every row.
+      try transaction.connection.withCache(kibibytes: SyncTuning.writeCacheKibibytes) {
+        try makeReplica(
+          in: transaction, of: store, schema, server: server, zone: zone, info: info, anew: anew,
+          findings)
       }
-      if var state = try ReplicaState.load(from: connection) {
-        // A zone that was renamed is the same one.
-        guard state.zone == zone || state.zoneID == info.zoneID else {
-          throw SyncError.alreadyEnrolled(store.label, zone: state.zone)
-        }
-        state.zone = zone
-        state.server = server.absoluteString
-        // The zone has answered.
-        if try lastFailure(transaction, state, now: store.now)?.isAboutContact == true {
-          state.lastError = nil
-        }
-        try transaction.setSetting(replacedSetting, nil)
-        if state.zoneID != info.zoneID {
-          try KnownReplacements.forget(transaction)
-          try GivenUpEdits.keepDeletes(
-            of: PendingLoader.load(transaction, schema: schema, acknowledged: state.acknowledged),
-            transaction, schema: schema)
-          try startOver(&state, info: info, transaction, schema: schema)
-        } else if state.generation != info.generation {
-          guard try !KnownReplacements.misses(info, transaction) else {
-            // The next sync keeps an export of what the store holds, and takes the zone's state.
-            try transaction.setSetting(replacedSetting, .integer(1))
-            return try state.save(in: transaction)
-          }
-          try startOver(&state, info: info, transaction, schema: schema)
-        }
-        try KnownReplacements.learn(info, transaction)
-        return try state.save(in: transaction)
-      }
-      let state = ReplicaState(
-        replica: UUID(), zoneID: info.zoneID, generation: info.generation, cursor: 0,
-        chain: .start(generation: info.generation), mark: nil, pushNumber: 0, acknowledged: 0,
-        server: server.absoluteString, zone: zone,
-        head: info.head, lastSync: nil, lastError: nil)
-      try state.save(in: transaction)
-      try LeftZone.come(to: info.generation, transaction, schema: schema)
-      try KnownReplacements.learn(info, transaction)
-      try transaction.setSyncing(true)
-      try offerRowsWithoutHistory(transaction, schema: schema)
     }
+  }
+
+  private static func makeReplica(
+    in transaction: WriteTransaction, of store: PersistentStore, _ schema: SyncSchema, server: URL,
+    zone: String, info: ZoneInfo, anew: Bool, _ findings: [StoreCheck.Finding]
+  ) throws {
+    let connection = transaction.connection
+    try EngineTables.create(in: transaction)
+    if anew {
+      try LeftZone.keep(in: transaction, schema: schema) {
+        try EngineTables.forgetZone(on: connection)
+      }
+      try EngineTables.forgetDamagedNotes(findings, in: transaction)
+      // A person's word was about the log of before.
+      for setting in [replacedSetting, allowedSetting] {
+        try transaction.setSetting(setting, nil)
+      }
+      try transaction.renewMintPrefix()
+    }
+    if var state = try ReplicaState.load(from: connection) {
+      // A zone that was renamed is the same one.
+      guard state.zone == zone || state.zoneID == info.zoneID else {
+        throw SyncError.alreadyEnrolled(store.label, zone: state.zone)
+      }
+      state.zone = zone
+      state.server = server.absoluteString
+      // The zone has answered.
+      if try lastFailure(transaction, state, now: store.now)?.isAboutContact == true {
+        state.lastError = nil
+      }
+      try transaction.setSetting(replacedSetting, nil)
+      if state.zoneID != info.zoneID {
+        try KnownReplacements.forget(transaction)
+        try GivenUpEdits.keepDeletes(
+          of: PendingLoader.load(transaction, schema: schema, acknowledged: state.acknowledged),
+          transaction, schema: schema)
+        try startOver(&state, info: info, transaction, schema: schema)
+      } else if state.generation != info.generation {
+        guard try !KnownReplacements.misses(info, transaction) else {
+          // The next sync keeps an export of what the store holds, and takes the zone's state.
+          try transaction.setSetting(replacedSetting, .integer(1))
+          return try state.save(in: transaction)
+        }
+        try startOver(&state, info: info, transaction, schema: schema)
+      }
+      try KnownReplacements.learn(info, transaction)
+      return try state.save(in: transaction)
+    }
+    let state = ReplicaState(
+      replica: UUID(), zoneID: info.zoneID, generation: info.generation, cursor: 0,
+      chain: .start(generation: info.generation), mark: nil, pushNumber: 0, acknowledged: 0,
+      server: server.absoluteString, zone: zone,
+      head: info.head, lastSync: nil, lastError: nil)
+    try state.save(in: transaction)
+    try LeftZone.come(to: info.generation, transaction, schema: schema)
+    try KnownReplacements.learn(info, transaction)
+    try transaction.setSyncing(true)
+    try offerRowsWithoutHistory(transaction, schema: schema)
   }
 
   /// Refuses to enrol a store that is enrolled with another zone than the one that answered.

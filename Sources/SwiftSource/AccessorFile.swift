@@ -51,15 +51,18 @@ struct AccessorFile {
     lines.append("extension \(item.type) {")
     switch item.member.kind {
     case .property(let type, let key, let isPrimitive):
+      // A primitive value is asked for by text.
       let kind = isPrimitive ? "Primitive" : ""
+      let name = isPrimitive ? "forKey: \"\(key)\"" : "for: \(item.type).managed\(number)Key"
+      if !isPrimitive {
+        lines.append("private static let managed\(number)Key = ManagedKey(\"\(key)\")")
+      }
       function(
-        symbols["get"],
-        "managed\(number)Get() -> \(type) { managed\(kind)Value(forKey: \"\(key)\") }")
+        symbols["get"], "managed\(number)Get() -> \(type) { managed\(kind)Value(\(name)) }")
       // The compiler's own setters own what they are given.
       function(
         symbols["set"],
-        "managed\(number)Set(_ value: __owned \(type)) "
-          + "{ setManaged\(kind)Value(value, forKey: \"\(key)\") }")
+        "managed\(number)Set(_ value: __owned \(type)) { setManaged\(kind)Value(value, \(name)) }")
     case .function(let parameters, let call):
       function(symbols["call"], "managed\(number)\(parameters) { \(call) }")
     }

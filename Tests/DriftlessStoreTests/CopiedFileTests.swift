@@ -73,6 +73,23 @@ struct CopiedFileTests {
     #expect(try PersistentStore.open(url: url).check().isSound)
   }
 
+  @Test("A store that several programs open at once, when it begins to sync, is nobody's copy")
+  func openedAtOnce() async throws {
+    for round in 0..<30 {
+      let url = folder.appendingPathComponent("shop-\(round).sqlite")
+      let stores = try (0..<4).map { _ in
+        try PersistentStore.open(url: url, model: Shop.model())
+      }
+      defer { for store in stores { store.close() } }
+      _ = try stores[0].write(TransactionInfo()) { try $0.setSyncing(true) }
+      try await withThrowingTaskGroup { group in
+        for store in stores { group.addTask { try store.checkFileIdentity() } }
+        try await group.waitForAll()
+      }
+      #expect(try stores.allSatisfy { try !isCopy($0) })
+    }
+  }
+
   @Test(
     "F61 S7 A file that is removed and copied into its place is another one, also on a freed inode")
   func freedInode() throws {

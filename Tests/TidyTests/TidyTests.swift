@@ -111,6 +111,7 @@ struct TidyTests {
       "CSwiftRuntime": ["Sources/Driftless/Objects/"],
       "CZlib": ["Sources/DriftlessProtocol/", "Tests/DriftlessProtocolTests/"],
       "CCurl": ["Sources/DriftlessHTTP/"],
+      "CHeap": ["Sources/ProgramStart/"],
       "CPostgres": ["Server/DriftlessServer/Storage/PostgreSQL/PostgresConnection.swift"],
       "Hummingbird": ["Server/", "Tests/DriftlessServerTests/", "Examples/PointOfSale/"],
       "X509": ["Server/ServerCertificates/"],

@@ -32,6 +32,7 @@ struct Bench {
     var rows: [Row] = []
     if isAsked("store") { rows += try StoreRows(items: items, folder: folder).run() }
     if isAsked("fetch") { rows += try FetchRows(items: items, folder: folder).run() }
+    if isAsked("accessors") { rows += try AccessorRows(items: items, folder: folder).run() }
     if isAsked("scale") { rows += try ScaleRows(items: items, folder: folder).run() }
     if isAsked("graph") { rows += try GraphRows(folder: folder).run() }
     if isAsked("sync") { rows += try await SyncRows(items: items, folder: folder).run() }

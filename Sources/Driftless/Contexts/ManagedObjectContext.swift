@@ -170,7 +170,7 @@ public final class ManagedObjectContext {
     graph = ObjectGraph(number: number, isCallersOwn: isScratch)
     inbox = ContextInbox(owner: number, parent: parent?.number)
     coordinator.register(inbox)
-    graph.source = self
+    graph.sourceLink = ContextLink(self)
   }
 
   /// It is used on a queue from now on.

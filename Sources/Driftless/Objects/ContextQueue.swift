@@ -128,13 +128,11 @@ package final class ContextQueue: Sendable {
 
   /// Whether what runs here may use what belongs to the queue.
   package var isHeld: Bool {
-    if self === Self.main, Self.isOnMain { return true }
-    var holding = Self.held
-    while let next = holding {
-      if next.queue === self { return true }
-      holding = next.outer
+    // Asked at the end of each object: no reference is counted, and who runs on the main actor is asked last.
+    let isHeld = pthread_getspecific(Self.heldKey).map {
+      Unmanaged<Holding>.fromOpaque($0)._withUnsafeGuaranteedRef { $0.isOf(self) }
     }
-    return false
+    return isHeld == true || self === Self.main && Self.isOnMain
   }
 
   // MARK: Who holds what
@@ -154,6 +152,10 @@ package final class ContextQueue: Sendable {
     init(_ queue: ContextQueue, _ outer: Holding?) {
       self.queue = queue
       self.outer = outer
+    }
+
+    func isOf(_ wanted: ContextQueue) -> Bool {
+      queue === wanted || outer.map { $0.isOf(wanted) } ?? false
     }
   }
 

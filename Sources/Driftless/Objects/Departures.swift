@@ -32,6 +32,8 @@ final class Departures: Sendable {
   }
 
   private let queue = AtomicLazyReference<ContextQueue>()
+  /// The same, asked at the end of each object.
+  private let queueReference = AtomicUnretained<ContextQueue>()
   /// Whether nobody but the caller of a piece of work ever has the objects.
   private let isCallersOwn: Bool
   private let isPending = Atomic(false)
@@ -43,11 +45,13 @@ final class Departures: Sendable {
   init(isCallersOwn: Bool = false) { self.isCallersOwn = isCallersOwn }
 
   /// The objects are used on the queue from now on.
-  func setQueue(_ new: ContextQueue) { _ = queue.storeIfNil(new) }
+  func setQueue(_ new: ContextQueue) { queueReference.set(queue.storeIfNil(new)) }
 
   /// Whether objects may be in use elsewhere than where this is asked.
   @inline(__always)
-  var areElsewhere: Bool { queue.load().map { !$0.isHeld } ?? !isCallersOwn }
+  var areElsewhere: Bool {
+    queueReference.with { queue in queue.map { !$0.isHeld } ?? !isCallersOwn }
+  }
 
   /// Whether there may be some.
   @inline(__always)

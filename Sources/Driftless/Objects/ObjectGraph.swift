@@ -29,6 +29,12 @@ protocol ObjectSource: AnyObject {
   func objects(foundBy fetch: SubFetch) throws(FetchError) -> [any PropertySource]
 }
 
+/// The way from a graph to its source, which it does not hold.
+protocol ObjectSourceLink: AnyObject {
+  /// Held; nil once its end has begun.
+  var source: (any ObjectSource)? { get }
+}
+
 /// The objects of one context, and what they share: their keys, their changes, the memory of their values.
 ///
 /// A managed object knows its graph alone. The context keeps the graph, and the graph asks it, as its ``ObjectSource``,
@@ -37,8 +43,10 @@ final class ObjectGraph {
   // As with an object's own fields, each access passes here, and none runs code of others.
   @exclusivity(unchecked) var keys: IdentityMap
   @exclusivity(unchecked) var ledger = ChangeLedger()  // as the keys
-  /// The context, which keeps the graph. It may end elsewhere while an object asks it: whoever asks holds it.
-  weak var source: (any ObjectSource)?
+  /// The way to the context, which keeps the graph.
+  var sourceLink: (any ObjectSourceLink)?
+  /// The context. It may end elsewhere while an object asks it: whoever asks holds it.
+  var source: (any ObjectSource)? { sourceLink?.source }
   /// Registers how to take changes back.
   @exclusivity(unchecked) var undoManager: UndoManager? {
     didSet { mark(.undoable, undoManager != nil) }
@@ -141,12 +149,13 @@ final class ObjectGraph {
 
   /// Makes the object of a key that no object here has.
   func register(
-    _ shape: ObjectShape, key: Int64, state: ObjectState, as type: ManagedObject.Type
+    _ shape: ObjectShape, key: Int64, state: ObjectState, as type: ManagedObject.Type,
+    in registry: ObjectRegistry? = nil
   ) -> ManagedObject {
     confinement.assertHere(shape.entity.name)
     takeInDepartures()
     let object = type.init(ObjectBirth(shape: shape, graph: self, key: key, state: state))
-    let former = keys.add(object)
+    let former = registry.map { $0.insert(object) } ?? keys.add(object)
     assert(former == nil, "the object of a key is looked for before one is made")
     retained?.insert(object)
     return object

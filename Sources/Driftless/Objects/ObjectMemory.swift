@@ -1,4 +1,5 @@
 import CSwiftRuntime
+import Synchronization
 
 // References to objects that count none, and where they lie: what a context looks at for each of a hundred thousand objects,
 // some ten times a save. All that the compiler does not look after of them is in this file.
@@ -26,43 +27,62 @@ struct Unretained<Object: AnyObject> {
   }
 }
 
+/// As ``Unretained``, there later and for all threads: what it is of stays as long as this does.
+struct AtomicUnretained<Object: AnyObject & Sendable>: ~Copyable, Sendable {
+  private let address = Atomic<UInt>(0)
+
+  func set(_ object: Object) {
+    address.store(
+      UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque()), ordering: .releasing)
+  }
+
+  /// Uses the object without counting a reference; nil before it was set.
+  @inline(__always)
+  func with<Result>(_ body: (Object?) throws -> Result) rethrows -> Result {
+    guard let address = UnsafeRawPointer(bitPattern: address.load(ordering: .acquiring)) else {
+      return try body(nil)
+    }
+    return try Unmanaged<Object>.fromOpaque(address)._withUnsafeGuaranteedRef { try body($0) }
+  }
+}
+
 /// A reference to an object that does not hold it. The object may be let go of at any time, on any thread: then it is not
 /// found any more, and its memory stays until the reference is dropped.
 ///
 /// It is what `weak` is without a table beside each object, which is an allocation for each of a hundred thousand and slows
 /// every count of a reference from then on: the count of `unowned` references keeps the memory, and the runtime holds an
 /// object only where its end has not begun.
-struct ObjectReference {
+struct UncountedReference<Object: AnyObject> {
   private let address: UnsafeMutableRawPointer
 
   /// Whoever makes one drops it, once.
-  init(_ object: ManagedObject) {
+  init(_ object: Object) {
     address = Unmanaged.passUnretained(object).toOpaque()
     driftless_unowned_retain(address)
   }
 
   /// The object, held; nil once its end has begun.
   @inline(__always)
-  var object: ManagedObject? {
-    driftless_try_retain(address).map {
-      Unmanaged<ManagedObject>.fromOpaque($0).takeRetainedValue()
-    }
+  var object: Object? {
+    driftless_try_retain(address).map { Unmanaged<Object>.fromOpaque($0).takeRetainedValue() }
   }
 
   /// Whether it is of the object, which may be at its end.
   @inline(__always)
-  func isOf(_ object: ManagedObject) -> Bool {
+  func isOf(_ object: Object) -> Bool {
     address == Unmanaged.passUnretained(object).toOpaque()
   }
 
   /// Whether both are of one object. Nothing else has its address, as long as there is one of them.
   @inline(__always)
-  func isSame(as other: ObjectReference) -> Bool { address == other.address }
+  func isSame(as other: Self) -> Bool { address == other.address }
 
   /// Lets go of the memory.
   @inline(__always)
   func drop() { driftless_unowned_release(address) }
 }
+
+typealias ObjectReference = UncountedReference<ManagedObject>
 
 /// Places for the references of objects whose keys follow each other.
 struct ReferencePage {

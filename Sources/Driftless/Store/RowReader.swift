@@ -6,8 +6,6 @@ package struct RowReader {
   let statement: SQLiteStatement
   let schema: StoreSchema
   private var program: RowProgram?
-  /// The table that the statement is known to read.
-  private var table: String?
 
   package init(statement: SQLiteStatement, schema: StoreSchema) {
     self.statement = statement
@@ -66,7 +64,7 @@ package struct RowReader {
   /// - Throws: `StoreError` for an entity whose rows lie in another table: another object would come out of this row.
   private mutating func program(numbered number: Int32) throws -> RowProgram? {
     guard let program = schema.program(numbered: number) else { return nil }
-    guard program.table.name != table else { return program }
+    guard program.table.name != statement.knownTable else { return program }
     let columns = program.table.columns
     guard statement.sql.contains("\"\(program.table.name)\""),
       statement.columnCount >= columns.count + 3,
@@ -77,7 +75,7 @@ package struct RowReader {
         "Row \(statement.int64(0)) says that it is of \(program.entity.name), whose rows lie in another table.",
         suggestion: "Check the store, and restore its file from a copy.")
     }
-    table = program.table.name
+    statement.knownTable = program.table.name
     return program
   }
 

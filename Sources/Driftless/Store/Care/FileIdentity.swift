@@ -186,34 +186,57 @@ extension PersistentStore {
   /// back from a backup or moved to another disk does not: objects made in it from now on get identities that the original
   /// never gives out, and before it syncs it becomes another replica. The objects that are there keep their identities.
   package func checkFileIdentity() throws {
-    guard let url, !isReadOnly, var present = FileIdentity(of: url.path) else { return }
-    // Read before the history, which may go on meanwhile.
-    let mark = connections.mark
-    let (kept, syncs, newest) = try read {
-      (
-        try $0.setting(FileIdentity.setting), try $0.setting(StoreSettings.syncing) != nil,
-        try $0.maximumTransactionNumber()
-      )
-    }
-    let isBehind =
-      mark.map {
-        $0.store == CommitMark(store: identifier, number: 0).store && $0.number > newest
-      } ?? false
-    var isOther = isBehind
-    if case .text(let text)? = kept {
-      isOther = FileIdentity(text: text).map { !$0.isSame(present) } ?? true || isBehind
-    }
-    if syncs, present.anchor == nil { present.anchor = FileIdentity.makeAnchor(of: url.path) }
-    guard isOther || kept != .text(present.text) else { return }
+    guard let url, !isReadOnly, let look = try read({ try look(at: url.path, $0) }),
+      !look.isAsNoted
+    else { return }
+    // Another process may have made the anchor, and not have noted it, while this one looked: what is done is done by what
+    // stands there when nobody else writes.
     _ = try write(TransactionInfo()) { transaction in
+      guard var look = try self.look(at: url.path, transaction), !look.isAsNoted else { return }
+      let isOther = look.isOther
+      if look.needsAnchor { look.present.anchor = FileIdentity.makeAnchor(of: url.path) }
       if isOther {
         try transaction.renewMintPrefix()
         try transaction.setSetting(FileIdentity.copySetting, .integer(1))
       }
-      if isBehind, let mark { try transaction.noteLostCommits(mark.number - newest, at: now) }
-      try transaction.setSetting(FileIdentity.setting, .text(present.text))
+      if look.lostCommits > 0 { try transaction.noteLostCommits(look.lostCommits, at: now) }
+      try transaction.setSetting(FileIdentity.setting, .text(look.present.text))
     }
-    connections.announce(CommitMark(store: identifier, number: newest))
+    connections.announce(CommitMark(store: identifier, number: look.newest))
+  }
+
+  /// What a store notes of its file, beside what that is.
+  private struct FileLook {
+    var present: FileIdentity
+    let kept: SQLiteValue?
+    let syncs: Bool
+    let newest: Int64
+    /// Transactions that were announced, and that the file does not have.
+    let lostCommits: Int64
+
+    var needsAnchor: Bool { syncs && present.anchor == nil }
+
+    var isOther: Bool {
+      guard lostCommits == 0, case .text(let text)? = kept else { return lostCommits > 0 }
+      return FileIdentity(text: text).map { !$0.isSame(present) } ?? true
+    }
+
+    var isAsNoted: Bool { !isOther && !needsAnchor && kept == .text(present.text) }
+  }
+
+  /// Nil where the file is gone.
+  private func look(at path: String, _ transaction: ReadTransaction) throws -> FileLook? {
+    // Read before the history, which may go on meanwhile.
+    let mark = connections.mark
+    let kept = try transaction.setting(FileIdentity.setting)
+    // And the file after the note of it, whose anchor was there before.
+    guard let present = FileIdentity(of: path) else { return nil }
+    let newest = try transaction.maximumTransactionNumber()
+    let isOfStore = mark?.store == CommitMark(store: identifier, number: 0).store
+    return FileLook(
+      present: present, kept: kept,
+      syncs: try transaction.setting(StoreSettings.syncing) != nil, newest: newest,
+      lostCommits: isOfStore ? max(0, (mark?.number ?? 0) - newest) : 0)
   }
 }
 

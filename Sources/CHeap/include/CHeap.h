@@ -1,0 +1,16 @@
+// The allocator of the C library. Its options are of glibc, and no module of Swift's has them.
+#ifndef DRIFTLESS_CHEAP_H
+#define DRIFTLESS_CHEAP_H
+#include <stdlib.h>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+
+// 0 where the allocator does not take it.
+static inline int driftless_heap_gives_back(void) {
+  return mallopt(M_ARENA_MAX, 2) && mallopt(M_MMAP_THRESHOLD, 512 * 1024) && mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+}
+#else
+static inline int driftless_heap_gives_back(void) { return 0; }
+#endif
+#endif

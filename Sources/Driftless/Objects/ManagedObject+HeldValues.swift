@@ -1,0 +1,29 @@
+// An attribute's value without a box around it, for accessors in other words than this module's.
+extension ManagedObject {
+  /// What an attribute holds; nil where the name is of something else, or of nothing.
+  package final func heldValue(of name: PropertyName) -> PropertyValue? {
+    let slot = shape.layout.index(of: name)
+    guard slot >= 0, shape.kinds[slot].isOfAttribute else { return nil }
+    return read(slot)
+  }
+
+  /// Sets an attribute to a value of just its type. False where that is not what it is, and nothing is set.
+  package final func hold(_ value: PropertyValue, in name: PropertyName) -> Bool {
+    let slot = shape.layout.index(of: name)
+    guard slot >= 0, shape.kinds[slot].isOfAttribute, shape.kinds[slot].accepts(value) else {
+      return false
+    }
+    write(value, at: slot)
+    return true
+  }
+}
+
+extension SlotKind {
+  /// An attribute's that has a type.
+  fileprivate var isOfAttribute: Bool {
+    switch self {
+    case .any, .toOne, .toMany: false
+    default: true
+    }
+  }
+}

@@ -1,0 +1,12 @@
+import CHeap
+
+/// The memory of a program that runs for long.
+package enum ProgramHeap {
+  /// Gives memory back to the system when it is free.
+  ///
+  /// As it comes, the C library's allocator has eight heaps a core, each of which keeps what its threads once needed, and
+  /// after a large block that is freed keeps blocks as large: a server that took a push of 480,000 objects had 240 MB from
+  /// then on, where 75 MB were in use at most. Two heaps are enough for two threads that allocate at once, and what is large is
+  /// mapped by itself. Called before there is a second thread.
+  package static func giveBack() { _ = driftless_heap_gives_back() }
+}
