@@ -223,7 +223,8 @@ if Context.environment["DRIFTLESS_BENCH"] != nil {
     .executableTarget(
       name: "bench",
       dependencies: [
-        "CLimits", "ManagedRecords", "CoreData", "Driftless", "DriftlessSQLite", "DriftlessSync", "DriftlessProtocol",
+        "CLimits", "ManagedRecords", "CoreData", "Driftless", "DriftlessSQLite", "DriftlessSync",
+        "DriftlessProtocol",
         "DriftlessTesting", "DriftlessServer", log, .product(name: "GRDB", package: "GRDB.swift"),
       ],
       path: "Benchmarks/Sources/Bench", swiftSettings: settings),

@@ -23,8 +23,9 @@ struct AccessorRows {
       AttributeDescription("score", .double), AttributeDescription("modified", .date),
       AttributeDescription("name", .string), AttributeDescription("summary", .string),
     ]
+    let model = ManagedObjectModel(entities: [entity])
     let container = PersistentContainer(
-      name: "accessors", model: ManagedObjectModel(entities: [entity]),
+      name: "accessors", model: model,
       storeURL: folder.appendingPathComponent("accessors"))
     try container.loadPersistentStores()
     let context = container.newContext()
@@ -40,7 +41,10 @@ struct AccessorRows {
         return record
       }
       try context.save()
-      return [try reading(records), try writing(records, context), try fetching(context)]
+      return [
+        try reading(records), try writing(records, context),
+        try fetching(context, try foreign(model)),
+      ]
     }
   }
 
@@ -95,7 +99,21 @@ struct AccessorRows {
     ).run()
   }
 
-  private func fetching(_ context: ManagedObjectContext) throws -> Row {
+  /// A context of the other module on the same file.
+  private func foreign(_ model: NSManagedObjectModel) throws -> NSManagedObjectContext {
+    let container = NSPersistentContainer(name: "accessors", managedObjectModel: model)
+    container.persistentStoreDescriptions = [
+      NSPersistentStoreDescription(url: folder.appendingPathComponent("accessors"))
+    ]
+    nonisolated(unsafe) var failure: (any Error)?  // the store is loaded when this returns
+    container.loadPersistentStores { _, error in failure = error }
+    if let failure { throw failure }
+    return container.newBackgroundContext()
+  }
+
+  private func fetching(
+    _ context: ManagedObjectContext, _ foreign: NSManagedObjectContext
+  ) throws -> Row {
     let count = items.items.count { $0.size < 25_000 }
     return try Comparison(
       name: "fetch a quarter by a format (limit: typed keys)", aim: 1.05,
@@ -103,7 +121,7 @@ struct AccessorRows {
         let request = NSFetchRequest<ManagedRecord>(entityName: "ManagedRecord")
         request.predicate = NSPredicate(format: "size < %lld", Int64(25_000))
         request.sortDescriptors = [NSSortDescriptor(key: "score", ascending: true)]
-        try expect(try context.fetch(request).count, count)
+        try foreign.performAndWait { try expect(try foreign.fetch(request).count, count) }
       },
       limit: {
         let found = try context.fetch(
