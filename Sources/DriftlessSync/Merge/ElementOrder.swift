@@ -57,3 +57,11 @@ struct ElementOrder<Element: Hashable> {
       }
   }
 }
+
+extension Array where Element: Hashable {
+  /// The elements in the order that others have; those that are not among these come last.
+  func inOrder(of others: [Element]) -> [Element] {
+    let (own, known) = (Set(self), Set(others))
+    return others.filter(own.contains) + filter { !known.contains($0) }
+  }
+}

@@ -87,7 +87,7 @@ struct LostCounts {
     }
     let found = try PlaceValues.find(wanted, upTo: place, transaction, schema: schema)
     for (key, totals) in found {
-      for (name, total) in totals { counts[key]?[name]?.start = total }
+      for case (let name, .value(let total)) in totals { counts[key]?[name]?.start = total }
     }
   }
 

@@ -16,6 +16,8 @@ struct LostEdits {
   private(set) var unsaid: [ObjectKey: PropertyMask] = [:]
   /// Objects that do not live at the place: the first that was done to them above it made them or brought them back.
   private var absent: Set<ObjectKey> = []
+  /// What the log up to the place says of what may have to go back to that, and of ordered sets that were changed above it.
+  private var former: [ObjectKey: [String: PlaceValues.Said]] = [:]
   /// Who made the edits of a time (`EditStamp`).
   private(set) var origins: [Int64: EditOrigin] = [:]
   /// What was counted.
@@ -40,6 +42,24 @@ struct LostEdits {
     try KeptFrames.forEach(after: place, on: transaction.connection) { entry in
       guard let changeSet = try? ChangeSetDecoder().decode(entry.frame) else { return }
       try read(changeSet, firstNumber: entry.firstObjectNumber)
+    }
+    if place > 0 { try readPlace() }
+  }
+
+  /// A change of an ordered set names all of its elements: those that it had at the place were not put in above that.
+  private mutating func readPlace() throws {
+    var names: PlaceValues.Names = [:]
+    for key in objects.keys {
+      guard let entity = schema.entity(numbered: key.entity) else { continue }
+      let wanted = namesThatMayGoBack(key, entity).union(orderedSets(of: key, entity))
+      if !wanted.isEmpty { names[key] = wanted }
+    }
+    former = try PlaceValues.find(names, upTo: place, transaction, schema: schema)
+    for (key, said) in former {
+      for case (let name, .elements(let roots)) in said {
+        let placed = try roots.compactMap { try concrete($0) }
+        elements[key]?[name]?.adds.subtract(placed)
+      }
     }
   }
 
@@ -232,7 +252,6 @@ extension LostEdits {
   func offer(beside pending: PendingSet, _ states: OfferedStates) throws -> Int {
     var counts = counts
     try counts.findStarts(transaction, schema: schema)
-    let former = try valuesAtPlace()
     let standIns = try OfferedStandIns(unsaid, transaction)
     var count = 0
     for (key, lost) in objects {
@@ -252,7 +271,7 @@ extension LostEdits {
           object.set(properties, by: edit.transaction)
         }
         try assertAdds(key, entity)
-        try rewindBases(key, entity, to: former[key] ?? [:])
+        try rewindValues(key, entity)
         try counts.keep(key, entity, beside: before, transaction)
       } else {
         guard isAlive else { continue }
@@ -269,8 +288,8 @@ extension LostEdits {
           object.set(properties, by: edit.transaction)
         }
         try standIns.leaveOut(of: &object, key, entity)
-        try rewindBases(key, entity)
-        try rewindBases(key, entity, to: former[key] ?? [:])
+        try rewindSets(key, entity)
+        try rewindValues(key, entity)
         try counts.keep(key, entity, beside: before, transaction)
       }
       guard object != before else { continue }
@@ -296,7 +315,7 @@ extension LostEdits {
   /// The base of a set that was changed above the place is the set as it was there. What was put in above it and taken out
   /// since, unsent, stays in the base, and what was taken out and put in again stays away: others may offer what they know
   /// of it, and the edit here is an edit of that.
-  private func rewindBases(_ key: ObjectKey, _ entity: SyncSchema.Entity) throws {
+  private func rewindSets(_ key: ObjectKey, _ entity: SyncSchema.Entity) throws {
     let connection = transaction.connection
     let isMade = absent.contains(key)
     for property in entity.properties {
@@ -312,20 +331,17 @@ extension LostEdits {
       where !base.contains(element) && !local.contains(element) {
         base.append(element)
       }
+      if case .elements(let roots)? = self.former[key]?[name] {
+        base = base.inOrder(of: try roots.compactMap { try concrete($0) })
+      }
       try BaseValues.replace(
         key, name, with: base, asserting: former?.asserted ?? [], on: connection)
     }
   }
 
-  /// What may have to go back to the zone's value goes back to what that was at the place.
-  private func valuesAtPlace() throws -> [ObjectKey: [String: PropertyValue]] {
-    var names: PlaceValues.Names = [:]
-    for key in objects.keys {
-      guard let entity = schema.entity(numbered: key.entity) else { continue }
-      let lost = namesThatMayGoBack(key, entity)
-      if !lost.isEmpty { names[key] = lost }
-    }
-    return try PlaceValues.find(names, upTo: place, transaction, schema: schema)
+  private func orderedSets(of key: ObjectKey, _ entity: SyncSchema.Entity) -> Set<String> {
+    guard !absent.contains(key), let changed = elements[key] else { return [] }
+    return Set(changed.keys.filter { entity.property(named: $0)?.relationship?.isOrdered == true })
   }
 
   /// Nothing of an object that the zone does not have at the place.
@@ -336,12 +352,11 @@ extension LostEdits {
         .filter { $0.mayGoBack && lost.transaction(of: $0.slot) != nil }.map(\.name))
   }
 
-  private func rewindBases(
-    _ key: ObjectKey, _ entity: SyncSchema.Entity, to former: [String: PropertyValue]
-  ) throws {
+  /// What may have to go back to the zone's value goes back to what that was at the place.
+  private func rewindValues(_ key: ObjectKey, _ entity: SyncSchema.Entity) throws {
     let connection = transaction.connection
     for name in namesThatMayGoBack(key, entity) {
-      if let value = former[name] {
+      if case .value(let value)? = former[key]?[name] {
         try BaseValues.replace(key, name, with: value, on: connection)
       } else {
         try BaseValues.drop(key, name, on: connection)

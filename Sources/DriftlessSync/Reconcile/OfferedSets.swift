@@ -77,7 +77,7 @@ extension PageApplier {
       value.offeredElements =
         isOffer
         ? value.elements
-        : try BaseValues.keys(of: key, property.name, on: transaction.connection) ?? []
+        : try BaseValues.keys(of: key, property.name, on: transaction.connection)?.map(rooted) ?? []
       return
     }
     value.offered = offered
@@ -90,6 +90,8 @@ extension PageApplier {
     value.offeredElements += value.elements.filter {
       !was.contains($0) && !value.offeredElements.contains($0)
     }
+    guard property.relationship?.isOrdered == true else { return }
+    value.offeredElements = value.offeredElements.inOrder(of: value.elements)
   }
 
   /// Settles the zone's set against one that is offered here, and with the edits of that one.
@@ -109,48 +111,51 @@ extension PageApplier {
       isEdited
       ? try OfferedSets.elements(of: key, property.name, on: connection).map(living) ?? local
       : local
+    let isOrdered = relationship.isOrdered
     var offered = theirs
     if let time = EditStamp.time(offer), let last = remote.offered, last < time {
       // CONFLICT: the zone was offered an earlier set. RESOLUTION: this one stands, with what was changed there since.
+      let former = try living(remote.offeredElements)
       let merge = SetMerge(
-        base: Set(try living(remote.offeredElements)), local: Set(own), remote: Set(theirs),
-        isLocalLater: false)
-      // An edit of the zone's set that is later than what is offered here says its order.
-      offered =
-        remote.side.isEarlier(than: time, of: replica)
-        ? Self.sequence(merge.merged, like: own, theirs)
-        : Self.sequence(merge.merged, like: theirs, own)
+        base: Set(former), local: Set(own), remote: Set(theirs), isLocalLater: false)
+      let order = ElementOrder(
+        base: former, local: own, remote: theirs,
+        isLocalLater: remote.side.isEarlier(than: time, of: replica))
+      offered = order.sequence(of: merge.merged)
     }
-    let isLifted =
-      Set(offered) != Set(theirs) || relationship.isOrdered && offered != theirs
+    let isLifted = Set(offered) != Set(theirs) || isOrdered && offered != theirs
     var (settled, base, isPending) = (offered, theirs, isLifted)
     var asserted: [ObjectKey] = []
-    var isLater = false
+    var lostOrder = false
     if isEdited {
-      isLater = remote.side.isEarlier(than: try transaction.editTime(edit), of: replica)
+      let isLater = remote.side.isEarlier(than: try transaction.editTime(edit), of: replica)
       let removed = Set(own).subtracting(local)
       let zone = Set(offered).union(try deletedHere(removed, in: remote))
       let merge = SetMerge(
         base: Set(own), local: Set(local), remote: zone, isLocalLater: isLater)
-      settled =
-        isLater
-        ? Self.sequence(merge.merged, like: local, offered)
-        : Self.sequence(merge.merged, like: offered, local)
+      // The edits may have moved what is offered as well.
+      let order = ElementOrder(base: own, local: local, remote: offered, isLocalLater: isLater)
+      settled = order.sequence(of: merge.merged)
+      lostOrder = isOrdered && order.isConflict && !order.isLocal
       if !isLifted {
         setPending(key) { $0.withdrawOffer(of: property.slot) }
         base = zone.sorted { $0.key < $1.key }
         asserted = merge.asserted.sorted { $0.key < $1.key }
-        isPending = merge.isPending || relationship.isOrdered && isLater && settled != theirs
+        isPending = merge.isPending || isOrdered && settled != theirs
       }
     }
     try journalOffer(
       property, of: key, own, theirs, kept: settled,
       time: try EditStamp.time(offer) ?? transaction.editTime(edit), remote.side)
+    if lostOrder {
+      try journalOrder(
+        property, of: key, local, theirs, kept: settled, transaction.editTime(edit), remote.side)
+    }
     try apply(
       ElementChange(
         relationship: relationship, adds: settled.filter { !local.contains($0) },
         removes: local.filter { !settled.contains($0) }), to: key)
-    if relationship.isOrdered { try transaction.setOrder(relationship, key, settled) }
+    if isOrdered { try transaction.setOrder(relationship, key, settled) }
     if isLifted {
       try OfferedSets.replace(key, property.name, with: offered, on: connection)
     } else {
@@ -192,15 +197,22 @@ extension PageApplier {
     report.conflicts += 1
   }
 
-  private func living(_ elements: [ObjectKey]) throws -> [ObjectKey] {
-    try elements.compactMap { try transaction.concreteKey(root: $0) }
+  /// CONFLICT: an edit that was never sent moved what is offered, and it was moved elsewhere, later. RESOLUTION: the later order
+  /// stands.
+  private func journalOrder(
+    _ property: SyncSchema.Property, of key: ObjectKey, _ local: [ObjectKey],
+    _ theirs: [ObjectKey], kept: [ObjectKey], _ time: HybridTime, _ side: RemoteSide
+  ) throws {
+    guard let entity = schema.entity(numbered: key.entity) else { return }
+    try journal.addSets(
+      entity: entity, property: property, key: key, local: local, remote: theirs, kept: kept,
+      outcome: kept == theirs ? .remote : .combined, localTime: time, side: side,
+      explanation: "\(property.name) was put into another order at another replica: the later "
+        + "order stands.")
+    report.conflicts += 1
   }
 
-  private static func sequence(
-    _ elements: Set<ObjectKey>, like first: [ObjectKey], _ second: [ObjectKey]
-  ) -> [ObjectKey] {
-    let known = Set(first)
-    return first.filter(elements.contains)
-      + second.filter { elements.contains($0) && !known.contains($0) }
+  private func living(_ elements: [ObjectKey]) throws -> [ObjectKey] {
+    try elements.compactMap { try transaction.concreteKey(root: $0) }
   }
 }

@@ -7,21 +7,27 @@ import Foundation
 enum PlaceValues {
   typealias Names = [ObjectKey: Set<String>]
 
-  /// Looks for values, references and the places beside them, from the place downwards until all are found or the kept
-  /// entries end.
+  enum Said {
+    case value(PropertyValue)
+    /// The whole of an ordered set, of which each change says all.
+    case elements([ObjectKey])
+  }
+
+  /// Looks for values, references and the places beside them, and ordered sets, from the place downwards until all are found
+  /// or the kept entries end.
   ///
-  /// - Returns: what was found. A property that the insert of its object does not name is null; a reference names the
-  ///   root of its target.
+  /// - Returns: what was found. A property that the insert of its object does not name is null; references and elements
+  ///   name the roots of their targets.
   static func find(
     _ names: Names, upTo place: UInt64, _ transaction: ReadTransaction, schema: SyncSchema
-  ) throws -> [ObjectKey: [String: PropertyValue]] {
+  ) throws -> [ObjectKey: [String: Said]] {
     var wanted = names
-    var values: [ObjectKey: [String: PropertyValue]] = [:]
+    var values: [ObjectKey: [String: Said]] = [:]
     guard !wanted.isEmpty else { return values }
     var directory = ObjectDirectory(transaction.connection)
     try KeptFrames.forEach(downFrom: place, on: transaction.connection) { entry in
       guard let changeSet = try? ChangeSetDecoder().decode(entry.frame) else { return true }
-      var found: [ObjectKey: [String: PropertyValue]] = [:]
+      var found: [ObjectKey: [String: Said]] = [:]
       try forEachValue(changeSet, entry.firstObjectNumber, wanted, schema, &directory) {
         key, name, value in
         found[key, default: [:]][name] = value
@@ -39,7 +45,7 @@ enum PlaceValues {
   /// Hands over each wanted value that a change set says, in order.
   private static func forEachValue(
     _ changeSet: ChangeSet, _ firstNumber: UInt64, _ wanted: Names, _ schema: SyncSchema,
-    _ directory: inout ObjectDirectory, _ body: (ObjectKey, String, PropertyValue) throws -> Void
+    _ directory: inout ObjectDirectory, _ body: (ObjectKey, String, Said) throws -> Void
   ) throws {
     let index = changeSet.index
     let newCount = index.newObjectCount
@@ -60,7 +66,7 @@ enum PlaceValues {
       for (place, column) in zip(group.properties, columns) {
         guard let property = entity.property(namedNowOrBefore: names.properties[place])
         else { continue }
-        if case .elements = property.kind { continue }
+        if case .elements(let relationship) = property.kind, !relationship.isOrdered { continue }
         readers[property.name] = PropertyReader(property: property, column: column)
       }
       for (row, object) in group.objects.enumerated() {
@@ -68,20 +74,32 @@ enum PlaceValues {
         let key = ObjectKey(entity: entity.number, key: root.key)
         for name in wanted[key] ?? [] {
           if let reader = readers[name] {
-            guard case .toOne = reader.property.kind else {
-              try body(key, name, reader.value(row))
-              continue
-            }
-            let target = try reader.reference(row).flatMap {
-              try directory.key(ofNumber: number($0))
-            }
-            try body(key, name, target.map { .reference($0) } ?? .null)
+            let said = try said(reader, row) { try directory.key(ofNumber: number($0)) }
+            try body(key, name, said)
           } else if group.kind != .update {
-            try body(key, name, .null)
+            try body(key, name, nothing(of: entity.property(named: name)))
           }
         }
       }
     }
+  }
+}
+
+extension PlaceValues {
+  private static func said(
+    _ reader: PropertyReader, _ row: Int, _ target: (Int) throws -> ObjectKey?
+  ) throws -> Said {
+    switch reader.property.kind {
+    case .attribute, .place: return .value(reader.value(row))
+    case .toOne:
+      return .value(try reader.reference(row).flatMap(target).map { .reference($0) } ?? .null)
+    case .elements: return .elements(try reader.elements(row).adds.compactMap(target))
+    }
+  }
+
+  private static func nothing(of property: SyncSchema.Property?) -> Said {
+    if case .elements? = property?.kind { return .elements([]) }
+    return .value(.null)
   }
 }
 
