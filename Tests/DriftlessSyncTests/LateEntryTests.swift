@@ -123,7 +123,7 @@ struct LateEntryTests {
 }
 
 /// Shows a log in which some entries have a byte that is another one, under the digest that they were pushed with.
-private final class DamagingTransport: ForwardingTransport, @unchecked Sendable {
+final class DamagingTransport: ForwardingTransport, @unchecked Sendable {
   let next: any SyncTransport
   /// Set by the test's only task.
   var damaged: Set<UInt64> = []

@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSync
 import DriftlessTesting
 import Foundation
@@ -86,6 +87,73 @@ struct NewerKindTests {
     }
     try await world.settle()
     #expect(try self.shelves(parts[0], world[0]) == Set(shelves))
+  }
+
+  private func setShelves(_ part: UUID, _ shelves: [UUID], _ replica: TestReplica) throws {
+    try replica.save { context in
+      let object = try #require(try context.object(withIdentity: part))
+      try object.setValue(
+        try shelves.map { try #require(try context.object(withIdentity: $0)) }, forKey: "shelf")
+    }
+  }
+
+  /// What comes after an entry of before that is read late.
+  enum Since: CaseIterable { case nothing, added, addedAgain, said, edited }
+
+  @Test(
+    "An entry of before that is read late says what it says to who reads the log in its order",
+    arguments: Since.allCases)
+  func readLate(since: Since) async throws {
+    var world = try await World(0)
+    let old = try await replica("old", world, isToMany: false)
+    let new = try await replica("new", world, isToMany: true)
+    let spoiler = DamagingTransport(world.zone)
+    let late = try await TestReplica(
+      "late", zone: world.zone, clock: world.clock, model: model(isToMany: true),
+      transport: spoiler)
+    world.replicas = [new, late]
+    let shelves = try (0..<4).map { try old.insert("Shelf", ["name": .string("\($0)")]) }
+    let part = try old.insert("Part")
+    try point(part, at: shelves[0], old)
+    try await old.sync()
+    try await world.syncAll()
+    try setShelves(part, [shelves[0], shelves[3]], new)
+    try await world.syncAll()
+    try await world.syncAll()
+    try await old.sync()
+    try point(part, at: shelves[1], old)
+    try await old.sync()
+    spoiler.damaged.insert(world.zone.head)
+    _ = await #expect(throws: ProtocolError.self) { try await late.sync() }
+    try await late.sync()
+    try await new.sync()
+    switch since {
+    case .nothing: break
+    case .added: try setShelves(part, [shelves[1], shelves[2]], new)
+    // Of those that the entry took out, one is put in again.
+    case .addedAgain: try setShelves(part, [shelves[1], shelves[3]], new)
+    case .said:
+      try point(part, at: shelves[2], old)
+      try await old.sync()
+    case .edited: try setShelves(part, [shelves[0], shelves[2], shelves[3]], late)
+    }
+    if since != .edited { try await new.sync() }
+    try await late.sync()
+    spoiler.damaged = []
+    #expect(try SyncEngine.retryParked(of: late.store) > 0)
+    try await world.settle()
+    #expect(try SyncEngine.parked(of: late.store).isEmpty)
+    let expected: Set<UUID> =
+      switch since {
+      case .nothing: [shelves[1]]
+      case .added: [shelves[1], shelves[2]]
+      case .addedAgain: [shelves[1], shelves[3]]
+      case .said: [shelves[2]]
+      case .edited: [shelves[1], shelves[2]]
+      }
+    for replica in world.replicas {
+      #expect(try self.shelves(part, replica) == expected, "\(replica.name)")
+    }
   }
 
   @Test("A program of before says the whole set, also against an edit that is pending")

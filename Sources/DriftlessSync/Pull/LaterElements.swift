@@ -9,10 +9,12 @@ struct LaterElements {
   private enum Said { case elements(Set<UInt64>), whole }
 
   let sequence: UInt64
+  private let schema: SyncSchema
   private var said: [UInt64: [String: Said]] = [:]
 
-  init(after sequence: UInt64, on connection: SQLiteConnection) throws {
+  init(after sequence: UInt64, on connection: SQLiteConnection, schema: SyncSchema) throws {
     self.sequence = sequence
+    self.schema = schema
     try KeptFrames.forEach(after: sequence, on: connection) { entry in
       guard let changeSet = try? ChangeSetDecoder().decode(entry.frame) else { return }
       note(changeSet, entry.firstObjectNumber)
@@ -31,10 +33,12 @@ struct LaterElements {
       let own = columns.prefix(group.properties.count)
       columns = columns.dropFirst(group.properties.count)
       for (place, column) in zip(group.properties, own) {
-        guard case .elements(let rows) = column.values else { continue }
-        let name = index.entities[group.entity].properties[place]
+        let names = index.entities[group.entity]
+        let name = names.properties[place]
+        guard saysElements(column, names.name, name) else { continue }
         for (row, object) in group.objects.enumerated() {
-          guard group.kind == .update else {
+          // So does one of before the relationship became to-many.
+          guard group.kind == .update, case .elements(let rows) = column.values else {
             said[number(object), default: [:]][name] = .whole
             continue
           }
@@ -42,6 +46,17 @@ struct LaterElements {
           note(Set(named.map { number(Int($0)) }), of: number(object), name)
         }
       }
+    }
+  }
+
+  private func saysElements(_ column: Column, _ entity: String, _ property: String) -> Bool {
+    switch column.values {
+    case .elements: return true
+    case .references:
+      let known = schema.entity(namedNowOrBefore: entity)?.property(namedNowOrBefore: property)
+      guard case .elements? = known?.kind else { return false }
+      return true
+    default: return false
     }
   }
 
@@ -76,9 +91,18 @@ extension PageApplier {
   ) throws -> Set<UInt64>? {
     if laterElements?.sequence != frame.sequence {
       guard try isFollowed(frame.sequence) else { return nil }
-      laterElements = try LaterElements(after: frame.sequence, on: transaction.connection)
+      laterElements = try LaterElements(
+        after: frame.sequence, on: transaction.connection, schema: schema)
     }
     return laterElements?.elements(of: object, property)
+  }
+
+  /// Whether an element of a set that a row says whole is that of later entries.
+  func isNamedLater(_ element: ObjectKey, _ reader: PropertyReader) throws -> Bool {
+    guard !reader.laterElements.isEmpty,
+      let number = try directory.number(root: schema.root(of: element), key: element.key)
+    else { return false }
+    return reader.laterElements.contains(number)
   }
 
   /// Whether every entry after one is kept, but for those that are set aside.

@@ -103,9 +103,7 @@ extension PageApplier {
       guard let (key, isAlive) = try target(index, entity, in: &frame),
         try !isStruck(index, frame)
       else { continue }
-      // Where it lives, the set is not whole without what was done to it since.
       let readers = try current(readers, of: index, frame)
-        .filter { !isAlive || $0.leftOut.isEmpty }
       if isHeld(key) {
         try zone.set(.revived, of: key, frame.side(group, row: row))
         try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)

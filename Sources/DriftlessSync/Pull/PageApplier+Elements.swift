@@ -12,7 +12,8 @@ struct ElementChange {
 extension PageApplier {
   /// Reads one row of an element column. Elements that are deleted are remembered, not added.
   ///
-  /// - Parameter isWhole: the row says the whole set: what was remembered before is forgotten.
+  /// - Parameter isWhole: the row says the whole set: what was there and what was remembered before goes, but for what later
+  ///   entries name.
   func elementChange(
     _ reader: PropertyReader, row: Int, of key: ObjectKey, isWhole: Bool = false,
     _ frame: inout FrameContext
@@ -22,7 +23,8 @@ extension PageApplier {
     }
     let source = DanglingReferences.Source(key: key, property: reader.property.name)
     let (adds, removes) = reader.elements(row)
-    if isWhole || reader.saysWhole { try dangling.removeAll(of: source) }
+    let isWhole = isWhole || reader.saysWhole
+    if isWhole { try forgetDangling(of: source, reader) }
     var change = ElementChange(relationship: relationship, adds: [], removes: [])
     for index in removes {
       guard let entry = try life(of: index, in: &frame) else { continue }
@@ -33,10 +35,10 @@ extension PageApplier {
       let value = try value(ofReference: index, from: source, reader.property, in: &frame)
       if case .reference(let element) = value { change.adds.append(element) }
     }
-    if reader.saysWhole {
+    if isWhole {
       let adds = Set(change.adds)
       change.removes = try transaction.toManyKeys(of: key, relationship)
-        .filter { !adds.contains($0) }
+        .filter { try !adds.contains($0) && !isNamedLater($0, reader) }
     }
     guard relationship.isOrdered, change.adds.count < adds.count else { return change }
     if isJoining {
@@ -47,6 +49,15 @@ extension PageApplier {
       try dangling.note(place: place, of: rooted(entry.key), in: source)
     }
     return change
+  }
+
+  private func forgetDangling(
+    of source: DanglingReferences.Source, _ reader: PropertyReader
+  ) throws {
+    guard !reader.laterElements.isEmpty else { return try dangling.removeAll(of: source) }
+    for target in try dangling.targets(of: source) where try !isNamedLater(target, reader) {
+      try dangling.remove(source, root: target.entity, target: target.key)
+    }
   }
 
   /// Takes a deleted object out of a set, which remembers where it was.

@@ -201,6 +201,7 @@ extension PageApplier {
         let later = try elementsSet(after: frame, of: number, reader.property)
       else { return nil }
       var reader = reader
+      reader.laterElements = later
       reader.leftOut.formUnion(
         frame.table.entries.indices.filter {
           frame.laterNumber(of: $0).map(later.contains) ?? false

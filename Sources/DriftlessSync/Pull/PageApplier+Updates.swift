@@ -174,12 +174,15 @@ extension PageApplier {
     let change = try elementChange(reader, row: row, of: key, isWhole: isWhole, &frame)
     let (added, removed) = reader.elements(row)
     let adds = try rooted(admitted(added, change.relationship, &frame), &frame)
-    if isWhole { return adds }
+    if isWhole, reader.laterElements.isEmpty { return adds }
     // The base is of what the zone had before: of an object that it has anew since, it had nothing.
     let isAnew = try zone.object(key).mark?.life == .inserted
     let former =
       isAnew ? nil : try BaseValues.keys(of: key, reader.property.name, on: transaction.connection)
     let base = had ?? former ?? []
+    if isWhole {
+      return try adds + base.map(rooted).filter { try isNamedLater($0, reader) }
+    }
     let removes = Set(try rooted(removed, &frame))
     let kept = base.map(rooted).filter { !removes.contains($0) }
     if change.relationship.isOrdered {
@@ -249,12 +252,7 @@ extension PageApplier {
     }
     try applyPlaces(places, row: row, of: key)
     for reader in elements {
-      var change = try elementChange(reader, row: row, of: key, isWhole: isWhole, &frame)
-      if isWhole {
-        let adds = Set(change.adds)
-        change.removes += try transaction.toManyKeys(of: key, change.relationship)
-          .filter { !adds.contains($0) }
-      }
+      let change = try elementChange(reader, row: row, of: key, isWhole: isWhole, &frame)
       try apply(change, to: key)
     }
   }

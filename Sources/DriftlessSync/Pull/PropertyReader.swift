@@ -24,6 +24,8 @@ struct PropertyReader {
   private let column: Column
   /// Of elements: objects that the row says nothing of, as indexes in the object table.
   var leftOut: Set<Int> = []
+  /// Of elements, in a row of an entry that comes late: those that later entries name, by zone object numbers.
+  var laterElements: Set<UInt64> = []
 
   /// Nil when the column cannot be about the property, a value for a relationship, say: the models
   /// differ, and the change is kept for later.
@@ -107,12 +109,14 @@ struct PropertyReader {
   /// The objects that a many-to-many relationship gained and lost, as indexes in the object table; of one that was to-one, all
   /// that it has.
   func elements(_ row: Int) -> (adds: [Int], removes: [Int]) {
-    if saysWhole { return (reference(row).map { [$0] } ?? [], []) }
-    guard case .elements(let rows) = column.values else { return ([], []) }
-    func named(_ all: ArraySlice<Int32>) -> [Int] {
-      leftOut.isEmpty ? all.map { Int($0) } : all.map { Int($0) }.filter { !leftOut.contains($0) }
+    func named(_ all: [Int]) -> [Int] {
+      leftOut.isEmpty ? all : all.filter { !leftOut.contains($0) }
     }
-    return (named(rows.added(at: row)), named(rows.removed(at: row)))
+    if saysWhole { return (named(reference(row).map { [$0] } ?? []), []) }
+    guard case .elements(let rows) = column.values else { return ([], []) }
+    return (
+      named(rows.added(at: row).map { Int($0) }), named(rows.removed(at: row).map { Int($0) })
+    )
   }
 }
 
