@@ -44,7 +44,12 @@ extension PendingObject {
       return stamp
     }
     object.wholeTransaction = whole == .none ? 0 : try stamp(wholeTransaction)
-    for edit in edits { object.set(edit.properties, by: try stamp(edit.transaction)) }
+    var held = heldBack
+    for edit in edits {
+      object.set(edit.properties, by: try stamp(edit.transaction))
+      if edit.transaction > 0, edit.transaction <= transaction { held.formUnion(edit.properties) }
+    }
+    object.heldBack = held
     object.offers = offers
     return object
   }

@@ -30,6 +30,9 @@ package struct PendingObject: Hashable, Sendable {
   /// acknowledged it is what that edit was made on.
   package var offers: [Edit] = []
 
+  /// Properties whose edit goes by its time, as what is offered does, though the zone never acknowledged it: it was held back.
+  package var heldBack = PropertyMask()
+
   /// Of a window of what is offered: what was edited since.
   var editedOffers = PropertyMask()
 
@@ -59,6 +62,7 @@ package struct PendingObject: Hashable, Sendable {
   package mutating func set(_ properties: PropertyMask, by transaction: Int64) {
     guard !properties.isEmpty else { return }
     clearEdits(properties)
+    heldBack.subtract(properties)
     if let index = edits.firstIndex(where: { $0.transaction == transaction }) {
       edits[index].properties.formUnion(properties)
       return
@@ -73,6 +77,7 @@ package struct PendingObject: Hashable, Sendable {
   /// Marks properties as not pending any more.
   package mutating func clear(_ properties: PropertyMask) {
     clearEdits(properties)
+    heldBack.subtract(properties)
     for index in offers.indices { offers[index].properties.subtract(properties) }
     offers.removeAll { $0.properties.isEmpty }
   }
@@ -96,6 +101,7 @@ package struct PendingObject: Hashable, Sendable {
       edits[index].properties.formIntersection(omitted)
     }
     edits.removeAll { $0.properties.isEmpty }
+    heldBack.formIntersection(properties)
     offers.removeAll { $0.transaction <= transaction }
     assert(
       edits.reduce(0) { $0 + $1.properties.count } == properties.count,
@@ -119,6 +125,7 @@ package struct PendingObject: Hashable, Sendable {
       whole = whole == .delete ? .revive : .insert
       wholeTransaction = transaction
       edits = [Edit(transaction: transaction, properties: all)]
+      heldBack = PropertyMask()
       offers = []
     case .update(let properties):
       guard whole != .delete else { return }

@@ -21,6 +21,7 @@ enum PendingState {
     var isDeadInZone: Bool?
     var edits: [Edit]
     var offers: [Edit]?
+    var heldBack: [String]?
   }
 
   private struct Edit: Codable {
@@ -71,10 +72,13 @@ enum PendingState {
   static func encode(_ object: PendingObject, entity: SyncSchema.Entity) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
+    func names(of mask: PropertyMask) -> [String] {
+      entity.properties.filter { mask.contains($0.slot) }.map(\.name)
+    }
     func named(_ edit: PendingObject.Edit) -> Edit {
       Edit(
         transaction: edit.transaction,
-        properties: entity.properties.filter { edit.properties.contains($0.slot) }.map(\.name))
+        properties: names(of: edit.properties))
     }
     return try encoder.encode(
       Form(
@@ -82,7 +86,8 @@ enum PendingState {
         maker: object.maker == 0 ? nil : object.maker,
         wasInZone: object.wasInZone ? true : nil,
         isDeadInZone: object.isDeadInZone ? true : nil, edits: object.edits.map(named),
-        offers: object.offers.isEmpty ? nil : object.offers.map(named)))
+        offers: object.offers.isEmpty ? nil : object.offers.map(named),
+        heldBack: object.heldBack.isEmpty ? nil : names(of: object.heldBack)))
   }
 
   static func decode(_ data: Data, entity: SyncSchema.Entity) throws -> PendingObject {
@@ -95,12 +100,15 @@ enum PendingState {
     object.maker = form.maker ?? 0
     object.wasInZone = form.wasInZone ?? false
     object.isDeadInZone = form.isDeadInZone ?? false
+    func mask(_ names: [String]) -> PropertyMask {
+      PropertyMask(names.compactMap { entity.property(namedNowOrBefore: $0)?.slot })
+    }
     func edit(_ edit: Edit) -> PendingObject.Edit {
-      let slots = edit.properties.compactMap { entity.property(namedNowOrBefore: $0)?.slot }
-      return PendingObject.Edit(transaction: edit.transaction, properties: PropertyMask(slots))
+      PendingObject.Edit(transaction: edit.transaction, properties: mask(edit.properties))
     }
     object.edits = form.edits.map(edit)
     object.offers = form.offers?.map(edit) ?? []
+    object.heldBack = mask(form.heldBack ?? [])
     return object
   }
 }

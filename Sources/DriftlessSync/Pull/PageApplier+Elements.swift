@@ -147,8 +147,10 @@ extension PageApplier {
     let former = try BaseValues.set(of: key, property.name, on: connection)
     let base = Set(former?.elements ?? [])
     let zone = theirs.union(try deletedHere(base.subtracting(current), in: remote))
-    // What is offered was the zone's: who took it out by name since knew it in the set.
-    let isOffer = EditStamp.time(localTransaction) != nil
+    // What is offered was the zone's: who took it out by name since knew it in the set. What was held back nobody knew.
+    let isOffer =
+      EditStamp.time(localTransaction) != nil
+      && pending[key]?.heldBack.contains(property.slot) != true
     let merge = SetMerge(
       base: base, local: current, asserted: Set(former?.asserted ?? []), remote: zone,
       told: theirs.filter { remote.told[rooted($0)].map { localTime < $0 } ?? false },

@@ -192,6 +192,7 @@ extension PendingObject {
       let slot = property.slot
       guard let edit = transaction(of: slot) else { continue }
       object.set(PropertyMask([slot]), by: edit)
+      if heldBack.contains(slot) { object.heldBack.insert(slot) }
       if offer(of: slot) == edit || edit > 0 && property.isOfferedBelowEdits,
         let former = offer(of: slot) ?? known.transaction(of: slot)
       {
@@ -218,7 +219,8 @@ extension PendingObject {
 
   /// Whether nothing is pending but what is offered.
   var isOfferAlone: Bool {
-    !offers.isEmpty && edits.allSatisfy { EditStamp.time($0.transaction) != nil }
+    !offers.isEmpty && heldBack.isEmpty
+      && edits.allSatisfy { EditStamp.time($0.transaction) != nil }
   }
 
   /// A property is offered with the time of another edit.
