@@ -95,4 +95,36 @@ struct PushSelectionTests {
     #expect(selection.window[key]?.whole == .revive)
     #expect(selection.through == Self.through)
   }
+
+  @Test(
+    "A reference goes with what it refers to, also where that was brought back later in a log that is lost"
+  )
+  func broughtBackLater() async throws {
+    let clock = ManualClock()
+    let replica = try await TestReplica("r", zone: MemoryZone(clock: clock), clock: clock)
+    let ids = try ["Item", "Shelf"].map { try replica.insert($0) }
+    try replica.save { context in
+      let objects = try ids.map { try #require(try context.object(withIdentity: $0)) }
+      try objects[0].setValue(objects[1], forKey: "shelf")
+    }
+    let schema = SyncSchema(replica.store.schema)
+    let slot = try #require(schema.entity(named: "Item")?.property(named: "shelf")?.slot)
+    func stamp(_ time: UInt64) -> Int64 { EditStamp.number(HybridTime(rawValue: time)) }
+    try replica.store.read { transaction in
+      let keys = try ids.map { id in
+        let key = try #require(try transaction.key(of: id))
+        return try #require(try transaction.concreteKey(root: key))
+      }
+      var pending = PendingSet(through: 10)
+      pending.update(keys[0]) { $0.set(PropertyMask([slot]), by: stamp(3)) }
+      pending.update(keys[1]) {
+        $0.whole = .revive
+        $0.wholeTransaction = stamp(5)
+      }
+      let selection = try PushSelection(
+        pending, held: [], portion: Pusher.Portion(objectsMax: 1), transaction, schema: schema)
+      #expect(selection.through == stamp(5))
+      #expect(selection.window[keys[1]]?.whole == .revive)
+    }
+  }
 }

@@ -50,7 +50,8 @@ struct ChangeSetBuilder {
     _ selection: PushSelection, header: ChangeSetHeader
   ) throws -> Built? {
     var reader = try PendingReader(
-      transaction, schema: schema, zone: zone, isPartial: !selection.omitted.isEmpty,
+      transaction, schema: schema, zone: zone,
+      isPartial: !selection.omitted.isEmpty || selection.leavesRevived,
       through: selection.through, knownEdits: knownEdits)
     var drafts = try reader.read(selection.window)
     unsent = reader.unsent
@@ -66,7 +67,7 @@ struct ChangeSetBuilder {
     try addMakers(drafts, selection.window)
     try addCounted(drafts, selection)
     if selection.isOffer { try addUnanswered() }
-    index.isPartial = !selection.omitted.isEmpty
+    index.isPartial = !selection.omitted.isEmpty || !unsent.isEmpty
     var columns: [Column] = []
     for place in drafts.indices where !drafts[place].keys.isEmpty {
       let draft = drafts[place]

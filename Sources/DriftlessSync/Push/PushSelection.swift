@@ -9,6 +9,8 @@ struct PushSelection {
   private(set) var through: Int64 = 0
   private(set) var window = PendingObjects()
   private(set) var omitted = OmittedParts()
+  /// What was brought back, and may be new to the zone, comes later.
+  private(set) var leavesRevived = false
   /// All that it carries is offered to a zone that began anew.
   var isOffer: Bool { through < 0 }
 
@@ -48,6 +50,9 @@ struct PushSelection {
       through = try Self.reaching(through, sendable, transaction, schema)
     }
     window = sendable.window(through: through)
+    leavesRevived = sendable.objects.containsState { [through] in
+      $0.whole == .revive && $0.isOfLater(than: through)
+    }
     if let refused = portion.refusedObjects, window.count >= refused {
       try restrict(to: portion.objectsMax, first: inTheWay, transaction, schema)
     }
@@ -70,16 +75,20 @@ struct PushSelection {
   private static func reaching(
     _ cut: Int64, _ pending: PendingSet, _ transaction: ReadTransaction, _ schema: SyncSchema
   ) throws -> Int64 {
+    var directory = ObjectDirectory(transaction.connection)
     var through = cut
-    var seen: Set<ObjectKey> = []
+    var seen: [ObjectKey: PropertyMask] = [:]
     var isClosed = false
     while !isClosed {
       isClosed = true
       for (key, object) in pending.window(through: through)
-      where object.whole != .delete && seen.insert(key).inserted {
-        for target in try targets(of: key, object, transaction, schema) {
-          guard let target = pending[target], target.whole == .insert,
-            target.wholeTransaction > through, EditStamp.time(target.wholeTransaction) != nil
+      where object.whole != .delete && seen[key] != object.properties {
+        seen[key] = object.properties
+        for key in try targets(of: key, object, transaction, schema) {
+          guard let target = pending[key], target.whole == .insert || target.whole == .revive,
+            target.wholeTransaction > through, EditStamp.time(target.wholeTransaction) != nil,
+            // What was brought back in a log that is lost is new to the zone, too.
+            try directory.number(root: schema.root(of: key), key: key.key) == nil
           else { continue }
           through = target.wholeTransaction
           isClosed = false
@@ -225,7 +234,8 @@ private struct PushPart {
     return try references.compactMap { property in
       guard case .reference(let target) = values[property.slot],
         let living = try transaction.concreteKey(root: schema.rooted(target)),
-        window[living]?.whole == .insert, !objects.contains(living)
+        window[living]?.whole == .insert || window[living]?.whole == .revive,
+        !objects.contains(living)
       else { return nil }
       return living
     }
