@@ -171,6 +171,7 @@ extension SyncEngine {
   private func makeApplier(
     _ transaction: WriteTransaction, _ state: ReplicaState
   ) throws -> PageApplier {
+    if try LeftZone.noteDeletes(transaction, schema: schema) { pendingCache = nil }
     let pending = try pendingSet(transaction, state: state)
     try RememberedDeletes.noteUnsent(
       pending, after: state.acknowledged, transaction, schema: schema)

@@ -150,7 +150,10 @@ extension SyncEngine {
       server: server.absoluteString, zone: zone,
       head: info.head, lastSync: nil, lastError: nil)
     try state.save(in: transaction)
-    try LeftZone.come(to: info.generation, transaction, schema: schema)
+    if try anew || transaction.setting(LeftZone.setting) != nil {
+      try ReturnedEdits.straighten(transaction, schema: schema)
+    }
+    try LeftZone.come(to: info, transaction, schema: schema)
     try KnownReplacements.learn(info, transaction)
     try transaction.setSyncing(true)
     try offerRowsWithoutHistory(transaction, schema: schema)

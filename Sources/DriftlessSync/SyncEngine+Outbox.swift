@@ -91,6 +91,10 @@ extension SyncEngine {
     _ portion: Pusher.Portion, _ allowsMassDelete: Bool, tryingAgain again: Set<ObjectKey> = []
   ) throws -> BuiltOutbox {
     try restamp()
+    if try store.read({ try $0.setting(LeftZone.setting) != nil }) {
+      let hasMore = try bookkeep { try LeftZone.noteDeletes($0, schema: schema) }
+      if hasMore { pendingCache = nil }
+    }
     var last: PushSelection?
     while true {
       let (selection, outbox, error) = try store.read { transaction in

@@ -200,11 +200,105 @@ struct LeftZoneTests {
     try await world.settle()
     try await deleteMeanwhile(id, world[0])
     #expect(try SyncEngine.check(world[0].store).findings == [])
+    // Known to the zone, and not sent.
+    try await world[0].pull()
+    #expect(try SyncEngine.check(world[0].store).findings == [])
     try await world.settle()
     for replica in world.replicas {
       #expect(try !replica.exists(id), "\(replica.name)")
       let told = try replica.conflicts.filter { $0.object == id }
       #expect(told.isEmpty, "\(replica.name): \(told)")
+    }
+  }
+
+  @Test(
+    "A delete holds that was not sent when its store left the zone twice",
+    arguments: Delete.all.filter { $0.entity == "Item" }, Way.allCases)
+  func leftTwice(_ delete: Delete, again: Way) async throws {
+    let world = try await World(2)
+    let id = try world[delete.isOwn ? 0 : 1].insert(
+      "Item", ["title": .string("a")], identity: delete.isGiven ? UUID() : nil)
+    try await world.settle()
+    try world[0].delete(id)
+    for way in [delete.way, again] { try await comeBack(world[0], way) }
+    try await world.settle()
+    for replica in world.replicas { #expect(try !replica.exists(id), "\(replica.name)") }
+  }
+
+  @Test(
+    "A delete that was made while the store was no replica holds in a zone that began anew meanwhile",
+    arguments: Delete.all.filter { $0.way == .unenrolled && $0.entity == "Item" })
+  func renewedMeanwhile(_ delete: Delete) async throws {
+    let world = try await World(2)
+    let id = try world[delete.isOwn ? 0 : 1].insert(
+      "Item", ["title": .string("a")], identity: delete.isGiven ? UUID() : nil)
+    try await world.settle()
+    await world[0].engine.close()
+    try SyncEngine.unenroll(store: world[0].store)
+    try world[0].delete(id)
+    world.zone.renew()
+    try await world[1].sync()
+    try await world[0].enroll()
+    await world[0].restart()
+    try await world.settle()
+    for replica in world.replicas { #expect(try !replica.exists(id), "\(replica.name)") }
+  }
+
+  @Test(
+    "A delete holds that is made after the store came back, before it has read the log again",
+    arguments: Delete.all, [false, true])
+  func deletedBeforeReading(_ delete: Delete, isEdited: Bool) async throws {
+    let world = try await World(2)
+    let name = delete.entity == "Item" ? "title" : "name"
+    let id = try world[delete.isOwn ? 0 : 1].insert(
+      delete.entity, [name: .string("a")], identity: delete.isGiven ? UUID() : nil)
+    try await world.settle()
+    if isEdited {
+      try world[0].set(id, [name: .string("b")])
+      try await world.settle()
+    }
+    try await comeBack(world[0], delete.way)
+    try world[0].delete(id)
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try !replica.exists(id), "\(replica.name)")
+      let told = try replica.conflicts
+      #expect(told.isEmpty, "\(replica.name): \(told)")
+    }
+  }
+
+  @Test(
+    "What was made here and deleted by another replica is not pending when the store comes back",
+    arguments: Way.allCases)
+  func deletedElsewhere(way: Way) async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item", ["title": .string("a")])
+    try await world.settle()
+    try world[1].delete(id)
+    try await world.settle()
+    try await comeBack(world[0], way)
+    #expect(try world[0].status.pending.objects == 0)
+    #expect(try SyncEngine.check(world[0].store).findings == [])
+    try await world.settle()
+    for replica in world.replicas { #expect(try !replica.exists(id), "\(replica.name)") }
+  }
+
+  @Test(
+    "An edit of what was deleted here, and came from another replica since, is sent when the store comes back",
+    arguments: Way.allCases)
+  func editOfWhatCameAgain(way: Way) async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item", ["title": .string("mine")], identity: UUID())
+    try world[0].delete(id)
+    _ = try world[1].insertOrRemake("Item", ["title": .string("theirs")], identity: id)
+    try await world[1].sync()
+    try await world[0].sync()
+    #expect(try world[0].value(id, "title") == .string("theirs"))
+    try world[0].set(id, ["title": .string("edited")])
+    try await comeBack(world[0], way)
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try replica.value(id, "title") == .string("edited"), "\(replica.name)")
     }
   }
 

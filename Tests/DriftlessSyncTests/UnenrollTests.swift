@@ -243,6 +243,61 @@ struct TwoZonesTests {
     #expect(try deleter.conflicts.count == 2)
   }
 
+  /// When something is deleted in a store that is in no zone in between.
+  enum Moment: CaseIterable { case told, unsent, between }
+
+  /// One store leaves its zone, and both are enrolled with another one.
+  @Test(
+    "What a store deleted before it came to another zone is not deleted there, and in the journal",
+    arguments: Moment.allCases, [false, true])
+  func unenrolledBetween(moment: Moment, isOwn: Bool) async throws {
+    let world = try await World(2)
+    let id = try world[isOwn ? 0 : 1].insert("Item", ["title": .string("a")])
+    try await world.settle()
+    if moment != .between { try world[0].delete(id) }
+    if moment == .told { try await world[0].sync() }
+    await world[0].engine.close()
+    try SyncEngine.unenroll(store: world[0].store, leavingUnsent: true)
+    if moment == .between { try world[0].delete(id) }
+    let moved = try await move(world, first: 0)
+    for replica in moved {
+      #expect(try replica.exists(id), "\(replica.name)")
+      #expect(try replica.status.pending.objects == 0)
+      #expect(try SyncEngine.check(replica.store).findings == [])
+    }
+    let told = try #require(moved.first).conflicts
+    #expect(told.map(\.object) == [id])
+    #expect(told.allSatisfy { $0.property == nil })
+  }
+
+  @Test(
+    "A store that left the second of two zones and comes back to it deletes nothing there that it deleted in the first",
+    arguments: [false, true])
+  func unenrolledFromTheSecond(isOwn: Bool) async throws {
+    let world = try await World(2)
+    let id = try world[isOwn ? 0 : 1].insert("Item", ["title": .string("a")])
+    try await world.settle()
+    try world[0].delete(id)
+    try await world[0].sync()
+    // The other store has not heard of it, and brings the object to the second zone.
+    let moved = try await move(world, first: 0)
+    let store = moved[0].store
+    #expect(try moved[0].exists(id))
+    try moved[1].delete(id)
+    for _ in 0..<2 { for replica in moved { try await replica.sync() } }
+    _ = try moved[1].insertOrRemake("Item", ["title": .string("again")], identity: id)
+    try await moved[1].sync()
+    await moved[0].engine.close()
+    try SyncEngine.unenroll(store: store)
+    try await moved[0].enroll()
+    await moved[0].restart()
+    for _ in 0..<2 { for replica in moved { try await replica.sync() } }
+    for replica in moved {
+      #expect(try replica.value(id, "title") == .string("again"), "\(replica.name)")
+      #expect(try SyncEngine.check(replica.store).findings == [])
+    }
+  }
+
   @Test(
     "A delete of what was sent, and not answered when the store went elsewhere, is in the journal")
   func deletedUnanswered() async throws {

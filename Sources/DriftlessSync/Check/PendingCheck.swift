@@ -45,7 +45,8 @@ struct PendingCheck: EngineCheck {
       suggestion: Self.suggestion)
   }
 
-  /// What is deleted and not sent yet has no row, and its row is kept; all else that is pending has one.
+  /// What is deleted and not sent yet has no row, and its row is kept; all else that is pending has one. Of what was deleted
+  /// while the store was no replica none is.
   private func checkObjects(_ schema: SyncSchema, _ inspection: StoreInspection) throws {
     let transaction = inspection.transaction
     guard let state = try? ReplicaState.load(from: inspection.connection),
@@ -53,6 +54,13 @@ struct PendingCheck: EngineCheck {
         transaction, schema: schema, acknowledged: state.acknowledged)
     else { return }
     var directory = ObjectDirectory(inspection.connection, readsAhead: true)
+    // What came back to its zone has deletes of long ago pending until it has read the log.
+    let isComingBack = try transaction.setting(LeftZone.setting) != nil
+    func isKept(_ key: ObjectKey, _ object: PendingObject) throws -> Bool {
+      if object.wasInZone || isComingBack { return true }
+      return try directory.number(root: schema.root(of: key), key: key.key) == nil
+        || transaction.grave(of: key) != nil
+    }
     var (there, gone, unkept) = (
       StoreInspection.Tally(), StoreInspection.Tally(), StoreInspection.Tally()
     )
@@ -63,9 +71,7 @@ struct PendingCheck: EngineCheck {
         if !isThere { gone.add(name) }
       } else if isThere {
         there.add(name)
-      } else if try directory.number(root: schema.root(of: key), key: key.key) != nil,
-        try transaction.grave(of: key) == nil
-      {
+      } else if try !isKept(key, object) {
         unkept.add(name)
       }
     }

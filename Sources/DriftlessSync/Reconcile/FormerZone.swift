@@ -2,12 +2,12 @@ import Driftless
 import DriftlessSQLite
 import Foundation
 
-/// Deletes that a zone was told, in a store that went to another zone. That one is not told of them: it is another data set.
+/// Deletes of before a store went to another zone, which the former one was told, or which were made while it had none. That one is not told of them: it is another data set.
 /// What comes with it all the same is in the journal, once.
 enum FormerZone {
   static let setting = "sync.formerZone"
 
-  /// The store goes to another zone: deletes up to a transaction were told to the former one.
+  /// The store goes to another zone: deletes up to a transaction are none of that one's.
   static func leave(through acknowledged: Int64, _ transaction: WriteTransaction) throws {
     try transaction.setSetting(setting, .integer(acknowledged))
   }
@@ -16,7 +16,7 @@ enum FormerZone {
   static func deletes(
     _ transaction: ReadTransaction, schema: SyncSchema
   ) throws -> [ObjectKey: HybridTime] {
-    guard case .integer(let last)? = try transaction.setting(setting) else { return [:] }
+    guard let last = try last(transaction) else { return [:] }
     var deletes: [ObjectKey: HybridTime] = [:]
     try transaction.forEachNumberedChange { header, _, type, key, _ in
       switch type {
@@ -28,6 +28,28 @@ enum FormerZone {
       }
     }
     return deletes
+  }
+
+  /// The last transaction of before the store went to another zone; nil for one that never did.
+  static func last(_ transaction: ReadTransaction) throws -> Int64? {
+    guard case .integer(let last)? = try transaction.setting(setting) else { return nil }
+    return last
+  }
+
+  /// Ends deletes up to a transaction that history tells a new replica to be pending, and those that its former zone was not
+  /// told.
+  static func endDeletes(
+    through last: Int64, _ transaction: WriteTransaction, schema: SyncSchema
+  ) throws {
+    let pending = try PendingLoader.load(transaction, schema: schema, acknowledged: 0)
+    for (key, object) in pending.objects
+    where object.whole == .delete && object.wholeTransaction <= last {
+      guard let entity = schema.entity(numbered: key.entity) else { continue }
+      try PendingState.save(
+        PendingObject(), of: key, entity: entity, through: pending.through,
+        on: transaction.connection)
+      try BaseValues.drop(key, on: transaction.connection)
+    }
   }
 }
 

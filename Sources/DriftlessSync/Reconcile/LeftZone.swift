@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
@@ -8,11 +9,17 @@ import Foundation
 struct LeftZone: Codable {
   static let setting = "sync.leftZone"
 
+  /// The zone's own; nil from programs of before.
+  private var zoneID: UUID?
   private var generation: UUID
   private var place: UInt64
   /// The last transaction of before it left, and the last one that the zone had acknowledged; nil from programs of before.
   private var transaction: Int64?
   private var acknowledged: Int64?
+  /// What it knew of a zone that it had left for this one (`FormerZone`).
+  private var former: Int64?
+  /// Deletes up to this transaction were looked for.
+  private var noted: Int64?
 
   /// Pending deletes of what the zone had.
   private struct Delete {
@@ -29,13 +36,18 @@ struct LeftZone: Codable {
     let known = try? deletes(transaction, schema: schema)
     try body()
     guard let known else { return }
+    if let former = known.left.former { try FormerZone.leave(through: former, transaction) }
     for delete in known.deletes {
       try PendingState.save(
         delete.object, of: delete.key, entity: delete.entity, through: known.through,
         on: transaction.connection)
     }
-    let text = String(decoding: try JSONEncoder().encode(known.left), as: UTF8.self)
-    try transaction.setSetting(setting, .text(text))
+    try known.left.save(transaction)
+  }
+
+  private func save(_ transaction: WriteTransaction) throws {
+    let text = String(decoding: try JSONEncoder().encode(self), as: UTF8.self)
+    try transaction.setSetting(Self.setting, .text(text))
   }
 
   private static func deletes(
@@ -48,32 +60,67 @@ struct LeftZone: Codable {
     var deletes: [Delete] = []
     for (key, object) in pending.objects where object.whole == .delete {
       guard let entity = schema.entity(numbered: key.entity),
-        try directory.number(root: entity.rootNumber, key: key.key) != nil
+        try object.wasInZone || directory.number(root: entity.rootNumber, key: key.key) != nil
       else { continue }
       var object = object
       object.wasInZone = true
       deletes.append(Delete(key: key, object: object, entity: entity))
     }
-    return (
-      deletes, pending.through,
-      LeftZone(
-        generation: state.generation, place: state.cursor,
-        transaction: try transaction.maximumTransactionNumber(), acknowledged: state.acknowledged)
-    )
+    var left = LeftZone(
+      zoneID: state.zoneID, generation: state.generation, place: state.cursor,
+      transaction: try transaction.maximumTransactionNumber(), acknowledged: state.acknowledged,
+      former: try FormerZone.last(transaction))
+    // It left the zone before, and has not read the log anew since.
+    if let before = decode(try transaction.setting(setting)), before.generation == left.generation {
+      left.place = max(left.place, before.place)
+      left.noted = before.noted
+      left.transaction = before.transaction
+      left.acknowledged = before.acknowledged.map { max($0, state.acknowledged) }
+    }
+    return (deletes, pending.through, left)
   }
 
-  /// The store is a replica of a log again: of another one nothing is known.
+  /// The store is a replica of a log again. Another zone is told of no delete of before, and where the zone began anew, nothing
+  /// is known of its log.
   static func come(
-    to generation: UUID, _ transaction: WriteTransaction, schema: SyncSchema
+    to info: ZoneInfo, _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
-    guard let left = decode(try transaction.setting(setting)) else { return }
-    guard left.generation == generation else { return try forget(transaction) }
+    guard var left = decode(try transaction.setting(setting)) else { return }
+    guard left.generation == info.generation || left.zoneID == info.zoneID else {
+      let newest = try transaction.maximumTransactionNumber()
+      try FormerZone.leave(through: newest, transaction)
+      try FormerZone.endDeletes(through: newest, transaction, schema: schema)
+      return try forget(transaction)
+    }
+    if let former = left.former {
+      try FormerZone.endDeletes(through: former, transaction, schema: schema)
+    }
+    if left.generation != info.generation {
+      left.generation = info.generation
+      left.place = 0
+    }
     try left.noteDeletes(transaction, schema)
   }
 
-  /// What the zone had and was deleted while the store was no replica is a pending delete.
-  private func noteDeletes(_ transaction: WriteTransaction, _ schema: SyncSchema) throws {
-    guard let last = self.transaction, let acknowledged else { return }
+  /// Until the log is read again, the store does not know by it what of the objects here the zone has.
+  ///
+  /// - Returns: whether some were deleted since they were looked for.
+  static func noteDeletes(_ transaction: WriteTransaction, schema: SyncSchema) throws -> Bool {
+    guard var left = decode(try transaction.setting(setting)), let noted = left.noted else {
+      return false
+    }
+    var hasMore = false
+    try transaction.forEachChange(after: noted, passingOver: .imported) { _, type, _, _ in
+      if type == .delete { hasMore = true }
+    }
+    if hasMore { try left.noteDeletes(transaction, schema) }
+    return hasMore
+  }
+
+  /// What the zone had and was deleted since the store was no replica is a pending delete.
+  private mutating func noteDeletes(_ transaction: WriteTransaction, _ schema: SyncSchema) throws {
+    guard let last = self.transaction, let acknowledged else { return try save(transaction) }
+    let noted = self.noted ?? last
     var isTold: [ObjectKey: Bool] = [:]
     var deletes: [ObjectKey: Int64] = [:]
     try transaction.forEachNumberedChange { header, _, type, key, _ in
@@ -84,7 +131,7 @@ struct LeftZone: Codable {
         isTold[key] =
           header.number <= last && (header.kind == .imported || header.number <= acknowledged)
       case .delete:
-        if header.kind != .imported, header.number > last { deletes[key] = header.number }
+        if header.kind != .imported, header.number > noted { deletes[key] = header.number }
       }
     }
     let through = try transaction.maximumTransactionNumber()
@@ -100,6 +147,8 @@ struct LeftZone: Codable {
       try PendingState.save(
         object, of: key, entity: entity, through: through, on: transaction.connection)
     }
+    self.noted = through
+    try save(transaction)
   }
 
   static func forget(_ transaction: WriteTransaction) throws {

@@ -11,9 +11,12 @@ extension SyncEngine {
   public static func rekey(store: PersistentStore) throws -> String {
     let lock = try store.acquireSyncLock()
     defer { withExtendedLifetime(lock) {} }
+    let schema = SyncSchema(store.schema)
     return try store.rekey { transaction in
       guard try EngineTables.exist(on: transaction.connection) else { return }
-      try EngineTables.leaveZone(in: transaction)
+      try LeftZone.keep(in: transaction, schema: schema) {
+        try EngineTables.leaveZone(in: transaction)
+      }
     }
   }
 }
