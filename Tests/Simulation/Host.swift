@@ -119,6 +119,22 @@ final class Host: @unchecked Sendable {
     home = (server, server.zoneName)
   }
 
+  /// Takes the store out of its zone.
+  func unenroll() async throws {
+    await engine.close()
+    try SyncEngine.unenroll(store: store, leavingUnsent: true)
+    await restart()
+  }
+
+  /// Enrolls the store with its zone as if it had never been there.
+  func beginAnew(_ server: SimulatedServer) async throws {
+    await engine.close()
+    try SyncEngine.enroll(
+      store: store, server: MemoryZone.url, zone: server.zoneName,
+      info: try await server.zoneInfo(), anew: true)
+    await restart()
+  }
+
   /// A new engine, by the way to where the store is enrolled by now.
   func follow() async {
     guard isElsewhere, let home else { return }
@@ -202,6 +218,10 @@ final class Host: @unchecked Sendable {
         return Dictionary(places.map { ($0.sequence, $0.chain) }) { $1 }
       }
     }
+  }
+  /// Whether the store is in a zone.
+  var isEnrolled: Bool {
+    get throws { try store.read { try ReplicaState.load(from: $0.connection) != nil } }
   }
   var status: SyncStatus { get throws { try SyncEngine.status(of: store) } }
   var conflicts: [JournalEntry] { get throws { try SyncEngine.conflicts(of: store) } }

@@ -45,6 +45,7 @@ extension Simulation {
   }
 
   func sync(_ host: Host, _ step: Step) async throws {
+    guard try host.isEnrolled else { return }
     let network = host.network
     host.isAtWork = true
     network.faults = scenario.faults
@@ -112,6 +113,7 @@ extension Simulation {
   }
 
   func twoCallers(_ host: Host, _ step: Step) async throws {
+    guard try host.isEnrolled else { return }
     tell("\(host.name): two callers")
     host.network.faults = .none
     host.network.flippedBits = 0

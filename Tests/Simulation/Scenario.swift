@@ -77,6 +77,8 @@ struct Scenario: Hashable, Sendable {
   var hasZoneRenames = false
   /// Stores are enrolled with another zone of the same name, and with theirs again, also while an engine is at work.
   var hasVisits = false
+  /// Stores leave their zone and come back to it, or forget what they knew of it.
+  var hasLeaves = false
   /// Steps of the server's clock up to so many milliseconds.
   var serverClockSteps: Int64 = 0
   var hasRogue = false
@@ -143,8 +145,10 @@ struct Scenario: Hashable, Sendable {
     add(.renewZone, 2, when: hasZoneRenewals)
     add(.replaceZone, 2, when: hasZoneReplacements)
     add(.renameZone, 3, when: hasZoneRenames)
-    add(.enroll, 6, when: hasZoneRenames || hasVisits)
+    add(.enroll, 6, when: hasZoneRenames || hasVisits || hasLeaves)
     add(.visit, 3, when: hasVisits)
+    add(.unenroll, 3, when: hasLeaves)
+    add(.anew, 2, when: hasLeaves)
     add(.rogue, 4, when: hasRogue)
     add(.upgrade, 2, when: hasModelVersions)
     add(.upgrade, 1, when: hasNarrowModels)

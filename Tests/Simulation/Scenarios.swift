@@ -72,6 +72,15 @@ extension Scenario: CustomTestStringConvertible {
       $0.keepsFewEntries = true
       $0.interludes = 25
     },
+    make("left zone with keys and rules") {
+      $0.hasLeaves = true
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+      $0.hasDeleteRules = true
+      $0.hasTrees = true
+      $0.hasOrderedManyToMany = true
+      $0.hasGivenIdentities = true
+    },
   ]
 
   /// What holds, and runs in the gate.
@@ -186,6 +195,11 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasZoneRenames = true
     },
     make("visited zone") { $0.hasVisits = true },
+    make("left zone") { $0.hasLeaves = true },
+    make("left for another zone") {
+      $0.hasLeaves = true
+      $0.hasVisits = true
+    },
     make("moves") { $0.hasMoves = true },
     make("moves of clones") {
       $0.hasMoves = true

@@ -216,6 +216,8 @@ final class Simulation: @unchecked Sendable {
     case .renameZone: try renameZone()
     case .enroll: try await enroll(host)
     case .visit: try await visit(host)
+    case .unenroll: try await unenroll(host)
+    case .anew: try await beginAnew(host)
     case .serverClock: try setServerClock(step)
     case .rogue: try await rogue(step)
     case .take: try take(host, step.dice)

@@ -48,8 +48,12 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case fold
     /// The operator gives the zone another name.
     case renameZone
-    /// A person enrolls the store: under the name that its zone has by now, or, away, with its own zone again.
+    /// A person enrolls the store: under the name that its zone has by now, or, away or out of it, with its own zone again.
     case enroll
+    /// A person takes the store out of its zone, whatever was not sent.
+    case unenroll
+    /// A person has the store forget what it knows of its zone.
+    case anew
     /// A person enrolls the store with another zone of the same name, on another server.
     case visit
     /// An operator replaces the zone on purpose: what replicas hold is not wanted any more.

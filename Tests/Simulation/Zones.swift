@@ -11,7 +11,7 @@ extension Simulation {
 
   /// A person has the store in its own zone, under the name that this has by now.
   func enroll(_ host: Host) async throws {
-    guard host.home?.server !== server || isRenamed(host) else { return }
+    guard try host.home?.server !== server || isRenamed(host) || !host.isEnrolled else { return }
     try await enroll(host, with: server)
     guard let left = host.leftAfter else { return }
     host.leftAfter = nil
@@ -21,10 +21,25 @@ extension Simulation {
 
   /// A person has the store in another zone of that name: what it holds is offered to that one.
   func visit(_ host: Host) async throws {
-    guard host.home?.server === server, !isRenamed(host) else { return }
+    guard host.home?.server === server, try !host.isEnrolled || !isRenamed(host) else { return }
     host.leftAfter = try host.newestTransaction
     ledger.orders.join(host.number)
     try await enroll(host, with: other.get())
+  }
+
+  /// A person takes the store out of the zone that it is in.
+  func unenroll(_ host: Host) async throws {
+    guard try host.isEnrolled else { return }
+    tell("\(host.name) leaves its zone")
+    try await host.unenroll()
+  }
+
+  /// A person has the store begin anew in its own zone.
+  func beginAnew(_ host: Host) async throws {
+    guard try host.isEnrolled, host.home?.server === server, !isRenamed(host) else { return }
+    tell("\(host.name) begins anew in its zone")
+    try await host.beginAnew(server)
+    try host.look()
   }
 
   private func enroll(_ host: Host, with server: SimulatedServer) async throws {
