@@ -77,7 +77,7 @@ struct SyncControlCommand: AsyncParsableCommand {
       StatusCommand.self, WatchCommand.self, SyncCommand.self,
       PushCommand.self, PullCommand.self, LogCommand.self, ConflictsCommand.self, WhyCommand.self,
       QuarantineCommand.self, ParkedCommand.self,
-      ImportCommand.self, ExportCommand.self, DigestCommand.self,
+      ImportCommand.self, ExportCommand.self, DigestCommand.self, VerifyCommand.self,
       DiffCommand.self, ModelCommand.self,
       CodeCommand.self, StoreCommand.self, DoctorCommand.self,
     ])

@@ -123,8 +123,15 @@ package actor Daemon {
       return reply
     }
     do {
-      reply.report = try await worker.perform(
-        request.verb, allowsMassDelete: request.allowsMassDelete ?? false)
+      let allowsMassDelete = request.allowsMassDelete ?? false
+      switch request.verb {
+      case .verify, .repair:
+        reply.verified = try await worker.verify(
+          repairs: request.verb == .repair, allowsMassDelete: allowsMassDelete)
+      case .status, .stores, .sync, .push, .pull, .wake:
+        reply.report = try await worker.perform(
+          request.verb, allowsMassDelete: allowsMassDelete)
+      }
     } catch {
       // How the store does says the failure as well, and is what was asked for.
       if request.verb != .status { reply.failure = Failure(error) }

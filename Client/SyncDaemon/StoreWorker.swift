@@ -131,13 +131,25 @@ actor StoreWorker {
     let before = try SyncEngine.parked(of: connection.store)
     var summary: SyncSummary
     switch verb {
-    case .status, .stores, .wake: return nil
+    case .status, .stores, .wake, .verify, .repair: return nil
     case .sync: summary = SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
     case .push: summary = SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
     case .pull: summary = SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
     }
     try summary.noteSetAside(SyncEngine.parked(of: connection.store), since: before)
     return summary
+  }
+
+  /// Compares the store with its zone for a person who asks for it, and maybe mends it.
+  func verify(repairs: Bool, allowsMassDelete: Bool) async throws -> VerifyReport {
+    guard !isStopped else {
+      throw Failure(
+        .tryAgain, code: "stopping", "The daemon is about to end.", suggestion: "try again")
+    }
+    if await !reopenIfReplaced(), isElsewhere { await restart() }
+    let engine = try connected().engine
+    guard repairs else { return try await engine.verify() }
+    return try await engine.repair(allowingMassDelete: allowsMassDelete)
   }
 
   // MARK: The file

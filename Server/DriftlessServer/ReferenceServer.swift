@@ -156,6 +156,7 @@ package struct ReferenceServer: Sendable {
       .add(to: router)
     SnapshotRoutes(storage: storage, metrics: metrics, limits: options.limits, gate: gate)
       .add(to: router)
+    DigestRoutes(storage: storage, metrics: metrics, gate: gate).add(to: router)
     return router
   }
 }

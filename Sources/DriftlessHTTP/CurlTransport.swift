@@ -153,6 +153,32 @@ public final class CurlTransport: ZoneTransport {
     }
   }
 
+  /// Digests of what the zone's log comes to.
+  public func digests(at cursor: Cursor) async throws -> ZoneDigests {
+    do {
+      return try await send(
+        .get, path: "/digests?" + HTTPWire.query(of: cursor),
+        bodyBytesMax: HTTPWire.snapshotBytesMax
+      ) { response in
+        try self.answers.decode(ZoneDigests.self, from: response)
+      }
+    } catch let error as ProtocolError where error.code.rawValue == "not-found" {
+      throw ProtocolError.noDigests
+    }
+  }
+
+  /// A part of the digests of a place, or the objects that they are of.
+  public func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data {
+    let (path, type) = HTTPWire.path(of: part)
+    return try await send(
+      .get, path: path + "&" + HTTPWire.query(of: cursor),
+      bodyBytesMax: HTTPWire.bytesMax(of: part)
+    ) { response in
+      guard response.mediaType == type else { throw self.answers.foreign(response) }
+      return response.body
+    }
+  }
+
   /// Closes every connection and ends requests under way. A closed transport answers `.cancelled`.
   public func close() { session.close() }
 

@@ -21,6 +21,33 @@ enum HTTPWire {
     return fields.joined(separator: "&")
   }
 
+  /// The query that names a place of a log.
+  static func query(of cursor: Cursor) -> String {
+    "generation=\(cursor.generation.uuidString)&sequence=\(cursor.sequence)&chain=\(cursor.chain)"
+  }
+
+  /// Where a part of a zone's digests is asked for, and what its answer is.
+  static func path(of part: DigestPart) -> (path: String, type: String) {
+    func list(_ columns: [Int]) -> String { columns.map(String.init).joined(separator: ",") }
+    return switch part {
+    case .ranges(let ranges, let columns):
+      (
+        "/digests/ranges?first=\(ranges.lowerBound)&count=\(ranges.count)&columns=\(list(columns))",
+        WirePath.digestsType
+      )
+    case .blocks(let range, let columns):
+      ("/digests/blocks?first=\(range)&columns=\(list(columns))", WirePath.digestsType)
+    case .objects(let numbers):
+      ("/digests/objects?first=\(numbers.lowerBound)&count=\(numbers.count)", WirePath.segmentType)
+    }
+  }
+
+  /// What the answer may take: of objects as much as a change set may, since one object is never cut.
+  static func bytesMax(of part: DigestPart) -> Int {
+    part.digestCount.map { $0 * StateDigest.size + (1 << 16) }
+      ?? ChangeSetLimits().frameBytesMax + (4 << 20)
+  }
+
   /// The most bytes that a page may have: what was asked for, and room for one change set that is
   /// larger.
   static func pageBytesMax(of request: PullRequest, slack: Int) -> Int {

@@ -45,6 +45,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let diverged = Code(rawValue: "diverged")
     /// The server's log was another one twice within a day: it waits for a person's word.
     public static let divergedAgain = Code(rawValue: "diverged-again")
+    /// The store cannot be compared with its zone: the server has nothing to compare with, or the zone moves on too fast.
+    public static let notVerified = Code(rawValue: "not-verified")
     /// The pull would delete a large part of the store: it waits for a person's word.
     public static let massDelete = Code(rawValue: "mass-delete")
   }

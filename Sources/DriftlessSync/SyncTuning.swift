@@ -64,4 +64,15 @@ enum SyncTuning {
   static let massDeleteCount = 10_000
   /// Journal entries that one read gives at most.
   static let journalEntriesMax = 10_000
+  /// Comparisons with the zone that one call begins: each is at the place where the zone was when it began.
+  static let verifyAttemptsMax = 8
+  /// Rounds of one repair: an object that was missing, what refers to it, and what that lets be seen; the last finds nothing.
+  static let repairRoundsMax = 4
+  /// Columns of digests that one request asks for: their places stand in its address.
+  static let digestColumnsMax = 64
+  /// Milliseconds between two questions whether the server has added up its log, at first and at last.
+  static let digestPauseMilliseconds = 50
+  static let digestPauseMillisecondsMax = 2_000
+  /// Seconds. A log of ten million objects is added up in minutes.
+  static let digestWaitSeconds = 3_600
 }

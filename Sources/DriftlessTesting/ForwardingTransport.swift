@@ -36,4 +36,12 @@ extension ForwardingTransport {
   ) async throws -> Data {
     try await next.segment(name, of: generation, range: range)
   }
+
+  public func digests(at cursor: Cursor) async throws -> ZoneDigests {
+    try await next.digests(at: cursor)
+  }
+
+  public func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data {
+    try await next.digests(part, at: cursor)
+  }
 }

@@ -33,6 +33,7 @@ public final class MemoryZone: ZoneTransport {
   public var zone: String { name }
   private let clock: ManualClock?
   private let state: Mutex<(log: ZoneLog, traffic: Traffic)>
+  private let digested = DigestedLog()
 
   /// - Parameters:
   ///   - name: The zone's name.
@@ -96,6 +97,24 @@ public final class MemoryZone: ZoneTransport {
 
   public func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
     try state.withLock { try $0.log.commonPlace(of: marks, generation: generation) }
+  }
+
+  public func digests(at cursor: Cursor) async throws -> ZoneDigests {
+    let log = log
+    guard log.generation == cursor.generation else {
+      throw ProtocolError(
+        .generationChanged, "The zone is of another generation", suggestion: "Sync again.")
+    }
+    return try await digested.digests(of: log.zoneID, at: cursor) { place in
+      try log.page(
+        PullRequest(
+          cursor: place, maxBytes: 1 << 20, waitSeconds: 0, replica: UUID(), ownThrough: 0),
+        nowMilliseconds: 0)
+    }
+  }
+
+  public func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data {
+    try digested.answer(part, at: cursor)
   }
 
   private var now: UInt64 {

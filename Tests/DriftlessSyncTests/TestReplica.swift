@@ -222,6 +222,17 @@ struct World {
     for replica in replicas { try await replica.sync() }
   }
 
+  /// A store has what the log comes to, value by value; some ways to a zone tell no digests.
+  private func expectVerified(_ replica: TestReplica, _ location: SourceLocation) async throws {
+    do {
+      let compared = try await replica.engine.verify()
+      #expect(
+        compared.differences == [], "\(replica.name) is not the zone", sourceLocation: location)
+    } catch let error as SyncError where error.code == .notVerified {
+      return
+    }
+  }
+
   /// Every test ends here: all replicas sync twice, then nothing is pending, cursors and states are
   /// equal, and a further round says nothing more.
   func settle(_ location: SourceLocation = #_sourceLocation) async throws {
@@ -240,6 +251,7 @@ struct World {
       #expect(
         try SyncEngine.check(replica.store).findings == [], "\(replica.name)",
         sourceLocation: location)
+      try await expectVerified(replica, location)
     }
   }
 }

@@ -16,6 +16,13 @@ struct LogAlone: ForwardingTransport {
 }
 
 extension Simulation {
+  /// A store has what the log comes to, value by value, in digests and in what they are of.
+  func checkZoneValues(_ host: Host) async throws {
+    let engine = SyncEngine(store: host.store, transport: server)
+    let report = try await engine.compareAsItIs()
+    for difference in report.differences { fail("verify", "\(host.name): \(difference)") }
+  }
+
   /// Who joins by what the log comes to shows what one that read the log shows, and reads nothing of the log.
   func checkFold(like newcomer: Image) async throws {
     try await server.fold()

@@ -66,7 +66,10 @@ extension Simulation {
     }
     try compare()
     guard failures.isEmpty else { return }
-    for host in hosts { try checkStore(host) }
+    for host in hosts {
+      try checkStore(host)
+      try await checkZoneValues(host)
+    }
     let newest = traits.count - 1
     let newcomer = try await addHost(
       version: newest, name: "newcomer\(hosts.count)-\(trace.count)", server: LogAlone(server))

@@ -29,6 +29,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     case files([String: Data])
   }
   private var backups: [Backup] = []
+  private let digested = DigestedLog()
   /// The newest frames that the log took, for programs that make others of them.
   private(set) var frames: [Data] = []
 
@@ -293,6 +294,18 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     else { throw ProtocolError.noSnapshot }
     let bytes = try Snapshot.bytes(of: file, in: snapshots)
     return bytes.subdata(in: range.clamped(to: bytes.startIndex..<bytes.endIndex))
+  }
+
+  func digests(at cursor: Cursor) async throws -> ZoneDigests {
+    try await digested.digests(of: zoneInfo().zoneID, at: cursor) { place in
+      try await pull(
+        PullRequest(
+          cursor: place, maxBytes: 1 << 20, waitSeconds: 0, replica: UUID(), ownThrough: 0))
+    }
+  }
+
+  func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data {
+    try digested.answer(part, at: cursor)
   }
 
   private static func generationChanged(_ zone: ZoneRecord) -> ProtocolError {

@@ -49,6 +49,10 @@ struct OwnerTests {
       "Driftless/Migration/", [rows, pairs],
       "the rows of one model become those of another: statements over the tables of both"),
     Guest(
+      "DriftlessSync/Verify/PageApplier+Repair.swift", [rows],
+      "a row that came back without a word is taken out without one, before history tells that it came and went"
+    ),
+    Guest(
       "Driftless/Contexts/Batch/", [rows, pairs],
       "a batch deletes and updates rows that no object stands for"),
     Guest(

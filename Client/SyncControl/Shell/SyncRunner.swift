@@ -3,6 +3,7 @@ import DriftlessHTTP
 import DriftlessSync
 import Foundation
 import SyncDaemon
+import Synchronization
 
 /// Syncs a store: through the daemon that keeps it, or else in this process.
 struct SyncRunner {
@@ -35,13 +36,45 @@ struct SyncRunner {
       switch verb {
       case .push: SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
       case .pull: SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
-      case .sync, .status, .stores, .wake:
+      case .sync, .status, .stores, .wake, .verify, .repair:
         SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
       }
     }
     try summary.noteSetAside(SyncEngine.parked(of: store), since: before)
     await engine.close()
     return summary
+  }
+
+  /// Compares the store with its zone, and maybe mends it.
+  ///
+  /// - Parameter allowsMassDelete: deletes of a large part of the store are meant.
+  func verify(repairs: Bool, allowsMassDelete: Bool) async throws -> VerifyReport {
+    try StoreAccess.requireFile(at: url)
+    let notice = WaitNotice(output: output)
+    if let daemon = DaemonClient(store: url) {
+      let request = DaemonRequest(
+        repairs ? .repair : .verify, store: url.path, allowsMassDelete: allowsMassDelete)
+      let reply = try await notice.during({
+        "the daemon at \(daemon.socket), which syncs the store"
+      }) {
+        try await daemon.ask(request)
+      }
+      if let report = reply?.verified { return report }
+    }
+    let store = try StoreAccess.open(url)
+    let transport = try transport(for: store)
+    let engine = SyncEngine(store: store, transport: transport)
+    let how = Mutex(VerifyProgress.pulling)
+    let report = try await notice.during({ how.withLock { $0 }.text(transport) }) {
+      if repairs {
+        return try await engine.repair(allowingMassDelete: allowsMassDelete) { progress in
+          how.withLock { $0 = progress }
+        }
+      }
+      return try await engine.verify { progress in how.withLock { $0 = progress } }
+    }
+    await engine.close()
+    return report
   }
 
   /// The way to the zone. Where it cannot be begun, status tells why.
@@ -53,6 +86,19 @@ struct SyncRunner {
       try? SyncEngine.noteUnbegun(
         store, code: failure.code, message: failure.message, suggestion: failure.suggestion)
       throw failure
+    }
+  }
+}
+
+extension VerifyProgress {
+  /// What somebody waits for who waits for a comparison.
+  fileprivate func text(_ transport: CurlTransport) -> String {
+    switch self {
+    case .pulling: transport.awaited
+    case .awaitingServer: "\(transport.server.absoluteString) (it adds up its log)"
+    case .reading(let objects, let all): "the store to be read (\(objects) of \(all) objects)"
+    case .comparing(let ranges, let all):
+      "what differs to be compared (\(ranges) of \(all) parts)"
     }
   }
 }

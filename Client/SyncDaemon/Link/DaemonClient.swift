@@ -100,7 +100,7 @@ package struct DaemonClient: Sendable {
   private func isAlive(_ request: DaemonRequest) -> Bool {
     switch request.verb {
     case .status, .stores, .wake: return false
-    case .sync, .push, .pull: break
+    case .sync, .push, .pull, .verify, .repair: break
     }
     return (try? exchange(DaemonRequest(.status))) != nil
   }

@@ -12,6 +12,9 @@ package struct DaemonRequest: Hashable, Sendable, Codable {
     case sync
     case push
     case pull
+    /// Compare the store with its zone, and maybe mend it.
+    case verify
+    case repair
     /// A person changed what the next sync does: it begins now, and the answer does not wait for it.
     case wake
   }
@@ -38,6 +41,8 @@ package struct DaemonReply: Hashable, Sendable, Codable {
   package var paths: [String]?
   /// What a sync, push or pull did.
   package var report: SyncSummary?
+  /// What a comparison with the zone found.
+  package var verified: VerifyReport?
   /// Why the request failed; nil when it did not.
   package var failure: Failure?
 

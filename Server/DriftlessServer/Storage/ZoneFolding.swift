@@ -17,10 +17,17 @@ final class ZoneFolding: Sendable {
   private struct State {
     /// Names of zones to look at.
     var waiting: [String] = []
+    /// Places up to which logs are to be added up for their digests, by the names of zones. They come first: somebody waits.
+    var asked: [(zone: String, place: LogMark)] = []
     /// Bytes that came to a zone's log since it was looked at.
     var appended: [String: Int] = [:]
     var isRunning = false
     var isStopped = false
+  }
+
+  private enum Work {
+    case fold(String)
+    case digests(String, LogMark)
   }
 
   private struct Stopped: Error {}
@@ -29,6 +36,8 @@ final class ZoneFolding: Sendable {
   private let ended = DispatchSemaphore(value: 0)
   private let database: Database
   private let snapshots: ZoneSnapshots
+  /// What replicas compare themselves with.
+  let digests = DigestShelf()
   private let freeBytes: @Sendable () -> Int?
   private let limits: ServerLimits
   private let metrics: ServerMetrics
@@ -79,10 +88,24 @@ final class ZoneFolding: Sendable {
     if isDue { look(at: [zone]) }
   }
 
-  private func look(at zones: [String]) {
+  /// Makes the digests of what a zone's log comes to, up to a place of it at least. How it ended, the shelf tells.
+  func makeDigests(of zone: String, at place: LogMark) {
+    look(at: [], for: (zone, place))
+  }
+
+  private func look(at zones: [String], for asked: (zone: String, place: LogMark)? = nil) {
     let begins = state.withLock { state in
       state.waiting += zones.filter { !state.waiting.contains($0) }
-      guard !state.isRunning, !state.isStopped, !state.waiting.isEmpty else { return false }
+      if let asked {
+        // One that asks for less has what is made for the other.
+        let others = state.asked.filter { $0.zone == asked.zone }.map(\.place.sequence)
+        if others.allSatisfy({ $0 < asked.place.sequence }) {
+          state.asked.removeAll { $0.zone == asked.zone }
+          state.asked.append(asked)
+        }
+      }
+      let isIdle = state.waiting.isEmpty && state.asked.isEmpty
+      guard !state.isRunning, !state.isStopped, !isIdle else { return false }
       state.isRunning = true
       return true
     }
@@ -97,35 +120,84 @@ final class ZoneFolding: Sendable {
   }
 
   private func run() {
-    while let zone = next() {
-      do {
-        try fold(zone)
-      } catch is Stopped {
-        continue
-      } catch let error as ServerError where error.code == .locked {
-        // An operator's command is at it.
-        continue
-      } catch {
-        // Not with the next push: what is wrong may last.
-        state.withLock { $0.appended[zone, default: 0] += limits.foldLogBytesMin / 2 }
-        metrics.countFold(failed: true)
-        logger.warning(
-          "a zone's log was not added up; new replicas read all of it",
-          metadata: ["zone": "\(zone)", "error": "\(error)"])
+    while let work = next() {
+      switch work {
+      case .fold(let zone): runFold(zone)
+      case .digests(let zone, let place): runDigests(zone, place)
       }
     }
   }
 
-  private func next() -> String? {
-    let (zone, isStopped) = state.withLock { state -> (String?, Bool) in
-      guard !state.isStopped, !state.waiting.isEmpty else {
-        state.isRunning = false
-        return (nil, state.isStopped)
-      }
-      return (state.waiting.removeFirst(), false)
+  private func runFold(_ zone: String) {
+    do {
+      try fold(zone)
+    } catch is Stopped {
+      return
+    } catch let error as ServerError where error.code == .locked {
+      // An operator's command is at it.
+      return
+    } catch {
+      // Not with the next push: what is wrong may last.
+      state.withLock { $0.appended[zone, default: 0] += limits.foldLogBytesMin / 2 }
+      metrics.countFold(failed: true)
+      logger.warning(
+        "a zone's log was not added up; new replicas read all of it",
+        metadata: ["zone": "\(zone)", "error": "\(error)"])
     }
-    if zone == nil, isStopped { ended.signal() }
-    return zone
+  }
+
+  private func runDigests(_ name: String, _ place: LogMark) {
+    do {
+      guard let zone = try database.run({ try $0.zone(named: name) }) else { return }
+      do {
+        digests.put(try makeDigests(of: zone, at: place), of: zone)
+      } catch let error as Stopped {
+        throw error
+      } catch let error as ServerError {
+        digests.fail(error, of: zone, at: place)
+      } catch {
+        digests.fail(ServerError(storage: error), of: zone, at: place)
+      }
+    } catch {
+      // It ends, or cannot tell which zones there are: who waits asks again.
+      logger.debug("no digests were made", metadata: ["zone": "\(name)", "error": "\(error)"])
+    }
+  }
+
+  private func makeDigests(of zone: ZoneRecord, at place: LogMark) throws -> SnapshotDigests {
+    func made() throws -> SnapshotDigests {
+      let snapshot = try fold(zone, through: max(1, place.sequence))
+      do {
+        return try SnapshotDigests(snapshot, pause: { [self] in try check() }) {
+          [snapshots] in try snapshots.bytes(of: $0, of: zone)
+        }
+      } catch let error as ProtocolError {
+        throw ServerError(error)
+      }
+    }
+    do {
+      return try made()
+    } catch let error as ServerError where error.code.name == "damaged" {
+      // A file is not as it was written. The log has all of it.
+      snapshots.forget(zone)
+      return try made()
+    }
+  }
+
+  private func next() -> Work? {
+    let (work, isStopped) = state.withLock { state -> (Work?, Bool) in
+      if !state.isStopped {
+        if !state.asked.isEmpty {
+          let asked = state.asked.removeFirst()
+          return (.digests(asked.zone, asked.place), false)
+        }
+        if !state.waiting.isEmpty { return (.fold(state.waiting.removeFirst()), false) }
+      }
+      state.isRunning = false
+      return (nil, state.isStopped)
+    }
+    if work == nil, isStopped { ended.signal() }
+    return work
   }
 
   private func check() throws {
@@ -142,41 +214,60 @@ final class ZoneFolding: Sendable {
       suggestion: "Make room on the file system of the data folder.")
   }
 
+  private func isOwn(_ place: LogMark, _ zone: ZoneRecord) throws -> Bool {
+    try database.run { connection in
+      guard let zone = try connection.zone(named: zone.name) else { return false }
+      return try connection.place(at: place.sequence, of: zone) == place
+    }
+  }
+
+  /// What was added up, unless the database was put back to before it.
+  private func former(of zone: ZoneRecord) throws -> Snapshot? {
+    guard let former = try snapshots.snapshot(of: zone), try isOwn(former.place, zone) else {
+      return nil
+    }
+    return former
+  }
+
   private func fold(_ name: String) throws {
     guard let zone = try database.run({ try $0.zone(named: name) }) else { return }
-    func isOwn(_ place: LogMark) throws -> Bool {
-      try database.run { connection in
-        guard let zone = try connection.zone(named: name) else { return false }
-        return try connection.place(at: place.sequence, of: zone) == place
-      }
-    }
-    var former = try snapshots.snapshot(of: zone)
-    // The database was put back to before it.
-    if let place = former?.place, try !isOwn(place) { former = nil }
+    let former = try self.former(of: zone)
     let after = former?.place.sequence ?? 0
     let since = try database.run { try $0.logBytes(of: zone, after: after) }
     // A snapshot is worth its making when the log since the last one costs a new replica as much as a part of it.
     guard since >= max(limits.foldLogBytesMin, (former?.bytes ?? 0) / 4) else { return }
+    _ = try fold(zone, through: .max)
+  }
+
+  /// - Parameter last: the last entry that is taken in.
+  private func fold(_ zone: ZoneRecord, through last: UInt64) throws -> Snapshot {
+    let former = try self.former(of: zone)
+    if let former, former.place.sequence >= last { return former }
+    let after = former?.place.sequence ?? 0
+    let since = try database.run { try $0.logBytes(of: zone, after: after) }
     var options = FoldOptions()
     options.pause = { [self] in try check() }
     try checkRoom(for: since + (former?.bytes ?? 0))
     func isThere() throws -> Bool {
       try database.run { try $0.generations().contains(zone.generation) }
     }
-    let folded = try snapshots.fold(zone, options: options, isThere: isThere, isOwn: isOwn) {
-      place in
+    let folded = try snapshots.fold(
+      zone, options: options, isThere: isThere, isOwn: { try isOwn($0, zone) }
+    ) { place in
       try check()
       let request = PageRequest(
         after: place, bytesMax: limits.pageBytesMax, entriesMax: limits.pageEntriesMax)
       return try database.run { try $0.page(of: zone, request).entries }
+        .filter { $0.sequence <= last }
     }
     metrics.countFold(failed: false)
     logger.info(
       "folded",
       metadata: [
-        "zone": "\(name)", "sequence": "\(folded.place.sequence)", "bytes": "\(folded.bytes)",
-        "log": "\(since)",
+        "zone": "\(zone.name)", "sequence": "\(folded.place.sequence)",
+        "bytes": "\(folded.bytes)", "log": "\(since)",
       ])
+    return folded
   }
 }
 

@@ -53,6 +53,16 @@ package struct ZoneSnapshots: Sendable {
     }
   }
 
+  /// The bytes of a file of a snapshot.
+  ///
+  /// - Throws: `ProtocolError`: `.noSnapshot` for one that a newer fold has removed meanwhile.
+  func bytes(of file: Snapshot.File, of zone: ZoneRecord) throws -> Data {
+    let folder = folder(of: zone)
+    let path = Snapshot.url(of: file.name, in: folder).path
+    guard FileManager.default.fileExists(atPath: path) else { throw ProtocolError.noSnapshot }
+    return try Snapshot.bytes(of: file, in: folder)
+  }
+
   /// Adds up a zone's log to a snapshot. What an earlier one has done, also one that was killed, is not done again.
   ///
   /// - Parameters:

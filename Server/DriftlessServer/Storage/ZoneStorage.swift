@@ -60,6 +60,16 @@ package protocol ZoneStorage: Sendable {
     _ name: String, of zone: ZoneRecord, first: Int, count: Int
   ) async throws -> Data?
 
+  /// Digests of what the log comes to, at a place of it or a later one; not ready while they are made.
+  ///
+  /// - Throws: `ServerError`: `.diverged` when the place is not of this log, and `unsupported` where there are none.
+  func digests(of zone: ZoneRecord, at place: LogMark) async throws -> ZoneDigests
+
+  /// A part of the digests of a place, or the objects that they are of.
+  ///
+  /// - Throws: `ServerError`: `.noSnapshot` when there are digests of another place by now, `.busy`.
+  func digests(_ part: DigestPart, of zone: ZoneRecord, at place: LogMark) async throws -> Data
+
   /// What was found when entries were first answered.
   var entryCheck: EntryCheck { get }
 
@@ -68,6 +78,19 @@ package protocol ZoneStorage: Sendable {
 
   /// Lets go of all that is open. What was acknowledged is durable already.
   func close()
+}
+
+extension ZoneStorage {
+  /// None: logs are not added up here.
+  package func digests(of zone: ZoneRecord, at place: LogMark) async throws -> ZoneDigests {
+    throw ServerError(ProtocolError.noDigests)
+  }
+
+  package func digests(
+    _ part: DigestPart, of zone: ZoneRecord, at place: LogMark
+  ) async throws -> Data {
+    throw ServerError(ProtocolError.noDigests)
+  }
 }
 
 /// A zone as it was at one moment.

@@ -63,6 +63,21 @@ package struct SnapshotReader {
       }
     }
 
+    /// Under which entity, and with which identity, an object that lives came into the zone.
+    ///
+    /// - Throws: `ProtocolError` for a number that it does not have.
+    package func born(_ number: UInt64) throws(ProtocolError) -> (entity: String, identity: UUID) {
+      let index = try index(0)
+      var place = numbers.firstIndex(of: number) ?? .max
+      for run in index.newObjects {
+        if place < run.count {
+          return (index.entities[run.entity].name, run.identities[place])
+        }
+        place -= run.count
+      }
+      throw .malformed("The part does not have object \(number)")
+    }
+
     /// What a change set says without its values.
     package func index(_ number: Int) throws(ProtocolError) -> ChangeSetIndex {
       try checked(decoder.decodeIndex(frames[number]).index, number)
@@ -174,6 +189,23 @@ package struct SnapshotReader {
 
   /// What a part that is put together here takes. Bytes.
   private static let partBytes = 4 << 20
+
+  /// A part that a server put together (`SnapshotDigests`).
+  ///
+  /// - Parameters:
+  ///   - numbers: which were asked for: it begins with the first, and may end before the last.
+  /// - Returns: also the number behind the last that it has.
+  /// - Throws: `ProtocolError` when it is no such part.
+  package static func part(
+    _ data: Data, of generation: UUID, numbers: Range<UInt64>
+  ) throws(ProtocolError) -> (part: Part, end: UInt64) {
+    let segment = try SegmentBytes(data, limits: .segment)
+    guard segment.generation == generation, segment.content == .objects,
+      segment.first == numbers.lowerBound, segment.end > segment.first,
+      segment.end <= numbers.upperBound
+    else { throw .malformed("The objects that came are not those that were asked for") }
+    return (Part(segment, try LayerCursor.places(of: segment, firstBorn: 1)), segment.end)
+  }
 }
 
 extension Snapshot {

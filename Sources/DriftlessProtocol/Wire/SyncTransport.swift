@@ -39,6 +39,17 @@ public protocol SyncTransport: Sendable {
   func segment(
     _ name: String, of generation: UUID, range: Range<Int>
   ) async throws -> Data
+
+  /// Digests of what the zone's log comes to, at a place of it or a later one.
+  ///
+  /// - Throws: `ProtocolError`: `.unsupported` where the zone has none, `.diverged` when the place is not of its log.
+  func digests(at cursor: Cursor) async throws -> ZoneDigests
+
+  /// A part of the digests of a place, or the objects that they are of.
+  ///
+  /// - Parameter cursor: The place that ``digests(at:)`` named.
+  /// - Throws: `ProtocolError`: `.noSnapshot` when the zone has the digests of another place by now.
+  func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data
 }
 
 extension SyncTransport {
@@ -51,10 +62,27 @@ extension SyncTransport {
   ) async throws -> Data {
     throw ProtocolError.noSnapshot
   }
+
+  /// There are none.
+  public func digests(at cursor: Cursor) async throws -> ZoneDigests {
+    throw ProtocolError.noDigests
+  }
+
+  /// There are none.
+  public func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data {
+    throw ProtocolError.noDigests
+  }
 }
 
 extension ProtocolError {
   /// The zone has no such snapshot, or none any more.
   public static let noSnapshot = ProtocolError(
     .noSnapshot, "The zone has no such snapshot", suggestion: "Pull its log from the beginning.")
+
+  /// The zone's server does not tell digests of what the log comes to.
+  public static let noDigests = ProtocolError(
+    .unsupported, "The server has nothing that a store can be compared with",
+    suggestion:
+      "Compare with another replica: syncctl digest. Its operator can update the server; one on PostgreSQL adds up no logs."
+  )
 }

@@ -6,6 +6,8 @@ public enum WirePath {
   public static let logType = "application/vnd.driftless.log"
   /// The content type of a piece of a snapshot's file.
   public static let segmentType = "application/vnd.driftless.segment"
+  /// The content type of digests, one behind the other.
+  public static let digestsType = "application/vnd.driftless.digests"
   /// All zones live below this path.
   public static let zones = "/v1/zones"
 }

@@ -172,6 +172,23 @@ struct JournalDraft {
       }
   }
 
+  /// Adds an entry that was made elsewhere.
+  mutating func add(_ entry: JournalEntry, _ values: Journal.Values) {
+    entries.append((entry, values))
+  }
+
+  func identity(of key: ObjectKey) throws -> UUID { try transaction.identity(of: key) }
+
+  /// A value, or a set, as text.
+  func text(
+    _ value: ZoneComparison.ZoneValue, of property: SyncSchema.Property
+  ) throws -> String {
+    switch value {
+    case .value(let value): try text(value)
+    case .elements(let elements): try text(elements, in: property)
+    }
+  }
+
   /// Writes what was collected under the number of the import's transaction.
   mutating func write(transaction number: Int64) throws {
     for index in entries.indices { entries[index].entry.transaction = number }

@@ -150,6 +150,14 @@ final class NewsTransport: SyncTransport {
     try await undamaged { try await transport.segment(name, of: generation, range: range) }
   }
 
+  func digests(at cursor: Cursor) async throws -> ZoneDigests {
+    try await undamaged { try await transport.digests(at: cursor) }
+  }
+
+  func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data {
+    try await undamaged { try await transport.digests(part, at: cursor) }
+  }
+
   /// Asks the server to answer when the zone has something that this replica has not.
   ///
   /// - Returns: Whether there is something to pull; false when the time ran out.

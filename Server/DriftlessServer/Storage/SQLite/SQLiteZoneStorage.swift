@@ -212,6 +212,39 @@ package final class SQLiteZoneStorage: ZoneStorage {
     }
   }
 
+  package func digests(of zone: ZoneRecord, at place: LogMark) async throws -> ZoneDigests {
+    guard let folding = folding.withLock({ $0 }) else { throw ServerError(ProtocolError.noDigests) }
+    guard try await isOwn(place, zone) else { throw ServerError.diverged(at: place.sequence, zone) }
+    if zone.head == 0 {
+      return ZoneDigests(isReady: true, place: place, nextObject: 1, columns: [])
+    }
+    if let made = try folding.digests.take(of: zone, at: place) {
+      if try await isOwn(made.snapshot.place, zone) { return made.digests }
+      // The database was put back to an older copy, and has gone on from there.
+      folding.digests.drop(of: zone)
+    }
+    folding.makeDigests(of: zone.name, at: place)
+    return .awaited(at: place)
+  }
+
+  package func digests(
+    _ part: DigestPart, of zone: ZoneRecord, at place: LogMark
+  ) async throws -> Data {
+    guard let shelf = folding.withLock({ $0 })?.digests else {
+      throw ServerError(ProtocolError.noDigests)
+    }
+    return try await shelf.answer(part, of: zone, at: place)
+  }
+
+  private func isOwn(_ place: LogMark, _ zone: ZoneRecord) async throws -> Bool {
+    try await reader.perform { connection in
+      guard let current = try connection.zone(named: zone.name),
+        current.generation == zone.generation
+      else { return false }
+      return try connection.place(at: place.sequence, of: current) == place
+    }
+  }
+
   /// Begins to add up the logs of zones, now and as they grow.
   package func beginFolding(logger: Logger) throws {
     let folding = try ZoneFolding(

@@ -1,0 +1,85 @@
+import DriftlessSync
+import Foundation
+
+/// What a comparison of a store with its zone found, for a person and for a script.
+struct VerifyText: Encodable {
+  enum Verdict: String, Encodable {
+    case equal, repaired, different
+  }
+
+  let verdict: Verdict
+  let report: VerifyReport
+
+  init(_ report: VerifyReport) {
+    self.report = report
+    verdict =
+      if report.differenceCount == 0 { .equal } else if report.isEqual { .repaired } else {
+        .different
+      }
+  }
+
+  private enum Key: CodingKey { case verdict }
+
+  /// The report with the verdict beside its fields.
+  func encode(to encoder: any Encoder) throws {
+    try report.encode(to: encoder)
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(verdict, forKey: .verdict)
+  }
+
+  /// The verdict, what is different, and what was left out.
+  var lines: [String] {
+    [summary] + report.differences.map(Self.line) + unlisted + leftOut
+  }
+
+  private var summary: String {
+    let what =
+      "\(report.objects) objects, \(report.properties) properties, at entry \(report.sequence) "
+      + "of the zone's log"
+    let cost = "\(report.bytes) bytes in \(report.requests) requests"
+    return switch verdict {
+    case .equal: "equal: \(what); \(cost)"
+    case .repaired: "repaired: all \(report.differenceCount) differences; \(what); \(cost)"
+    case .different:
+      "different: \(report.differenceCount) differences, \(report.repairedCount) of them "
+        + "repaired; \(what); \(cost)"
+    }
+  }
+
+  private static func line(_ difference: VerifyReport.Difference) -> String {
+    let name = "\(difference.entity) \(difference.object.uuidString.lowercased())"
+    let what =
+      switch difference.kind {
+      case .missing: "is in the zone, and not here"
+      case .deleted: "is here, and deleted in the zone"
+      case .unknown: "is here, and was never in the zone; nothing of it waits to be pushed"
+      case .entity: "is of another entity here"
+      case .value:
+        "\(difference.property ?? "") is \(difference.local ?? "null") here, and "
+          + "\(difference.zone ?? "null") in the zone"
+      }
+    return "\(name): \(what)\(difference.isRepaired ? ": repaired" : "")"
+  }
+
+  private var unlisted: [String] {
+    let count = report.differenceCount - report.differences.count
+    return count > 0 ? ["and \(count) more"] : []
+  }
+
+  private var leftOut: [String] {
+    var lines: [String] = []
+    if report.leftOut.pending > 0 {
+      lines.append("not compared: \(report.leftOut.pending) that wait to be pushed or settled")
+    }
+    if report.leftOut.setAside > 0 {
+      lines.append(
+        "not compared: \(report.leftOut.setAside) that are set aside (syncctl parked)")
+    }
+    if !report.leftOut.properties.isEmpty {
+      lines.append(
+        "not compared, since the model here does not have them by this name: "
+          + report.leftOut.properties.joined(separator: ", "))
+    }
+    return lines
+  }
+}

@@ -1,0 +1,68 @@
+import Driftless
+import DriftlessProtocol
+
+/// Which columns of a zone's digests a store can be compared by.
+struct ComparedColumns {
+  /// Each with its place among the zone's; nil for one of which no object of the zone has anything.
+  private(set) var columns: [(column: DigestColumn, place: Int?)] = []
+  /// What the model here does not have, or has under another name.
+  private(set) var leftOut: [String] = []
+  /// Whether the zone's word that an object is deleted stands by itself.
+  let tellsDeletes: Bool
+  /// Properties of the model here of which the log says something under another name as well, by entity.
+  private var renamed: [String: Set<String>] = [:]
+  /// Entities of which the log says something under another name.
+  private var renamedEntities: Set<String> = []
+
+  /// - Parameters:
+  ///   - digests: the zone's.
+  ///   - own: the columns of the store's.
+  init(_ digests: ZoneDigests, own: [DigestColumn], _ schema: SyncSchema) {
+    tellsDeletes = digests.isPlain
+    for column in digests.columns {
+      guard let entity = schema.entity(named: column.entity) else {
+        if let entity = schema.entity(namedNowOrBefore: column.entity) {
+          renamedEntities.insert(entity.name)
+        }
+        continue
+      }
+      let name = column.property
+      if !name.isEmpty, entity.property(named: name) == nil,
+        let property = entity.property(namedNowOrBefore: name)
+      {
+        renamed[entity.name, default: []].insert(property.name)
+      }
+    }
+    var seen: Set<DigestColumn> = []
+    for (place, column) in digests.columns.enumerated() {
+      add(column.column, place, schema, &seen)
+    }
+    for column in own where !seen.contains(column) { add(column, nil, schema, &seen) }
+  }
+
+  private mutating func add(
+    _ column: DigestColumn, _ place: Int?, _ schema: SyncSchema, _ seen: inout Set<DigestColumn>
+  ) {
+    guard seen.insert(column).inserted else { return }
+    let entity = schema.entity(named: column.entity)
+    if let ordered = column.orderedProperty {
+      guard case .elements(let relationship)? = entity?.property(named: ordered)?.kind,
+        relationship.isOrdered, has(column.entity, ordered)
+      else { return }
+    } else {
+      guard let entity, column.property.isEmpty || entity.property(named: column.property) != nil,
+        has(column.entity, column.property)
+      else {
+        leftOut.append(
+          column.property.isEmpty ? column.entity : "\(column.entity).\(column.property)")
+        return
+      }
+    }
+    columns.append((column, place))
+  }
+
+  /// Whether a property of the model here can be compared.
+  func has(_ entity: String, _ property: String) -> Bool {
+    !renamedEntities.contains(entity) && renamed[entity]?.contains(property) != true
+  }
+}

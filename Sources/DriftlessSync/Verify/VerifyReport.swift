@@ -1,0 +1,100 @@
+public import Foundation
+
+/// What a comparison of a store with its zone found.
+public struct VerifyReport: Hashable, Sendable, Codable {
+  /// One thing that the store has otherwise than the zone.
+  public struct Difference: Hashable, Sendable, Codable {
+    /// What is different.
+    public enum Kind: String, Hashable, Sendable, Codable {
+      /// The zone has the object, the store has not.
+      case missing
+      /// The store has the object, in the zone it is deleted.
+      case deleted
+      /// The store has the object, and the zone never had it, though nothing of it waits to be pushed.
+      case unknown
+      /// The store has the object as one of another entity.
+      case entity
+      /// A property has another value.
+      case value
+    }
+
+    /// What is different.
+    public var kind: Kind
+    /// The name of the object's entity.
+    public var entity: String
+    /// The object's identity.
+    public var object: UUID
+    /// Of a value, the property.
+    public var property: String?
+    /// Of a value, what the store had, as JSON text; nil for none.
+    public var local: String?
+    /// Of a value, what the zone has, as JSON text; nil for none.
+    public var zone: String?
+    /// Whether the store has what the zone has by now.
+    public var isRepaired: Bool
+  }
+
+  /// What was not compared, and why.
+  public struct LeftOut: Hashable, Sendable, Codable {
+    /// Objects and properties that wait to be pushed, or to be settled, of those that were looked at one by one.
+    public var pending = 0
+    /// Values and objects that are set aside here (`syncctl parked`), of those that were looked at one by one.
+    public var setAside = 0
+    /// Properties that the model here does not have, or has under another name.
+    public var properties: [String] = []
+  }
+
+  /// The place of the zone's log at which both were compared.
+  public var sequence: UInt64 = 0
+  /// Objects that the store has of the zone's.
+  public var objects = 0
+  /// Properties of entities that were compared.
+  public var properties = 0
+  /// Bytes of digests and objects that came, without what was pulled.
+  public var bytes = 0
+  /// Requests for them.
+  public var requests = 0
+  /// How many differences there are, or were before the repair.
+  public var differenceCount = 0
+  /// How many of them are no more.
+  public var repairedCount = 0
+  /// The differences, as many as `differencesMax` of them.
+  public var differences: [Difference] = []
+  /// What was not compared.
+  public var leftOut = LeftOut()
+
+  /// The most differences that are listed.
+  public static let differencesMax = 1_000
+
+  /// Whether the store has what the zone has, but for what was left out.
+  public var isEqual: Bool { differenceCount == repairedCount }
+
+  /// Characters of a value that are told.
+  private static let textMax = 1_000
+
+  mutating func add(_ difference: Difference) {
+    differenceCount += 1
+    if difference.isRepaired { repairedCount += 1 }
+    guard differences.count < Self.differencesMax else { return }
+    var difference = difference
+    difference.local = difference.local.map(Self.cut)
+    difference.zone = difference.zone.map(Self.cut)
+    differences.append(difference)
+  }
+
+  private static func cut(_ text: String) -> String {
+    text.utf8.count > textMax ? String(text.prefix(textMax)) + "…" : text
+  }
+}
+
+/// How far a comparison is.
+public enum VerifyProgress: Hashable, Sendable {
+  /// What came since is pulled first.
+  case pulling
+  /// The server adds up its log.
+  case awaitingServer
+  /// The store's own digests are made.
+  case reading(objects: UInt64, of: UInt64)
+  /// What differs is looked at.
+  case comparing(ranges: Int, of: Int)
+}

@@ -1,0 +1,380 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// One comparison of a store with its zone, at one place of the log.
+struct ZoneVerification: Sendable {
+  /// The store is at another place of the log by now.
+  struct Moved: Error {}
+
+  let engine: SyncEngine
+  let digests: ZoneDigests
+  let place: Cursor
+  let repairs: Bool
+  let allowsMassDelete: Bool
+  let progress: (@Sendable (VerifyProgress) -> Void)?
+
+  init(
+    engine: SyncEngine, digests: ZoneDigests, at place: Cursor, repairs: Bool,
+    allowsMassDelete: Bool, progress: (@Sendable (VerifyProgress) -> Void)?
+  ) {
+    self.engine = engine
+    self.digests = digests
+    self.place = place
+    self.repairs = repairs
+    self.allowsMassDelete = allowsMassDelete
+    self.progress = progress
+  }
+
+  func run() async throws -> VerifyReport {
+    try await engine.run(self)
+  }
+}
+
+extension SyncEngine {
+  /// What is gathered of a comparison.
+  fileprivate struct Gathered {
+    var shown: DigestTree
+    var said: DigestTree
+    var columns: ComparedColumns
+    var report = VerifyReport()
+  }
+
+  fileprivate func run(_ verification: ZoneVerification) async throws -> VerifyReport {
+    var gathered = try read(verification)
+    let differing = gathered.columns.columns.filter { column, place in
+      !gathered.matches(place.map { verification.digests.columns[$0].digest } ?? .empty, column)
+    }
+    var ranges: [Int: [(column: DigestColumn, place: Int?)]] = [:]
+    for batch in differing.batches(of: SyncTuning.digestColumnsMax) {
+      try await compareRanges(batch, verification, &gathered, &ranges)
+    }
+    for (done, range) in ranges.keys.sorted().enumerated() {
+      verification.progress?(.comparing(ranges: done, of: ranges.count))
+      try await compareBlocks(of: range, ranges[range] ?? [], verification, &gathered)
+    }
+    return gathered.report
+  }
+
+  /// Reads the whole store once.
+  private func read(_ verification: ZoneVerification) throws -> Gathered {
+    try store.read { transaction in
+      let state = try checkPlace(verification, transaction)
+      let next = verification.digests.nextObject
+      var cells = try ReplicaCells(transaction, schema: schema)
+      defer { cells.finish() }
+      var number: UInt64 = 1
+      while number < next {
+        if number % StateDigest.rangeObjects == 1 {
+          if Task.isCancelled { throw CancellationError() }
+          verification.progress?(.reading(objects: number - 1, of: next - 1))
+        }
+        try cells.append(number)
+        number += 1
+      }
+      let trees = try cells.trees(upTo: next)
+      let columns = ComparedColumns(
+        verification.digests, own: trees.shown.columns, schema)
+      var gathered = Gathered(shown: trees.shown, said: trees.said, columns: columns)
+      gathered.report.sequence = verification.place.sequence
+      gathered.report.objects = cells.counts.values.reduce(0, +)
+      gathered.report.properties = columns.columns.count {
+        !$0.column.property.isEmpty && $0.column.orderedProperty == nil
+      }
+      gathered.report.leftOut.properties = columns.leftOut
+      try lookForUnknown(
+        transaction, state, counts: cells.counts, &gathered.report)
+      return gathered
+    }
+  }
+
+  @discardableResult
+  private func checkPlace(
+    _ verification: ZoneVerification, _ transaction: ReadTransaction
+  ) throws -> ReplicaState {
+    let state = try Self.state(on: transaction.connection, of: store)
+    guard state.position == verification.place else { throw ZoneVerification.Moved() }
+    return state
+  }
+
+  /// Objects that the zone never had, and that do not wait to be pushed either.
+  private func lookForUnknown(
+    _ transaction: ReadTransaction, _ state: ReplicaState, counts: [Int32: Int],
+    _ report: inout VerifyReport
+  ) throws {
+    let pending = try pendingSet(transaction, state: state)
+    var directory = ObjectDirectory(transaction.connection, readsAhead: true)
+    for entity in schema.entities {
+      guard
+        try transaction.objectCount(of: entity.description) != counts[entity.number] ?? 0
+      else { continue }
+      try transaction.forEachKey(of: entity.description) { key in
+        guard try directory.number(root: entity.rootNumber, key: key.key) == nil,
+          pending[key].map({ $0.whole == .none }) ?? true
+        else { return }
+        report.add(
+          .init(
+            kind: .unknown, entity: entity.name, object: try transaction.identity(of: key),
+            isRepaired: false))
+      }
+    }
+  }
+
+  // MARK: The way down
+
+  private func compareRanges(
+    _ columns: [(column: DigestColumn, place: Int?)], _ verification: ZoneVerification,
+    _ gathered: inout Gathered, _ ranges: inout [Int: [(column: DigestColumn, place: Int?)]]
+  ) async throws {
+    let count = DigestTree.rangeCount(upTo: verification.digests.nextObject)
+    for first in stride(from: 0, to: count, by: DigestPart.countMax) {
+      let part = first..<min(count, first + DigestPart.countMax)
+      let there = try await ask(
+        columns, verification, &gathered, each: part.count
+      ) { .ranges(part, columns: $0) }
+      for (column, digests) in zip(columns, there) {
+        for (digest, range) in zip(digests, part)
+        where !gathered.matches(digest, column.column, range: range) {
+          ranges[range, default: []].append(column)
+        }
+      }
+    }
+  }
+
+  private func compareBlocks(
+    of range: Int, _ columns: [(column: DigestColumn, place: Int?)],
+    _ verification: ZoneVerification, _ gathered: inout Gathered
+  ) async throws {
+    let numbers = DigestPart.numbers(ofRange: range)
+    let next = verification.digests.nextObject
+    let here = try store.read { transaction in
+      try checkPlace(verification, transaction)
+      var cells = try ReplicaCells(transaction, schema: schema, from: range)
+      defer { cells.finish() }
+      for number in numbers where number < next { try cells.append(number) }
+      return cells.blocks()
+    }
+    var differing: Set<Int> = []
+    for batch in columns.batches(of: SyncTuning.digestColumnsMax) {
+      let there = try await ask(
+        batch, verification, &gathered, each: StateDigest.rangeBlocks
+      ) { .blocks(range: range, columns: $0) }
+      for (column, digests) in zip(batch, there) {
+        for (block, digest) in digests.enumerated()
+        where digest != here.shown[column.column]?[block] ?? .empty
+          && !(column.column.maySayLess(gathered.said)
+            && digest == here.said[column.column]?[block] ?? .empty)
+        {
+          differing.insert(block)
+        }
+      }
+    }
+    for run in differing.sorted().runs {
+      let first = numbers.lowerBound + UInt64(run.lowerBound) * StateDigest.blockObjects
+      let end = numbers.lowerBound + UInt64(run.upperBound) * StateDigest.blockObjects
+      try await compareObjects(first..<min(end, next), verification, &gathered)
+    }
+  }
+
+  /// The digests of some columns, those of each one; of a column that the zone does not have none are asked for.
+  private func ask(
+    _ columns: [(column: DigestColumn, place: Int?)], _ verification: ZoneVerification,
+    _ gathered: inout Gathered, each count: Int, _ part: ([Int]) -> DigestPart
+  ) async throws -> [[StateDigest]] {
+    let places = columns.compactMap(\.place)
+    var digests: ArraySlice<StateDigest> = []
+    if !places.isEmpty {
+      let data = try await transport.digests(part(places), at: verification.place)
+      gathered.report.requests += 1
+      gathered.report.bytes += data.count
+      digests = try StateDigest.all(in: data, count: places.count * count)[...]
+    }
+    return columns.map { column in
+      guard column.place != nil else { return [StateDigest](repeating: .empty, count: count) }
+      defer { digests = digests.dropFirst(count) }
+      return Array(digests.prefix(count))
+    }
+  }
+
+  private func compareObjects(
+    _ numbers: Range<UInt64>, _ verification: ZoneVerification, _ gathered: inout Gathered
+  ) async throws {
+    var rest = numbers
+    while !rest.isEmpty {
+      let data = try await transport.digests(.objects(rest), at: verification.place)
+      gathered.report.requests += 1
+      gathered.report.bytes += data.count
+      let (part, end) = try SnapshotReader.part(
+        data, of: verification.place.generation, numbers: rest)
+      if verification.repairs {
+        try repair(part, verification, &gathered)
+      } else {
+        try compare(part, verification, &gathered)
+      }
+      rest = end..<rest.upperBound
+    }
+  }
+
+  private func compare(
+    _ part: SnapshotReader.Part, _ verification: ZoneVerification, _ gathered: inout Gathered
+  ) throws {
+    try store.read { transaction in
+      let state = try checkPlace(verification, transaction)
+      var comparison = try ZoneComparison(
+        transaction, schema: schema, pending: try pendingSet(transaction, state: state),
+        columns: gathered.columns)
+      var frames = try PageApplier.frames(
+        of: part, at: verification.place.sequence, schema,
+        ObjectDirectory(transaction.connection))
+      try comparison.compare(part, &frames)
+      gathered.report.leftOut.add(comparison.leftOut)
+      for found in comparison.found {
+        gathered.report.add(
+          try difference(found, part, transaction, isRepaired: false))
+      }
+    }
+  }
+
+  /// What differs is looked at anew in the transaction that mends it: it may have been edited meanwhile.
+  private func repair(
+    _ part: SnapshotReader.Part, _ verification: ZoneVerification, _ gathered: inout Gathered
+  ) throws {
+    // Without a difference, nothing is to be written.
+    var looked = Gathered(
+      shown: gathered.shown, said: gathered.said, columns: gathered.columns)
+    try compare(part, verification, &looked)
+    guard looked.report.differenceCount > 0 else {
+      gathered.report.leftOut.add(looked.report.leftOut)
+      return
+    }
+    let columns = gathered.columns
+    let (differences, leftOut) = try settling { applier, state in
+      guard state.position == verification.place else { throw ZoneVerification.Moved() }
+      applier.allowsMassDelete = verification.allowsMassDelete
+      let transaction = applier.transaction
+      var frames = try applier.frames(of: part, at: verification.place.sequence)
+      var comparison = try ZoneComparison(
+        transaction, schema: schema, pending: applier.pending, columns: columns)
+      try comparison.compare(part, &frames)
+      let last = try applier.lastChanges(of: comparison.found)
+      var differences: [VerifyReport.Difference] = []
+      for found in comparison.found {
+        var difference = try self.difference(found, part, transaction, isRepaired: true)
+        difference.isRepaired = try applier.repair(found, part, &frames, last)
+        differences.append(difference)
+      }
+      try applier.finishKeys()
+      try ImportTimes.purge(transaction.connection)
+      return (differences, comparison.leftOut)
+    }
+    gathered.report.leftOut.add(leftOut)
+    for difference in differences { gathered.report.add(difference) }
+  }
+
+  private func difference(
+    _ found: ZoneComparison.Found, _ part: SnapshotReader.Part, _ transaction: ReadTransaction,
+    isRepaired: Bool
+  ) throws -> VerifyReport.Difference {
+    func named(
+      _ kind: VerifyReport.Difference.Kind, _ entity: SyncSchema.Entity, _ key: ObjectKey
+    ) throws -> VerifyReport.Difference {
+      .init(
+        kind: kind, entity: entity.name, object: try transaction.identity(of: key),
+        isRepaired: isRepaired)
+    }
+    switch found {
+    case .missing(let number, _):
+      let (entity, identity) = try part.born(number)
+      return .init(kind: .missing, entity: entity, object: identity, isRepaired: isRepaired)
+    case .deleted(let key, let entity, _): return try named(.deleted, entity, key)
+    case .otherEntity(let key, let entity): return try named(.entity, entity, key)
+    case .value(let key, let entity, let reader, _, let zone):
+      var difference = try named(.value, entity, key)
+      difference.property = reader.property.name
+      difference.local = try localText(reader.property, key, transaction)
+      difference.zone = try text(zone, transaction)
+      return difference
+    case .unsaid(let key, let entity, let property):
+      var difference = try named(.value, entity, key)
+      difference.property = property.name
+      difference.local = try localText(property, key, transaction)
+      return difference
+    }
+  }
+
+  private func localText(
+    _ property: SyncSchema.Property, _ key: ObjectKey, _ transaction: ReadTransaction
+  ) throws -> String? {
+    guard let values = try transaction.ownRow(key)?.values else { return nil }
+    var json = JSONText()
+    try ReplicaExport.append(property, of: key, values: values, transaction, to: &json)
+    return String(decoding: json.bytes, as: UTF8.self)
+  }
+
+  private func text(
+    _ zone: ZoneComparison.ZoneValue, _ transaction: ReadTransaction
+  ) throws -> String {
+    var json = JSONText()
+    switch zone {
+    case .value(let value):
+      try json.value(value) { key, json in json.uuid(try transaction.identity(of: key)) }
+    case .elements(let elements):
+      json.raw("[")
+      for (place, key) in elements.enumerated() {
+        if place > 0 { json.raw(",") }
+        json.uuid(try transaction.identity(of: key))
+      }
+      json.raw("]")
+    }
+    return String(decoding: json.bytes, as: UTF8.self)
+  }
+}
+
+extension SyncEngine.Gathered {
+  /// Whether the zone's digest over all of a column is one of the store's.
+  fileprivate func matches(_ digest: StateDigest, _ column: DigestColumn) -> Bool {
+    digest == shown.root(of: column) || column.maySayLess(said) && digest == said.root(of: column)
+  }
+
+  fileprivate func matches(_ digest: StateDigest, _ column: DigestColumn, range: Int) -> Bool {
+    digest == shown.digest(of: column, range: range)
+      || column.maySayLess(said) && digest == said.digest(of: column, range: range)
+  }
+}
+
+extension DigestColumn {
+  /// Whether the store may show something of it that no entry says.
+  fileprivate func maySayLess(_ said: DigestTree) -> Bool { said.place(of: self) != nil }
+}
+
+extension VerifyReport.LeftOut {
+  fileprivate mutating func add(_ other: Self) {
+    pending += other.pending
+    setAside += other.setAside
+  }
+}
+
+extension Array {
+  /// Its elements, so many at a time.
+  fileprivate func batches(of count: Int) -> [[Element]] {
+    stride(from: 0, to: self.count, by: count).map {
+      Array(self[$0..<Swift.min(self.count, $0 + count)])
+    }
+  }
+}
+
+extension [Int] {
+  /// Of ascending numbers, those that follow each other.
+  fileprivate var runs: [Range<Int>] {
+    var runs: [Range<Int>] = []
+    for number in self {
+      if let last = runs.last, last.upperBound == number {
+        runs[runs.count - 1] = last.lowerBound..<number + 1
+      } else {
+        runs.append(number..<number + 1)
+      }
+    }
+    return runs
+  }
+}
