@@ -41,53 +41,68 @@ package struct DaemonConfiguration: Hashable, Sendable {
   ///
   /// - Throws: `Failure` that names the file and the setting that is wrong.
   package init(contentsOf file: URL) throws(Failure) {
-    guard let data = try? Data(contentsOf: file) else {
-      throw Failure(
-        .badData, code: "configuration", "\(file.path) cannot be read.",
-        suggestion: "syncd --config FILE, with a file that this user may read")
+    let node: SettingsNode
+    do throws(SettingsComplaint) {
+      node = try SettingsNode.read(file.path)
+    } catch {
+      throw Self.failure(error, file: file)
     }
-    try self.init(data, file: file)
+    try self.init(node, file: file)
   }
 
-  init(_ data: Data, file: URL) throws(Failure) {
-    let reader = Reader(file: file.path)
-    if let name = RepeatedName.first(in: data) {
-      throw reader.failure(name, "stands twice in one object; only one of the two would count")
-    }
-    let root = try reader.object(
-      (try? JSONSerialization.jsonObject(with: data)) ?? 0, "the file",
-      names: ["socket", "logLevel", "retrySecondsMax", "stores"])
+  private init(_ node: SettingsNode, file: URL) throws(Failure) {
+    let reader = SettingsReader()
+    let root = reader.object(
+      node, "the file", names: ["socket", "logLevel", "retrySecondsMax", "stores"])
     let folder = file.deletingLastPathComponent()
-    socket = try reader.text(root, "socket").map { Self.resolve($0, in: folder).path }
+    socket = root.path("socket", in: folder)?.path
     if let socket, socket.utf8.count > UnixSocket.pathBytesMax {
-      throw reader.failure(
-        "socket",
+      reader.complain(
+        root.line(of: "socket"), "socket",
         "is a path of \(socket.utf8.count) bytes, \(socket); a socket's has at most "
           + "\(UnixSocket.pathBytesMax)")
     }
-    logLevel = try reader.text(root, "logLevel") ?? "info"
-    guard Self.logLevels.contains(logLevel) else {
-      throw reader.failure("logLevel", "is one of \(Self.logLevels.joined(separator: ", "))")
+    logLevel = root.logLevel("logLevel") ?? "info"
+    retrySecondsMax = root.number("retrySecondsMax", in: 1...86_400) ?? 300
+    stores = Self.stores(of: root, in: folder, reader)
+    if let complaint = reader.complaints.first { throw Self.failure(complaint, file: file) }
+  }
+
+  private static func stores(
+    of root: SettingsObject, in folder: URL, _ reader: SettingsReader
+  ) -> [Store] {
+    guard case .array(let entries)? = root.node("stores")?.value, !entries.isEmpty else {
+      reader.complain(
+        root.line(of: "stores"), "stores", "is an array of at least one store")
+      return []
     }
-    retrySecondsMax = try reader.number(root, "retrySecondsMax", in: 1...86_400) ?? 300
-    guard let entries = root["stores"] as? [Any], !entries.isEmpty else {
-      throw reader.failure("stores", "is an array of at least one store")
-    }
-    stores = []
+    var stores: [Store] = []
+    var paths: Set<URL> = []
     for entry in entries {
-      let fields = try reader.object(
+      let fields = reader.object(
         entry, "a store", names: ["path", "tokenFile", "authorityFile"])
-      guard let path = try reader.text(fields, "path") else {
-        throw reader.failure("path", "is missing in a store")
+      guard let url = fields.path("path", in: folder)?.resolvingSymlinksInPath() else {
+        if fields.node("path") == nil {
+          reader.complain(entry.line, "path", "is missing in a store")
+        }
+        continue
       }
-      let url = Self.resolve(path, in: folder).resolvingSymlinksInPath()
-      guard !stores.contains(where: { $0.path == url }) else {
-        throw reader.failure("stores", "has \(url.path) twice")
+      guard paths.insert(url).inserted else {
+        reader.complain(entry.line, "stores", "has \(url.path) twice")
+        continue
       }
-      let token = try reader.text(fields, "tokenFile").map { Self.resolve($0, in: folder) }
-      let authority = try reader.text(fields, "authorityFile").map { Self.resolve($0, in: folder) }
-      stores.append(Store(path: url, tokenFile: token, authorityFile: authority))
+      stores.append(
+        Store(
+          path: url, tokenFile: fields.path("tokenFile", in: folder),
+          authorityFile: fields.path("authorityFile", in: folder)))
     }
+    return stores
+  }
+
+  private static func failure(_ complaint: SettingsComplaint, file: URL) -> Failure {
+    Failure(
+      .badData, code: "configuration", complaint.text(in: file.path) + ".",
+      suggestion: "correct the file, then send SIGHUP to syncd or start it again")
   }
 
   /// What is in the way of a socket that the file names, for now: its folder may come later, as systemd makes that of a
@@ -117,16 +132,6 @@ package struct DaemonConfiguration: Hashable, Sendable {
     stores.map(\.path.path).filter { !FileManager.default.fileExists(atPath: $0) }
   }
 
-  private static let logLevels = [
-    "trace", "debug", "info", "notice", "warning", "error", "critical",
-  ]
-
-  private static func resolve(_ path: String, in folder: URL) -> URL {
-    path.hasPrefix("/")
-      ? URL(fileURLWithPath: path).standardizedFileURL
-      : folder.appendingPathComponent(path).standardizedFileURL
-  }
-
   /// The usual place of the socket: systemd's runtime folder, the user's, or /tmp with the user's
   /// number.
   package static var defaultSocket: String {
@@ -135,44 +140,5 @@ package struct DaemonConfiguration: Hashable, Sendable {
       return "\(folder)/driftless-syncd.sock"
     }
     return "/tmp/driftless-syncd-\(getuid()).sock"
-  }
-
-  /// Takes settings out of parsed JSON, with the file and the name in every complaint.
-  private struct Reader {
-    let file: String
-
-    func failure(_ name: String, _ message: String) -> Failure {
-      Failure(
-        .badData, code: "configuration", "\(file): \"\(name)\" \(message).",
-        suggestion: "correct the file, then send SIGHUP to syncd or start it again")
-    }
-
-    func object(_ value: Any, _ what: String, names: Set<String>) throws(Failure) -> [String: Any] {
-      guard let object = value as? [String: Any] else {
-        throw failure(what, "is not a JSON object")
-      }
-      if let name = object.keys.sorted().first(where: { !names.contains($0) }) {
-        throw failure(name, "is no setting; known are \(names.sorted().joined(separator: ", "))")
-      }
-      return object
-    }
-
-    func text(_ object: [String: Any], _ name: String) throws(Failure) -> String? {
-      guard let value = object[name] else { return nil }
-      guard let text = value as? String, !text.isEmpty else {
-        throw failure(name, "is a text that is not empty")
-      }
-      return text
-    }
-
-    func number(
-      _ object: [String: Any], _ name: String, in range: ClosedRange<Double>
-    ) throws(Failure) -> Double? {
-      guard let value = object[name] else { return nil }
-      guard let number = (value as? NSNumber)?.doubleValue, range.contains(number) else {
-        throw failure(name, "is a number from \(range.lowerBound) to \(range.upperBound)")
-      }
-      return number
-    }
   }
 }

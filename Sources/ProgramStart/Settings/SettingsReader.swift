@@ -1,0 +1,164 @@
+package import Foundation
+
+/// Takes settings out of a file, and gathers all that is wrong with them.
+package final class SettingsReader {
+  package private(set) var complaints: [SettingsComplaint] = []
+
+  package init() {}
+
+  /// Notes that a setting is wrong.
+  package func complain(_ line: Int?, _ name: String?, _ message: String) {
+    complaints.append(SettingsComplaint(line: line, name: name, message))
+  }
+
+  /// The settings of an object; a name that is not known, or that stands twice, is complained of.
+  ///
+  /// - Parameter what: the object's name in complaints: `the file`, `a store`.
+  package func object(
+    _ node: SettingsNode, _ what: String, names: [String]
+  ) -> SettingsObject {
+    guard case .object(let members) = node.value else {
+      complain(node.line, nil, "\(what) is not a JSON object")
+      return SettingsObject(line: node.line, members: [:], reader: self)
+    }
+    var known: [String: SettingsNode.Member] = [:]
+    for member in members {
+      if let first = known[member.name] {
+        complain(
+          member.line, member.name,
+          "stands twice in one object (line \(first.line) has it too); only one of the two would count"
+        )
+      } else if names.contains(member.name) {
+        known[member.name] = member
+      } else {
+        let near =
+          Self.nearest(to: member.name, of: names)
+          .map { " (did you mean \"\($0)\"?)" } ?? ""
+        complain(
+          member.line, member.name,
+          "is no setting\(near); known are \(names.sorted().joined(separator: ", "))")
+      }
+    }
+    return SettingsObject(line: node.line, members: known, reader: self)
+  }
+
+  /// The name that was probably meant; nil where none is near.
+  package static func nearest(to text: String, of names: [String]) -> String? {
+    guard text.utf8.count <= 100 else { return nil }
+    let text = text.lowercased()
+    let all = names.map { name in
+      let other = name.lowercased()
+      // The beginning of a name may be as far from it as another name.
+      let isBeginning = text.count > 2 && other.hasPrefix(text)
+      return (name, isBeginning ? 1 : distance(Array(text), Array(other)))
+    }
+    guard let best = all.min(by: { $0.1 < $1.1 }), best.1 <= max(2, text.count / 3) else {
+      return nil
+    }
+    return best.0
+  }
+
+  /// How many letters have to be added, removed or changed.
+  private static func distance(_ left: [Character], _ right: [Character]) -> Int {
+    var row = Array(0...right.count)
+    for (number, letter) in left.enumerated() {
+      var diagonal = row[0]
+      row[0] = number + 1
+      for (column, other) in right.enumerated() {
+        let change = diagonal + (letter == other ? 0 : 1)
+        diagonal = row[column + 1]
+        row[column + 1] = min(change, row[column] + 1, row[column + 1] + 1)
+      }
+    }
+    return row[right.count]
+  }
+}
+
+/// The known settings of one object of a file.
+package struct SettingsObject {
+  package let line: Int
+  fileprivate let members: [String: SettingsNode.Member]
+  fileprivate let reader: SettingsReader
+
+  /// The line of a setting, or of the object that does not have it.
+  package func line(of name: String) -> Int { members[name]?.line ?? line }
+
+  package func node(_ name: String) -> SettingsNode? { members[name]?.node }
+
+  /// The settings that are there, by line.
+  package var names: [String] {
+    members.values.sorted { $0.line != $1.line ? $0.line < $1.line : $0.name < $1.name }
+      .map(\.name)
+  }
+
+  /// A text that is not empty.
+  package func text(_ name: String) -> String? {
+    guard let member = members[name] else { return nil }
+    guard case .text(let text) = member.node.value, !text.isEmpty else {
+      reader.complain(member.line, name, "is a text that is not empty")
+      return nil
+    }
+    guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) else {
+      reader.complain(member.line, name, "has a control character")
+      return nil
+    }
+    return text
+  }
+
+  package func flag(_ name: String) -> Bool? {
+    guard let member = members[name] else { return nil }
+    guard case .flag(let flag) = member.node.value else {
+      reader.complain(member.line, name, "is true or false")
+      return nil
+    }
+    return flag
+  }
+
+  package func number(_ name: String, in range: ClosedRange<Double>) -> Double? {
+    guard let member = members[name] else { return nil }
+    guard case .number(let text) = member.node.value, let number = Double(text),
+      range.contains(number)
+    else {
+      reader.complain(
+        member.line, name, "is a number from \(range.lowerBound) to \(range.upperBound)")
+      return nil
+    }
+    return number
+  }
+
+  package func whole(_ name: String, in range: ClosedRange<Int>) -> Int? {
+    guard let member = members[name] else { return nil }
+    guard case .number(let text) = member.node.value, let number = Int(text),
+      range.contains(number)
+    else {
+      reader.complain(
+        member.line, name, "is a whole number from \(range.lowerBound) to \(range.upperBound)")
+      return nil
+    }
+    return number
+  }
+
+  /// A path; one that is relative is taken from the file's own folder.
+  package func path(_ name: String, in folder: URL) -> URL? {
+    text(name).map { path in
+      path.hasPrefix("/")
+        ? URL(fileURLWithPath: path).standardizedFileURL
+        : folder.appendingPathComponent(path).standardizedFileURL
+    }
+  }
+
+  /// The least level to log.
+  package func logLevel(_ name: String) -> String? {
+    guard let level = text(name) else { return nil }
+    guard SettingsObject.logLevels.contains(level) else {
+      reader.complain(
+        line(of: name), name, "is one of \(SettingsObject.logLevels.joined(separator: ", "))")
+      return nil
+    }
+    return level
+  }
+
+  package static let logLevels = [
+    "trace", "debug", "info", "notice", "warning", "error", "critical",
+  ]
+}
