@@ -76,7 +76,6 @@ var targets: [Target] = [
       "DriftlessProtocol", "DriftlessSQLite", crypto, log, lifecycle,
       .target(name: "CPostgres", condition: .when(traits: ["PostgreSQL"])),
       .product(name: "Hummingbird", package: "hummingbird"),
-      .product(name: "HummingbirdTLS", package: "hummingbird"),
       .product(name: "HummingbirdCore", package: "hummingbird"),
       .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       .product(name: "NIOSSL", package: "swift-nio-ssl"),

@@ -2,12 +2,12 @@ import HummingbirdCore
 
 /// Lets no more than so many connections in; the rest wait in the listen queue.
 struct ConnectionCount: AvailableConnectionsDelegate {
-  let connectionsMax: Int
+  let limits: LiveLimits
   let metrics: ServerMetrics
   private var count = 0
 
-  init(connectionsMax: Int, metrics: ServerMetrics) {
-    self.connectionsMax = connectionsMax
+  init(limits: LiveLimits, metrics: ServerMetrics) {
+    self.limits = limits
     self.metrics = metrics
   }
 
@@ -21,5 +21,5 @@ struct ConnectionCount: AvailableConnectionsDelegate {
     metrics.connectionClosed()
   }
 
-  func isAcceptingNewConnections() -> Bool { count < connectionsMax }
+  func isAcceptingNewConnections() -> Bool { count < limits.connectionsMax }
 }

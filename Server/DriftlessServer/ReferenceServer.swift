@@ -1,7 +1,6 @@
 package import Foundation
 import Hummingbird
 import HummingbirdCore
-import HummingbirdTLS
 package import Logging
 import NIOCore
 import ServiceLifecycle
@@ -17,11 +16,12 @@ package struct ReferenceServer: Sendable {
   package let storage: any ZoneStorage
   package let metrics: ServerMetrics
   package let news: ZoneNews
-  private let logger: Logger
+  let logger: Logger
   /// Of the data folder, where there is one.
   private let lock: FileLock?
-  /// Nil where it speaks no TLS.
-  private let certificate: ServingCertificate?
+  private let activity = ServerActivity()
+  let certificate: LiveCertificate
+  let limits: LiveLimits
 
   /// Opens a data folder for serving.
   ///
@@ -29,19 +29,22 @@ package struct ReferenceServer: Sendable {
   ///   that would not be safe), `SQLiteError`.
   package init(data: URL, options: ServeOptions, logger: Logger) throws {
     try options.check()
-    certificate = try ServingCertificate(options)
+    let shown = try ServingCertificate(options)
+    certificate = LiveCertificate(shown)
+    let limits = LiveLimits(options.limits)
+    self.limits = limits
     let folder = try DataFolder.toServe(data)
     if folder.isOpenToOthers {
       logger.warning(
         "other users may enter the data folder; its files are closed to them",
         metadata: ["folder": "\(data.path)", "try": "chmod 700 \(data.path)"])
     }
-    certificate?.warn(logger)
+    shown?.warn(logger)
     lock = try folder.lockForServing()
     self.options = options
     self.logger = logger
     metrics = ServerMetrics()
-    news = ZoneNews(waitersMax: options.limits.waitersMax)
+    news = ZoneNews(waitersMax: limits.waitersMax)
     let storage = try SQLiteZoneStorage(
       folder: folder, limits: options.limits, metrics: metrics, news: news, logger: logger)
     folder.noteDatabaseIsMade()
@@ -56,13 +59,16 @@ package struct ReferenceServer: Sendable {
     /// - Throws: `ServerError` (`.refusedStart` for options that would not be safe, and for a database that cannot be used).
     package init(database: String, options: ServeOptions, logger: Logger) throws {
       try options.check()
-      certificate = try ServingCertificate(options)
-      certificate?.warn(logger)
+      let shown = try ServingCertificate(options)
+      shown?.warn(logger)
+      certificate = LiveCertificate(shown)
+      let limits = LiveLimits(options.limits)
+      self.limits = limits
       lock = nil
       self.options = options
       self.logger = logger
       metrics = ServerMetrics()
-      news = ZoneNews(waitersMax: options.limits.waitersMax)
+      news = ZoneNews(waitersMax: limits.waitersMax)
       storage = try PostgresZoneStorage(
         database: database, limits: options.limits, metrics: metrics, news: news, logger: logger)
     }
@@ -80,16 +86,18 @@ package struct ReferenceServer: Sendable {
   ///
   /// - Parameters:
   ///   - handlesSignals: whether the process is the server's own.
+  ///   - onReload: called on each SIGHUP, one after the other, where the process is.
   ///   - onListening: called once, when clients can connect.
   package func run(
-    handlesSignals: Bool, onListening: @escaping @Sendable (Listening) -> Void
+    handlesSignals: Bool, onReload: (@Sendable () -> Void)? = nil,
+    onListening: @escaping @Sendable (Listening) -> Void
   ) async throws {
     defer {
       storage.close()
       lock?.release()
     }
     let (urls, url) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .bufferingNewest(1))
-    let application = try application { url.yield($0) }
+    let application = application { url.yield($0) }
     let group = ServiceGroup(
       configuration: .init(
         services: [application],
@@ -100,9 +108,16 @@ package struct ReferenceServer: Sendable {
       }
     }
     let watch = Task { await storage.watch() }
+    let samples = Task { await activity.run(metrics, news) }
+    let reloads = Task {
+      guard handlesSignals, let onReload else { return }
+      for await _ in await UnixSignalsSequence(trapping: .sighup) { onReload() }
+    }
     defer {
+      reloads.cancel()
       announcement.cancel()
       watch.cancel()
+      samples.cancel()
     }
     do {
       try await group.run()
@@ -118,25 +133,17 @@ package struct ReferenceServer: Sendable {
 
   private func application(
     onListening: @escaping @Sendable (String) -> Void
-  ) throws -> some ApplicationProtocol & Service {
-    let limits = options.limits
-    var configuration = HTTP1Channel.Configuration(
-      additionalChannelHandlers: [HangUpWatch.Installer()],
-      idleTimeout: .seconds(Int64(limits.idleSeconds)))
-    configuration.httpDecoder = .init(
-      maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
-      maxHeaderFieldCount: limits.headerFieldsMax)
-    let tls = certificate?.configuration
-    let plain = HTTPServerBuilder.http1(configuration: configuration)
+  ) -> some ApplicationProtocol & Service {
     let host = options.urlHost
-    let scheme = tls == nil ? "http" : "https"
+    let scheme = certificate.current == nil ? "http" : "https"
     return Application(
       router: router(),
-      server: try tls.map { try .tls(plain, tlsConfiguration: $0) } ?? plain,
+      server: HTTPServerBuilder { [limits, certificate] in
+        ServingChannel(responder: $0, limits: limits, certificate: certificate)
+      },
       configuration: ApplicationConfiguration(
         address: .hostname(options.host, port: options.port), serverName: "driftless",
-        availableConnectionsDelegate: ConnectionCount(
-          connectionsMax: limits.connectionsMax, metrics: metrics)),
+        availableConnectionsDelegate: ConnectionCount(limits: limits, metrics: metrics)),
       onServerRunning: { channel in
         let port = channel.localAddress?.port ?? options.port
         onListening("\(scheme)://\(host):\(port)")
@@ -146,17 +153,18 @@ package struct ReferenceServer: Sendable {
 
   private func router() -> Router<ServerContext> {
     let router = Router(context: ServerContext.self)
-    router.add(middleware: ErrorReplies(metrics: metrics, limits: options.limits))
+    router.add(middleware: ErrorReplies(metrics: metrics, limits: limits))
     OperatorRoutes(
       storage: storage, metrics: metrics, news: news, entryCheck: storage.entryCheck,
-      certificateEnds: certificate?.ends
+      certificate: certificate
     ).add(to: router)
-    let gate = Gate(storage: storage, limits: options.limits)
-    ZoneRoutes(storage: storage, metrics: metrics, news: news, limits: options.limits, gate: gate)
+    let gate = Gate(storage: storage, limits: limits)
+    ZoneRoutes(storage: storage, metrics: metrics, news: news, limits: limits, gate: gate)
       .add(to: router)
-    SnapshotRoutes(storage: storage, metrics: metrics, limits: options.limits, gate: gate)
+    SnapshotRoutes(storage: storage, metrics: metrics, limits: limits, gate: gate)
       .add(to: router)
     DigestRoutes(storage: storage, metrics: metrics, gate: gate).add(to: router)
+    StatusRoutes(server: self, activity: activity).add(to: router)
     return router
   }
 }

@@ -2,9 +2,9 @@ package import Foundation
 
 /// Every bound, delay and batch size of the server in one place, each with its unit and its reason.
 ///
-/// `driftless-server serve --limits FILE.json` overrides single values:
-/// `{"bodyBytesMax": 33554432, "connectionsMax": 4096}`. An unknown name or a value below 1 is
-/// refused.
+/// `"limits"` of the configuration and `driftless-server serve --limits FILE.json` override single
+/// values: `{"bodyBytesMax": 33554432, "connectionsMax": 4096}`. An unknown name or a value below 1
+/// is refused.
 package struct ServerLimits: Sendable, Equatable {
   /// Bytes of one push as sent (compressed). Larger ones get 413 before they are read. As much as a
   /// client makes of one (`ChangeSetLimits.frameBytesMax`): a smaller bound would leave an import stuck.
@@ -68,6 +68,12 @@ package struct ServerLimits: Sendable, Equatable {
   package var refusalsPerAddressMax = 200
   /// Seconds in which requests are counted.
   package var rateSeconds = 10
+  /// Wrong tokens of operators from one address in `rateSeconds` that are told so; further ones get 429.
+  package var wrongSignInsPerAddressMax = 20
+  /// Operators that are signed in at the status page at one time; of further ones the one who signed in first is signed out.
+  package var sessionsMax = 256
+  /// Seconds after which an operator has to sign in anew (12 hours).
+  package var sessionSeconds = 12 * 3600
   /// Stale answers to one replica within `holdStaleSeconds` after which the zone is held for it.
   package var holdStaleAnswers = 3
   package var holdStaleSeconds = 10
@@ -114,6 +120,8 @@ package struct ServerLimits: Sendable, Equatable {
     ("holdMilliseconds", \.holdMilliseconds), ("foldLogBytesMin", \.foldLogBytesMin),
     ("requestsPerTokenMax", \.requestsPerTokenMax),
     ("refusalsPerAddressMax", \.refusalsPerAddressMax), ("rateSeconds", \.rateSeconds),
+    ("wrongSignInsPerAddressMax", \.wrongSignInsPerAddressMax),
+    ("sessionsMax", \.sessionsMax), ("sessionSeconds", \.sessionSeconds),
     ("watchSeconds", \.watchSeconds), ("databaseConnectionsMax", \.databaseConnectionsMax),
     ("databaseWaitersMax", \.databaseWaitersMax),
     ("databaseConnectSeconds", \.databaseConnectSeconds), ("databaseSeconds", \.databaseSeconds),
@@ -129,14 +137,54 @@ package struct ServerLimits: Sendable, Equatable {
     guard let values = try? JSONDecoder().decode([String: Int].self, from: json) else {
       throw ServerError.badLimits("the limits file is not a JSON object of whole numbers")
     }
-    for (name, value) in values {
-      guard let path = Self.fields.first(where: { $0.0 == name })?.1 else {
-        throw ServerError.badLimits("the limits file names an unknown limit, \(name)")
-      }
-      guard value >= 1, value <= 1 << 40 else {
-        throw ServerError.badLimits("the limit \(name) is \(value); it must be 1 or more")
-      }
-      self[keyPath: path] = value
+    for (name, value) in values { try set(name, to: value) }
+  }
+
+  /// The values that a limit may have.
+  package static let range = 1...(1 << 40)
+
+  /// Sets one limit.
+  ///
+  /// - Throws: `ServerError` (`.badLimits`) that names it.
+  package mutating func set(_ name: String, to value: Int) throws {
+    guard let path = Self.fields.first(where: { $0.0 == name })?.1 else {
+      throw ServerError.badLimits("the limits file names an unknown limit, \(name)")
     }
+    guard Self.range.contains(value) else {
+      throw ServerError.badLimits("the limit \(name) is \(value); it must be 1 or more")
+    }
+    self[keyPath: path] = value
+  }
+
+  /// What a process that serves goes by until it ends: connections that it has made, and its clock.
+  private static let fixed: Set<String> = [
+    "clockLeapMillisecondsMax", "clockLeapAtStartMillisecondsMax", "clockLeapSeconds", "readers",
+    "databaseConnectionsMax", "databaseWaitersMax", "databaseConnectSeconds", "databaseSeconds",
+  ]
+
+  /// The names of those that are otherwise here.
+  package func names(otherwiseThan other: ServerLimits) -> [String] {
+    Self.fields.filter { self[keyPath: $0.1] != other[keyPath: $0.1] }.map(\.0).sorted()
+  }
+
+  /// These limits as far as a process that serves by `other` can take them, and the names of those that it cannot.
+  func taken(over other: ServerLimits) -> (limits: ServerLimits, left: [String]) {
+    var limits = self
+    let left = names(otherwiseThan: other).filter(Self.fixed.contains)
+    for (name, path) in Self.fields where left.contains(name) {
+      limits[keyPath: path] = other[keyPath: path]
+    }
+    return (limits, left)
+  }
+
+  /// Limits of which one makes another worthless, for who checks them.
+  package var contradictions: [String] {
+    var found: [String] = []
+    if bodyBytesMax > bodiesInMemoryBytesMax {
+      found.append(
+        "bodyBytesMax is above bodiesInMemoryBytesMax: no push of more than "
+          + "\(bodiesInMemoryBytesMax) bytes ever passes")
+    }
+    return found
   }
 }

@@ -34,7 +34,7 @@ struct CommonOptions: ParsableArguments {
       throw ServerError(
         .folderOnly, "this command is about a data folder, and --postgres was given",
         suggestion: "PostgreSQL has its own means: pg_dump and pg_restore for backups, "
-          + "pg_amcheck to look for damage, psql to look at zones and replicas.")
+          + "pg_amcheck to look for damage.")
     }
     return URL(fileURLWithPath: data, isDirectory: true)
   }
@@ -153,7 +153,8 @@ struct ReportOptions: ParsableArguments {
 
   private func exitCode(of code: ServerError.Code) -> Int32 {
     switch code {
-    case .badName, .badLimits, .folderOnly, .badCertificate, .damagedDatabase, .noData,
+    case .badName, .badLimits, .badConfiguration, .folderOnly, .badCertificate, .damagedDatabase,
+      .noData,
       .unreadableDatabase:
       65
     case .locked, .busy: 75

@@ -5,6 +5,8 @@ import ProgramStart
 @main enum DriftlessServerMain {
   static func main() {
     ProgramHeap.giveBack()
+    // One that comes before the configuration is read asks for what is done anyway, and its usual meaning is to end.
+    if CommandLine.arguments.dropFirst().first == "serve" { signal(SIGHUP, SIG_IGN) }
     // Its databases, and three files for each of its event loops, of which there is one a core.
     let cores = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
     ProgramStart.run("driftless-server", files: 32 + 4 * cores) {
@@ -29,7 +31,8 @@ struct DriftlessServerCommand: AsyncParsableCommand {
       """,
     version: ProgramVersion.line(of: "driftless-server"),
     subcommands: [
-      ServeCommand.self, ZoneCommand.self, TokenCommand.self, ReplicaCommand.self,
+      ServeCommand.self, ZoneCommand.self, TokenCommand.self, OperatorCommand.self,
+      ReplicaCommand.self,
       CertificateCommand.self, BackupCommand.self, RestoreCommand.self, VerifyCommand.self,
       ClockCommand.self,
     ])

@@ -9,16 +9,33 @@ struct ServeCommand: AsyncParsableCommand {
     commandName: "serve",
     abstract: "Serve the zones of a data folder, or of a database, until SIGTERM or SIGINT.",
     discussion: """
-      Prints one line on standard output when it listens; logs to standard error.
+      Prints one line on standard output when it listens; logs to standard error. What is not said here comes from the \
+      environment (DRIFTLESS_SERVER_LISTEN for --listen), then from the configuration file. SIGHUP reads certificate, \
+      limits and log level again.
 
       Example: driftless-server serve --data DIR --listen 127.0.0.1:8080
+               driftless-server serve --config /etc/driftless-server/server.json --check
                driftless-server serve --postgres 'host=db dbname=driftless'
       """)
 
-  @OptionGroup var common: CommonOptions
+  @Option(help: "A configuration file (JSON). Options here, and variables, go before what it says.")
+  var config: String?
 
-  @Option(help: "HOST:PORT to listen on; port 0 takes a free one.")
-  var listen = "127.0.0.1:8080"
+  @Flag(help: "Say what is wrong with all that it is told, and what it would serve by; then end.")
+  var check = false
+
+  @Option(help: "The server's data folder.")
+  var data: String?
+
+  @Option(
+    help: """
+      In place of a data folder, the PostgreSQL database, as libpq has it: 'host=db dbname=driftless'. \
+      Its password comes from the file PGPASSFILE, not from here.
+      """)
+  var postgres: String?
+
+  @Option(help: "HOST:PORT to listen on; port 0 takes a free one. By default 127.0.0.1:8080.")
+  var listen: String?
 
   @Option(
     help: """
@@ -36,63 +53,136 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "JSON file that overrides single limits, as in {\"bodyBytesMax\": 33554432}.")
   var limits: String?
 
-  @Option(help: "Least level to log: trace, debug, info, notice, warning, error or critical.")
-  var logLevel = "info"
+  @Option(
+    help: """
+      Least level to log: trace, debug, info, notice, warning, error or critical. By default info.
+      """)
+  var logLevel: String?
+
+  @OptionGroup var report: ReportOptions
 
   func run() async throws {
-    try await common.reportingWhenEnded {
-      guard let level = Logger.Level(rawValue: logLevel) else {
-        throw ServerError(
-          .badName, "unknown log level \"\(logLevel)\"", suggestion: "Use info, or debug for more.")
-      }
-      var logger = Logger(label: "server") { LineLogHandler(label: $0) }
-      logger.logLevel = level
-      let server = try server(logger)
-      try await server.run(handlesSignals: true) { [logger] listening in
-        let url = listening.url
-        do throws(UnwrittenOutput) {
-          let line = common.json ? "{\"listening\":\"\(url)\"}" : "listening on \(url)"
-          try ProgramOutput.write(Data((line + "\n").utf8))
-        } catch {
-          logger.warning(
-            "listening on \(url), which standard output does not take: \(error.message)")
-        }
-        ServiceNotice.ready(log: logger)
-      }
+    let input = input
+    if check { return try ServeCheck(input: input, report: report).run() }
+    if input.file == nil, input.read().settings.data == nil, input.read().settings.postgres == nil,
+      input.read().complaints.isEmpty
+    {
+      throw ValidationError(
+        "Say where zones are: --data DIR, --postgres 'host=… dbname=…', or a --config FILE that says it."
+      )
+    }
+    do { try await serve(input) } catch {
+      try report.report(error, check: "what the server is told (serve --check)")
     }
   }
 
-  private func server(_ logger: Logger) throws -> ReferenceServer {
-    guard let postgres = common.postgres else {
-      return try ReferenceServer(
-        data: common.folder(), options: try options(), logger: logger)
+  private var input: ServeInput {
+    var flags: [String: String] = [:]
+    flags["data"] = data
+    flags["postgres"] = postgres
+    flags["listen"] = listen
+    flags["tlsCertificate"] = tlsCertificate
+    flags["tlsKey"] = tlsKey
+    flags["allowPlaintext"] = allowPlaintext ? "true" : nil
+    flags["limits"] = limits
+    flags["logLevel"] = logLevel
+    return ServeInput(
+      flags: flags, config: config, environment: ProcessInfo.processInfo.environment)
+  }
+
+  private func serve(_ input: ServeInput) async throws {
+    let (settings, options) = try input.settings()
+    defer { if let data = settings.data { DataFolder.giveToOwner(data.value) } }
+    let level = LiveLogLevel(settings.level)
+    let logger = Logger(label: "server") { LineLogHandler(label: $0, level: level) }
+    for note in ServerSettings.unknownVariables(input.environment) { logger.warning("\(note)") }
+    let server = try server(settings, options, logger)
+    let reload = ServeReload(
+      input: input, began: settings, server: server, level: level, logger: logger)
+    try await server.run(handlesSignals: true, onReload: { reload.run() }) { [logger] listening in
+      let url = listening.url
+      do throws(UnwrittenOutput) {
+        let line = report.json ? "{\"listening\":\"\(url)\"}" : "listening on \(url)"
+        try ProgramOutput.write(Data((line + "\n").utf8))
+      } catch {
+        logger.warning(
+          "listening on \(url), which standard output does not take: \(error.message)")
+      }
+      ServiceNotice.ready(log: logger)
     }
+  }
+
+  private func server(
+    _ settings: ServerSettings, _ options: ServeOptions, _ logger: Logger
+  ) throws -> ReferenceServer {
+    if let data = settings.data {
+      return try ReferenceServer(data: data.value, options: options, logger: logger)
+    }
+    guard let postgres = settings.postgres else { throw ServerSettings.noZones }
     #if PostgreSQL
-      return try ReferenceServer(database: postgres, options: try options(), logger: logger)
+      return try ReferenceServer(database: postgres.value, options: options, logger: logger)
     #else
-      throw ServerError.builtWithoutPostgres(postgres)
+      throw ServerError.builtWithoutPostgres(postgres.value)
     #endif
   }
+}
 
-  private func options() throws -> ServeOptions {
-    var options = ServeOptions()
-    try options.listen(on: listen)
-    options.tlsCertificate = tlsCertificate.map { URL(fileURLWithPath: $0) }
-    options.tlsKey = tlsKey.map { URL(fileURLWithPath: $0) }
-    options.allowsPlaintext = allowPlaintext
-    if let folder = try? common.folder() { options.takeCertificate(ofData: folder) }
-    if let limits {
-      guard let data = FileManager.default.contents(atPath: limits) else {
-        throw ServerError(
-          .badLimits, "cannot read the limits file \(limits)", suggestion: "Check its path.")
-      }
-      if let name = RepeatedName.first(in: data) {
-        throw ServerError(
-          .badLimits, "the limits file has \(name) twice; only one of the two would count",
-          suggestion: "Leave one of them.")
-      }
-      options.limits = try ServerLimits(json: data)
-    }
-    return options
+extension ServerSettings {
+  var level: Logger.Level { logLevel.flatMap { Logger.Level(rawValue: $0.value) } ?? .info }
+
+  static let noZones = ServerError(
+    .badConfiguration, "nothing says where zones are: neither \"data\" nor \"postgres\"",
+    suggestion: "Say \"data\" in the file, or --data DIR.")
+}
+
+/// What a server does on SIGHUP.
+struct ServeReload: Sendable {
+  let input: ServeInput
+  let zones: String
+  let server: ReferenceServer
+  let level: LiveLogLevel
+  let logger: Logger
+
+  init(
+    input: ServeInput, began: ServerSettings, server: ReferenceServer, level: LiveLogLevel,
+    logger: Logger
+  ) {
+    self.input = input
+    zones = began.zones
+    self.server = server
+    self.level = level
+    self.logger = logger
   }
+
+  func run() {
+    do {
+      let (settings, options) = try input.settings()
+      var reload = try server.reload(options)
+      if settings.zones != zones {
+        reload.left.append(settings.data != nil ? "data" : "postgres")
+      }
+      let former = level.current
+      if settings.level != former { reload.changed.append("logLevel") }
+      // What it says of itself is logged by the more talkative of the two.
+      level.current = min(settings.level, former)
+      defer { level.current = settings.level }
+      logger.notice(
+        "settings and certificate were read again",
+        metadata: ["changed": "\(reload.changed.sorted().joined(separator: ","))"])
+      guard !reload.left.isEmpty else { return }
+      logger.warning(
+        "settings that change when the server is started again",
+        metadata: ["settings": "\(reload.left.sorted().joined(separator: ","))"])
+    } catch {
+      let reason = (error as? ServerError).map { "\($0.message). \($0.suggestion)" } ?? "\(error)"
+      logger.error(
+        "settings and certificate were read again and are wrong: all stays as it was",
+        metadata: ["error": "\(reason)"])
+    }
+  }
+}
+
+extension ServerSettings {
+  /// Where zones are, so that one place is told from another.
+  fileprivate var zones: String { data?.value.path ?? postgres?.value ?? "" }
 }

@@ -117,7 +117,7 @@ extension TokenCommand {
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      try common.administering { administration in
+      try common.administeringZones { administration in
         let now = try administration.serverMilliseconds()
         let end = try expires.map { try TokenEnd($0, now: now) }
         let wait = grace == "0" ? 0 : try TokenEnd.span(grace)
@@ -195,8 +195,13 @@ private struct TokenMade: Encodable {
 
 extension CommonOptions {
   fileprivate func handOutOrRefuse(_ made: TokenMade) throws {
+    try handOutOrRefuse(made, token: made.token)
+  }
+
+  /// - Parameter made: what is printed as JSON.
+  func handOutOrRefuse(_ made: some Encodable, token: String) throws {
     do throws(UnwrittenOutput) {
-      try handOut(made)
+      try handOut(made, token: token)
     } catch {
       // Also where nobody reads: whoever asked has no token.
       throw ServerError(
@@ -205,10 +210,10 @@ extension CommonOptions {
     }
   }
 
-  private func handOut(_ made: TokenMade) throws(UnwrittenOutput) {
+  private func handOut(_ made: some Encodable, token: String) throws(UnwrittenOutput) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let line = json ? (try? encoder.encode(made)) ?? Data() : Data(made.token.utf8)
+    let line = json ? (try? encoder.encode(made)) ?? Data() : Data(token.utf8)
     try ProgramOutput.write(line + [0x0A])
   }
 }

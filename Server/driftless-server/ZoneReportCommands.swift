@@ -14,7 +14,7 @@ extension ZoneCommand {
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      try common.administering { administration in
+      try common.administeringZones { administration in
         let report = try administration.inspectZone(name)
         if common.json {
           try common.printJSON(ZoneReportLine(report))
@@ -56,7 +56,7 @@ extension ZoneCommand {
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      try common.administering { administration in
+      try common.administeringZones { administration in
         let zone = try administration.renameZone(name, to: newName)
         if common.json {
           try common.printJSON(ZoneLine(zone))
@@ -86,7 +86,7 @@ extension ZoneCommand {
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      try common.administering { administration in
+      try common.administeringZones { administration in
         let report = try administration.inspectZone(name)
         try common.confirm(
           "Delete zone \(name) with \(report.entries) entries and \(report.tokens) tokens?",
@@ -147,7 +147,7 @@ struct ReplicaCommand: ParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      try common.administering { administration in
+      try common.administeringZones { administration in
         for report in try administration.replicas(of: zone) {
           let line = ReplicaLine(report)
           if common.json {

@@ -6,13 +6,26 @@ import Synchronization
 /// so that nothing that a client or a server sends can start a line of its own.
 package struct LineLogHandler: LogHandler {
   package var metadata: Logger.Metadata = [:]
-  package var logLevel: Logger.Level = .info
+  package var logLevel: Logger.Level {
+    get { live?.current ?? own }
+    set {
+      own = newValue
+      live = nil
+    }
+  }
+  private var own = Logger.Level.info
+  private var live: LiveLogLevel?
   private let label: String
   private let write: @Sendable (String) -> Void
 
-  /// - Parameter write: takes each finished line, with its line feed. By default, standard error.
-  package init(label: String, write: (@Sendable (String) -> Void)? = nil) {
+  /// - Parameters:
+  ///   - level: one that may change while the program runs; by default it is `info`.
+  ///   - write: takes each finished line, with its line feed. By default, standard error.
+  package init(
+    label: String, level: LiveLogLevel? = nil, write: (@Sendable (String) -> Void)? = nil
+  ) {
     self.label = label
+    live = level
     self.write =
       write ?? { line in
         try? FileHandle.standardError.write(contentsOf: Data(line.utf8))
@@ -51,5 +64,17 @@ package struct LineLogHandler: LogHandler {
       }
     }
     return result + "\""
+  }
+}
+
+/// The least level to log, for all loggers of a program at once.
+package final class LiveLogLevel: Sendable {
+  private let level: Mutex<Logger.Level>
+
+  package init(_ level: Logger.Level) { self.level = Mutex(level) }
+
+  package var current: Logger.Level {
+    get { level.withLock { $0 } }
+    set { level.withLock { $0 = newValue } }
   }
 }

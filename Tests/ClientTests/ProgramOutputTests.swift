@@ -22,16 +22,4 @@ import Testing
     close(ends[1])
     #expect(gone.isReaderGone)
   }
-
-  @Test(
-    "A name that an object has twice is found, however it is written",
-    arguments: [
-      (#"{"a": 1, "b": 2, "a": 3}"#, "a"), (#"{"a": 1, "\u0061": 3}"#, "a"),
-      (#"{"x": [{"b": 1}, {"b": 2}], "y": {"b": 3}}"#, nil),
-      (#"{"x": {"b": 1, "c": "b", "b" : 2}}"#, "b"), (#"{"a": "\"a\":", "c": ["a", "a"]}"#, nil),
-      ("no json", nil), (#"{"open"#, nil), (#"["\"#, nil), ("", nil), ("}]", nil),
-    ] as [(String, String?)])
-  func repeated(text: String, name: String?) {
-    #expect(RepeatedName.first(in: Data(text.utf8)) == name)
-  }
 }

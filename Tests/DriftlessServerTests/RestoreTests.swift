@@ -119,6 +119,31 @@ struct RestoreTests {
     #expect(try world.administering { try $0.zones().map(\.head) } == [4])
   }
 
+  @Test("Who may sign in at the status page is as it was there, not as the backup has it")
+  func operators() async throws {
+    let world = try await BackupWorld()
+    let (gone, kept) = try world.administering {
+      (try $0.createOperator(name: "gone"), try $0.createOperator(name: "kept"))
+    }
+    let backup = Backup(world.directory.file("operators.sqlite"))
+    _ = try backup.make(of: world.folder)
+    try world.administering {
+      try $0.revokeOperator(id: gone.id)
+      _ = try $0.createOperator(name: "new")
+    }
+    _ = try backup.restore(to: world.folder)
+    let there = try world.administering { try $0.operators() }
+    #expect(Set(there.map(\.name)) == ["gone", "kept", "new"])
+    #expect(there.filter { $0.revokedMilliseconds != nil }.map(\.id) == [gone.id])
+    try Data(repeating: 0xA5, count: 9000).write(to: world.folder.database)
+    _ = try backup.restore(to: world.folder, .init(unreadable: .revoke))
+    #expect(try world.administering { try $0.operators() }.isEmpty)
+    try Data(repeating: 0xA5, count: 9000).write(to: world.folder.database)
+    _ = try backup.restore(to: world.folder, .init(unreadable: .backup))
+    #expect(try world.administering { try $0.operators().map(\.hash) }.contains(kept.hash))
+    #expect(try world.administering { try $0.verify().damage } == [])
+  }
+
   @Test("Of what was there each row that can be read counts: one that is damaged hides no other")
   func readByRow() async throws {
     let world = try await BackupWorld()

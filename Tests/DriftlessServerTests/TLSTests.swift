@@ -13,7 +13,7 @@ struct TLSTests {
       process.arguments = arguments
       process.standardOutput = FileHandle.nullDevice
       process.standardError = FileHandle.nullDevice
-      try process.run()
+      try process.runBesideFewFiles()
       process.waitUntilExit()
       return process.terminationStatus
     }

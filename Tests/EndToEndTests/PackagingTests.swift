@@ -178,6 +178,28 @@ struct PackagingTests {
     #expect(outcome.output.contains("2 store(s)"), "\(outcome.errors)")
   }
 
+  @Test("The page of the server has every setting of its configuration, and the example is one")
+  func serverConfiguration() throws {
+    let page = Self.sections(of: try Self.text("Server/Packaging/driftless-server.man"))
+    let names = (page["CONFIGURATION"] ?? "").components(separatedBy: ".TP\n.B ").dropFirst()
+      .map { String($0.prefix { $0 != "\n" }) }
+    let directory = try TemporaryDirectory()
+    let file = directory.file("server.json")
+    func check(_ text: String) throws -> Outcome {
+      try Data(text.utf8).write(to: file)
+      return try Programs.run("driftless-server", ["serve", "--config", file.path, "--check"])
+    }
+    let known = try check(#"{"nothing": 1}"#).errors.components(separatedBy: "known are ").last
+    #expect(
+      known?.trimmingCharacters(in: .newlines).components(separatedBy: ", ") == names.sorted())
+    for path in ["server.json.example", "server.json"] {
+      let outcome = try check(try Self.text("Server/Packaging/\(path)"))
+      // The folder is that of an installed server.
+      #expect(!outcome.errors.contains("is no setting"), "\(outcome)")
+      #expect(outcome.output.contains("data\t/var/lib/driftless-server\t"), "\(outcome)")
+    }
+  }
+
   // MARK: Completions and installation
 
   @Test(

@@ -6,7 +6,7 @@ struct Gate: Sendable {
   private let requests: RateLimit
   private let refusals: RateLimit
 
-  init(storage: any ZoneStorage, limits: ServerLimits) {
+  init(storage: any ZoneStorage, limits: LiveLimits) {
     self.storage = storage
     requests = RateLimit(countMax: limits.requestsPerTokenMax, seconds: limits.rateSeconds)
     refusals = RateLimit(countMax: limits.refusalsPerAddressMax, seconds: limits.rateSeconds)

@@ -9,18 +9,22 @@ package final class RateLimit: Sendable {
     var counts: [String: Int] = [:]
   }
 
-  private let countMax: Int
-  private let span: Duration
+  private let countMax: @Sendable () -> Int
+  private let seconds: @Sendable () -> Int
   private let state: Mutex<State>
 
   /// Clients told apart in one span; all further ones share one count.
   private static let keysMax = 50_000
 
+  /// - Parameters:
+  ///   - countMax: asked anew with each count, as is `seconds`: both may change.
   package init(
-    countMax: Int, seconds: Int, now: ContinuousClock.Instant = ContinuousClock.now
+    countMax: @autoclosure @escaping @Sendable () -> Int,
+    seconds: @autoclosure @escaping @Sendable () -> Int,
+    now: ContinuousClock.Instant = ContinuousClock.now
   ) {
     self.countMax = countMax
-    span = .seconds(seconds)
+    self.seconds = seconds
     state = Mutex(State(start: now))
   }
 
@@ -28,7 +32,9 @@ package final class RateLimit: Sendable {
   package func secondsToWait(
     of key: String, now: ContinuousClock.Instant = ContinuousClock.now
   ) -> Int? {
-    state.withLock { state in
+    let countMax = countMax()
+    let span = Duration.seconds(seconds())
+    return state.withLock { state in
       if now - state.start >= span { state = State(start: now) }
       let isKnown = state.counts[key] != nil || state.counts.count < Self.keysMax
       let count = state.counts[isKnown ? key : "", default: 0] + 1

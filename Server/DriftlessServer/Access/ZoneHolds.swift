@@ -11,15 +11,10 @@ final class ZoneHolds: Sendable {
   }
 
   private let zones = Mutex<[Int64: Zone]>([:])
-  private let staleMax: Int
-  private let within: Duration
-  private let holds: Duration
+  private let limits: LiveLimits
+  private var within: Duration { .seconds(limits.holdStaleSeconds) }
 
-  init(limits: ServerLimits) {
-    staleMax = limits.holdStaleAnswers
-    within = .seconds(limits.holdStaleSeconds)
-    holds = .milliseconds(limits.holdMilliseconds)
-  }
+  init(limits: LiveLimits) { self.limits = limits }
 
   /// - Throws: `ServerError` (`.busy`) while the zone is held for another replica.
   func admit(_ replica: UUID, to zone: Int64, at now: ContinuousClock.Instant = .now) throws {
@@ -36,6 +31,9 @@ final class ZoneHolds: Sendable {
 
   /// A push was stale.
   func noteStale(_ replica: UUID, in zone: Int64, at now: ContinuousClock.Instant = .now) {
+    let within = within
+    let staleMax = limits.holdStaleAnswers
+    let holds = Duration.milliseconds(limits.holdMilliseconds)
     zones.withLock { zones in
       var state = zones[zone] ?? Zone()
       state.stale = state.stale.filter { $0.value.contains { now - $0 < within } }

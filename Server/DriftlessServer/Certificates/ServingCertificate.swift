@@ -1,10 +1,14 @@
-import Foundation
+import Crypto
+package import Foundation
 import Logging
 import NIOSSL
+import Synchronization
 
 /// The certificate that a server shows, with its key, as files of the options have them.
 struct ServingCertificate: Sendable {
-  let configuration: TLSConfiguration
+  let context: NIOSSLContext
+  /// The SHA-256 of the certificate itself, so that one is told from another.
+  let fingerprint: String
   let file: URL
   let ends: Date
 
@@ -20,8 +24,8 @@ struct ServingCertificate: Sendable {
         privateKey: .privateKey(try NIOSSLPrivateKey(file: key.path, format: .pem)))
       configuration.minimumTLSVersion = .tlsv12
       // A key that is another certificate's is found here, and not with the first client.
-      _ = try NIOSSLContext(configuration: configuration)
-      self.configuration = configuration
+      context = try NIOSSLContext(configuration: configuration)
+      fingerprint = try chain.first.map { Self.fingerprint(try $0.toDERBytes()) } ?? ""
       self.file = file
       // The first to end of a chain ends it for clients.
       ends = Date(
@@ -33,13 +37,18 @@ struct ServingCertificate: Sendable {
     }
   }
 
+  private static func fingerprint(_ bytes: [UInt8]) -> String {
+    SHA256.hash(data: bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+
   /// Says in the log that it ended, or is about to.
   func warn(_ logger: Logger, now: Date = Date()) {
     let left = ends.timeIntervalSince(now)
     guard left < CertificateFolder.warningSeconds else { return }
     let metadata: Logger.Metadata = [
       "certificate": "\(file.path)", "ends": "\(ends.formatted(.iso8601))",
-      "try": "driftless-server certificate create, or get a new one; then start the server again",
+      "try":
+        "driftless-server certificate create, or get a new one; then reload the server (SIGHUP)",
     ]
     if left <= 0 {
       logger.error("the TLS certificate has ended: clients refuse it", metadata: metadata)
@@ -48,4 +57,25 @@ struct ServingCertificate: Sendable {
         "the TLS certificate ends in \(Int((left / 86_400).rounded())) days", metadata: metadata)
     }
   }
+}
+
+/// The certificate that new connections are shown: another may take its place while the server serves.
+final class LiveCertificate: Sendable {
+  private let certificate: Mutex<ServingCertificate?>
+
+  /// - Parameter certificate: nil where no TLS is spoken.
+  init(_ certificate: ServingCertificate?) { self.certificate = Mutex(certificate) }
+
+  /// Nil where no TLS is spoken.
+  var current: ServingCertificate? { certificate.withLock { $0 } }
+
+  func take(_ certificate: ServingCertificate) { self.certificate.withLock { $0 = certificate } }
+}
+
+extension ServeOptions {
+  /// Reads the certificate as a server does that is about to serve.
+  ///
+  /// - Returns: when it ends; nil where no TLS is asked for.
+  /// - Throws: `ServerError` (`.refusedStart`).
+  package func certificateEnd() throws -> Date? { try ServingCertificate(self)?.ends }
 }

@@ -65,6 +65,26 @@ package final class ServerMetrics: Sendable {
     values.withLock { ($0.commits, $0.pushesCommitted) }
   }
 
+  /// What the status page shows of them.
+  struct Totals: Sendable {
+    var pushes: UInt64 = 0
+    /// Pushes that met changes which their replica did not know of: what becomes of such, the replica settles.
+    var stale: UInt64 = 0
+    var bytesReceived: UInt64 = 0
+    var bytesSent: UInt64 = 0
+    var connections = 0
+    var failedFolds: UInt64 = 0
+  }
+
+  var totals: Totals {
+    values.withLock {
+      Totals(
+        pushes: $0.pushesCommitted, stale: $0.refusals[ServerError.Code.stale.name] ?? 0,
+        bytesReceived: $0.bytesReceived, bytesSent: $0.bytesSent, connections: $0.connections,
+        failedFolds: $0.failedFolds)
+    }
+  }
+
   /// The page of `/metrics`.
   func text(waiting: Int, damagedEntries: Int, certificateEnds: Date? = nil) -> String {
     let values = values.withLock { $0 }

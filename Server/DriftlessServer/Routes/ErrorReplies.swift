@@ -11,7 +11,7 @@ import NIOCore
 /// The log names the route, never the URL's text or a header: no token can get into it.
 struct ErrorReplies: RouterMiddleware {
   let metrics: ServerMetrics
-  let limits: ServerLimits
+  let limits: LiveLimits
 
   private static let requestIDField = HTTPField.Name("X-Request-Id")
 

@@ -8,8 +8,7 @@ struct OperatorRoutes: Sendable {
   let metrics: ServerMetrics
   let news: ZoneNews
   let entryCheck: EntryCheck
-  /// When the certificate ends that the server shows; nil where it speaks no TLS.
-  let certificateEnds: Date?
+  let certificate: LiveCertificate
 
   func add(to router: Router<ServerContext>) {
     router.get("healthz") { _, _ in
@@ -27,7 +26,7 @@ struct OperatorRoutes: Sendable {
       return Self.response(
         metrics.text(
           waiting: news.waiting, damagedEntries: entryCheck.damagedEntries(of: generations),
-          certificateEnds: certificateEnds),
+          certificateEnds: certificate.current?.ends),
         type: "text/plain; version=0.0.4; charset=utf-8")
     }
   }

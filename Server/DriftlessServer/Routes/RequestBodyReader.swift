@@ -5,11 +5,11 @@ import Synchronization
 
 /// Reads the bodies of pushes within bounds: of each, of all together, and of time.
 final class RequestBodyReader: Sendable {
-  private let limits: ServerLimits
+  private let limits: LiveLimits
   private let bytesHeld = Mutex(0)
   private let valuesHeld = Mutex(0)
 
-  init(limits: ServerLimits) { self.limits = limits }
+  init(limits: LiveLimits) { self.limits = limits }
 
   /// Reads a request's body and hands it to `use`; its bytes count as held until that returns.
   ///

@@ -7,7 +7,7 @@ import Hummingbird
 struct SnapshotRoutes: Sendable {
   let storage: any ZoneStorage
   let metrics: ServerMetrics
-  let limits: ServerLimits
+  let limits: LiveLimits
   let gate: Gate
 
   func add(to router: Router<ServerContext>) {

@@ -9,14 +9,13 @@ struct ZoneRoutes: Sendable {
   let storage: any ZoneStorage
   let metrics: ServerMetrics
   let news: ZoneNews
-  let limits: ServerLimits
+  let limits: LiveLimits
   private let gate: Gate
   private let bodies: RequestBodyReader
-  private let reader: PushReader
   private let holds: ZoneHolds
 
   init(
-    storage: any ZoneStorage, metrics: ServerMetrics, news: ZoneNews, limits: ServerLimits,
+    storage: any ZoneStorage, metrics: ServerMetrics, news: ZoneNews, limits: LiveLimits,
     gate: Gate
   ) {
     self.storage = storage
@@ -25,7 +24,6 @@ struct ZoneRoutes: Sendable {
     self.limits = limits
     self.gate = gate
     bodies = RequestBodyReader(limits: limits)
-    reader = PushReader(limits: limits)
     holds = ZoneHolds(limits: limits)
   }
 
@@ -111,7 +109,8 @@ struct ZoneRoutes: Sendable {
   }
 
   private func read(_ frame: Data) throws -> Push {
-    try bodies.withRoom(forValues: reader.valuesSize(of: frame)) { try reader.read(frame) }
+    let reader = PushReader(limits: limits.current)
+    return try bodies.withRoom(forValues: reader.valuesSize(of: frame)) { try reader.read(frame) }
   }
 
   private func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
@@ -171,7 +170,7 @@ struct ZoneRoutes: Sendable {
   private func pull(_ request: Request, _ context: ServerContext) async throws -> Response {
     let admitted = try await admit(request, context, .read)
     let zone = admitted.zone
-    let query = try PullQuery(request.uri.queryParameters, limits: limits)
+    let query = try PullQuery(request.uri.queryParameters, limits: limits.current)
     guard query.generation == zone.generation else {
       throw ServerError.generationChanged(zone: zone.name)
     }

@@ -37,13 +37,15 @@ package struct DataFolder: Sendable {
         .folder, "cannot create the data folder \(url.path): \(error.localizedDescription)",
         suggestion: "Name a folder that this user may write, with --data.")
     }
-    guard access(url.path, W_OK | X_OK) == 0 else {
-      throw ServerError(
-        .folder, "cannot write in the data folder \(url.path)",
-        suggestion: "Name a folder that this user may write, with --data.")
-    }
+    guard access(url.path, W_OK | X_OK) == 0 else { throw notWritable }
     if !takesEmptied { try checkDatabaseIsNotEmptied() }
     if access(database.path, F_OK) != 0 { try noteDatabaseIsBegun() }
+  }
+
+  private var notWritable: ServerError {
+    ServerError(
+      .folder, "cannot write in the data folder \(url.path)",
+      suggestion: "Name a folder that this user may write, with --data.")
   }
 
   /// There is no database, as far as this user sees.
@@ -74,8 +76,44 @@ package struct DataFolder: Sendable {
   /// - Throws: `ServerError` (`.noData`) for one that is not there, or has other things in it: a name that was mistyped
   ///   would be a server without zones.
   package static func toServe(_ url: URL) throws -> DataFolder {
+    try checkToServe(url)
+    return try DataFolder(url)
+  }
+
+  /// Looks at a folder as `toServe` does, and changes nothing there: a server may have it.
+  ///
+  /// - Returns: what is worth knowing, and stands in nobody's way.
+  /// - Throws: `ServerError`: what `toServe` throws, and `.folder` for a database of another version.
+  package static func look(at url: URL) throws -> [String] {
+    try checkToServe(url)
+    let folder = DataFolder(unchecked: url)
+    guard access(url.path, W_OK | X_OK) == 0 else { throw folder.notWritable }
+    try folder.checkDatabaseIsNotEmptied()
+    guard !folder.isDatabaseEmpty,
+      let file = try? FileHandle(forReadingFrom: folder.database),
+      let header = try? file.read(upToCount: 100)
+    else { return ["\(url.path) has no zones so far"] }
+    guard header.starts(with: Data("SQLite format 3\0".utf8)), header.count == 100 else {
+      throw ServerError(
+        .damagedDatabase, "\(folder.database.path) is no database",
+        suggestion: "Put a backup in its place: driftless-server restore FILE --data '\(url.path)'")
+    }
+    // Of a database whose first pages are in its log alone it is 0 here.
+    let version = header[60..<64].reduce(Int64(0)) { $0 << 8 | Int64($1) }
+    guard version == 0 || ServerSchema.readable.contains(version) else {
+      throw ServerSchema.otherVersion(version)
+    }
+    var notes: [String] = []
+    if let process = folder.servingProcess { notes.append("process \(process) serves \(url.path)") }
+    if folder.isOpenToOthers { notes.append("other users may enter \(url.path): chmod 700 it") }
+    return notes
+  }
+
+  private init(unchecked url: URL) { self.url = url }
+
+  private static func checkToServe(_ url: URL) throws {
     let folder = url.appendingPathComponent(databaseName)
-    guard access(folder.path, F_OK) != 0 else { return try DataFolder(url) }
+    guard access(folder.path, F_OK) != 0 else { return }
     guard let names = try? FileManager.default.contentsOfDirectory(atPath: url.path) else {
       throw ServerError(
         .noData, "there is no folder \(url.path), or this user may not read it",
@@ -104,7 +142,6 @@ package struct DataFolder: Sendable {
         "\(url.path) is no data folder of a server: it has \(other), and no \(databaseName)",
         suggestion: "Check --data. To begin a server, name an empty folder.")
     }
-    return try DataFolder(url)
   }
 
   /// SQLite takes a file of no bytes for a new database, and throws away the log that lies beside it.

@@ -21,6 +21,24 @@ package protocol ZoneAdministration {
   /// - Throws: `ServerError` (`.noZone`).
   func renewZone(_ name: String, intent: ZoneIntent) throws -> ZoneRecord
 
+  /// Gives a zone another name. Its tokens go on being of it; its replicas have to be enrolled at the new name.
+  ///
+  /// - Throws: `ServerError`: `.noZone`, `.badName`, `.exists`.
+  func renameZone(_ name: String, to other: String) throws -> ZoneRecord
+
+  /// Deletes a zone with its log and its tokens. Its replicas keep what they hold, and are refused from now on.
+  ///
+  /// - Throws: `ServerError` (`.noZone`).
+  func deleteZone(_ name: String) throws
+
+  /// - Throws: `ServerError` (`.noZone`).
+  func inspectZone(_ name: String) throws -> ZoneReport
+
+  /// The replicas of one zone, or of all: those furthest behind first.
+  ///
+  /// - Throws: `ServerError` (`.noZone`).
+  func replicas(of name: String?) throws -> [ReplicaReport]
+
   /// The server's time, by which ends of tokens are judged: it may be ahead of the host's clock.
   func serverMilliseconds() throws -> Int64
 
@@ -39,10 +57,35 @@ package protocol ZoneAdministration {
     handOut: (AccessToken) throws -> Void
   ) throws -> AccessToken
 
+  /// Makes a token in the place of another: of the same zone, verbs and name.
+  ///
+  /// - Parameters:
+  ///   - grace: milliseconds for which the old one goes on being one, so that hosts can be given the new one; 0 revokes it.
+  ///   - expiresMilliseconds: when the new one ends; nil for never.
+  /// - Throws: `ServerError` (`.notFound` for one that there is not, or that was revoked), and what `handOut` throws.
+  @discardableResult func rotateToken(
+    id: String, grace: Int64, expiresMilliseconds: Int64?, handOut: (AccessToken) throws -> Void
+  ) throws -> AccessToken
+
   /// Makes a token worthless from the next request on.
   ///
   /// - Throws: `ServerError` (`.notFound`).
   func revokeToken(id: String) throws
+
+  /// Who may sign in at the status page, now or no more.
+  func operators() throws -> [OperatorRecord]
+
+  /// Makes a token of an operator, as `createToken` makes one of a zone.
+  ///
+  /// - Throws: `ServerError` (`.badName`), and what `handOut` throws.
+  @discardableResult func createOperator(
+    name: String, expiresMilliseconds: Int64?, handOut: (AccessToken) throws -> Void
+  ) throws -> AccessToken
+
+  /// Ends a token of an operator, and the sessions that began with it.
+  ///
+  /// - Throws: `ServerError` (`.notFound`).
+  func revokeOperator(id: String) throws
 }
 
 extension ServerError {
@@ -50,6 +93,18 @@ extension ServerError {
     ServerError(
       .notFound, "there is no token with the ID \(id)",
       suggestion: "See the IDs: driftless-server token list")
+  }
+
+  static func noValidToken(_ id: String) -> ServerError {
+    ServerError(
+      .notFound, "there is no token with the ID \(id), or it was revoked",
+      suggestion: "See the IDs: driftless-server token list")
+  }
+
+  static func noSuchOperator(_ id: String) -> ServerError {
+    ServerError(
+      .notFound, "there is no operator's token with the ID \(id)",
+      suggestion: "See the IDs: driftless-server operator list")
   }
 
   static func zoneExists(_ name: String) -> ServerError {

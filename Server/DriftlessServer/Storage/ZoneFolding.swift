@@ -39,13 +39,13 @@ final class ZoneFolding: Sendable {
   /// What replicas compare themselves with.
   let digests = DigestShelf()
   private let freeBytes: @Sendable () -> Int?
-  private let limits: ServerLimits
+  private let limits: LiveLimits
   private let metrics: ServerMetrics
   private let logger: Logger
 
   /// - Parameter freeBytes: what there is room for; nil for what the file system says.
   init(
-    folder: DataFolder, limits: ServerLimits, metrics: ServerMetrics, logger: Logger,
+    folder: DataFolder, limits: LiveLimits, metrics: ServerMetrics, logger: Logger,
     freeBytes: (@Sendable () -> Int?)? = nil
   ) throws {
     database = try Database(path: folder.database.path, label: "folding") { _ in }

@@ -17,9 +17,12 @@ package final class ZoneNews: Sendable {
 
   private let state = Mutex(State())
   private let heads = Mutex<[UUID: UInt64]>([:])
-  private let waitersMax: Int
+  private let waitersMax: @Sendable () -> Int
 
-  package init(waitersMax: Int) { self.waitersMax = waitersMax }
+  /// - Parameter waitersMax: asked anew for each who waits.
+  package init(waitersMax: @autoclosure @escaping @Sendable () -> Int) {
+    self.waitersMax = waitersMax
+  }
 
   /// How many wait now.
   package var waiting: Int { state.withLock { $0.count } }
@@ -63,7 +66,7 @@ package final class ZoneNews: Sendable {
         let resumesNow = state.withLock { state in
           let grown = heads.withLock { $0[zone] ?? 0 } > after
           // Cancellation that came first finds no waiter; this check then sees it.
-          if grown || Task.isCancelled || state.count >= waitersMax { return true }
+          if grown || Task.isCancelled || state.count >= waitersMax() { return true }
           state.waiters[zone, default: [:]][id] = Waiter(after: after, continuation: continuation)
           state.count += 1
           return false

@@ -27,6 +27,16 @@ package protocol ZoneStorage: Sendable {
     _ replica: UUID, in zone: ZoneRecord, generation: UUID, at cursor: UInt64, token: String
   ) async
 
+  /// The token of an operator of that ID, revoked or not; nil when there is none.
+  func operatorToken(id: String) async throws -> OperatorRecord?
+
+  /// What the status page shows: the storage, and zones from a name on. It costs what so many zones cost, however many there
+  /// are and however long their logs.
+  func look(from name: String, count: Int) async throws -> StorageLook
+
+  /// The replicas of a zone that were seen, those furthest behind first; nil where that is not kept.
+  func replicas(of zone: ZoneRecord, countMax: Int) async throws -> [ReplicaReport]?
+
   /// The generations of all zones.
   func generations() async throws -> Set<UUID>
 
@@ -75,6 +85,9 @@ package protocol ZoneStorage: Sendable {
 
   /// Wakes those who wait when others than this process changed zones, tokens or logs, until the task is cancelled.
   func watch() async
+
+  /// Goes by other limits from now on, as far as it can.
+  func take(_ limits: ServerLimits)
 
   /// Lets go of all that is open. What was acknowledged is durable already.
   func close()

@@ -4,7 +4,7 @@
 
   /// What an operator does to zones and tokens of a PostgreSQL database, while nodes serve it or not.
   package struct PostgresAdministration: ZoneAdministration {
-    private let connection: PostgresConnection
+    let connection: PostgresConnection
 
     /// Opens the database, and makes the server's tables where it has none.
     ///
@@ -19,6 +19,19 @@
     }
 
     package func close() { connection.close() }
+
+    /// Looks at a database as a node does that is about to serve it, and makes nothing there.
+    ///
+    /// - Returns: what is worth knowing, and stands in nobody's way.
+    /// - Throws: `ServerError` (`.refusedStart`).
+    package static func look(at text: String) throws -> [String] {
+      try ServerError.starting {
+        let connection = try PostgresConnection(serving: text, limits: .init())
+        defer { connection.close() }
+        return try PostgresSchema.isKnown(to: connection)
+          ? [] : ["the database has no zones so far"]
+      }
+    }
 
     package func zones() throws -> [ZoneRecord] { try told { try connection.zones() } }
 
@@ -107,7 +120,7 @@
       }
     }
 
-    private func existing(_ name: String, locks: Bool = false) throws -> ZoneRecord {
+    func existing(_ name: String, locks: Bool = false) throws -> ZoneRecord {
       guard let row = try connection.zoneRow(named: name, locks: locks) else {
         throw ServerError.zoneToCreate(name)
       }
@@ -116,7 +129,7 @@
 
     private static let triesMax = 10
 
-    private func write<Result>(_ body: () throws -> Result) throws -> Result {
+    func write<Result>(_ body: () throws -> Result) throws -> Result {
       try told {
         for _ in 1..<Self.triesMax {
           do {
@@ -130,7 +143,7 @@
     }
 
     /// Says an error of the database so that an operator knows what to do.
-    private func told<Result>(_ body: () throws -> Result) throws -> Result {
+    func told<Result>(_ body: () throws -> Result) throws -> Result {
       do {
         return try body()
       } catch let error as PostgresError {

@@ -17,7 +17,7 @@
 
     private let state = Mutex(State())
     private let pool: PostgresPool
-    private let limits: ServerLimits
+    private let limits: LiveLimits
     private let metrics: ServerMetrics
     private let clock: ServerClock
     private let logger: Logger
@@ -25,7 +25,7 @@
 
     /// - Parameter publish: told of each generation whose log has grown, and of its new end.
     init(
-      pool: PostgresPool, limits: ServerLimits, metrics: ServerMetrics, clock: ServerClock,
+      pool: PostgresPool, limits: LiveLimits, metrics: ServerMetrics, clock: ServerClock,
       logger: Logger, publish: @escaping @Sendable (UUID, UInt64) -> Void
     ) {
       self.pool = pool
@@ -62,7 +62,7 @@
 
     private func nextGroup(of zone: Int64) -> [PushQueue.Pending]? {
       state.withLock { state in
-        let group = state.queues[zone]?.nextGroup(limits)
+        let group = state.queues[zone]?.nextGroup(limits.current)
         if group == nil { state.queues[zone] = nil }
         return group
       }
@@ -102,7 +102,7 @@
         }
         let tables = PostgresZoneTables(connection, row)
         try tables.load(for: group.map(\.push))
-        let append = LogAppend(tables: tables, limits: limits, nowMilliseconds: clock.now())
+        let append = LogAppend(tables: tables, limits: limits.current, nowMilliseconds: clock.now())
         let outcomes = try group.map { pending -> Result<Appended, any Error> in
           tables.begin()
           do {
@@ -130,7 +130,8 @@
             }
             let tables = PostgresZoneTables(connection, row)
             try tables.load(for: entries.map(\.push))
-            let append = LogAppend(tables: tables, limits: limits, nowMilliseconds: clock.now())
+            let append = LogAppend(
+              tables: tables, limits: limits.current, nowMilliseconds: clock.now())
             for (entry, push) in entries {
               tables.begin()
               _ = try append.refill(entry, push, of: zone)

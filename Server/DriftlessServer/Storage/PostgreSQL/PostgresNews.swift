@@ -18,7 +18,7 @@
 
     private let text: String
     private let news: ZoneNews
-    private let limits: ServerLimits
+    private let limits: LiveLimits
     private let logger: Logger
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "driftless.postgres.news")
@@ -30,7 +30,7 @@
     /// As many as one notification's text holds: 8,000 bytes.
     private static let logsPerNotification = 100
 
-    init(_ text: String, news: ZoneNews, limits: ServerLimits, logger: Logger) {
+    init(_ text: String, news: ZoneNews, limits: LiveLimits, logger: Logger) {
       self.text = text
       self.news = news
       self.limits = limits
@@ -80,7 +80,7 @@
       var isAway = false
       while !isStopped {
         do {
-          let connection = try PostgresConnection(serving: text, limits: limits)
+          let connection = try PostgresConnection(serving: text, limits: limits.current)
           defer { connection.close() }
           if isAway { logger.notice("the database is there again") }
           isAway = false
@@ -108,12 +108,11 @@
           "the database has no notifications: news of other nodes come at each look",
           metadata: ["seconds": "\(limits.watchSeconds)", "error": "\(error)"])
       }
-      let interval = Duration.seconds(limits.watchSeconds)
       var nextLook = ContinuousClock.now
       while !isStopped {
         if ContinuousClock.now >= nextLook {
           try look(connection, &watch)
-          nextLook = .now + interval
+          nextLook = .now + .seconds(limits.watchSeconds)
         }
         let left = Int32(clamping: Int((nextLook - .now) / .milliseconds(1)) + 1)
         let heard = try connection.notifications(

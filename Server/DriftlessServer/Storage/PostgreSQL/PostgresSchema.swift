@@ -11,6 +11,7 @@
   /// `name`          small numbers within a zone for names of properties and for constraints of unique keys. Bytes, since a
   ///                 name may have a character that a text of PostgreSQL may not.
   /// `token`         also what SQLite has in `token_note`.
+  /// `sighting` and `operator_token` are made where they are missing, whatever the version.
   enum PostgresSchema {
     static let version: Int64 = 1
 
@@ -84,13 +85,17 @@
     /// Those that hold what a generation of a zone is: with the next one they begin empty.
     static let tablesOfLog = [
       "log", "object", "identity", "claim", "tombstone", "replica", "replica_home", "name",
+      "sighting",
     ]
 
     /// Makes the tables in a new database; refuses one of another version.
     ///
     /// - Throws: `ServerError` (`.refusedStart`), `PostgresError`.
     static func apply(to connection: PostgresConnection) throws {
-      if try isMade(connection) { return try check(connection) }
+      if try isMade(connection) {
+        try check(connection)
+        return try addLaterTables(to: connection)
+      }
       try connection.transaction(.write) {
         // Two nodes that are started at once: one makes them, the other finds them.
         try connection.run("SELECT pg_advisory_xact_lock(7301112)")
@@ -105,6 +110,33 @@
         }
       }
       try check(connection)
+      try addLaterTables(to: connection)
+    }
+
+    /// Those that a database of this version may not have yet: programs of before know nothing of them.
+    private static func addLaterTables(to connection: PostgresConnection) throws {
+      let there = try connection.run(
+        """
+        SELECT count(*) FROM information_schema.tables
+        WHERE table_name IN ('sighting', 'operator_token')
+          AND table_schema = ANY (current_schemas(false))
+        """
+      ).int64(0, 0)
+      guard there < 2 else { return }
+      try connection.transaction(.write) {
+        try connection.run("SELECT pg_advisory_xact_lock(7301112)")
+        try connection.execute(PostgresSightings.statement)
+        try connection.execute(PostgresOperators.statement)
+      }
+    }
+
+    /// Whether the tables are there.
+    ///
+    /// - Throws: `ServerError` (`.refusedStart`) for those of another version.
+    static func isKnown(to connection: PostgresConnection) throws -> Bool {
+      guard try isMade(connection) else { return false }
+      try check(connection)
+      return true
     }
 
     private static func isMade(_ connection: PostgresConnection) throws -> Bool {

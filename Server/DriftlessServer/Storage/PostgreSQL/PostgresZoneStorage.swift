@@ -9,16 +9,19 @@
   /// A push goes through `PostgresCommits` and `PostgresZoneTables`; `PostgresNews` tells the other nodes. Logs are not added
   /// up here: a new replica reads them from the beginning.
   package final class PostgresZoneStorage: ZoneStorage {
-    package let limits: ServerLimits
+    let limits: LiveLimits
     package let metrics: ServerMetrics
     package let entryCheck: EntryCheck
-    private let pool: PostgresPool
+    let pool: PostgresPool
+    let sizes = LogSizes()
+    let sightings: Sightings
     /// For the question whether the server is well, which is not to wait for others.
     private let reserved: PostgresPool
     private let commits: PostgresCommits
-    private let clock: ServerClock
+    let clock: ServerClock
     private let tidings: PostgresNews
-    private let logger: Logger
+    private let text: String
+    let logger: Logger
 
     /// Opens the database, and makes its tables where it has none.
     ///
@@ -33,7 +36,10 @@
       now: @escaping ServerClock.Wall = { Int64(Date().timeIntervalSince1970 * 1000) },
       sinceBoot: @escaping @Sendable () -> Int64 = ServerClock.hostSinceBoot
     ) throws {
-      self.limits = limits
+      let live = LiveLimits(limits)
+      self.limits = live
+      self.text = text
+      sightings = Sightings(limits: live)
       self.metrics = metrics
       self.logger = logger
       entryCheck = EntryCheck(logger: logger)
@@ -51,11 +57,11 @@
       few.databaseConnectionsMax = 1
       reserved = PostgresPool(text, limits: few)
       let tidings = PostgresNews(
-        text, news: news ?? ZoneNews(waitersMax: limits.waitersMax), limits: limits,
+        text, news: news ?? ZoneNews(waitersMax: limits.waitersMax), limits: live,
         logger: logger)
       self.tidings = tidings
       commits = PostgresCommits(
-        pool: pool, limits: limits, metrics: metrics, clock: clock, logger: logger
+        pool: pool, limits: live, metrics: metrics, clock: clock, logger: logger
       ) { tidings.publish($0, head: $1) }
     }
 
@@ -131,11 +137,6 @@
       }
     }
 
-    /// Nobody asks this database who was seen: nothing is kept of it.
-    package func noteSeen(
-      _ replica: UUID, in zone: ZoneRecord, generation: UUID, at cursor: UInt64, token: String
-    ) async {}
-
     /// None: logs are not added up in this database.
     package func snapshot(of zone: ZoneRecord) async throws -> Snapshot? { nil }
 
@@ -145,13 +146,32 @@
 
     package func watch() async { await tidings.run() }
 
+    package func take(_ limits: ServerLimits) { self.limits.take(limits) }
+
     package func close() {
       tidings.stop()
+      keepLastSightings()
       pool.close()
       reserved.close()
     }
 
-    private func read<Result: Sendable>(
+    /// What was seen and is not written; a database that is away is not waited for.
+    private func keepLastSightings() {
+      let seen = sightings.taken()
+      guard !seen.isEmpty else { return }
+      var few = limits.current
+      (few.databaseConnectSeconds, few.databaseSeconds) = (1, 2)
+      do {
+        let connection = try PostgresConnection(serving: text, limits: few)
+        defer { connection.close() }
+        try PostgresSightings.write(
+          seen, replicasMax: few.replicasPerZoneMax, on: connection)
+      } catch {
+        logger.warning("when replicas were seen was not kept", metadata: ["error": "\(error)"])
+      }
+    }
+
+    func read<Result: Sendable>(
       from other: PostgresPool? = nil,
       _ body: @escaping @Sendable (PostgresConnection) throws -> Result
     ) async throws -> Result {

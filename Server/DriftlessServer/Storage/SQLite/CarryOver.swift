@@ -46,6 +46,7 @@ struct CarryOver {
       try carryOver.name()
       try carryOver.make(restored)
       try carryOver.carryTokens()
+      try carryOver.carryOperators()
       return carryOver.outcome
     }
   }
@@ -139,6 +140,15 @@ struct CarryOver {
       try connection.insert(
         zone.emptied(id: id), createdMilliseconds: former.created[zone.zoneID] ?? 0)
       outcome.zonesMade.append(zone.name)
+    }
+  }
+
+  /// Those that were there are those that are; the backup's alone are put back where nobody knows better.
+  private func carryOperators() throws {
+    if let operators = former.operators {
+      try OperatorTokens.replace(by: operators, on: connection)
+    } else if !former.unread.isEmpty, choices.unreadable == .revoke {
+      try OperatorTokens.replace(by: [], on: connection)
     }
   }
 

@@ -14,16 +14,17 @@ import Synchronization
 /// tries again. Where that goes on, the operator hears of it.
 final class Checkpointer: Sendable {
   private let folder: DataFolder
-  private let pagesMax: Int
+  private let limits: LiveLimits
+  private var pagesMax: Int { limits.checkpointPages }
   private let metrics: ServerMetrics
   private let isHeldUp = Mutex(false)
   /// A log that is so many times too long is held up by somebody who does not go on.
   private static let patience = 4
 
-  init(folder: DataFolder, limits: ServerLimits, metrics: ServerMetrics) {
+  init(folder: DataFolder, limits: LiveLimits, metrics: ServerMetrics) {
     self.folder = folder
     self.metrics = metrics
-    pagesMax = limits.checkpointPages
+    self.limits = limits
   }
 
   private var pages: Int {

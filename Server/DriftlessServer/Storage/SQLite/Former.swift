@@ -19,6 +19,8 @@ extension Backup {
     private(set) var zones: [ZoneRecord] = []
     private(set) var created: [UUID: Int64] = [:]
     private(set) var tokens: [TokenRecord] = []
+    /// Nil where they cannot be read, or where there are none to read.
+    private(set) var operators: [OperatorRecord]?
     /// The last time that the server gave; 0 for none.
     private(set) var given: Int64 = 0
     /// What can be read in part, or not at all.
@@ -74,6 +76,7 @@ extension Backup {
           unread.insert(.tokens)
         }
       }
+      operators = try row(.tokens) { try OperatorTokens.all(connection) }
       given = try row(.clock) { try GivenTimes.last(connection) } ?? 0
     }
 

@@ -15,14 +15,14 @@ final class GroupCommit: Sendable {
   private let queue = Mutex(PushQueue())
   private let database: Database
   private let checkpointer: Checkpointer
-  private let limits: ServerLimits
+  private let limits: LiveLimits
   private let metrics: ServerMetrics
   private let news: ZoneNews
   private let logger: Logger
   private let clock: ServerClock
 
   init(
-    database: Database, checkpointer: Checkpointer, limits: ServerLimits, metrics: ServerMetrics,
+    database: Database, checkpointer: Checkpointer, limits: LiveLimits, metrics: ServerMetrics,
     news: ZoneNews, logger: Logger, clock: ServerClock
   ) {
     self.clock = clock
@@ -52,7 +52,7 @@ final class GroupCommit: Sendable {
 
   /// Commits groups until nothing waits. Runs on the writer's thread.
   private func drain() {
-    while let group = queue.withLock({ $0.nextGroup(limits) }) {
+    while let group = queue.withLock({ $0.nextGroup(limits.current) }) {
       commit(group)
       checkpointer.checkpointIfDue(database, logger: logger)
     }
@@ -88,7 +88,7 @@ final class GroupCommit: Sendable {
     var due: Int64?
     try connection.execute("BEGIN IMMEDIATE")
     do {
-      let append = LogAppend(tables: tables, limits: limits, nowMilliseconds: clock.now())
+      let append = LogAppend(tables: tables, limits: limits.current, nowMilliseconds: clock.now())
       let outcomes = try group.map { pending -> Result<Appended, any Error> in
         try connection.execute("SAVEPOINT push")
         do {

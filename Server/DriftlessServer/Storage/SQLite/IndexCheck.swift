@@ -143,6 +143,13 @@ extension DatabaseCheck {
         "SELECT id, 'its token is not there' FROM token_note WHERE id NOT IN (SELECT id FROM token)"
       ),
       (
+        "operator_token",
+        """
+        SELECT id, 'its row is damaged' FROM operator_token
+        WHERE length(hash) <> 32 OR length(id) <> 16
+        """
+      ),
+      (
         "property",
         "SELECT 'property ' || id, 'it has no name' FROM property WHERE length(name) = 0"
       ),

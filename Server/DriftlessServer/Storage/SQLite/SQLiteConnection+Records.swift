@@ -40,6 +40,16 @@ extension SQLiteConnection {
     return zones
   }
 
+  /// Zones by name, from one on.
+  func zones(from name: String, count: Int) throws -> [ZoneRecord] {
+    let statement = try prepare(Self.zoneColumns + " WHERE name >= ? ORDER BY name LIMIT ?")
+    defer { statement.reset() }
+    statement.bind([.text(name), .integer(Int64(count))])
+    var zones: [ZoneRecord] = []
+    while try statement.step() { zones.append(try zoneRecord(statement)) }
+    return zones
+  }
+
   /// Those of all zones, read whatever else of them is damaged.
   func generations() throws -> Set<UUID> {
     let statement = try prepare("SELECT generation FROM zone")

@@ -24,9 +24,10 @@ import DriftlessSQLite
 ///               and the constraint.
 /// `key_rule`    constraints of unique keys: a JSON list of the entity and its properties.
 /// `property`    names of properties, so that the index holds small numbers.
-/// `clock`       one row: the last time that the server gave. Programs of before know nothing of it, nor of the next two.
+/// `clock`       one row: the last time that the server gave. Programs of before know nothing of it, nor of the next three.
 /// `token_note`  one row a token that has a name or an end.
 /// `sighting`    one row a replica: when it was last seen, its cursor, and the ID of its token.
+/// `operator_token`  one row an operator's token: SHA-256 of the secret, its name, when it ends, when revoked.
 enum ServerSchema {
   static let version: Int64 = 4
   /// The versions that `apply` brings to the present one.
@@ -95,7 +96,7 @@ enum ServerSchema {
       "property",
     ] + laterTables
   /// Those that a file of this version may not have yet.
-  static let laterTables = ["clock", "token_note", "sighting"]
+  static let laterTables = ["clock", "token_note", "sighting", "operator_token"]
 
   /// Tables that a database does not have, as far as it may not be without them.
   static func missingTables(_ connection: SQLiteConnection) throws -> [String] {
@@ -117,6 +118,12 @@ enum ServerSchema {
     }
   }
 
+  static func otherVersion(_ other: Int64) -> ServerError {
+    ServerError(
+      .folder, "the data folder has version \(other); this program reads version \(version)",
+      suggestion: "Use the program that wrote it, or a newer one.")
+  }
+
   /// Creates the tables in a new file; refuses a file of another version.
   static func apply(to connection: SQLiteConnection) throws {
     try connection.execute("BEGIN IMMEDIATE")
@@ -132,13 +139,12 @@ enum ServerSchema {
         throw ServerError(
           .folder, "the data folder is of version 1, whose logs have no chains",
           suggestion: "Start on a new folder: replicas that enrol again bring what they hold.")
-      case let other:
-        throw ServerError(
-          .folder, "the data folder has version \(other); this program reads version \(version)",
-          suggestion: "Use the program that wrote it, or a newer one.")
+      case let other: throw otherVersion(other)
       }
       // Programs of before open a file that has it.
-      for statement in [GivenTimes.statement, TokenNotes.statement, Sightings.statement] {
+      for statement in [
+        GivenTimes.statement, TokenNotes.statement, Sightings.statement, OperatorTokens.statement,
+      ] {
         try connection.execute(statement)
       }
       try connection.execute("COMMIT")

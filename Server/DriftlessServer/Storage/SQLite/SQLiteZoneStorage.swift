@@ -11,7 +11,7 @@ import Synchronization
 /// `LogAppend` says what happens to it inside the transaction. Reads have connections of their own.
 package final class SQLiteZoneStorage: ZoneStorage {
   package let folder: DataFolder
-  package let limits: ServerLimits
+  private let limits: LiveLimits
   package let metrics: ServerMetrics
   let writer: Database
   private let readers: [Database]
@@ -19,7 +19,8 @@ package final class SQLiteZoneStorage: ZoneStorage {
   private let clock: ServerClock
   private let news: ZoneNews
   private let turn = Turn()
-  private let snapshots: ZoneSnapshots
+  let snapshots: ZoneSnapshots
+  let sizes = LogSizes()
   /// Nil where nobody serves.
   private let folding = Mutex<ZoneFolding?>(nil)
   private let logger: Logger
@@ -40,32 +41,49 @@ package final class SQLiteZoneStorage: ZoneStorage {
   ) throws {
     self.folder = folder
     snapshots = ZoneSnapshots(folder)
+    let limits = LiveLimits(limits)
     self.limits = limits
     self.metrics = metrics
     self.logger = logger
     sightings = Sightings(limits: limits)
     entryCheck = EntryCheck(logger: logger)
-    let pages = limits.databaseBytesMax / 4096
     let path = folder.database.path
     (writer, readers) = try ServerError.opening(path) {
       let writer = try Database(path: path, label: "writer") { connection in
         try ServerSchema.apply(to: connection)
         try ServerSchema.look(at: connection)
-        if pages > 0 { try connection.execute("PRAGMA max_page_count=\(pages)") }
+        try Self.bound(connection, by: limits.databaseBytesMax)
       }
-      let readers = try (0..<max(1, limits.readers)).map {
+      let readers = try (0..<max(1, limits.current.readers)).map {
         try Database(path: path, label: "reader\($0)") { _ in }
       }
       return (writer, readers)
     }
     clock = ServerClock(
-      last: try writer.run(GivenTimes.last), limits: limits, wall: now, sinceBoot: sinceBoot
+      last: try writer.run(GivenTimes.last), limits: limits.current, wall: now, sinceBoot: sinceBoot
     ) { $0.tell(logger) }
     self.news = news ?? ZoneNews(waitersMax: limits.waitersMax)
     commits = GroupCommit(
       database: writer,
       checkpointer: Checkpointer(folder: folder, limits: limits, metrics: metrics),
       limits: limits, metrics: metrics, news: self.news, logger: logger, clock: clock)
+  }
+
+  /// - Parameter bytes: the most that the file may have; 0 where nothing but the disk bounds it.
+  private static func bound(_ connection: SQLiteConnection, by bytes: Int) throws {
+    let pages = bytes > 0 ? bytes / 4096 : 4_294_967_294
+    try connection.execute("PRAGMA max_page_count=\(pages)")
+  }
+
+  package func take(_ limits: ServerLimits) {
+    self.limits.take(limits)
+    writer.later { [writer, logger] in
+      do {
+        try writer.run { try Self.bound($0, by: limits.databaseBytesMax) }
+      } catch {
+        logger.warning("databaseBytesMax was not taken", metadata: ["error": "\(error)"])
+      }
+    }
   }
 
   package func time() async -> UInt64 {
@@ -104,7 +122,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
     _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
   ) async throws -> LogMark {
     let place = try await writer.perform { [limits, clock] connection in
-      try Self.refill(entries, of: zone, limits: limits, at: clock.now(), on: connection)
+      try Self.refill(entries, of: zone, limits: limits.current, at: clock.now(), on: connection)
     }
     news.publish(zone.generation, head: place.sequence)
     folding.withLock { $0 }?.note(zone.name, bytes: entries.reduce(0) { $0 + $1.push.frame.count })
@@ -254,5 +272,5 @@ package final class SQLiteZoneStorage: ZoneStorage {
   }
 
   /// One of the readers, in turn.
-  private var reader: Database { readers[turn.next(readers.count)] }
+  var reader: Database { readers[turn.next(readers.count)] }
 }

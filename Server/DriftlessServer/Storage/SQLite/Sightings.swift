@@ -13,12 +13,12 @@ final class Sightings: Sendable {
       seen_ms INTEGER NOT NULL, PRIMARY KEY(zone, replica)) WITHOUT ROWID
     """
 
-  private struct Place: Hashable {
+  struct Place: Hashable, Sendable {
     let zone: Int64
     let replica: UUID
   }
 
-  private struct Sighting {
+  struct Sighting: Sendable {
     let generation: UUID
     let cursor: UInt64
     let token: String
@@ -31,10 +31,11 @@ final class Sightings: Sendable {
   }
 
   private let state = Mutex(State(lastWrite: .now))
-  private let replicasMax: Int
+  private let limits: LiveLimits
+  private var replicasMax: Int { limits.replicasPerZoneMax }
   private static let span = Duration.seconds(60)
 
-  init(limits: ServerLimits) { replicasMax = limits.replicasPerZoneMax }
+  init(limits: LiveLimits) { self.limits = limits }
 
   /// - Returns: whether it is time to write what was seen. Who is told so writes it.
   func note(
@@ -54,12 +55,17 @@ final class Sightings: Sendable {
     }
   }
 
-  /// Writes what was seen, without what belongs to a log that is no more.
-  func write(_ database: Database, logger: Logger) {
-    let seen = state.withLock { state in
+  /// What was seen since the last time, for who writes it.
+  func taken() -> [Place: Sighting] {
+    state.withLock { state in
       defer { state.seen = [:] }
       return state.seen
     }
+  }
+
+  /// Writes what was seen, without what belongs to a log that is no more.
+  func write(_ database: Database, logger: Logger) {
+    let seen = taken()
     guard !seen.isEmpty else { return }
     do {
       try database.run { connection in

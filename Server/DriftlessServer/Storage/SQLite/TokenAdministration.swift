@@ -67,9 +67,7 @@ extension Administration {
 
   private func validToken(_ id: String) throws -> TokenRecord {
     guard let token = try connection.token(id: id), token.revokedMilliseconds == nil else {
-      throw ServerError(
-        .notFound, "there is no token with the ID \(id), or it was revoked",
-        suggestion: "See the IDs: driftless-server token list")
+      throw ServerError.noValidToken(id)
     }
     return token
   }

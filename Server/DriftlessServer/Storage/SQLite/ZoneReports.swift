@@ -33,6 +33,13 @@ package struct ReplicaReport: Sendable {
 
   /// Entries that it has not applied.
   package var lag: UInt64? { cursor.map { head > $0 ? head - $0 : 0 } }
+
+  /// Those furthest behind come first.
+  static func isFirst(_ left: ReplicaReport, _ right: ReplicaReport) -> Bool {
+    let lags = (left.lag ?? .max, right.lag ?? .max)
+    return lags.0 != lags.1
+      ? lags.0 > lags.1 : left.replica.uuidString < right.replica.uuidString
+  }
 }
 
 extension Administration {
@@ -110,11 +117,7 @@ extension Administration {
           lastPushMilliseconds: integer(3), lastSeenMilliseconds: integer(4), token: text(5),
           tokenName: text(6)))
     }
-    return reports.sorted { left, right in
-      let lags = (left.lag ?? .max, right.lag ?? .max)
-      return lags.0 != lags.1
-        ? lags.0 > lags.1 : left.replica.uuidString < right.replica.uuidString
-    }
+    return reports.sorted(by: ReplicaReport.isFirst)
   }
 
   /// Deletes a zone with its log and its tokens. Its replicas keep what they hold, and are refused from now on.

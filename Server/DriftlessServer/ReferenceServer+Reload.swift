@@ -1,0 +1,36 @@
+extension ReferenceServer {
+  /// What came of other options while the server serves, by the names of settings and limits.
+  package struct Reload: Sendable, Equatable {
+    /// What is otherwise from now on.
+    package var changed: [String] = []
+    /// What changes when the server is started again.
+    package var left: [String] = []
+  }
+
+  /// Goes by other options, as far as a server can while it serves; by none of them where one is wrong. The certificate's file
+  /// is read anew. Connections that are open keep the certificate and the bounds of a connection that they were made with.
+  ///
+  /// - Throws: `ServerError` for options with which a server would not start; then all is as before.
+  package func reload(_ fresh: ServeOptions) throws -> Reload {
+    try fresh.check()
+    let shown = try ServingCertificate(fresh)
+    var reload = Reload()
+    if fresh.host != options.host || fresh.port != options.port { reload.left.append("listen") }
+    if fresh.allowsPlaintext != options.allowsPlaintext { reload.left.append("allowPlaintext") }
+    switch (certificate.current, shown) {
+    case (nil, nil): break
+    case (let old?, let shown?):
+      if old.fingerprint != shown.fingerprint { reload.changed.append("tlsCertificate") }
+      certificate.take(shown)
+      shown.warn(logger)
+    default: reload.left.append("tlsCertificate")
+    }
+    let former = limits.current
+    let (taken, left) = fresh.limits.taken(over: former)
+    reload.changed += taken.names(otherwiseThan: former)
+    reload.left += left
+    limits.take(taken)
+    storage.take(taken)
+    return reload
+  }
+}

@@ -1,0 +1,38 @@
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOSSL
+
+/// What stands between a connection and the routes, by the limits and the certificate that are in force when it is made.
+struct ServingChannel: HTTPChannelHandler {
+  typealias Value = HTTP1Channel.Value
+
+  let responder: Responder
+  let limits: LiveLimits
+  let certificate: LiveCertificate
+
+  func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+    let context = certificate.current?.context
+    let plain = HTTP1Channel(responder: responder, configuration: configuration)
+    return channel.eventLoop.makeCompletedFuture {
+      guard let context else { return }
+      try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+    }.flatMap { plain.setup(channel: channel, logger: logger) }
+  }
+
+  func handle(value: Value, logger: Logger) async {
+    await handleHTTP(asyncChannel: value, logger: logger)
+  }
+
+  private var configuration: HTTP1Channel.Configuration {
+    let limits = limits.current
+    var configuration = HTTP1Channel.Configuration(
+      additionalChannelHandlers: [HangUpWatch.Installer()],
+      idleTimeout: .seconds(Int64(limits.idleSeconds)))
+    configuration.httpDecoder = .init(
+      maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
+      maxHeaderFieldCount: limits.headerFieldsMax)
+    return configuration
+  }
+}

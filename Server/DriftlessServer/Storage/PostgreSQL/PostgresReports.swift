@@ -1,0 +1,105 @@
+#if PostgreSQL
+  import DriftlessProtocol
+  import Foundation
+
+  extension PostgresAdministration {
+    package func inspectZone(_ name: String) throws -> ZoneReport {
+      try told {
+        try connection.transaction(.read) {
+          guard let row = try connection.zoneRow(named: name) else {
+            throw ServerError.zoneToCreate(name)
+          }
+          let zone = row.zone
+          let counts = try connection.run(
+            """
+            SELECT (SELECT count(*) FROM log WHERE zone = $1),
+              (SELECT coalesce(sum(size), 0)::bigint FROM log WHERE zone = $1),
+              (SELECT count(*) FROM (SELECT uuid FROM replica WHERE zone = $1
+                UNION SELECT replica FROM sighting WHERE zone = $1) AS known),
+              (SELECT count(*) FROM token WHERE zone = $1 AND revoked_ms IS NULL),
+              (SELECT received_ms FROM log WHERE zone = $1 AND sequence = $2)
+            """, .integer(zone.id), .integer(Int64(clamping: zone.head)))
+          return ZoneReport(
+            zone: zone, createdMilliseconds: row.createdMilliseconds,
+            entries: Int(counts.int64(0, 0)), bytes: counts.int64(0, 1),
+            objects: max(1, zone.nextObject) - 1, replicas: Int(counts.int64(0, 2)),
+            tokens: Int(counts.int64(0, 3)),
+            lastPushMilliseconds: counts.isNull(0, 4) ? nil : counts.int64(0, 4))
+        }
+      }
+    }
+
+    package func replicas(of name: String? = nil) throws -> [ReplicaReport] {
+      try told {
+        try connection.transaction(.read) {
+          let zones = try name.map { [try existing($0)] } ?? connection.zones()
+          return try zones.flatMap { try PostgresSightings.all(of: $0, on: connection) }
+        }
+      }
+    }
+
+    package func deleteZone(_ name: String) throws {
+      try write {
+        let zone = try existing(name, locks: true)
+        for table in PostgresSchema.tablesOfLog + ["token"] {
+          try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
+        }
+        try connection.run("DELETE FROM zone WHERE id = $1", .integer(zone.id))
+      }
+    }
+
+    package func renameZone(_ name: String, to other: String) throws -> ZoneRecord {
+      try ZoneName.check(other)
+      do {
+        return try write {
+          let zone = try existing(name, locks: true)
+          guard try connection.zoneRow(named: other) == nil else {
+            throw ServerError.zoneExists(other)
+          }
+          try connection.run(
+            "UPDATE zone SET name = $2 WHERE id = $1", .integer(zone.id), .text(other))
+          return try connection.current(zone)
+        }
+      } catch let error as ServerError where error.code == .storage {
+        // Another command took the name meanwhile.
+        if try zones().contains(where: { $0.name == other }) { throw ServerError.zoneExists(other) }
+        throw error
+      }
+    }
+
+    @discardableResult package func rotateToken(
+      id: String, grace: Int64, expiresMilliseconds: Int64?,
+      handOut: (AccessToken) throws -> Void = { _ in }
+    ) throws -> AccessToken {
+      _ = try told { try validToken(id) }
+      let token = AccessToken.mint()
+      try handOut(token)
+      let now = try serverMilliseconds()
+      return try write {
+        let old = try validToken(id)
+        _ = try existing(old.zoneName, locks: true)
+        try connection.run(
+          """
+          INSERT INTO token(id, hash, zone, verbs, created_ms, name, expires_ms)
+          VALUES($1, $2, $3, $4, $5, $6, $7)
+          """, .text(token.id), .blob(token.hash), .integer(old.zoneID),
+          .integer(old.verbs.rawValue), .integer(now), old.name.map { .text($0) } ?? .null,
+          expiresMilliseconds.map { .integer($0) } ?? .null)
+        let end = grace > 0 ? now + grace : now
+        try connection.run(
+          grace > 0
+            ? "UPDATE token SET expires_ms = least(coalesce(expires_ms, $2), $2) WHERE id = $1"
+            : "UPDATE token SET revoked_ms = coalesce(revoked_ms, $2) WHERE id = $1",
+          .text(id), .integer(end))
+        return token
+      }
+    }
+
+    private func validToken(_ id: String) throws -> TokenRecord {
+      guard let token = try connection.token(id: id), token.revokedMilliseconds == nil else {
+        throw ServerError.noValidToken(id)
+      }
+      return token
+    }
+  }
+#endif
