@@ -55,4 +55,93 @@ struct MigratedValueTests {
     #expect(try wide.value(unsent, "size") == .integer(-6))
     #expect(try SyncEngine.parked(of: wide.store).isEmpty)
   }
+
+  /// Items with tags, a box and a note; or what is left of them.
+  private func items(_ properties: Set<String>) -> ManagedObjectModel {
+    let (item, tag) = (EntityDescription("Item"), EntityDescription("Tag"))
+    let all: [PropertyDescription] = [
+      AttributeDescription("name", .string), AttributeDescription("note", .string),
+      RelationshipDescription("box", to: "Tag", inverse: nil),
+      RelationshipDescription("tags", to: "Tag", inverse: nil, toMany: true),
+    ]
+    item.properties = all.filter { properties.contains($0.name) }
+    tag.properties = [AttributeDescription("title", .string)]
+    return ManagedObjectModel(entities: [item, tag])
+  }
+
+  @Test(
+    "A pending edit of what the next model lacks is in the journal, with its value",
+    arguments: [false, true])
+  func lostProperties(isDeferred: Bool) async throws {
+    let world = try await World(0)
+    let wide = items(["name", "note", "box", "tags"])
+    let a = try await TestReplica("a", zone: world.zone, clock: world.clock, model: wide)
+    let tag = try a.insert("Tag", ["title": .string("t")])
+    let known = try a.insert("Item", ["name": .string("n"), "note": .string("old")])
+    let still = try a.insert("Item", ["note": .string("sent")])
+    try await a.sync()
+    let key = try #require(try a.store.read { try $0.key(of: tag) })
+    try a.set(known, ["name": .string("m"), "note": .string("PENDING"), "box": .reference(key)])
+    try a.save { context in
+      let item = try #require(try context.object(withIdentity: known))
+      item["tags"] = Set([try #require(try context.object(withIdentity: tag))])
+    }
+    let new = try a.insert("Item", ["note": .string("new")])
+    try a.insert("Item", ["name": .string("no note")])
+    let gone = try a.insert("Item", ["note": .string("gone")])
+    try a.delete(gone)
+    await a.engine.close()
+    a.store.close()
+    let url = try #require(a.store.url)
+    try PersistentStore.open(
+      url: url, model: items(["name"]),
+      options: StoreOptions(migratesAutomatically: true, defersMigrationCleanup: isDeferred)
+    ).close()
+    let b = try await TestReplica(
+      "a", zone: world.zone, clock: world.clock, model: items(["name"]), file: url)
+    let entries = try b.conflicts
+    func told(_ id: UUID, _ property: String) -> String? {
+      entries.first { $0.object == id && $0.property == property }?.local
+    }
+    #expect(told(known, "note") == "\"PENDING\"")
+    #expect(told(known, "box") == "\"\(tag.uuidString.lowercased())\"")
+    #expect(told(known, "tags") == "[\"\(tag.uuidString.lowercased())\"]")
+    #expect(told(new, "note") == "\"new\"")
+    #expect(told(still, "note") == nil)
+    #expect(entries.count == 4 && entries.allSatisfy { $0.entity == "Item" && !$0.isWaiting })
+    #expect(try SyncEngine.check(b.store).findings == [])
+    try await b.sync()
+    #expect(try b.status.pending.objects == 0)
+
+    // With a model that has it again, it can be put back.
+    await b.engine.close()
+    b.store.close()
+    let c = try await TestReplica(
+      "a", zone: world.zone, clock: world.clock, model: items(["name", "note"]), file: url)
+    let entry = try #require(entries.first { $0.object == known && $0.property == "note" })
+    try SyncEngine.undo(conflict: entry.number, of: c.store)
+    #expect(try c.value(known, "note") == .string("PENDING"))
+  }
+
+  @Test("An edit that a pull left pending is in the journal too")
+  func lostAfterAPull() async throws {
+    let world = try await World(0)
+    let wide = items(["name", "note"])
+    let a = try await TestReplica("a", zone: world.zone, clock: world.clock, model: wide)
+    let b = try await TestReplica("b", zone: world.zone, clock: world.clock, model: wide)
+    let item = try a.insert("Item", ["name": .string("n")])
+    try await a.sync()
+    try await b.sync()
+    try a.set(item, ["name": .string("other")])
+    try await a.sync()
+    try b.set(item, ["name": .string("mine"), "note": .string("kept")])
+    try await b.pull()
+    await b.engine.close()
+    b.store.close()
+    let c = try await TestReplica(
+      "b", zone: world.zone, clock: world.clock, model: items(["name"]), file: b.store.url)
+    #expect(try c.conflicts.first { $0.property == "note" }?.local == "\"kept\"")
+    try await c.sync()
+    #expect(try SyncEngine.check(c.store).findings == [])
+  }
 }

@@ -41,7 +41,7 @@ struct UnsafeMemoryTests {
     "DriftlessSync/Merge/ValueOrder.swift": uuid,
     "DriftlessSync/Merge/PropertyConflict.swift": uuid,
     "DriftlessSync/Reconcile/UnansweredSaves.swift": lends,
-    "DriftlessSync/Export/JSONText.swift": uuid,
+    "Driftless/Values/JSONText.swift": uuid,
     "DriftlessSync/Export/ReplicaExport.swift": lends,
     "DriftlessSync/Keys/WireKeys.swift": lends,
     "Driftless/Objects/ContextQueue.swift": "a thread has one word of its own",

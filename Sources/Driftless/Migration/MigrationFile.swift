@@ -28,6 +28,7 @@ struct MigrationFile {
     let schema = StoreSchema(
       model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
       holdsInColumns: try holdsInColumns(plan, source))
+    let losses = try MigrationLosses(plan, source, isMapped: false)
     let connection = try connect(ExternalDataFolder(store: self.source.path))
     defer { connection.close() }
     try create(schema, like: source, on: connection)
@@ -37,6 +38,7 @@ struct MigrationFile {
           plan: plan, old: source.schema, new: schema, connection: connection)
         try MigrationCopy(keys: keys, connection: connection).run { try progress($0 * 0.9) }
         try MigrationHistory(keys: keys, connection: connection).run()
+        try losses.write(keys, on: connection)
         try writeModels(former, of: source, schema, on: connection)
       }
     } catch let duplicates as DuplicateKeys {
@@ -64,6 +66,7 @@ struct MigrationFile {
     let files = ExternalDataFolder(store: self.source.path)
     try files.copy(files.names, to: folder)
 
+    let losses = try MigrationLosses(plan, source, isMapped: true)
     let keys = try prepare(plan, schema, source, folder)
     try migrateObjects(keys, source, manager)
 
@@ -74,6 +77,7 @@ struct MigrationFile {
       try forgetMaking(on: connection)
       try IdentityRuns.dropMinted(on: connection)
       try MigrationHistory(keys: keys, connection: connection, keepsIdentities: true).run()
+      try losses.write(keys, on: connection)
       try MigrationChanges(keys: keys, source: source, connection: connection).run()
       try writeModels(former, of: source, schema, on: connection)
     }
@@ -196,7 +200,8 @@ struct MigrationFile {
       throw StoreError(
         .newerModel,
         "\(self.source.path) was migrated from this model to a newer one, which this program does not have.",
-        suggestion: "Use a newer version of the program; the file was not changed.")
+        suggestion: "The file was not changed: use a newer version of the program, or give the newer model; "
+          + "to go back to the older one, put a copy from before the migration in its place.")
     }
     let present = source.model.versionChecksum
     return present == destination.versionChecksum ? former : former + [present]

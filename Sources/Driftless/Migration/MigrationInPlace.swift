@@ -28,6 +28,7 @@ struct MigrationInPlace {
       model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
       holdsInColumns: try file.holdsInColumns(plan, source))
     var metadata = try file.metadata(of: source, for: schema)
+    let losses = try MigrationLosses(plan, source, isMapped: false)
     source.close()
 
     let options = StoreOptions(
@@ -51,6 +52,7 @@ struct MigrationInPlace {
         try PrimaryKeyTable.replaceEntities(by: schema, on: connection)
         try StoreDefinition.complete(schema, on: connection)
         try MigrationHistory(keys: keys, connection: connection).mapRecords()
+        try losses.write(keys, on: connection)
         try MigrationIdentities(keys: keys, connection: connection).dropEntities()
         try StoreDefinition.completeIndexes(schema, on: connection)
         try MetadataTable.set(metadata, on: connection)

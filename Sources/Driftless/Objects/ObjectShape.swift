@@ -240,7 +240,7 @@ package struct Relation: Sendable {
   }
 
   /// The ordered end, or else the one that comes first by name.
-  private static func isRecorded(
+  static func isRecorded(
     _ relationship: RelationshipDescription, _ inverse: RelationshipDescription?
   ) -> Bool {
     guard let inverse, inverse !== relationship else { return true }

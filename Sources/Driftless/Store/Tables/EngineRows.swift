@@ -73,6 +73,54 @@ enum EngineRows {
     try connection.execute("UPDATE main.ZDL_ALIAS SET row = NULL, state = NULL")
   }
 
+  /// The transaction up to which the zone has acknowledged everything; nil when the store does not sync.
+  static func acknowledged(on connection: SQLiteConnection) throws -> Int64? {
+    guard try has("ZDL_REPLICA", connection),
+      case .integer(let number)? = try connection.scalar("SELECT acknowledged FROM ZDL_REPLICA")
+    else { return nil }
+    return number
+  }
+
+  /// What an import left pending of an object, in place of history up to a transaction.
+  struct PendingState {
+    let key: ObjectKey
+    let transaction: Int64
+    /// The zone does not have the object.
+    var isNew = false
+    var isDelete = false
+    /// By property the number of the edit. What is only offered again is none.
+    var edits: [String: Int64] = [:]
+  }
+
+  static func pendingStates(on connection: SQLiteConnection) throws -> [PendingState] {
+    guard try has("ZDL_PENDING", connection) else { return [] }
+    return try connection.rows(
+      "SELECT entity, key, transaction_number, state FROM ZDL_PENDING"
+    ).compactMap { row in
+      guard case .integer(let entity) = row[0], case .integer(let key) = row[1],
+        case .integer(let transaction) = row[2], case .blob(let bytes) = row[3],
+        let entity = Int32(exactly: entity),
+        let form = try JSONSerialization.jsonObject(with: bytes) as? [String: Any]
+      else { return nil }
+      var state = PendingState(
+        key: ObjectKey(entity: entity, key: key), transaction: transaction)
+      let whole = form["whole"] as? String
+      state.isNew = whole == "insert"
+      state.isDelete = whole == "delete"
+      func numbers(_ part: String) -> [String: Int64] {
+        var numbers: [String: Int64] = [:]
+        for edit in form[part] as? [[String: Any]] ?? [] {
+          let number = (edit["transaction"] as? NSNumber)?.int64Value ?? 0
+          for name in edit["properties"] as? [String] ?? [] { numbers[name] = number }
+        }
+        return numbers
+      }
+      let offers = numbers("offers")
+      state.edits = numbers("edits").filter { offers[$0.key] != $0.value }
+      return state
+    }
+  }
+
   /// Gives properties other names in what imports left pending of an entity's objects: JSON, in which those whose name is
   /// empty now are left out.
   static func renamePending(
@@ -152,6 +200,29 @@ enum EngineRows {
       try connection.run(
         "UPDATE main.ZDL_JOURNAL SET entity = ? WHERE entity = ?",
         .text(ObjectTables.mark + name), .text(entity))
+    }
+
+    /// An edit that nobody can send any more.
+    func append(_ edit: MigrationLosses.Edit, _ value: PropertyValue?) throws {
+      try connection.run(
+        """
+        INSERT INTO main.ZDL_JOURNAL(object, entity, property, policy, local, outcome, origin,
+          local_time, remote_time, transaction_number, sequence, explanation)
+        VALUES (?, ?, ?, ?, ?, 'remote', zeroblob(16), ?, 0, 0, 0, ?)
+        """,
+        .blob(edit.object.networkBytes), .text(edit.entity), .text(edit.property),
+        .text(edit.policy), .text(edit.text),
+        .integer(Int64(bitPattern: edit.time.rawValue)),
+        .text(
+          "The store went to a model without \(edit.entity).\(edit.property) before the zone "
+            + "acknowledged this edit."))
+      // That of an earlier version has texts alone.
+      guard let value,
+        try StoreDefinition.hasColumn("local_value", of: "ZDL_JOURNAL", connection)
+      else { return }
+      try connection.run(
+        "UPDATE main.ZDL_JOURNAL SET local_value = ? WHERE number = last_insert_rowid()",
+        .blob(RowArchive.encode([value])))
     }
 
     func finish() throws {

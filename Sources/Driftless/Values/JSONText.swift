@@ -1,24 +1,25 @@
-import Driftless
-import Foundation
+package import Foundation
 
 /// Writes values as canonical JSON text: one value, one spelling, on every machine.
 ///
 /// Dates are ISO 8601 in UTC with microseconds, decimals and UUIDs strings, binary base64, numbers
 /// with a fraction the shortest text that reads back the same, and what JSON has no number for the
 /// strings "NaN", "Infinity", "-Infinity".
-struct JSONText {
-  private(set) var bytes: [UInt8] = []
+package struct JSONText {
+  package private(set) var bytes: [UInt8] = []
 
-  mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
+  package init() {}
 
-  mutating func raw(_ text: StaticString) {
+  package mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
+
+  package mutating func raw(_ text: StaticString) {
     text.withUTF8Buffer { bytes.append(contentsOf: $0) }
   }
 
-  mutating func raw(_ text: String) { bytes.append(contentsOf: text.utf8) }
+  package mutating func raw(_ text: String) { bytes.append(contentsOf: text.utf8) }
 
   /// - Parameter reference: writes the value of a to-one relationship.
-  mutating func value(
+  package mutating func value(
     _ value: PropertyValue, reference: (ObjectKey, inout JSONText) throws -> Void
   ) rethrows {
     switch value {
@@ -36,7 +37,7 @@ struct JSONText {
     }
   }
 
-  mutating func string(_ text: String) {
+  package mutating func string(_ text: String) {
     bytes.append(UInt8(ascii: "\""))
     var text = text
     text.withUTF8 { utf8 in
@@ -61,7 +62,7 @@ struct JSONText {
     bytes.append(UInt8(ascii: "\""))
   }
 
-  mutating func uuid(_ value: UUID) {
+  package mutating func uuid(_ value: UUID) {
     bytes.append(UInt8(ascii: "\""))
     withUnsafeBytes(of: value.uuid) { uuid in
       for (index, byte) in uuid.enumerated() {
