@@ -121,7 +121,7 @@ struct CertificateTests {
       process.arguments = ["curl", "--silent", "--insecure", "https://127.0.0.1:\(port)/metrics"]
       let pipe = Pipe()
       process.standardOutput = pipe
-      try process.runBesideFewFiles()
+      try process.run()
       let data = pipe.fileHandleForReading.readDataToEndOfFile()
       process.waitUntilExit()
       return String(decoding: data, as: UTF8.self)

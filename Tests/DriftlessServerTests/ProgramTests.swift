@@ -33,7 +33,7 @@ struct ProgramTests {
       let errors = Pipe()
       process.standardOutput = output
       process.standardError = errors
-      try process.runBesideFewFiles()
+      try process.run()
       let text = output.fileHandleForReading.readDataToEndOfFile()
       let complaint = errors.fileHandleForReading.readDataToEndOfFile()
       process.waitUntilExit()

@@ -13,7 +13,7 @@ struct TLSTests {
       process.arguments = arguments
       process.standardOutput = FileHandle.nullDevice
       process.standardError = FileHandle.nullDevice
-      try process.runBesideFewFiles()
+      try process.run()
       process.waitUntilExit()
       return process.terminationStatus
     }

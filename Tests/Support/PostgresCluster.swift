@@ -152,7 +152,7 @@ public final class PostgresCluster: Sendable {
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
-    try process.runBesideFewFiles()
+    try process.run()
     return process
   }
 
@@ -173,7 +173,7 @@ public final class PostgresCluster: Sendable {
     let output = Pipe()
     process.standardOutput = output
     process.standardError = output
-    try process.runBesideFewFiles()
+    try process.run()
     let data = output.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
     let text = String(decoding: data, as: UTF8.self)
