@@ -37,7 +37,7 @@ struct SettingsTests {
       ("{\"port\": 1.5}", "is a whole number"), ("{\"port\": 1e400}", "number"),
       ("{\"port\": \"1\"}", "is a whole number"), ("{\"port\": true}", "is a whole number"),
       ("{\"name\": \"\"}", "is a text that is not empty"),
-      ("{\"name\": \"a\\u0000b\"}", "\"name\" has a control character"),
+      ("{\"name\": \"a\\u0000b\"}", "\"name\" has the character 0 in it"),
       ("{\"name\": \"a\u{0}b\"}", "f:1: this is no JSON object: a text has a control character"),
       ("{\u{0}\"name\": \"a\"}", "f:1: this is no JSON object: the name of a setting"),
       ("{\"port\": \u{0}}", "the byte 00 stands where a value is due"),

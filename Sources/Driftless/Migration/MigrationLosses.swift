@@ -4,17 +4,7 @@ import Foundation
 /// Edits of a replica that its zone has not acknowledged, of what the new model no longer has: nobody sends them any more. So
 /// the journal names each with its value.
 struct MigrationLosses {
-  struct Edit {
-    let object: UUID
-    let entity: String
-    let property: String
-    let policy: String
-    /// JSON, as the journal has values.
-    let text: String
-    /// Nil for a set.
-    let value: PropertyValue?
-    let time: HybridTime
-  }
+  typealias Edit = EngineRows.Journal.UnsentEdit
 
   private(set) var edits: [Edit] = []
 

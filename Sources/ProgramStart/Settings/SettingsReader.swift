@@ -91,15 +91,15 @@ package struct SettingsObject {
       .map(\.name)
   }
 
-  /// A text that is not empty.
+  /// A text that is not empty. It may be the name of a file, which may have every character but one.
   package func text(_ name: String) -> String? {
     guard let member = members[name] else { return nil }
     guard case .text(let text) = member.node.value, !text.isEmpty else {
       reader.complain(member.line, name, "is a text that is not empty")
       return nil
     }
-    guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) else {
-      reader.complain(member.line, name, "has a control character")
+    guard !text.utf8.contains(0) else {
+      reader.complain(member.line, name, "has the character 0 in it")
       return nil
     }
     return text
