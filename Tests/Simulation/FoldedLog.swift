@@ -18,6 +18,8 @@ struct LogAlone: ForwardingTransport {
 extension Simulation {
   /// A store has what the log comes to, value by value, in digests and in what they are of.
   func checkZoneValues(_ host: Host) async throws {
+    // What a rogue says of an object under another entity's name is in what the log comes to, and set aside by who reads it.
+    guard !hasRogue else { return }
     let engine = SyncEngine(store: host.store, transport: server)
     let report = try await engine.compareAsItIs()
     for difference in report.differences { fail("verify", "\(host.name): \(difference)") }

@@ -16,12 +16,12 @@ public struct ManagedKey: Sendable {
 // Types that an attribute holds as they are need no box and no look at text. What is of another type than the model's is
 // left to the members that ask by text, which convert it.
 extension ManagedObject {
-  /// As ``managedValue(forKey:)``: an object, a collection, and each type that has no member of its own.
+  /// As `managedValue(forKey:)`: an object, a collection, and each type that has no member of its own.
   public final func managedValue<Value>(for key: ManagedKey) -> Value {
     managedValue(forKey: key.name)
   }
 
-  /// As ``managedValue(forKey:)``: an integer.
+  /// As `managedValue(forKey:)`: an integer.
   public final func managedValue<Value: FixedWidthInteger>(for key: ManagedKey) -> Value {
     guard case .integer(let value)? = heldValue(of: key.property) else {
       return managedValue(forKey: key.name)
@@ -29,7 +29,7 @@ extension ManagedObject {
     return Value(truncatingIfNeeded: value)
   }
 
-  /// As ``managedValue(forKey:)``: a truth value.
+  /// As `managedValue(forKey:)`: a truth value.
   public final func managedValue(for key: ManagedKey) -> Bool {
     guard case .bool(let value)? = heldValue(of: key.property) else {
       return managedValue(forKey: key.name)
@@ -37,7 +37,7 @@ extension ManagedObject {
     return value
   }
 
-  /// As ``managedValue(forKey:)``: a number with a fraction.
+  /// As `managedValue(forKey:)`: a number with a fraction.
   public final func managedValue<Value: BinaryFloatingPoint>(for key: ManagedKey) -> Value {
     guard case .double(let value)? = heldValue(of: key.property) else {
       return managedValue(forKey: key.name)
@@ -45,13 +45,13 @@ extension ManagedObject {
     return Value(value)
   }
 
-  /// As ``managedValue(forKey:)``: an enumeration.
+  /// As `managedValue(forKey:)`: an enumeration.
   public final func managedValue<Value: RawRepresentable>(for key: ManagedKey) -> Value
   where Value.RawValue: FixedWidthInteger {
     managedValue(forKey: key.name)
   }
 
-  /// As ``managedValue(forKey:)``: a text.
+  /// As `managedValue(forKey:)`: a text.
   public final func managedValue(for key: ManagedKey) -> String? {
     switch heldValue(of: key.property) {
     case .string(let value)?: value
@@ -60,7 +60,7 @@ extension ManagedObject {
     }
   }
 
-  /// As ``managedValue(forKey:)``: a text, empty where there is none.
+  /// As `managedValue(forKey:)`: a text, empty where there is none.
   public final func managedValue(for key: ManagedKey) -> String {
     guard case .string(let value)? = heldValue(of: key.property) else {
       return managedValue(forKey: key.name)
@@ -68,7 +68,7 @@ extension ManagedObject {
     return value
   }
 
-  /// As ``managedValue(forKey:)``: a date.
+  /// As `managedValue(forKey:)`: a date.
   public final func managedValue(for key: ManagedKey) -> Date? {
     switch heldValue(of: key.property) {
     case .date(let value)?: value
@@ -77,7 +77,7 @@ extension ManagedObject {
     }
   }
 
-  /// As ``managedValue(forKey:)``: a date.
+  /// As `managedValue(forKey:)`: a date.
   public final func managedValue(for key: ManagedKey) -> Date {
     guard case .date(let value)? = heldValue(of: key.property) else {
       return managedValue(forKey: key.name)
@@ -85,7 +85,7 @@ extension ManagedObject {
     return value
   }
 
-  /// As ``managedValue(forKey:)``: a UUID.
+  /// As `managedValue(forKey:)`: a UUID.
   public final func managedValue(for key: ManagedKey) -> UUID? {
     switch heldValue(of: key.property) {
     case .uuid(let value)?: value
@@ -96,49 +96,49 @@ extension ManagedObject {
 
   // MARK: Changes
 
-  /// As ``setManagedValue(_:forKey:)``.
+  /// As `setManagedValue(_:forKey:)`.
   public final func setManagedValue<Value>(_ value: Value?, for key: ManagedKey) {
     setManagedValue(value, forKey: key.name)
   }
 
-  /// As ``setManagedValue(_:forKey:)``: an integer.
+  /// As `setManagedValue(_:forKey:)`: an integer.
   public final func setManagedValue<Value: FixedWidthInteger>(_ value: Value, for key: ManagedKey) {
     if let whole = Int64(exactly: value), hold(.integer(whole), in: key.property) { return }
     setManagedValue(value, forKey: key.name)
   }
 
-  /// As ``setManagedValue(_:forKey:)``: a truth value.
+  /// As `setManagedValue(_:forKey:)`: a truth value.
   public final func setManagedValue(_ value: Bool, for key: ManagedKey) {
     if hold(.bool(value), in: key.property) { return }
     setManagedValue(value, forKey: key.name)
   }
 
-  /// As ``setManagedValue(_:forKey:)``: a number with a fraction.
+  /// As `setManagedValue(_:forKey:)`: a number with a fraction.
   public final func setManagedValue<Value: BinaryFloatingPoint>(_ value: Value, for key: ManagedKey)
   {
     if hold(.double(Double(value)), in: key.property) { return }
     setManagedValue(value, forKey: key.name)
   }
 
-  /// As ``setManagedValue(_:forKey:)``: an enumeration.
+  /// As `setManagedValue(_:forKey:)`: an enumeration.
   public final func setManagedValue<Value: RawRepresentable>(_ value: Value, for key: ManagedKey)
   where Value.RawValue: FixedWidthInteger {
     setManagedValue(value.rawValue, for: key)
   }
 
-  /// As ``setManagedValue(_:forKey:)``: a text.
+  /// As `setManagedValue(_:forKey:)`: a text.
   public final func setManagedValue(_ value: String?, for key: ManagedKey) {
     if hold(value.map { .string($0) } ?? .null, in: key.property) { return }
     setManagedValue(value, forKey: key.name)
   }
 
-  /// As ``setManagedValue(_:forKey:)``: a date.
+  /// As `setManagedValue(_:forKey:)`: a date.
   public final func setManagedValue(_ value: Date?, for key: ManagedKey) {
     if hold(value.map { .date($0) } ?? .null, in: key.property) { return }
     setManagedValue(value, forKey: key.name)
   }
 
-  /// As ``setManagedValue(_:forKey:)``: a UUID.
+  /// As `setManagedValue(_:forKey:)`: a UUID.
   public final func setManagedValue(_ value: UUID?, for key: ManagedKey) {
     if hold(value.map { .uuid($0) } ?? .null, in: key.property) { return }
     setManagedValue(value, forKey: key.name)

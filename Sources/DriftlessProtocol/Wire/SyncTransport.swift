@@ -47,7 +47,9 @@ public protocol SyncTransport: Sendable {
 
   /// A part of the digests of a place, or the objects that they are of.
   ///
-  /// - Parameter cursor: The place that ``digests(at:)`` named.
+  /// - Parameters:
+  ///   - part: Which of them.
+  ///   - cursor: The place that ``digests(at:)`` named.
   /// - Throws: `ProtocolError`: `.noSnapshot` when the zone has the digests of another place by now.
   func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data
 }
