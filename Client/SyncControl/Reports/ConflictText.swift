@@ -14,12 +14,18 @@ enum ConflictText {
         ("kept", entry.kept ?? "nothing"), ("here", entry.local ?? "deleted"),
         ("zone", entry.remote ?? "deleted"),
       ]
+      // What a migration took away, no other replica set.
+      if entry.transaction == 0, entry.remote == nil { values.removeAll { $0.0 != "here" } }
       if let base = entry.base { values.append(("before", base)) }
       lines += values.map { "    " + "\($0.0):".padded(to: 9) + shown($0.1) }
     }
     if let side = entry.decision {
       let when = entry.decidedAt.map { " " + Moment.text($0) } ?? ""
-      lines.append("    decided\(when): the value \(side == .local ? "of here" : "of the zone")")
+      // What was made of both sides is neither's, and so is what a person set while the conflict waited.
+      let value = side == .local ? entry.local : entry.remote
+      let isKept = side == entry.loser || entry.property == nil || value == entry.kept
+      let whose = isKept ? (side == .local ? "of here" : "of the zone") : "that was kept"
+      lines.append("    decided\(when): the value \(whose)")
     } else if entry.isWaiting {
       lines.append("    waits: syncctl conflicts undo \(entry.number), or keep \(entry.number)")
     }

@@ -200,7 +200,8 @@ struct MigrationFile {
       throw StoreError(
         .newerModel,
         "\(self.source.path) was migrated from this model to a newer one, which this program does not have.",
-        suggestion: "The file was not changed: use a newer version of the program, or give the newer model; "
+        suggestion:
+          "The file was not changed: use a newer version of the program, or give the newer model; "
           + "to go back to the older one, put a copy from before the migration in its place.")
     }
     let present = source.model.versionChecksum

@@ -4,9 +4,7 @@ import Foundation
 /// Edits of a replica that its zone has not acknowledged, of what the new model no longer has: nobody sends them any more. So
 /// the journal names each with its value.
 struct MigrationLosses {
-  typealias Edit = EngineRows.Journal.UnsentEdit
-
-  private(set) var edits: [Edit] = []
+  private(set) var edits: [EngineRows.LostEdit] = []
 
   /// What is pending of one object, of properties that go: by slot the number of the edit.
   private struct Pending {
@@ -34,7 +32,7 @@ struct MigrationLosses {
         return []
       }
       let pending = try Self.pending(slots, after: acknowledged, transaction)
-      var edits: [Edit] = []
+      var edits: [EngineRows.LostEdit] = []
       for key in pending.keys.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) {
         guard let object = pending[key], let row = try transaction.ownRow(key) else { continue }
         for slot in slots[key.entity] ?? [] {
@@ -106,7 +104,7 @@ struct MigrationLosses {
   private static func edit(
     _ slot: PropertySlot, _ object: (key: ObjectKey, entity: String), _ value: PropertyValue,
     _ isNew: Bool, _ number: Int64, _ transaction: ReadTransaction
-  ) throws -> Edit? {
+  ) throws -> EngineRows.LostEdit? {
     let key = object.key
     var json = JSONText()
     var kept: PropertyValue?
@@ -122,7 +120,7 @@ struct MigrationLosses {
       try json.value(value) { key, json in json.uuid(try transaction.identity(of: key)) }
       kept = value
     }
-    return Edit(
+    return EngineRows.LostEdit(
       object: try transaction.identity(of: key), entity: object.entity,
       property: slot.name, policy: slot.policy.text,
       text: String(decoding: json.bytes, as: UTF8.self), value: kept,

@@ -81,7 +81,8 @@ public final class StagedMigrationManager: Sendable {
       guard end >= start else {
         throw StoreError(
           .newerModel, "The store is at a later stage than the model that it is opened with.",
-          suggestion: "The file was not changed: use a newer version of the program, or give the newer model; "
+          suggestion:
+            "The file was not changed: use a newer version of the program, or give the newer model; "
             + "to go back to the older one, put a copy from before the migration in its place.")
       }
       nodes.removeLast(nodes.count - 1 - end)

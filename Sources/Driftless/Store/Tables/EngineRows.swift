@@ -163,21 +163,21 @@ enum EngineRows {
       """)
   }
 
+  /// An edit that the zone has not acknowledged, of what the new model no longer has.
+  struct LostEdit {
+    let object: UUID
+    let entity: String
+    let property: String
+    let policy: String
+    /// JSON, as the journal has values.
+    let text: String
+    /// Nil for a set.
+    let value: PropertyValue?
+    let time: HybridTime
+  }
+
   /// Settled conflicts, which somebody may still want to undo: they know entities by name.
   struct Journal {
-    /// An edit of a property that its zone has not acknowledged.
-    struct UnsentEdit {
-      let object: UUID
-      let entity: String
-      let property: String
-      let policy: String
-      /// JSON, as the journal has values.
-      let text: String
-      /// Nil for a set.
-      let value: PropertyValue?
-      let time: HybridTime
-    }
-
     private let connection: SQLiteConnection
 
     /// Nil for a store without a journal.
@@ -216,7 +216,7 @@ enum EngineRows {
     }
 
     /// An edit that nobody can send any more.
-    func append(_ edit: UnsentEdit, _ value: PropertyValue?) throws {
+    func append(_ edit: LostEdit, _ value: PropertyValue?) throws {
       try connection.run(
         """
         INSERT INTO main.ZDL_JOURNAL(object, entity, property, policy, local, outcome, origin,
