@@ -31,16 +31,56 @@ extension SyncEngine {
   }
 
   /// Decides that the value that stands shall stand. Nothing is changed but the journal.
+  ///
+  /// Of a conflict that waits for a person, what stands may be another value by now: it is what the journal has as kept.
+  ///
+  /// - Throws: `SyncError` (`unknownElement` when there is no such conflict, `cannotUndo` when what the conflict kept stands
+  ///   no more: it was undone, or the property was edited since), `StoreError`.
   @discardableResult
   public static func keep(
     conflict number: Int64, of store: PersistentStore
   ) throws -> JournalEntry {
-    var entry = try journaled(number, store).entry
+    let entry = try journaled(number, store).entry
+    let why =
+      "Run: syncctl why \(entry.entity)/\(entry.object.uuidString.lowercased())"
+      + ".\(entry.property ?? "")"
+    guard entry.decision != entry.loser else {
+      throw SyncError(
+        .cannotUndo, "Conflict \(number) was undone: what it kept does not stand any more.",
+        suggestion: why)
+    }
     let side: JournalEntry.Side = entry.loser == .local ? .remote : .local
+    let schema = SyncSchema(store.schema)
     let info = TransactionInfo(author: importAuthor, kind: .imported)
-    _ = try store.write(info) { try Journal.decide(number, side, on: $0.connection) }
-    entry = try journaled(number, store).entry
-    return entry
+    return try store.write(info) { transaction in
+      if let standing = try standing(entry, schema, transaction), standing != entry.kept {
+        guard entry.isWaiting else {
+          throw SyncError(
+            .cannotUndo,
+            "What conflict \(number) kept does not stand any more: \(entry.property ?? "") is "
+              + "\(standing) by now.", suggestion: why)
+        }
+        try Journal.keep(standing, in: number, on: transaction.connection)
+      }
+      try Journal.decide(number, side, on: transaction.connection)
+      return try Journal.entry(number, on: transaction.connection)?.entry ?? entry
+    }.0
+  }
+
+  /// The value of a conflict's property now; nil where the journal has none to compare it with, and where the object or the
+  /// property is gone.
+  private static func standing(
+    _ entry: JournalEntry, _ schema: SyncSchema, _ transaction: ReadTransaction
+  ) throws -> String? {
+    guard entry.kept != nil, let name = entry.property,
+      let entity = schema.entity(namedNowOrBefore: entry.entity),
+      let property = entity.property(namedNowOrBefore: name),
+      let key = try PutBack.key(of: entry, entity, transaction),
+      let row = try transaction.row(key)
+    else { return nil }
+    var json = JSONText()
+    try ReplicaExport.append(property, of: key, values: row.values, transaction, to: &json)
+    return String(decoding: json.bytes, as: UTF8.self)
   }
 
   /// Settles a conflict as a person decides: one side's value stands, and is set as an edit made

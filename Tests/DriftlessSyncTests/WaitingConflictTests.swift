@@ -56,4 +56,26 @@ struct WaitingConflictTests {
     try SyncEngine.keep(conflict: conflict, of: store)
     #expect(try world[1].status.waiting == 0)
   }
+
+  @Test("What was undone is not kept afterwards; what stands while a conflict waits is")
+  func keptAfterwards() async throws {
+    let (world, id, conflict) = try await world()
+    let store = world[1].store
+    try world[1].set(id, ["held": .string("by hand")])
+    let entry = try SyncEngine.keep(conflict: conflict, of: store)
+    #expect(entry.kept == "\"by hand\"" && entry.decision == .remote)
+    #expect(try world[1].value(id, "held") == .string("by hand"))
+    // Decided, it is as any other conflict: what it kept stands, or it is not said to.
+    try world[1].set(id, ["held": .string("again")])
+    var error = #expect(throws: SyncError.self) {
+      try SyncEngine.keep(conflict: conflict, of: store)
+    }
+    #expect(error?.code == .cannotUndo)
+    try SyncEngine.undo(conflict: conflict, of: store)
+    error = #expect(throws: SyncError.self) { try SyncEngine.keep(conflict: conflict, of: store) }
+    #expect(error?.message.contains("was undone") == true)
+    #expect(try world[1].value(id, "held") == .string("mine"))
+    #expect(try world[1].conflicts.first { $0.number == conflict }?.decision == .local)
+    try await world.settle()
+  }
 }

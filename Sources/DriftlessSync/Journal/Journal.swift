@@ -109,6 +109,12 @@ enum Journal {
       [.text(side.rawValue), .real(Date().timeIntervalSince1970), .integer(number)])
   }
 
+  /// What a person keeps of a conflict that waited: what stood by then.
+  static func keep(_ value: String, in number: Int64, on connection: SQLiteConnection) throws {
+    try connection.perform(
+      "UPDATE ZDL_JOURNAL SET kept = ? WHERE number = ?", [.text(value), .integer(number)])
+  }
+
   /// Keeps an object that is about to be deleted beside its conflicts that wait for a person: who decides on one may bring the
   /// object back.
   static func keep(
