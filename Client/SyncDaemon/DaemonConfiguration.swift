@@ -1,3 +1,4 @@
+import Driftless
 package import Foundation
 import Glibc
 import ProgramStart
@@ -125,6 +126,27 @@ package struct DaemonConfiguration: Hashable, Sendable {
         return error.message
       }
     }
+  }
+
+  /// Files of tokens that are none now, and files that are no stores. Both may come later.
+  package var fileNotes: [String] {
+    let tokens = Set(stores.compactMap(\.tokenFile)).sorted { $0.path < $1.path }
+      .compactMap { file -> String? in
+        do throws(Failure) {
+          _ = try TokenFile.read(file)
+          return nil
+        } catch { return error.message }
+      }
+    return tokens
+      + stores.compactMap { store in
+        guard FileManager.default.fileExists(atPath: store.path.path) else { return nil }
+        do {
+          try StoreAccess.inspect(store.path).close()
+          return nil
+        } catch {
+          return Failure(error).message
+        }
+      }
   }
 
   /// The paths at which there is no store now. One may come later, from a backup say.

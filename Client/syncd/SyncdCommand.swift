@@ -40,6 +40,9 @@ struct SyncdCommand: AsyncParsableCommand {
         for note in configuration.authorityNotes {
           FileHandle.standardError.write(TerminalText.data(["syncd: \(note)"]))
         }
+        for note in configuration.fileNotes {
+          FileHandle.standardError.write(TerminalText.data(["syncd: \(note)"]))
+        }
         for path in configuration.missingStores {
           FileHandle.standardError.write(
             TerminalText.data(["syncd: there is no store at \(path): it is waited for"]))

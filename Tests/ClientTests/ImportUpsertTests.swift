@@ -105,4 +105,19 @@ import Testing
       return state >> 8
     }
   }
+
+  @Test("What another import made meanwhile is no line's fault")
+  func overtaken() throws {
+    let shop = try Shop()
+    let line = #"{"op":"upsert","entity":"Item","id":"1","set":{"size":1}}"#
+    var reader = try LineReader(ImportBytes(Data(line.utf8)))
+    let lines = [try #require(try reader.next())]
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: shop.store))
+    let transaction = ImportTransaction(context, shapes: ImportShapes(shop.store.schema.model))
+    try transaction.perform(lines, settling: [])
+    #expect(try !transaction.isOvertaken(in: shop.store))
+    #expect(try run(shop, [line]).inserted == 1)
+    #expect(throws: (any Error).self) { try context.save() }
+    #expect(try transaction.isOvertaken(in: shop.store))
+  }
 }

@@ -288,6 +288,7 @@ import Testing
     #expect(!why.output.contains("in step"), "\(why.output)")
     let json = try Programs.run("syncctl", ["why", "--store", store.path, "Item/1.name", "--json"])
     #expect(json.output.contains(#""isEnrolled":false"#), "\(json.output)")
+    #expect(json.output.contains(#""value":"alone""#), "\(json.output)")
     #expect(try first.attempt("why", ["Item/1.name"]).status == 65)
     try first.importLines([name("1", "sent", "insert")])
     try first.sync()

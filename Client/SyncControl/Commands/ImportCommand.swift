@@ -1,6 +1,7 @@
 import ArgumentParser
 import Driftless
 import Foundation
+import Glibc
 import SyncDaemon
 
 struct ImportCommand: ControlCommand {
@@ -37,13 +38,13 @@ struct ImportCommand: ControlCommand {
   }
 
   func perform() throws {
-    let bytes = try read()
-    let store = try model.open(target.url, output)
     Interrupt.noteFirst()
-    let importer = Importer(
-      store: store, author: author, source: file, skippedLines: skip,
-      isInterrupted: { Interrupt.wasAsked })
     do {
+      let bytes = try read()
+      let store = try model.open(target.url, output)
+      let importer = Importer(
+        store: store, author: author, source: file, skippedLines: skip,
+        isInterrupted: { Interrupt.wasAsked })
       let report = try importer.run(bytes)
       try output.put(report, line: report.text)
     } catch let error as ImportInterrupted {
@@ -55,14 +56,42 @@ struct ImportCommand: ControlCommand {
     }
   }
 
+  /// What a pipe brings. Nothing of it is saved before its end, and an interrupt does not wait for that.
+  private func readToEnd(of descriptor: Int32) throws -> Data {
+    var data = Data()
+    var piece = [UInt8](repeating: 0, count: ImportBytes.pieceBytes)
+    while true {
+      var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      let isReady = poll(&waiting, 1, Self.lookMilliseconds) > 0
+      if Interrupt.wasAsked {
+        throw ImportInterrupted(progress: ImportProgress(line: skip))
+      }
+      guard isReady else { continue }
+      let count = Glibc.read(descriptor, &piece, piece.count)
+      if count == 0 { return data }
+      guard count > 0 else {
+        if errno == EINTR || errno == EAGAIN { continue }
+        throw Failure(
+          .badData, code: "unreadable",
+          "\(file) cannot be read: \(String(cString: strerror(errno))).",
+          suggestion: "check where it comes from")
+      }
+      data.append(contentsOf: piece[..<count])
+    }
+  }
+
+  private static let lookMilliseconds: Int32 = 200
+
   private func read() throws -> ImportBytes {
-    if file == "-" { return ImportBytes(try FileHandle.standardInput.readToEnd() ?? Data()) }
+    if file == "-" { return ImportBytes(try readToEnd(of: STDIN_FILENO)) }
     do {
       // A plain file is read a piece at a time, a pipe to its end.
       let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: file))
       let kind = try FileManager.default.attributesOfItem(atPath: file)[.type] as? FileAttributeType
       if kind == .typeRegular { return ImportBytes(handle) }
-      return ImportBytes(try handle.readToEnd() ?? Data())
+      return ImportBytes(try readToEnd(of: handle.fileDescriptor))
+    } catch let interrupted as ImportInterrupted {
+      throw interrupted
     } catch {
       throw Failure(
         .badData, code: "unreadable", "\(file) cannot be read.",

@@ -39,7 +39,9 @@ struct WhyCommand: ControlCommand {
       try container.encode(explanation.object.uuidString.lowercased(), forKey: .object)
       try container.encode(explanation.entity, forKey: .entity)
       try container.encode(explanation.property, forKey: .property)
-      try container.encode(explanation.value, forKey: .value)
+      // What stands is a value of its kind. Those of conflicts are texts of JSON: there null is no value at all.
+      let value = try? JSONParser.parse(explanation.value)
+      try container.encode(value ?? .string(explanation.value), forKey: .value)
       try container.encode(explanation.policy, forKey: .policy)
       try container.encode(explanation.isPending, forKey: .isPending)
       try container.encode(isEnrolled, forKey: .isEnrolled)

@@ -98,6 +98,16 @@ final class ImportTransaction {
     return identity
   }
 
+  /// Whether the store has an object by now that a line was about to make: another program made it since they were looked for.
+  func isOvertaken(in store: PersistentStore) throws -> Bool {
+    try store.read { transaction in
+      try objects.contains { identity, object in
+        guard object.isInserted, let key = try transaction.key(of: identity) else { return false }
+        return try transaction.concreteKey(root: key) != nil
+      }
+    }
+  }
+
   /// The first line that named the object, for errors of the save.
   func line(of object: ManagedObject) -> Int? { lines[ObjectIdentifier(object)] }
 

@@ -159,6 +159,8 @@ package struct Importer {
         (item.error as? ValidationError).map {
           "\($0.entityName).\($0.propertyName) \($0.message)"
         } ?? "\(item.error)")
+    } catch let error where isOvertaken(error, transaction) {
+      throw changedMeanwhile
     } catch let error as ObjectError {
       throw ImportError(line: lastLine, error.message)
     } catch let error as ConstraintConflictError {
@@ -166,11 +168,23 @@ package struct Importer {
     } catch let error as StoreError where error.code == .constraint {
       throw ImportError(line: lastLine, error.message)
     } catch is SaveConflictError {
-      throw Failure(
-        .tryAgain, code: "changed-meanwhile",
-        "Another program changed objects of the store while lines of \(source) changed them.",
-        suggestion: "try again; nothing of this transaction was saved")
+      throw changedMeanwhile
     }
+  }
+
+  private var changedMeanwhile: Failure {
+    Failure(
+      .tryAgain, code: "changed-meanwhile",
+      "Another program changed objects of the store while lines of \(source) changed them.",
+      suggestion: "try again; nothing of this transaction was saved")
+  }
+
+  /// Whether a save was refused for what another program made meanwhile. No line is wrong then.
+  private func isOvertaken(_ error: any Error, _ transaction: ImportTransaction) -> Bool {
+    let isRefused =
+      error is ConstraintConflictError || (error as? StoreError)?.code == .constraint
+      || (error as? ObjectError)?.code == .identityTaken
+    return isRefused && (try? transaction.isOvertaken(in: store)) == true
   }
 
   /// Names the line whose object takes a key that another one has.

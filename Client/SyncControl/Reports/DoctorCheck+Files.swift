@@ -32,8 +32,7 @@ extension DoctorCheck {
   static func rights(of store: URL) -> DoctorCheck {
     let folder = store.deletingLastPathComponent().path
     guard access(store.path, R_OK | W_OK) == 0 else {
-      return DoctorCheck(
-        "rights", .bad, "this user may not write \(store.path): chown or chmod it")
+      return DoctorCheck("rights", .bad, Failure(StoreSideFile.writeFailure(at: store.path, errno)))
     }
     guard access(folder, W_OK | X_OK) == 0 else {
       return DoctorCheck(

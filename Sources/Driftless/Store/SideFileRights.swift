@@ -71,6 +71,12 @@ extension StoreSideFile {
         .cannotOpen, "\(path) has mode \(mode), and this process has to write it.",
         suggestion: "chmod u+rw '\(path)'")
     }
+    // It is its owner that is not this process's, and that of the store.
+    if own.st_uid == status.st_uid, own.st_gid == status.st_gid {
+      return StoreError(
+        .cannotOpen, "\(path) may be written by \(name(ofUser: own.st_uid)) alone.",
+        suggestion: byOwner(status, of: store))
+    }
     let owner = "\(name(ofUser: status.st_uid)):\(name(ofGroup: status.st_gid))"
     return StoreError(
       .cannotOpen,
@@ -79,6 +85,33 @@ extension StoreSideFile {
       \(name(ofUser: geteuid())).
       """,
       suggestion: "As root: chown \(owner) '\(path)'")
+  }
+
+  /// Why this process may not write a store that it sees.
+  ///
+  /// - Parameter reason: What the system said.
+  package static func writeFailure(at path: String, _ reason: Int32) -> StoreError {
+    var status = stat()
+    let isKnown = stat(path, &status) == 0
+    let suggestion =
+      if reason == EROFS {
+        "Copy it to a file system that can be written."
+      } else if isKnown, status.st_uid != geteuid() {
+        byOwner(status, of: path)
+      } else if isKnown, status.st_mode & 0o200 != 0 {
+        "Its mode lets its owner write, and something else does not: look at lsattr '\(path)' and the rights of its folder."
+      } else {
+        "Give it the right to write the file, as its owner: chmod u+w '\(path)'"
+      }
+    return StoreError(
+      .readOnly, "This process may not write \(path): \(String(cString: strerror(reason))).",
+      suggestion: suggestion)
+  }
+
+  private static func byOwner(_ status: stat, of store: String) -> String {
+    let (owner, own) = (name(ofUser: status.st_uid), name(ofUser: geteuid()))
+    return "Run the command as \(owner), whose file it is. Or give it to \(own), as root: "
+      + "chown \(own) '\(store)'*"
   }
 
   private static func name(ofUser number: uid_t) -> String {
@@ -100,13 +133,7 @@ extension StoreSideFile {
       return
     }
     guard faccessat(AT_FDCWD, url.path, W_OK, AT_EACCESS) == 0 else {
-      let reason = errno
-      throw StoreError(
-        .readOnly,
-        "This process may not write \(url.path): \(String(cString: strerror(reason))).",
-        suggestion: reason == EROFS
-          ? "Copy it to a file system that can be written."
-          : "Give it the right to write the file, as its owner: chmod u+w '\(url.path)'")
+      throw writeFailure(at: url.path, errno)
     }
     for suffix in ["-wal", "-shm"] {
       let path = url.path + suffix

@@ -19,7 +19,12 @@ struct StoreBackupCommand: ControlCommand {
     try store.backup(to: url)
     let size =
       try FileManager.default.attributesOfItem(atPath: url.path)[.size] as? NSNumber
-    try output.put(
-      ["copy": url.path, "bytes": "\(size ?? 0)"], line: "\(url.path): \(size ?? 0) bytes")
+    let report = Report(copy: url.path, bytes: size?.int64Value ?? 0)
+    try output.put(report, line: "\(report.copy): \(report.bytes) bytes")
+  }
+
+  private struct Report: Encodable {
+    let copy: String
+    let bytes: Int64
   }
 }
