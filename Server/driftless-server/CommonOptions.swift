@@ -136,6 +136,13 @@ struct ReportOptions: ParsableArguments {
       ).put(json: json)
       throw ExitCode(UnwrittenOutput.exitStatus)
     }
+    if let error = error as? TooFewFiles {
+      Complaint(
+        code: "too-few-files", message: error.message, status: TooFewFiles.exitStatus,
+        suggestion: error.suggestion
+      ).put(json: json)
+      throw ExitCode(TooFewFiles.exitStatus)
+    }
     if let error = error as? ServerError ?? ServerError(command: error) {
       let status = exitCode(of: error.code)
       Complaint(

@@ -116,6 +116,10 @@ struct ServeCommand: AsyncParsableCommand {
     _ settings: ServerSettings, _ options: ServeOptions, _ logger: Logger
   ) throws -> ReferenceServer {
     if let data = settings.data {
+      // A connection has the database and its log open.
+      try OpenFiles.require(
+        2 * options.limits.readers + 64,
+        or: "Or let the limit readers, which is \(options.limits.readers), be less.")
       return try ReferenceServer(data: data.value, options: options, logger: logger)
     }
     guard let postgres = settings.postgres else { throw ServerSettings.noZones }

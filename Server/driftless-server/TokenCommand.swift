@@ -13,8 +13,8 @@ struct TokenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Create a token and print it alone on standard output.",
       discussion: """
-        The server keeps only a hash of it: it cannot be shown again. A token that cannot be
-        printed is not made. Where the command fails, what it printed is no token.
+        The server keeps only a hash of it: it cannot be shown again. What is printed is a token; one that
+        cannot be printed is taken back.
 
         Example: driftless-server token create --zone shop --name till-3 --expires 90d --data DIR > token
         """)

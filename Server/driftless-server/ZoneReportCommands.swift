@@ -136,7 +136,8 @@ struct ReplicaCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "List replicas: how far behind each is, and when it was last seen.",
       discussion: """
-        Those furthest behind come first. What a running server saw in the last minute may not be here yet.
+        Those furthest behind come first. A replica has what it said that it applied, and what it was given last, until it \
+        asks for that again. What a running server saw in the last minute may not be here yet.
 
         Example: driftless-server replica list --zone shop --data DIR
         """)

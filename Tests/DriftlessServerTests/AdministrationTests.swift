@@ -1,3 +1,4 @@
+import DriftlessSQLite
 import DriftlessServer
 import DriftlessServerTesting
 import Foundation
@@ -81,5 +82,59 @@ struct AdministrationTests {
     }
     lock.release()
     try folder.lockForServing().release()
+  }
+
+  @Test("Another program's database is refused by its name, and stays as it is")
+  func foreignDatabase() throws {
+    let directory = try TemporaryDirectory()
+    let data = directory.file("data")
+    let folder = try DataFolder(data)
+    let connection = try SQLiteConnection(path: folder.database.path, mode: .readWriteCreate)
+    try connection.execute("CREATE TABLE ZDL_STORE(a); CREATE TABLE ZITEM(a)")
+    connection.close()
+    folder.noteDatabaseIsMade()
+    let before = try Data(contentsOf: folder.database)
+    for open in [
+      { try Administration(folder: DataFolder(data)).close() },
+      { try SQLiteZoneStorage(folder: DataFolder(data)).close() },
+    ] {
+      let error = #expect(throws: ServerError.self) { try open() }
+      #expect(error?.code == .noData)
+      #expect(error?.message.contains("a replica's store") == true, "\(String(describing: error))")
+      #expect(try Data(contentsOf: folder.database) == before)
+    }
+  }
+
+  @Test("What is handed out is a token, and one that cannot be handed out is none")
+  func handedOut() throws {
+    struct Lost: Error {}
+    let directory = try TemporaryDirectory()
+    let folder = try DataFolder(directory.file("data"))
+    let administration = try Administration(folder: folder)
+    defer { administration.close() }
+    _ = try administration.createZone("shop")
+    let old = try administration.createToken(zone: "shop", verbs: .read) { token in
+      let there = try administration.tokens().map(\.id)
+      #expect(there == [token.id])
+    }
+    #expect(throws: Lost.self) {
+      try administration.createToken(zone: "shop", verbs: .read, label: "x") { _ in throw Lost() }
+    }
+    #expect(throws: Lost.self) {
+      try administration.rotateToken(id: old.id, grace: 0, expiresMilliseconds: nil) { _ in
+        throw Lost()
+      }
+    }
+    let tokens = try administration.tokens()
+    #expect(tokens.map(\.id) == [old.id] && tokens[0].revokedMilliseconds == nil)
+    let other = try SQLiteConnection(path: folder.database.path, mode: .readWrite)
+    try other.execute(
+      "CREATE TRIGGER full BEFORE INSERT ON token BEGIN SELECT RAISE(ABORT, 'full'); END")
+    other.close()
+    #expect(throws: SQLiteError.self) {
+      try administration.createToken(zone: "shop", verbs: .read) { _ in
+        Issue.record("a token was handed out that is none")
+      }
+    }
   }
 }

@@ -99,10 +99,10 @@
         let replica = UUID()
         func seen() throws -> [ReplicaReport] { try administration.replicas(of: "shop") }
         await other.noteSeen(
-          replica, in: zone, generation: zone.generation, at: 1, token: "first")
+          replica, in: zone, generation: zone.generation, at: 1, given: nil, token: "first")
         try await Task.sleep(for: .milliseconds(5))
         await storage.noteSeen(
-          replica, in: zone, generation: zone.generation, at: 2, token: "second")
+          replica, in: zone, generation: zone.generation, at: 2, given: nil, token: "second")
         await storage.writeSightings()
         // A node that ends writes what it saw: it was before.
         other.close()
@@ -110,7 +110,7 @@
         #expect(try seen().map(\.cursor) == [2])
         for _ in 0..<2500 {
           await storage.noteSeen(
-            UUID(), in: zone, generation: zone.generation, at: 0, token: "many")
+            UUID(), in: zone, generation: zone.generation, at: 0, given: nil, token: "many")
         }
         await storage.writeSightings()
         #expect(try seen().count == 2501)
@@ -118,14 +118,14 @@
         few.replicasPerZoneMax = 10
         storage.take(few)
         await storage.noteSeen(
-          replica, in: zone, generation: zone.generation, at: 3, token: "second")
+          replica, in: zone, generation: zone.generation, at: 3, given: nil, token: "second")
         await storage.writeSightings()
         #expect(try seen().count == 10)
         #expect(try seen().contains { $0.replica == replica }, "who says many pays for them")
         _ = try administration.renewZone("shop", intent: .offer)
         #expect(try seen().isEmpty)
         await storage.noteSeen(
-          replica, in: zone, generation: zone.generation, at: 3, token: "second")
+          replica, in: zone, generation: zone.generation, at: 3, given: nil, token: "second")
         await storage.writeSightings()
         #expect(try seen().isEmpty, "it spoke of the log before")
       }

@@ -150,4 +150,33 @@ import Testing
     #expect(renewed.status == 1)
     #expect(renewed.output.contains("begun anew"), "\(renewed)")
   }
+
+  @Test("syncd --check tells of a token's file that is not there, and of what is no store")
+  func otherFiles() throws {
+    let directory = try TemporaryDirectory()
+    let (file, store) = (directory.file("syncd.json"), directory.file("no.sqlite"))
+    try Data("no store".utf8).write(to: store)
+    try Data(
+      #"{"socket":"s.sock","stores":[{"path":"no.sqlite","tokenFile":"none-token"}]}"#.utf8
+    ).write(to: file)
+    let outcome = try Programs.run("syncd", ["--config", file.path, "--check"])
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(outcome.errors.contains("none-token cannot be read"), "\(outcome)")
+    #expect(outcome.errors.contains(store.path), "\(outcome)")
+  }
+
+  @Test("A server of more connections than it may open says so; a zone keeps its name with a word")
+  func serverWords() throws {
+    let directory = try TemporaryDirectory()
+    let (data, limits) = (directory.file("data").path, directory.file("limits.json"))
+    func server(_ arguments: [String]) throws -> Outcome {
+      try Programs.run("driftless-server", arguments + ["--data", data])
+    }
+    #expect(try server(["zone", "create", "shop"]).status == 0)
+    let same = try server(["zone", "rename", "shop", "shop"])
+    #expect(same.status == 1 && same.errors.contains("is called shop already"), "\(same)")
+    try Data(#"{"readers":100000000}"#.utf8).write(to: limits)
+    let many = try server(["serve", "--limits", limits.path, "--listen", "127.0.0.1:0"])
+    #expect(many.status == 71 && many.errors.contains("the limit readers"), "\(many)")
+  }
 }

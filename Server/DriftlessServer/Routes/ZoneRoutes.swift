@@ -88,9 +88,11 @@ struct ZoneRoutes: Sendable {
       let push = try read(body)
       context.notes.note("replica", push.replica.wireText)
       let appended = try await append(push, to: zone)
+      // With its own entry next after what it has, it has that too.
+      let (cursor, own) = (push.cursor.sequence, appended.sequence)
       await storage.noteSeen(
-        push.replica, in: zone, generation: push.cursor.generation, at: push.cursor.sequence,
-        token: admitted.token.id)
+        push.replica, in: zone, generation: push.cursor.generation,
+        at: own == cursor &+ 1 ? own : cursor, given: nil, token: admitted.token.id)
       context.logger.info(
         "appended",
         metadata: [
@@ -176,12 +178,8 @@ struct ZoneRoutes: Sendable {
     }
     if let replica = query.page.own?.replica { context.notes.note("replica", replica.wireText) }
     var page = try await storage.page(of: zone, query.page)
-    if let replica = query.page.own?.replica {
-      // What is refused says nothing of how far it is.
-      await storage.noteSeen(
-        replica, in: zone, generation: query.generation, at: query.page.after.sequence,
-        token: admitted.token.id)
-    }
+    // What is refused says nothing of how far it is.
+    await noteSeen(query, given: page, admitted)
     let deadline = ContinuousClock.now + .seconds(query.waitSeconds)
     var mayWait = query.waitSeconds > 0
     while page.entries.isEmpty, mayWait {
@@ -190,11 +188,22 @@ struct ZoneRoutes: Sendable {
       // Zone and token may be others by now.
       try await gate.admitAgain(request.headers, zone: context.zone, verb: .read)
       page = try await storage.page(of: zone, query.page)
+      if !page.entries.isEmpty { await noteSeen(query, given: page, admitted) }
     }
     let response = PullPage.response(
       page, generation: zone.generation, nowMilliseconds: await storage.time())
     metrics.countSent(bytes: response.body.contentLength ?? 0)
     return response
+  }
+
+  private func noteSeen(_ query: PullQuery, given page: LogPage, _ admitted: Gate.Admission)
+    async
+  {
+    guard let replica = query.page.own?.replica else { return }
+    let after = query.page.after.sequence
+    await storage.noteSeen(
+      replica, in: admitted.zone, generation: query.generation, at: after,
+      given: page.entries.last?.sequence ?? after, token: admitted.token.id)
   }
 
   /// Waits until the log grows, an operator changes something, the time is over, the client hangs up, or the server stops.

@@ -49,8 +49,8 @@ package protocol ZoneAdministration {
   /// - Parameters:
   ///   - label: what the operator calls it.
   ///   - expiresMilliseconds: when it ends, by the server's time; nil for never.
-  ///   - handOut: gives it to whoever asked, before it is one. Where this throws, and where the process ends
-  ///     meanwhile, there is no token: one that nobody has could not be told from a lost one.
+  ///   - handOut: gives it to whoever asked, once it is one: what was handed out is a token. Where this throws, it is taken
+  ///     back: one that nobody has could not be told from a lost one.
   /// - Throws: `ServerError` (`.noZone`, `.badName`), and what `handOut` throws.
   @discardableResult func createToken(
     zone name: String, verbs: Verbs, label: String?, expiresMilliseconds: Int64?,
@@ -89,6 +89,14 @@ package protocol ZoneAdministration {
 }
 
 extension ServerError {
+  /// A token that nobody has, and that could not be taken back.
+  static func unheldToken(_ id: String, _ error: any Error) -> ServerError {
+    ServerError(
+      .notHandedOut,
+      "the token \(id) could not be printed, and could not be taken back either: \(error)",
+      suggestion: "Nobody has it. Take it back: driftless-server token revoke \(id)")
+  }
+
   static func noSuchToken(_ id: String) -> ServerError {
     ServerError(
       .notFound, "there is no token with the ID \(id)",

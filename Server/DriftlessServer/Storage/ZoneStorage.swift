@@ -21,10 +21,12 @@ package protocol ZoneStorage: Sendable {
   ///
   /// - Parameters:
   ///   - generation: the one of whose log it spoke.
-  ///   - cursor: up to where it has applied the zone's log.
+  ///   - place: up to where it has applied the zone's log.
+  ///   - given: up to where a pull gave it entries after that; nil for a push.
   ///   - token: the ID of the token that it came with.
   func noteSeen(
-    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at cursor: UInt64, token: String
+    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
+    token: String
   ) async
 
   /// The token of an operator of that ID, revoked or not; nil when there is none.

@@ -94,9 +94,8 @@
       _ = try told { try existing(name) }
       try TokenNotes.check(label)
       let token = AccessToken.mint()
-      try handOut(token)
       let now = try serverMilliseconds()
-      return try write {
+      try write {
         // Taken, so that nobody deletes the zone meanwhile.
         let zone = try existing(name, locks: true)
         try connection.run(
@@ -106,8 +105,18 @@
           """, .text(token.id), .blob(token.hash), .integer(zone.id), .integer(verbs.rawValue),
           .integer(now), label.map { .text($0) } ?? .null,
           expiresMilliseconds.map { .integer($0) } ?? .null)
-        return token
       }
+      do {
+        try handOut(token)
+      } catch {
+        do {
+          try write {
+            _ = try connection.run("DELETE FROM token WHERE id = $1", .text(token.id))
+          }
+        } catch { throw ServerError.unheldToken(token.id, error) }
+        throw error
+      }
+      return token
     }
 
     package func revokeToken(id: String) throws {

@@ -76,6 +76,8 @@
       try handOut(token)
       let now = try serverMilliseconds()
       return try write {
+        // Of two who rotate or revoke it at once, one comes second.
+        try connection.run("SELECT id FROM token WHERE id = $1 FOR UPDATE", .text(id))
         let old = try validToken(id)
         _ = try existing(old.zoneName, locks: true)
         try connection.run(

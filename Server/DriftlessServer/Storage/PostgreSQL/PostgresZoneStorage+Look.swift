@@ -81,12 +81,17 @@
     }
 
     package func noteSeen(
-      _ replica: UUID, in zone: ZoneRecord, generation: UUID, at cursor: UInt64, token: String
+      _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
+      token: String
     ) async {
-      let isDue = sightings.note(
-        replica, in: zone, generation: generation, at: cursor, token: token,
+      let due = sightings.note(
+        replica, in: zone, generation: generation, at: place, given: given, token: token,
         milliseconds: clock.now())
-      if isDue { Task { await writeSightings() } }
+      guard let due else { return }
+      Task { [weak self] in
+        try? await Task.sleep(for: .seconds(due))
+        await self?.writeSightings()
+      }
     }
 
     /// What was seen since the last time.

@@ -17,6 +17,7 @@ package struct Administration: ZoneAdministration {
     defer { lock?.release() }
     connection = try ServerError.opening(folder.database.path) {
       let connection = try SQLiteConnection(path: folder.database.path, mode: .readWriteCreate)
+      try ServerSchema.checkIsOwn(connection)
       try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
       try ServerSchema.apply(to: connection)
       return connection

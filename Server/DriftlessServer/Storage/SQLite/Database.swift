@@ -77,6 +77,10 @@ package final class Database: Sendable {
   /// Calls `body` on the connection's thread, later.
   package func later(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 
+  package func later(seconds: Double, _ body: @escaping @Sendable () -> Void) {
+    queue.asyncAfter(deadline: .now() + seconds, execute: body)
+  }
+
   package func close() {
     connection.withLock { slot in
       slot?.close()

@@ -1,5 +1,9 @@
 import DriftlessSQLite
 
+#if canImport(Glibc)
+  import Glibc
+#endif
+
 /// The database `driftless.sqlite` of a server's data folder.
 ///
 /// `zone`        one row a zone: its UUID, generation with parent and intent, format level, last
@@ -124,10 +128,40 @@ enum ServerSchema {
       suggestion: "Use the program that wrote it, or a newer one.")
   }
 
-  /// Creates the tables in a new file; refuses a file of another version.
+  /// Looks whether a file is a server's database, or nothing yet, before anything of it is changed.
+  ///
+  /// - Throws: `ServerError` (`.noData`), `SQLiteError`.
+  static func checkIsOwn(_ path: String) throws {
+    guard access(path, F_OK) == 0 else { return }
+    let connection = try SQLiteConnection(path: path, mode: .readWrite)
+    defer { connection.close() }
+    try checkIsOwn(connection)
+  }
+
+  /// - Throws: `ServerError` (`.noData`) where other tables are there, and none of a server's.
+  static func checkIsOwn(_ connection: SQLiteConnection) throws {
+    let there = try connection.rows(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*' ORDER BY name"
+    ).compactMap { if case .text(let name) = $0[0] { name } else { nil } }
+    let isNew = try connection.integer("PRAGMA user_version") ?? 0 == 0
+    guard let other = there.first(where: { !tables.contains($0) }),
+      isNew || !there.contains(where: tables.contains)
+    else { return }
+    let isStore = there.contains { $0.hasPrefix("ZDL_") }
+    throw ServerError(
+      .noData,
+      "\(connection.path) is no server's database: it is "
+        + (isStore ? "a replica's store" : "another program's, with a table \(other)"),
+      suggestion:
+        "It was not changed. Name another folder with --data, or move the file to where it belongs."
+    )
+  }
+
+  /// Creates the tables in a new file; refuses a file of another version, and one that is no server's.
   static func apply(to connection: SQLiteConnection) throws {
     try connection.execute("BEGIN IMMEDIATE")
     do {
+      try checkIsOwn(connection)
       switch try connection.integer("PRAGMA user_version") ?? 0 {
       case 0: for statement in statements { try connection.execute(statement) }
       case version: break

@@ -49,6 +49,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
     entryCheck = EntryCheck(logger: logger)
     let path = folder.database.path
     (writer, readers) = try ServerError.opening(path) {
+      try ServerSchema.checkIsOwn(path)
       let writer = try Database(path: path, label: "writer") { connection in
         try ServerSchema.apply(to: connection)
         try ServerSchema.look(at: connection)
@@ -182,13 +183,14 @@ package final class SQLiteZoneStorage: ZoneStorage {
   }
 
   package func noteSeen(
-    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at cursor: UInt64, token: String
+    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
+    token: String
   ) async {
-    let isDue = sightings.note(
-      replica, in: zone, generation: generation, at: cursor, token: token,
+    let due = sightings.note(
+      replica, in: zone, generation: generation, at: place, given: given, token: token,
       milliseconds: clock.now())
-    guard isDue else { return }
-    writer.later { [self] in writeSightings() }
+    guard let due else { return }
+    writer.later(seconds: due) { [weak self] in self?.writeSightings() }
   }
 
   /// What was seen since the last time.

@@ -5,7 +5,8 @@ import Synchronization
 
 /// Owns the table `sighting`: when a replica was last seen, how far it had come, and by which token.
 ///
-/// What is seen is kept in memory and written once a minute, and when the server ends: a request costs no write.
+/// What is seen is kept in memory and written a minute after the first of it, and when the server ends: a request costs no
+/// write.
 final class Sightings: Sendable {
   static let statement = """
     CREATE TABLE IF NOT EXISTS sighting(
@@ -27,38 +28,55 @@ final class Sightings: Sendable {
 
   private struct State {
     var seen: [Place: Sighting] = [:]
-    var lastWrite: ContinuousClock.Instant
+    /// After which place each asked last for entries, and up to where it was given some.
+    var pulls: [Place: (after: UInt64, given: UInt64)] = [:]
+    var isWriteDue = false
   }
 
-  private let state = Mutex(State(lastWrite: .now))
+  private let state = Mutex(State())
   private let limits: LiveLimits
   private var replicasMax: Int { limits.replicasPerZoneMax }
-  private static let span = Duration.seconds(60)
+  private let span: Double
 
-  init(limits: LiveLimits) { self.limits = limits }
+  /// - Parameter span: seconds after which what was seen is written.
+  init(limits: LiveLimits, span: Double = 60) {
+    self.limits = limits
+    self.span = span
+  }
 
-  /// - Returns: whether it is time to write what was seen. Who is told so writes it.
+  /// - Parameter given: up to where a pull gave entries: the replica has them, unless it asks for them again. Nil for a push.
+  /// - Returns: in how many seconds who is told so is to write what was seen; nil for not at all.
   func note(
-    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at cursor: UInt64, token: String,
-    milliseconds: Int64
-  ) -> Bool {
+    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
+    token: String, milliseconds: Int64
+  ) -> Double? {
     state.withLock { state in
+      let after = place
       let place = Place(zone: zone.id, replica: replica)
       let isFull = state.seen.count >= replicasMax
+      var cursor = after
+      if let given {
+        let last = state.pulls[place]
+        let asksAgain = last.map { $0.after == after && $0.given > after } ?? false
+        if !asksAgain { cursor = given }
+        if state.pulls.count >= replicasMax, last == nil { state.pulls = [:] }
+        state.pulls[place] = (after, given)
+      }
       if state.seen[place] != nil || !isFull {
         state.seen[place] = Sighting(
           generation: generation, cursor: cursor, token: token, milliseconds: milliseconds)
       }
-      guard isFull || ContinuousClock.now - state.lastWrite >= Self.span else { return false }
-      state.lastWrite = .now
-      return true
+      if isFull { return 0 }
+      guard !state.isWriteDue else { return nil }
+      state.isWriteDue = true
+      return span
     }
   }
 
   /// What was seen since the last time, for who writes it.
   func taken() -> [Place: Sighting] {
     state.withLock { state in
-      defer { state.seen = [:] }
+      defer { (state.seen, state.isWriteDue) = ([:], false) }
       return state.seen
     }
   }

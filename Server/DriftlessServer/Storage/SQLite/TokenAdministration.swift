@@ -24,13 +24,27 @@ extension Administration {
     _ = try existingZone(name)
     try TokenNotes.check(label)
     let token = AccessToken.mint()
-    // Not within the transaction: pushes would wait for a terminal that was stopped.
-    try handOut(token)
-    return try write {
+    try write {
       try insert(
         token, zone: existingZone(name).id, verbs: verbs, label: label,
         expiresMilliseconds: expiresMilliseconds)
-      return token
+    }
+    try hand(token, handOut)
+    return token
+  }
+
+  /// Hands out a token that is made. Not within its transaction: pushes would wait for a terminal that was stopped.
+  private func hand(_ token: AccessToken, _ handOut: (AccessToken) throws -> Void) throws {
+    do {
+      try handOut(token)
+    } catch {
+      do {
+        try write {
+          try connection.run("DELETE FROM token WHERE id = ?", .text(token.id))
+          try TokenNotes.remove(token.id, on: connection)
+        }
+      } catch { throw ServerError.unheldToken(token.id, error) }
+      throw error
     }
   }
 
@@ -46,12 +60,16 @@ extension Administration {
   ) throws -> AccessToken {
     _ = try validToken(id)
     let token = AccessToken.mint()
-    try handOut(token)
-    return try write {
+    try write {
       let old = try validToken(id)
       try insert(
         token, zone: old.zoneID, verbs: old.verbs, label: old.name,
         expiresMilliseconds: expiresMilliseconds)
+    }
+    // The old one goes on being one until somebody has the new one.
+    try hand(token, handOut)
+    return try write {
+      let old = try validToken(id)
       let now = try serverMilliseconds()
       if grace > 0 {
         try TokenNotes.set(

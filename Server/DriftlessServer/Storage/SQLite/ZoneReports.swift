@@ -20,7 +20,7 @@ package struct ZoneReport: Sendable {
 package struct ReplicaReport: Sendable {
   package let zone: String
   package let replica: UUID
-  /// Up to where it had applied the log when it was last seen; nil where it was not seen since the zone began anew, or
+  /// Up to where it had the log when it was last seen: what it had applied, and what it was given then; nil where it was not seen since the zone began anew, or
   /// since the server keeps that.
   package let cursor: UInt64?
   package let head: UInt64
@@ -138,6 +138,11 @@ extension Administration {
   package func renameZone(_ name: String, to other: String) throws -> ZoneRecord {
     try write {
       let zone = try existingZone(name)
+      guard name != other else {
+        throw ServerError(
+          .exists, "the zone is called \(name) already; nothing was changed",
+          suggestion: "Give the name that it is to have: driftless-server zone rename \(name) NAME")
+      }
       try checkFree(other)
       try connection.run("UPDATE zone SET name = ? WHERE id = ?", .text(other), .integer(zone.id))
       return try existingZone(other)

@@ -1,0 +1,53 @@
+import DriftlessProtocol
+import DriftlessServerTesting
+import Foundation
+import Logging
+import TestSupport
+import Testing
+
+@testable import DriftlessServer
+
+/// What the server notes of replicas that were there.
+struct SightingTests {
+  @Test("It is written a while after the first of it, whether somebody comes then or not")
+  func written() async throws {
+    let test = try TestZone()
+    let zone = try await test.zone()
+    let sightings = Sightings(limits: LiveLimits(ServerLimits()), span: 7)
+    func note(_ replica: UUID) -> Double? {
+      sightings.note(
+        replica, in: zone, generation: zone.generation, at: 0, given: 0, token: "t", milliseconds: 1
+      )
+    }
+    #expect(note(UUID()) == 7)
+    #expect(note(UUID()) == nil)
+    sightings.write(test.storage.writer, logger: Logger(label: "test"))
+    #expect(note(UUID()) == 7)
+    let administration = try Administration(folder: test.folder)
+    defer { administration.close() }
+    #expect(try administration.replicas().count == 2)
+  }
+
+  @Test("A replica has what it was given, unless it asks for it again")
+  func given() async throws {
+    let test = try TestZone()
+    let zone = try await test.zone()
+    let (replica, sightings) = (UUID(), Sightings(limits: LiveLimits(ServerLimits())))
+    func cursor(at place: UInt64, given: UInt64?) throws -> UInt64? {
+      _ = sightings.note(
+        replica, in: zone, generation: zone.generation, at: place, given: given, token: "t",
+        milliseconds: 1)
+      sightings.write(test.storage.writer, logger: Logger(label: "test"))
+      let administration = try Administration(folder: test.folder)
+      defer { administration.close() }
+      return try administration.replicas().first?.cursor
+    }
+    #expect(try cursor(at: 3, given: 5) == 5)
+    #expect(try cursor(at: 3, given: 6) == 3)
+    #expect(try cursor(at: 3, given: 6) == 3)
+    #expect(try cursor(at: 6, given: 6) == 6)
+    #expect(try cursor(at: 6, given: 6) == 6)
+    #expect(try cursor(at: 7, given: nil) == 7)
+    #expect(try cursor(at: 6, given: 7) == 7)
+  }
+}
