@@ -139,7 +139,7 @@ extension ServerSettings {
 
   /// What is printed may be kept where many read it.
   private static func withoutPassword(_ database: String) -> String {
-    database.replacing(/password\s*=\s*('(?:[^'\\]|\\.)*'|[^\s&]*)/, with: "password=…")
-      .replacing(/:[^:@\/]*@/, with: ":…@")
+    database.replacing(/password\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s&\\]|\\.)*)/, with: "password=…")
+      .replacing(/(\/\/[^:@\/]*):[^@]*@/) { "\($0.output.1):…@" }
   }
 }

@@ -171,7 +171,8 @@ struct StatusRoutes: Sendable {
     let forwarded = HTTPField.Name("X-Forwarded-Proto").flatMap { request.headers[$0] }
     let isSecure =
       server.certificate.current != nil || !server.options.isLoopback || forwarded == "https"
-    return "\(Sessions.cookie)=\(secret); Path=/; Max-Age=\(seconds); HttpOnly; SameSite=Strict"
+    // Without a path it is for the folder of this page alone: behind a proxy others have the rest of the host.
+    return "\(Sessions.cookie)=\(secret); Max-Age=\(seconds); HttpOnly; SameSite=Strict"
       + (isSecure ? "; Secure" : "")
   }
 

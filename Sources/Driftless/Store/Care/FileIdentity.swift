@@ -101,6 +101,15 @@ struct FileIdentity: Hashable {
     return anchor(of: path)
   }
 
+  /// Whether a link can be made beside a store, whose own name nothing else has.
+  static func canMakeAnchor(of path: String) -> Bool {
+    guard FileStatus(path + anchorSuffix) == nil else { return false }
+    let trial = path + anchorSuffix + "-\(getpid())"
+    guard symlink("none", trial) == 0 else { return errno == EEXIST }
+    unlink(trial)
+    return true
+  }
+
   private static let machine: String? = {
     guard let text = try? String(contentsOfFile: "/etc/machine-id", encoding: .utf8) else {
       return nil
@@ -189,20 +198,35 @@ extension PersistentStore {
     guard let url, !isReadOnly, let look = try read({ try look(at: url.path, $0) }),
       !look.isAsNoted
     else { return }
-    // Another process may have made the anchor, and not have noted it, while this one looked: what is done is done by what
-    // stands there when nobody else writes.
-    _ = try write(TransactionInfo()) { transaction in
-      guard var look = try self.look(at: url.path, transaction), !look.isAsNoted else { return }
-      let isOther = look.isOther
-      if look.needsAnchor { look.present.anchor = FileIdentity.makeAnchor(of: url.path) }
-      if isOther {
-        try transaction.renewMintPrefix()
-        try transaction.setSetting(FileIdentity.copySetting, .integer(1))
+    // Where the anchor cannot be made, the store does without, and need not wait for others.
+    if look.needsAnchor, look.isNoted, !FileIdentity.canMakeAnchor(of: url.path) { return }
+    var made: FileIdentity.Mark?
+    do {
+      // Another process may have made the anchor, and not have noted it, while this one looked: what is done is done by what
+      // stands there when nobody else writes.
+      let (newest, _) = try write(TransactionInfo()) { transaction -> Int64? in
+        guard var look = try self.look(at: url.path, transaction), !look.isAsNoted else {
+          return nil
+        }
+        let isOther = look.isOther
+        if look.needsAnchor {
+          made = FileIdentity.makeAnchor(of: url.path)
+          look.present.anchor = made
+        }
+        if isOther {
+          try transaction.renewMintPrefix()
+          try transaction.setSetting(FileIdentity.copySetting, .integer(1))
+        }
+        if look.lostCommits > 0 { try transaction.noteLostCommits(look.lostCommits, at: now) }
+        try transaction.setSetting(FileIdentity.setting, .text(look.present.text))
+        return look.newest
       }
-      if look.lostCommits > 0 { try transaction.noteLostCommits(look.lostCommits, at: now) }
-      try transaction.setSetting(FileIdentity.setting, .text(look.present.text))
+      if let newest { connections.announce(CommitMark(store: identifier, number: newest)) }
+    } catch {
+      // Not noted, it would look like that of another file.
+      if made != nil { unlink(url.path + FileIdentity.anchorSuffix) }
+      throw error
     }
-    connections.announce(CommitMark(store: identifier, number: look.newest))
   }
 
   /// What a store notes of its file, beside what that is.
@@ -221,7 +245,10 @@ extension PersistentStore {
       return FileIdentity(text: text).map { !$0.isSame(present) } ?? true
     }
 
-    var isAsNoted: Bool { !isOther && !needsAnchor && kept == .text(present.text) }
+    /// Whether what it notes is what is there.
+    var isNoted: Bool { !isOther && kept == .text(present.text) }
+
+    var isAsNoted: Bool { isNoted && !needsAnchor }
   }
 
   /// Nil where the file is gone.
