@@ -118,7 +118,7 @@ extension SyncEngine {
       standIn(for: row) == nil && !failed.contains(.value(row.key, row.property))
     }
     func isDue(_ entry: FormerParking.Entry) -> Bool {
-      self.isDue(entry.parked) && !failed.contains(.former(entry.id))
+      self.isDue(entry.parked, isOfFormerLog: true) && !failed.contains(.former(entry.id))
     }
     let isWaiting = try store.read { transaction -> Bool in
       let connection = transaction.connection
@@ -129,7 +129,7 @@ extension SyncEngine {
     guard isWaiting else { return }
     try settling { applier, _ -> Void in
       let connection = applier.transaction.connection
-      try strikeRenamed(connection)
+      try strikeLater(connection)
       var taken: [Parking.Taken] = []
       for parked in try Parking.entries(on: connection) {
         let isNeeded =
@@ -165,15 +165,14 @@ extension SyncEngine {
     try replay.finish()
   }
 
-  /// What a due entry sets, a later one may have set under the other name of a property: nobody knew that the two are one.
-  private func strikeRenamed(_ connection: SQLiteConnection) throws {
+  /// What a due entry sets, a later one may have set under another name of the property, or from its other end, or it was
+  /// pushed from here: nobody knew that the two are one.
+  private func strikeLater(_ connection: SQLiteConnection) throws {
     var names: Set<ParkedName> = []
     var first: UInt64?
     for parked in try Parking.entries(on: connection) where isDue(parked) {
       for name in parked.unknown where isKnown(name, of: parked) {
-        let others = schema.otherNames(parkedAs: name.name)
-        guard !others.isEmpty else { continue }
-        names.formUnion(others.map { ParkedName($0) })
+        names.formUnion(schema.allNames(parkedAs: name.name).map { ParkedName($0) })
         first = min(first ?? parked.sequence, parked.sequence)
       }
     }
@@ -219,10 +218,14 @@ extension SyncEngine {
     try Parking.settle(parked, unknown, waits: waits, on: connection)
   }
 
-  private func isDue(_ parked: Parking.Entry) -> Bool {
+  private func isDue(_ parked: Parking.Entry, isOfFormerLog: Bool = false) -> Bool {
     if parked.code == .damaged { return false }
     if parked.code.isWhole { return parked.triedLevel < Parking.level }
-    return parked.unknown.contains { isKnown($0, of: parked) }
+    return parked.unknown.contains {
+      isKnown($0, of: parked)
+        && !(isOfFormerLog && schema.property(parkedAs: $0.name)?.property == nil
+          && schema.otherEnd(parkedAs: $0.name) != nil)
+    }
   }
 
   /// What stands for a parked value; nil when the model holds it by now.
@@ -239,7 +242,9 @@ extension SyncEngine {
   private func isKnown(_ parked: ParkedName, of entry: Parking.Entry) -> Bool {
     let name = parked.name
     guard name.contains(".") else { return schema.entity(namedNowOrBefore: name) != nil }
-    guard let property = schema.property(parkedAs: name)?.property else { return false }
+    guard let property = schema.property(parkedAs: name)?.property else {
+      return schema.otherEnd(parkedAs: name) != nil && parked.kind?.saysRelationships ?? true
+    }
     guard let kind = parked.kind else { return true }
     // A newer program may know what it is.
     return kind == .unknown ? entry.triedLevel < Parking.level : kind.fits(property.kind)

@@ -32,6 +32,7 @@ extension SyncEngine {
     waitSeconds: Int, _ allowsMassDelete: Bool, _ report: inout SyncReport
   ) async throws {
     try lock()
+    try carryEnds()
     // A change set without an answer may be in the log already: what it holds is settled first.
     if try hasOutbox() { try await settleOutbox(&report) }
     try await fetchDamaged()

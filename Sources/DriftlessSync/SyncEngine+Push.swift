@@ -57,6 +57,7 @@ extension SyncEngine {
   func runPush(_ allowsMassDelete: Bool, _ report: inout SyncReport) async throws {
     try lock()
     defer { revivedEdits = RevivedEdits() }
+    try carryEnds()
     // What was parked is older than what is pending: it must not come after it.
     try replayParked()
     try releaseChanged()

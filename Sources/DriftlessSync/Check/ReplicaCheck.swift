@@ -95,7 +95,9 @@ extension EngineTables {
     switch (name, value) {
     case (versionSetting, .integer(let number)), ("sync.deleted", .integer(let number)):
       number >= 0
-    case (FormerLog.setting, .integer), (RefusedValues.setting, .integer): true
+    case (FormerLog.setting, .integer), (RefusedValues.setting, .integer),
+      (CarriedEnds.setting, .integer):
+      true
     case (LeftZone.setting, .text): LeftZone.decode(value) != nil
     case (FormerZone.setting, .integer(let number)): number >= 0
     case (MassDeleteBrake.meantSetting, .integer(let number)): number == 1

@@ -19,6 +19,9 @@ enum ColumnKind: String {
       }
   }
 
+  /// Whether it is about objects that are related to one.
+  var saysRelationships: Bool { self == .references || self == .elements }
+
   /// Whether a property of the model can be what the column says.
   func fits(_ kind: SyncSchema.Property.Kind) -> Bool {
     switch (self, kind) {

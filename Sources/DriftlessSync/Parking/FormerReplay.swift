@@ -75,6 +75,8 @@ struct FormerReplay {
       let readers = frame.readers(group, entity: entity, columns: own).filter {
         names?.contains(name) ?? true || names?.contains("\(name).\($0.name)") ?? true
       }
+      // What other ends say stays parked: an offer of it would be one of objects that the entry does not name.
+      for end in frame.otherEnds { frame.unknown.insert(ParkedName("\(name).\(end.name)")) }
       if group.kind != .delete { try apply(group, entity, readers, &frame) }
     }
     try applier.finishKeys()

@@ -9,14 +9,34 @@ extension SyncSchema {
     return (entity, entity?.property(namedNowOrBefore: String(name[name.index(after: dot)...])))
   }
 
-  /// By what other names entries may call the same property.
-  func otherNames(parkedAs name: String) -> [String] {
-    guard let found = property(parkedAs: name), let entity = found.entity,
-      let property = found.property
-    else { return [] }
-    let entities = [entity.name, entity.description.renamingIdentifier].compactMap { $0 }
-    let properties = [property.name, property.formerName].compactMap { $0 }
-    let all = entities.flatMap { entity in properties.map { "\(entity).\($0)" } }
-    return all.filter { $0 != name }
+  /// The relationship that a name `Entity.property` says from its other end.
+  func otherEnd(parkedAs name: String) -> OtherEnd? {
+    guard let dot = name.firstIndex(of: ".") else { return nil }
+    return entity(namedNowOrBefore: String(name[..<dot]))?
+      .otherEnds[String(name[name.index(after: dot)...])]
+  }
+
+  /// By what names entries may say the same property, from either end of a relationship.
+  func allNames(parkedAs name: String) -> [String] {
+    guard let found = property(parkedAs: name), let entity = found.entity else { return [name] }
+    var all = [name]
+    func add(_ entity: EntityDescription, _ properties: [String]) {
+      for entity in [entity.name, entity.renamingIdentifier].compactMap(\.self) {
+        all += properties.map { "\(entity).\($0)" }
+      }
+    }
+    if let property = found.property {
+      add(entity.description, [property.name, property.formerName].compactMap(\.self))
+    } else if let end = otherEnd(parkedAs: name) {
+      add(entity.description, end.names)
+      for owner in entities {
+        guard let destination = end.relationship.destinationEntity,
+          owner.description.isKindOf(entity: destination),
+          let property = owner.property(named: end.owner.name)
+        else { continue }
+        add(owner.description, [property.name, property.formerName].compactMap(\.self))
+      }
+    }
+    return Array(Set(all))
   }
 }

@@ -184,6 +184,7 @@ enum Parking {
   struct Watched {
     private var isAll = false
     private var names: Set<String> = []
+    private var entities: Set<String> = []
 
     init(_ entries: [Entry]) {
       isAll = entries.contains { $0.code.isWhole }
@@ -193,15 +194,20 @@ enum Parking {
     var isEmpty: Bool { !isAll && names.isEmpty }
 
     mutating func add(_ unknown: Set<ParkedName>) {
-      for name in unknown { names.insert(name.name) }
+      for name in unknown {
+        names.insert(name.name)
+        entities.insert(String(name.name.prefix { $0 != "." }))
+      }
     }
 
     /// Those of a group's properties that are watched; the empty name stands for the object's life, which is watched where
-    /// all of its entity is. An update says nothing of that: of what is deleted in the log it is none.
+    /// something of its entity is. An update says nothing of that: of what is deleted in the log it is none.
     func properties(of entity: ChangeSetIndex.Entity, _ group: ChangeSetIndex.Group) -> [String] {
       let properties = group.properties.map { entity.properties[$0] }
       guard isAll || names.contains(entity.name) else {
-        return properties.filter { names.contains("\(entity.name).\($0)") }
+        let watched = properties.filter { names.contains("\(entity.name).\($0)") }
+        let saysLife = group.kind != .update && entities.contains(entity.name)
+        return saysLife ? watched + [Parking.life] : watched
       }
       return group.kind == .update ? properties : properties + [Parking.life]
     }

@@ -90,6 +90,16 @@ enum PendingState {
         heldBack: object.heldBack.isEmpty ? nil : names(of: object.heldBack)))
   }
 
+  /// The transactions that set properties last, by the names that a state has, which the model may say from elsewhere by now.
+  static func transactions(in data: Data) -> [String: Int64] {
+    guard let form = try? JSONDecoder().decode(Form.self, from: data) else { return [:] }
+    var transactions: [String: Int64] = [:]
+    for edit in form.edits {
+      for name in edit.properties { transactions[name] = edit.transaction }
+    }
+    return transactions
+  }
+
   static func decode(_ data: Data, entity: SyncSchema.Entity) throws -> PendingObject {
     guard let form = try? JSONDecoder().decode(Form.self, from: data) else {
       throw SyncError.damaged("a pending object of \(entity.name)")

@@ -14,6 +14,10 @@ struct FrameContext {
   var needsParked = false
   /// The columns of the group that is applied, by name, that this model does not have.
   private(set) var strangers: [(name: String, column: Column)] = []
+  /// The columns of the group that is applied which say relationships from their other ends.
+  private(set) var otherEnds: [(end: OtherEnd, name: String, column: Column)] = []
+  /// What groups say from other ends: it is taken in when all objects of the change set are there.
+  var saidFromOtherEnds: [SaidFromOtherEnd] = []
   private let entities: [SyncSchema.Entity?]
   /// Transactions whose deletes meet something that is pending here: they are settled as a whole,
   /// when the pull has reached its head.
@@ -91,6 +95,7 @@ struct FrameContext {
     let names = changeSet.index.entities[group.entity]
     var readers: [PropertyReader] = []
     strangers = []
+    otherEnds = []
     for (index, column) in zip(group.properties, columns) {
       guard names.properties.indices.contains(index) else { continue }
       let name = names.properties[index]
@@ -98,8 +103,12 @@ struct FrameContext {
       guard let property = entity.property(namedNowOrBefore: name) else {
         // A relationship that was to-one when it was sent, and is to-many by now, has no place beside it.
         if let former = PlaceName.property(ofPlace: name),
-          case .elements? = entity.property(namedNowOrBefore: former)?.kind
+          entity.otherEnds[former] != nil || entity.isSet(namedNowOrBefore: former)
         {
+          continue
+        }
+        if let end = entity.otherEnds[name], ColumnKind(column.values).saysRelationships {
+          otherEnds.append((end, name, column))
           continue
         }
         unknown.insert(ParkedName(full))

@@ -70,9 +70,9 @@ struct LaterElements {
   }
 
   /// The elements of a set that are named; nil where it was said whole.
-  func elements(of object: UInt64, _ property: SyncSchema.Property) -> Set<UInt64>? {
+  func elements(of object: UInt64, _ names: [String]) -> Set<UInt64>? {
     var all: Set<UInt64> = []
-    for name in [property.name, property.formerName].compactMap(\.self) {
+    for name in names {
       switch said[object]?[name] {
       case .whole: return nil
       case .elements(let named): all.formUnion(named)
@@ -86,15 +86,17 @@ struct LaterElements {
 extension PageApplier {
   /// The elements of a set that entries after one that comes late name; nil where nobody can tell: it was said whole, or
   /// those entries are kept no more.
+  ///
+  /// - Parameter names: what entries call the set.
   func elementsSet(
-    after frame: FrameContext, of object: UInt64, _ property: SyncSchema.Property
+    after frame: FrameContext, of object: UInt64, _ names: [String]
   ) throws -> Set<UInt64>? {
     if laterElements?.sequence != frame.sequence {
       guard try isFollowed(frame.sequence) else { return nil }
       laterElements = try LaterElements(
         after: frame.sequence, on: transaction.connection, schema: schema)
     }
-    return laterElements?.elements(of: object, property)
+    return laterElements?.elements(of: object, names)
   }
 
   /// Whether an element of a set that a row says whole is that of later entries.

@@ -72,6 +72,7 @@ extension PageApplier {
       columns = columns.dropFirst(group.properties.count)
       guard group.kind != .delete, let entity = frame.entity(group.entity) else { continue }
       let readers = frame.readers(group, entity: entity, columns: own)
+      frame.keepOtherEnds(of: group, entity, elements: made)
       try times.note(frame.newestTime(of: group), by: frame.newestOrigin(of: group))
       noteSide(of: group, frame)
       for (row, index) in group.objects.enumerated() where !made.contains(index) {
@@ -99,6 +100,7 @@ extension PageApplier {
         }
       }
     }
+    try applyOtherEnds(&frame)
     try finishKeys()
   }
 
@@ -141,8 +143,8 @@ extension PageApplier {
   func replay(
     _ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64, only names: Set<String>
   ) throws -> Set<ParkedName> {
-    isLate = true
-    defer { isLate = false }
+    (isLate, isLateInPart) = (true, true)
+    defer { (isLate, isLateInPart) = (false, false) }
     var frame = FrameContext(
       changeSet, sequence: sequence, firstNumber: firstNumber, schema: schema)
     var number = firstNumber
@@ -173,11 +175,15 @@ extension PageApplier {
       let readers = frame.readers(group, entity: entity, columns: own).filter {
         names.contains("\(entityName).\($0.name)")
       }
+      if group.kind != .delete {
+        frame.keepOtherEnds(of: group, entity) { names.contains("\(entityName).\($0)") }
+      }
       if group.kind != .delete, !readers.isEmpty {
         noteSide(of: group, frame)
         try applyUpdates(group, entity, readers, &frame)
       }
     }
+    try applyOtherEnds(&frame)
     try finishKeys()
     return frame.unknown.filter { name in
       names.contains(name.name) || names.contains { name.name.hasPrefix("\($0).") }

@@ -192,13 +192,16 @@ extension PageApplier {
     let struck = try Parking.struck(
       number, after: frame.sequence, on: transaction.connection)
     guard !struck.isEmpty else { return readers }
+    // It was deleted since: what the object is by now was said of it later.
+    if isLateInPart, struck.contains(Parking.life) { return [] }
     return try readers.compactMap { reader in
       let former = reader.property.formerName
       guard struck.contains(reader.property.name) || former.map(struck.contains) ?? false else {
         return reader
       }
       guard case .elements(let relationship) = reader.property.kind, !relationship.isOrdered,
-        let later = try elementsSet(after: frame, of: number, reader.property)
+        let later = try elementsSet(
+          after: frame, of: number, [reader.property.name, former].compactMap(\.self))
       else { return nil }
       var reader = reader
       reader.laterElements = later

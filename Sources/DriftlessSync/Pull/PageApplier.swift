@@ -31,6 +31,8 @@ final class PageApplier {
   private var watched: Parking.Watched
   /// The entry that is applied was parked before: what was set after it stays.
   var isLate = false
+  /// Of such an entry, a part is taken in that the model did not know.
+  var isLateInPart = false
   /// What later entries say of sets, of the one that came late last.
   var laterElements: LaterElements?
   /// What was deleted here and may come.
@@ -192,6 +194,7 @@ final class PageApplier {
       try apply(group, columns: own, in: &frame)
     }
     assert(columns.isEmpty, "a column is of a group")
+    try applyOtherEnds(&frame)
     try finishKeys()
   }
 
@@ -209,6 +212,7 @@ final class PageApplier {
       return
     }
     let readers = frame.readers(group, entity: entity, columns: columns)
+    if group.kind != .delete { frame.keepOtherEnds(of: group, entity) }
     if !frame.isOfSnapshot {
       try times.note(frame.newestTime(of: group), by: frame.newestOrigin(of: group))
     }

@@ -66,7 +66,12 @@ enum PlaceValues {
       for (place, column) in zip(group.properties, columns) {
         guard let property = entity.property(namedNowOrBefore: names.properties[place])
         else { continue }
-        if case .elements(let relationship) = property.kind, !relationship.isOrdered { continue }
+        // A reference of before is all that a set had.
+        if case .elements(let relationship) = property.kind, !relationship.isOrdered,
+          ColumnKind(column.values) != .references
+        {
+          continue
+        }
         readers[property.name] = PropertyReader(property: property, column: column)
       }
       for (row, object) in group.objects.enumerated() {

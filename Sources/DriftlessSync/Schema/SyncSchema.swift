@@ -37,6 +37,11 @@ package struct SyncSchema: Sendable {
       }
     }
 
+    var isReference: Bool {
+      if case .toOne = kind { return true }
+      return false
+    }
+
     /// The relationship that it is, or the place in one.
     package var relationship: RelationshipDescription? {
       switch kind {
@@ -83,6 +88,8 @@ package struct SyncSchema: Sendable {
     package let trees: [Property]
     /// Ends of one-to-one relationships that do not cross: they follow from the other end.
     package let echoes: PropertyMask
+    /// Relationships that do not cross, since their other ends say them, by what they are called now or were called before.
+    let otherEnds: [String: OtherEnd]
     /// To-many relationships whose order crosses as places.
     package let ordered: [RelationshipDescription]
     private let indexes: [String: Int]
@@ -122,6 +129,7 @@ package struct SyncSchema: Sendable {
         if let relationship = place.relationship, !relationship.isToMany { echoes.insert(slot) }
       }
       self.echoes = echoes
+      otherEnds = OtherEnd.all(of: description.layout, but: properties)
       indexes = Dictionary(
         properties.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
       formerIndexes = Dictionary(
@@ -299,7 +307,7 @@ package struct SyncSchema: Sendable {
     return properties.sorted { $0.name < $1.name }
   }
 
-  private static func formerName(_ slot: PropertySlot) -> String? {
+  static func formerName(_ slot: PropertySlot) -> String? {
     slot.property.renamingIdentifier.flatMap { $0 == slot.name ? nil : $0 }
   }
 
