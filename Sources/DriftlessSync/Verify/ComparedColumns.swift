@@ -20,6 +20,9 @@ struct ComparedColumns {
   init(_ digests: ZoneDigests, own: [DigestColumn], _ schema: SyncSchema) {
     tellsDeletes = digests.isPlain
     for column in digests.columns {
+      if let end = schema.entity(namedNowOrBefore: column.entity)?.otherEnds[column.property] {
+        leaveOut(end, schema)
+      }
       guard let entity = schema.entity(named: column.entity) else {
         if let entity = schema.entity(namedNowOrBefore: column.entity) {
           renamedEntities.insert(entity.name)
@@ -38,6 +41,15 @@ struct ComparedColumns {
       add(column.column, place, schema, &seen)
     }
     for column in own where !seen.contains(column) { add(column, nil, schema, &seen) }
+  }
+
+  /// What some entries say of a fact from its other end is in none of the columns of the end that says it by now.
+  private mutating func leaveOut(_ end: OtherEnd, _ schema: SyncSchema) {
+    for entity in schema.entities {
+      for property in entity.properties where property.isSaid(byOwnerOf: end) {
+        renamed[entity.name, default: []].insert(property.name)
+      }
+    }
   }
 
   private mutating func add(
@@ -64,5 +76,16 @@ struct ComparedColumns {
   /// Whether a property of the model here can be compared.
   func has(_ entity: String, _ property: String) -> Bool {
     !renamedEntities.contains(entity) && renamed[entity]?.contains(property) != true
+  }
+}
+
+extension SyncSchema.Property {
+  fileprivate func isSaid(byOwnerOf end: OtherEnd) -> Bool {
+    switch kind {
+    case .attribute: false
+    case .toOne(let relationship), .elements(let relationship), .place(let relationship):
+      relationship.name == end.owner.name
+        && relationship.inverseRelationship?.name == end.relationship.name
+    }
   }
 }

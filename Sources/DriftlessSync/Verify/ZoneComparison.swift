@@ -201,6 +201,11 @@ struct ZoneComparison {
       rest = rest.dropFirst(group.properties.count)
       guard let entity = frame.entity(group.entity) else { continue }
       let readers = frame.readers(group, entity: entity, columns: own)
+      // Also what is said in a form that the model here cannot read.
+      let properties = changeSet.index.entities[group.entity].properties
+      let names = group.properties.compactMap {
+        entity.property(namedNowOrBefore: properties[$0])?.name
+      }
       for (row, object) in group.objects.enumerated() {
         guard numbers.indices.contains(object) else { continue }
         let number = numbers[object]
@@ -209,11 +214,16 @@ struct ZoneComparison {
         case .missing: missing[number, default: []].append(position)
         case .living(let key, let entity, let values):
           // A value under the entity's other name.
-          said[number, default: []].formUnion(readers.map(\.property.name))
+          said[number, default: []].formUnion(names)
           let sequence = frame.side(group, row: row).sequence
           for reader in readers where columns.has(entity.name, reader.property.name) {
             guard !isLeftOut(key, reader.property) else { continue }
             if parkedSequences.contains(sequence) {
+              leftOut.setAside += 1
+              continue
+            }
+            // The store has it in another type since a migration.
+            guard !reader.isOfOtherType else {
               leftOut.setAside += 1
               continue
             }

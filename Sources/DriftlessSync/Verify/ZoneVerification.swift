@@ -173,6 +173,11 @@ extension SyncEngine {
     for run in differing.sorted().runs {
       let first = numbers.lowerBound + UInt64(run.lowerBound) * StateDigest.blockObjects
       let end = numbers.lowerBound + UInt64(run.upperBound) * StateDigest.blockObjects
+      guard first < next else {
+        throw ProtocolError(
+          .malformed, "The answer has digests of objects that the zone does not have.",
+          suggestion: "Try again; report it when it comes back.")
+      }
       try await compareObjects(first..<min(end, next), verification, &gathered)
     }
   }
