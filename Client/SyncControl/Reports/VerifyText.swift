@@ -36,13 +36,13 @@ struct VerifyText: Encodable {
     let what =
       "\(report.objects) objects, \(report.properties) properties, at entry \(report.sequence) "
       + "of the zone's log"
+    let counted = "\(report.differenceCount) difference\(report.differenceCount == 1 ? "" : "s")"
     let cost = "\(report.bytes) bytes in \(report.requests) requests"
     return switch verdict {
     case .equal: "equal: \(what); \(cost)"
-    case .repaired: "repaired: all \(report.differenceCount) differences; \(what); \(cost)"
+    case .repaired: "repaired: \(counted); \(what); \(cost)"
     case .different:
-      "different: \(report.differenceCount) differences, \(report.repairedCount) of them "
-        + "repaired; \(what); \(cost)"
+      "different: \(counted), \(report.repairedCount) repaired; \(what); \(cost)"
     }
   }
 
