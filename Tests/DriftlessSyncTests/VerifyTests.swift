@@ -151,6 +151,32 @@ struct VerifyTests {
     #expect(journal.object == item && journal.outcome == .remote)
   }
 
+  @Test("No repair takes most of a store out without a person's word")
+  func massDelete() async throws {
+    let shop = try await VerifiedShop.make(200)
+    let gone = Array(shop.items[..<180])
+    let keys = try gone.map { try key($0, shop.replica) }
+    let entity = try shop.replica.store.read {
+      try $0.connection.rows("SELECT Z_ENT FROM ZITEM LIMIT 1")
+    }
+    for start in stride(from: 0, to: gone.count, by: 45) {
+      for item in gone[start..<start + 45] { try shop.world[0].delete(item) }
+      try await shop.world.syncAll()
+    }
+    for key in keys {
+      try sql(
+        shop.replica, "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZTITLE) VALUES (?, ?, 1, 'back')",
+        .integer(key), entity[0][0])
+    }
+    let braked = try await shop.replica.engine.repair()
+    #expect(!braked.isEqual)
+    #expect(try shop.replica.identities(of: "Item").count >= 100)
+    let meant = try await shop.replica.engine.repair(allowingMassDelete: true)
+    #expect(meant.differenceCount == meant.repairedCount)
+    #expect(try shop.replica.identities(of: "Item").count == 20)
+    #expect(try await shop.replica.engine.verify().isEqual)
+  }
+
   @Test("An object that nobody sent and nobody will send is told, and stays")
   func unknown() async throws {
     let shop = try await VerifiedShop.make(10)

@@ -60,13 +60,23 @@ extension PageApplier {
     return last
   }
 
+  /// Whether the objects of a part that the zone has deleted go: all of them, or, where they are too many with those before,
+  /// none.
+  func takesOut(_ found: [ZoneComparison.Found]) throws -> Bool {
+    let deletes = found.count { if case .deleted = $0 { true } else { false } }
+    return try allowsMassDelete
+      || MassDeleteBrake(transaction, schema: schema, limit: options.massDelete).admits(deletes)
+  }
+
   /// Mends what was found.
   ///
-  /// - Parameter last: what history says last of its objects.
+  /// - Parameters:
+  ///   - last: what history says last of its objects.
+  ///   - takesOut: whether objects that the zone has deleted go.
   /// - Returns: whether it is mended.
   func repair(
     _ found: ZoneComparison.Found, _ part: SnapshotReader.Part, _ frames: inout [FrameContext],
-    _ last: [ObjectKey: LastChange]
+    _ last: [ObjectKey: LastChange], takesOut: Bool
   ) throws -> Bool {
     switch found {
     case .missing(let number, let rows):
@@ -78,8 +88,7 @@ extension PageApplier {
       }
       return try repairMissing(number, rows, part, &frames)
     case .deleted(let key, let entity, let side):
-      let brake = MassDeleteBrake(transaction, schema: schema, limit: options.massDelete)
-      guard try allowsMassDelete || brake.admits(1) else { return false }
+      guard takesOut else { return false }
       try journal.addWhole(
         entity: entity, key: key, outcome: .remote, localTime: side.time, side: side,
         row: transaction.ownRow(key)?.values,

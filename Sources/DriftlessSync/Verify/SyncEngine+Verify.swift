@@ -40,7 +40,7 @@ extension SyncEngine {
       var report = VerifyReport()
       for round in 0..<(repairs ? SyncTuning.repairRoundsMax : 1) {
         let found = try await self.compare(
-          repairs: repairs, allowsMassDelete: allowsMassDelete, progress)
+          repairs: repairs, allowsMassDelete: allowsMassDelete, takesOut: round == 0, progress)
         report.add(round: found, isFirst: round == 0)
         // What refers to an object that was missing is seen once that is there.
         guard found.repairedCount > 0 else { break }
@@ -62,7 +62,8 @@ extension SyncEngine {
 
   /// Comes to one place with the zone, and compares there.
   private func compare(
-    repairs: Bool, allowsMassDelete: Bool, _ progress: (@Sendable (VerifyProgress) -> Void)?
+    repairs: Bool, allowsMassDelete: Bool, takesOut: Bool,
+    _ progress: (@Sendable (VerifyProgress) -> Void)?
   ) async throws -> VerifyReport {
     for _ in 0..<SyncTuning.verifyAttemptsMax {
       progress?(.pulling)
@@ -79,7 +80,7 @@ extension SyncEngine {
       do {
         return try await ZoneVerification(
           engine: self, digests: digests, at: state.position, repairs: repairs,
-          allowsMassDelete: allowsMassDelete, progress: progress
+          allowsMassDelete: allowsMassDelete, takesOut: takesOut, progress: progress
         ).run()
       } catch let error as ProtocolError where error.code == .noSnapshot {
         // The server has the digests of another place by now.

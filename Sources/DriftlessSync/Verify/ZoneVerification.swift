@@ -13,17 +13,22 @@ struct ZoneVerification: Sendable {
   let place: Cursor
   let repairs: Bool
   let allowsMassDelete: Bool
+  /// Whether what the zone has deleted may go, as far as the brake lets it. A pull lets go of the brake, and each round of a
+  /// repair begins with one.
+  let takesOut: Bool
   let progress: (@Sendable (VerifyProgress) -> Void)?
 
   init(
     engine: SyncEngine, digests: ZoneDigests, at place: Cursor, repairs: Bool,
-    allowsMassDelete: Bool, progress: (@Sendable (VerifyProgress) -> Void)?
+    allowsMassDelete: Bool, takesOut: Bool = true,
+    progress: (@Sendable (VerifyProgress) -> Void)?
   ) {
     self.engine = engine
     self.digests = digests
     self.place = place
     self.repairs = repairs
     self.allowsMassDelete = allowsMassDelete
+    self.takesOut = takesOut || allowsMassDelete
     self.progress = progress
   }
 
@@ -263,10 +268,12 @@ extension SyncEngine {
         transaction, schema: schema, pending: applier.pending, columns: columns)
       try comparison.compare(part, &frames)
       let last = try applier.lastChanges(of: comparison.found)
+      let takesOut = try verification.takesOut && applier.takesOut(comparison.found)
       var differences: [VerifyReport.Difference] = []
       for found in comparison.found {
         var difference = try self.difference(found, part, transaction, isRepaired: true)
-        difference.isRepaired = try applier.repair(found, part, &frames, last)
+        difference.isRepaired = try applier.repair(
+          found, part, &frames, last, takesOut: takesOut)
         differences.append(difference)
       }
       try applier.finishKeys()
