@@ -1,11 +1,50 @@
+import Crypto
+
 /// Makes digests of what objects have, object by object in the order of their numbers.
 package struct DigestBuilder {
   private struct Sum {
-    /// The cells of the block under way.
-    var cells: [UInt8] = []
+    /// The cells of the block under way, but for those that are in the hash.
+    private var cells: [UInt8] = []
+    /// Of a block whose cells are too many to be kept until its end.
+    private var hash: SHA256?
     /// The blocks of the range under way, as far as they have cells.
     var blocks: [StateDigest] = []
     var ranges: [StateDigest] = []
+
+    /// What is kept of a column's cells. The values of 64 objects may be gigabytes.
+    private static let bytesMax = 4_096
+
+    var hasCells: Bool { hash != nil || !cells.isEmpty }
+
+    mutating func append(_ place: UInt8, _ kind: UInt8, _ bytes: [UInt8]) {
+      cells.append(place)
+      cells.append(kind)
+      var rest = UInt64(bytes.count)
+      while rest > 127 {
+        cells.append(UInt8(truncatingIfNeeded: rest) | 128)
+        rest >>= 7
+      }
+      cells.append(UInt8(rest))
+      guard cells.count + bytes.count > Self.bytesMax else {
+        return cells.append(contentsOf: bytes)
+      }
+      var hash = self.hash ?? SHA256()
+      hash.update(data: cells)
+      hash.update(data: bytes)
+      self.hash = hash
+      cells.removeAll(keepingCapacity: true)
+    }
+
+    /// The digest of the block, which ends with it.
+    mutating func blockDigest() -> StateDigest {
+      defer {
+        hash = nil
+        cells.removeAll(keepingCapacity: true)
+      }
+      guard var hash else { return StateDigest(of: cells) }
+      hash.update(data: cells)
+      return StateDigest(hash.finalize())
+    }
   }
 
   package private(set) var columns: [DigestColumn] = []
@@ -50,16 +89,9 @@ package struct DigestBuilder {
     _ number: UInt64, column: Int, kind: UInt8, _ bytes: [UInt8]
   ) throws(ProtocolError) {
     try move(to: number)
-    if sums[column].cells.isEmpty { inBlock.append(column) }
-    sums[column].cells.append(UInt8(truncatingIfNeeded: (number &- 1) % StateDigest.blockObjects))
-    sums[column].cells.append(kind)
-    var rest = UInt64(bytes.count)
-    while rest > 127 {
-      sums[column].cells.append(UInt8(truncatingIfNeeded: rest) | 128)
-      rest >>= 7
-    }
-    sums[column].cells.append(UInt8(rest))
-    sums[column].cells.append(contentsOf: bytes)
+    if !sums[column].hasCells { inBlock.append(column) }
+    let place = UInt8(truncatingIfNeeded: (number &- 1) % StateDigest.blockObjects)
+    sums[column].append(place, kind, bytes)
   }
 
   private mutating func move(to number: UInt64) throws(ProtocolError) {
@@ -77,8 +109,7 @@ package struct DigestBuilder {
     for column in inBlock {
       if sums[column].blocks.isEmpty { inRange.append(column) }
       sums[column].blocks.fill(to: place)
-      sums[column].blocks.append(StateDigest(of: sums[column].cells))
-      sums[column].cells.removeAll(keepingCapacity: true)
+      sums[column].blocks.append(sums[column].blockDigest())
     }
     inBlock.removeAll(keepingCapacity: true)
   }

@@ -35,7 +35,9 @@ public struct StateDigest: Hashable, Sendable {
   private init(_ digest: SixteenBytes) { self.digest = digest }
 
   /// Of the cells of a block.
-  init(of cells: [UInt8]) { self.init(SixteenBytes(prefixOf: SHA256.hash(data: cells))) }
+  init(of cells: [UInt8]) { self.init(SHA256.hash(data: cells)) }
+
+  init(_ hash: SHA256Digest) { self.init(SixteenBytes(prefixOf: hash)) }
 
   /// Of the blocks of a range, or the ranges of a property.
   init(of parts: some Sequence<StateDigest>) {
