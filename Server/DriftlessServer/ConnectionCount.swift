@@ -14,6 +14,7 @@ struct ConnectionCount: AvailableConnectionsDelegate {
   mutating func connectionOpened() {
     count += 1
     metrics.connectionOpened()
+    if count == limits.connectionsMax { metrics.countPausedAccept() }
   }
 
   mutating func connectionClosed() {

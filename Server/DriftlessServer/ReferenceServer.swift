@@ -154,17 +154,15 @@ package struct ReferenceServer: Sendable {
   private func router() -> Router<ServerContext> {
     let router = Router(context: ServerContext.self)
     router.add(middleware: ErrorReplies(metrics: metrics, limits: limits))
-    OperatorRoutes(
-      storage: storage, metrics: metrics, news: news, entryCheck: storage.entryCheck,
-      certificate: certificate
-    ).add(to: router)
+    let operators = OperatorGate(storage: storage, limits: limits)
+    OperatorRoutes(server: self, operators: operators).add(to: router)
     let gate = Gate(storage: storage, limits: limits)
     ZoneRoutes(storage: storage, metrics: metrics, news: news, limits: limits, gate: gate)
       .add(to: router)
     SnapshotRoutes(storage: storage, metrics: metrics, limits: limits, gate: gate)
       .add(to: router)
     DigestRoutes(storage: storage, metrics: metrics, gate: gate).add(to: router)
-    StatusRoutes(server: self, activity: activity).add(to: router)
+    StatusRoutes(server: self, activity: activity, operators: operators).add(to: router)
     return router
   }
 }

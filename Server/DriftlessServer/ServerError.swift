@@ -62,6 +62,8 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
   package var closesConnection = false
   /// What failed, for the log: the client is not told.
   package var reason: String?
+  /// Whether the database says that its file is damaged.
+  var isDamage = false
   /// Seconds after which the same request may pass, where the server knows.
   package var retryAfterSeconds: Int?
 

@@ -235,11 +235,11 @@ struct OperatorSafetyTests {
         logger: Logger(label: "test"), freeBytes: { free })
       folding.begin()
       let start = ContinuousClock.now
-      while !metrics.text(waiting: 0, damagedEntries: 0).contains(said),
+      while !MetricsPage(values: metrics.current).text.contains(said),
         ContinuousClock.now - start < .seconds(60)
       { try await Task.sleep(for: .milliseconds(5)) }
       folding.stop()
-      #expect(metrics.text(waiting: 0, damagedEntries: 0).contains(said), "\(free)")
+      #expect(MetricsPage(values: metrics.current).text.contains(said), "\(free)")
     }
   }
 

@@ -242,10 +242,17 @@
       try await withServer(database: database) { server in
         func health() async throws -> Int { try await server.request("GET", "/healthz").status }
         #expect(try await health() == 200)
+        #expect(try await server.request("GET", "/readyz").status == 200)
+        let metrics = try await server.request("GET", "/metrics")
+        #expect(String(decoding: metrics.body, as: UTF8.self).contains("\ndriftless_zones 1\n"))
         try cluster.suspend()
         let away = try await server.request("GET", "/healthz")
         #expect(away.status == 503 && away.code == "busy")
         #expect(away.headers["retry-after"] != nil)
+        // What was found a second ago is told for a second.
+        var notReady = try await server.request("GET", "/readyz")
+        while notReady.status == 200 { notReady = try await server.request("GET", "/readyz") }
+        #expect(notReady.status == 503 && notReady.code == "busy")
         let error = #expect(throws: ServerError.self) {
           try PostgresZoneStorage(database: database)
         }
@@ -254,6 +261,10 @@
         let deadline = ContinuousClock.now + .seconds(60)
         while try await health() != 200, ContinuousClock.now < deadline { await Task.yield() }
         #expect(try await health() == 200)
+        while try await server.request("GET", "/readyz").status != 200,
+          ContinuousClock.now < deadline
+        { await Task.yield() }
+        #expect(try await server.request("GET", "/readyz").status == 200)
       }
     }
 

@@ -188,12 +188,25 @@ struct ReferencePageTests {
   @Test("ServerManual.md has every metric, and every option of serve")
   func metrics() throws {
     let page = try Pages.text("ServerManual.md")
-    let metrics = try Self.matches(
-      #"metric\(\s*"(\w+)""#,
-      in: try Self.text("Server/DriftlessServer/Observe/ServerMetrics.swift"))
-    #expect(metrics.count >= 9)
+    func names(_ call: String, of file: String) throws -> [String] {
+      try Self.matches(
+        "\\b\(call)\\(\\s*\"(\\w+)\",",
+        in: try Self.text("Server/DriftlessServer/Observe/\(file)")
+      ).map { $0[0] }
+    }
+    let metrics =
+      try names("(?:metric|counter|gauge)", of: "MetricsPage.swift").map { "driftless_\($0)" }
+      + names("metric", of: "ProcessFigures.swift").map { "process_\($0)" }
+    #expect(metrics.count >= 25)
     for metric in metrics {
-      #expect(page.contains("`driftless_\(metric[0])`"), "ServerManual.md lacks \(metric[0])")
+      #expect(page.contains("`\(metric)`"), "ServerManual.md lacks \(metric)")
+    }
+    let watched = try Self.matches(
+      #"\b((?:driftless|process)_\w+)"#, in: try Self.text("Server/Packaging/alerts.yml"))
+    #expect(watched.count >= 12)
+    for name in watched {
+      let family = name[0].replacingOccurrences(of: "_bucket", with: "")
+      #expect(metrics.contains(family), "alerts.yml watches \(family)")
     }
     let options = try Self.matches(
       #"@(?:Option|Flag)\([^)]*\)\s+var (\w+)"#,

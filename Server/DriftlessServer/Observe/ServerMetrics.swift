@@ -1,18 +1,25 @@
 import Foundation
 import Synchronization
 
-/// Counters of the server, in the text format of Prometheus. Totals only: no names of zones or
-/// clients.
+/// Counters of the server. Totals only: no names of zones or clients.
 package final class ServerMetrics: Sendable {
-  private struct Values {
+  struct Values: Sendable {
+    /// By route and status.
     var requests: [String: [Int: UInt64]] = [:]
-    var seconds: [String: Double] = [:]
+    /// By route.
+    var durations: [String: Histogram] = [:]
     var bytesReceived: UInt64 = 0
     var bytesSent: UInt64 = 0
-    var commits: UInt64 = 0
+    var commits = Histogram()
     var pushesCommitted: UInt64 = 0
     var refusals: [String: UInt64] = [:]
     var connections: Int = 0
+    /// Times that no further connection was let in.
+    var pausedAccepts: UInt64 = 0
+    /// Pushes that wait for the storage, or are written.
+    var pendingPushes: Int = 0
+    /// Errors that say that the database's file is damaged.
+    var damagedReads: UInt64 = 0
     var folds: UInt64 = 0
     var failedFolds: UInt64 = 0
     var heldCheckpoints: UInt64 = 0
@@ -22,12 +29,18 @@ package final class ServerMetrics: Sendable {
 
   package init() {}
 
-  /// A request was answered. `route` is one of the server's own names, never a client's text.
+  /// All of them, as they are now.
+  var current: Values { values.withLock { $0 } }
+
+  /// A request was answered.
+  ///
+  /// - Parameters:
+  ///   - route: one of the server's own names, never a client's text.
+  ///   - duration: what the server was at it; without the time for which a long poll waited for news.
   func count(route: String, status: Int, duration: Duration) {
-    let (seconds, attoseconds) = duration.components
     values.withLock {
       $0.requests[route, default: [:]][status, default: 0] += 1
-      $0.seconds[route, default: 0] += Double(seconds) + Double(attoseconds) * 1e-18
+      $0.durations[route, default: Histogram()].count(duration)
     }
   }
 
@@ -37,11 +50,18 @@ package final class ServerMetrics: Sendable {
 
   func countSent(bytes: Int) { values.withLock { $0.bytesSent &+= UInt64(clamping: bytes) } }
 
-  func countCommit(pushes: Int) {
+  func countCommit(pushes: Int, duration: Duration) {
     values.withLock {
-      $0.commits += 1
+      $0.commits.count(duration)
       $0.pushesCommitted += UInt64(clamping: pushes)
     }
+  }
+
+  /// Has a push counted as pending while `body` runs.
+  func pending<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+    values.withLock { $0.pendingPushes += 1 }
+    defer { values.withLock { $0.pendingPushes -= 1 } }
+    return try await body()
   }
 
   func countRefusal(_ code: ServerError.Code) {
@@ -56,13 +76,19 @@ package final class ServerMetrics: Sendable {
   /// The write-ahead log could not be copied and begun anew, since somebody else is at the database.
   func countHeldCheckpoint() { values.withLock { $0.heldCheckpoints += 1 } }
 
+  /// The database said that its file is damaged.
+  func countDamagedRead() { values.withLock { $0.damagedReads += 1 } }
+
+  /// There are as many connections as may be: further ones wait.
+  func countPausedAccept() { values.withLock { $0.pausedAccepts += 1 } }
+
   func connectionOpened() { values.withLock { $0.connections += 1 } }
 
   func connectionClosed() { values.withLock { $0.connections -= 1 } }
 
   /// Group commits and the pushes in them, so far.
   package var commits: (groups: UInt64, pushes: UInt64) {
-    values.withLock { ($0.commits, $0.pushesCommitted) }
+    values.withLock { ($0.commits.total, $0.pushesCommitted) }
   }
 
   /// What the status page shows of them.
@@ -83,52 +109,5 @@ package final class ServerMetrics: Sendable {
         bytesReceived: $0.bytesReceived, bytesSent: $0.bytesSent, connections: $0.connections,
         failedFolds: $0.failedFolds)
     }
-  }
-
-  /// The page of `/metrics`.
-  func text(waiting: Int, damagedEntries: Int, certificateEnds: Date? = nil) -> String {
-    let values = values.withLock { $0 }
-    var lines: [String] = []
-    func metric(_ name: String, _ type: String, _ help: String, _ samples: [(String, String)]) {
-      lines.append("# HELP driftless_\(name) \(help)")
-      lines.append("# TYPE driftless_\(name) \(type)")
-      lines += samples.map { "driftless_\(name)\($0.0) \($0.1)" }
-    }
-    metric(
-      "requests_total", "counter", "Requests answered, by route and status.",
-      values.requests.sorted { $0.key < $1.key }.flatMap { route, statuses in
-        statuses.sorted { $0.key < $1.key }.map {
-          ("{route=\"\(route)\",status=\"\($0.key)\"}", "\($0.value)")
-        }
-      })
-    metric(
-      "request_seconds_total", "counter", "Time spent on requests, waiting included.",
-      values.seconds.sorted { $0.key < $1.key }.map { ("{route=\"\($0.key)\"}", "\($0.value)") })
-    metric(
-      "refusals_total", "counter", "Requests refused, by code.",
-      values.refusals.sorted { $0.key < $1.key }.map { ("{code=\"\($0.key)\"}", "\($0.value)") })
-    metric("bytes_received_total", "counter", "Bytes of pushes.", [("", "\(values.bytesReceived)")])
-    metric("bytes_sent_total", "counter", "Bytes of log sent.", [("", "\(values.bytesSent)")])
-    metric("commits_total", "counter", "Group commits.", [("", "\(values.commits)")])
-    metric(
-      "committed_pushes_total", "counter", "Pushes in group commits, refused ones included.",
-      [("", "\(values.pushesCommitted)")])
-    metric("folds_total", "counter", "Logs added up to snapshots.", [("", "\(values.folds)")])
-    metric(
-      "failed_folds_total", "counter", "Logs that could not be added up.",
-      [("", "\(values.failedFolds)")])
-    metric(
-      "held_checkpoints_total", "counter",
-      "Times that others kept the write-ahead log from ending.",
-      [("", "\(values.heldCheckpoints)")])
-    metric("connections", "gauge", "Open connections.", [("", "\(values.connections)")])
-    metric("long_polls", "gauge", "Long polls that wait.", [("", "\(waiting)")])
-    metric(
-      "damaged_entries", "gauge", "Entries of logs found damaged since the start.",
-      [("", "\(damagedEntries)")])
-    metric(
-      "certificate_end_seconds", "gauge", "When the TLS certificate ends, in seconds since 1970.",
-      certificateEnds.map { [("", "\(Int64($0.timeIntervalSince1970))")] } ?? [])
-    return lines.joined(separator: "\n") + "\n"
   }
 }

@@ -30,6 +30,7 @@ struct ErrorReplies: RouterMiddleware {
       code = error.code
       closesConnection = error.closesConnection
       metrics.countRefusal(error.code)
+      if error.isDamage { metrics.countDamagedRead() }
       if error.code.status >= 500 {
         let reason = error.reason.map { "\(error): \($0)" } ?? "\(error)"
         context.logger.error(
@@ -40,7 +41,8 @@ struct ErrorReplies: RouterMiddleware {
     let duration = ContinuousClock.now - start
     let route = "\(request.method.rawValue.prefix(10)) \(context.endpointPath ?? "other")"
     let known = context.endpointPath == nil ? "other" : route
-    metrics.count(route: known, status: response.status.code, duration: duration)
+    metrics.count(
+      route: known, status: response.status.code, duration: duration - context.notes.waited)
     let metadata: Logger.Metadata = [
       "route": "\(known)", "status": "\(response.status.code)", "code": "\(code?.name ?? "ok")",
       "milliseconds": "\(duration / .milliseconds(1))", "request": "\(context.requestID)",

@@ -1,7 +1,7 @@
 import Foundation
 import Hummingbird
 
-/// What an operator's tools ask: is it well, and how is it doing. Neither says anything about
+/// What an operator's tools ask: is it well, is it ready, and how is it doing. None says anything about
 /// content.
 struct OperatorRoutes: Sendable {
   let storage: any ZoneStorage
@@ -9,6 +9,21 @@ struct OperatorRoutes: Sendable {
   let news: ZoneNews
   let entryCheck: EntryCheck
   let certificate: LiveCertificate
+  let operators: OperatorGate
+  let readiness: Readiness
+  private let cache = StatusCache()
+
+  init(server: ReferenceServer, operators: OperatorGate) {
+    storage = server.storage
+    metrics = server.metrics
+    news = server.news
+    entryCheck = server.storage.entryCheck
+    certificate = server.certificate
+    self.operators = operators
+    readiness = Readiness(
+      storage: server.storage, metrics: server.metrics, limits: server.limits)
+    ProcessFigures.begin()
+  }
 
   func add(to router: Router<ServerContext>) {
     router.get("healthz") { _, _ in
@@ -20,13 +35,23 @@ struct OperatorRoutes: Sendable {
       return Self.response(
         "{\"damagedEntries\":\(damaged),\"status\":\"\(status)\"}\n", type: "application/json")
     }
-    router.get("metrics") { _, _ in
+    router.get("readyz") { _, _ in
+      try await readiness.check()
+      return Self.response("{\"status\":\"ready\"}\n", type: "application/json")
+    }
+    router.get("metrics") { request, context in
+      try await operators.admitReader(request, context)
       // Metrics are told also where the database cannot be read.
       let generations = try? await storage.generations()
+      let look = try? await cache.look("") { [storage] in
+        try await storage.look(from: "", count: 0)
+      }
       return Self.response(
-        metrics.text(
-          waiting: news.waiting, damagedEntries: entryCheck.damagedEntries(of: generations),
-          certificateEnds: certificate.current?.ends),
+        MetricsPage(
+          values: metrics.current, waiting: news.waiting,
+          damagedEntries: entryCheck.damagedEntries(of: generations),
+          certificateEnds: certificate.current?.ends, storage: look, process: .current
+        ).text,
         type: "text/plain; version=0.0.4; charset=utf-8")
     }
   }

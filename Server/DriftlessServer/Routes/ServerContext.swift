@@ -23,15 +23,31 @@ struct ServerContext: RequestContext {
 
   /// Where the request comes from, as text.
   var address: String { channel.remoteAddress?.ipAddress ?? "" }
+
+  /// Whether it comes by the loopback interface.
+  var isOfThisHost: Bool {
+    address == "::1" || address.hasPrefix("127.") || address.hasPrefix("::ffff:127.")
+  }
 }
 
 /// What became known of a request while it was answered.
 final class RequestNotes: Sendable {
   private let fields = Mutex(Logger.Metadata())
+  private let waits = Mutex(Duration.zero)
 
   func note(_ name: String, _ value: String) { fields.withLock { $0[name] = "\(value)" } }
 
   var metadata: Logger.Metadata { fields.withLock { $0 } }
+
+  /// How long the request waited for news.
+  var waited: Duration { waits.withLock { $0 } }
+
+  /// Has the time that `body` takes counted as waiting.
+  func waiting<Result>(_ body: () async -> Result) async -> Result {
+    let start = ContinuousClock.now
+    defer { waits.withLock { $0 += ContinuousClock.now - start } }
+    return await body()
+  }
 }
 
 extension UUID {

@@ -183,8 +183,9 @@ struct ZoneRoutes: Sendable {
     let deadline = ContinuousClock.now + .seconds(query.waitSeconds)
     var mayWait = query.waitSeconds > 0
     while page.entries.isEmpty, mayWait {
-      mayWait = await wait(
-        for: zone, after: query.page.after.sequence, until: deadline, context)
+      mayWait = await context.notes.waiting {
+        await wait(for: zone, after: query.page.after.sequence, until: deadline, context)
+      }
       // Zone and token may be others by now.
       try await gate.admitAgain(request.headers, zone: context.zone, verb: .read)
       page = try await storage.page(of: zone, query.page)

@@ -9,15 +9,13 @@ struct StatusRoutes: Sendable {
   let activity: ServerActivity
   private let sessions: Sessions
   private let cache = StatusCache()
-  private let refusals: RateLimit
+  private let operators: OperatorGate
 
-  init(server: ReferenceServer, activity: ServerActivity) {
+  init(server: ReferenceServer, activity: ServerActivity, operators: OperatorGate) {
     self.server = server
     self.activity = activity
-    let limits = server.limits
-    sessions = Sessions(limits: limits)
-    refusals = RateLimit(
-      countMax: limits.wrongSignInsPerAddressMax, seconds: limits.rateSeconds)
+    self.operators = operators
+    sessions = Sessions(limits: server.limits)
   }
 
   private static let zonesMax = 100
@@ -114,10 +112,8 @@ struct StatusRoutes: Sendable {
 
   private func signIn(_ request: Request, _ context: ServerContext) async throws -> Response {
     try Self.checkIsOwn(request)
-    guard let record = try await operatorRecord(await token(in: request)) else {
-      if let seconds = refusals.secondsToWait(of: context.address) {
-        throw ServerError.tooOften("This address", retryAfterSeconds: seconds)
-      }
+    let token = try await token(in: request)
+    guard let record = try await operators.admit(token, from: context.address) else {
       server.metrics.countRefusal(.unauthorized)
       server.logger.notice(
         "an operator was not let in", metadata: ["address": "\(context.address)"])
@@ -134,14 +130,6 @@ struct StatusRoutes: Sendable {
     response.headers[.setCookie] = cookie(
       sessions.begin(for: record.id), seconds: server.limits.sessionSeconds, request)
     return response
-  }
-
-  private func operatorRecord(_ text: String) async throws -> OperatorRecord? {
-    guard let token = AccessToken(text: text.trimmingCharacters(in: .whitespacesAndNewlines)),
-      let record = try await server.storage.operatorToken(id: token.id),
-      token.matches(record.hash), await record.isValid(at: now)
-    else { return nil }
-    return record
   }
 
   private func signOut(_ request: Request, _ context: ServerContext) async throws -> Response {

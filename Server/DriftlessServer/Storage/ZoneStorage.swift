@@ -42,6 +42,11 @@ package protocol ZoneStorage: Sendable {
   /// The generations of all zones.
   func generations() async throws -> Set<UUID>
 
+  /// Whether a push of so many bytes could be stored now.
+  ///
+  /// - Throws: `ServerError` with what stands in the way.
+  func checkReady(bytes: Int) async throws
+
   /// Appends a push to its zone's log.
   ///
   /// - Throws: `ServerError` with the codes stale, generation-changed, diverged, forked,

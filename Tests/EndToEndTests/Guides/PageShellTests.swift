@@ -24,7 +24,7 @@ struct PageShellTests {
   ]
 
   private static let languages: Set<String> = [
-    "sh", "output", "console", "swift", "text", "xml", "json", "nginx", "ini",
+    "sh", "output", "console", "swift", "text", "xml", "json", "nginx", "ini", "yaml",
   ]
 
   @Test(

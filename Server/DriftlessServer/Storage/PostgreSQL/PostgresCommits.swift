@@ -70,8 +70,9 @@
 
     private func commit(_ group: [PushQueue.Pending]) async {
       do {
+        let start = ContinuousClock.now
         let outcomes = try await pool.perform { [self] in try apply(group, on: $0) }
-        metrics.countCommit(pushes: group.count)
+        metrics.countCommit(pushes: group.count, duration: ContinuousClock.now - start)
         for (pending, outcome) in zip(group, outcomes) {
           if case .success(let appended) = outcome, !appended.isRepeat {
             publish(pending.push.cursor.generation, appended.sequence)

@@ -83,7 +83,7 @@
     }
 
     package func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
-      try await commits.append(push, to: zone)
+      try await metrics.pending { try await commits.append(push, to: zone) }
     }
 
     package func refill(
@@ -106,6 +106,15 @@
       try await read(from: reserved) { connection in
         let rows = try connection.run("SELECT generation FROM zone")
         return Set((0..<rows.count).compactMap { rows.uuid($0, 0) })
+      }
+    }
+
+    /// Writes, since only that tells whether a push could be written: a standby does not take it, and a full disk neither.
+    package func checkReady(bytes: Int) async throws {
+      do {
+        try await reserved.perform { [clock] in try PostgresTimes.keep(clock.now(), on: $0) }
+      } catch {
+        throw ServerError(storage: error)
       }
     }
 

@@ -60,8 +60,9 @@ final class GroupCommit: Sendable {
 
   private func commit(_ group: [Pending]) {
     do {
+      let start = ContinuousClock.now
       let outcomes = try database.run { try self.apply(group, on: $0) }
-      metrics.countCommit(pushes: group.count)
+      metrics.countCommit(pushes: group.count, duration: ContinuousClock.now - start)
       for (pending, outcome) in zip(group, outcomes) {
         if case .success(let appended) = outcome, !appended.isRepeat {
           news.publish(pending.push.cursor.generation, head: appended.sequence)
@@ -161,6 +162,7 @@ extension ServerError {
         .storage, "the server could not store or read its data",
         suggestion: "Try again later; the operator finds the reason in the server's log.")
       reason = "\(error)"
+      isDamage = (error as? SQLiteError).map { $0.isCorrupt || $0.isNotADatabase } ?? false
     }
   }
 

@@ -114,7 +114,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
   }
 
   package func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
-    let appended = try await commits.append(push, to: zone)
+    let appended = try await metrics.pending { try await commits.append(push, to: zone) }
     if !appended.isRepeat { folding.withLock { $0 }?.note(zone.name, bytes: push.frame.count) }
     return appended
   }
@@ -179,6 +179,26 @@ package final class SQLiteZoneStorage: ZoneStorage {
     try await reader.perform { connection in
       guard !connection.isMoved else { throw ServerError.databaseIsGone }
       return try connection.generations()
+    }
+  }
+
+  /// Writes, since only that tells whether a push could be written.
+  package func checkReady(bytes: Int) async throws {
+    if let free = snapshots.freeBytes, free < bytes { throw ServerError.noRoom(free) }
+    do {
+      try await writer.perform { [clock] connection in
+        guard !connection.isMoved else { throw ServerError.databaseIsGone }
+        let most = try connection.integer("PRAGMA max_page_count") ?? .max
+        let used = try connection.integer("PRAGMA page_count") ?? 0
+        let free = try connection.integer("PRAGMA freelist_count") ?? 0
+        let room = (most - used + free).multipliedReportingOverflow(by: 4096)
+        guard room.overflow || room.partialValue >= bytes else {
+          throw ServerError.noRoom(Int(room.partialValue))
+        }
+        try GivenTimes.keep(clock.now(), on: connection)
+      }
+    } catch {
+      throw ServerError(storage: error)
     }
   }
 
