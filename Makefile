@@ -1,5 +1,5 @@
 # The commands a newcomer types. Each installs what is missing, builds, and runs.
-.PHONY: demo test bench example sanitize crash simulate prepare lint build rooms docs \
+.PHONY: demo test bench example openapi sanitize crash simulate prepare lint build rooms docs \
 	release install uninstall deb deb-test
 
 # The host's package database on three replicas, through one server, with the network cut in between.
@@ -19,6 +19,11 @@ bench: prepare
 example: prepare
 	@Scripts/prepare curl python3
 	@Scripts/example
+
+# A running server against Server/openapi.yaml, with requests that schemathesis makes up. OPENAPI_SECONDS=60
+openapi: prepare
+	@Scripts/prepare curl python3 python3-venv
+	@Scripts/openapi
 
 # Every test under the thread sanitizer, or under SANITIZER=address, in a build folder of its own. TARGETS="A B" for some of
 # them.

@@ -190,7 +190,9 @@ struct PushPullTests {
       "generation={G}&after=a", "generation={G}&max_bytes=x", "generation={G}&wait_seconds=1.5",
       "generation={G}&replica=1", "generation={G}&after=1", "generation={G}&after=1&chain=1",
       "generation={G}&mark=1", "generation={G}&mark=1&mark_chain=+0000000000000000000000000000000",
-      "generation={G}&replica={G}&own_through=x",
+      "generation={G}&replica={G}&own_through=x", "generation={G}&own_through=x",
+      "generation={G}&mark_chain=1", "generation={G}&generation={G}",
+      "generation={G}&max_bytes=1&max_bytes=1",
     ])
   func wrongQuery(query: String) async throws {
     try await withServer { server in

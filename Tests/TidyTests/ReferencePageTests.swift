@@ -116,6 +116,36 @@ struct ReferencePageTests {
     }
   }
 
+  @Test("openapi.yaml has the routes of Protocol.md that are for programs, and their parameters")
+  func openAPI() throws {
+    let page = try Pages.text("Protocol.md")
+    let file = try Self.text("Server/openapi.yaml")
+    var described: Set<String> = []
+    var path = ""
+    for line in file.split(separator: "\n") {
+      if line.hasPrefix("  /"), line.hasSuffix(":") { path = String(line.dropFirst(2).dropLast()) }
+      if line == "    get:" { described.insert("GET \(path)") }
+      if line == "    post:" { described.insert("POST \(path)") }
+    }
+    var stated: Set<String> = []
+    let forBrowsers = page.components(separatedBy: "\n### For operators' browsers")
+    try #require(forBrowsers.count == 2)
+    for heading in try Self.matches(#"^### `([A-Z]+ /[^`]+)`"#, in: forBrowsers[0]) {
+      stated.insert(heading[0])
+    }
+    #expect(described == stated && stated.count >= 14)
+    let query = try Self.text("Server/DriftlessServer/Routes/PullQuery.swift")
+    for name in try Self.matches(#""([a-z_]+)""#, in: query)
+    where !["generation"].contains(name[0]) {
+      #expect(file.contains("- { name: \(name[0]), in: query"), "openapi.yaml lacks \(name[0])")
+    }
+    for type in try Self.matches(
+      #""(application/vnd[a-z.]+)""#, in: try Self.text("\(Self.wire)/Wire/WirePath.swift"))
+    {
+      #expect(file.contains("\(type[0]): {"), "openapi.yaml lacks \(type[0])")
+    }
+  }
+
   @Test("Every parameter, key, field and code of the wire is in Protocol.md")
   func names() throws {
     let page = try Pages.text("Protocol.md")

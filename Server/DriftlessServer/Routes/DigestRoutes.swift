@@ -18,20 +18,22 @@ struct DigestRoutes: Sendable {
         status: .ok, headers: [.contentType: "application/json"], body: .init(byteBuffer: body))
     }
     router.get("v1/zones/:zone/digests/ranges") { request, context in
-      let first = try number("first", request)
-      let count = try number("count", request)
-      guard count <= DigestPart.countMax else { throw Self.malformed("count") }
+      let query = RequestQuery(request)
+      let first = try query.count("first")
+      let count = try query.count("count", max: DigestPart.countMax)
       return try await answer(
-        .ranges(first..<first + count, columns: try columns(request)), request, context)
+        .ranges(first..<first + count, columns: try columns(query)), request, context)
     }
     router.get("v1/zones/:zone/digests/blocks") { request, context in
-      try await answer(
-        .blocks(range: try number("first", request), columns: try columns(request)), request,
-        context)
+      let query = RequestQuery(request)
+      let range = try query.count("first")
+      return try await answer(
+        .blocks(range: range, columns: try columns(query)), request, context)
     }
     router.get("v1/zones/:zone/digests/objects") { request, context in
-      let first = UInt64(try number("first", request))
-      let count = UInt64(try number("count", request))
+      let query = RequestQuery(request)
+      let first = UInt64(try query.count("first"))
+      let count = UInt64(try query.count("count"))
       return try await answer(.objects(first..<first + count), request, context)
     }
   }
@@ -54,44 +56,13 @@ struct DigestRoutes: Sendable {
     let zone = try await gate.admit(
       request.headers, from: context.address, zone: context.parameters.get("zone"), verb: .read
     ).zone
-    guard let text = request.uri.queryParameters["generation"],
-      let generation = UUID(uuidString: String(text))
-    else { throw Self.malformed("generation") }
-    guard generation == zone.generation else {
-      throw ServerError.generationChanged(zone: zone.name)
-    }
-    guard
-      let chain = request.uri.queryParameters["chain"].flatMap({
-        LogChain(hexadecimal: String($0))
-      })
-    else { throw Self.malformed("chain") }
-    return (zone, LogMark(sequence: UInt64(try number("sequence", request)), chain: chain))
+    let query = RequestQuery(request)
+    try query.checkGeneration(of: zone)
+    guard let chain = try query.chain("chain") else { throw RequestQuery.malformed("chain") }
+    return (zone, LogMark(sequence: UInt64(try query.count("sequence")), chain: chain))
   }
 
-  /// What a number of a query has at most: as much as a log may have.
-  private static let numberMax = 1 << 40
-
-  private func number(_ name: String, _ request: Request) throws -> Int {
-    guard let text = request.uri.queryParameters[Substring(name)], let number = Int(text),
-      (0...Self.numberMax).contains(number)
-    else { throw Self.malformed(name) }
-    return number
-  }
-
-  private func columns(_ request: Request) throws -> [Int] {
-    guard let text = request.uri.queryParameters["columns"] else {
-      throw Self.malformed("columns")
-    }
-    let columns = text.split(separator: ",").map { Int($0) }
-    guard columns.count <= DigestPart.countMax, columns.allSatisfy({ $0 != nil }) else {
-      throw Self.malformed("columns")
-    }
-    return columns.compactMap { $0 }
-  }
-
-  private static func malformed(_ name: String) -> ServerError {
-    ServerError(
-      .malformed, "the query parameter \(name) is missing or is not what it must be",
-      suggestion: "Update the client.")
+  private func columns(_ query: RequestQuery) throws -> [Int] {
+    try query.counts("columns", countMax: DigestPart.countMax)
   }
 }

@@ -20,8 +20,9 @@ struct SnapshotRoutes: Sendable {
     }
     router.get("v1/zones/:zone/snapshot/:name") { request, context in
       let zone = try await admit(request, context)
-      let first = try number("first", request)
-      let count = min(try number("count", request), limits.pageBytesMax)
+      let query = RequestQuery(request)
+      let first = try query.count("first")
+      let count = min(try query.count("count"), limits.pageBytesMax)
       guard
         let piece = try await storage.segment(
           context.parameters.get("name") ?? "", of: zone, first: first, count: count)
@@ -45,25 +46,7 @@ struct SnapshotRoutes: Sendable {
     let zone = try await gate.admit(
       request.headers, from: context.address, zone: context.parameters.get("zone"), verb: .read
     ).zone
-    guard let text = request.uri.queryParameters["generation"],
-      let generation = UUID(uuidString: String(text))
-    else { throw Self.malformed("generation") }
-    guard generation == zone.generation else {
-      throw ServerError.generationChanged(zone: zone.name)
-    }
+    try RequestQuery(request).checkGeneration(of: zone)
     return zone
-  }
-
-  private func number(_ name: String, _ request: Request) throws -> Int {
-    guard let text = request.uri.queryParameters[Substring(name)], let number = Int(text),
-      number >= 0
-    else { throw Self.malformed(name) }
-    return number
-  }
-
-  private static func malformed(_ name: String) -> ServerError {
-    ServerError(
-      .malformed, "the query parameter \(name) is missing or is not what it must be",
-      suggestion: "Update the client.")
   }
 }

@@ -44,6 +44,8 @@ package struct ZoneSnapshots: Sendable {
     guard let handle = try? FileHandle(forReadingFrom: file) else { return nil }
     defer { try? handle.close() }
     do {
+      // A file system has offsets that it does not take.
+      guard try first < handle.seekToEnd() else { return Data() }
       try handle.seek(toOffset: UInt64(first))
       return try handle.read(upToCount: count) ?? Data()
     } catch {
