@@ -30,6 +30,7 @@ struct DoctorCommand: ControlCommand {
       // A look, whatever the file is: nothing in it or beside it changes.
       let store = try StoreAccess.inspect(target.url)
       checks.append(try integrity(of: store))
+      if let check = try largeValues(of: store) { checks.append(check) }
       // Opened as other commands open it, so that what stops them is told here; and what the mark beside the store tells
       // is noted.
       checks.append(try commits(of: try target.open(reading: true)))
@@ -64,6 +65,17 @@ struct DoctorCommand: ControlCommand {
       "integrity", .bad,
       "\(result.map { "\($0)" } ?? "no answer"): keep a copy, then restore it or run syncctl enroll --anew"
     )
+  }
+
+  /// Whether the files beside the store are there that rows name; nil where there are none.
+  private func largeValues(of store: PersistentStore) throws -> DoctorCheck? {
+    guard let lost = try store.lostValues().first else { return nil }
+    let count = try store.lostValues().count
+    return DoctorCheck(
+      "large values", .bad,
+      "\(count) lie in files that cannot be read, such as \(lost.file.path) of \(lost.entity).\(lost.property): put the files "
+        + "back, take what the zone has (syncctl verify --repair), or go on without them "
+        + "(syncctl store give-up-lost \(target.store))")
   }
 
   /// Whether the store still has what it acknowledged, by the mark beside it.

@@ -174,8 +174,11 @@ extension ManagedObjectContext {
         guard let object = graph.registered(row.key, in: query.plan.index), !object.isFault,
           !object.isDeleted, object.shape.number == row.key.entity
         else { return }
+        let values = try row.knownValues()
+        // One that is gone does not take the place of what is known here.
+        guard row.lost(of: values).isEmpty else { return }
         object.forgetStoredCollections()
-        object.takeBeneathChanges(try row.values(), version: row.version)
+        object.takeBeneathChanges(values, version: row.version)
       }
     }
   }

@@ -36,7 +36,14 @@ extension ManagedObjectContext {
         }
         object.state.takeValues()
         object.state.beginAwakening()
-        try row.decode(into: object.values, object.shape.slotCount, of: current.entity)
+        do {
+          try row.decode(into: object.values, object.shape.slotCount, of: current.entity)
+        } catch let error as StoreError where error.code == .lostFile {
+          // The others can be read. Who asks this one for a value is told.
+          object.state.endAwakening()
+          object.turnIntoFault()
+          return
+        }
         object.version = row.version
       }
     }

@@ -86,7 +86,7 @@ extension WriteTransaction {
       relationship.hasPlaceToGoBack(
         isKeyed: schema.keyMask(numbered: key.entity).contains(slot)),
       try !BaseValues.isKept(of: key, relationship.name, on: connection),
-      let reference = try reference ?? ownRow(key)?.values[slot]
+      let reference = try reference ?? knownOwnRow(key)?.values[slot]
     else { return }
     let place = try place(of: key, in: relationship).map { PropertyValue.integer($0) } ?? .null
     try BaseValues.keep(

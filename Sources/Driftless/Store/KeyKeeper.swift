@@ -88,7 +88,7 @@ extension WriteTransaction {
     var written = PropertyMask(all: layout.slots.count)
     if let mask {
       written = mask
-      if let row = try row(key) { whole = row.values }
+      if let row = try knownRow(key) { whole = row.values }
       mask.forEach { if $0 < whole.count, $0 < values.count { whole[$0] = values[$0] } }
     }
     // One at a time: a property may be part of several keys.

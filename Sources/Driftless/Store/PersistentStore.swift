@@ -261,7 +261,8 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
     checkpointer?.checkpoint(writer, force: force) {
       externalData?.nobodyReadsBehind()
       if sweeps, let externalData, let referenced = try? externalData.referenced(writer) {
-        externalData.folder.sweep(keeping: referenced)
+        let prefix = try? StoreSettings.mintPrefix(on: writer)
+        externalData.folder.sweep(keeping: referenced, prefix: prefix ?? [])
       }
     }
   }

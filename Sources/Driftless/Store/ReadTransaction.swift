@@ -17,6 +17,8 @@ package class ReadTransaction {
     package let version: Int64
     /// By slot; to-many slots are null.
     package var values: [PropertyValue]
+    /// Slots that are null because their values lie in files that cannot be read.
+    package var lost = PropertyMask()
   }
 
   /// Calls `body` with each row of a query that selects rows.
@@ -90,10 +92,28 @@ package class ReadTransaction {
     return row
   }
 
+  /// The row of an object, as `row(_:)` has it, also where values lie in files that cannot be read: they are null.
+  package func knownRow(_ key: ObjectKey) throws -> Row? {
+    var row: Row?
+    let least = schema.program(numbered: key.entity)?.slotCount ?? 0
+    _ = try withRow(key) { reader in
+      let values = try reader.knownValues(least: least)
+      row = Row(
+        key: reader.key, version: reader.version, values: values, lost: reader.lost(of: values))
+    }
+    return row
+  }
+
   /// The row of an object, where it is one of the object's entity. Where it is of another, another object has the key by
   /// now, and the row of this one is gone.
   package func ownRow(_ key: ObjectKey) throws -> Row? {
     guard let row = try row(key), row.key.entity == key.entity else { return nil }
+    return row
+  }
+
+  /// The same, as ``knownRow(_:)`` has it: for what is asked of its version, and of values that lie in no file.
+  package func knownOwnRow(_ key: ObjectKey) throws -> Row? {
+    guard let row = try knownRow(key), row.key.entity == key.entity else { return nil }
     return row
   }
 

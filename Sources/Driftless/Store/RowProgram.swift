@@ -52,6 +52,8 @@ final class RowProgram: Sendable {
   let tombstoneSlots: [Int]
   /// All that an update may have changed, where it is not known what it did.
   let storedSlots: PropertyMask
+  /// Whether values may lie in files beside the store.
+  let hasExternalData: Bool
 
   init(
     entity: EntityDescription, number: Int32, table: EntityTable, numbers: [String: Int32],
@@ -75,6 +77,7 @@ final class RowProgram: Sendable {
         entityNumber: numbers[slot.relationship?.destinationEntity?.name ?? ""] ?? 0)
     }
     self.steps = steps
+    hasExternalData = steps.contains { $0.kind == .externalData }
     var stepOfSlot = [Int](repeating: -1, count: slotCount)
     for (index, step) in steps.enumerated() { stepOfSlot[step.slot] = index }
     self.stepOfSlot = stepOfSlot

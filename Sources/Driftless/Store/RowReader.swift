@@ -37,6 +37,7 @@ package struct RowReader {
       throw program.map { misfit($0, entity) } ?? unknown(number)
     }
     decode(program, into: slots)
+    if program.hasExternalData { try checkFiles(program) { slots[$0] } }
   }
 
   private func decode(_ program: RowProgram, into slots: ValueRoom) {
@@ -82,13 +83,46 @@ package struct RowReader {
   /// The row's values by slot.
   ///
   /// - Parameter least: how many slots there are at least, of which those beyond the row's entity are null.
+  /// - Throws: `StoreError`: `lostFile` when a value lies in a file that cannot be read.
   package mutating func values(least: Int = 0) throws -> [PropertyValue] {
+    let values = try knownValues(least: least)
+    if let program, program.hasExternalData { try checkFiles(program) { values[$0] } }
+    return values
+  }
+
+  /// The row's values by slot, where null stands for what lies in files that cannot be read: `lost(of:)` tells which those are.
+  package mutating func knownValues(least: Int = 0) throws -> [PropertyValue] {
     let number = statement.entityNumber(1)
     if program?.number != number { program = try program(numbered: number) }
     guard let program else { throw unknown(number) }
     var values = [PropertyValue](repeating: .null, count: max(least, program.slotCount))
     values.withRoom { decode(program, into: $0) }
     return values
+  }
+
+  /// The slots whose values lie in files that cannot be read: such a column is not null, and gives none.
+  package func lost(of values: [PropertyValue]) -> PropertyMask {
+    guard let program, program.hasExternalData else { return PropertyMask() }
+    return PropertyMask(program.steps.filter { isLost($0) { values[$0] } }.map(\.slot))
+  }
+
+  private func isLost(_ step: RowProgram.Step, _ value: (Int) -> PropertyValue) -> Bool {
+    step.kind == .externalData && value(step.slot).isNull && !statement.isNull(step.column)
+  }
+
+  private func checkFiles(_ program: RowProgram, _ value: (Int) -> PropertyValue) throws {
+    guard let step = program.steps.first(where: { isLost($0, value) }) else { return }
+    let folder = ExternalDataFolder(store: statement.databasePath)
+    let name = statement.withBytes(step.column) { ExternalValue.name(in: $0) }
+    let slot = program.entity.layout.slots[step.slot]
+    throw StoreError(
+      .lostFile,
+      "\(program.entity.name).\(slot.name) of the object with key \(key.key) has its value in a file. "
+        + folder.loss(of: name ?? ""),
+      suggestion:
+        "Put the file back from a copy of the folder. In a store that syncs, syncctl verify "
+        + "--repair takes what the zone has. syncctl store give-up-lost goes on without such values.",
+      keys: [key])
   }
 }
 

@@ -16,8 +16,10 @@ package struct RowWalk {
 
   package init(_ transaction: ReadTransaction) { self.transaction = transaction }
 
-  /// The values of an object's row by slot; nil when there is none.
-  package mutating func values(of key: ObjectKey) throws -> [PropertyValue]? {
+  /// The values of an object's row by slot, and which of them are null because their files cannot be read; nil when there is none.
+  package mutating func values(
+    of key: ObjectKey
+  ) throws -> (values: [PropertyValue], lost: PropertyMask)? {
     let root = transaction.schema.rootNumber(of: key.entity)
     if let current, self.root == root, current <= key.key,
       key.key &- current <= Self.distanceMax
@@ -27,7 +29,8 @@ package struct RowWalk {
       try start(root, at: key)
     }
     guard current == key.key, var reader else { return nil }
-    return try reader.values()
+    let values = try reader.knownValues()
+    return (values, reader.lost(of: values))
   }
 
   /// Ends the walk: a statement that is left open would hold on to its snapshot.

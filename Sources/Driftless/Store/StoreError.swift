@@ -15,6 +15,8 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let notAStore = Code("notAStore")
     /// The file, or a value in it, cannot be read.
     public static let damaged = Code("damaged")
+    /// A large value lies in a file beside the store that is gone, or cannot be read.
+    public static let lostFile = Code("lostFile")
     /// The model differs from the one that the store was written with (Core Data's 134100).
     public static let incompatibleModel = Code("incompatibleModel")
     /// The model has no configuration of this name.

@@ -179,7 +179,7 @@ package final class WriteTransaction: ReadTransaction {
       guard try hasOwnRow(key) else { throw Self.conflict(key) }
       return
     }
-    guard try ownRow(key)?.version == version else { throw Self.conflict(key) }
+    guard try knownOwnRow(key)?.version == version else { throw Self.conflict(key) }
   }
 
   /// Deletes a row and records it.
@@ -190,7 +190,7 @@ package final class WriteTransaction: ReadTransaction {
     let program = try program(key.entity)
     var row: Row?
     if keepsForSync || expectedVersion != nil || !program.tombstoneSlots.isEmpty {
-      row = try ownRow(key)
+      row = try knownOwnRow(key)
       guard let row, expectedVersion == nil || row.version == expectedVersion else {
         throw Self.conflict(key)
       }
@@ -308,7 +308,8 @@ package final class WriteTransaction: ReadTransaction {
   func vacate(
     _ key: ObjectKey, version: Int64, _ columns: UniqueColumns, changing: PropertyMask
   ) throws {
-    if keepsForSync, vacatedRows[key] == nil, let row = try ownRow(key), row.version == version {
+    if keepsForSync, vacatedRows[key] == nil, let row = try knownOwnRow(key), row.version == version
+    {
       vacatedRows[key] = row
     }
     try columns.vacate(key, version: version, changing: changing, self)
@@ -325,7 +326,7 @@ package final class WriteTransaction: ReadTransaction {
     else {
       return nil
     }
-    guard let row = try vacatedRows[key] ?? ownRow(key),
+    guard let row = try vacatedRows[key] ?? knownOwnRow(key),
       expectedVersion == nil || row.version == expectedVersion
     else { throw Self.conflict(key) }
     if info.kind == .local { try heldValues.check(key, slots, on: connection) }

@@ -102,8 +102,12 @@ extension PageApplier {
 
   /// The values of a row, by slot.
   func currentValues(of key: ObjectKey) throws -> [PropertyValue] {
-    guard let row = try transaction.ownRow(key) else {
+    guard let row = try transaction.knownOwnRow(key) else {
       throw SyncError.damaged("object \(key.key) of entity number \(key.entity)")
+    }
+    // What is pending would be settled as a null, and what was edited here be lost: it is told with its file.
+    if let edited = pending[key]?.properties, row.lost.intersects(edited) {
+      _ = try transaction.row(key)
     }
     return keptKeys.claimed(key, row.values)
   }

@@ -89,8 +89,7 @@ struct PendingReader {
     newKeys = drafts.filter { $0.kind == .insert }.flatMap(\.keys)
     let order: [ChangeSetIndex.Group.Kind] = [.insert, .revive, .update, .delete]
     return order.flatMap { kind in
-      // A revival says its nulls: deleted and made anew between two pushes, the object is alive
-      // elsewhere, with the values that it had.
+      // A revival says its nulls: deleted and made anew between two pushes, the object is alive elsewhere, with what it had.
       // So does an offer: that nothing is there may be the later word.
       drafts.filter { $0.kind == kind }.map {
         kind == .insert && !isOffer($0) ? $0.withoutEmptyColumns() : $0
@@ -112,8 +111,7 @@ struct PendingReader {
       // Made again as an object of another entity of its hierarchy, it is not deleted.
       let isAgain = try transaction.concreteKey(root: key) != nil
       if !isAgain { appendDelete(key, object, entity) }
-    // A pending insert of an object with a number: the zone had it and deleted it, and it is here
-    // again.
+    // A pending insert of an object with a number: the zone had it and deleted it, and it is here again.
     case (.revive, true): try appendRevival(key, object, entity)
     case (.insert, true): try appendWhole(.revive, key, object, entity)
     case (_, false)
@@ -147,7 +145,9 @@ struct PendingReader {
   private mutating func values(
     of key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
   ) throws -> [PropertyValue]? {
-    guard var values = try rows.values(of: key) else { return nil }
+    guard case (var values, let lost)? = try rows.values(of: key) else { return nil }
+    // A value whose file is gone stays pending until it is there again.
+    if object.whole != .none, !lost.isEmpty { unsent[key, default: .init()].formUnion(lost) }
     guard parkedValues.mayHaveAny else { return values }
     for property in entity.properties {
       guard let standIn = property.standIn,

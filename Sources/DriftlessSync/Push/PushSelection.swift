@@ -26,6 +26,7 @@ struct PushSelection {
       for key in omitted.objects { sendable.objects[key] = nil }
       for (key, mask) in references.waiting { sendable.update(key) { $0.clear(mask) } }
     }
+    try leaveOutLost(of: &sendable, transaction)
     through = sendable.through
     guard !sendable.isEmpty else {
       isEmpty = true
@@ -238,6 +239,22 @@ private struct PushPart {
         !objects.contains(living)
       else { return nil }
       return living
+    }
+  }
+}
+
+extension PushSelection {
+  /// An edit waits for its value, whose file beside the store is gone. A new object goes without it (`PendingReader`).
+  private mutating func leaveOutLost(
+    of sendable: inout PendingSet, _ transaction: ReadTransaction
+  ) throws {
+    for (key, slots) in try transaction.lostSlots() {
+      guard let object = sendable.objects[key], object.whole == .none else { continue }
+      var waiting = slots
+      waiting.formIntersection(object.properties)
+      guard !waiting.isEmpty else { continue }
+      omitted.properties[key, default: PropertyMask()].formUnion(waiting)
+      sendable.update(key) { $0.clear(waiting) }
     }
   }
 }

@@ -1,31 +1,35 @@
 import Driftless
 
-/// What stands in for values that the model here does not hold or that are parked: a zone that began anew is offered none
+/// What stands in for values that the model here does not hold, that are parked, or whose files are gone: a zone that began anew is offered none
 /// of it, since who has the values themselves may come later.
 struct OfferedStandIns {
   /// Properties of which the log said nothing that the model has.
   private let unsaid: [ObjectKey: PropertyMask]
   private let parkedValues: ParkedValues
   private let transaction: ReadTransaction
+  private let mayLackFiles: Bool
 
   init(_ unsaid: [ObjectKey: PropertyMask], _ transaction: ReadTransaction) throws {
     self.unsaid = unsaid
     self.transaction = transaction
     parkedValues = try ParkedValues(transaction.connection)
+    mayLackFiles = transaction.schema.mayHaveExternalData
   }
 
   func leaveOut(
     of object: inout PendingObject, _ key: ObjectKey, _ entity: SyncSchema.Entity
   ) throws {
     let unsaid = unsaid[key] ?? PropertyMask()
-    guard parkedValues.mayHaveAny || !unsaid.isEmpty,
-      let values = try transaction.row(key)?.values
+    guard parkedValues.mayHaveAny || !unsaid.isEmpty || mayLackFiles,
+      let row = try transaction.knownRow(key)
     else { return }
+    let values = row.values
     for property in entity.properties {
       let slot = property.slot
       // What was edited here is an edit, whatever it says.
       guard let edit = object.transaction(of: slot), EditStamp.time(edit) != nil,
-        try isStandIn(property, values[slot], of: key, isUnsaid: unsaid.contains(slot))
+        try row.lost.contains(slot)
+          || isStandIn(property, values[slot], of: key, isUnsaid: unsaid.contains(slot))
       else { continue }
       object.clear(PropertyMask([slot]))
     }

@@ -63,7 +63,7 @@ struct ReplicaCells {
 
   /// Adds the object of a number, where there is one.
   mutating func append(_ number: UInt64) throws {
-    guard let root = try directory.key(ofNumber: number), let row = try transaction.row(root),
+    guard let root = try directory.key(ofNumber: number), let row = try transaction.knownRow(root),
       let targets = places(of: row.key.entity)
     else { return }
     counts[row.key.entity, default: 0] += 1

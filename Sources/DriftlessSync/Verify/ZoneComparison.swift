@@ -130,7 +130,7 @@ struct ZoneComparison {
       return mayBeSetAside() ? .passed : .missing(entity)
     }
     let key = ObjectKey(entity: entity.number, key: root.key)
-    guard let row = try transaction.row(root) else {
+    guard let row = try transaction.knownRow(root) else {
       guard !isPassed(key), !isPassed(root) else {
         leftOut.pending += 1
         return .passed

@@ -13,7 +13,7 @@ struct StoreCommand: AsyncParsableCommand {
       StoreInfoCommand.self, StoreCheckCommand.self, StoreCompareCommand.self,
       StoreExportCommand.self,
       StoreBackupCommand.self, StoreVacuumCommand.self, StoreRekeyCommand.self,
-      StoreSetAsideCommand.self,
+      StoreSetAsideCommand.self, StoreGiveUpLostCommand.self,
     ])
 }
 

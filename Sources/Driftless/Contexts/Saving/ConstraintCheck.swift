@@ -72,10 +72,10 @@ struct ConstraintCheck {
           leaving.append(Leaving(object: owner, columns: columns))
         } else {
           objects.removeAll { $0 === owner }
-          row = try transaction.row(key)
+          row = try transaction.knownRow(key)
         }
       } else {
-        row = try transaction.row(key)
+        row = try transaction.knownRow(key)
       }
     }
     guard objects.count > 1 || (row != nil && !objects.isEmpty) else { return }

@@ -1,5 +1,6 @@
 import DriftlessSQLite
 import Foundation
+import Glibc
 import Synchronization
 
 /// Moves large values of one store out of its pages when they are written, and removes their files when no row names
@@ -33,11 +34,14 @@ final class ExternalData: Sendable {
 
   /// Prepares the connection that writes.
   func attach(to connection: SQLiteConnection) throws {
+    // The connection calls it, and so is there.
+    nonisolated(unsafe) unowned let own = connection
     try connection.createFunction(Self.function, argc: 1, deterministic: false) { [self] values in
       guard case .blob(let bytes)? = values.first, bytes.count > StoreTuning.externalBytes else {
         return Self.inline(values)
       }
-      let name = try folder.write(bytes, waits: waits)
+      let name = try folder.write(
+        bytes, prefix: (try? StoreSettings.mintPrefix(on: own)) ?? [], waits: waits)
       state.withLock { $0.written.append(name) }
       return .blob(ExternalValue.name(name))
     }
@@ -77,7 +81,10 @@ final class ExternalData: Sendable {
     try connection.createFunction(readFunction, argc: 1, deterministic: true) { values in
       guard case .blob(let bytes)? = values.first else { return values.first ?? .null }
       if let folder, let name = ExternalValue.name(in: bytes) {
-        return (try? Data(contentsOf: folder.file(name))).map { .blob($0) } ?? .null
+        guard let value = folder.read(name) else {
+          throw SQLiteError.system(EIO, folder.loss(of: name))
+        }
+        return .blob(value)
       }
       return .blob(bytes.first == 1 ? Data(bytes.dropFirst()) : bytes)
     }
@@ -143,6 +150,8 @@ final class ExternalData: Sendable {
 }
 
 extension StoreSchema {
+  package var mayHaveExternalData: Bool { !externalColumns.isEmpty }
+
   /// The columns whose values may lie in files beside the store.
   var externalColumns: [(table: String, column: String)] {
     var columns: [(table: String, column: String)] = []

@@ -4,6 +4,9 @@ import Glibc
 
 /// The folder beside a store with values that are too large for its pages: `.NAME_SUPPORT/_EXTERNAL_DATA`, a file a
 /// value, named by a UUID. It lies where Core Data has it.
+///
+/// The UUID begins with the prefix of the identities that the store's file gives (``MintPrefix``), so that it is known who wrote it:
+/// the folder may have been another's before, who was moved away and has his files here still.
 struct ExternalDataFolder: Sendable {
   let url: URL
   private let store: URL
@@ -42,6 +45,20 @@ struct ExternalDataFolder: Sendable {
     }
   }
 
+  /// What a file holds; nil for one that is gone, or that cannot be read.
+  func read(_ name: String) -> Data? { try? Data(contentsOf: file(name)) }
+
+  /// Whether there is a file that can be read.
+  func has(_ name: String) -> Bool { access(file(name).path, R_OK) == 0 }
+
+  /// What is in the way of reading a file.
+  func loss(of name: String) -> String {
+    let path = file(name).path
+    let reason = access(path, R_OK) == 0 ? EIO : errno
+    return
+      "The file of a large value cannot be read: \(path): \(String(cString: strerror(reason)))."
+  }
+
   func file(_ name: String) -> URL { url.appendingPathComponent(name) }
 
   /// Makes a folder that only its user may enter, as the store's file is.
@@ -51,7 +68,9 @@ struct ExternalDataFolder: Sendable {
   }
 
   /// Writes a value to a file of its own, and waits until it is on the disk: the row that names it comes after.
-  func write(_ bytes: Data, waits: Bool) throws -> String {
+  ///
+  /// - Parameter prefix: what the name begins with.
+  func write(_ bytes: Data, prefix: [UInt8], waits: Bool) throws -> String {
     let manager = FileManager.default
     if !manager.fileExists(atPath: url.path) {
       let parent = url.deletingLastPathComponent()
@@ -60,7 +79,7 @@ struct ExternalDataFolder: Sendable {
       for folder in made { giveToOwner(folder) }
       if waits { try NewFile.synchronize(url.deletingLastPathComponent()) }
     }
-    let name = UUID().uuidString
+    let name = Self.name(prefix)
     do {
       try write(bytes, to: file(name).path, waits: waits)
       if waits { try NewFile.synchronize(url) }
@@ -69,6 +88,23 @@ struct ExternalDataFolder: Sendable {
       throw error
     }
     return name
+  }
+
+  private static func name(_ prefix: [UInt8]) -> String {
+    var bytes = UUID().uuid
+    withUnsafeMutableBytes(of: &bytes) { bytes in
+      for (index, byte) in prefix.prefix(prefixLength).enumerated() { bytes[index] = byte }
+    }
+    return UUID(uuid: bytes).uuidString
+  }
+
+  private static let prefixLength = 6
+
+  private static func isNamed(_ name: String, by prefix: [UInt8]) -> Bool {
+    guard prefix.count == prefixLength, let uuid = UUID(uuidString: name)?.uuid else {
+      return false
+    }
+    return withUnsafeBytes(of: uuid) { $0.prefix(prefixLength).elementsEqual(prefix) }
   }
 
   private func giveToOwner(_ folder: URL) {
@@ -101,18 +137,24 @@ struct ExternalDataFolder: Sendable {
     for name in names { unlink(file(name).path) }
   }
 
-  /// Removes the files that no row names, unless another store may have some. Nobody may be writing, and nobody may be
-  /// reading an older state.
-  func sweep(keeping referenced: Set<String>) {
+  /// Removes the files that no row names, of those that the store's file has written itself: others may be of a store that was here
+  /// before, and was moved away without them. Nobody may be writing, and nobody may be reading an older state.
+  ///
+  /// - Parameter prefix: what names of its own begin with.
+  func sweep(keeping referenced: Set<String>, prefix: [UInt8]) {
     guard !isShared else { return }
-    remove(names.filter { !referenced.contains($0) })
+    remove(names.filter { !referenced.contains($0) && Self.isNamed($0, by: prefix) })
   }
 
-  /// Gives another store files of this one. A file is never changed, so two stores may share it.
+  /// Gives another store files of this one. A file is never changed, so two stores may share it. One that is gone is gone
+  /// for both.
   func copy(_ names: some Sequence<String>, to other: ExternalDataFolder) throws {
     let manager = FileManager.default
     var isFirst = true
-    for name in names where !manager.fileExists(atPath: other.file(name).path) {
+    for name in names
+    where !manager.fileExists(atPath: other.file(name).path)
+      && manager.fileExists(atPath: file(name).path)
+    {
       if isFirst { try Self.create(other.url) }
       isFirst = false
       if link(file(name).path, other.file(name).path) != 0 {
@@ -149,12 +191,12 @@ enum ExternalValue {
 
   static func name(in column: Data) -> String? { column.withUnsafeBytes { name(in: $0) } }
 
-  /// The value of a column. Null when its file is gone, which a check of the store reports.
+  /// The value of a column that is not null. Null is a value whose file cannot be read: `RowReader` says so.
   static func read(_ statement: SQLiteStatement, _ column: Int32) -> PropertyValue {
     statement.withBytes(column) { bytes in
       if let name = name(in: bytes) {
         let folder = ExternalDataFolder(store: statement.databasePath)
-        return (try? Data(contentsOf: folder.file(name))).map { .data($0) } ?? .null
+        return folder.read(name).map { .data($0) } ?? .null
       }
       return .data(bytes.first == 1 ? Data(bytes.dropFirst()) : Data(bytes))
     }

@@ -1,0 +1,52 @@
+import ArgumentParser
+import Driftless
+import Foundation
+import SyncControl
+import TestSupport
+import Testing
+
+@testable import SyncControl
+
+/// What the command line says of large values whose files beside the store are gone.
+struct LostFileCommandTests {
+  private static let large = Data(repeating: 7, count: 300_000)
+
+  @MainActor
+  private func store(_ directory: TemporaryDirectory) throws -> URL {
+    let url = directory.file("album.sqlite")
+    let photo = EntityDescription("Photo")
+    let image = AttributeDescription("image", .binaryData)
+    image.allowsExternalBinaryDataStorage = true
+    photo.properties = [image]
+    let store = try PersistentStore.open(url: url, model: ManagedObjectModel(entities: [photo]))
+    defer { store.close() }
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    try context.insert(entityNamed: "Photo")["image"] = Self.large
+    try context.save()
+    return url
+  }
+
+  @Test(
+    "doctor and give-up-lost name what is gone, backup copies what there is and says so, and --yes ends it"
+  )
+  func givingUp() async throws {
+    let directory = try TemporaryDirectory()
+    let url = try await store(directory)
+    try await DoctorCommand.parse(["--store", url.path]).perform()
+    try StoreGiveUpLostCommand.parse([url.path]).perform()
+    try FileManager.default.removeItem(at: directory.file(".album_SUPPORT"))
+    await #expect(throws: ExitCode(1)) {
+      try await DoctorCommand.parse(["--store", url.path]).perform()
+    }
+    #expect(throws: ExitCode(65)) { try StoreGiveUpLostCommand.parse([url.path]).perform() }
+    let copy = directory.file("copy.sqlite")
+    #expect(throws: ExitCode(65)) {
+      try StoreBackupCommand.parse([url.path, copy.path]).perform()
+    }
+    #expect(FileManager.default.fileExists(atPath: copy.path))
+    try StoreGiveUpLostCommand.parse([url.path, "--yes"]).perform()
+    try await DoctorCommand.parse(["--store", url.path]).perform()
+    try StoreGiveUpLostCommand.parse([url.path]).perform()
+    try StoreCheckCommand.parse([url.path]).perform()
+  }
+}

@@ -1,0 +1,135 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import TestSupport
+import Testing
+
+/// A large value whose file beside the store is gone is not sent as a null, and holds nothing else up.
+struct LostFileSyncTests {
+  private static let large = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+
+  private static func model() -> ManagedObjectModel {
+    let photo = EntityDescription("Photo")
+    let image = AttributeDescription("image", .binaryData)
+    image.allowsExternalBinaryDataStorage = true
+    photo.properties = [AttributeDescription("name", .string), image]
+    return ManagedObjectModel(entities: [photo])
+  }
+
+  private struct Replica {
+    let url: URL
+    let store: PersistentStore
+    let engine: SyncEngine
+  }
+
+  private let directory: TemporaryDirectory
+  private let zone = MemoryZone()
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private func replica(_ name: String) async throws -> Replica {
+    let url = directory.file("\(name).sqlite")
+    let store = try PersistentStore.open(url: url, model: Self.model())
+    try SyncEngine.enroll(
+      store: store, server: MemoryZone.url, zone: zone.name, info: try await zone.zoneInfo())
+    let engine = SyncEngine(store: store, transport: zone)
+    return Replica(url: url, store: store, engine: engine)
+  }
+
+  private func folder(_ replica: Replica) -> URL {
+    replica.url.deletingLastPathComponent().appendingPathComponent(
+      ".\(replica.url.deletingPathExtension().lastPathComponent)_SUPPORT/_EXTERNAL_DATA")
+  }
+
+  /// Takes the files of large values away; what it gives puts them back.
+  private func loseFiles(of replica: Replica) throws -> () throws -> Void {
+    let (folder, aside) = (folder(replica), directory.file("aside"))
+    try FileManager.default.moveItem(at: folder, to: aside)
+    return {
+      try? FileManager.default.removeItem(at: folder)
+      try FileManager.default.moveItem(at: aside, to: folder)
+    }
+  }
+
+  @MainActor
+  private func edit(
+    _ replica: Replica, _ body: (ManagedObjectContext) throws -> Void
+  ) throws {
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: replica.store))
+    try body(context)
+    try context.save()
+  }
+
+  @MainActor
+  private func photos(_ replica: Replica) throws -> [String: Data?] {
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: replica.store))
+    return Dictionary(
+      uniqueKeysWithValues: try context.fetch(FetchRequest<ManagedObject>(entityName: "Photo"))
+        .map { ($0["name"] as? String ?? "", $0["image"] as? Data) })
+  }
+
+  @MainActor
+  private func insert(_ name: String, _ image: Data?, into replica: Replica) throws {
+    try edit(replica) { context in
+      let photo = try context.insert(entityNamed: "Photo")
+      photo["name"] = name
+      photo["image"] = image
+    }
+  }
+
+  @Test("A zone that began anew is offered no null for a value whose file is gone")
+  func offer() async throws {
+    let (one, two) = (try await replica("one"), try await replica("two"))
+    try await insert("a", Self.large, into: one)
+    try await insert("b", Data([1]), into: one)
+    _ = try await one.engine.sync()
+    _ = try await two.engine.sync()
+    _ = try loseFiles(of: one)
+    zone.renew()
+    for replica in [one, two, one, two] { _ = try await replica.engine.sync() }
+    let kept = try await photos(two)
+    #expect(kept["a"] == Self.large && kept["b"] == Data([1]))
+    // And what the zone has comes back.
+    let report = try await one.engine.repair()
+    #expect(report.isEqual, "\(report)")
+    #expect(try one.store.lostValues().isEmpty)
+    #expect(try await photos(one) == kept)
+  }
+
+  @Test("An edit whose value's file is gone waits for it, and all else is sent and taken")
+  func pending() async throws {
+    let (one, two) = (try await replica("one"), try await replica("two"))
+    try await insert("a", Self.large, into: one)
+    let restore = try loseFiles(of: one)
+    try await insert("b", Data([1]), into: one)
+    try await insert("c", Data([2]), into: two)
+    for replica in [one, two, one, two, one] { _ = try await replica.engine.sync() }
+    let there = try await photos(two)
+    #expect(there.keys.sorted() == ["a", "b", "c"])
+    #expect(there["a"] == .some(nil) && there["b"] == Data([1]))
+    #expect(try SyncEngine.status(of: one.store).pending.objects == 1)
+    try restore()
+    for replica in [one, two] { _ = try await replica.engine.sync() }
+    #expect(try await photos(two)["a"] == Self.large)
+    #expect(try SyncEngine.status(of: one.store).pending.objects == 0)
+    #expect(try await photos(one) == photos(two))
+  }
+
+  @Test("The zone's later value takes the place of one whose file is gone")
+  func replaced() async throws {
+    let (one, two) = (try await replica("one"), try await replica("two"))
+    try await insert("a", Self.large, into: one)
+    for replica in [one, two] { _ = try await replica.engine.sync() }
+    _ = try loseFiles(of: one)
+    try await edit(two) { context in
+      let photo = try #require(
+        try context.fetch(FetchRequest<ManagedObject>(entityName: "Photo")).first)
+      photo["image"] = Data([9])
+    }
+    for replica in [two, one] { _ = try await replica.engine.sync() }
+    #expect(try await photos(one) == ["a": Data([9])])
+    #expect(try one.store.lostValues().isEmpty)
+  }
+}
