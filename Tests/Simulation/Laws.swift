@@ -115,6 +115,8 @@ struct EditLaws {
     if edit.isSuperseded || edit.isExcused || edit.isSettled { return true }
     if image.value(edit.place.object, edit.place.property) == edit.after { return true }
     if ledger.isJournaled(edit.place, edit.after) { return true }
+    // Of an object that several people made, what one of them said stands.
+    if edit.isBeginning, (ledger.lives[edit.place.object]?.inserts ?? 0) > 1 { return true }
     if !scenario.journalsCuts, let target = Image.identities(in: edit.after).first,
       (ledger.lives[target]?.deletes ?? 1) > 0
     {

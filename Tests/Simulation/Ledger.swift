@@ -22,6 +22,8 @@ struct Ledger {
     var transaction: Int64
     /// How many saves there were before it, of all hosts.
     var moment: Int
+    /// The model's word and nobody's: the object began with it.
+    var isBeginning = false
     /// Somebody who saw it set another value, or deleted the object.
     var isSuperseded = false
     /// A restore took it before the zone had it: it may be lost, or not.
@@ -108,7 +110,8 @@ struct Ledger {
         if was == now { continue }
         let edit = Edit(
           host: host.number, place: Place(object: id, property: property), before: was, after: now,
-          time: time, transaction: transaction, moment: moment)
+          time: time, transaction: transaction, moment: moment,
+          isBeginning: old == nil && traits.isBeginning(now, thing.entity, property))
         // A partner was taken by another: its former owner lets it go, which is the same fact.
         let isTaken =
           now == Image.null

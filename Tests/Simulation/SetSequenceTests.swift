@@ -228,4 +228,21 @@ struct SetSequenceTests {
     #expect(stage.hosts[1].image.things[tag] != nil)
     #expect(Image.identities(in: stage.value(1, item, "tags")).isEmpty)
   }
+
+  @Test("What is put into a set after the save that made its object is not known to a copy of then")
+  func addedAfterTheCopy() async throws {
+    let stage = try await Stage(.memory)
+    let item = try stage.insert(0)
+    let tag = try stage.insert(0, "Tag")
+    try stage.relate(0, item, "tags", to: [tag])
+    try stage.relate(0, item, "tags", to: [])
+    let clone = try stage.clone(0)
+    // More than goes in one push: the item is told before the set.
+    for _ in 0..<3 { try stage.insert(0, "Box") }
+    try stage.relate(0, item, "tags", to: [tag])
+    try await stage.sync(0)
+    try await stage.sync(clone)
+    try await stage.settle()
+    stage.expect(item, has: [tag])
+  }
 }

@@ -22,6 +22,8 @@ struct Traits {
   private(set) var oneToOne: [(entity: String, property: String)] = []
   private(set) var trees: [(entity: String, property: String)] = []
   private(set) var entities: [String] = []
+  /// The text of the value that a new object begins with, by entity and property.
+  private var beginnings: [String: [String: String]] = [:]
   /// Ordered relationships by entity and name: the to-one end, or nil of a many-to-many.
   private(set) var ordered: [String: [String: String?]] = [:]
 
@@ -37,7 +39,10 @@ struct Traits {
             ordered[entity.name, default: [:]][name] = .some(
               inverse?.isToMany == false ? inverse?.name : nil)
           }
-        } else if property is AttributeDescription {
+        } else if let attribute = property as? AttributeDescription {
+          if case .string(let text) = attribute.defaultValue {
+            beginnings[entity.name, default: [:]][name] = "\"\(text)\""
+          }
           kinds[name] = .attribute(property.conflictPolicy ?? .lastWriterWins)
         }
       }
@@ -83,6 +88,11 @@ struct Traits {
   }
 
   func kind(_ entity: String, _ property: String) -> Kind? { kinds[entity]?[property] }
+
+  /// Whether a new object has a value without anybody's edit.
+  func isBeginning(_ text: String, _ entity: String, _ property: String) -> Bool {
+    beginnings[entity]?[property] == text
+  }
 
   func isKeyed(_ entity: String) -> Bool {
     let kin = kin[entity] ?? []

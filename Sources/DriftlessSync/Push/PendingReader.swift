@@ -166,7 +166,8 @@ struct PendingReader {
     guard let values = try values(of: key, object, entity) else { return }
     let place = place(kind, entity, entity.all)
     for (index, property) in entity.properties.enumerated() {
-      let cell = try wholeCell(key, property, values, object.transaction(of: property.slot))
+      let edit = object.transaction(of: property.slot)
+      let cell = try wholeCell(key, property, values, edit, isNew: kind == .insert)
       if !cell.isEmpty { properties += 1 }
       drafts[place].columns[index].append(cell)
     }
@@ -187,7 +188,8 @@ struct PendingReader {
       let place = place(index == 0 ? kind : .update, entity, edit.properties)
       for column in drafts[place].columns.indices {
         let property = drafts[place].columns[column].property
-        let cell = try wholeCell(key, property, values, object.transaction(of: property.slot))
+        let edit = object.transaction(of: property.slot)
+        let cell = try wholeCell(key, property, values, edit, isNew: kind == .insert)
         if !cell.isEmpty { properties += 1 }
         drafts[place].columns[column].append(cell)
       }
@@ -226,9 +228,13 @@ struct PendingReader {
 
   /// What a property of a new object says: a set says all of its elements.
   ///
-  /// - Parameter edit: the transaction that set it.
+  /// - Parameters:
+  ///   - edit: the transaction that set it; nil where a later change set tells that.
+  ///   - isNew: the zone knows no such object. A set of one that a later change set tells is empty until then: a copy of this
+  ///     store, which knows the save that made the object, would take elements of later for some of that save.
   private mutating func wholeCell(
-    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64?
+    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64?,
+    isNew: Bool
   ) throws -> ColumnDraft.Cell {
     switch property.kind {
     case .place(let relationship): return .value(try placeValue(key, relationship))
@@ -241,6 +247,7 @@ struct PendingReader {
       }
       return .value(value)
     case .elements(let relationship):
+      if isNew, edit == nil { return .elements(adds: [], removes: []) }
       let elements = try elements(key, property, relationship, edit)
       if isPartial {
         for element in elements where try !hasPlace(element) {
