@@ -168,7 +168,7 @@ struct DeleteFates {
       guard let description = transaction.schema.entity(numbered: member.entity),
         let slot = description.layout.index(named: inverse.name),
         description.layout.slots[slot].relationship?.inverseRelationship === relationship,
-        case .reference(let target)? = try transaction.grave(of: member)?[slot],
+        case .reference(let target)? = try values(of: member)?[slot],
         target.key == key.key, applier.schema.root(of: target) == entity.rootNumber
       else { continue }
       members.append(member)
@@ -240,7 +240,8 @@ struct DeleteFates {
     if try applier.transaction.concreteKey(root: key) == key {
       return try applier.transaction.row(key)?.values
     }
-    return try applier.transaction.grave(of: key)
+    guard let entity = applier.schema.entity(numbered: key.entity) else { return nil }
+    return try applier.buried(entity, key)
   }
 
   // MARK: References

@@ -185,9 +185,29 @@ extension PageApplier {
     try record(holder.relationship, of: source)
   }
 
+  /// What an object was when it was deleted here, or what the zone says of one whose row is kept no more: a server lost the
+  /// delete that it had acknowledged, and was offered the object anew.
+  func buried(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws -> [PropertyValue]? {
+    if let grave = try transaction.grave(of: key) { return grave }
+    let object = try zone.object(key)
+    guard let life = object.mark?.life, life == .inserted || life == .revived else { return nil }
+    var values = [PropertyValue](repeating: .null, count: entity.description.layout.slots.count)
+    for property in entity.properties {
+      switch property.kind {
+      case .attribute, .toOne:
+        values[property.slot] = object.values[property.name]?.side.value ?? .null
+      case .place, .elements: continue
+      }
+      if let standIn = property.standIn, standIn.refusal(of: values[property.slot]) != nil {
+        values[property.slot] = standIn.value
+      }
+    }
+    return values
+  }
+
   /// Brings back an object that was deleted here: an edit of another replica wins.
   func bringBack(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws {
-    guard let buried = try transaction.grave(of: key) else {
+    guard let buried = try buried(entity, key) else {
       throw SyncError.damaged("the deleted object \(key.key) of \(entity.name)")
     }
     // What waited for its key when the object was deleted, waits again or is written.

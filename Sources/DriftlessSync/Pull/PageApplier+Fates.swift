@@ -41,7 +41,11 @@ extension PageApplier {
         entity, key, object ?? ZoneStates.Object(), cause: kept.cause,
         because: kept.reason.explanation(ofRevival: false))
     }
-    guard try transaction.grave(of: key) != nil else {
+    guard try buried(entity, key) != nil else {
+      if EditStamp.time(pending[key]?.wholeTransaction ?? 0) != nil {
+        // The zone lost the delete that it had acknowledged, and has the object since before that.
+        throw UnknownZoneValue(entity: entity.name, property: nil)
+      }
       // Its row was not kept, as with a delete from before the store was enrolled: the delete stands.
       if let object { try journalKeptDelete(entity, key, object) }
       return try zone.remove(key)

@@ -129,10 +129,12 @@ enum UnknownBases {
 /// What was to be taken back to the zone's value, which is not known here: the replica reads the zone's log from its start.
 struct UnknownZoneValue: Error, CustomStringConvertible {
   let entity: String
-  let property: String
+  /// Nil for a whole object.
+  let property: String?
 
   var description: String {
-    "What the zone has of \(entity).\(property) is not known here: its log has to be read again."
+    let what = property.map { "\(entity).\($0)" } ?? "an object of \(entity)"
+    return "What the zone has of \(what) is not known here: its log has to be read again."
   }
 }
 
