@@ -144,9 +144,14 @@ extension SyncEngine {
       try Quarantine.rows(transaction, schema: schema).map(\.key).filter { !again.contains($0) })
     var selection = try PushSelection(
       pending, held: held, portion: portion, transaction, schema: schema)
-    guard !selection.isEmpty else { return (selection, nil, nil) }
+    guard !selection.isEmpty else {
+      unsentSince = nil
+      return (selection, nil, nil)
+    }
+    let since = min(unsentSince ?? state.acknowledged, state.acknowledged)
+    unsentSince = since
     var builder = ChangeSetBuilder(
-      transaction, schema: schema, zone: state.zoneID,
+      transaction, schema: schema, zone: state.zoneID, since: since,
       knownEdits: selection.window.containsState { $0.whole == .revive }
         ? try revivedEdits.history(of: pending, transaction, schema: schema) : EditHistory())
     let header = ChangeSetHeader(

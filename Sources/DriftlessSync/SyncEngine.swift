@@ -63,6 +63,9 @@ public actor SyncEngine {
   /// When what is to be revived was edited; kept during a push.
   var revivedEdits = RevivedEdits()
 
+  /// The last transaction that the zone had acknowledged when the sending of what is pending began; nil once all is sent.
+  var unsentSince: Int64?
+
   struct ZoneHome: Sendable {
     var server: URL
     var zone: String

@@ -182,9 +182,9 @@ struct SetSequenceTests {
   }
 
   @Test(
-    "An element that both copies had added, one has sent and the other has removed since is removed",
-    arguments: [false, true])
-  func sharedElement(isSent: Bool) async throws {
+    "An element that both copies had added, and one of them has removed since, is removed",
+    arguments: [false, true], [false, true])
+  func sharedElement(isSent: Bool, isRemovalFirst: Bool) async throws {
     let stage = try await Stage(.memory, hosts: 2, model: Stage.tagged())
     let tags = try stage.tags(2)
     if isSent { try await stage.settle() }
@@ -193,7 +193,7 @@ struct SetSequenceTests {
     try stage.relate(0, item, "tags", to: tags)
     let clone = try stage.clone(0)
     try stage.relate(0, item, "tags", to: [tags[1]])
-    try await stage.sync(clone)
+    try await stage.sync(isRemovalFirst ? 0 : clone)
     try await stage.settle()
     stage.expect(item, has: [tags[1]], not: [tags[0]])
   }
@@ -244,5 +244,26 @@ struct SetSequenceTests {
     try await stage.sync(clone)
     try await stage.settle()
     stage.expect(item, has: [tag])
+  }
+
+  @Test(
+    "An element that was taken out after the copy is out, also where the save that put it in is told before"
+  )
+  func removedAfterTheCopy() async throws {
+    let stage = try await Stage(.memory)
+    let item = try stage.insert(0)
+    let tag = try stage.insert(0, "Tag")
+    try stage.save(0) { context in
+      let object = try #require(try context.object(withIdentity: item))
+      try object.setValue("x", forKey: "title")
+      try object.setValue([try #require(try context.object(withIdentity: tag))], forKey: "tags")
+    }
+    let clone = try stage.clone(0)
+    for _ in 0..<3 { try stage.insert(0, "Box") }
+    try stage.relate(0, item, "tags", to: [])
+    try await stage.sync(0)
+    try await stage.sync(clone)
+    try await stage.settle()
+    stage.expect(item, has: [], not: [tag])
   }
 }

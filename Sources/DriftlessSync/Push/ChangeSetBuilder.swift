@@ -20,6 +20,7 @@ struct ChangeSetBuilder {
   private let schema: SyncSchema
   private let zone: UUID
   private let knownEdits: EditHistory
+  private let since: Int64
   private var directory: ObjectDirectory
   private var newPlaces = NewPlaces()
   private var knownPlaces: [UInt64: Int32] = [:]
@@ -32,12 +33,14 @@ struct ChangeSetBuilder {
 
   /// - Parameters:
   ///   - zone: the zone's own UUID, which its keys are hashed with.
+  ///   - since: the last transaction that the zone had acknowledged when the sending of what is pending began.
   ///   - knownEdits: when the properties of what is revived were edited.
   init(
-    _ transaction: ReadTransaction, schema: SyncSchema, zone: UUID,
+    _ transaction: ReadTransaction, schema: SyncSchema, zone: UUID, since: Int64,
     knownEdits: EditHistory = EditHistory()
   ) {
     self.transaction = transaction
+    self.since = since
     self.knownEdits = knownEdits
     self.schema = schema
     self.zone = zone
@@ -66,6 +69,7 @@ struct ChangeSetBuilder {
     let transactions = try placeTransactions(drafts)
     try addMakers(drafts, selection.window)
     try addCounted(drafts, selection)
+    try addSuperseded(drafts, selection)
     if selection.isOffer { try addUnanswered() }
     index.isPartial = !selection.omitted.isEmpty || !unsent.isEmpty
     var columns: [Column] = []
@@ -273,6 +277,18 @@ struct ChangeSetBuilder {
       names.append(name)
     }
     index.covered += names.sorted().map { .init(name: $0, isPartial: true) }
+  }
+
+  private mutating func addSuperseded(
+    _ drafts: [ChangeDraft], _ selection: PushSelection
+  ) throws {
+    let saves = try SupersededSets(drafts, selection.window).saves(
+      after: since, transaction)
+    guard !saves.isEmpty else { return }
+    let told = Set(index.transactions.map(\.name)).union(index.covered.map(\.name))
+    let names = try saves.sorted().map { try transaction.transactionName($0) }
+    index.covered += names.filter { $0 != 0 && !told.contains($0) }
+      .map { .init(name: $0, isPartial: true) }
   }
 
   /// What a log that is over had and its maker may not know of.
