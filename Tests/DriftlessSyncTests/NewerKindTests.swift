@@ -182,4 +182,39 @@ struct NewerKindTests {
       #expect(try self.shelves(part, replica) == [shelves[1], shelves[2]], "\(replica.name)")
     }
   }
+
+  /// A part is moved from one shelf to another, all migrate, and the server loses the move.
+  @Test(
+    "A reference of before that a server lost is offered as all that the set has",
+    arguments: [false, true])
+  func lostReference(isChangedSince: Bool) async throws {
+    var world = try await World(0)
+    let old = try await replica("old", world, isToMany: false)
+    let shelves = try (0..<3).map { try old.insert("Shelf", ["name": .string("\($0)")]) }
+    let part = try old.insert("Part")
+    try point(part, at: shelves[0], old)
+    try await old.sync()
+    let writer = try await replica("writer", world, isToMany: true)
+    if isChangedSince {
+      try await writer.sync()
+      try setShelves(part, [shelves[0], shelves[2]], writer)
+      try await writer.sync()
+      try await old.sync()
+    }
+    let copy = world.zone.log
+    try point(part, at: shelves[1], old)
+    try await old.sync()
+    await old.engine.close()
+    old.store.close()
+    let new = try await replica("old", world, isToMany: true, file: old.store.url)
+    world.zone.putBack(copy)
+    // Another log from there on.
+    try writer.insert("Shelf")
+    try await writer.sync()
+    world.replicas = [new, writer]
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try self.shelves(part, replica) == [shelves[1]], "\(replica.name)")
+    }
+  }
 }

@@ -12,11 +12,13 @@ struct LostEdits {
   private(set) var elements:
     [ObjectKey: [String: (adds: Set<ObjectKey>, removes: Set<ObjectKey>)]] =
       [:]
+  /// Sets that an entry said whole: the relationship was to-one then.
+  private var wholes: [ObjectKey: Set<String>] = [:]
   /// Properties of which no entry said a value that the model has: what the object shows of them stands in for one.
   private(set) var unsaid: [ObjectKey: PropertyMask] = [:]
   /// Objects that do not live at the place: the first that was done to them above it made them or brought them back.
   private var absent: Set<ObjectKey> = []
-  /// What the log up to the place says of what may have to go back to that, and of ordered sets that were changed above it.
+  /// What the log up to the place says of what may have to go back to that, and of sets that were said whole above it.
   private var former: [ObjectKey: [String: PlaceValues.Said]] = [:]
   /// Who made the edits of a time (`EditStamp`).
   private(set) var origins: [Int64: EditOrigin] = [:]
@@ -46,18 +48,22 @@ struct LostEdits {
     if place > 0 { try readPlace() }
   }
 
-  /// A change of an ordered set names all of its elements: those that it had at the place were not put in above that.
+  /// A change of an ordered set, and a reference of before, name all that a set has: what it had at the place was not put in
+  /// above that, and what a reference does not name was taken out.
   private mutating func readPlace() throws {
     var names: PlaceValues.Names = [:]
     for key in objects.keys {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
-      let wanted = namesThatMayGoBack(key, entity).union(orderedSets(of: key, entity))
+      let wanted = namesThatMayGoBack(key, entity).union(setsSaidWhole(of: key, entity))
       if !wanted.isEmpty { names[key] = wanted }
     }
     former = try PlaceValues.find(names, upTo: place, transaction, schema: schema)
     for (key, said) in former {
       for case (let name, .elements(let roots)) in said {
         let placed = try roots.compactMap { try concrete($0) }
+        if wholes[key]?.contains(name) == true, let left = elements[key]?[name]?.adds {
+          elements[key]?[name]?.removes = Set(placed).subtracting(left)
+        }
         elements[key]?[name]?.adds.subtract(placed)
       }
     }
@@ -118,6 +124,10 @@ struct LostEdits {
             guard let property, case .elements = property.kind,
               let reader = PropertyReader(property: property, column: column)
             else { continue }
+            if reader.saysWhole {
+              elements[key]?[property.name] = nil
+              wholes[key, default: []].insert(property.name)
+            }
             try noteElements(reader.elements(row), keys, of: key, property.name)
           }
         }
@@ -339,9 +349,13 @@ extension LostEdits {
     }
   }
 
-  private func orderedSets(of key: ObjectKey, _ entity: SyncSchema.Entity) -> Set<String> {
+  private func setsSaidWhole(of key: ObjectKey, _ entity: SyncSchema.Entity) -> Set<String> {
     guard !absent.contains(key), let changed = elements[key] else { return [] }
-    return Set(changed.keys.filter { entity.property(named: $0)?.relationship?.isOrdered == true })
+    return Set(
+      changed.keys.filter {
+        entity.property(named: $0)?.relationship?.isOrdered == true
+          || wholes[key]?.contains($0) == true
+      })
   }
 
   /// Nothing of an object that the zone does not have at the place.

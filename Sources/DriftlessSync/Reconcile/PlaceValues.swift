@@ -9,12 +9,28 @@ enum PlaceValues {
 
   enum Said {
     case value(PropertyValue)
-    /// The whole of an ordered set, of which each change says all.
+    /// The whole of a set.
     case elements([ObjectKey])
+    /// What was put into a set and taken out of it, where no entry that is kept says the whole.
+    case change(adds: [ObjectKey], removes: [ObjectKey])
+
+    /// What it comes to where something was said before.
+    fileprivate func after(_ earlier: Said?) -> Said {
+      guard case .change(let adds, let removes) = self else { return self }
+      let told = Set(adds + removes)
+      switch earlier {
+      case .elements(let elements): return .elements(elements.filter { !told.contains($0) } + adds)
+      case .change(let formerAdds, let formerRemoves):
+        return .change(
+          adds: formerAdds.filter { !told.contains($0) } + adds,
+          removes: formerRemoves.filter { !told.contains($0) } + removes)
+      case .value, nil: return self
+      }
+    }
   }
 
-  /// Looks for values, references and the places beside them, and ordered sets, from the place downwards until all are found
-  /// or the kept entries end.
+  /// Looks for values, references and the places beside them, and sets, from the place downwards until all are found or the
+  /// kept entries end.
   ///
   /// - Returns: what was found. A property that the insert of its object does not name is null; references and elements
   ///   name the roots of their targets.
@@ -30,11 +46,15 @@ enum PlaceValues {
       var found: [ObjectKey: [String: Said]] = [:]
       try forEachValue(changeSet, entry.firstObjectNumber, wanted, schema, &directory) {
         key, name, value in
-        found[key, default: [:]][name] = value
+        found[key, default: [:]][name] = value.after(found[key]?[name])
       }
       for (key, said) in found {
-        values[key, default: [:]].merge(said) { later, _ in later }
-        wanted[key]?.subtract(said.keys)
+        for (name, earlier) in said {
+          let value = values[key]?[name]?.after(earlier) ?? earlier
+          values[key, default: [:]][name] = value
+          if case .change = value { continue }
+          wanted[key]?.remove(name)
+        }
         if wanted[key]?.isEmpty == true { wanted[key] = nil }
       }
       return !wanted.isEmpty
@@ -66,12 +86,6 @@ enum PlaceValues {
       for (place, column) in zip(group.properties, columns) {
         guard let property = entity.property(namedNowOrBefore: names.properties[place])
         else { continue }
-        // A reference of before is all that a set had.
-        if case .elements(let relationship) = property.kind, !relationship.isOrdered,
-          ColumnKind(column.values) != .references
-        {
-          continue
-        }
         readers[property.name] = PropertyReader(property: property, column: column)
       }
       for (row, object) in group.objects.enumerated() {
@@ -79,7 +93,9 @@ enum PlaceValues {
         let key = ObjectKey(entity: entity.number, key: root.key)
         for name in wanted[key] ?? [] {
           if let reader = readers[name] {
-            let said = try said(reader, row) { try directory.key(ofNumber: number($0)) }
+            let said = try said(reader, row, isWhole: group.kind != .update) {
+              try directory.key(ofNumber: number($0))
+            }
             try body(key, name, said)
           } else if group.kind != .update {
             try body(key, name, nothing(of: entity.property(named: name)))
@@ -92,13 +108,18 @@ enum PlaceValues {
 
 extension PlaceValues {
   private static func said(
-    _ reader: PropertyReader, _ row: Int, _ target: (Int) throws -> ObjectKey?
+    _ reader: PropertyReader, _ row: Int, isWhole: Bool, _ target: (Int) throws -> ObjectKey?
   ) throws -> Said {
     switch reader.property.kind {
     case .attribute, .place: return .value(reader.value(row))
     case .toOne:
       return .value(try reader.reference(row).flatMap(target).map { .reference($0) } ?? .null)
-    case .elements: return .elements(try reader.elements(row).adds.compactMap(target))
+    case .elements(let relationship):
+      let (adds, removes) = reader.elements(row)
+      let elements = try adds.compactMap(target)
+      // An ordered one says its whole sequence, and a reference of before is all that a set had.
+      guard !isWhole, !relationship.isOrdered, !reader.saysWhole else { return .elements(elements) }
+      return .change(adds: elements, removes: try removes.compactMap(target))
     }
   }
 
