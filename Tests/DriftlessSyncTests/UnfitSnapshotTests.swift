@@ -168,6 +168,7 @@ struct UnfitSnapshotTests {
       ProtocolError(ProtocolError.Code(rawValue: "not-found"), "no such path", suggestion: ""),
       ProtocolError(ProtocolError.Code(rawValue: "storage"), "cannot be read", suggestion: ""),
       ProtocolError(.damaged, "cannot be read", suggestion: ""),
+      ProtocolError.noSnapshot,
     ]
     for refusal in refusals {
       var rule = FoldedZone.Rule()

@@ -101,12 +101,13 @@ extension SyncEngine {
     [.damaged, .malformed, .unsupported, .tooLarge].contains(error.code)
   }
 
-  /// Whether an error is of this way to join, and need not be of the other: a server or a proxy that does not know it, a disk
-  /// that has room for the log alone.
+  /// Whether an error is of this way to join, and need not be of the other: a server or a proxy that does not know it, or
+  /// has none any more, a disk that has room for the log alone.
   private static func isOfWay(_ error: any Error) -> Bool {
     switch error {
     case let error as StoreError: isOfEntry(error) || error.code == .diskFull
-    case let error as ProtocolError: ["storage", "not-found"].contains(error.code.rawValue)
+    case let error as ProtocolError:
+      ["storage", "not-found", "no-snapshot"].contains(error.code.rawValue)
     case let error as any TransportFailure:
       ["not-driftless", "damaged-body", "body-too-large"].contains(error.name)
     default: false
