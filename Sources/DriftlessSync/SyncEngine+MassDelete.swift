@@ -6,7 +6,8 @@ import Foundation
 /// The brake: deletes of a large part of the replica wait for a person's word.
 extension SyncEngine {
   /// Deletes of the zone that the brake set aside here were not meant: with the next sync the objects live on, and the zone has
-  /// them again. Where nothing is set aside, it does nothing.
+  /// them again, with what referred to them. What was deleted before that, while it was not too many yet, stays deleted. Where
+  /// nothing is set aside, it does nothing.
   ///
   /// ```swift
   /// try SyncEngine.keepMassDeleted(of: store)

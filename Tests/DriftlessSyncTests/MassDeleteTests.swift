@@ -134,6 +134,53 @@ struct MassDeleteTests {
     }
   }
 
+  @Test("What referred to objects whose deletes were not meant refers to them again")
+  func keptReferences() async throws {
+    let (world, items) = try await world()
+    let shelves = try world[0].identities(of: "Shelf")
+    let rows = try (0..<3).map { try world[0].insert("Row", ["name": .string("\($0)")]) }
+    let labels = try (0..<2).map { _ in try world[0].insert("Label") }
+    try world[0].save { context in
+      let labels = try labels.map { try #require(try context.object(withIdentity: $0)) }
+      for (item, shelf) in zip(items, shelves) {
+        let item = try #require(try context.object(withIdentity: item))
+        try item.setValue(try context.object(withIdentity: shelf), forKey: "shelf")
+        try item.setValue(Set(labels), forKey: "labels")
+      }
+      let shelf = try #require(try context.object(withIdentity: shelves[9]))
+      try shelf.setValue(rows.map { try context.object(withIdentity: $0) as Any }, forKey: "rows")
+    }
+    try await world.settle()
+    for id in items.suffix(30) {
+      try world[0].delete(id)
+      try await world[0].push()
+    }
+    try delete(shelves.prefix(5) + [labels[0]], on: world[0])
+    try await world[0].push()
+    try delete(shelves.suffix(5) + [labels[1]], on: world[0])
+    try await world[0].push()
+    // Somebody else had given one of them another shelf.
+    let other = try world[0].insert("Shelf")
+    try world[0].save { context in
+      try context.object(withIdentity: items[0])?
+        .setValue(try context.object(withIdentity: other), forKey: "shelf")
+    }
+    try await world[0].sync()
+    await #expect(throws: SyncError.self) { try await world[1].sync() }
+    #expect(try Set(world[1].identities(of: "Shelf")).isSuperset(of: shelves))
+    try SyncEngine.keepMassDeleted(of: world[1].store)
+    try await world[1].sync()
+    try await world.settle()
+    for replica in world.replicas {
+      for (item, shelf) in zip(items, shelves).dropFirst() {
+        #expect(try replica.reference(item, "shelf") == shelf, "\(replica.name)")
+        #expect(try replica.elements(item, "labels") == Set(labels), "\(replica.name)")
+      }
+      #expect(try replica.reference(items[0], "shelf") == other)
+      for row in rows { #expect(try replica.reference(row, "shelf") == shelves[9]) }
+    }
+  }
+
   @Test("Deletes in the course of the day never ask")
   func small() async throws {
     let (world, items) = try await world()

@@ -24,27 +24,6 @@ extension PageApplier {
     try TreeSettlement(self).run()
   }
 
-  /// What the brake set aside lives on by a person's word: what the zone has deleted is pushed whole, and what it never had is
-  /// offered as ever.
-  private func keepBraked(upTo place: UInt64) throws {
-    for key in zone.keys.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) {
-      let object = try zone.object(key)
-      guard let mark = object.mark, mark.life.isBraked, mark.side.sequence <= place,
-        let entity = schema.entity(numbered: key.entity),
-        try transaction.concreteKey(root: key) == key
-      else { continue }
-      guard !mark.isBuried else {
-        try zone.removeMark(key)
-        continue
-      }
-      try revive(
-        entity, key, object,
-        cause: EditStamp.number(HybridTime(rawValue: mark.side.time.rawValue &+ 1)),
-        because: "Deleted by another replica with a large part of the store, which was not meant: "
-          + "the object stays.")
-    }
-  }
-
   private func settleObjects(allowsMassDelete: Bool) throws {
     let keys = zone.keys.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
     var fates = DeleteFates(self)
