@@ -142,7 +142,8 @@ extension SyncEngine {
       if let contents {
         try applier.noteObjects(contents.index, header: contents.header, entry)
       }
-      try Parking.park(entry, code, reason: reason, on: applier.transaction.connection)
+      try Parking.park(
+        entry, code, reason: reason, at: applier.now, on: applier.transaction.connection)
     }
     log.warning("Entry \(entry.sequence) of the zone's log is set aside: \(reason)")
   }
@@ -177,7 +178,7 @@ extension SyncEngine {
       pending, after: state.acknowledged, transaction, schema: schema)
     return try PageApplier(
       transaction: transaction, schema: schema, replica: state.replica, zoneID: state.zoneID,
-      pending: pending, acknowledged: state.acknowledged, options: options)
+      pending: pending, acknowledged: state.acknowledged, options: options, now: store.now)
   }
 
   /// Writes what the merge left: pending states and the journal.

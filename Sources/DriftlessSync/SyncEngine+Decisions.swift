@@ -62,7 +62,7 @@ extension SyncEngine {
         }
         try Journal.keep(standing, in: number, on: transaction.connection)
       }
-      try Journal.decide(number, side, on: transaction.connection)
+      try Journal.decide(number, side, at: store.now, on: transaction.connection)
       return try Journal.entry(number, on: transaction.connection)?.entry ?? entry
     }.0
   }
@@ -120,7 +120,7 @@ extension SyncEngine {
       }
       return try store.write(TransactionInfo(author: author, kind: .local)) { transaction in
         try PutBack(entry, entity, transaction).bringBack(row)
-        try Journal.decide(number, side, on: transaction.connection)
+        try Journal.decide(number, side, at: store.now, on: transaction.connection)
         return try Journal.entry(number, on: transaction.connection)?.entry ?? entry
       }.0
     }
@@ -143,7 +143,7 @@ extension SyncEngine {
           .cannotUndo, "On that side object \(entry.object.uuidString.lowercased()) was deleted.",
           suggestion: "Delete it where that is meant.")
       }
-      try Journal.decide(number, side, on: transaction.connection)
+      try Journal.decide(number, side, at: store.now, on: transaction.connection)
       return try Journal.entry(number, on: transaction.connection)?.entry ?? entry
     }.0
   }

@@ -246,7 +246,7 @@ extension SyncEngine {
           let applier = try PageApplier(
             transaction: transaction, schema: schema, replica: state.replica,
             zoneID: state.zoneID, pending: pending, acknowledged: state.acknowledged,
-            options: options)
+            options: options, now: store.now)
           for key in revived { try applier.restoreReferences(to: key) }
           try OneToOneEnds(applier).follow()
         }

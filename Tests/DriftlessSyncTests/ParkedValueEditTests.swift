@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSync
 import DriftlessTesting
 import Foundation
@@ -149,5 +150,25 @@ struct ParkedValueEditTests {
     }
     return try await TestReplica(
       "copy", zone: replica.zone, clock: replica.clock, model: model, enrolled: false, file: file)
+  }
+
+  @Test(
+    "What is set aside is so since the store's clock says, and is in the journal when the zone is replaced"
+  )
+  func replaced() async throws {
+    let clock = ManualClock()
+    let zone = MemoryZone(clock: clock)
+    let wide = try await TestReplica("wide", zone: zone, clock: clock, model: model(.integer64))
+    let narrow = try await TestReplica("narrow", zone: zone, clock: clock, model: model(.integer16))
+    let id = try wide.insert("Thing", ["size": .integer(100_000)])
+    try await wide.sync()
+    try await narrow.sync()
+    let parked = try #require(try SyncEngine.parked(of: narrow.store).first)
+    #expect(parked.since == narrow.store.now)
+    zone.renew(intent: .replace)
+    #expect(try await narrow.sync().reconciliations.map(\.kind) == [.taken])
+    let entry = try #require(try narrow.conflicts.first)
+    #expect(entry.object == id && entry.property == "size")
+    #expect(entry.local == "100000")
   }
 }

@@ -102,11 +102,11 @@ enum Journal {
   }
 
   static func decide(
-    _ number: Int64, _ side: JournalEntry.Side, on connection: SQLiteConnection
+    _ number: Int64, _ side: JournalEntry.Side, at time: Date, on connection: SQLiteConnection
   ) throws {
     try connection.perform(
       "UPDATE ZDL_JOURNAL SET decision = ?, decided_at = ? WHERE number = ?",
-      [.text(side.rawValue), .real(Date().timeIntervalSince1970), .integer(number)])
+      [.text(side.rawValue), .real(time.timeIntervalSince1970), .integer(number)])
   }
 
   /// What a person keeps of a conflict that waited: what stood by then.

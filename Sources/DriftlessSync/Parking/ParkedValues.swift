@@ -17,7 +17,7 @@ struct ParkedValues {
 
   mutating func add(
     _ value: PropertyValue, of key: ObjectKey, _ property: String, reason: String,
-    sequence: UInt64, sender: UUID
+    sequence: UInt64, sender: UUID, at time: Date
   ) throws {
     mayHaveAny = true
     try connection.perform(
@@ -25,7 +25,7 @@ struct ParkedValues {
       [
         .integer(Int64(key.entity)), .integer(key.key), .text(property),
         .blob(RowArchive.encode([value])), .unsigned(sequence), .uuid(sender), .text(reason),
-        .real(Date().timeIntervalSince1970),
+        .real(time.timeIntervalSince1970),
       ])
   }
 

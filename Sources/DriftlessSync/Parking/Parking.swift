@@ -57,7 +57,7 @@ enum Parking {
 
   static func park(
     _ entry: PullPage.Entry, _ code: Code, _ unknown: Set<ParkedName> = [], reason: String,
-    on connection: SQLiteConnection
+    at time: Date, on connection: SQLiteConnection
   ) throws {
     let header = try? ChangeSetDecoder().decodeHeader(entry.frame)
     try connection.perform(
@@ -66,7 +66,7 @@ enum Parking {
         .unsigned(entry.sequence), .unsigned(entry.firstObjectNumber),
         header.map { .integer(Int64($0.newObjectCount)) } ?? .null, .text(code.rawValue),
         .text(reason), header.map { .uuid($0.replica) } ?? .null,
-        .real(Date().timeIntervalSince1970), .integer(level),
+        .real(time.timeIntervalSince1970), .integer(level),
         .text(text(unknown)), .blob(entry.frame),
       ])
   }

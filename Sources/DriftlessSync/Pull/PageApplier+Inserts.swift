@@ -107,7 +107,7 @@ extension PageApplier {
       let side = try side()
       try parkedValues.add(
         value, of: key, property.name, reason: refusal, sequence: side.sequence,
-        sender: side.origin)
+        sender: side.origin, at: now)
     }
     return standIn.value
   }

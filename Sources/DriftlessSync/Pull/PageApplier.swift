@@ -47,6 +47,8 @@ final class PageApplier {
   /// Deletes of a large part of the replica are meant.
   var allowsMassDelete = false
 
+  /// By the store's clock.
+  let now: Date
   /// The last transaction of this store that the zone has acknowledged.
   private let acknowledged: Int64
   /// Until when the replica knew what the log says, where it reads a log again (`FormerLog`).
@@ -62,8 +64,9 @@ final class PageApplier {
 
   init(
     transaction: WriteTransaction, schema: SyncSchema, replica: UUID, zoneID: UUID,
-    pending: PendingSet, acknowledged: Int64, options: SyncOptions
+    pending: PendingSet, acknowledged: Int64, options: SyncOptions, now: Date
   ) throws {
+    self.now = now
     self.transaction = transaction
     self.schema = schema
     self.replica = replica
@@ -169,7 +172,7 @@ final class PageApplier {
       reason: frame.needsParked
         ? "Parts of it are about objects that a parked entry makes."
         : ParkedName.reason(frame.unknown),
-      on: transaction.connection)
+      at: now, on: transaction.connection)
   }
 
   func apply(

@@ -64,6 +64,27 @@ struct GivenUpEdits {
       transaction, schema: schema)
   }
 
+  /// Values of the zone's that this model cannot hold, in a store that takes the state of a zone which was replaced: an export
+  /// has what stands in for them.
+  static func keepParked(
+    asOf export: URL?, _ transaction: WriteTransaction, schema: SyncSchema
+  ) throws {
+    let file = export.map { "what stood in for it is in \($0.path)" } ?? "it is kept nowhere else"
+    var journal = JournalDraft(transaction)
+    for value in try ParkedValues.rows(on: transaction.connection) {
+      guard let entity = schema.entity(numbered: value.key.entity),
+        let property = entity.property(named: value.property),
+        let row = try transaction.row(value.key)?.values
+      else { continue }
+      try journal.addGivenUp(
+        entity: entity, property: property, key: value.key, value: value.value, elements: nil,
+        time: HybridTime(value.since), row: row,
+        explanation: "The store took the zone's state, and had this value of before set aside: "
+          + "\(file).")
+    }
+    try journal.write(transaction: transaction.number)
+  }
+
   private func add(
     _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity,
     to journal: inout JournalDraft

@@ -356,6 +356,7 @@ extension SyncEngine {
       let pending = try PendingLoader.load(
         transaction, schema: schema, acknowledged: state.acknowledged)
       try GivenUpEdits.keep(pending, asOf: export, transaction, schema: schema)
+      try GivenUpEdits.keepParked(asOf: export, transaction, schema: schema)
       var count = 0
       for entity in schema.entities {
         var keys: [ObjectKey] = []
