@@ -167,3 +167,12 @@ struct ColumnDraft {
   private static let nothing = ObjectKey(entity: -1, key: 0)
   private static let noUUID = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 }
+
+extension ReadTransaction {
+  /// The place beside a reference, as it is sent.
+  func placeValue(
+    of key: ObjectKey, in relationship: RelationshipDescription
+  ) throws -> PropertyValue {
+    try place(of: key, in: relationship).map { .integer($0) } ?? .null
+  }
+}

@@ -166,8 +166,7 @@ struct PendingReader {
     guard let values = try values(of: key, object, entity) else { return }
     let place = place(kind, entity, entity.all)
     for (index, property) in entity.properties.enumerated() {
-      let edit = object.transaction(of: property.slot)
-      let cell = try wholeCell(key, property, values, edit, isNew: kind == .insert)
+      let cell = try wholeCell(kind, key, object, property, values)
       if !cell.isEmpty { properties += 1 }
       drafts[place].columns[index].append(cell)
     }
@@ -188,8 +187,7 @@ struct PendingReader {
       let place = place(index == 0 ? kind : .update, entity, edit.properties)
       for column in drafts[place].columns.indices {
         let property = drafts[place].columns[column].property
-        let edit = object.transaction(of: property.slot)
-        let cell = try wholeCell(key, property, values, edit, isNew: kind == .insert)
+        let cell = try wholeCell(kind, key, object, property, values)
         if !cell.isEmpty { properties += 1 }
         drafts[place].columns[column].append(cell)
       }
@@ -227,17 +225,15 @@ struct PendingReader {
   }
 
   /// What a property of a new object says: a set says all of its elements.
-  ///
-  /// - Parameters:
-  ///   - edit: the transaction that set it; nil where a later change set tells that.
-  ///   - isNew: the zone knows no such object. A set of one that a later change set tells is empty until then: a copy of this
-  ///     store, which knows the save that made the object, would take elements of later for some of that save.
   private mutating func wholeCell(
-    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64?,
-    isNew: Bool
+    _ kind: ChangeSetIndex.Group.Kind, _ key: ObjectKey, _ object: PendingObject,
+    _ property: SyncSchema.Property, _ values: [PropertyValue]
   ) throws -> ColumnDraft.Cell {
+    // Nil where a later change set tells it.
+    let edit = object.transaction(of: property.slot)
     switch property.kind {
-    case .place(let relationship): return .value(try placeValue(key, relationship))
+    case .place(let relationship):
+      return .value(try transaction.placeValue(of: key, in: relationship))
     case .attribute: return .value(try total(key, property, values, edit))
     case .toOne:
       let value = try reference(key, property, values, edit)
@@ -247,7 +243,9 @@ struct PendingReader {
       }
       return .value(value)
     case .elements(let relationship):
-      if isNew, edit == nil { return .elements(adds: [], removes: []) }
+      // Until then a new object's is empty: a copy of this store, which knows the save that made the object, would take
+      // elements of later for some of that save.
+      if kind == .insert, edit == nil { return .elements(adds: [], removes: []) }
       let elements = try elements(key, property, relationship, edit)
       if isPartial {
         for element in elements where try !hasPlace(element) {
@@ -312,7 +310,7 @@ struct PendingReader {
     _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64
   ) throws -> ColumnDraft.Cell {
     if case .place(let relationship) = property.kind {
-      return .value(try placeValue(key, relationship))
+      return .value(try transaction.placeValue(of: key, in: relationship))
     }
     guard case .elements(let relationship) = property.kind else {
       if case .attribute = property.kind { return .value(try total(key, property, values, edit)) }
@@ -383,12 +381,6 @@ struct PendingReader {
       elementWalks[identifier] = try ElementWalk(transaction, relationship)
     }
     return try elementWalks[identifier]?.elements(of: key) ?? []
-  }
-
-  private func placeValue(
-    _ key: ObjectKey, _ relationship: RelationshipDescription
-  ) throws -> PropertyValue {
-    try transaction.place(of: key, in: relationship).map { .integer($0) } ?? .null
   }
 
   private mutating func place(
