@@ -10,6 +10,7 @@ let settings: [SwiftSetting] = [
 
 let log = Target.Dependency.product(name: "Logging", package: "swift-log")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let ciphers = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
 let protobuf = Target.Dependency.product(name: "SwiftProtobuf", package: "swift-protobuf")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let lifecycle = Target.Dependency.product(
@@ -51,7 +52,7 @@ var targets: [Target] = [
 
   // Sync.
   .target(
-    name: "DriftlessProtocol", dependencies: ["CZlib", crypto, protobuf],
+    name: "DriftlessProtocol", dependencies: ["CZlib", crypto, ciphers, protobuf],
     exclude: ["Codec/ChangeSet.proto"], swiftSettings: settings),
   .target(
     name: "DriftlessSync",
@@ -139,7 +140,7 @@ targets += [
   test(
     "CoreDataPluginTests", ["CoreData", "SwiftSource"],
     plugins: ["CoreDataPlugin"]),
-  test("DriftlessProtocolTests", ["DriftlessProtocol", "CZlib"], exclude: ["Golden"]),
+  test("DriftlessProtocolTests", ["DriftlessProtocol", "CZlib", crypto], exclude: ["Golden"]),
   test(
     "DriftlessSyncTests",
     ["DriftlessSync", "DriftlessTesting", "DriftlessProtocol", "Driftless", "DriftlessSQLite"]),

@@ -163,7 +163,8 @@ struct ChangeSetRules {
     case .elements(let elements):
       let isValid = elements.elements.allSatisfy { $0 >= 0 && Int($0) < objectCount }
       return isValid ? nil : "it has an element that is not in the table"
-    case .strings(let rows), .bytes(let rows), .decimals(let rows), .uris(let rows):
+    case .strings(let rows), .bytes(let rows), .decimals(let rows), .uris(let rows),
+      .sealed(let rows):
       return rows.content.count < Int(Int32.max) ? nil : "its values pass 2 GiB"
     default:
       return nil

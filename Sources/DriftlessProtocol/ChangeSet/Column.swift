@@ -23,6 +23,8 @@ public struct Column: Hashable, Sendable {
     case references([Int32])
     /// Many-to-many relationships: what was added and removed.
     case elements(ElementRows)
+    /// Values that only who has the key reads, a cell each (`SealedCell`). A null is none.
+    case sealed(ByteRows)
     /// A kind that this version does not know, kept as it came.
     case unknown(UnknownColumn)
   }
@@ -49,7 +51,9 @@ public struct Column: Hashable, Sendable {
     case .integers(let values): values.count
     case .doubles(let values), .dates(let values): values.count
     case .booleans(let values): values.count
-    case .strings(let rows), .bytes(let rows), .decimals(let rows), .uris(let rows): rows.count
+    case .strings(let rows), .bytes(let rows), .decimals(let rows), .uris(let rows),
+      .sealed(let rows):
+      rows.count
     case .uuids(let values): values.count
     case .references(let values): values.count
     case .elements(let rows): rows.count

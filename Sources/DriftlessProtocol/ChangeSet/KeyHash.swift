@@ -29,7 +29,14 @@ public struct KeyHash: Hashable, Sendable {
   public static func of(
     entity: String, properties: [String], values: [[UInt8]], zone: UUID
   ) -> KeyHash {
-    let secret = withUnsafeBytes(of: zone.uuid) { SymmetricKey(data: Array($0)) }
+    of(
+      entity: entity, properties: properties, values: values,
+      secret: withUnsafeBytes(of: zone.uuid) { SymmetricKey(data: Array($0)) })
+  }
+
+  static func of(
+    entity: String, properties: [String], values: [[UInt8]], secret: SymmetricKey
+  ) -> KeyHash {
     var message = ByteWriter(capacity: 256)
     message.append(UInt64(properties.count))
     for part in [Array(entity.utf8)] + properties.map({ Array($0.utf8) }) + values {

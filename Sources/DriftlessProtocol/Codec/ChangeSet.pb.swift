@@ -252,7 +252,7 @@ nonisolated struct WireKeyClaims: Sendable {
   /// varints: the constraint, in the order in which it is declared
   var properties: Data = Data()
 
-  /// which secret the hashes are made with; 0 = the zone's UUID
+  /// which secret the hashes are made with; 0 = the zone's UUID, 1 = the key ring's
   var keyID: UInt32 = 0
 
   /// objects
@@ -344,7 +344,7 @@ nonisolated struct WireColumn: Sendable {
   // methods supported on all messages.
 
   /// 1 integers, 2 doubles, 3 dates, 4 booleans, 5 strings, 6 bytes, 7 decimals, 8 uris, 9 uuids,
-  /// 10 references, 11 elements
+  /// 10 references, 11 elements, 12 sealed
   var kind: UInt32 = 0
 
   /// How `numbers` is packed; 0 where the kind has one packing only.
@@ -359,7 +359,7 @@ nonisolated struct WireColumn: Sendable {
   ///              double arithmetic,
   ///              1: n / 1e6    2: n / 1e6 - 978307200 (microseconds since 1970)    3: n / 2^23
   /// booleans     bits
-  /// strings, bytes, decimals, uris   varints: the length of each row, in bytes
+  /// strings, bytes, decimals, uris, sealed   varints: the length of each row, in bytes
   /// uuids        empty
   /// references   index + 1, 0 for none: packing 0 zigzag, 1 deltas
   /// elements     varints: for each row how many are added, how many removed

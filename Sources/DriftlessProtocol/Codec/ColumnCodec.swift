@@ -7,6 +7,7 @@ enum ColumnCodec {
   enum Kind: UInt32 {
     case integers = 1
     case doubles, dates, booleans, strings, bytes, decimals, uris, uuids, references, elements
+    case sealed
   }
 
   static func encode(_ column: Column) throws(ProtocolError) -> ColumnMessage {
@@ -31,6 +32,7 @@ enum ColumnCodec {
     case .references(let indexes):
       write(indexes.map { Int64($0) + 1 }, .references, column.nulls, to: &wire)
     case .elements(let rows): write(rows, to: &wire)
+    case .sealed(let rows): write(rows, .sealed, to: &wire)
     case .unknown(let unknown):
       do {
         wire.whole = try WireColumn(serializedBytes: unknown.message).serializedBytes()

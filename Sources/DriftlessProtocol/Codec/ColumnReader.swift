@@ -46,6 +46,7 @@ struct ColumnReader {
     case .references:
       return try references(wire, rows: rows, nulls: nulls).map { .references($0) }
     case .elements: return try elements(wire, rows: rows).map { .elements($0) }
+    case .sealed: return byteRows(wire, rows: rows).map { .sealed($0) }
     }
   }
 

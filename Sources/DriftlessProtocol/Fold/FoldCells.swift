@@ -42,6 +42,7 @@ struct CellReader {
     case .uuids: .uuids
     case .references: .references
     case .elements: .elements
+    case .sealed: .sealed
     }
   }
 
@@ -59,7 +60,8 @@ struct CellReader {
     case .integers(let values): out.append(varint: Packing.zigzag(values[row]))
     case .doubles(let values), .dates(let values): out.append(values[row].bitPattern)
     case .booleans(let values): out.bytes.append(values[row] ? 1 : 0)
-    case .strings(let rows), .bytes(let rows), .decimals(let rows), .uris(let rows):
+    case .strings(let rows), .bytes(let rows), .decimals(let rows), .uris(let rows),
+      .sealed(let rows):
       rows.withBytes(at: row) { out.bytes.append(contentsOf: $0) }
     case .uuids(let values): out.append(values[row])
     case .unknown: unknown?.withBytes(at: row) { out.bytes.append(contentsOf: $0) }
@@ -114,7 +116,7 @@ struct CellWriter {
     case .booleans: booleans.append(value.isNull ? false : try scan.nextByte() != 0)
     case .uuids: uuids.append(value.isNull ? Self.noUUID : try scan.nextUUID())
     case .references: references.append(target ?? Column.noReference)
-    case .strings, .bytes, .decimals, .uris, nil:
+    case .strings, .bytes, .decimals, .uris, .sealed, nil:
       value.bytes.withUnsafeBufferPointer { rows.append($0) }
     case .elements: throw .damagedFold
     }
@@ -134,6 +136,7 @@ struct CellWriter {
     case .uuids: values = .uuids(uuids)
     case .references: values = .references(references)
     case .elements: values = .elements(elements)
+    case .sealed: values = .sealed(rows)
     case nil: values = .unknown(try UnknownRows.column(rows, kind: kind, nulls: nulls))
     }
     return Column(values, nulls: nulls)

@@ -146,6 +146,7 @@ struct LogReplay {
     case .strings(let rows): (kind, value) = ("5", rows.data(at: row).base64EncodedString())
     case .bytes(let rows): (kind, value) = ("6", rows.data(at: row).base64EncodedString())
     case .decimals(let rows): (kind, value) = ("7", rows.data(at: row).base64EncodedString())
+    case .sealed(let rows): (kind, value) = ("12", rows.data(at: row).base64EncodedString())
     case .uris(let rows): (kind, value) = ("8", rows.data(at: row).base64EncodedString())
     case .uuids(let values): (kind, value) = ("9", "\(values[row])")
     case .unknown(let column): (kind, value) = ("\(column.kind)", text(column, row))

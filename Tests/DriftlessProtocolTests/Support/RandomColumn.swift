@@ -15,7 +15,8 @@ enum RandomColumn {
       (0..<rows).map { nulls.contains($0) ? null : make(&numbers) }
     }
     let values: Column.Values
-    switch kind ?? numbers.number(below: 11) {
+    let kind = kind ?? numbers.number(below: 12)
+    switch kind {
     case 0: values = .integers(each(0, &numbers, integer))
     case 1: values = .doubles(each(0, &numbers, double))
     case 2: values = .dates(each(0, &numbers, numbers.chance(80) ? date : double))
@@ -23,11 +24,12 @@ enum RandomColumn {
     case 4: values = .strings(ByteRows(each("", &numbers, text)))
     case 5: values = .decimals(ByteRows(each("", &numbers) { "\(integer(&$0)).5" }))
     case 6: values = .uris(ByteRows(each("", &numbers) { "urn:\(text(&$0))" }))
-    case 7:
+    case 7, 11:
       let rows = each(Data(), &numbers) { numbers in
         Data((0..<numbers.number(below: 9)).map { _ in UInt8.random(in: 0...255, using: &numbers) })
       }
-      values = .bytes(rows.reduce(into: ByteRows()) { $0.append($1) })
+      let cells = rows.reduce(into: ByteRows()) { $0.append($1) }
+      values = kind == 7 ? .bytes(cells) : .sealed(cells)
     case 8: values = .uuids(each(Samples.minted, &numbers) { _ in UUID() })
     case 9:
       values = .references(

@@ -1,0 +1,17 @@
+extension AttributeDescription {
+  /// The key in an attribute's `userInfo` that declares it encrypted: `1`, `true` or `yes`. A replica seals its values before
+  /// they leave the host, and only who has the key reads them; the store itself keeps them in the clear.
+  public static let encryptedKey = "driftless.encrypted"
+
+  /// Whether the model declares the attribute encrypted, or the composite attribute around it. What no replica is told of is
+  /// never sealed: transient and derived attributes are not.
+  package var isEncrypted: Bool {
+    guard !isKeptInMemory, !(self is DerivedAttributeDescription) else { return false }
+    return saysEncrypted || composite?.isEncrypted ?? false
+  }
+
+  private var saysEncrypted: Bool {
+    guard let text = userInfo[Self.encryptedKey] else { return false }
+    return ["1", "true", "yes"].contains(text.lowercased())
+  }
+}
