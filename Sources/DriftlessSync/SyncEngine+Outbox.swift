@@ -102,6 +102,7 @@ extension SyncEngine {
           try build(portion, allowsMassDelete, tryingAgain: again, transaction)
         }
       }
+      try noteWithoutKey(selection.withoutKey)
       let window = selection.window
       let objects = WindowObjects(
         count: window.count, single: window.count == 1 ? window.keys.first { _ in true } : nil)
@@ -130,6 +131,17 @@ extension SyncEngine {
       }
       last = selection
     }
+  }
+
+  /// Notes how many objects have edits that wait for a key, for who looks at the store.
+  private func noteWithoutKey(_ count: Int) throws {
+    let known = try store.read { try $0.setting(KeylessEdits.setting) }
+    let now: SQLiteValue? = count > 0 ? .integer(Int64(count)) : nil
+    guard known != now else { return }
+    if count > 0 {
+      log.warning("Objects with edits of encrypted properties, which wait for a key: \(count)")
+    }
+    try bookkeep { try $0.setSetting(KeylessEdits.setting, now) }
   }
 
   private func build(

@@ -29,7 +29,9 @@ extension SyncEngine {
     }
     let values = try ParkedValues.rows(on: connection).map { row in
       ParkedEntry(
-        sequence: row.sequence, sender: row.sender, code: "invalid-value", reason: row.reason,
+        sequence: row.sequence, sender: row.sender,
+        code: SealedValue.cell(in: row.value) == nil ? "invalid-value" : "sealed",
+        reason: row.reason,
         names: [], object: try transaction.identity(of: row.key),
         entity: schema.entity(numbered: row.key.entity)?.name, property: row.property,
         since: row.since, bytes: row.bytes)
@@ -114,8 +116,9 @@ extension SyncEngine {
     func isDue(_ entry: Parking.Entry) -> Bool {
       self.isDue(entry) && !failed.contains(.entry(entry.sequence))
     }
-    func isDue(_ row: ParkedValues.Row) -> Bool {
-      standIn(for: row) == nil && !failed.contains(.value(row.key, row.property))
+    func isDue(_ row: ParkedValues.Row, _ transaction: ReadTransaction) throws -> Bool {
+      guard !failed.contains(.value(row.key, row.property)) else { return false }
+      return try standIn(for: row) == nil || opens(row, transaction)
     }
     func isDue(_ entry: FormerParking.Entry) -> Bool {
       self.isDue(entry.parked, isOfFormerLog: true) && !failed.contains(.former(entry.id))
@@ -123,7 +126,7 @@ extension SyncEngine {
     let isWaiting = try store.read { transaction -> Bool in
       let connection = transaction.connection
       if try Parking.entries(on: connection).contains(where: isDue) { return true }
-      return try ParkedValues.rows(on: connection).contains(where: isDue)
+      return try ParkedValues.rows(on: connection).contains { try isDue($0, transaction) }
         || FormerParking.entries(on: connection).contains(where: isDue)
     }
     guard isWaiting else { return }
@@ -138,7 +141,8 @@ extension SyncEngine {
         trying(.entry(parked.sequence))
         try replay(parked, applier, &taken)
       }
-      for row in try ParkedValues.rows(on: connection) where isDue(row) {
+      for row in try ParkedValues.rows(on: connection)
+      where try isDue(row, applier.transaction) {
         trying(.value(row.key, row.property))
         try applier.takeIn(row)
       }
@@ -226,6 +230,16 @@ extension SyncEngine {
         && !(isOfFormerLog && schema.property(parkedAs: $0.name)?.property == nil
           && schema.otherEnd(parkedAs: $0.name) != nil)
     }
+  }
+
+  /// Whether a parked cell can be opened by now.
+  private func opens(_ row: ParkedValues.Row, _ transaction: ReadTransaction) throws -> Bool {
+    guard schema.keys != nil, let cell = SealedValue.cell(in: row.value),
+      let entity = schema.entity(numbered: row.key.entity),
+      let property = entity.property(named: row.property)
+    else { return false }
+    return try CellOpener(transaction, schema: schema)
+      .value(ofCell: cell, property, of: entity, row.key) != nil
   }
 
   /// What stands for a parked value; nil when the model holds it by now.

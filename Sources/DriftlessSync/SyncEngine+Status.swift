@@ -33,6 +33,9 @@ extension SyncEngine {
         try AcceptedParking.load(transaction).isEmpty
         ? Parking.count(on: connection) + KeptKeys.waiting(transaction, schema).count
         : parked(transaction, SyncSchema(store.schema)).count { !$0.isAccepted }
+      if case .integer(let count)? = try transaction.setting(KeylessEdits.setting) {
+        status.withoutKey = Int(clamping: count)
+      }
       status.quarantined = try Quarantine.count(on: connection)
       let pending = try PendingLoader.load(
         transaction, schema: schema, acknowledged: state.acknowledged)

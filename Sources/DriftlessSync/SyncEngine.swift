@@ -115,7 +115,7 @@ public actor SyncEngine {
     self.transport = NewsTransport(transport, now: { store.now })
     self.home = home
     self.options = options
-    schema = SyncSchema(store.schema)
+    schema = SyncSchema(store.schema, keys: options.keys)
     queue = StoreQueue.shared(for: store)
     number = queue.ticket()
   }

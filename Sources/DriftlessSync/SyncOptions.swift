@@ -1,4 +1,5 @@
 public import Driftless
+public import DriftlessProtocol
 public import Foundation
 
 /// How an engine works. The defaults suit a desktop or a small host; units and reasons are in
@@ -65,6 +66,9 @@ public struct SyncOptions: Sendable {
   package var snapshotShare = SyncTuning.snapshotShare
   /// The rules of the properties whose policy is `custom(name)`, by name.
   public var customPolicies: [String: CustomPolicy] = [:]
+  /// What the encrypted properties of the model are sealed and opened with (`driftless.encrypted`); nil for a replica that
+  /// has no key: it syncs the rest, keeps what it cannot open aside, and does not send what it cannot seal.
+  public var keys: KeyRing?
   /// The context name of imports in history.
   public var importContextName: String?
 
@@ -83,7 +87,7 @@ public struct SyncOptions: Sendable {
     return bounds(self) == bounds(other) && keptFrameSeconds == other.keptFrameSeconds
       && snapshotShare == other.snapshotShare
       && massDelete == other.massDelete && onDiverged == other.onDiverged
-      && importContextName == other.importContextName
+      && importContextName == other.importContextName && keys == other.keys
       && Set(customPolicies.keys) == Set(other.customPolicies.keys)
   }
 }

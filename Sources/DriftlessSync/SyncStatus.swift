@@ -89,6 +89,8 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   /// that the zone has of two objects, kept for later, without those
   /// that a person has accepted (`SyncEngine.acceptParked(of:sequence:)`).
   public var parked: Int
+  /// Objects with edits of encrypted properties that wait for a key: nothing of these leaves the host without one.
+  public var withoutKey = 0
   /// How the store came back last to a server whose log was another one; nil when it never had to.
   public var reconciled: Reconciliation?
   /// Whether the zone was replaced on purpose since the store took its state, as enrolling again found: the next sync keeps

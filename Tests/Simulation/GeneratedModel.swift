@@ -38,7 +38,26 @@ struct GeneratedModel {
       // What a program brings back is without what its model has no name for.
       entity.deletePolicy = keepsEdited && !scenario.hasRenames ? .editWins : .deleteWins
     }
+    if isSealed { encrypt(entities) }
     return ManagedObjectModel(entities: entities)
+  }
+
+  /// Whether some of the attributes are encrypted: in every third world.
+  var isSealed: Bool { seed % 3 == 0 }
+
+  /// Encrypts some attributes, the same ones in every version, whatever they are called there.
+  private func encrypt(_ entities: [EntityDescription]) {
+    for entity in entities {
+      for case let attribute as AttributeDescription in entity.ownProperties {
+        var digest = seed &+ 0xcbf2_9ce4_8422_2325
+        let name = attribute.renamingIdentifier ?? attribute.name
+        for byte in "\(entity.name).\(name)".utf8 {
+          digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3
+        }
+        guard (digest >> 32) % 100 < 60 else { continue }
+        attribute.userInfo[AttributeDescription.encryptedKey] = "yes"
+      }
+    }
   }
 
   // MARK: - Entities

@@ -86,10 +86,18 @@ final class Host: @unchecked Sendable {
       sinceBoot: { [world] in Int64(world.milliseconds) })
   }
 
+  /// What all hosts have to seal with.
+  private static let keys = """
+    driftless-keys 1
+    domain 101112131415161718191a1b1c1d1e1f
+    key 0102030405060708 808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f
+    """
+
   /// Small pages and pushes, so that their edges are met.
   static func options(_ scenario: Scenario = Scenario()) -> SyncOptions {
     var options = SyncOptions()
     if scenario.keepsFewEntries { options.keptFrameBytesMax = 2500 }
+    options.keys = try? KeyRing(text: keys)
     options.pullBytesMax = 1000
     options.pushObjectsMax = 4
     // However small the zone is.

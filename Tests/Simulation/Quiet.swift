@@ -51,6 +51,7 @@ extension Simulation {
 
   func check() async throws {
     if let text = server.wentBack { fail("server time", text) }
+    checkSealed()
     for line in try server.damage() { fail("the server's tables", line) }
     let head = try await server.zoneInfo().head
     for host in hosts {

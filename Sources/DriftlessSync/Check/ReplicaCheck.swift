@@ -99,7 +99,9 @@ extension EngineTables {
       (CarriedEnds.setting, .integer):
       true
     case (LeftZone.setting, .text): LeftZone.decode(value) != nil
-    case (FormerZone.setting, .integer(let number)): number >= 0
+    case (FormerZone.setting, .integer(let number)), (KeylessEdits.setting, .integer(let number)):
+      number >= 0
+    case (SealedAnew.setting, .integer(let number)): number == 1
     case (MassDeleteBrake.meantSetting, .integer(let number)): number == 1
     case (MassDeleteBrake.keptSetting, .integer(let place)): place >= 0
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0

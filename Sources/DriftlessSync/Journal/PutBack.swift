@@ -41,6 +41,11 @@ struct PutBack {
   func set(
     _ value: PropertyValue, _ property: SyncSchema.Property, row: [PropertyValue]?
   ) throws {
+    guard SealedValue.cell(in: value) == nil else {
+      throw SyncError(
+        .cannotUndo, "The value of \(property.name) on that side is sealed, and did not open here.",
+        suggestion: "Put it back on a replica that has the key, or set it by hand.")
+    }
     if case .reference(let target) = value, try transaction.concreteKey(root: target) == nil {
       throw SyncError(
         .cannotUndo, "The object that \(property.name) referred to is deleted.",

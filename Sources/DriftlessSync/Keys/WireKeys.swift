@@ -65,16 +65,25 @@ struct KeyClaimsDraft {
     var object: ObjectKey
     var key: WireKey
     var hash: KeyHash
+    /// Which secret the hash is made with.
+    var secret: UInt32
   }
+
+  /// The zone's identity, which the server knows as well.
+  static let zoneSecret: UInt32 = 0
+  /// That of the key ring, for keys with values that the server cannot read.
+  static let ringSecret: UInt32 = 1
 
   private let transaction: ReadTransaction
   private let zone: UUID
+  private let ring: KeyRing?
   private var keys: [Int32: [WireKey]] = [:]
   private(set) var claims: [Claim] = []
   private var hashes: Set<KeyHash> = []
 
-  init(_ transaction: ReadTransaction, zone: UUID) {
+  init(_ transaction: ReadTransaction, zone: UUID, ring: KeyRing?) {
     self.transaction = transaction
+    self.ring = ring
     self.zone = zone
   }
 
@@ -95,6 +104,8 @@ struct KeyClaimsDraft {
     }
     for key in keys[entity.number] ?? [] {
       if let mask, !key.slots.contains(where: mask.contains) { continue }
+      let isSealed = key.slots.contains { entity.property(at: $0)?.isSealed == true }
+      var isOpen = true
       let parts = try key.slots.compactMap { slot in
         var value = values[slot]
         if let mask, !mask.contains(slot) {
@@ -103,15 +114,28 @@ struct KeyClaimsDraft {
         } else if unsent?.contains(slot) == true {
           value = .null
         }
+        if SealedValue.cell(in: value) != nil { isOpen = false }
         return try KeyBytes.of(value) { try transaction.identity(of: $0) }
       }
-      guard parts.count == key.slots.count else { continue }
-      let hash = KeyHash.of(
-        entity: key.entity, properties: key.properties, values: parts, zone: zone)
+      // Of what nobody here can open nobody here can say the key.
+      guard parts.count == key.slots.count, isOpen, let hash = hash(key, parts, isSealed) else {
+        continue
+      }
       // A log of programs without claims may have two holders: one of them claims.
       guard hashes.insert(hash).inserted else { continue }
-      claims.append(Claim(object: object, key: key, hash: hash))
+      claims.append(
+        Claim(
+          object: object, key: key, hash: hash,
+          secret: isSealed ? Self.ringSecret : Self.zoneSecret))
     }
+  }
+
+  private func hash(_ key: WireKey, _ parts: [[UInt8]], _ isSealed: Bool) -> KeyHash? {
+    guard isSealed else {
+      return KeyHash.of(
+        entity: key.entity, properties: key.properties, values: parts, zone: zone)
+    }
+    return ring?.claim(entity: key.entity, properties: key.properties, values: parts)
   }
 
   private func zoneValue(

@@ -72,7 +72,9 @@ struct FormerReplay {
         continue
       }
       let name = index.entities[group.entity].name
-      let readers = frame.readers(group, entity: entity, columns: own).filter {
+      let readers = try frame.readers(
+        group, entity: entity, columns: own, by: applier.opener
+      ).filter {
         names?.contains(name) ?? true || names?.contains("\(name).\($0.name)") ?? true
       }
       // What other ends say stays parked: an offer of it would be one of objects that the entry does not name.

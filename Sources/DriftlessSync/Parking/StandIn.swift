@@ -6,6 +6,7 @@ import Foundation
 struct StandIn {
   private let attribute: AttributeDescription
   private let type: AttributeType
+  private let isSealed: Bool
   let value: PropertyValue
   /// Whether there are values of its type, or null, that the attribute does not hold.
   let limitsValues: Bool
@@ -15,6 +16,7 @@ struct StandIn {
     guard case .attribute(let attribute, let type) = slot.kind else { return nil }
     self.attribute = attribute
     self.type = type
+    isSealed = attribute.isEncrypted
     limitsValues = attribute.limitsValues
     let ownDefault = slot.defaultValue
     value = ownDefault.isNull && !slot.isOptional ? Self.zero(of: type) : ownDefault
@@ -22,6 +24,7 @@ struct StandIn {
 
   /// Why the model cannot hold a value; nil when it can.
   func refusal(of value: PropertyValue) -> String? {
+    if SealedValue.cell(in: value) != nil { return "it is sealed, and could not be opened here" }
     if !limitsValues, isOfType(value) { return nil }
     do throws(ValidationError) {
       try attribute.validate(value)
@@ -33,6 +36,7 @@ struct StandIn {
 
   /// Whether a value crosses the wire in a column of the attribute's type.
   func crosses(_ value: PropertyValue) -> Bool {
+    if SealedValue.cell(in: value) != nil { return isSealed }
     if case .integer = value { return type == .integer16 || type == .integer32 || isOfType(value) }
     return isOfType(value)
   }

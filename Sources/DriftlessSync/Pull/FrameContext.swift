@@ -31,6 +31,7 @@ struct FrameContext {
   var isOfNewcomer = false
   /// The deletes are too many: they are set aside.
   var isBraked = false
+  private let newIdentities: NewIdentities
   /// The names of the transactions that it tells or covers.
   private let names: Set<UInt64>
 
@@ -39,6 +40,7 @@ struct FrameContext {
     self.changeSet = changeSet
     self.sequence = sequence
     self.firstNumber = firstNumber
+    newIdentities = NewIdentities(changeSet.index)
     entities = changeSet.index.entities.map { schema.entity(namedNowOrBefore: $0.name) }
     names = Set(changeSet.index.transactions.map(\.name)).union(changeSet.index.covered.map(\.name))
     table = ObjectTable(
@@ -87,17 +89,22 @@ struct FrameContext {
         .flatMap { group in group.objects.compactMap { number(of: $0) } })
   }
 
-  /// The columns of a group with the properties that they belong to; unknown ones are noted and
-  /// left out.
+  /// The columns of a group with the properties that they belong to, opened where they are sealed; unknown ones are noted
+  /// and left out.
   mutating func readers(
-    _ group: ChangeSetIndex.Group, entity: SyncSchema.Entity, columns: ArraySlice<Column>
-  ) -> [PropertyReader] {
+    _ group: ChangeSetIndex.Group, entity: SyncSchema.Entity, columns: ArraySlice<Column>,
+    by opener: CellOpener
+  ) throws -> [PropertyReader] {
     let names = changeSet.index.entities[group.entity]
     var readers: [PropertyReader] = []
     strangers = []
     otherEnds = []
-    for (index, column) in zip(group.properties, columns) {
+    for (index, sealed) in zip(group.properties, columns) {
       guard names.properties.indices.contains(index) else { continue }
+      let column = try opener.opened(sealed, of: names, index, group.objects) { object in
+        try newIdentities[object]
+          ?? table.entry(object).map { try opener.identity(of: $0.key) }
+      }
       let name = names.properties[index]
       let full = "\(names.name).\(name)"
       guard let property = entity.property(namedNowOrBefore: name) else {

@@ -100,10 +100,13 @@ extension PageApplier {
     _ value: PropertyValue, _ property: SyncSchema.Property, of key: ObjectKey,
     _ side: @autoclosure () throws -> RemoteSide
   ) throws -> PropertyValue {
-    guard let standIn = property.standIn, let refusal = standIn.refusal(of: value) else {
+    guard let standIn = property.standIn, var refusal = standIn.refusal(of: value) else {
       return value
     }
     if !value.isNull {
+      if let cell = SealedValue.cell(in: value) {
+        refusal = SealedValue.reason(cell, schema.keys)
+      }
       let side = try side()
       try parkedValues.add(
         value, of: key, property.name, reason: refusal, sequence: side.sequence,

@@ -18,13 +18,24 @@ extension PageApplier {
       let property = entity.property(named: row.property)
     else { return }
     guard pending[row.key]?.transaction(of: property.slot) == nil else { return }
+    var value = row.value
+    if let cell = SealedValue.cell(in: value) {
+      guard let opened = try opener.value(ofCell: cell, property, of: entity, row.key) else {
+        return
+      }
+      value = opened
+    }
+    try parkedValues.strike(row.key, row.property)
     if var values = try transaction.ownRow(row.key)?.values {
-      values[property.slot] = row.value
+      // What was opened may be what the model here does not hold.
+      values[property.slot] = try held(
+        value, property, of: row.key,
+        RemoteSide(
+          value: value, time: HybridTime(rawValue: 0), origin: row.sender, sequence: row.sequence))
       try transaction.update(
         row.key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
       report.updated += 1
     }
-    try parkedValues.strike(row.key, row.property)
     try finishKeys()
   }
 
@@ -71,7 +82,7 @@ extension PageApplier {
       let own = columns.prefix(group.properties.count)
       columns = columns.dropFirst(group.properties.count)
       guard group.kind != .delete, let entity = frame.entity(group.entity) else { continue }
-      let readers = frame.readers(group, entity: entity, columns: own)
+      let readers = try frame.readers(group, entity: entity, columns: own, by: opener)
       frame.keepOtherEnds(of: group, entity, elements: made)
       try times.note(frame.newestTime(of: group), by: frame.newestOrigin(of: group))
       noteSide(of: group, frame)
@@ -172,7 +183,7 @@ extension PageApplier {
         try apply(group, columns: own, in: &frame)
         continue
       }
-      let readers = frame.readers(group, entity: entity, columns: own).filter {
+      let readers = try frame.readers(group, entity: entity, columns: own, by: opener).filter {
         names.contains("\(entityName).\($0.name)")
       }
       if group.kind != .delete {

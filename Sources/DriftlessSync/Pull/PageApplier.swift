@@ -91,6 +91,9 @@ final class PageApplier {
     transaction.keyKeeper = keptKeys
   }
 
+  /// What opens what is sealed.
+  var opener: CellOpener { CellOpener(transaction, schema: schema) }
+
   /// When what is deleted here was edited, as far as was known here; read when something asks.
   func knownEdits() throws -> EditHistory {
     if let editsOfDeleted { return editsOfDeleted }
@@ -214,7 +217,7 @@ final class PageApplier {
       frame.noteUnknownEntity(group.entity)
       return
     }
-    let readers = frame.readers(group, entity: entity, columns: columns)
+    let readers = try frame.readers(group, entity: entity, columns: columns, by: opener)
     if group.kind != .delete { frame.keepOtherEnds(of: group, entity) }
     if !frame.isOfSnapshot {
       try times.note(frame.newestTime(of: group), by: frame.newestOrigin(of: group))

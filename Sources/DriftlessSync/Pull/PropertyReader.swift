@@ -17,7 +17,7 @@ struct PropertyReader {
   /// Whether the model may not hold some value of the column.
   var mayBeRefused: Bool {
     switch column.values {
-    case .decimals, .uris: true
+    case .decimals, .uris, .sealed: true
     default: isOfOtherType || property.standIn?.limitsValues == true
     }
   }
@@ -59,6 +59,8 @@ struct PropertyReader {
     case (.decimals, .attribute(let type)): type == .decimal
     case (.uris, .attribute(let type)): type == .uri
     case (.uuids, .attribute(let type)): type == .uuid
+    // Each cell says by itself what it is.
+    case (.sealed, .attribute): true
     default: false
     }
   }
@@ -161,6 +163,8 @@ extension Column {
         return URL(string: text).map { .uri($0) } ?? .string(text)
       }
     case .uuids(let values): fill { .uuid(values[$0]) }
+    case .sealed(let cells):
+      fill { row in CellOpener.value(cells.withBytes(at: row) { Array($0) }) }
     case .references, .elements, .unknown: fill { _ in .null }
     }
   }

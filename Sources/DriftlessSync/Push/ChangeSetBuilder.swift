@@ -170,7 +170,7 @@ struct ChangeSetBuilder {
       let names = place(ofEntity: key.entity, key.properties)
       index.claims.append(
         ChangeSetIndex.KeyClaims(
-          entity: names.entity, properties: names.properties,
+          entity: names.entity, properties: names.properties, keyID: claims[0].secret,
           objects: ObjectIndexes(placed.map(\.0)), hashes: placed.map(\.1)))
     }
   }
@@ -322,7 +322,16 @@ struct ChangeSetBuilder {
         objects: ObjectIndexes(places.sorted().map { Int32(clamping: $0) }),
         transactionRuns: Self.runs(draft.transactions.map { transactions[$0] ?? 0 })))
     if draft.kind == .insert { try addNewObjects(draft, entity: entity) }
-    for column in draft.columns { columns.append(column.column { place(of: $0) }) }
+    let sealer = CellSealer(keys: schema.keys, entity: draft.entity.name)
+    for column in draft.columns {
+      columns.append(
+        try column.column {
+          place(of: $0)
+        } seal: { row, value in
+          try sealer.seal(
+            value, column.property.name, of: transaction.identity(of: draft.keys[row]))
+        })
+    }
   }
 
   private static func runs(_ transactions: [Int]) -> [ChangeSetIndex.Group.TransactionRun] {

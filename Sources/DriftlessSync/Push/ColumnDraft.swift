@@ -28,6 +28,8 @@ struct ColumnDraft {
   private var booleans: [Bool] = []
   private var uuids: [UUID] = []
   private var rows = ByteRows()
+  /// The values of an encrypted property: they are sealed when the column is made.
+  private var sealed: [PropertyValue] = []
   /// References, a cell each, or elements, those that a cell adds before those that it removes.
   private var keys: [ObjectKey] = []
   private var elementCounts: [(adds: Int32, removes: Int32)] = []
@@ -48,6 +50,7 @@ struct ColumnDraft {
 
   private mutating func append(_ value: PropertyValue) {
     switch property.kind {
+    case .attribute where property.isSealed: sealed.append(value)
     case .attribute(let type): append(value, type)
     case .place: append(value, .integer64)
     case .toOne:
@@ -89,10 +92,14 @@ struct ColumnDraft {
   /// Every object that a cell names.
   var targets: some Sequence<ObjectKey> { keys.lazy.filter { $0 != Self.nothing } }
 
-  /// - Parameter place: the index of an object in the object table; nil when it is in no change set
-  ///   yet.
-  func column(place: (ObjectKey) -> Int32?) -> Column {
+  /// - Parameters:
+  ///   - place: the index of an object in the object table; nil when it is in no change set yet.
+  ///   - seal: the cell of a row's value.
+  func column(
+    place: (ObjectKey) -> Int32?, seal: (Int, PropertyValue) throws -> [UInt8]
+  ) rethrows -> Column {
     switch property.kind {
+    case .attribute where property.isSealed: try sealedColumn(seal)
     case .attribute(let type): Column(values(type), nulls: nulls)
     case .place: Column(.integers(integers), nulls: nulls)
     case .toOne:
@@ -101,6 +108,16 @@ struct ColumnDraft {
           keys.map { $0 == Self.nothing ? Column.noReference : place($0) ?? Column.noReference }))
     case .elements: Column(.elements(elements(place)))
     }
+  }
+
+  private func sealedColumn(
+    _ seal: (Int, PropertyValue) throws -> [UInt8]
+  ) rethrows -> Column {
+    var cells = ByteRows()
+    for (row, value) in sealed.enumerated() {
+      if value.isNull { cells.appendEmpty() } else { cells.append(Data(try seal(row, value))) }
+    }
+    return Column(.sealed(cells), nulls: nulls)
   }
 
   private func values(_ type: AttributeType) -> Column.Values {
@@ -146,6 +163,7 @@ struct ColumnDraft {
     column.doubles = permuted(doubles)
     column.booleans = permuted(booleans)
     column.uuids = permuted(uuids)
+    column.sealed = permuted(sealed)
     for (row, place) in order.enumerated() {
       if nulls.contains(place) { column.nulls.insert(row) }
       if rows.count > 0 { rows.withBytes(at: place) { column.rows.append($0) } }

@@ -26,8 +26,7 @@ struct PendingReader {
   private(set) var newKeys: [ObjectKey] = []
   /// Deletes of objects that the zone had, and lost.
   private(set) var tombstones: [TombstoneDraft] = []
-  /// References to objects that are neither known to the zone nor in this change set: they stay
-  /// pending.
+  /// What stays pending: references to what neither the zone nor this change set has, and what waits for a key.
   private(set) var unsent: [ObjectKey: PropertyMask] = [:]
   private let isPartial: Bool
   /// Up to which transaction the window goes.
@@ -55,7 +54,7 @@ struct PendingReader {
   ) throws {
     self.through = through
     self.knownEdits = knownEdits
-    claims = KeyClaimsDraft(transaction, zone: zone)
+    claims = KeyClaimsDraft(transaction, zone: zone, ring: schema.keys)
     self.transaction = transaction
     self.schema = schema
     self.isPartial = isPartial
@@ -109,8 +108,7 @@ struct PendingReader {
       objects += 1
     case (.delete, true):
       // Made again as an object of another entity of its hierarchy, it is not deleted.
-      let isAgain = try transaction.concreteKey(root: key) != nil
-      if !isAgain { appendDelete(key, object, entity) }
+      if try transaction.concreteKey(root: key) == nil { appendDelete(key, object, entity) }
     // A pending insert of an object with a number: the zone had it and deleted it, and it is here again.
     case (.revive, true): try appendRevival(key, object, entity)
     case (.insert, true): try appendWhole(.revive, key, object, entity)
@@ -140,8 +138,7 @@ struct PendingReader {
     objects += 1
   }
 
-  /// What an object holds. Where it shows something else than the zone's value, which the model
-  /// cannot hold, and nobody here edited it, that is the zone's.
+  /// What an object holds: where the model cannot hold the zone's value, and nobody here edited it, the zone's.
   private mutating func values(
     of key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
   ) throws -> [PropertyValue]? {
@@ -234,7 +231,11 @@ struct PendingReader {
     switch property.kind {
     case .place(let relationship):
       return .value(try transaction.placeValue(of: key, in: relationship))
-    case .attribute: return .value(try total(key, property, values, edit))
+    case .attribute:
+      let value = try total(key, property, values, edit)
+      guard KeylessEdits.waits(value, property, schema) else { return .value(value) }
+      unsent[key, default: PropertyMask()].insert(property.slot)
+      return .value(.null)
     case .toOne:
       let value = try reference(key, property, values, edit)
       if case .reference(let target) = value, try !hasPlace(target) {
@@ -345,8 +346,7 @@ struct PendingReader {
     return try elements.compactMap { try transaction.concreteKey(root: $0) }
   }
 
-  /// A value as it is sent: a reference to what another replica deleted is sent as it was made, so
-  /// that it is there again when that comes back.
+  /// A value as it is sent: a reference to what another replica deleted as it was made, for when that comes back.
   private func reference(
     _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64?
   ) throws -> PropertyValue {

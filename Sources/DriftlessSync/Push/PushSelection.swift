@@ -9,6 +9,8 @@ struct PushSelection {
   private(set) var through: Int64 = 0
   private(set) var window = PendingObjects()
   private(set) var omitted = OmittedParts()
+  /// How many objects have edits that wait for a key.
+  private(set) var withoutKey = 0
   /// What was brought back, and may be new to the zone, comes later.
   private(set) var leavesRevived = false
   /// All that it carries is offered to a zone that began anew.
@@ -27,6 +29,12 @@ struct PushSelection {
       for (key, mask) in references.waiting { sendable.update(key) { $0.clear(mask) } }
     }
     try leaveOutLost(of: &sendable, transaction)
+    var keyless = try KeylessEdits(transaction, schema: schema)
+    for (key, mask) in try keyless.waiting(sendable) {
+      withoutKey += 1
+      omitted.properties[key, default: PropertyMask()].formUnion(mask)
+      sendable.update(key) { $0.clear(mask) }
+    }
     through = sendable.through
     guard !sendable.isEmpty else {
       isEmpty = true

@@ -18,6 +18,12 @@ struct SentFrame {
     directory = ObjectDirectory(transaction.connection)
   }
 
+  /// What was sent, with the values that were sealed.
+  private func opened() throws -> ChangeSet {
+    try CellOpener(transaction, schema: schema).opened(
+      ChangeSetDecoder().decode(outbox.frame))
+  }
+
   /// Brings the base values in line: the base of what is pending again is the value that was sent;
   /// the rest goes.
   ///
@@ -82,7 +88,7 @@ struct SentFrame {
   private mutating func rebase(
     _ kept: [ObjectKey: Set<String>], _ pending: PendingSet
   ) throws {
-    let changeSet = try ChangeSetDecoder().decode(outbox.frame)
+    let changeSet = try opened()
     let keys = try objectKeys(changeSet.index, deleted: pending)
     var column = 0
     for group in changeSet.index.groups {
@@ -178,7 +184,7 @@ struct SentFrame {
     let connection = transaction.connection
     guard try DanglingReferences.exist(on: connection) else { return }
     let dangling = try DanglingReferences(connection)
-    let changeSet = try ChangeSetDecoder().decode(outbox.frame)
+    let changeSet = try opened()
     let index = changeSet.index
     let keys = try objectKeys(index)
     let updated = Self.updated(index)
@@ -241,7 +247,7 @@ struct SentFrame {
     let watched = Parking.Watched(try Parking.entries(on: connection))
     let hasValues = try ParkedValues.count(on: connection) > 0
     guard !watched.isEmpty || hasValues else { return }
-    let changeSet = try ChangeSetDecoder().decode(outbox.frame)
+    let changeSet = try opened()
     let index = changeSet.index
     try Parking.strike(watched, index, sequence: sequence, on: connection)
     guard hasValues else { return }

@@ -1,4 +1,5 @@
 package import Driftless
+package import DriftlessProtocol
 
 /// What syncs of a store's model: per concrete entity, the properties that cross the wire.
 ///
@@ -25,6 +26,8 @@ package struct SyncSchema: Sendable {
     package var policy: ConflictPolicy
     /// What stands for a value that the model cannot hold; nil for a relationship.
     var standIn: StandIn?
+    /// Whether its values are sealed before they are sent.
+    package var isSealed = false
     /// Whether one living object at a time may hold a value of it, or of it with others: it is part of a uniqueness
     /// constraint, or the owning end of a one-to-one relationship. Of a place that says whether the reference beside it is.
     package var isKeyed = false
@@ -140,6 +143,9 @@ package struct SyncSchema: Sendable {
         properties.enumerated().map { ($1.slot, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
+    /// Whether it has properties whose values are sealed.
+    var hasSealed: Bool { properties.contains(where: \.isSealed) }
+
     package func property(named name: String) -> Property? { indexes[name].map { properties[$0] } }
 
     /// What an entry calls by a name, of before the property was renamed or of a program that has the former name still.
@@ -160,6 +166,8 @@ package struct SyncSchema: Sendable {
 
   /// The concrete entities, by name.
   package let entities: [Entity]
+  /// What encrypted properties are sealed and opened with; nil on a replica without a key.
+  let keys: KeyRing?
   private let byName: [String: Entity]
   /// By what an entity was called before its name of now.
   private let byFormerName: [String: Entity]
@@ -176,7 +184,8 @@ package struct SyncSchema: Sendable {
     package var owner: EntityDescription
   }
 
-  package init(_ schema: StoreSchema) {
+  package init(_ schema: StoreSchema, keys: KeyRing? = nil) {
+    self.keys = keys
     var entities: [Entity] = []
     for description in schema.entities where !description.isAbstract {
       entities.append(
@@ -296,7 +305,7 @@ package struct SyncSchema: Sendable {
         Property(
           slot: slot.index, name: slot.name, formerName: formerName(slot), kind: kind,
           policy: slot.policy,
-          standIn: StandIn(slot)))
+          standIn: StandIn(slot), isSealed: slot.isSealed))
     }
     // A name that another property has by now says nothing of this one.
     let present = Set(properties.map(\.name))
@@ -322,5 +331,12 @@ package struct SyncSchema: Sendable {
     let mine = (inverse.destinationEntity?.name ?? "", relationship.name)
     let other = (relationship.destinationEntity?.name ?? "", inverse.name)
     return mine < other
+  }
+}
+
+extension PropertySlot {
+  fileprivate var isSealed: Bool {
+    guard case .attribute(let attribute, _) = kind else { return false }
+    return attribute.isEncrypted
   }
 }

@@ -52,7 +52,7 @@ extension PageApplier {
         guard let entity = frame.entity(group.entity) else {
           throw Self.unknown(changeSet.index.entities[group.entity].name)
         }
-        let readers = frame.readers(group, entity: entity, columns: own)
+        let readers = try frame.readers(group, entity: entity, columns: own, by: opener)
         var row = 0
         var objects = group.objects[...]
         for run in group.transactionRuns {

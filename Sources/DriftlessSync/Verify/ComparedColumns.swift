@@ -7,6 +7,9 @@ struct ComparedColumns {
   private(set) var columns: [(column: DigestColumn, place: Int?)] = []
   /// What the model here does not have, or has under another name.
   private(set) var leftOut: [String] = []
+  /// Encrypted properties of the model here: each cell has a nonce of its own, and the server's digests are of cells.
+  private(set) var encrypted: [String] = []
+  private var sealed: [String: Set<String>] = [:]
   /// Whether the zone's word that an object is deleted stands by itself.
   let tellsDeletes: Bool
   /// Properties of the model here of which the log says something under another name as well, by entity.
@@ -19,6 +22,11 @@ struct ComparedColumns {
   ///   - own: the columns of the store's.
   init(_ digests: ZoneDigests, own: [DigestColumn], _ schema: SyncSchema) {
     tellsDeletes = digests.isPlain
+    for entity in schema.entities {
+      for property in entity.properties where property.isSealed {
+        sealed[entity.name, default: []].insert(property.name)
+      }
+    }
     for column in digests.columns {
       if let end = schema.entity(namedNowOrBefore: column.entity)?.otherEnds[column.property] {
         leaveOut(end, schema)
@@ -65,6 +73,10 @@ struct ComparedColumns {
       guard let entity, column.property.isEmpty || entity.property(named: column.property) != nil,
         has(column.entity, column.property)
       else {
+        guard sealed[column.entity]?.contains(column.property) != true else {
+          encrypted.append("\(column.entity).\(column.property)")
+          return
+        }
         leftOut.append(
           column.property.isEmpty ? column.entity : "\(column.entity).\(column.property)")
         return
@@ -75,7 +87,8 @@ struct ComparedColumns {
 
   /// Whether a property of the model here can be compared.
   func has(_ entity: String, _ property: String) -> Bool {
-    !renamedEntities.contains(entity) && renamed[entity]?.contains(property) != true
+    !renamedEntities.contains(entity) && sealed[entity]?.contains(property) != true
+      && renamed[entity]?.contains(property) != true
   }
 }
 

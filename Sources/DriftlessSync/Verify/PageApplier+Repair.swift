@@ -137,7 +137,7 @@ extension PageApplier {
         schema.root(of: entry.key) == entity.rootNumber
       else { return false }
       let key = ObjectKey(entity: entity.number, key: entry.key.key)
-      let readers = columnReaders(of: place, entity, &frames[place.layer])
+      let readers = try columnReaders(of: place, entity, &frames[place.layer])
       try note(group, place, &frames[place.layer])
       if !isMade {
         guard group.kind == .insert else { return false }
@@ -171,12 +171,13 @@ extension PageApplier {
 
   private func columnReaders(
     of place: ZoneComparison.Place, _ entity: SyncSchema.Entity, _ frame: inout FrameContext
-  ) -> [PropertyReader] {
+  ) throws -> [PropertyReader] {
     let changeSet = frame.changeSet
     let groups = changeSet.index.groups
     let first = groups[..<place.group].reduce(0) { $0 + $1.properties.count }
     let columns = changeSet.columns.dropFirst(first).prefix(groups[place.group].properties.count)
-    return frame.readers(groups[place.group], entity: entity, columns: columns)
+    return try frame.readers(
+      groups[place.group], entity: entity, columns: columns, by: opener)
   }
 
   /// What is written from here on is of the change that a row is of.

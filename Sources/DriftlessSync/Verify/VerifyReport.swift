@@ -42,6 +42,8 @@ public struct VerifyReport: Hashable, Sendable, Codable {
     public var setAside = 0
     /// Properties that the model here does not have, or has under another name.
     public var properties: [String] = []
+    /// Encrypted properties: the server cannot tell what they have, and two cells of one value differ.
+    public var encrypted: [String] = []
   }
 
   /// The place of the zone's log at which both were compared.

@@ -200,7 +200,8 @@ struct ZoneComparison {
       let own = rest.prefix(group.properties.count)
       rest = rest.dropFirst(group.properties.count)
       guard let entity = frame.entity(group.entity) else { continue }
-      let readers = frame.readers(group, entity: entity, columns: own)
+      let readers = try frame.readers(
+        group, entity: entity, columns: own, by: CellOpener(transaction, schema: schema))
       // Also what is said in a form that the model here cannot read.
       let properties = changeSet.index.entities[group.entity].properties
       let names = group.properties.compactMap {

@@ -88,6 +88,7 @@ extension SyncEngine {
         !$0.column.property.isEmpty && $0.column.orderedProperty == nil
       }
       gathered.report.leftOut.properties = columns.leftOut
+      gathered.report.leftOut.encrypted = columns.encrypted.sorted()
       try lookForUnknown(
         transaction, state, counts: cells.counts, &gathered.report)
       return gathered
