@@ -79,7 +79,7 @@ struct SyncControlCommand: AsyncParsableCommand {
       QuarantineCommand.self, ParkedCommand.self,
       ImportCommand.self, ExportCommand.self, DigestCommand.self, VerifyCommand.self,
       DiffCommand.self, ModelCommand.self,
-      CodeCommand.self, StoreCommand.self, DoctorCommand.self,
+      CodeCommand.self, StoreCommand.self, KeyCommand.self, DoctorCommand.self,
     ])
 
   private static var exitCodes: String {

@@ -28,6 +28,10 @@ package struct DaemonConfiguration: Hashable, Sendable {
     package var tokenFile: URL?
     /// The authorities that it trusts, when they are not beside the store.
     package var authorityFile: URL?
+    /// The keys of its encrypted properties, when they are not beside the store.
+    package var keyFile: URL?
+    /// A command of the shell that prints them.
+    package var keyCommand: String?
   }
 
   /// The path of the unix socket; nil for the usual place.
@@ -81,7 +85,7 @@ package struct DaemonConfiguration: Hashable, Sendable {
     var paths: Set<URL> = []
     for entry in entries {
       let fields = reader.object(
-        entry, "a store", names: ["path", "tokenFile", "authorityFile"])
+        entry, "a store", names: ["path", "tokenFile", "authorityFile", "keyFile", "keyCommand"])
       guard let url = fields.path("path", in: folder)?.resolvingSymlinksInPath() else {
         if fields.node("path") == nil {
           reader.complain(entry.line, "path", "is missing in a store")
@@ -92,10 +96,16 @@ package struct DaemonConfiguration: Hashable, Sendable {
         reader.complain(entry.line, "stores", "has \(url.path) twice")
         continue
       }
-      stores.append(
-        Store(
-          path: url, tokenFile: fields.path("tokenFile", in: folder),
-          authorityFile: fields.path("authorityFile", in: folder)))
+      let store = Store(
+        path: url, tokenFile: fields.path("tokenFile", in: folder),
+        authorityFile: fields.path("authorityFile", in: folder),
+        keyFile: fields.path("keyFile", in: folder), keyCommand: fields.text("keyCommand"))
+      if store.keyFile != nil, store.keyCommand != nil {
+        reader.complain(
+          fields.line(of: "keyCommand"), "keyCommand",
+          "stands beside keyFile: one of them is enough")
+      }
+      stores.append(store)
     }
     return stores
   }
@@ -128,7 +138,7 @@ package struct DaemonConfiguration: Hashable, Sendable {
     }
   }
 
-  /// Files of tokens that are none now, and files that are no stores. Both may come later.
+  /// Files of tokens and of keys that are none now, and files that are no stores. Both may come later.
   package var fileNotes: [String] {
     let tokens = Set(stores.compactMap(\.tokenFile)).sorted { $0.path < $1.path }
       .compactMap { file -> String? in
@@ -137,7 +147,14 @@ package struct DaemonConfiguration: Hashable, Sendable {
           return nil
         } catch { return error.message }
       }
-    return tokens
+    let keys = Set(stores.compactMap(\.keyFile)).sorted { $0.path < $1.path }
+      .compactMap { file -> String? in
+        do throws(Failure) {
+          _ = try KeyFile.read(file)
+          return nil
+        } catch { return error.message }
+      }
+    return tokens + keys
       + stores.compactMap { store in
         guard FileManager.default.fileExists(atPath: store.path.path) else { return nil }
         do {

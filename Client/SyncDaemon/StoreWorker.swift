@@ -1,5 +1,6 @@
 import Driftless
 import DriftlessHTTP
+import DriftlessProtocol
 import DriftlessSync
 import Foundation
 import Logging
@@ -188,13 +189,20 @@ actor StoreWorker {
   /// Whether somebody has enrolled the store at another address, under another name of its zone, or with another token or
   /// authority, since it was connected.
   private var isElsewhere: Bool {
-    guard let connection, let way = try? way(of: connection.store) else { return false }
+    guard let connection else { return false }
+    // A command is asked once a connection: it may ask a person, or another host.
+    let keys = entry.keyCommand == nil ? nil : connection.way.keys
+    guard let way = try? way(of: connection.store, keys: keys) else { return false }
     return way != connection.way
   }
 
-  private func way(of store: PersistentStore) throws -> StoreAccess.Way {
+  private func way(
+    of store: PersistentStore, keys: KeyRing? = nil
+  ) throws -> StoreAccess.Way {
     try StoreAccess.Way(
-      of: store, at: entry.path, tokenFile: entry.tokenFile, authorityFile: entry.authorityFile)
+      of: store, at: entry.path, tokenFile: entry.tokenFile, authorityFile: entry.authorityFile,
+      keys: keys.map { .known($0) }
+        ?? KeySource.of(store: entry.path, file: entry.keyFile, command: entry.keyCommand))
   }
 
   // MARK: The loop
@@ -320,7 +328,8 @@ actor StoreWorker {
     let way = try way(of: store)
     let curl = try way.transport()
     let connection = Connection(
-      store: store, engine: SyncEngine(store: store, transport: curl), curl: curl, way: way)
+      store: store,
+      engine: SyncEngine(store: store, transport: curl, options: way.options), curl: curl, way: way)
     self.connection = connection
     return connection
   }

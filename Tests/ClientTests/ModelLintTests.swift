@@ -52,6 +52,30 @@ import Testing
     return model
   }
 
+  @Test("What says that it is encrypted and is not is named")
+  func encryption() throws {
+    let key = AttributeDescription.encryptedKey
+    let fine = AttributeDescription("fine", .string)
+    fine.userInfo = [key: "yes"]
+    let open = AttributeDescription("open", .string)
+    open.userInfo = [key: "NO"]
+    let odd = AttributeDescription("odd", .string)
+    odd.userInfo = [key: "perhaps"]
+    let passing = AttributeDescription("passing", .string)
+    passing.isTransient = true
+    passing.userInfo = [key: "1"]
+    let box = RelationshipDescription("box", to: "Box", inverse: "items")
+    box.userInfo = [key: "yes"]
+    let findings = try lint(
+      [fine, open, odd, passing, box],
+      box: [RelationshipDescription("items", to: "Item", inverse: "box", toMany: true)])
+    #expect(
+      name(findings) == [
+        "unfit-encryption Item.box", "unfit-encryption Item.odd", "unfit-encryption Item.passing",
+      ])
+    #expect(fine.isEncrypted && !open.isEncrypted && !odd.isEncrypted && !passing.isEncrypted)
+  }
+
   @Test("Rules that every program must have are named, of properties and of entities")
   func custom() throws {
     let findings = try lint([

@@ -258,7 +258,7 @@ struct ReferencePageTests {
       in: try Self.text("Client/SyncDaemon/DaemonConfiguration.swift"))
     let names = sets.flatMap { $0[0].split(separator: ",") }
       .map { $0.trimmingCharacters(in: CharacterSet(charactersIn: " \"")) }
-    #expect(names.count == 7, "\(names)")
+    #expect(names.count == 9, "\(names)")
     for name in names { #expect(page.contains("| `\(name)` |"), "DaemonManual.md lacks \(name)") }
   }
 }

@@ -111,7 +111,7 @@ struct DoctorCommand: ControlCommand {
       return DoctorCheck("server", .note, "the store is not enrolled")
     }
     do {
-      let transport = try StoreAccess.transport(for: store, at: target.url)
+      let transport = try StoreAccess.Way(of: store, at: target.url).transport()
       let info = try await WaitNotice(output: output).during({ transport.awaited }) {
         try await transport.zoneInfo()
       }

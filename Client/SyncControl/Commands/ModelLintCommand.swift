@@ -11,13 +11,14 @@ struct ModelLintCommand: ControlCommand {
       Nothing is guessed from names. A model that is wrong is refused, as by every command, with 65.
       Ends with 0 when nothing was found, and with \(findingsCode) otherwise:
 
-      custom-policy    a rule that every program which syncs the store must have
-      idle-policy      a policy that settles nothing
-      missing-inverse  a relationship without inverse
-      optional-key     an optional property in a uniqueness constraint
-      twofold-order    a many-to-many relationship that is ordered at both ends
-      unfit-policy     a policy that cannot do its work on the type
-      unknown-setting  a driftless. key or word in a userInfo that means nothing there
+      custom-policy     a rule that every program which syncs the store must have
+      idle-policy       a policy that settles nothing
+      missing-inverse   a relationship without inverse
+      optional-key      an optional property in a uniqueness constraint
+      twofold-order     a many-to-many relationship that is ordered at both ends
+      unfit-encryption  what says that it is encrypted, and is not
+      unfit-policy      a policy that cannot do its work on the type
+      unknown-setting   a driftless. key or word in a userInfo that means nothing there
       """)
 
   @Argument(

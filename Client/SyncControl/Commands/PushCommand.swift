@@ -7,11 +7,12 @@ struct PushCommand: ControlCommand {
     discussion: "A daemon that keeps the store does it, when one runs.")
 
   @OptionGroup var target: StoreArguments
+  @OptionGroup var keys: KeyArguments
   @OptionGroup var deletes: MassDeleteArguments
   @OptionGroup var output: OutputOptions
 
   func perform() async throws {
-    let summary = try await SyncRunner(url: target.url, output: output).run(
+    let summary = try await SyncRunner(url: target.url, output: output, keys: keys.source).run(
       .push, allowsMassDelete: deletes.allowMassDelete)
     try output.put(summary, line: summary.text)
   }

@@ -8,6 +8,7 @@ struct SyncCommand: ControlCommand {
     discussion: "A daemon that keeps the store does it, when one runs.")
 
   @OptionGroup var target: StoreArguments
+  @OptionGroup var keys: KeyArguments
   @OptionGroup var model: GivenModelArguments
   @OptionGroup var deletes: MassDeleteArguments
   @Flag(
@@ -30,7 +31,7 @@ struct SyncCommand: ControlCommand {
     try model.adopt(target.url, output)
     if reconcile { try SyncEngine.allowReconciliation(of: target.open()) }
     if keepMassDeleted { try SyncEngine.keepMassDeleted(of: target.open()) }
-    let summary = try await SyncRunner(url: target.url, output: output).run(
+    let summary = try await SyncRunner(url: target.url, output: output, keys: keys.source).run(
       .sync, allowsMassDelete: deletes.allowMassDelete)
     try output.put(summary, line: summary.text)
   }

@@ -15,6 +15,7 @@ struct VerifyCommand: ControlCommand {
       """)
 
   @OptionGroup var target: StoreArguments
+  @OptionGroup var keys: KeyArguments
   @Flag(
     name: .long,
     help: """
@@ -26,7 +27,7 @@ struct VerifyCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws {
-    let report = try await SyncRunner(url: target.url, output: output).verify(
+    let report = try await SyncRunner(url: target.url, output: output, keys: keys.source).verify(
       repairs: repair, allowsMassDelete: deletes.allowMassDelete)
     let told = VerifyText(report)
     try output.put(told, lines: told.lines)

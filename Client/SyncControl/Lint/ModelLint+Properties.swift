@@ -9,7 +9,12 @@ extension ModelLint {
     around: ConflictPolicy?
   ) {
     let element = "\(entity.name).\(path)"
-    lookAtSettings(attribute.userInfo, element, known: [ConflictPolicy.userInfoKey])
+    lookAtSettings(
+      attribute.userInfo, element,
+      known: [ConflictPolicy.userInfoKey, AttributeDescription.encryptedKey])
+    lookAtEncryption(
+      attribute.userInfo, element,
+      obstacle: attribute.isKept ? nil : "which is not synced, so nothing of it is ever sealed")
     let own = ownPolicy(attribute.userInfo)
     guard attribute.isKept else {
       if let own { addIdle(own, element, "which is not synced") }
@@ -37,9 +42,12 @@ extension ModelLint {
     let destination = relationship.destinationEntity?.name ?? ""
     lookAtSettings(
       relationship.userInfo, element,
-      known: [ConflictPolicy.userInfoKey]
+      known: [ConflictPolicy.userInfoKey, AttributeDescription.encryptedKey]
         + (relationship.isToMany ? [] : [RelationshipDescription.treeKey]))
     lookAtPolicy(of: relationship, element)
+    lookAtEncryption(
+      relationship.userInfo, element,
+      obstacle: "and is a relationship: the server puts references together, and sees them")
     if let text = relationship.userInfo[RelationshipDescription.treeKey], !relationship.isToMany,
       !relationship.isTree, !Self.noWords.contains(text.lowercased())
     {
@@ -63,6 +71,24 @@ extension ModelLint {
         "is ordered at both ends: of two many-to-many ends the order of one alone is synced, and this one's is not",
         "Leave this end unordered, or make the pair an entity with two to-one relationships.")
     }
+  }
+
+  /// Whoever believes that a property is encrypted has to be told where it is not.
+  private mutating func lookAtEncryption(
+    _ userInfo: [String: String], _ element: String, obstacle: String?
+  ) {
+    let key = AttributeDescription.encryptedKey
+    guard let text = userInfo[key], !Self.noWords.contains(text.lowercased()) else { return }
+    guard ["1", "true", "yes"].contains(text.lowercased()) else {
+      return add(
+        .unfitEncryption, element,
+        "says \(key) = \(text), which is neither yes nor no: it is not encrypted",
+        "Write yes, or no.")
+    }
+    guard let obstacle else { return }
+    add(
+      .unfitEncryption, element, "says \(key), \(obstacle)",
+      "Take the word away; encrypt the attributes that shall not be read.")
   }
 
   private static let noWords = ["0", "false", "no", ""]

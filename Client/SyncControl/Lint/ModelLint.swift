@@ -13,6 +13,7 @@ struct ModelLint: Encodable {
       case missingInverse = "missing-inverse"
       case optionalKey = "optional-key"
       case twofoldOrder = "twofold-order"
+      case unfitEncryption = "unfit-encryption"
       case unfitPolicy = "unfit-policy"
       case unknownSetting = "unknown-setting"
     }

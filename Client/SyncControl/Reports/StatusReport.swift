@@ -58,7 +58,7 @@ struct StatusReport: Encodable {
   enum Key: String, CodingKey, CaseIterable {
     case state
     case store, server, zone, replica, generation, cursor, head, pending, conflicts
-    case waiting, quarantined, parked, lastSync, lastError, syncing, daemon
+    case waiting, quarantined, parked, withoutKey, lastSync, lastError, syncing, daemon
     case failure, parkedSince, reconciled, zoneReplaced, lostCommits, clockOffsetMilliseconds
   }
 
@@ -77,6 +77,7 @@ struct StatusReport: Encodable {
     try container.encode(status.waiting, forKey: .waiting)
     try container.encode(status.quarantined, forKey: .quarantined)
     try container.encode(parked.count, forKey: .parked)
+    try container.encode(status.withoutKey, forKey: .withoutKey)
     try container.encode(status.lastSync, forKey: .lastSync)
     try container.encode(lastError, forKey: .lastError)
     try container.encode(failure, forKey: .failure)
@@ -141,6 +142,7 @@ struct StatusReport: Encodable {
               + " that the server refuses (syncctl quarantine list)"
           ))
       }
+      if status.withoutKey > 0 { rows.append(("no key", withoutKey)) }
       if let parked = ParkedText.summary(parked) { rows.append(("parked", parked)) }
       if let done = status.reconciled {
         rows.append(("came back", "\(moment(done.time)): \(done.text)"))
@@ -163,6 +165,11 @@ struct StatusReport: Encodable {
     "the zone was replaced on purpose: the next sync keeps what the store holds in a file beside it, "
     + "and takes the zone's state"
 
+  private var withoutKey: String {
+    Self.count(status.withoutKey, "object", "objects")
+      + " with encrypted edits that wait for a key (syncctl key use)"
+  }
+
   private static func count(_ count: Int, _ one: String, _ many: String) -> String {
     "\(count) \(count == 1 ? one : many)"
   }
@@ -184,6 +191,7 @@ struct StatusReport: Encodable {
         Self.count(status.quarantined, "object", "objects")
           + " that the server refuses (syncctl quarantine list)")
     }
+    if status.withoutKey > 0 { needs.append(withoutKey) }
     if !parked.isEmpty {
       needs.append(
         Self.count(parked.count, "entry", "entries")
@@ -226,7 +234,7 @@ struct StatusReport: Encodable {
 
   private var unsent: String? {
     // What the server refuses, and what waits because of it, is told apart.
-    let count = status.pending.objects - status.quarantined - held
+    let count = status.pending.objects - status.quarantined - status.withoutKey - held
     return count <= 0 ? nil : "\(count) object\(count == 1 ? " waits" : "s wait") to be sent"
   }
 

@@ -80,6 +80,11 @@ struct VerifyText: Encodable {
         "not compared, since the model here does not have them by this name: "
           + report.leftOut.properties.joined(separator: ", "))
     }
+    if !report.leftOut.encrypted.isEmpty {
+      lines.append(
+        "not compared, since they are encrypted: "
+          + report.leftOut.encrypted.joined(separator: ", "))
+    }
     return lines
   }
 }

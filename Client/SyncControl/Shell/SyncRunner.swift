@@ -9,6 +9,8 @@ import Synchronization
 struct SyncRunner {
   let url: URL
   let output: OutputOptions
+  /// Where the keys of encrypted properties come from; nil for beside the store.
+  var keys: KeySource?
 
   /// Runs a sync, push or pull.
   ///
@@ -20,6 +22,7 @@ struct SyncRunner {
     let notice = WaitNotice(output: output)
     // A daemon that keeps the store holds its sync lock: it does the work, and says how it went.
     if let daemon = DaemonClient(store: url) {
+      try checkKeys(daemon)
       let request = DaemonRequest(verb, store: url.path, allowsMassDelete: allowsMassDelete)
       let reply = try await notice.during({
         "the daemon at \(daemon.socket), which syncs the store"
@@ -29,8 +32,9 @@ struct SyncRunner {
       if let report = reply?.report { return report }
     }
     let store = try StoreAccess.open(url)
-    let transport = try transport(for: store)
-    let engine = SyncEngine(store: store, transport: transport)
+    let way = try way(of: store)
+    let transport = try way.transport()
+    let engine = SyncEngine(store: store, transport: transport, options: way.options)
     let before = try SyncEngine.parked(of: store)
     var summary = try await notice.during({ transport.awaited }) {
       switch verb {
@@ -52,6 +56,7 @@ struct SyncRunner {
     try StoreAccess.requireFile(at: url)
     let notice = WaitNotice(output: output)
     if let daemon = DaemonClient(store: url) {
+      try checkKeys(daemon)
       let request = DaemonRequest(
         repairs ? .repair : .verify, store: url.path, allowsMassDelete: allowsMassDelete)
       let reply = try await notice.during({
@@ -62,8 +67,9 @@ struct SyncRunner {
       if let report = reply?.verified { return report }
     }
     let store = try StoreAccess.open(url)
-    let transport = try transport(for: store)
-    let engine = SyncEngine(store: store, transport: transport)
+    let way = try way(of: store)
+    let transport = try way.transport()
+    let engine = SyncEngine(store: store, transport: transport, options: way.options)
     let how = Mutex(VerifyProgress.pulling)
     let report = try await notice.during({ how.withLock { $0 }.text(transport) }) {
       if repairs {
@@ -77,10 +83,20 @@ struct SyncRunner {
     return report
   }
 
+  /// The daemon's engine has the keys that the daemon was given.
+  private func checkKeys(_ daemon: DaemonClient) throws {
+    guard keys != nil else { return }
+    throw Failure(
+      .usage, code: "daemon-keys",
+      "The daemon at \(daemon.socket) syncs the store, with the keys that it was given.",
+      suggestion:
+        "name them there (keyFile or keyCommand), or keep them beside the store: syncctl key use")
+  }
+
   /// The way to the zone. Where it cannot be begun, status tells why.
-  private func transport(for store: PersistentStore) throws -> CurlTransport {
+  private func way(of store: PersistentStore) throws -> StoreAccess.Way {
     do {
-      return try StoreAccess.transport(for: store, at: url)
+      return try StoreAccess.Way(of: store, at: url, keys: keys)
     } catch let failure as Failure where failure.code != "not-enrolled" {
       // The reason is the one to throw, whether it can be kept or not.
       try? SyncEngine.noteUnbegun(

@@ -1,6 +1,7 @@
 package import Driftless
 package import DriftlessHTTP
-import DriftlessSync
+package import DriftlessProtocol
+package import DriftlessSync
 package import Foundation
 import Glibc
 
@@ -136,12 +137,16 @@ package enum StoreAccess {
     private let token: String
     private let authorities: URL?
     private let certificates: String?
+    /// What encrypted properties are sealed with; nil for a store without.
+    package let keys: KeyRing?
 
     /// - Parameters:
     ///   - tokenFile: Nil for the token beside the store.
     ///   - authorityFile: Nil for the authorities beside the store, or those of the system.
+    ///   - keys: Nil for the key file beside the store, where there is one.
     package init(
-      of store: PersistentStore, at url: URL, tokenFile: URL? = nil, authorityFile: URL? = nil
+      of store: PersistentStore, at url: URL, tokenFile: URL? = nil, authorityFile: URL? = nil,
+      keys: KeySource? = nil
     ) throws {
       guard let home = try SyncEngine.home(of: store) else {
         throw Failure(
@@ -154,6 +159,15 @@ package enum StoreAccess {
       authorities = authorityFile ?? AuthorityFile.kept(forStore: url)
       // Looked at here: libcurl would wait for a pipe, and takes what is whole of a file that was cut.
       certificates = try authorities.map { try AuthorityFile.read($0) }
+      // A key that is meant to be there and cannot be read is told, before anything goes on without it.
+      self.keys = try (keys ?? KeySource.of(store: url))?.read()
+    }
+
+    /// How an engine works on the store.
+    package var options: SyncOptions {
+      var options = SyncOptions()
+      options.keys = keys
+      return options
     }
 
     package func transport() throws -> CurlTransport {
@@ -165,10 +179,4 @@ package enum StoreAccess {
     }
   }
 
-  /// The transport of an enrolled store, with the token and the authorities from beside it, or from the files that are named.
-  package static func transport(
-    for store: PersistentStore, at url: URL, tokenFile: URL? = nil, authorityFile: URL? = nil
-  ) throws -> CurlTransport {
-    try Way(of: store, at: url, tokenFile: tokenFile, authorityFile: authorityFile).transport()
-  }
 }

@@ -1,0 +1,94 @@
+import Foundation
+import Glibc
+
+/// A command of the shell of which somebody waits for the output, for so long and so much at most.
+enum ShellCommand {
+  enum Outcome {
+    case output(Data)
+    /// Why there is none, as the end of a sentence.
+    case failed(String)
+  }
+
+  static func run(_ command: String, secondsMax: Double, bytesMax: Int) -> Outcome {
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { return .failed(String(cString: strerror(errno))) }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    defer { close(ends[0]) }
+    let pid = spawn(command, output: ends[1])
+    close(ends[1])
+    guard let pid else { return .failed("the shell cannot be started") }
+    let deadline = Date(timeIntervalSinceNow: secondsMax)
+    var data = Data()
+    let isWhole = read(ends[0], into: &data, bytesMax: bytesMax, until: deadline)
+    guard isWhole, let status = wait(for: pid, until: deadline) else {
+      // With all that it has started.
+      kill(-pid, SIGKILL)
+      waitpid(pid, nil, 0)
+      return .failed(
+        data.count > bytesMax
+          ? "it printed more than \(bytesMax) bytes"
+          : "it took more than \(Int(secondsMax)) seconds")
+    }
+    let signal = status & 0x7f
+    guard signal == 0 else { return .failed("it was ended by the signal \(signal)") }
+    let code = status >> 8 & 0xff
+    return code == 0 ? .output(data) : .failed("it ended with \(code)")
+  }
+
+  /// Starts a shell in a process group of its own.
+  private static func spawn(_ command: String, output: Int32) -> pid_t? {
+    var actions = posix_spawn_file_actions_t()
+    var attributes = posix_spawnattr_t()
+    posix_spawn_file_actions_init(&actions)
+    posix_spawnattr_init(&attributes)
+    defer {
+      posix_spawn_file_actions_destroy(&actions)
+      posix_spawnattr_destroy(&attributes)
+    }
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
+    posix_spawnattr_setpgroup(&attributes, 0)
+    let words = ["/bin/sh", "-c", command]
+    let settings = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
+    var arguments = words.map { (word: String) -> UnsafeMutablePointer<CChar>? in strdup(word) }
+    var environment = settings.map { (word: String) -> UnsafeMutablePointer<CChar>? in strdup(word)
+    }
+    arguments.append(nil)
+    environment.append(nil)
+    defer { for text in arguments + environment { free(text) } }
+    var pid = pid_t()
+    let failure = posix_spawn(&pid, "/bin/sh", &actions, &attributes, &arguments, &environment)
+    return failure == 0 ? pid : nil
+  }
+
+  /// Reads to the end of what is printed. False where that is too much, or takes too long.
+  private static func read(
+    _ descriptor: Int32, into data: inout Data, bytesMax: Int, until deadline: Date
+  ) -> Bool {
+    var piece = [UInt8](repeating: 0, count: 4_096)
+    while true {
+      let rest = deadline.timeIntervalSinceNow
+      guard rest > 0 else { return false }
+      var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      guard Glibc.poll(&poll, 1, Int32(rest * 1000) + 1) > 0 else { continue }
+      let count = Glibc.read(descriptor, &piece, piece.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return count == 0 }
+      data += piece.prefix(count)
+      guard data.count <= bytesMax else { return false }
+    }
+  }
+
+  /// How a process ended; nil where it goes on.
+  private static func wait(for pid: pid_t, until deadline: Date) -> Int32? {
+    var status: Int32 = 0
+    while true {
+      let ended = waitpid(pid, &status, WNOHANG)
+      if ended == pid { return status }
+      if ended < 0, errno != EINTR { return nil }
+      guard deadline.timeIntervalSinceNow > 0 else { return nil }
+      usleep(5_000)
+    }
+  }
+}
