@@ -289,23 +289,30 @@ class Replica:
     def pull(self, server):
         """Reads the log to its head, a page and its cursor in one transaction, and settles there."""
         self.meet(server)
+        # Of a push in several parts all are applied at once, so what is read may be beyond the cursor.
+        place, held = (self.get("cursor"), self.get("chain")), []
         while True:
             field, body = None, None
             for attempt in range(ATTEMPTS_MAX):
                 field, body = server.page(
-                    generation=self.get("generation"), after=self.get("cursor"), chain=self.get("chain"),
+                    generation=self.get("generation"), after=place[0], chain=place[1],
                     mark=self.get("mark"), mark_chain=self.get("mark_chain"), max_bytes=PAGE_BYTES,
                     replica=self.get("replica"))
                 try:
-                    entries = wire.read_page(body, self.get("cursor"), bytes.fromhex(self.get("chain")))
+                    entries = wire.read_page(body, place[0], bytes.fromhex(place[1]))
                     break
                 except wire.Damaged as error:
                     problem = SyncError("the log came damaged: %s" % error, "Have the operator run driftless-server "
                                         "verify; nothing of the page was taken.", "damaged")
             else:
                 raise problem
-            self.transaction(self.apply_page, entries, server.offset)
-            if self.get("cursor") >= int(field("Driftless-Head")):
+            held += entries
+            whole = wire.whole_pushes(held)
+            self.transaction(self.apply_page, held[:whole], server.offset)
+            del held[:whole]
+            if entries:
+                place = (entries[-1].sequence, entries[-1].chain.hex())
+            if place[0] >= int(field("Driftless-Head")):
                 break
             if not entries:
                 raise SyncError("the server says that its log goes on, and sends nothing", "Try again later.")
@@ -348,6 +355,7 @@ class Replica:
                 str(identity), entity, entry.first_object + place))
         table = [str(identity) for identity, _ in changes.new]
         for number in changes.known:
+            number = wire.numbered(number, entry.first_object)
             row = self.one("SELECT id FROM objects WHERE number = ?", number)
             # An object of an entry that is parked: what is said of it is, too.
             table.append(row[0] if row else None)

@@ -59,6 +59,20 @@ def chain_start(generation):
     return first16(b"driftless log" + generation.bytes)
 
 
+def whole_pushes(entries):
+    """How many of some entries are there with all parts of their pushes."""
+    for count in range(len(entries), 0, -1):
+        part, parts = struct.unpack_from("<HH", entries[count - 1].frame, 130)
+        if part >= parts:
+            return count
+    return 0
+
+
+def numbered(number, first_object):
+    """The zone's number of an object of the table: what an earlier part of the push makes is named by its distance."""
+    return first_object - ((1 << 41) - number) if 1 << 40 <= number < 1 << 41 else number
+
+
 def chain_next(chain, digest, sequence, first_object):
     return first16(chain + digest + struct.pack("<QQ", sequence, first_object))
 
@@ -285,7 +299,7 @@ class Header:
         self.replica = uuid.UUID(bytes=bytes(frame[16:32]))
         self.push_number, = struct.unpack_from("<Q", frame, 32)
         self.index_stored, self.index_raw, self.values_stored, self.values_raw = struct.unpack_from("<IIII", frame, 104)
-        self.object_count, self.new_count, self.level, _, self.parts = struct.unpack_from("<IIHHH", frame, 120)
+        self.object_count, self.new_count, self.level, self.part, self.parts = struct.unpack_from("<IIHHH", frame, 120)
         self.flags = flags
         if version != FORMAT_VERSION:
             raise Unknown("format version %d" % version)
@@ -294,8 +308,6 @@ class Header:
         if flags & ~KNOWN_FLAGS:
             raise Unknown("required flag bit %s" % ", ".join(
                 str(place) for place in range(32) if (flags & ~KNOWN_FLAGS) >> place & 1))
-        if self.parts != 1:
-            raise Unknown("a push of %d parts" % self.parts)
         if self.size < HEADER_BYTES or self.size + self.index_stored + self.values_stored > len(frame):
             raise Malformed("the lengths of a change set contradict each other")
         if self.index_raw > INDEX_BYTES_MAX or self.values_raw > VALUES_BYTES_MAX or self.object_count > OBJECTS_MAX:

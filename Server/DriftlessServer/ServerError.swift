@@ -13,6 +13,7 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let forbidden = Code(name: "forbidden", status: 403)
     package static let noZone = Code(name: "no-zone", status: 404)
     package static let noSnapshot = Code(name: "no-snapshot", status: 404)
+    package static let notStaged = Code(name: "not-staged", status: 404)
     package static let notFound = Code(name: "not-found", status: 404)
     package static let stale = Code(name: "stale", status: 409)
     package static let generationChanged = Code(name: "generation-changed", status: 409)

@@ -18,10 +18,20 @@ package struct ServerLimits: Sendable, Equatable {
   package var valuesInMemoryBytesMax = 512 << 20
   /// Places that a replica may ask after at one time to find where its log and the zone's part.
   package var commonPlacesMax = 10_000
-  /// Seconds that a client may take to send one body: bounds a slow sender.
+  /// Seconds that a client may take to send one body, beside a second for each `bodyBytesPerSecondMin`: bounds a slow sender.
   package var bodySeconds = 120
+  /// Bytes a second that a long body has to come with.
+  package var bodyBytesPerSecondMin = 4 << 10
   /// Objects named by one push.
   package var objectsPerPushMax = 1_000_000
+  /// Parts that one push may come in.
+  package var partsPerPushMax = 10_000
+  /// Bytes of the parts of one replica's pushes that wait for their last one, beside the log. A larger push is refused.
+  package var stagedBytesPerReplicaMax = 2 << 30
+  /// Bytes of the parts of all replicas' pushes that wait; above it, 503.
+  package var stagedBytesMax = 8 << 30
+  /// Seconds after its last part came for which a push is waited for (7 days).
+  package var stagedSeconds = 7 * 24 * 3600
   /// Milliseconds that a transaction's time may lie ahead of this host's clock (24 hours).
   package var clockAheadMillisecondsMax = 24 * 3600 * 1000
   /// Milliseconds that the host's clock may be set ahead and be followed at once (30 days).
@@ -104,6 +114,9 @@ package struct ServerLimits: Sendable, Equatable {
     ("bodiesInMemoryBytesMax", \.bodiesInMemoryBytesMax), ("bodySeconds", \.bodySeconds),
     ("objectsPerPushMax", \.objectsPerPushMax),
     ("clockAheadMillisecondsMax", \.clockAheadMillisecondsMax),
+    ("partsPerPushMax", \.partsPerPushMax), ("stagedBytesMax", \.stagedBytesMax),
+    ("stagedBytesPerReplicaMax", \.stagedBytesPerReplicaMax), ("stagedSeconds", \.stagedSeconds),
+    ("bodyBytesPerSecondMin", \.bodyBytesPerSecondMin),
     ("clockLeapMillisecondsMax", \.clockLeapMillisecondsMax),
     ("clockLeapAtStartMillisecondsMax", \.clockLeapAtStartMillisecondsMax),
     ("clockLeapSeconds", \.clockLeapSeconds),

@@ -92,6 +92,16 @@ public final class CurlTransport: ZoneTransport {
     }
   }
 
+  /// Hands a part of a push to the zone that others follow.
+  public func stage(_ part: Data) async throws -> StagedReply {
+    try await send(
+      .post(part, contentType: WirePath.changeSetType), path: "/changes",
+      bodyBytesMax: options.jsonBytesMax
+    ) { response in
+      try self.answers.decode(StagedReply.self, from: response)
+    }
+  }
+
   /// Reads the zone's log after a cursor; waits for news when asked to.
   public func pull(_ request: PullRequest) async throws -> PullPage {
     try await send(

@@ -45,7 +45,7 @@ extension SyncEngine {
   }
 
   /// An entry with what its bytes say; nothing for one of this replica's own.
-  private typealias Decoded = (entry: PullPage.Entry, changeSet: ChangeSet?)
+  typealias Decoded = (entry: PullPage.Entry, changeSet: ChangeSet?)
 
   /// Reads entries up to one that cannot be read, which is thrown when it is the first.
   private func decode(_ entries: ArraySlice<PullPage.Entry>) throws -> [Decoded] {
@@ -108,15 +108,13 @@ extension SyncEngine {
   /// Moves the cursor over entries, which are kept for a server that loses them.
   ///
   /// - Parameter isKept: False for what is damaged: it is nothing to hand over.
-  private func advance(
+  func advance(
     _ state: inout ReplicaState, over entries: [PullPage.Entry], _ generation: UUID, head: UInt64,
     isKept: Bool = true, on connection: SQLiteConnection
   ) throws {
     guard let first = entries.first, let last = entries.last else { return }
     guard state.generation == generation, state.cursor &+ 1 == first.sequence else {
-      throw SyncError(
-        .superseded, "The store was enrolled or put back while a page of the log was under way.",
-        suggestion: "Sync again.")
+      throw SyncError.otherLog
     }
     assert(
       zip(entries, entries.dropFirst()).allSatisfy { $0.sequence &+ 1 == $1.sequence },

@@ -245,8 +245,10 @@ extension SyncEngine {
     _ pending: PendingSet, _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
     guard let outbox = try? Outbox.load(from: transaction.connection) else { return }
-    var sent = SentFrame(outbox, transaction, schema: schema)
-    try sent.rebaseUnanswered(pending)
+    try outbox.forEachPart(on: transaction.connection) { part, madeBefore in
+      var sent = SentFrame(part, after: madeBefore, transaction, schema: schema)
+      try sent.rebaseUnanswered(pending)
+    }
   }
 
   /// New objects that were sent and never answered may have been edited and deleted by others since: they are offered as
@@ -255,7 +257,7 @@ extension SyncEngine {
     _ pending: inout PendingSet, _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
     guard let outbox = try? Outbox.load(from: transaction.connection) else { return }
-    for run in outbox.runs {
+    for run in try outbox.allRuns(on: transaction.connection) {
       for offset in 0..<max(0, run.count) {
         let key = ObjectKey(entity: run.entity, key: run.first &+ offset)
         guard let object = pending[key], object.whole == .insert, object.wholeTransaction > 0,

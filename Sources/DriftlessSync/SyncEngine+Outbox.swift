@@ -97,7 +97,7 @@ extension SyncEngine {
     }
     var last: PushSelection?
     while true {
-      let (selection, outbox, error) = try store.read { transaction in
+      let (selection, built, error) = try store.read { transaction in
         try transaction.connection.withCache(kibibytes: SyncTuning.walkCacheKibibytes) {
           try build(portion, allowsMassDelete, tryingAgain: again, transaction)
         }
@@ -107,13 +107,14 @@ extension SyncEngine {
       let objects = WindowObjects(
         count: window.count, single: window.count == 1 ? window.keys.first { _ in true } : nil)
       if let error { return .unbuildable(objects, error) }
-      if let outbox {
+      if let built {
         try bookkeep { transaction in
           var state = try Self.state(on: transaction.connection, of: store)
-          assert(outbox.pushNumber == state.pushNumber &+ 1, "pushes are numbered without gaps")
-          state.pushNumber = outbox.pushNumber
+          assert(
+            built.last.pushNumber == state.pushNumber &+ 1, "pushes are numbered without gaps")
+          state.pushNumber = built.last.pushNumber
           try state.save(on: transaction.connection)
-          try outbox.save(on: transaction.connection)
+          try built.save(on: transaction.connection)
           try selection.omitted.save(on: transaction.connection, schema: schema)
         }
         return .outbox(objects)
@@ -147,7 +148,7 @@ extension SyncEngine {
   private func build(
     _ portion: Pusher.Portion, _ allowsMassDelete: Bool, tryingAgain again: Set<ObjectKey>,
     _ transaction: ReadTransaction
-  ) throws -> (PushSelection, Outbox?, SyncError?) {
+  ) throws -> (PushSelection, BuiltPush?, SyncError?) {
     let state = try Self.state(on: transaction.connection, of: store)
     let pending = try pendingSet(transaction, state: state)
     if !allowsMassDelete { try brake(pending, transaction) }
@@ -162,24 +163,22 @@ extension SyncEngine {
     }
     let since = min(unsentSince ?? state.acknowledged, state.acknowledged)
     unsentSince = since
-    var builder = ChangeSetBuilder(
-      transaction, schema: schema, zone: state.zoneID, since: since,
-      knownEdits: selection.window.containsState { $0.whole == .revive }
-        ? try revivedEdits.history(of: pending, transaction, schema: schema) : EditHistory())
+    let knownEdits =
+      selection.window.containsState { $0.whole == .revive }
+      ? try revivedEdits.history(of: pending, transaction, schema: schema) : EditHistory()
     let header = ChangeSetHeader(
       replica: state.replica, pushNumber: state.pushNumber &+ 1, cursor: state.position,
       mark: state.mark,
       massDeleteIsMeant: try allowsMassDelete
         || MassDeleteBrake.isMeant(selection.window, transaction))
     do {
-      let built = try builder.build(selection, header: header)
-      selection.omit(builder.unsent)
-      guard let change = built else { return (selection, nil, nil) }
-      let outbox = Outbox(
-        pushNumber: header.pushNumber, throughTransaction: selection.through,
-        objects: change.objects, properties: change.properties, runs: change.runs,
-        frame: change.frame)
-      return (selection, outbox, nil)
+      let building = PushBuilding(
+        transaction, schema: schema, zone: state.zoneID, since: since, knownEdits: knownEdits,
+        header: header, standing: partsMayBeThere ? .asked : .here)
+      let bounds =
+        takesNoParts
+        ? .none : PartBounds(objects: options.partObjectsMax, bytes: options.partBytesMax)
+      return (selection, try building.build(&selection, within: bounds), nil)
     } catch let error as ProtocolError where Self.isRefusal(error) {
       return (selection, nil, Self.refusal(error, isOwn: true))
     }
@@ -217,17 +216,11 @@ extension SyncEngine {
             .generationChanged, "The zone's answer is of another generation.",
             suggestion: "Enroll the store with the zone again.")
         }
-        try assignNumbers(outbox.runs, first: reply.firstObjectNumber, transaction)
-        let entry = PullPage.Entry(
-          sequence: reply.sequence, firstObjectNumber: reply.firstObjectNumber, chain: reply.chain,
-          isOwnHeaderOnly: false, frame: outbox.frame)
-        try LogPlaces.note(entry, on: transaction.connection)
-        try KeptFrames.keep(entry, at: store.now, on: transaction.connection)
+        let before = try note(outbox, reply, transaction)
         state.head = max(state.head, reply.sequence)
         if reply.sequence > state.mark?.sequence ?? 0 { state.mark = reply.mark }
         // Nothing lies between the cursor and this change set: it need not be pulled.
-        if state.cursor &+ 1 == reply.sequence { state.move(to: reply.mark) }
-        try Outbox.clear(on: transaction.connection)
+        if state.cursor == before { state.move(to: reply.mark) }
       }
       try RememberedDeletes.noteUnsent(
         pending, after: state.acknowledged, transaction, schema: schema)
@@ -241,19 +234,9 @@ extension SyncEngine {
         pending.objects[key] = try object.stamped(through: through, transaction)
       }
       try Unions.confirm(pending, on: transaction.connection)
-      if let outbox = sent?.outbox {
-        var frame = SentFrame(outbox, transaction, schema: schema)
-        try frame.settleBases(pending)
-        try frame.settleDangling()
-        if let sequence = sent?.reply.sequence {
-          try frame.strikeParked(sequence: sequence)
-          if try KeptKeys.exist(on: transaction.connection) {
-            try KeptKeys.drop(
-              frame.properties(pending), before: sequence, on: transaction.connection)
-          }
-        }
+      if let (outbox, reply) = sent {
+        let revived = try settle(outbox, reply, pending, transaction)
         // What the log has pointing at a revived object points at it again, here as elsewhere.
-        let revived = try frame.revived()
         if !revived.isEmpty {
           let applier = try PageApplier(
             transaction: transaction, schema: schema, replica: state.replica,
@@ -268,6 +251,7 @@ extension SyncEngine {
       if hasDeletes { try ParkedValues.strikeGone(pending, transaction) }
       state.acknowledged = max(state.acknowledged, through)
       try dropDeltas(pending, sent: sent?.outbox, transaction)
+      if sent != nil { try Outbox.clear(on: transaction.connection) }
       try acknowledgeStates(
         acknowledged: state.acknowledged, kept, pending, transaction)
       try state.save(in: transaction)
@@ -281,8 +265,13 @@ extension SyncEngine {
   ) throws {
     let kept = try transaction.propertiesWithDeltas()
     guard !kept.isEmpty else { return }
-    var frame = outbox.map { SentFrame($0, transaction, schema: schema) }
-    let told = try frame?.properties(pending) ?? [:]
+    var told: [ObjectKey: Set<String>] = [:]
+    try outbox?.forEachPart(on: transaction.connection) { part, madeBefore in
+      var frame = SentFrame(part, after: madeBefore, transaction, schema: schema)
+      for (key, names) in try frame.properties(pending) where kept[key] != nil {
+        told[key, default: []].formUnion(names)
+      }
+    }
     for (key, names) in kept {
       let object = pending[key]
       for name in names {
@@ -296,6 +285,65 @@ extension SyncEngine {
         }
       }
     }
+  }
+
+  /// The parts of a push stand in the log one after the other: each object gets its number, and each entry is kept.
+  ///
+  /// - Returns: the place before the first part.
+  private func note(
+    _ outbox: Outbox, _ reply: PushReply, _ transaction: WriteTransaction
+  ) throws -> UInt64 {
+    let connection = transaction.connection
+    let parts = UInt64(outbox.earlierParts) + 1
+    guard reply.sequence >= parts, outbox.earlierParts == 0 || reply.chainBefore != nil else {
+      throw SyncError.otherAnswer
+    }
+    guard var number = try outbox.firstNumber(byLast: reply.firstObjectNumber, on: connection)
+    else { throw SyncError.otherAnswer }
+    var sequence = reply.sequence - parts
+    var chain = reply.chainBefore
+    try outbox.forEachPart(on: connection) { part, _ in
+      sequence += 1
+      if sequence == reply.sequence, outbox.earlierParts == 0 { chain = reply.chain }
+      if outbox.earlierParts > 0, let digest = ChangeSetHeader.storedDigest(of: part.frame) {
+        chain = chain?.next(digest: digest, sequence: sequence, firstObjectNumber: number)
+      }
+      guard let chain else { throw SyncError.otherAnswer }
+      try assignNumbers(part.runs, first: number, transaction)
+      let entry = PullPage.Entry(
+        sequence: sequence, firstObjectNumber: number, chain: chain, isOwnHeaderOnly: false,
+        frame: part.frame)
+      try LogPlaces.note(entry, on: connection)
+      try KeptFrames.keep(entry, at: store.now, on: connection)
+      number &+= UInt64(clamping: part.runs.reduce(0) { $0 + $1.count })
+    }
+    guard chain == reply.chain else { throw SyncError.otherAnswer }
+    return reply.sequence - parts
+  }
+
+  /// What the parts of a push said becomes what the zone is known to hold.
+  ///
+  /// - Returns: the objects that they revived.
+  private func settle(
+    _ outbox: Outbox, _ reply: PushReply, _ pending: PendingSet, _ transaction: WriteTransaction
+  ) throws -> [ObjectKey] {
+    let connection = transaction.connection
+    var sequence = reply.sequence - UInt64(outbox.earlierParts)
+    var number = try outbox.firstNumber(byLast: reply.firstObjectNumber, on: connection) ?? 0
+    var revived: [ObjectKey] = []
+    try outbox.forEachPart(on: connection) { part, madeBefore in
+      var frame = SentFrame(part, after: madeBefore, transaction, schema: schema)
+      try frame.settleBases(pending)
+      try frame.settleDangling()
+      try frame.strikeParked(sequence: sequence, firstNumber: number)
+      if try KeptKeys.exist(on: connection) {
+        try KeptKeys.drop(frame.properties(pending), before: sequence, on: connection)
+      }
+      revived += try frame.revived()
+      sequence += 1
+      number &+= UInt64(clamping: part.runs.reduce(0) { $0 + $1.count })
+    }
+    return revived
   }
 
   private func assignNumbers(

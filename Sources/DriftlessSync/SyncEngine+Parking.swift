@@ -184,7 +184,8 @@ extension SyncEngine {
     var watched = Parking.Watched([])
     watched.add(names)
     try KeptFrames.forEach(after: first, on: connection) { entry in
-      guard let (_, index) = try? ChangeSetDecoder().decodeIndex(entry.frame) else { return }
+      guard var (_, index) = try? ChangeSetDecoder().decodeIndex(entry.frame) else { return }
+      index.number(from: entry.firstObjectNumber)
       try Parking.strike(watched, index, sequence: entry.sequence, on: connection)
     }
   }
@@ -193,10 +194,11 @@ extension SyncEngine {
     _ parked: Parking.Entry, _ applier: PageApplier, _ taken: inout [Parking.Taken]
   ) throws {
     let connection = applier.transaction.connection
-    let changeSet: ChangeSet
+    var changeSet: ChangeSet
     do {
       changeSet = try ChangeSetDecoder().decode(
         try Parking.frame(of: parked.sequence, on: connection))
+      changeSet.index.number(from: parked.firstNumber)
     } catch let error as ProtocolError {
       return try Parking.note("\(error)", of: parked.sequence, on: connection)
     }

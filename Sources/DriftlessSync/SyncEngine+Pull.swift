@@ -42,7 +42,7 @@ extension SyncEngine {
     var hasAskedForSnapshot = first == 0
     var puller = Puller()
     var page: PullPage?
-    var action = puller.handle(.begin(cursor: try replicaState().position))
+    var action = puller.handle(.begin(cursor: try pulledThrough()))
     while true {
       switch action {
       case .request(let cursor):
@@ -54,14 +54,14 @@ extension SyncEngine {
             ownThrough: state.mark?.sequence ?? 0))
         try learnClock()
         try check(answer, after: cursor.mark)
-        try takeAnswers(in: answer)
+        try takeAnswers(in: answer, after: cursor)
         let own = try await own(answer, after: cursor)
         page = own
         action = puller.handle(
           .page(places: own.entries.map(\.mark), generation: own.generation, head: own.head))
       case .apply(let cursor, let head):
         report.pull.add(
-          try apply(
+          try applyInParts(
             page?.entries ?? [], cursor: cursor, head: head, allowsMassDelete: allowsMassDelete))
         tell(
           .progress(
@@ -70,7 +70,9 @@ extension SyncEngine {
                 done: Int(clamping: cursor.sequence - first), total: Int(clamping: head - first),
                 bytes: report.pull.bytes))))
         action = puller.handle(.applied)
-        if !hasAskedForSnapshot, cursor.sequence < head, let page {
+        if !hasAskedForSnapshot, cursor.sequence < head, let page,
+          try cursor == replicaState().position
+        {
           hasAskedForSnapshot = true
           if try await catchUpBySnapshot(
             bytesPerEntry: page.bytesPerEntry, head: head, &report)
@@ -103,17 +105,31 @@ extension SyncEngine {
   }
 
   /// A change set in flight that stands in the log has its answer there.
-  private func takeAnswers(in page: PullPage) throws {
+  private func takeAnswers(in page: PullPage, after cursor: Cursor) throws {
     guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return }
     // One that is damaged here has no digest, nor has an entry that is damaged there.
     guard let digest = ChangeSetHeader.storedDigest(of: outbox.frame) else { return }
     for entry in page.entries where ChangeSetHeader.storedDigest(of: entry.frame) == digest {
+      let before = try chain(beforePartsOf: outbox, entry, in: page, after: cursor)
       return try acknowledge(
         PushReply(
           sequence: entry.sequence, firstObjectNumber: entry.firstObjectNumber, chain: entry.chain,
-          generation: page.generation, pushNumber: outbox.pushNumber, digest: digest,
-          serverTimeMilliseconds: page.serverTimeMilliseconds), for: outbox)
+          chainBefore: before, generation: page.generation, pushNumber: outbox.pushNumber,
+          digest: digest, serverTimeMilliseconds: page.serverTimeMilliseconds), for: outbox)
     }
+  }
+
+  /// The chain before the first part of a push whose last one came.
+  private func chain(
+    beforePartsOf outbox: Outbox, _ last: PullPage.Entry, in page: PullPage, after cursor: Cursor
+  ) throws -> LogChain? {
+    guard outbox.earlierParts > 0, last.sequence > UInt64(outbox.earlierParts) else { return nil }
+    let sequence = last.sequence - UInt64(outbox.earlierParts) - 1
+    if let entry = page.entries.first(where: { $0.sequence == sequence }) { return entry.chain }
+    if cursor.sequence == sequence { return cursor.chain }
+    let position = try replicaState().position
+    if position.sequence == sequence { return position.chain }
+    return try store.read { try StagedEntries.entry(at: sequence, on: $0.connection)?.chain }
   }
 
   /// The page with what is this replica's own as headers. What another copy of this store sent under its ID is not: then this
@@ -161,8 +177,7 @@ extension SyncEngine {
   private func settleOutbox(_ report: inout SyncReport) async throws {
     guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return }
     do {
-      let reply = try await transport.push(outbox.frame)
-      guard outbox.isAnswered(by: reply) else { throw SyncError.otherAnswer }
+      let reply = try await sendParts(of: outbox)
       try acknowledge(reply, for: outbox)
       report.push.add(outbox)
     } catch let error as ProtocolError

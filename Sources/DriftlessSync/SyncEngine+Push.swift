@@ -145,12 +145,12 @@ extension SyncEngine {
   /// Sends the bytes in the outbox and sorts the answer.
   private func send(_ outbox: Outbox, _ report: inout SyncReport) async -> Pusher.Answer {
     do {
-      let reply = try await transport.push(outbox.frame)
-      guard outbox.isAnswered(by: reply) else {
-        return .failed(SyncError.otherAnswer)
-      }
+      let reply = try await sendParts(of: outbox)
       report.push.add(outbox)
       return .accepted(reply)
+    } catch let error as ProtocolError where error.code == .unsupported && takesNoParts {
+      // It is built anew, as one change set.
+      return .stale([], at: nil, reason: error.message)
     } catch let error as ProtocolError where error.code == .clockAhead {
       // Moved back to the zone's clock, it is built anew.
       believesZoneClock = true
@@ -203,6 +203,7 @@ extension SyncEngine {
     // takes bytes that were built on it.
     case .unsupported, .diverged, .generationChanged: .rejected(error)
     // Damaged on the way, the bytes go again; damaged here, they would be refused for ever.
+    case .notStaged: .failed(error)
     case .damaged:
       isWhole(outbox) ? .failed(SyncError.damagedOnTheWay(error.message)) : .rejected(error)
     default: .failed(error)

@@ -75,7 +75,7 @@ extension SyncEngine {
     try bookkeep { transaction in
       let connection = transaction.connection
       let state = try Self.state(on: connection, of: store)
-      let bytes = try Outbox.load(from: connection)?.frame.count ?? 0
+      let bytes = try Outbox.load(from: connection)?.bytes ?? 0
       try Outbox.clear(on: connection)
       guard let object = try pendingSet(transaction, state: state)[key] else { return }
       let entity = schema.entity(numbered: key.entity)?.name ?? "unknown"

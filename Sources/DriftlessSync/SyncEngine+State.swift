@@ -165,9 +165,7 @@ extension SyncEngine {
     try bookkeep { transaction in
       let state = try Self.state(on: transaction.connection, of: store)
       guard state.replica == replica, state.generation == cursor.generation else {
-        throw SyncError(
-          .superseded, "The store was enrolled or put back while a page of the log was under way.",
-          suggestion: "Sync again.")
+        throw SyncError.otherLog
       }
       try Outbox.clear(on: transaction.connection)
       try LogPlaces.drop(above: cursor.sequence, on: transaction.connection)

@@ -65,6 +65,10 @@ public actor SyncEngine {
 
   /// The last transaction that the zone had acknowledged when the sending of what is pending began; nil once all is sent.
   var unsentSince: Int64?
+  /// The server takes no push in several parts: what is large goes whole.
+  var takesNoParts = false
+  /// The server may keep parts of a push that was stale.
+  var partsMayBeThere = false
 
   struct ZoneHome: Sendable {
     var server: URL

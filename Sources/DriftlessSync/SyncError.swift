@@ -102,6 +102,12 @@ extension SyncError {
       suggestion: "Try again later; when it stays, look for a proxy or a cable that damages them.")
   }
 
+  static var otherLog: SyncError {
+    SyncError(
+      .superseded, "The store was enrolled or put back while a page of the log was under way.",
+      suggestion: "Sync again.")
+  }
+
   static var otherAnswer: SyncError {
     damagedOnTheWay("The answer is that to another change set")
   }

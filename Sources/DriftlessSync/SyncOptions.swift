@@ -52,6 +52,10 @@ public struct SyncOptions: Sendable {
   public var pullBytesMax = SyncTuning.pullBytesMax
   /// The most objects that one push carries; history is cut between transactions.
   public var pushObjectsMax = SyncTuning.pushObjectsMax
+  /// The most objects of one transaction that one change set carries: a larger one goes in parts, which the zone takes as one.
+  public var partObjectsMax = SyncTuning.pushObjectsMax
+  /// About the most bytes of values, not compressed, that one change set carries: a larger transaction goes in parts.
+  public var partBytesMax = SyncTuning.partBytesMax
   /// How often a push that is told *stale* pulls and tries again before it gives up.
   public var staleRetriesMax = SyncTuning.staleRetriesMax
   /// Deletes that stop a pull or a push until they are allowed (`sync(allowingMassDelete:)`).
@@ -81,7 +85,7 @@ public struct SyncOptions: Sendable {
     func bounds(_ options: SyncOptions) -> [Int] {
       [
         options.pullBytesMax, options.pushObjectsMax, options.staleRetriesMax,
-        options.keptFrameBytesMax,
+        options.keptFrameBytesMax, options.partObjectsMax, options.partBytesMax,
       ]
     }
     return bounds(self) == bounds(other) && keptFrameSeconds == other.keptFrameSeconds

@@ -21,7 +21,7 @@ public struct PushReport: Hashable, Sendable {
     changeSets += 1
     objects = objects.addingClamped(outbox.objects)
     properties = properties.addingClamped(outbox.properties)
-    bytes = bytes.addingClamped(outbox.frame.count)
+    bytes = bytes.addingClamped(outbox.bytes)
   }
 }
 

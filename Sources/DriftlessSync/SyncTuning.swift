@@ -13,6 +13,9 @@ enum SyncTuning {
   /// Objects. Keeps a frame of six-property objects near 4 MB, far below the usual body limit of 64
   /// MiB.
   static let pushObjectsMax = 100_000
+  /// Bytes of values, not compressed, in one part of a push: with room for what else a part takes it stays below the usual
+  /// limits of a body, and over a line of 40 KB/s a part that is not compressible takes four minutes.
+  static let partBytesMax = 8 << 20
   /// Attempts. Each loses only to a push that another replica got through in between, so the zone
   /// moves on.
   static let staleRetriesMax = 16

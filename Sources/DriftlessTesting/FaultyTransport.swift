@@ -99,6 +99,13 @@ public final class FaultyTransport: SyncTransport {
     return reply
   }
 
+  public func stage(_ part: Data) async throws -> StagedReply {
+    try passRequest()
+    let reply = try await carried { try await zone.stage(part) }
+    try passReply()
+    return reply
+  }
+
   public func pull(_ request: PullRequest) async throws -> PullPage {
     try passRequest()
     let page = try await CarriedAnswer.page(to: { try await zone.pull(request) }, over: flipped)

@@ -17,6 +17,7 @@ public protocol ForwardingTransport: SyncTransport {
 extension ForwardingTransport {
   public func zoneInfo() async throws -> ZoneInfo { try await next.zoneInfo() }
   public func push(_ frame: Data) async throws -> PushReply { try await next.push(frame) }
+  public func stage(_ part: Data) async throws -> StagedReply { try await next.stage(part) }
   public func pull(_ request: PullRequest) async throws -> PullPage { try await next.pull(request) }
 
   public func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {

@@ -14,6 +14,8 @@ public final class MemoryZone: ZoneTransport {
   public struct Traffic: Hashable, Sendable {
     /// Pushes that arrived.
     public var pushes = 0
+    /// Parts of pushes that arrived before the last ones, and headers of such.
+    public var stagedParts = 0
     /// Pulls that arrived.
     public var pulls = 0
     /// Entries that pulls carried, headers of own ones included.
@@ -77,6 +79,15 @@ public final class MemoryZone: ZoneTransport {
       state.traffic.pushes += 1
       state.traffic.bytes += frame.count
       return try state.log.append(frame, nowMilliseconds: now)
+    }
+  }
+
+  public func stage(_ part: Data) async throws -> StagedReply {
+    let now = now
+    return try state.withLock { state in
+      state.traffic.stagedParts += 1
+      state.traffic.bytes += part.count
+      return try state.log.stage(part, nowMilliseconds: now)
     }
   }
 

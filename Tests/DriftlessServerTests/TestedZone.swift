@@ -68,6 +68,32 @@ final class TestedZone {
     }
   }
 
+  /// Hands over a part of a push, or its header alone, as the route does.
+  func stage(_ bytes: Data) async throws -> StagedReply {
+    if kind == .memory { return try log.stage(bytes, nowMilliseconds: now) }
+    return try await translated { test in
+      let header = try reader.header(of: bytes)
+      let isHeader = bytes.count == ChangeSetHeader.size && header.frameSize > bytes.count
+      let frame =
+        isHeader ? try await test.storage.stagedFrame(of: bytes, in: test.zone()) : bytes
+      let part = try reader.read(frame)
+      try await test.storage.stage(part, of: test.zone())
+      return StagedReply(
+        pushNumber: part.number, part: header.part, digest: part.digest,
+        serverTimeMilliseconds: now)
+    }
+  }
+
+  /// The refusal of a part; nil when it was kept.
+  func refusal(staging bytes: Data) async throws -> ProtocolError? {
+    do {
+      _ = try await stage(bytes)
+      return nil
+    } catch let error as ProtocolError {
+      return error
+    }
+  }
+
   func push(_ frame: Data) async throws -> PushReply {
     if kind == .memory { return try log.append(frame, nowMilliseconds: now) }
     return try await translated { test in
@@ -75,8 +101,8 @@ final class TestedZone {
       let appended = try await test.storage.append(push, to: test.zone())
       return PushReply(
         sequence: appended.sequence, firstObjectNumber: appended.firstObjectNumber,
-        chain: appended.chain, generation: generation, pushNumber: push.number,
-        digest: push.digest, serverTimeMilliseconds: now)
+        chain: appended.chain, chainBefore: appended.chainBefore, generation: generation,
+        pushNumber: push.number, digest: push.digest, serverTimeMilliseconds: now)
     }
   }
 

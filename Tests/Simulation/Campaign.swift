@@ -72,6 +72,7 @@ struct Campaign {
 
   /// What to tell of a seed that fails: the shortest trace that still does.
   private func run(_ seed: UInt64) async -> String? {
+    let scenario = scenario.lived(by: seed)
     let steps = scenario.steps(seed: seed)
     let outcome = await Simulation.run(scenario, seed: seed, steps)
     guard let failure = outcome.failures.first else { return nil }
@@ -79,7 +80,7 @@ struct Campaign {
     let short = await Shrinker.shrink(scenario, seed: seed, steps, law: failure.law)
     let end = await Simulation.run(scenario, seed: seed, short)
     return """
-      scenario \(scenario.name), seed \(seed): \(failure)
+      scenario \(scenario.name), seed \(seed)\(scenario.partObjectsMax == .max ? "" : ", in parts"): \(failure)
       \(short.count) of \(steps.count) steps do it:
       [
       \(short.map { "  \($0)," }.joined(separator: "\n"))

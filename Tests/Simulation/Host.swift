@@ -100,6 +100,7 @@ final class Host: @unchecked Sendable {
     options.keys = try? KeyRing(text: keys)
     options.pullBytesMax = 1000
     options.pushObjectsMax = 4
+    options.partObjectsMax = scenario.partObjectsMax
     // However small the zone is.
     options.snapshotShare = .infinity
     options.staleRetriesMax = 1000

@@ -94,6 +94,18 @@ struct Scenario: Hashable, Sendable {
   /// Hosts keep no more than a few entries of the log.
   var keepsFewEntries = false
 
+  /// Transactions of more objects go in parts.
+  var partObjectsMax = Int.max
+
+  /// The scenario as a seed lives through it: in every other pair, or in all where the environment has
+  /// `DRIFTLESS_PARTS`, ordinary transactions go in parts.
+  func lived(by seed: UInt64) -> Scenario {
+    var scenario = self
+    let isForAll = ProcessInfo.processInfo.environment["DRIFTLESS_PARTS"] != nil
+    if isForAll || seed / 2 % 2 == 0 { scenario.partObjectsMax = 2 }
+    return scenario
+  }
+
   /// The steps of a seed.
   func steps(seed: UInt64) -> [Step] {
     var generator = SeededGenerator(seed: seed &* 0x2545_F491_4F6C_DD1D &+ 7)

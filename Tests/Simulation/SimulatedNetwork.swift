@@ -72,6 +72,14 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
     }
   }
 
+  func stage(_ part: Data) async throws -> StagedReply {
+    if let refused, part.count > ChangeSetHeader.size, try Self.texts(part).contains(refused) {
+      throw ProtocolError(.malformed, "It says \(refused)", suggestion: "Say something else.")
+    }
+    let carried = flipped(part)
+    return try await checked { try await $0.stage(carried) }
+  }
+
   func pull(_ request: PullRequest) async throws -> PullPage {
     guard flippedBits > 0 else {
       let page = try await carry { try await $0.pull(request) }

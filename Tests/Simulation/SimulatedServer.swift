@@ -187,13 +187,32 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
         let appended = try await storage.append(push, to: zone)
         return PushReply(
           sequence: appended.sequence, firstObjectNumber: appended.firstObjectNumber,
-          chain: appended.chain, generation: zone.generation, pushNumber: push.number,
-          digest: push.digest, serverTimeMilliseconds: await time(of: storage))
+          chain: appended.chain, chainBefore: appended.chainBefore, generation: zone.generation,
+          pushNumber: push.number, digest: push.digest,
+          serverTimeMilliseconds: await time(of: storage))
       }
     }
     frames.append(frame)
     if frames.count > 16 { frames.removeFirst() }
     return reply
+  }
+
+  func stage(_ part: Data) async throws -> StagedReply {
+    switch storage {
+    case .memory(let zone): return try await zone.stage(part)
+    case .files(let storage, let reader):
+      return try await mapped {
+        let zone = try await zone(in: storage)
+        let header = try reader.header(of: part)
+        let isHeader = part.count == ChangeSetHeader.size && header.frameSize > part.count
+        let frame = isHeader ? try await storage.stagedFrame(of: part, in: zone) : part
+        let push = try reader.read(frame)
+        try await storage.stage(push, of: zone)
+        return StagedReply(
+          pushNumber: push.number, part: header.part, digest: push.digest,
+          serverTimeMilliseconds: await time(of: storage))
+      }
+    }
   }
 
   func pull(_ request: PullRequest) async throws -> PullPage {

@@ -1,4 +1,4 @@
-import DriftlessProtocol
+package import DriftlessProtocol
 package import Foundation
 
 /// Reads a frame as far as the server needs: its header and its index section. Its values are only
@@ -24,14 +24,38 @@ package struct PushReader: Sendable {
   /// - Throws: `ProtocolError` when the bytes are not a change set.
   package func read(_ frame: Data) throws -> Push {
     let (header, index) = try decoder.checkedIndex(frame)
-    guard header.parts == 1 else {
-      throw ProtocolError(
-        .unsupported, "The push comes in \(header.parts) parts", suggestion: "Send it in one.")
+    guard header.parts > 1 || index.farthestMadeBefore == 0 else {
+      throw ProtocolError.malformed(
+        "The change set names an object of a part before it, and there is none")
     }
-    return Push(
+    return Self.push(header, index, frame)
+  }
+
+  /// The header of a frame, or of a part that comes as its header alone.
+  package func header(of frame: Data) throws -> ChangeSetHeader { try decoder.decodeHeader(frame) }
+
+  /// Reads a frame of a log again, whose values were checked when it came: with numbers for what parts before it make.
+  ///
+  /// - Parameters:
+  ///   - firstNumber: the number of its first new object.
+  ///   - madeBefore: how many objects the parts before it make; nil where another server has looked after that.
+  func read(_ frame: Data, firstNumber: UInt64, madeBefore: UInt64?) throws -> Push {
+    var (header, index) = try decoder.decodeIndex(frame)
+    guard index.farthestMadeBefore <= madeBefore ?? .max else {
+      throw ProtocolError.malformed(
+        "Part \(header.part) names an object that no part before it makes")
+    }
+    index.number(from: firstNumber)
+    return Self.push(header, index, frame)
+  }
+
+  private static func push(
+    _ header: ChangeSetHeader, _ index: ChangeSetIndex, _ frame: Data
+  ) -> Push {
+    Push(
       replica: header.replica, number: header.pushNumber, cursor: header.cursor,
       mark: header.mark, formatLevel: header.formatLevel, frame: frame, digest: header.digest,
-      contents: Self.contents(index))
+      contents: contents(index), part: header.parts > 1 ? header : nil)
   }
 
   private static func contents(_ index: ChangeSetIndex) -> Push.Contents {

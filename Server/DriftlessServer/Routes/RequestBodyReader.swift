@@ -25,13 +25,15 @@ final class RequestBodyReader: Sendable {
     var held = 0
     defer { bytesHeld.withLock { $0 -= held } }
     var body = Data()
-    let deadline = ContinuousClock.now + .seconds(limits.bodySeconds)
+    let start = ContinuousClock.now
     var chunks = request.body.makeAsyncIterator()
     while let chunk = try await Self.next(&chunks) {
       guard body.count + chunk.readableBytes <= limits.bodyBytesMax else { throw tooLarge }
-      guard ContinuousClock.now < deadline else {
+      // By what has come so far: a long body over a slow line is none that hangs.
+      let seconds = limits.bodySeconds + body.count / max(1, limits.bodyBytesPerSecondMin)
+      guard ContinuousClock.now < start + .seconds(seconds) else {
         throw ServerError(
-          .malformed, "the body took more than \(limits.bodySeconds) seconds to arrive",
+          .malformed, "the body took more than \(seconds) seconds to arrive",
           suggestion: "Push again over a better connection."
         ).closing()
       }

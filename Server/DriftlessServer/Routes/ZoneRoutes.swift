@@ -85,6 +85,10 @@ struct ZoneRoutes: Sendable {
     let zone = admitted.zone
     return try await bodies.withBody(of: request) { body in
       metrics.countReceived(bytes: body.count)
+      let header = try PushReader(limits: limits.current).header(of: body)
+      guard !header.isFollowedByParts else {
+        return try await stage(body, header, admitted, context)
+      }
       let push = try read(body)
       context.notes.note("replica", push.replica.wireText)
       let appended = try await append(push, to: zone)
@@ -105,9 +109,35 @@ struct ZoneRoutes: Sendable {
       return try Self.json(
         PushReply(
           sequence: appended.sequence, firstObjectNumber: appended.firstObjectNumber,
-          chain: appended.chain, generation: push.cursor.generation, pushNumber: push.number,
-          digest: push.digest, serverTimeMilliseconds: time))
+          chain: appended.chain, chainBefore: appended.chainBefore,
+          generation: push.cursor.generation, pushNumber: push.number, digest: push.digest,
+          serverTimeMilliseconds: time))
     }
+  }
+
+  /// A part that others of its push follow is kept beside the log.
+  private func stage(
+    _ body: Data, _ header: ChangeSetHeader, _ admitted: Gate.Admission, _ context: ServerContext
+  ) async throws -> Response {
+    let zone = admitted.zone
+    context.notes.note("replica", header.replica.wireText)
+    let isHeader = body.count == ChangeSetHeader.size && header.frameSize > body.count
+    let frame = isHeader ? try await storage.stagedFrame(of: body, in: zone) : body
+    let part = try read(frame)
+    try await storage.stage(part, of: zone)
+    await storage.noteSeen(
+      part.replica, in: zone, generation: part.cursor.generation, at: part.cursor.sequence,
+      given: nil, token: admitted.token.id)
+    context.logger.info(
+      "staged",
+      metadata: [
+        "zone": "\(zone.name)", "replica": "\(part.replica)", "push": "\(part.number)",
+        "part": "\(header.part)", "parts": "\(header.parts)", "bytes": "\(body.count)",
+      ])
+    return try Self.json(
+      StagedReply(
+        pushNumber: part.number, part: header.part, digest: part.digest,
+        serverTimeMilliseconds: await storage.time()))
   }
 
   private func read(_ frame: Data) throws -> Push {

@@ -14,13 +14,17 @@ package struct Push: Sendable {
   package let frame: Data
   /// What the header says: tells a repeated push from another one under the same number.
   package let digest: Data
+  /// What it touches; of one in several parts only what this part does, with names in place of numbers that are not given yet.
   package let contents: Contents
+  /// Of one in several parts: what the part's header says.
+  package let part: ChangeSetHeader?
 
   package init(
     replica: UUID, number: UInt64, cursor: Cursor, mark: LogMark?,
     formatLevel: UInt16 = ChangeSetHeader.formatLevel, frame: Data, digest: Data,
-    contents: Contents
+    contents: Contents, part: ChangeSetHeader? = nil
   ) {
+    self.part = part
     self.replica = replica
     self.number = number
     self.cursor = cursor

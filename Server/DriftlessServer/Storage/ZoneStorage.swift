@@ -53,6 +53,16 @@ package protocol ZoneStorage: Sendable {
   ///   disk-full, busy …; then nothing was applied.
   func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended
 
+  /// Keeps a part of a push beside the log until the last one comes.
+  ///
+  /// - Throws: `ServerError`: `.tooLarge` and `.busy` where there is no room for it, and as `append`.
+  func stage(_ part: Push, of zone: ZoneRecord) async throws
+
+  /// The frame that a header is of, as far as its bytes are among the parts that the replica has sent.
+  ///
+  /// - Throws: `ServerError`: `.notStaged`.
+  func stagedFrame(of header: Data, in zone: ZoneRecord) async throws -> Data
+
   /// Takes back entries that the log lost, as they are, all or none. Those that it has are skipped.
   ///
   /// - Parameter entries: each with its frame as read.
@@ -101,6 +111,15 @@ package protocol ZoneStorage: Sendable {
 }
 
 extension ZoneStorage {
+  /// None: a push goes whole.
+  package func stage(_ part: Push, of zone: ZoneRecord) async throws {
+    throw ServerError(ProtocolError.takesNoParts)
+  }
+
+  package func stagedFrame(of header: Data, in zone: ZoneRecord) async throws -> Data {
+    throw ServerError(ProtocolError.takesNoParts)
+  }
+
   /// None: logs are not added up here.
   package func digests(of zone: ZoneRecord, at place: LogMark) async throws -> ZoneDigests {
     throw ServerError(ProtocolError.noDigests)
@@ -154,12 +173,16 @@ package struct Appended: Sendable, Hashable {
   package let firstObjectNumber: UInt64
   /// The log's chain there.
   package let chain: LogChain
+  /// Of a push in several parts: the log's chain before the first of them.
+  package let chainBefore: LogChain?
   /// Whether the push had been appended before.
   package let isRepeat: Bool
 
   package init(
-    sequence: UInt64, firstObjectNumber: UInt64, chain: LogChain, isRepeat: Bool
+    sequence: UInt64, firstObjectNumber: UInt64, chain: LogChain, chainBefore: LogChain? = nil,
+    isRepeat: Bool
   ) {
+    self.chainBefore = chainBefore
     self.sequence = sequence
     self.firstObjectNumber = firstObjectNumber
     self.chain = chain

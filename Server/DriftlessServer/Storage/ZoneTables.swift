@@ -18,8 +18,21 @@ protocol ZoneTables {
 
   // MARK: The log
 
-  /// The entry that a push of that number became; nil when there is none.
+  /// The entry that a push of that number became, of one in several parts that of the last; nil when there is none.
   func entry(of replica: KnownReplica, number: UInt64) throws -> KnownEntry?
+
+  /// Keeps a part of a push beside the log.
+  ///
+  /// - Throws: `ServerError` where there is no room for it.
+  func stage(
+    _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord
+  ) throws
+
+  /// A part of a push that is kept beside the log; nil when it is not there.
+  func staged(_ part: UInt16, of push: Push) throws -> Data?
+
+  /// Lets go of all parts of a replica's pushes.
+  func dropStaged(of replica: UUID) throws
 
   /// A replica's entries after a place: the newest ones, as many as are worth knowing.
   func ownFrames(of replica: KnownReplica, after sequence: UInt64) throws -> OwnFrames

@@ -66,6 +66,23 @@ public struct ChangeSetEncoder: Sendable {
     return try writer.finish(limits)
   }
 
+  /// Says in a frame's header which part of its push it is, which is known when all parts are there.
+  ///
+  /// - Parameters:
+  ///   - frame: What `encode` made.
+  ///   - mebibytes: Of the first part, how many MiB all of them take.
+  package static func number(
+    _ frame: inout Data, part: UInt16, of parts: UInt16, mebibytes: UInt16
+  ) {
+    var bytes: [UInt8] = []
+    for value in [part, parts, mebibytes] {
+      withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+    let start = frame.startIndex + ChangeSetHeader.partStart
+    frame.replaceSubrange(start..<start + bytes.count, with: bytes)
+    seal(&frame)
+  }
+
   /// Writes the digest of the frame's bytes into it.
   ///
   /// - Parameter frame: At least a header.

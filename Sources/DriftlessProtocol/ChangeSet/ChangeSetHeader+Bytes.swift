@@ -4,6 +4,8 @@ package import Foundation
 extension ChangeSetHeader {
   static let digestSize = 16
   static let digestStart = size - digestSize
+  /// Where the header says which part of its push it is.
+  static let partStart = 130
   private static let magic: UInt32 = 0x5343_4c44  // "DLCS"
   private static let formatVersion: UInt16 = 2
   private static let plainIndexFlag: UInt32 = 1
@@ -37,6 +39,7 @@ extension ChangeSetHeader {
     writer.append(formatLevel)
     writer.append(part)
     writer.append(parts)
+    writer.append(pushMebibytes)
     writer.append(contentsOf: repeatElement(0, count: Self.digestStart - writer.bytes.count))
     return writer.bytes
   }
@@ -83,6 +86,7 @@ extension ChangeSetHeader {
     formatLevel = try reader.next(UInt16.self)
     part = try reader.next(UInt16.self)
     parts = try reader.next(UInt16.self)
+    pushMebibytes = try reader.next(UInt16.self)
     _ = try reader.next(count: Self.digestStart - reader.position)
     digest = Data(try reader.next(count: Self.digestSize))
   }

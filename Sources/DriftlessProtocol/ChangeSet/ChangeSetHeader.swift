@@ -27,7 +27,7 @@ public import Foundation
 /// | 128..<130 | format level |
 /// | 130..<132 | which part of the push this is, from 1 on |
 /// | 132..<134 | how many parts the push has |
-/// | 134..<136 | 0 |
+/// | 134..<136 | of the first of several parts, how many MiB all of them take, rounded up; else 0 |
 /// | 136..<140 | kept for a scope: how many parts it has; 0 |
 /// | 140..<156 | kept for a scope: the digest over its parts; 0 |
 /// | 156..<160 | kept for a signature: its length, behind the sections; 0 |
@@ -68,6 +68,8 @@ public struct ChangeSetHeader: Hashable, Sendable {
   public var part: UInt16
   /// How many parts the push has.
   public var parts: UInt16
+  /// Of the first of several parts: how many MiB all of them take, rounded up. Else 0.
+  public var pushMebibytes: UInt16 = 0
 
   // What the encoder fills in:
   /// The length of the header in its frame. Bytes.
@@ -98,6 +100,9 @@ public struct ChangeSetHeader: Hashable, Sendable {
     self.part = part
     self.parts = parts
   }
+
+  /// Whether other parts of the same push come after it.
+  public var isFollowedByParts: Bool { part < parts }
 
   /// The length of the whole frame. Bytes.
   public var frameSize: Int { headerSize + indexSize.stored + valuesSize.stored }

@@ -93,6 +93,8 @@ package final class SnapshotFold {
       entry.frame, tables: tables, decoder: decoder
     ) { header, index throws(ProtocolError) in
       let newCount = index.newObjectCount
+      var index = index
+      index.number(from: first)
       guard
         index.knownNumbers.first ?? 1 > 0, index.knownNumbers.last ?? 0 < first + UInt64(newCount)
       else { throw .malformed("The entry names an object number that was never given out") }

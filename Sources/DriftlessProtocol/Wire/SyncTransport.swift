@@ -14,6 +14,13 @@ public protocol SyncTransport: Sendable {
   /// - Parameter frame: What `ChangeSetEncoder` made.
   func push(_ frame: Data) async throws -> PushReply
 
+  /// Hands a part of a push to the zone that others follow. The last one goes by `push`.
+  ///
+  /// - Parameter part: A frame, or the header alone of one whose bytes the zone may have.
+  /// - Throws: `ProtocolError`: `.notStaged` for a header whose bytes the zone does not have, `.unsupported` where it takes no
+  ///   parts.
+  func stage(_ part: Data) async throws -> StagedReply
+
   /// The zone's log after a cursor; waits for news when asked to.
   func pull(_ request: PullRequest) async throws -> PullPage
 
@@ -55,6 +62,9 @@ public protocol SyncTransport: Sendable {
 }
 
 extension SyncTransport {
+  /// It takes none: a push goes whole.
+  public func stage(_ part: Data) async throws -> StagedReply { throw ProtocolError.takesNoParts }
+
   /// None: a new replica reads the whole log.
   public func snapshot(of generation: UUID) async throws -> Snapshot? { nil }
 
@@ -77,6 +87,11 @@ extension SyncTransport {
 }
 
 extension ProtocolError {
+  /// The zone takes no push in several parts.
+  public static let takesNoParts = ProtocolError(
+    .unsupported, "The server takes no push in several parts",
+    suggestion: "Send it in one. Its operator can update the server; one on PostgreSQL takes none.")
+
   /// The zone has no such snapshot, or none any more.
   public static let noSnapshot = ProtocolError(
     .noSnapshot, "The zone has no such snapshot", suggestion: "Pull its log from the beginning.")

@@ -5,7 +5,7 @@
 /// | 400 | malformed, damaged, unsupported |
 /// | 401 | unauthorized |
 /// | 403 | forbidden |
-/// | 404 | no-zone |
+/// | 404 | no-zone, no-snapshot, not-staged |
 /// | 409 | stale, generation-changed, diverged, forked, clock-ahead |
 /// | 413 | too-large |
 /// | 429, 503 | busy (with Retry-After) |
@@ -60,7 +60,7 @@ public struct WireError: Hashable, Sendable, Codable {
     switch code {
     case .unauthorized: 401
     case .forbidden: 403
-    case .noZone, .noSnapshot: 404
+    case .noZone, .noSnapshot, .notStaged: 404
     case .stale, .generationChanged, .diverged, .forked, .clockAhead: 409
     case .tooLarge: 413
     case .busy: 503

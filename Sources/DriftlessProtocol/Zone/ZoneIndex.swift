@@ -69,6 +69,11 @@ struct ZoneIndex: Sendable {
     }
   }
 
+  /// Lets go of the keys that a part of a push lets go of, before another part of it takes them.
+  mutating func letGo(_ contents: ChangeSetIndex, firstNumber: UInt64) {
+    keys.letGo(ZoneKeyChange(contents, firstNumber: firstNumber))
+  }
+
   private mutating func insert(_ contents: ChangeSetIndex, _ sequence: UInt64) {
     var number = nextNumber
     for run in contents.newObjects {

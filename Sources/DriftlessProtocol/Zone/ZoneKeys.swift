@@ -16,16 +16,20 @@ struct ZoneKeys: Sendable {
   /// All that is let go of goes before anything is taken.
   mutating func apply(_ change: ZoneKeyChange) {
     guard !held.isEmpty || !change.claims.isEmpty else { return }
+    letGo(change)
+    for (hash, object, constraint) in change.claims {
+      holders[hash] = object
+      held[object, default: [:]][constraint] = hash
+    }
+  }
+
+  mutating func letGo(_ change: ZoneKeyChange) {
     for object in change.touched {
       for (constraint, hash) in held[object] ?? [:]
       where change.letsGo(of: constraint, object: object) {
         holders[hash] = nil
         held[object]?[constraint] = nil
       }
-    }
-    for (hash, object, constraint) in change.claims {
-      holders[hash] = object
-      held[object, default: [:]][constraint] = hash
     }
   }
 

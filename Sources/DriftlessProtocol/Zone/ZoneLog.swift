@@ -52,11 +52,15 @@ public struct ZoneLog: Sendable {
   private(set) var entries: [Entry] = []
   private var pushes: [UUID: Pushes] = [:]
   private var index = ZoneIndex()
+  /// Parts of pushes whose last one has not come.
+  var staged: [UUID: [StagedPart]] = [:]
+  /// Entries of pushes in several parts that are taken back, whose last one has not come, by sequence number.
+  var refilling: [UInt64: PullPage.Entry] = [:]
   /// The newest time of a transaction in the log. Milliseconds since 1970.
   private var newestMilliseconds: UInt64 = 0
   /// The server's clock when it took the last push: its time never goes back within a zone.
   private var receivedMilliseconds: UInt64 = 0
-  private let decoder: ChangeSetDecoder
+  let decoder: ChangeSetDecoder
 
   /// An empty log.
   public init(
@@ -126,6 +130,15 @@ public struct ZoneLog: Sendable {
     try check(header.cursor.mark)
     if let mark = header.mark { try check(mark) }
     try check(contents.transactions, nowMilliseconds)
+    if header.parts > 1 { return try publish(frame, header, nowMilliseconds) }
+    try append(frame, header, contents, before)
+    receivedMilliseconds = max(receivedMilliseconds, nowMilliseconds)
+    return reply(head, nowMilliseconds)
+  }
+
+  private mutating func append(
+    _ frame: Data, _ header: ChangeSetHeader, _ contents: ChangeSetIndex, _ before: Pushes
+  ) throws(ProtocolError) {
     let own = before.sequences.reversed().prefix { $0 > header.cursor.sequence }
     if let mark = header.mark, let newest = own.first, newest > mark.sequence {
       throw ProtocolError(
@@ -139,8 +152,75 @@ public struct ZoneLog: Sendable {
         error.code, error.message, suggestion: error.suggestion, head: head,
         objects: error.objects)
     }
+  }
+
+  /// Keeps a part of a push beside the log until the last one comes.
+  ///
+  /// - Parameter bytes: A frame, or the header alone of one whose bytes are here.
+  /// - Throws: `ProtocolError`: `.notStaged` for a header whose bytes are not here, and as `append`.
+  public mutating func stage(
+    _ bytes: Data, nowMilliseconds: UInt64
+  ) throws(ProtocolError) -> StagedReply {
+    let frame = try stagedFrame(bytes)
+    let (header, contents) = try read(frame)
+    guard header.cursor.generation == generation else { throw generationChanged }
+    guard header.isFollowedByParts else {
+      throw .malformed("The last part of a push is not kept beside the log")
+    }
+    if header.pushNumber > pushes[header.replica]?.lastNumber ?? 0 {
+      try check(header.cursor.mark)
+      if let mark = header.mark { try check(mark) }
+      try check(contents.transactions, nowMilliseconds)
+      keep(StagedPart(header: header, frame: frame, milliseconds: nowMilliseconds))
+    }
+    return StagedReply(
+      pushNumber: header.pushNumber, part: header.part, digest: header.digest,
+      serverTimeMilliseconds: nowMilliseconds)
+  }
+
+  /// All parts of a push, each an entry of its own, one after the other; all or none.
+  private mutating func publish(
+    _ last: Data, _ header: ChangeSetHeader, _ nowMilliseconds: UInt64
+  ) throws(ProtocolError) -> PushReply {
+    let frames = try partsBefore(header) + [last]
+    var trial = self
+    try trial.letGo(frames)
+    var number = trial.index.nextNumber
+    let firstNumber = number
+    for frame in frames {
+      var (part, contents) = try read(frame)
+      guard contents.farthestMadeBefore <= number - firstNumber else {
+        throw .malformed("Part \(part.part) names an object that no part before it makes")
+      }
+      contents.number(from: number)
+      var before = trial.pushes[part.replica] ?? Pushes()
+      // The parts before it are what it goes with.
+      if part.part > 1 { part.mark = nil }
+      before.lastNumber = 0
+      do {
+        try trial.append(frame, part, contents, before)
+      } catch {
+        throw ProtocolError(
+          error.code, error.message, suggestion: error.suggestion, head: head,
+          objects: error.objects)
+      }
+      number += UInt64(part.newObjectCount)
+    }
+    self = trial
+    staged[header.replica] = nil
     receivedMilliseconds = max(receivedMilliseconds, nowMilliseconds)
     return reply(head, nowMilliseconds)
+  }
+
+  /// What the parts let go of goes before any of them takes something.
+  private mutating func letGo(_ frames: [Data]) throws(ProtocolError) {
+    var number = index.nextNumber
+    for frame in frames {
+      var (part, contents) = try read(frame)
+      contents.number(from: number)
+      index.letGo(contents, firstNumber: number)
+      number += UInt64(part.newObjectCount)
+    }
   }
 
   /// The log after a cursor: at least one entry when there is one, then as many as `maxBytes`
@@ -181,7 +261,7 @@ public struct ZoneLog: Sendable {
         try refilled.check(entry.mark)
         continue
       }
-      try refilled.take(entry)
+      try refilled.takeInParts(entry)
     }
     self = refilled
     return RefillReply(head: head, chain: chain)
@@ -209,9 +289,8 @@ extension ZoneLog {
         "The change set is of format level \(header.formatLevel), the zone of \(formatLevel)",
         suggestion: "Write it at the zone's level, or raise that.")
     }
-    guard header.parts == 1 else {
-      throw ProtocolError(
-        .unsupported, "The push comes in \(header.parts) parts", suggestion: "Send it in one.")
+    guard header.parts > 1 || contents.farthestMadeBefore == 0 else {
+      throw .malformed("The change set names an object of a part before it, and has none")
     }
     return (header, contents)
   }
@@ -223,7 +302,7 @@ extension ZoneLog {
     let sequence = head + 1
     let firstObjectNumber = index.nextNumber
     assert(
-      header.pushNumber > pushes[header.replica]?.lastNumber ?? 0
+      header.pushNumber >= pushes[header.replica]?.lastNumber ?? 0
         && sequence > pushes[header.replica]?.sequences.last ?? 0,
       "a replica's pushes stand in the log in their order")
     try index.apply(
@@ -244,13 +323,29 @@ extension ZoneLog {
     newestMilliseconds = max(newestMilliseconds, newest)
   }
 
+  /// An entry that others of its push follow waits for them.
+  private mutating func takeInParts(_ entry: PullPage.Entry) throws(ProtocolError) {
+    let header = try decoder.decodeHeader(entry.frame)
+    guard header.parts > 1 else { return try take(entry) }
+    refilling[entry.sequence] = entry
+    guard !header.isFollowedByParts else { return }
+    guard entry.sequence - head == UInt64(header.parts) else { throw diverged }
+    for (place, sequence) in (head + 1...entry.sequence).enumerated() {
+      guard let part = refilling[sequence] else { throw .notStaged(UInt16(clamping: place + 1)) }
+      try take(part)
+    }
+    refilling = [:]
+  }
+
   private mutating func take(_ entry: PullPage.Entry) throws(ProtocolError) {
     guard !entry.isOwnHeaderOnly, entry.follows(LogMark(sequence: head, chain: chain)),
       entry.firstObjectNumber == index.nextNumber
     else { throw diverged }
-    let (header, contents) = try read(entry.frame)
+    var (header, contents) = try read(entry.frame)
+    contents.number(from: entry.firstObjectNumber)
     guard header.cursor.generation == generation else { throw generationChanged }
-    guard header.pushNumber > pushes[header.replica]?.lastNumber ?? 0 else { throw diverged }
+    let isNext = header.part > 1 && header.pushNumber == pushes[header.replica]?.lastNumber
+    guard isNext || header.pushNumber > pushes[header.replica]?.lastNumber ?? 0 else { throw diverged }
     do {
       try enter(entry.frame, header, contents, own: [], isChecked: false)
     } catch {
@@ -298,8 +393,10 @@ extension ZoneLog {
 
   private func reply(_ sequence: UInt64, _ nowMilliseconds: UInt64) -> PushReply {
     let entry = entries[Int(sequence) - 1]
+    let parts = UInt64((try? decoder.decodeHeader(entry.frame))?.parts ?? 1)
     return PushReply(
       sequence: sequence, firstObjectNumber: entry.firstObjectNumber, chain: entry.chain,
+      chainBefore: parts > 1 ? place(at: sequence - min(parts, sequence))?.chain : nil,
       generation: generation, pushNumber: entry.pushNumber, digest: entry.digest,
       serverTimeMilliseconds: nowMilliseconds)
   }

@@ -3,12 +3,13 @@ import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// `ZDL_CHAIN` and `ZDL_FRAME`, the places and entries of the log that this replica can show; and `ZDL_IMPORT`, the times
+/// `ZDL_CHAIN` and `ZDL_FRAME`, the places and entries of the log that this replica can show; `ZDL_STAGED`, entries that wait
+/// for the rest of their push; and `ZDL_IMPORT`, the times
 /// of imports, with `ZDL_ORIGIN`, who made the edits of a time.
 ///
 /// A frame is whole, and its chain follows from that of the entry before it.
 struct LogCheck: EngineCheck {
-  let tables = ["ZDL_CHAIN", "ZDL_FRAME", "ZDL_IMPORT", "ZDL_ORIGIN"]
+  let tables = ["ZDL_CHAIN", "ZDL_FRAME", "ZDL_STAGED", "ZDL_IMPORT", "ZDL_ORIGIN"]
 
   private static let suggestion =
     "Nothing is lost here: a server that is put back gets less from this replica. Run syncctl enroll --anew."
@@ -31,6 +32,9 @@ struct LogCheck: EngineCheck {
           "the replica has not come so far", weight: .disagreement)
       ], suggestion: Self.suggestion)
     try checkFrames(inspection)
+    try inspection.check(
+      "ZDL_STAGED", key: ["sequence"], StagedEntries.rules,
+      suggestion: "Sync the store: what is kept of a push is fetched again where it does not fit.")
     let last = try inspection.connection.scalar(
       "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?", .integer(HistoryEntity.change))
     var most: Int64 = 0

@@ -3,9 +3,9 @@ import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// `ZDL_OUTBOX`, the change set in flight, and `ZDL_OMITTED`, what it leaves out.
+/// `ZDL_OUTBOX`, the change set in flight, with `ZDL_OUTBOX_PART`, parts that go before it, and `ZDL_OMITTED`, what it leaves out.
 struct OutboxCheck: EngineCheck {
-  let tables = ["ZDL_OUTBOX", "ZDL_OMITTED"]
+  let tables = ["ZDL_OUTBOX", "ZDL_OUTBOX_PART", "ZDL_OMITTED"]
 
   private static let suggestion =
     "Keep a copy of the file; then run syncctl enroll --anew: what was in flight is told again from its rows."
@@ -22,8 +22,19 @@ struct OutboxCheck: EngineCheck {
           "through_transaction >= (SELECT acknowledged FROM ZDL_REPLICA)",
           "the history that it covers was acknowledged", weight: .disagreement),
       ], suggestion: Self.suggestion)
+    try inspection.check(
+      "ZDL_OUTBOX_PART", key: ["part"], OutboxPart.rules, suggestion: Self.suggestion)
     if let outbox = try? Outbox.load(from: inspection.connection) {
-      checkFrame(outbox, inspection)
+      do {
+        try outbox.forEachPart(on: inspection.connection) { part, _ in
+          checkFrame(part, inspection)
+        }
+      } catch is SyncError {
+        inspection.report(
+          .damage, "ZDL_OUTBOX_PART",
+          "ZDL_OUTBOX_PART: a part cannot be read, or its runs are not those of its frame.",
+          suggestion: Self.suggestion)
+      }
     } else if try Outbox.exists(on: inspection.connection) {
       inspection.report(
         .damage, "ZDL_OUTBOX",

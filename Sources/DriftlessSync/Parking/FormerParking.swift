@@ -43,7 +43,9 @@ enum FormerParking {
     // Bytes that are not those that were pushed say nothing where nobody has others.
     for entry in parked where entry.sequence > place && entry.code != .damaged {
       let frame = frames[entry.sequence] ?? Data()
-      let numbers = (try? ChangeSetDecoder().decodeIndex(frame))?.1.knownNumbers ?? []
+      var index = (try? ChangeSetDecoder().decodeIndex(frame))?.1 ?? ChangeSetIndex()
+      index.number(from: entry.firstNumber)
+      let numbers = index.knownNumbers
       // Whose maker was not taken in is tried whole: what is here already is known by its time.
       let code = entry.code == .needsParked ? Parking.Code.notApplicable : entry.code
       var objects = Data()

@@ -37,6 +37,8 @@ struct FrameContext {
 
   /// - Parameter firstNumber: the zone's number of the first object that the change set makes.
   init(_ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64, schema: SyncSchema) {
+    var changeSet = changeSet
+    changeSet.index.number(from: firstNumber)
     self.changeSet = changeSet
     self.sequence = sequence
     self.firstNumber = firstNumber

@@ -16,7 +16,7 @@ struct LaterElements {
     self.sequence = sequence
     self.schema = schema
     try KeptFrames.forEach(after: sequence, on: connection) { entry in
-      guard let changeSet = try? ChangeSetDecoder().decode(entry.frame) else { return }
+      guard let changeSet = try? ChangeSetDecoder().decode(entry) else { return }
       note(changeSet, entry.firstObjectNumber)
     }
   }

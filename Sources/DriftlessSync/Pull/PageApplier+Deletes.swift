@@ -8,7 +8,9 @@ extension PageApplier {
   /// edit of an object, or a reference to one. What such a transaction deleted stays until the pull
   /// has reached its head, since a rule may bring back all that it took.
   func noteDeferredDeletes(_ frame: inout FrameContext) throws {
-    if !allowsMassDelete, !frame.changeSet.header.massDeleteIsMeant {
+    if let pushIsBraked {
+      frame.isBraked = pushIsBraked
+    } else if !allowsMassDelete, !frame.changeSet.header.massDeleteIsMeant {
       let brake = MassDeleteBrake(transaction, schema: schema, limit: options.massDelete)
       frame.isBraked = try !brake.admits(try deleteCount(&frame) + tombstoneCount(frame))
     }

@@ -126,7 +126,7 @@ extension PageApplier {
       for offset in 0..<run.count { try addKnownObject(number &+ UInt64(offset), to: &frame) }
       number &+= UInt64(run.count)
     }
-    for known in changeSet.index.knownNumbers { try addKnownObject(known, to: &frame) }
+    for known in frame.changeSet.index.knownNumbers { try addKnownObject(known, to: &frame) }
     return frame
   }
 
@@ -171,7 +171,7 @@ extension PageApplier {
       number &+= UInt64(run.count)
     }
     directory.refresh()
-    for known in changeSet.index.knownNumbers { try addKnownObject(known, to: &frame) }
+    for known in frame.changeSet.index.knownNumbers { try addKnownObject(known, to: &frame) }
     var columns = changeSet.columns[...]
     for group in changeSet.index.groups {
       let own = columns.prefix(group.properties.count)

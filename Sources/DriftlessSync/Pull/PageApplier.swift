@@ -46,6 +46,10 @@ final class PageApplier {
   var isJoining = false
   /// Deletes of a large part of the replica are meant.
   var allowsMassDelete = false
+  /// Parts of the push that is applied are still to come: what waits for all of it waits on.
+  var isBeforeLastPart = false
+  /// Of a push in several parts: whether its deletes are too many, all together.
+  var pushIsBraked: Bool?
 
   /// By the store's clock.
   let now: Date
@@ -163,7 +167,9 @@ final class PageApplier {
   }
 
   /// Applies one change set. What it cannot take in of it is parked.
-  func apply(_ changeSet: ChangeSet, _ entry: PullPage.Entry) throws {
+  func apply(_ told: ChangeSet, _ entry: PullPage.Entry) throws {
+    var changeSet = told
+    changeSet.index.number(from: entry.firstObjectNumber)
     let frame = try apply(
       changeSet, sequence: entry.sequence, firstNumber: entry.firstObjectNumber)
     try Parking.strike(
@@ -206,6 +212,7 @@ final class PageApplier {
 
   /// Writes keys that are free by now, and what follows from the owning ends of relationships.
   func finishKeys() throws {
+    guard !isBeforeLastPart else { return }
     try keptKeys.writeFree()
     try OneToOneEnds(self).follow()
   }

@@ -15,6 +15,10 @@ struct ChangeSetBuilder {
 
   /// References that could not be sent.
   private(set) var unsent: [ObjectKey: PropertyMask] = [:]
+  /// References to what a later part of the same push makes.
+  private(set) var later: [ObjectKey: PropertyMask] = [:]
+  /// Objects that this part and those before it make.
+  private(set) var newPlaces: NewPlaces
 
   private let transaction: ReadTransaction
   private let schema: SyncSchema
@@ -22,10 +26,10 @@ struct ChangeSetBuilder {
   private let knownEdits: EditHistory
   private let since: Int64
   private var directory: ObjectDirectory
-  private var newPlaces = NewPlaces()
   private var knownPlaces: [UInt64: Int32] = [:]
   private var index = ChangeSetIndex()
   private var entityPlaces: [String: Int] = [:]
+  private var isPart = false
   /// The first error of a look-up, which ends the building.
   private var failure: (any Error)?
   /// By new object whose insert goes by another transaction: the name of the save that made it.
@@ -35,10 +39,12 @@ struct ChangeSetBuilder {
   ///   - zone: the zone's own UUID, which its keys are hashed with.
   ///   - since: the last transaction that the zone had acknowledged when the sending of what is pending began.
   ///   - knownEdits: when the properties of what is revived were edited.
+  ///   - made: what parts of the same push before it make.
   init(
     _ transaction: ReadTransaction, schema: SyncSchema, zone: UUID, since: Int64,
-    knownEdits: EditHistory = EditHistory()
+    knownEdits: EditHistory = EditHistory(), after made: NewPlaces = NewPlaces()
   ) {
+    newPlaces = made
     self.transaction = transaction
     self.since = since
     self.knownEdits = knownEdits
@@ -49,20 +55,45 @@ struct ChangeSetBuilder {
 
   /// Nil when the window holds nothing that the zone needs to hear: what was made in it was deleted
   /// in it as well.
+  ///
+  /// - Throws: `PartBounds.Passed` when it is more than one change set holds.
   mutating func build(
-    _ selection: PushSelection, header: ChangeSetHeader
+    _ selection: PushSelection, header: ChangeSetHeader, within bounds: PartBounds
   ) throws -> Built? {
-    var reader = try PendingReader(
+    var reader = try reader(selection)
+    let drafts = try reader.read(selection.window, within: bounds)
+    return try build(drafts, reader, selection, header)
+  }
+
+  /// The next part of a window that goes in several.
+  mutating func build(
+    _ part: inout WindowParts, of selection: PushSelection, header: ChangeSetHeader,
+    within bounds: PartBounds
+  ) throws -> Built? {
+    isPart = true
+    var reader = try reader(selection)
+    let drafts = try reader.read(&part, of: selection.window, within: bounds)
+    return try build(drafts, reader, selection, header)
+  }
+
+  private func reader(_ selection: PushSelection) throws -> PendingReader {
+    try PendingReader(
       transaction, schema: schema, zone: zone,
       isPartial: !selection.omitted.isEmpty || selection.leavesRevived,
       through: selection.through, knownEdits: knownEdits)
-    var drafts = try reader.read(selection.window)
+  }
+
+  private mutating func build(
+    _ read: [ChangeDraft], _ reader: PendingReader, _ selection: PushSelection,
+    _ header: ChangeSetHeader
+  ) throws -> Built? {
+    var drafts = read
     unsent = reader.unsent
     guard drafts.contains(where: { !$0.keys.isEmpty }) || !reader.tombstones.isEmpty else {
       return nil
     }
     // New objects come first, by entity and key, so that minted identities are ranges.
-    newPlaces = NewPlaces(reader.newKeys) { schema.root(of: $0) }
+    newPlaces.append(reader.newKeys) { schema.root(of: $0) }
     let reliances = try Reliances(drafts, transaction)
     try placeKnownObjects(drafts, reliances)
     let entities = placeEntities(drafts)
@@ -71,7 +102,8 @@ struct ChangeSetBuilder {
     try addCounted(drafts, selection)
     try addSuperseded(drafts, selection)
     if selection.isOffer { try addUnanswered() }
-    index.isPartial = !selection.omitted.isEmpty || !unsent.isEmpty
+    if !selection.omitted.isEmpty || !unsent.isEmpty { index.isPartial = true }
+    if isPart { noteLater(drafts) }
     var columns: [Column] = []
     for place in drafts.indices where !drafts[place].keys.isEmpty {
       let draft = drafts[place]
@@ -80,7 +112,7 @@ struct ChangeSetBuilder {
       try add(draft, entities: entities, transactions: transactions, columns: &columns)
     }
     addClaims(reader.claims.claims)
-    addReliances(reliances)
+    try addReliances(reliances)
     try addTombstones(reader.tombstones)
     if let failure { throw failure }
     let frame = try ChangeSetEncoder().encode(header, index, &columns)
@@ -97,19 +129,49 @@ struct ChangeSetBuilder {
   ) throws {
     var numbers: Set<UInt64> = []
     func note(_ key: ObjectKey) throws {
-      guard newPlaces.place(root: schema.root(of: key), key: key.key) == nil,
-        let number = try number(of: key)
-      else { return }
-      numbers.insert(number)
+      if let place = newPlaces.place(root: schema.root(of: key), key: key.key) {
+        if let name = nameMadeBefore(place) { numbers.insert(name) }
+      } else if let number = try number(of: key) {
+        numbers.insert(number)
+      }
     }
     for draft in drafts {
       if draft.kind != .insert { for key in draft.keys { try note(key) } }
       for column in draft.columns { for key in column.targets { try note(key) } }
     }
-    for reliance in reliances.all { for key in reliance.objects { try note(key) } }
+    for reliance in reliances.all {
+      for key in reliance.objects where try number(of: key) != nil { try note(key) }
+    }
     index.knownNumbers = numbers.sorted()
     for (place, number) in index.knownNumbers.enumerated() {
-      knownPlaces[number] = Int32(newPlaces.count + place)
+      knownPlaces[number] = Int32(newCount + place)
+    }
+  }
+
+  /// New objects of this change set.
+  private var newCount: Int { newPlaces.count - newPlaces.start }
+
+  /// What the object table has in place of the number of an object that a part before this one makes; nil for this part's own.
+  private func nameMadeBefore(_ place: Int32) -> UInt64? {
+    let distance = newPlaces.start - Int(place)
+    return distance > 0 ? ChangeSetIndex.name(madeBefore: UInt64(distance)) : nil
+  }
+
+  /// References to what has no place in this part: a part after it makes that.
+  private mutating func noteLater(_ drafts: [ChangeDraft]) {
+    for draft in drafts where draft.kind != .delete {
+      for column in draft.columns {
+        var rows: Set<Int> = []
+        column.forEachTarget { row, target in
+          if place(of: target) == nil { rows.insert(row) }
+        }
+        for row in rows {
+          var mask = later[draft.keys[row]] ?? PropertyMask()
+          mask.insert(column.property.slot)
+          mask.subtract(unsent[draft.keys[row]] ?? PropertyMask())
+          if !mask.isEmpty { later[draft.keys[row]] = mask }
+        }
+      }
     }
   }
 
@@ -120,7 +182,10 @@ struct ChangeSetBuilder {
   /// The index of an object in the object table. An object that is in a later window, or in none,
   /// has no place.
   private mutating func place(of key: ObjectKey) -> Int32? {
-    if let place = newPlaces.place(root: schema.root(of: key), key: key.key) { return place }
+    if let place = newPlaces.place(root: schema.root(of: key), key: key.key) {
+      if let name = nameMadeBefore(place) { return knownPlaces[name] }
+      return place - Int32(truncatingIfNeeded: newPlaces.start)
+    }
     do {
       return try number(of: key).flatMap { knownPlaces[$0] }
     } catch {
@@ -175,10 +240,11 @@ struct ChangeSetBuilder {
     }
   }
 
-  private mutating func addReliances(_ reliances: Reliances) {
+  private mutating func addReliances(_ reliances: Reliances) throws {
     for reliance in reliances.all {
-      let places = reliance.objects.compactMap { place(of: $0) }
-        .filter { $0 >= Int32(newPlaces.count) }.sorted()
+      let relied = try reliance.objects.filter { try number(of: $0) != nil }
+      let places = relied.compactMap { place(of: $0) }
+        .filter { $0 >= Int32(newCount) }.sorted()
       guard !places.isEmpty else { continue }
       let names = place(ofEntity: reliance.entity, [reliance.property])
       index.relied.append(

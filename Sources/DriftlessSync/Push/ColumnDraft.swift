@@ -9,6 +9,16 @@ struct ColumnDraft {
     /// Elements that a many-to-many relationship gained and lost.
     case elements(adds: [ObjectKey], removes: [ObjectKey])
 
+    /// About as many as it takes on the wire, not compressed.
+    var bytes: Int {
+      switch self {
+      case .value(.string(let text)): text.utf8.count
+      case .value(.data(let data)): data.count
+      case .value: 8
+      case .elements(let adds, let removes): 4 * (adds.count + removes.count)
+      }
+    }
+
     var isEmpty: Bool {
       switch self {
       case .value(let value): value.isNull
@@ -91,6 +101,20 @@ struct ColumnDraft {
 
   /// Every object that a cell names.
   var targets: some Sequence<ObjectKey> { keys.lazy.filter { $0 != Self.nothing } }
+
+  /// Hands over the objects that each cell names.
+  func forEachTarget(_ body: (_ row: Int, ObjectKey) -> Void) {
+    if case .elements = property.kind {
+      var start = 0
+      for (row, counts) in elementCounts.enumerated() {
+        let end = start + Int(counts.adds) + Int(counts.removes)
+        for key in keys[start..<end] { body(row, key) }
+        start = end
+      }
+    } else {
+      for (row, key) in keys.enumerated() where key != Self.nothing { body(row, key) }
+    }
+  }
 
   /// - Parameters:
   ///   - place: the index of an object in the object table; nil when it is in no change set yet.

@@ -1,6 +1,7 @@
 import Driftless
 
-/// The places of new objects in a change set's object table, by runs of keys.
+/// The places of new objects in a change set's object table, by runs of keys; of a push in several parts in the tables of all
+/// of them, one behind the other.
 struct NewPlaces {
   private struct Run {
     var root: Int32
@@ -10,9 +11,11 @@ struct NewPlaces {
     func contains(_ root: Int32, _ key: Int64) -> Bool { self.root == root && keys.contains(key) }
   }
 
-  /// As the table has them.
+  /// As the table of the last part has them.
   private(set) var keyRuns: [KeyRun] = []
   private(set) var count = 0
+  /// The place of the first object of the last part.
+  private(set) var start = 0
   /// By root entity and key.
   private var runs: [Run] = []
   /// The run that was found last: keys that are asked for mostly lie near each other.
@@ -20,8 +23,14 @@ struct NewPlaces {
 
   init() {}
 
-  /// - Parameter root: the number of the root entity of an object's entity.
   init(_ keys: some Sequence<ObjectKey>, root: (ObjectKey) -> Int32) {
+    append(keys, root: root)
+  }
+
+  /// - Parameter root: the number of the root entity of an object's entity.
+  mutating func append(_ keys: some Sequence<ObjectKey>, root: (ObjectKey) -> Int32) {
+    (start, keyRuns, last) = (count, [], 0)
+    let before = runs.count
     for key in keys {
       if let run = keyRuns.last, run.entity == key.entity, run.first &+ run.count == key.key {
         keyRuns[keyRuns.count - 1].count += 1
@@ -32,6 +41,7 @@ struct NewPlaces {
       }
       count += 1
     }
+    guard runs.count > before else { return }
     runs.sort { ($0.root, $0.keys.lowerBound) < ($1.root, $1.keys.lowerBound) }
   }
 

@@ -4,7 +4,8 @@ import DriftlessSQLite
 import Foundation
 
 /// The change set in flight: saved before it is sent, sent byte for byte until the zone has
-/// answered. Owns `ZDL_OUTBOX`, and is its row.
+/// answered. Owns `ZDL_OUTBOX`, and is its row. Of a push in several parts it is the last one; the others are in
+/// `ZDL_OUTBOX_PART` (`OutboxPart`).
 struct Outbox: Sendable {
   /// What the row keeps by itself.
   static let rules: [RowRule] = [
@@ -26,6 +27,10 @@ struct Outbox: Sendable {
   /// The objects that are new to the zone, in the order of the change set's object table.
   var runs: [KeyRun]
   var frame: Data
+  /// Parts of the push that go before it.
+  var earlierParts: UInt16 = 0
+  /// Bytes of all parts.
+  var bytes = 0
 
   /// Whether it is still what the store has in flight.
   func isStored(on connection: SQLiteConnection) throws -> Bool {
@@ -70,7 +75,13 @@ struct Outbox: Sendable {
         pushNumber: row.unsigned(0), throughTransaction: row.int64(1), objects: row.count(2),
         properties: row.count(3), runs: runs, frame: row.data(5))
     }
-    guard outbox?.namesItsObjects != false else {
+    guard var outbox else { return nil }
+    let (count, bytes) = try OutboxPart.extent(on: connection)
+    outbox.earlierParts = count
+    outbox.bytes = bytes + outbox.frame.count
+    // A frame that is damaged itself is found where it is read.
+    let parts = (try? ChangeSetDecoder().decodeHeader(outbox.frame))?.parts ?? count + 1
+    guard outbox.namesItsObjects, parts == count + 1 else {
       throw SyncError.damaged("the change set in flight")
     }
     return outbox
@@ -79,7 +90,7 @@ struct Outbox: Sendable {
   /// Whether the runs have as many objects as the frame: with others, its edits would be taken for those of its neighbours.
   ///
   /// A frame that is damaged itself is found where it is read.
-  private var namesItsObjects: Bool {
+  var namesItsObjects: Bool {
     guard let header = try? ChangeSetDecoder().decodeHeader(frame) else { return true }
     return runs.reduce(0) { $0 + $1.count } == Int64(header.newObjectCount)
   }
@@ -94,11 +105,12 @@ struct Outbox: Sendable {
   }
 
   /// As many as a change set can have.
-  private static let newObjectsMax = Int64(ChangeSetLimits().objectsMax)
+  static let newObjectsMax = Int64(ChangeSetLimits().objectsMax)
 
   /// Forgets it, and what it left out.
   static func clear(on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_OUTBOX")
+    try OutboxPart.removeAll(on: connection)
     try OmittedParts.removeAll(on: connection)
   }
 }

@@ -43,6 +43,8 @@ struct PendingReader {
   private(set) var claims: KeyClaimsDraft
   private(set) var objects = 0
   private(set) var properties = 0
+  /// About how many bytes the values take, not compressed.
+  private(set) var bytes = 0
 
   /// - Parameters:
   ///   - isPartial: objects are left out of the window, to which others may refer.
@@ -65,11 +67,53 @@ struct PendingReader {
   }
 
   /// The groups of a window of pending objects: inserts, revivals, updates, deletes.
-  mutating func read(_ window: PendingObjects) throws -> [ChangeDraft] {
-    defer {
-      rows.finish()
-      for walk in elementWalks.values { walk.finish() }
+  ///
+  /// - Throws: `PartBounds.Passed` when they are more than one change set holds.
+  mutating func read(_ window: PendingObjects, within bounds: PartBounds) throws -> [ChangeDraft] {
+    defer { finishWalks() }
+    prepare(window)
+    try window.forEachInOrder {
+      guard bounds.admit(objects: objects, bytes: bytes) else { throw PartBounds.Passed() }
+      try append($0, $1)
     }
+    return takeDrafts()
+  }
+
+  /// The groups of a part of a window: as many objects as the bounds let in.
+  mutating func read(
+    _ part: inout WindowParts, of window: PendingObjects, within bounds: PartBounds
+  ) throws -> [ChangeDraft] {
+    defer { finishWalks() }
+    prepare(window)
+    while bounds.admit(objects: objects, bytes: bytes), let next = part.next() {
+      switch next {
+      case .object(let key): if let object = window[key] { try append(key, object) }
+      case .later(let key, let properties): try append(properties, of: key, window)
+      }
+    }
+    return takeDrafts()
+  }
+
+  /// References of a new object to what parts after its own make.
+  private mutating func append(
+    _ properties: PropertyMask, of key: ObjectKey, _ window: PendingObjects
+  ) throws {
+    guard let object = window[key], let entity = schema.entity(numbered: key.entity) else { return }
+    var later = PendingObject()
+    for property in entity.properties where properties.contains(property.slot) {
+      later.set(
+        PropertyMask([property.slot]),
+        by: object.transaction(of: property.slot) ?? object.lastTransaction)
+    }
+    try appendEdits(key, later, entity)
+  }
+
+  private func finishWalks() {
+    rows.finish()
+    for walk in elementWalks.values { walk.finish() }
+  }
+
+  private mutating func prepare(_ window: PendingObjects) {
     if isPartial {
       for (key, object) in window where object.whole == .insert || object.whole == .revive {
         arriving.insert(schema.rooted(key))
@@ -81,7 +125,9 @@ struct PendingReader {
         edited[key] = object.editedOffers
       }
     }
-    try window.forEachInOrder { try append($0, $1) }
+  }
+
+  private mutating func takeDrafts() -> [ChangeDraft] {
     let drafts = drafts
     self.drafts = []
     // The object table goes group by group.
@@ -165,6 +211,7 @@ struct PendingReader {
     for (index, property) in entity.properties.enumerated() {
       let cell = try wholeCell(kind, key, object, property, values)
       if !cell.isEmpty { properties += 1 }
+      bytes += cell.bytes
       drafts[place].columns[index].append(cell)
     }
     drafts[place].append(key, transaction: object.lastTransaction)
@@ -186,6 +233,7 @@ struct PendingReader {
         let property = drafts[place].columns[column].property
         let cell = try wholeCell(kind, key, object, property, values)
         if !cell.isEmpty { properties += 1 }
+        bytes += cell.bytes
         drafts[place].columns[column].append(cell)
       }
       drafts[place].append(key, transaction: edit.transaction)
@@ -274,6 +322,7 @@ struct PendingReader {
         let cell = try cell(key, drafts[place].columns[column].property, values, edit.transaction)
         drafts[place].columns[column].append(cell)
         properties += 1
+        bytes += cell.bytes
       }
       drafts[place].append(key, transaction: edit.transaction)
       isCounted = true

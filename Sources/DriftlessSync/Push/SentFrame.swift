@@ -10,9 +10,15 @@ struct SentFrame {
   private let transaction: WriteTransaction
   private let schema: SyncSchema
   private var directory: ObjectDirectory
+  /// What parts of the same push before it make.
+  private let madeBefore: [KeyRun]
 
-  init(_ outbox: Outbox, _ transaction: WriteTransaction, schema: SyncSchema) {
+  init(
+    _ outbox: Outbox, after madeBefore: [KeyRun] = [], _ transaction: WriteTransaction,
+    schema: SyncSchema
+  ) {
     self.outbox = outbox
+    self.madeBefore = madeBefore
     self.transaction = transaction
     self.schema = schema
     directory = ObjectDirectory(transaction.connection)
@@ -242,14 +248,18 @@ struct SentFrame {
   }
 
   /// What the change set sets is newer than what is parked.
-  mutating func strikeParked(sequence: UInt64) throws {
+  ///
+  /// - Parameter firstNumber: what the first of its new objects got.
+  mutating func strikeParked(sequence: UInt64, firstNumber: UInt64) throws {
     let connection = transaction.connection
     let watched = Parking.Watched(try Parking.entries(on: connection))
     let hasValues = try ParkedValues.count(on: connection) > 0
     guard !watched.isEmpty || hasValues else { return }
     let changeSet = try opened()
     let index = changeSet.index
-    try Parking.strike(watched, index, sequence: sequence, on: connection)
+    var numbered = index
+    numbered.number(from: firstNumber)
+    try Parking.strike(watched, numbered, sequence: sequence, on: connection)
     guard hasValues else { return }
     let values = try ParkedValues(connection)
     let keys = try objectKeys(index)
@@ -304,6 +314,17 @@ struct SentFrame {
     }
   }
 
+  /// An object that a part before this one makes, by its place among all that those make.
+  private func key(madeBefore place: Int64) -> ObjectKey? {
+    var rest = place
+    guard rest >= 0 else { return nil }
+    for run in madeBefore {
+      if rest < run.count { return ObjectKey(entity: run.entity, key: run.first &+ rest) }
+      rest -= run.count
+    }
+    return nil
+  }
+
   /// The objects of the change set's table with their concrete entities; nil for a known one that
   /// has no row, unless its delete is pending.
   private mutating func objectKeys(
@@ -319,7 +340,12 @@ struct SentFrame {
         keys.append(ObjectKey(entity: run.entity, key: run.first &+ offset))
       }
     }
+    let madeCount = madeBefore.reduce(0) { $0 + $1.count }
     for number in index.knownNumbers {
+      if let distance = ChangeSetIndex.distance(ofName: number) {
+        keys.append(key(madeBefore: madeCount &- Int64(clamping: distance)))
+        continue
+      }
       let root = try directory.key(ofNumber: number)
       keys.append(try root.flatMap { try transaction.concreteKey(root: $0) ?? deleted[$0] })
     }

@@ -49,7 +49,8 @@ struct GivenUpEdits {
     var directory = ObjectDirectory(transaction.connection)
     var deletes = PendingSet(through: pending.through)
     // What was sent and never answered may be in the zone.
-    let unanswered = (try? Outbox.load(from: transaction.connection))?.runs ?? []
+    let outbox = try? Outbox.load(from: transaction.connection)
+    let unanswered = (try? outbox?.allRuns(on: transaction.connection)) ?? []
     for (key, object) in pending.objects where object.whole == .delete {
       let number = try directory.number(root: schema.root(of: key), key: key.key)
       // Made and deleted in between, it never was in the zone.

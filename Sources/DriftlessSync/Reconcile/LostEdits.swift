@@ -42,7 +42,7 @@ struct LostEdits {
     counts = LostCounts(after: place)
     // What cannot be decoded was parked when it came: nothing of it is here to be offered.
     try KeptFrames.forEach(after: place, on: transaction.connection) { entry in
-      guard var changeSet = try? ChangeSetDecoder().decode(entry.frame) else { return }
+      guard var changeSet = try? ChangeSetDecoder().decode(entry) else { return }
       changeSet = try CellOpener(transaction, schema: schema).opened(changeSet)
       try read(changeSet, firstNumber: entry.firstObjectNumber)
     }

@@ -42,7 +42,7 @@ enum PlaceValues {
     guard !wanted.isEmpty else { return values }
     var directory = ObjectDirectory(transaction.connection)
     try KeptFrames.forEach(downFrom: place, on: transaction.connection) { entry in
-      guard var changeSet = try? ChangeSetDecoder().decode(entry.frame) else { return true }
+      guard var changeSet = try? ChangeSetDecoder().decode(entry) else { return true }
       changeSet = try CellOpener(transaction, schema: schema).opened(changeSet)
       var found: [ObjectKey: [String: Said]] = [:]
       try forEachValue(changeSet, entry.firstObjectNumber, wanted, schema, &directory) {

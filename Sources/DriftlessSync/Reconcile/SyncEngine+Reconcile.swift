@@ -213,7 +213,9 @@ extension SyncEngine {
       }
       count += entries.count
       place = last.mark
-      guard reply.head >= place.sequence else { break }
+      // A push in several parts is taken when the last one is there.
+      let isWithinPush = (try? ChangeSetDecoder().decodeHeader(last.frame))?.isFollowedByParts
+      guard reply.head >= place.sequence || isWithinPush == true else { break }
     }
     guard count > 0 else { return false }
     try await noted(.refilled, info.head, info, after: state, &report) { _, _ in count }

@@ -8,6 +8,8 @@ import DriftlessSQLite
 /// |---|---|
 /// | `ZDL_REPLICA` | one row: who this replica is, and where it stands in the zone's log |
 /// | `ZDL_OUTBOX` | the change set in flight, byte for byte |
+/// | `ZDL_OUTBOX_PART` | parts of it that go before the last one |
+/// | `ZDL_STAGED` | entries of a push in several parts that were pulled, until the last one is here |
 /// | `ZDL_DANGLING` | references whose target is deleted: null here, and back when the target comes back |
 /// | `ZDL_ZONE` | what the zone says of what is pending, until the pull has reached its head |
 /// | `ZDL_PENDING` | what an import left pending of an object, in place of the history before it |
@@ -28,7 +30,7 @@ import DriftlessSQLite
 /// | `ZDL_SEGMENT` | files of the zone's snapshot that are being fetched (`SegmentPieces`) |
 enum EngineTables {
   /// Grows with each table or column that is added, and with each rule that a table declares.
-  static let version: Int64 = 10
+  static let version: Int64 = 11
   static let versionSetting = "sync.tables"
 
   private static let statements =
@@ -38,6 +40,7 @@ enum EngineTables {
       ZoneStates.statement, ParkedValues.statement, Quarantine.statement, ImportTimes.statement,
       LogPlaces.statement, KeptFrames.statement, KeptKeys.statement, RememberedDeletes.statement,
       StampOrigins.statement, SegmentPieces.statement, FormerParking.statement,
+      OutboxPart.statement, StagedEntries.statement,
     ] + Unions.aliasStatements
 
   /// Makes the tables, or brings those of an earlier version up to date.
@@ -149,6 +152,7 @@ enum EngineTables {
     try KeptFrames.dropAll(on: connection)
     try ZoneStates.removeAll(on: connection)
     try SegmentPieces.dropAll(on: connection)
+    try StagedEntries.removeAll(on: connection)
   }
 
   /// Forgets what is pending, and what is kept for it.
@@ -177,6 +181,7 @@ enum EngineTables {
       "ZDL_KEPT": KeptKeys.removeAll(on:), "ZDL_ALIAS": Unions.removeAliases(on:),
       "ZDL_DELETED": RememberedDeletes.removeAll(on:), "ZDL_IMPORT": ImportTimes.removeAll(on:),
       "ZDL_GRAVE": Graves.dropAll(on:), "ZDL_SEGMENT": SegmentPieces.dropAll(on:),
+      "ZDL_STAGED": StagedEntries.removeAll(on:),
       "ZDL_PARKED_VALUE": ParkedValues.removeAll(on:),
       "ZDL_PARKED_FORMER": FormerParking.removeAll(on:),
     ]

@@ -85,6 +85,16 @@ final class NewsTransport: SyncTransport {
     return reply
   }
 
+  func stage(_ part: Data) async throws -> StagedReply {
+    try await undamaged {
+      try await timed {
+        try await transport.stage(part)
+      } time: {
+        $0.serverTimeMilliseconds
+      }
+    }
+  }
+
   func pull(_ request: PullRequest) async throws -> PullPage {
     let kept = state.withLock { state -> PullPage? in
       defer { state.kept = nil }

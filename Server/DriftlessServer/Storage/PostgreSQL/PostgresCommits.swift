@@ -135,6 +135,7 @@
               tables: tables, limits: limits.current, nowMilliseconds: clock.now())
             for (entry, push) in entries {
               tables.begin()
+              guard push.part == nil else { throw ServerError(ProtocolError.takesNoParts) }
               _ = try append.refill(entry, push, of: zone)
             }
             try tables.flush()

@@ -179,6 +179,18 @@
         digest: rows.data(0, 2), chain: try PostgresZoneRow.chain(rows.data(0, 3)))
     }
 
+    /// None: a push goes whole.
+    func stage(
+      _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord
+    ) throws {
+      throw ServerError(ProtocolError.takesNoParts)
+    }
+
+    func staged(_ part: UInt16, of push: Push) throws -> Data? { nil }
+
+    func dropStaged(of replica: UUID) throws {}
+
+
     func ownFrames(of replica: KnownReplica, after sequence: UInt64) throws -> OwnFrames {
       var frames = OwnFrames()
       guard sequence < zone.head else { return frames }

@@ -24,6 +24,11 @@ struct KeyIndex<Tables: ZoneTables> {
 
   // MARK: - Letting go
 
+  /// Lets go of what a part of a push lets go of, before another part of it takes something.
+  func letGo(_ contents: Push.Contents) throws {
+    if try tables.hasClaims(zone: zone) { try release(contents) }
+  }
+
   private func release(_ contents: Push.Contents) throws {
     for touch in contents.touches {
       let set = Set(touch.properties)

@@ -12,10 +12,11 @@ struct LogAppend<Tables: ZoneTables> {
   func append(_ push: Push, to record: ZoneRecord) throws -> Appended {
     let zone = try current(record, push.cursor.generation)
     let replica = try replica(of: push.replica, zone: zone)
-    if let answer = try repeated(push, replica) { return answer }
+    if let answer = try repeated(push, replica, in: zone) { return answer }
     try check(push.cursor.mark, in: zone)
     if let mark = push.mark { try check(mark, in: zone) }
     try checkClock(push.contents, zone)
+    guard push.part == nil else { return try publish(push, zone, replica) }
     return try enter(push, zone, replica)
   }
 
@@ -32,14 +33,17 @@ struct LogAppend<Tables: ZoneTables> {
       entry.firstObjectNumber == zone.nextObject
     else { throw ServerError.diverged(at: entry.sequence, zone) }
     let replica = try replica(of: push.replica, zone: zone)
-    guard push.number > replica.lastPush else {
+    // The parts of a push have one number.
+    let isNext = push.part.map { $0.part > 1 } == true && push.number == replica.lastPush
+    guard isNext || push.number > replica.lastPush else {
       throw ServerError.diverged(at: entry.sequence, zone)
     }
     return try enter(push, zone, replica, isRefill: true)
   }
 
-  private func enter(
-    _ push: Push, _ zone: ZoneRecord, _ replica: KnownReplica, isRefill: Bool = false
+  func enter(
+    _ push: Push, _ zone: ZoneRecord, _ replica: KnownReplica, isRefill: Bool = false,
+    isProbe: Bool = false
   ) throws -> Appended {
     guard push.formatLevel <= zone.formatLevel else {
       throw ProtocolError(
@@ -56,7 +60,8 @@ struct LogAppend<Tables: ZoneTables> {
     var hasNews = true
     do {
       try index(
-        push, zone, replica, sequence: sequence, isRefill: isRefill, hasNews: &hasNews)
+        push, zone, replica, sequence: sequence, isRefill: isRefill, isProbe: isProbe,
+        hasNews: &hasNews)
     } catch let refusal as ProtocolError {
       guard !isRefill else {
         throw ServerError(
@@ -77,17 +82,21 @@ struct LogAppend<Tables: ZoneTables> {
       sequence: sequence, firstObjectNumber: zone.nextObject, chain: chain, isRepeat: false)
   }
 
-  /// - Parameter hasNews: whether a pull brings something of what makes the push stale.
+  /// - Parameters:
+  ///   - isProbe: other parts of the push, which may let go of keys, are not there yet.
+  ///   - hasNews: whether a pull brings something of what makes the push stale.
   /// - Throws: `ProtocolError` (`.stale`), `ServerError` (`.forked`).
   private func index(
     _ push: Push, _ zone: ZoneRecord, _ replica: KnownReplica, sequence: UInt64, isRefill: Bool,
-    hasNews: inout Bool
+    isProbe: Bool, hasNews: inout Bool
   ) throws {
     // What another server has checked is no news to a refill.
     let cursor = isRefill ? zone.head : push.cursor.sequence
     let own = try tables.ownFrames(of: replica, after: cursor)
-    // What another copy of the store sent under the same ID is news to this one, and none of its own.
-    if !isRefill, let mark = push.mark, let newest = own.newest, newest > mark.sequence {
+    // What another copy of the store sent under the same ID is news to this one, and none of its own. Before a later part of
+    // a push stand those of the same push.
+    let isFirst = push.part.map { $0.part == 1 } ?? true
+    if !isRefill, isFirst, let mark = push.mark, let newest = own.newest, newest > mark.sequence {
       throw ServerError(
         .forked, "entry \(newest) came from this replica, which does not know of it",
         suggestion: "The store is a copy or was restored: give it a new replica ID.",
@@ -107,15 +116,17 @@ struct LogAppend<Tables: ZoneTables> {
     try identities.insert(push.contents.identities, firstNumber: zone.nextObject, stale: &stale)
     for touch in push.contents.touches { try index.apply(touch, stale: &stale) }
     try index.name(push.contents.named, stale: &stale)
-    try KeyIndex(tables: tables, zone: zone.id, objects: index)
-      .apply(push.contents, firstNumber: zone.nextObject, stale: &stale)
+    if !isProbe {
+      try KeyIndex(tables: tables, zone: zone.id, objects: index)
+        .apply(push.contents, firstNumber: zone.nextObject, stale: &stale)
+    }
     hasNews = stale.hasNews
     try stale.throwIfAny()
   }
 
   /// A clock that runs ahead would win every conflict until the others catch up. What the zone has
   /// already is no harm: a server clock that was fast for a day must not stop those that heard it.
-  private func checkClock(_ contents: Push.Contents, _ zone: ZoneRecord) throws {
+  func checkClock(_ contents: Push.Contents, _ zone: ZoneRecord) throws {
     let now = UInt64(clamping: nowMilliseconds)
     let limit = max(now + UInt64(limits.clockAheadMillisecondsMax), zone.newestMilliseconds)
     guard contents.newestMilliseconds > limit else { return }
@@ -131,7 +142,7 @@ struct LogAppend<Tables: ZoneTables> {
 
   // MARK: - Zone
 
-  private func current(_ record: ZoneRecord, _ generation: UUID) throws -> ZoneRecord {
+  func current(_ record: ZoneRecord, _ generation: UUID) throws -> ZoneRecord {
     guard let zone = try tables.zone(named: record.name) else {
       throw ServerError.noZone(record.name)
     }
@@ -142,7 +153,7 @@ struct LogAppend<Tables: ZoneTables> {
   }
 
   /// - Throws: `ServerError` (`.diverged`) when a place is not the log's own.
-  private func check(_ place: LogMark, in zone: ZoneRecord) throws {
+  func check(_ place: LogMark, in zone: ZoneRecord) throws {
     guard try tables.place(at: place.sequence, of: zone) == place else {
       throw ServerError.diverged(at: place.sequence, zone)
     }
@@ -150,7 +161,7 @@ struct LogAppend<Tables: ZoneTables> {
 
   // MARK: - Replica and repeats
 
-  private func replica(of replica: UUID, zone: ZoneRecord) throws -> KnownReplica {
+  func replica(of replica: UUID, zone: ZoneRecord) throws -> KnownReplica {
     if let known = try tables.replica(replica) {
       // A replica lives in one zone: a token of another zone cannot speak in its name.
       guard known.zone == zone.id else {
@@ -169,7 +180,9 @@ struct LogAppend<Tables: ZoneTables> {
   }
 
   /// The answer that this push got before; nil when it is a new one.
-  private func repeated(_ push: Push, _ replica: KnownReplica) throws -> Appended? {
+  private func repeated(
+    _ push: Push, _ replica: KnownReplica, in zone: ZoneRecord
+  ) throws -> Appended? {
     guard push.number <= replica.lastPush else { return nil }
     guard let entry = try tables.entry(of: replica, number: push.number),
       entry.digest == push.digest
@@ -178,8 +191,11 @@ struct LogAppend<Tables: ZoneTables> {
         .forked, "push number \(push.number) of this replica was something else",
         suggestion: "The store is a copy or was restored: give it a new replica ID.")
     }
+    if push.part != nil { try tables.dropStaged(of: push.replica) }
+    let before = push.part.map { entry.sequence - min(UInt64($0.parts), entry.sequence) }
     return Appended(
       sequence: entry.sequence, firstObjectNumber: entry.firstObjectNumber, chain: entry.chain,
+      chainBefore: try before.flatMap { try tables.place(at: $0, of: zone)?.chain },
       isRepeat: true)
   }
 }

@@ -31,6 +31,8 @@ import DriftlessSQLite
 /// `clock`       one row: the last time that the server gave. Programs of before know nothing of it, nor of the next three.
 /// `token_note`  one row a token that has a name or an end.
 /// `sighting`    one row a replica: when it was last seen, its cursor, and the ID of its token.
+/// `staged`      one row a part of a push whose last one has not come; `staging` one row a replica that has such: when the last
+///               of them came.
 /// `operator_token`  one row an operator's token: SHA-256 of the secret, its name, when it ends, when revoked.
 enum ServerSchema {
   static let version: Int64 = 4
@@ -42,6 +44,10 @@ enum ServerSchema {
       zone INTEGER NOT NULL, identity BLOB NOT NULL, sequence INTEGER NOT NULL,
       PRIMARY KEY(zone, identity)) WITHOUT ROWID
     """
+
+  /// The parts of a push have one number.
+  private static let logIndex =
+    "CREATE UNIQUE INDEX IF NOT EXISTS log_push ON log(replica, number, position)"
 
   static let statements = [
     """
@@ -70,7 +76,7 @@ enum ServerSchema {
       digest BLOB NOT NULL, chain BLOB NOT NULL, names BLOB NOT NULL, size INTEGER NOT NULL,
       header BLOB NOT NULL, body BLOB NOT NULL)
     """,
-    "CREATE UNIQUE INDEX log_replica ON log(replica, number)",
+    logIndex,
     """
     CREATE TABLE identity(
       zone INTEGER NOT NULL, first BLOB NOT NULL, count INTEGER NOT NULL, number INTEGER NOT NULL,
@@ -100,7 +106,9 @@ enum ServerSchema {
       "property",
     ] + laterTables
   /// Those that a file of this version may not have yet.
-  static let laterTables = ["clock", "token_note", "sighting", "operator_token"]
+  static let laterTables = [
+    "clock", "token_note", "sighting", "operator_token", "staged", "staging",
+  ]
 
   /// Tables that a database does not have, as far as it may not be without them.
   static func missingTables(_ connection: SQLiteConnection) throws -> [String] {
@@ -178,6 +186,7 @@ enum ServerSchema {
       // Programs of before open a file that has it.
       for statement in [
         GivenTimes.statement, TokenNotes.statement, Sightings.statement, OperatorTokens.statement,
+        StagedParts.statement, "DROP INDEX IF EXISTS log_replica", logIndex,
       ] {
         try connection.execute(statement)
       }

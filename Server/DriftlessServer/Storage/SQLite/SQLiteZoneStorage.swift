@@ -11,12 +11,12 @@ import Synchronization
 /// `LogAppend` says what happens to it inside the transaction. Reads have connections of their own.
 package final class SQLiteZoneStorage: ZoneStorage {
   package let folder: DataFolder
-  private let limits: LiveLimits
+  let limits: LiveLimits
   package let metrics: ServerMetrics
   let writer: Database
   private let readers: [Database]
   private let commits: GroupCommit
-  private let clock: ServerClock
+  let clock: ServerClock
   private let news: ZoneNews
   private let turn = Turn()
   let snapshots: ZoneSnapshots
@@ -115,7 +115,11 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   package func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
     let appended = try await metrics.pending { try await commits.append(push, to: zone) }
-    if !appended.isRepeat { folding.withLock { $0 }?.note(zone.name, bytes: push.frame.count) }
+    if !appended.isRepeat {
+      // The parts before the last were large.
+      let bytes = push.part == nil ? push.frame.count : limits.foldLogBytesMin
+      folding.withLock { $0 }?.note(zone.name, bytes: bytes)
+    }
     return appended
   }
 
@@ -139,7 +143,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
     do {
       let append = LogAppend(
         tables: SQLiteZoneTables(connection), limits: limits, nowMilliseconds: nowMilliseconds)
-      for (entry, push) in entries { _ = try append.refill(entry, push, of: zone) }
+      for (entry, push) in entries { try append.refillInParts(entry, push, of: zone) }
       guard let filled = try connection.zone(named: zone.name) else {
         throw ServerError.generationChanged(zone: zone.name)
       }

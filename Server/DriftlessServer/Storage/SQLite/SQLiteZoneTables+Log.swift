@@ -26,7 +26,10 @@ extension SQLiteZoneTables {
 
   func entry(of replica: KnownReplica, number: UInt64) throws -> KnownEntry? {
     let statement = try connection.prepare(
-      "SELECT position, first_object, digest, chain FROM log WHERE replica = ? AND number = ?")
+      """
+      SELECT position, first_object, digest, chain FROM log WHERE replica = ? AND number = ?
+      ORDER BY position DESC LIMIT 1
+      """)
     defer { statement.reset() }
     statement.bind(replica.id, at: 1)
     statement.bind(Int64(clamping: number), at: 2)

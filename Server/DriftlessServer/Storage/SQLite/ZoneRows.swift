@@ -50,7 +50,7 @@ extension SQLiteConnection {
         .integer(end))
     }
     // Each replica takes another ID for the new log: those of the old one would fill the zone in time.
-    for table in ["identity", "claim", "tombstone", "replica", "sighting"] {
+    for table in ["identity", "claim", "tombstone", "replica", "sighting", "staged", "staging"] {
       try run("DELETE FROM \(table) WHERE zone = ?", .integer(zone.id))
     }
   }

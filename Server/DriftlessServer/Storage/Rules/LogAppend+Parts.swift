@@ -1,0 +1,132 @@
+import DriftlessProtocol
+import Foundation
+
+/// A push in several parts: the last one brings all of them into the log, each as an entry of its own, one after the other, in
+/// one transaction. They are checked as one push: what one part does is no news to another.
+extension LogAppend {
+  func publish(
+    _ last: Push, _ zone: ZoneRecord, _ replica: KnownReplica
+  ) throws -> Appended {
+    guard let header = last.part, header.part == header.parts else {
+      throw ProtocolError.malformed("The push ends before its last part")
+    }
+    let reader = PushReader(limits: limits)
+    try letGo(last, header, zone, replica, reader)
+    var place = zone
+    var known = replica
+    var outcome: Appended?
+    for number in 1...header.parts {
+      let part = try read(number, of: last, header, place, after: zone, reader)
+      let appended = try enter(part, place, known)
+      place = place.after(appended, newCount: part.contents.newCount, part.contents)
+      known = KnownReplica(id: known.id, zone: known.zone, lastPush: last.number)
+      outcome = appended
+    }
+    try tables.dropStaged(of: last.replica)
+    guard let outcome else { throw ProtocolError.notStaged(1) }
+    return Appended(
+      sequence: outcome.sequence, firstObjectNumber: outcome.firstObjectNumber,
+      chain: outcome.chain, chainBefore: zone.chain, isRepeat: false)
+  }
+
+  /// Looks whether a part could come into the log as it is, where that can be told before the others are there; the caller
+  /// rolls back.
+  func probe(_ part: Push, _ header: ChangeSetHeader, of record: ZoneRecord) throws {
+    let zone = try current(record, part.cursor.generation)
+    try check(part.cursor.mark, in: zone)
+    if let mark = part.mark { try check(mark, in: zone) }
+    try checkClock(part.contents, zone)
+    guard header.part == 1 else { return }
+    _ = try enter(part, zone, replica(of: part.replica, zone: zone), isProbe: true)
+  }
+
+  /// What the parts let go of goes before any of them takes something.
+  private func letGo(
+    _ last: Push, _ header: ChangeSetHeader, _ zone: ZoneRecord, _ replica: KnownReplica,
+    _ reader: PushReader
+  ) throws {
+    guard try tables.hasClaims(zone: zone.id) else { return }
+    let objects = ObjectIndex(
+      tables: tables, zone: zone.id, nextObject: zone.nextObject, cursor: last.cursor.sequence,
+      head: zone.head, sequence: zone.head + 1, replica: replica.id, own: OwnFrames())
+    let keys = KeyIndex(tables: tables, zone: zone.id, objects: objects)
+    var next = zone.nextObject
+    for number in 1...header.parts {
+      let part = try reader.read(
+        frame(number, of: last, header), firstNumber: next, madeBefore: next - zone.nextObject)
+      try keys.letGo(part.contents)
+      next += part.contents.newCount
+    }
+  }
+
+  private func read(
+    _ number: UInt16, of last: Push, _ header: ChangeSetHeader, _ place: ZoneRecord,
+    after zone: ZoneRecord, _ reader: PushReader
+  ) throws -> Push {
+    let part = try reader.read(
+      frame(number, of: last, header), firstNumber: place.nextObject,
+      madeBefore: place.nextObject - zone.nextObject)
+    guard part.part?.isOfSamePush(as: header) == true, part.part?.part == number else {
+      throw ProtocolError.notStaged(number)
+    }
+    try checkClock(part.contents, zone)
+    return part
+  }
+
+  private func frame(
+    _ number: UInt16, of last: Push, _ header: ChangeSetHeader
+  ) throws -> Data {
+    guard number < header.parts else { return last.frame }
+    guard let frame = try tables.staged(number, of: last) else {
+      throw ProtocolError.notStaged(number)
+    }
+    return frame
+  }
+
+  // MARK: - Taking back
+
+  /// Takes back an entry. Of a push in several parts each waits beside the log for the last one.
+  func refillInParts(
+    _ entry: PullPage.Entry, _ push: Push, of record: ZoneRecord
+  ) throws {
+    guard let header = push.part else {
+      _ = try refill(entry, push, of: record)
+      return
+    }
+    let zone = try current(record, push.cursor.generation)
+    guard entry.sequence > zone.head else { return try check(entry.mark, in: zone) }
+    guard !header.isFollowedByParts else {
+      return try tables.stage(push, header, at: nowMilliseconds, of: zone)
+    }
+    let reader = PushReader(limits: limits)
+    var place = zone
+    for number in 1...header.parts {
+      let part = try reader.read(
+        frame(number, of: push, header), firstNumber: place.nextObject, madeBefore: nil)
+      let sequence = place.head + 1
+      let chain = place.chain.next(
+        digest: part.digest, sequence: sequence, firstObjectNumber: place.nextObject)
+      let taken = PullPage.Entry(
+        sequence: sequence, firstObjectNumber: place.nextObject, chain: chain,
+        isOwnHeaderOnly: false, frame: part.frame)
+      guard number < header.parts || taken.mark == entry.mark,
+        let appended = try refill(taken, part, of: record)
+      else { throw ServerError.diverged(at: entry.sequence, zone) }
+      place = place.after(appended, newCount: part.contents.newCount, part.contents)
+    }
+    try tables.dropStaged(of: push.replica)
+  }
+}
+
+extension ZoneRecord {
+  /// The zone with one more entry.
+  fileprivate func after(
+    _ appended: Appended, newCount: UInt64, _ contents: Push.Contents
+  ) -> ZoneRecord {
+    ZoneRecord(
+      id: id, name: name, zoneID: zoneID, generation: generation, parent: parent, intent: intent,
+      replacements: replacements, formatLevel: formatLevel, head: appended.sequence,
+      chain: appended.chain, nextObject: nextObject + newCount,
+      newestMilliseconds: max(newestMilliseconds, contents.newestMilliseconds))
+  }
+}

@@ -1,0 +1,196 @@
+import DriftlessProtocol
+import DriftlessSQLite
+package import Foundation
+
+/// Owns the tables `staged` and `staging`: parts of pushes whose last one has not come.
+enum StagedParts {
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS staged(
+      replica BLOB NOT NULL, number INTEGER NOT NULL, part INTEGER NOT NULL, zone INTEGER NOT NULL,
+      size INTEGER NOT NULL, frame BLOB NOT NULL, PRIMARY KEY(replica, number, part));
+    CREATE TABLE IF NOT EXISTS staging(
+      replica BLOB PRIMARY KEY, zone INTEGER NOT NULL, touched_ms INTEGER NOT NULL) WITHOUT ROWID
+    """
+
+  static func frame(
+    _ part: UInt16, of push: Push, on connection: SQLiteConnection
+  ) throws -> Data? {
+    let statement = try connection.prepare(
+      "SELECT frame FROM staged WHERE replica = ? AND number = ? AND part = ?")
+    defer { statement.reset() }
+    statement.bind([
+      .blob(push.replica.bytes), .integer(Int64(clamping: push.number)), .integer(Int64(part)),
+    ])
+    return try statement.step() ? statement.data(0) : nil
+  }
+
+  /// The frame that a header is of, where a part with its bytes is here, of whatever push.
+  ///
+  /// - Throws: `ProtocolError` (`.notStaged`).
+  static func frame(
+    ofHeader bytes: Data, zone: ZoneRecord, on connection: SQLiteConnection
+  ) throws -> Data {
+    let header = try ChangeSetDecoder().decodeHeader(bytes)
+    let statement = try connection.prepare(
+      "SELECT frame FROM staged WHERE replica = ? AND zone = ? AND size = ?")
+    defer { statement.reset() }
+    statement.bind([
+      .blob(header.replica.bytes), .integer(zone.id), .integer(Int64(header.frameSize)),
+    ])
+    while try statement.step() {
+      let frame = bytes + statement.data(0).dropFirst(ChangeSetHeader.size)
+      if ChangeSetHeader.isWhole(frame) { return frame }
+    }
+    throw ProtocolError.notStaged(header.part)
+  }
+
+  static func keep(
+    _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord,
+    on connection: SQLiteConnection
+  ) throws {
+    let replica = SQLiteValue.blob(part.replica.bytes)
+    try connection.run(
+      "INSERT OR REPLACE INTO staged VALUES(?, ?, ?, ?, ?, ?)", replica,
+      .integer(Int64(clamping: part.number)), .integer(Int64(header.part)), .integer(zone.id),
+      .integer(Int64(part.frame.count)), .blob(part.frame))
+    // The same bytes under a former number are no more than these.
+    try connection.run(
+      "DELETE FROM staged WHERE replica = ? AND number < ? AND size = ? AND substr(frame, ?) = ?",
+      replica, .integer(Int64(clamping: part.number)), .integer(Int64(part.frame.count)),
+      .integer(Int64(ChangeSetHeader.size) + 1), .blob(part.frame.dropFirst(ChangeSetHeader.size)))
+    try connection.run(
+      "INSERT OR REPLACE INTO staging VALUES(?, ?, ?)", replica, .integer(zone.id),
+      .integer(milliseconds))
+  }
+
+  static func drop(of replica: UUID, on connection: SQLiteConnection) throws {
+    for table in ["staged", "staging"] {
+      try connection.run("DELETE FROM \(table) WHERE replica = ?", .blob(replica.bytes))
+    }
+  }
+
+  /// Lets go of parts whose push nobody goes on with.
+  static func dropForgotten(before milliseconds: Int64, on connection: SQLiteConnection) throws {
+    try connection.run(
+      "DELETE FROM staged WHERE replica IN (SELECT replica FROM staging WHERE touched_ms < ?)",
+      .integer(milliseconds))
+    try connection.run("DELETE FROM staging WHERE touched_ms < ?", .integer(milliseconds))
+  }
+
+  /// Bytes that wait; of one replica or of all.
+  static func bytes(of replica: UUID?, on connection: SQLiteConnection) throws -> Int {
+    let bytes = try connection.scalar(
+      "SELECT coalesce(sum(size), 0) FROM staged WHERE ?1 IS NULL OR replica = ?1",
+      replica.map { .blob($0.bytes) } ?? .null)
+    guard case .integer(let bytes)? = bytes else { return 0 }
+    return Int(clamping: bytes)
+  }
+}
+
+extension SQLiteZoneTables {
+  func stage(
+    _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord
+  ) throws {
+    try StagedParts.keep(part, header, at: milliseconds, of: zone, on: connection)
+  }
+
+  func staged(_ part: UInt16, of push: Push) throws -> Data? {
+    try StagedParts.frame(part, of: push, on: connection)
+  }
+
+  func dropStaged(of replica: UUID) throws {
+    try StagedParts.drop(of: replica, on: connection)
+  }
+}
+
+extension SQLiteZoneStorage {
+  package func stagedFrame(of header: Data, in zone: ZoneRecord) async throws -> Data {
+    try await reader.perform { connection in
+      do {
+        return try StagedParts.frame(ofHeader: header, zone: zone, on: connection)
+      } catch let error as ProtocolError {
+        throw ServerError(error)
+      }
+    }
+  }
+
+  package func stage(_ part: Push, of zone: ZoneRecord) async throws {
+    try await writer.perform { [limits, clock] connection in
+      do {
+        try Self.stage(part, of: zone, limits: limits.current, at: clock.now(), on: connection)
+      } catch {
+        throw ServerError(refusal: error) ?? ServerError(storage: error)
+      }
+    }
+  }
+
+  private static func stage(
+    _ part: Push, of zone: ZoneRecord, limits: ServerLimits, at milliseconds: Int64,
+    on connection: SQLiteConnection
+  ) throws {
+    guard !connection.isMoved else { throw ServerError.databaseIsGone }
+    guard let header = part.part, header.isFollowedByParts else {
+      throw ProtocolError.malformed("The last part of a push is not kept beside the log")
+    }
+    let tables = SQLiteZoneTables(connection)
+    let append = LogAppend(tables: tables, limits: limits, nowMilliseconds: milliseconds)
+    try connection.execute("BEGIN IMMEDIATE")
+    do {
+      try StagedParts.dropForgotten(
+        before: milliseconds - Int64(limits.stagedSeconds) * 1000, on: connection)
+      if try append.isWanted(part, of: zone) {
+        try checkRoom(for: part, header, limits, connection)
+        // Looked at, and taken back: the log has it with the last part.
+        try connection.execute("SAVEPOINT probe")
+        do {
+          try append.probe(part, header, of: zone)
+          try undoProbe(tables)
+        } catch {
+          try undoProbe(tables)
+          throw error
+        }
+        try tables.stage(part, header, at: milliseconds, of: zone)
+      }
+      try connection.execute("COMMIT")
+    } catch {
+      try? connection.execute("ROLLBACK")
+      throw error
+    }
+  }
+
+  private static func undoProbe(_ tables: SQLiteZoneTables) throws {
+    tables.forget()
+    try tables.connection.execute("ROLLBACK TO probe")
+    try tables.connection.execute("RELEASE probe")
+  }
+
+  private static func checkRoom(
+    for part: Push, _ header: ChangeSetHeader, _ limits: ServerLimits,
+    _ connection: SQLiteConnection
+  ) throws {
+    let own = try StagedParts.bytes(of: part.replica, on: connection)
+    let declared = Int(header.pushMebibytes) << 20
+    let wanted = max(own.addingReportingOverflow(part.frame.count).partialValue, declared)
+    guard wanted <= limits.stagedBytesPerReplicaMax, Int(header.parts) <= limits.partsPerPushMax
+    else {
+      throw ServerError(
+        .tooLarge,
+        "the push has \(header.parts) parts, and \(wanted) bytes wait for its last one "
+          + "(partsPerPushMax, stagedBytesPerReplicaMax)",
+        suggestion: "Save fewer changes at a time, or have the operator raise the limits.")
+    }
+    let all = try StagedParts.bytes(of: nil, on: connection)
+    guard all - own + wanted <= limits.stagedBytesMax else {
+      throw ServerError.busy("too many large pushes are under way")
+    }
+  }
+}
+
+extension LogAppend {
+  /// Whether a part is of a push that the log does not have yet.
+  func isWanted(_ part: Push, of record: ZoneRecord) throws -> Bool {
+    let zone = try current(record, part.cursor.generation)
+    guard try tables.replica(part.replica) != nil else { return true }
+    return try part.number > replica(of: part.replica, zone: zone).lastPush
+  }
+}

@@ -1,0 +1,69 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// Entries of a push in several parts that were pulled, until its last one is here: then all are applied in one transaction.
+/// They follow the cursor without a gap. Owns `ZDL_STAGED`.
+enum StagedEntries {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .place("sequence"), .place("first_number"), .bytes("chain", count: LogChain.size),
+    .natural("is_header"), .bytes("frame"),
+  ]
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_STAGED(
+      sequence INTEGER PRIMARY KEY, first_number INTEGER NOT NULL, chain BLOB NOT NULL,
+      is_header INTEGER NOT NULL, frame BLOB NOT NULL\(RowRule.constraints(rules)))
+    """
+
+  static func add(_ entry: PullPage.Entry, on connection: SQLiteConnection) throws {
+    try connection.perform(
+      "INSERT OR REPLACE INTO ZDL_STAGED VALUES (?, ?, ?, ?, ?)",
+      [
+        .unsigned(entry.sequence), .unsigned(entry.firstObjectNumber), .blob(entry.chain.bytes),
+        .integer(entry.isOwnHeaderOnly ? 1 : 0), .blob(entry.frame),
+      ])
+  }
+
+  static func exist(on connection: SQLiteConnection) throws -> Bool {
+    try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_STAGED)") != 0
+  }
+
+  static func entry(
+    at sequence: UInt64, on connection: SQLiteConnection
+  ) throws -> PullPage.Entry? {
+    var entry: PullPage.Entry?
+    try connection.forEachRow(
+      "SELECT first_number, chain, is_header, frame FROM ZDL_STAGED WHERE sequence = ?",
+      [.unsigned(sequence)]
+    ) { row in
+      guard let chain = LogChain(bytes: row.data(1)) else { return }
+      entry = PullPage.Entry(
+        sequence: sequence, firstObjectNumber: row.unsigned(0), chain: chain,
+        isOwnHeaderOnly: row.int64(2) != 0, frame: row.data(3))
+    }
+    return entry
+  }
+
+  /// Up to where they go on from a place; nil where they do not follow it: then they are of another log, and nothing.
+  static func end(after place: LogMark, on connection: SQLiteConnection) throws -> LogMark? {
+    guard try exist(on: connection) else { return nil }
+    var end = place
+    while let entry = try entry(at: end.sequence &+ 1, on: connection) {
+      guard entry.follows(end) else { return nil }
+      end = entry.mark
+    }
+    return try end != place && last(on: connection) == end ? end : nil
+  }
+
+  /// The place of the last of them.
+  static func last(on connection: SQLiteConnection) throws -> LogMark? {
+    let last = try connection.number("SELECT coalesce(max(sequence), 0) FROM ZDL_STAGED")
+    return try entry(at: UInt64(clamping: last), on: connection)?.mark
+  }
+
+  static func removeAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_STAGED")
+  }
+}

@@ -1,0 +1,172 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// A push that was built: its last part, and the others in a file, since they are more than is held in memory.
+struct BuiltPush {
+  var last: Outbox
+  fileprivate var earlier: PartFile?
+  fileprivate var standing = OutboxPart.Standing.here
+
+  func save(on connection: SQLiteConnection) throws {
+    guard let earlier else { return try last.save(on: connection) }
+    var last = last
+    let parts = UInt16(earlier.parts.count + 1)
+    // Rounded up.
+    let mebibytes = UInt16(clamping: (earlier.bytes + last.frame.count + 1 << 20 - 1) >> 20)
+    try OutboxPart.removeAll(on: connection)
+    for (place, part) in earlier.parts.enumerated() {
+      var frame = try earlier.frame(part)
+      ChangeSetEncoder.number(
+        &frame, part: UInt16(place + 1), of: parts, mebibytes: place == 0 ? mebibytes : 0)
+      try OutboxPart(
+        number: UInt16(place + 1), standing: standing, runs: part.runs, frame: frame
+      ).save(on: connection)
+    }
+    ChangeSetEncoder.number(&last.frame, part: parts, of: parts, mebibytes: 0)
+    try last.save(on: connection)
+  }
+}
+
+/// Makes the change set of a selection, or the change sets of its parts where it is more than one holds.
+struct PushBuilding {
+  private let transaction: ReadTransaction
+  private let schema: SyncSchema
+  private let zone: UUID
+  private let since: Int64
+  private let knownEdits: EditHistory
+  private let header: ChangeSetHeader
+  private let standing: OutboxPart.Standing
+
+  /// - Parameters:
+  ///   - since: the last transaction that the zone had acknowledged when the sending of what is pending began.
+  ///   - standing: how parts stand to what the server may have of former ones.
+  init(
+    _ transaction: ReadTransaction, schema: SyncSchema, zone: UUID, since: Int64,
+    knownEdits: EditHistory, header: ChangeSetHeader, standing: OutboxPart.Standing
+  ) {
+    self.since = since
+    self.transaction = transaction
+    self.schema = schema
+    self.zone = zone
+    self.knownEdits = knownEdits
+    self.header = header
+    self.standing = standing
+  }
+
+  /// Nil when the selection holds nothing that the zone needs to hear.
+  func build(
+    _ selection: inout PushSelection, within bounds: PartBounds
+  ) throws -> BuiltPush? {
+    do {
+      var builder = builder(after: NewPlaces())
+      let built = try builder.build(selection, header: header, within: bounds)
+      selection.omit(builder.unsent)
+      return built.map { BuiltPush(last: outbox($0, selection)) }
+    } catch is PartBounds.Passed {
+      return try buildParts(&selection, within: bounds)
+    }
+  }
+
+  private func builder(after made: NewPlaces) -> ChangeSetBuilder {
+    ChangeSetBuilder(
+      transaction, schema: schema, zone: zone, since: since, knownEdits: knownEdits, after: made)
+  }
+
+  private func outbox(_ built: ChangeSetBuilder.Built, _ selection: PushSelection) -> Outbox {
+    Outbox(
+      pushNumber: header.pushNumber, throughTransaction: selection.through, objects: built.objects,
+      properties: built.properties, runs: built.runs, frame: built.frame)
+  }
+
+  private func buildParts(
+    _ selection: inout PushSelection, within bounds: PartBounds
+  ) throws -> BuiltPush? {
+    var window = try WindowParts(selection.window, transaction, schema: schema)
+    let file = try PartFile()
+    var made = NewPlaces()
+    var unsent: [ObjectKey: PropertyMask] = [:]
+    var waiting: ChangeSetBuilder.Built?
+    var total = (objects: 0, properties: 0)
+    while !window.isAtEnd {
+      var builder = builder(after: made)
+      let built = try builder.build(&window, of: selection, header: header, within: bounds)
+      unsent.merge(builder.unsent) { $0.union(with: $1) }
+      guard let built else { continue }
+      made = builder.newPlaces
+      window.add(builder.later)
+      if let waiting { try file.append(waiting) }
+      waiting = built
+      total.objects += built.objects
+      total.properties += built.properties
+    }
+    selection.omit(unsent)
+    guard let waiting else { return nil }
+    var last = outbox(waiting, selection)
+    (last.objects, last.properties) = (min(total.objects, selection.window.count), total.properties)
+    guard !file.parts.isEmpty else { return BuiltPush(last: last) }
+    guard file.parts.count < Int(UInt16.max) else {
+      throw ProtocolError(
+        .tooLarge, "The push would come in \(file.parts.count + 1) parts",
+        suggestion: "Save fewer changes at a time.")
+    }
+    return BuiltPush(last: last, earlier: file, standing: standing)
+  }
+}
+
+/// Frames of parts in a file without a name, which ends with it.
+private final class PartFile {
+  struct Part {
+    var runs: [KeyRun]
+    var offset: Int
+    var count: Int
+  }
+
+  private(set) var parts: [Part] = []
+  private(set) var bytes = 0
+  private let handle: FileHandle
+
+  init() throws {
+    let url = FileManager.default.temporaryDirectory
+      .appendingPathComponent("driftless-push-\(UUID().uuidString)")
+    guard
+      FileManager.default.createFile(
+        atPath: url.path, contents: nil, attributes: [.posixPermissions: 0o600])
+    else { throw Self.failed(url) }
+    handle = try FileHandle(forUpdating: url)
+    try FileManager.default.removeItem(at: url)
+  }
+
+  func append(_ built: ChangeSetBuilder.Built) throws {
+    try handle.write(contentsOf: built.frame)
+    parts.append(Part(runs: built.runs, offset: bytes, count: built.frame.count))
+    bytes += built.frame.count
+  }
+
+  func frame(_ part: Part) throws -> Data {
+    try handle.seek(toOffset: UInt64(part.offset))
+    var frame = Data(capacity: part.count)
+    while frame.count < part.count,
+      let piece = try handle.read(upToCount: part.count - frame.count), !piece.isEmpty
+    {
+      frame += piece
+    }
+    guard frame.count == part.count else { throw SyncError.damaged("a part of a push") }
+    return frame
+  }
+
+  private static func failed(_ url: URL) -> SyncError {
+    SyncError(
+      .damagedState, "Cannot write \(url.path).",
+      suggestion: "Make room in the folder for temporary files, or name another by TMPDIR.")
+  }
+}
+
+extension PropertyMask {
+  fileprivate func union(with other: PropertyMask) -> PropertyMask {
+    var union = self
+    union.formUnion(other)
+    return union
+  }
+}

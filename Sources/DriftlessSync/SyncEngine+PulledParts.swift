@@ -1,0 +1,224 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+import Logging
+
+/// Entries of a push in several parts: they are kept as they come, and applied in one transaction when the last one is here.
+extension SyncEngine {
+  /// Up to where the zone's log is here: the cursor, and what is kept behind it until the rest of a push comes.
+  func pulledThrough() throws -> Cursor {
+    let (state, end, isOther) = try store.read { transaction in
+      let state = try Self.state(on: transaction.connection, of: store)
+      let end = try StagedEntries.end(after: state.position.mark, on: transaction.connection)
+      return (state, end, try end == nil && StagedEntries.exist(on: transaction.connection))
+    }
+    // They are of a log that is gone, or what came after them was applied.
+    if isOther { try bookkeep { try StagedEntries.removeAll(on: $0.connection) } }
+    guard let end else { return state.position }
+    return Cursor(generation: state.generation, sequence: end.sequence, chain: end.chain)
+  }
+
+  /// Applies the entries of a page, as `apply` does; those of a push whose last part has not come are kept.
+  func applyInParts(
+    _ entries: [PullPage.Entry], cursor: Cursor, head: UInt64, allowsMassDelete: Bool
+  ) throws -> PullReport {
+    var report = PullReport()
+    var single: [PullPage.Entry] = []
+    func applySingle() throws {
+      guard let last = single.last else { return }
+      let through = Cursor(
+        generation: cursor.generation, sequence: last.sequence, chain: last.chain)
+      report.add(
+        try apply(single, cursor: through, head: head, allowsMassDelete: allowsMassDelete))
+      single = []
+    }
+    func applyPush() throws {
+      report.add(
+        try applyStaged(cursor.generation, head: head, allowsMassDelete: allowsMassDelete))
+    }
+    var next = try store.read { try PushRest(staged: $0.connection) }
+    for entry in entries {
+      let header = try? ChangeSetDecoder().decodeHeader(entry.frame)
+      if let rest = next, header.map(rest.goesOn(with:)) == false {
+        // What no server does: the rest of the push is not there.
+        try applyPush()
+        next = nil
+      }
+      guard next != nil || header.map({ $0.parts > 1 }) == true else {
+        single.append(entry)
+        continue
+      }
+      try applySingle()
+      if !entry.isOwnHeaderOnly, !ChangeSetHeader.isWhole(entry.frame), try !cameTwice(entry) {
+        throw ProtocolError(
+          .damaged, "Entry \(entry.sequence) was changed on its way", suggestion: "Pull again.")
+      }
+      try stage(entry, cursor.generation)
+      if let rest = next {
+        next = rest.after(header)
+      } else {
+        next = header.flatMap { PushRest($0) }
+      }
+      if next == nil { try applyPush() }
+    }
+    try applySingle()
+    return report
+  }
+
+  /// Keeps an entry behind the cursor, and behind those that are kept already.
+  private func stage(_ entry: PullPage.Entry, _ generation: UUID) throws {
+    try bookkeep { transaction in
+      let connection = transaction.connection
+      let state = try Self.state(on: connection, of: store)
+      let last = try StagedEntries.last(on: connection) ?? state.position.mark
+      guard state.generation == generation, entry.follows(last) else { throw SyncError.otherLog }
+      try StagedEntries.add(entry, on: connection)
+    }
+  }
+
+  /// Applies all parts of a push, which are here. One that cannot be applied is set aside, and the others are not held up.
+  private func applyStaged(
+    _ generation: UUID, head: UInt64, allowsMassDelete: Bool
+  ) throws -> PullReport {
+    let (staged, newest, deletes) = try store.read { try lookAtStaged($0) }
+    var unfit: [UInt64: String] = [:]
+    while true {
+      var current = staged.lowerBound
+      do {
+        return try settling(after: newest) { applier, state in
+          defer { applier.isBeforeLastPart = false }
+          applier.allowsMassDelete = allowsMassDelete
+          applier.pushIsBraked = try isBraked(deletes, applier)
+          for sequence in staged {
+            current = sequence
+            try applyStaged(
+              sequence, isLast: sequence == staged.upperBound, generation, head: head, unfit[sequence],
+              applier, &state)
+          }
+          applier.pushIsBraked = nil
+          try StagedEntries.removeAll(on: applier.transaction.connection)
+          try noteUnsettled(applier)
+          try ImportTimes.purge(applier.transaction.connection)
+          return applier.report
+        }
+      } catch let error where Self.isOfEntry(error) && unfit[current] == nil {
+        log.warning("Entry \(current) of the zone's log is set aside: \(error)")
+        unfit[current] = "\(error)"
+      }
+    }
+  }
+
+  private func applyStaged(
+    _ sequence: UInt64, isLast: Bool, _ generation: UUID, head: UInt64, _ unfit: String?,
+    _ applier: PageApplier, _ state: inout ReplicaState
+  ) throws {
+    let connection = applier.transaction.connection
+    guard var entry = try StagedEntries.entry(at: sequence, on: connection) else {
+      throw SyncError.otherLog
+    }
+    // What came before the answer to it is this replica's own all the same.
+    if try LogPlaces.has(entry.mark, on: connection) { entry.isOwnHeaderOnly = true }
+    let isDamaged = !entry.isOwnHeaderOnly && !ChangeSetHeader.isWhole(entry.frame)
+    try advance(
+      &state, over: [entry], generation, head: head, isKept: !isDamaged, on: connection)
+    applier.report.bytes += entry.frame.count
+    applier.isBeforeLastPart = !isLast
+    guard !entry.isOwnHeaderOnly else {
+      applier.report.ownChangeSets += 1
+      if isLast { try applier.finishKeys() }
+      return
+    }
+    let contents = try? ChangeSetDecoder().decode(entry.frame)
+    guard unfit == nil, let contents else {
+      let told = try? ChangeSetDecoder().decodeIndex(entry.frame)
+      if let told { try applier.noteObjects(told.index, header: told.header, entry) }
+      let code: Parking.Code =
+        isDamaged ? .damaged : contents == nil ? .unreadable : .notApplicable
+      try Parking.park(
+        entry, code, reason: unfit ?? "It cannot be read.", on: connection)
+      if isLast { try applier.finishKeys() }
+      return
+    }
+    try applier.apply(contents, entry)
+  }
+
+  /// The entries of the push that is here, the newest time in it, and how many objects it deletes.
+  private func lookAtStaged(
+    _ transaction: ReadTransaction
+  ) throws -> (entries: ClosedRange<UInt64>, newest: HybridTime?, deletes: Int) {
+    let state = try Self.state(on: transaction.connection, of: store)
+    let first = state.cursor &+ 1
+    let last = try StagedEntries.last(on: transaction.connection)?.sequence ?? 0
+    var newest: HybridTime?
+    var deletes = 0
+    guard first <= last else { throw SyncError.otherLog }
+    for sequence in first...last {
+      guard let entry = try StagedEntries.entry(at: sequence, on: transaction.connection) else {
+        throw SyncError.otherLog
+      }
+      guard !entry.isOwnHeaderOnly,
+        try !LogPlaces.has(entry.mark, on: transaction.connection),
+        let (header, index) = try? ChangeSetDecoder().decodeIndex(entry.frame)
+      else { continue }
+      if !header.massDeleteIsMeant {
+        deletes += index.tombstones.count
+        for group in index.groups where group.kind == .delete { deletes += group.objects.count }
+      }
+      for transaction in index.transactions {
+        newest = max(newest ?? HybridTime(rawValue: 0), HybridTime(rawValue: transaction.hybridTime))
+      }
+    }
+    return (first...last, newest, deletes)
+  }
+
+  /// The deletes of a push count together, whichever parts tell them.
+  private func isBraked(_ deletes: Int, _ applier: PageApplier) throws -> Bool {
+    guard !applier.allowsMassDelete, deletes > 0 else { return false }
+    let brake = MassDeleteBrake(applier.transaction, schema: schema, limit: options.massDelete)
+    return try !brake.admits(deletes)
+  }
+}
+
+/// What of a push in several parts is still to come.
+private struct PushRest {
+  private let last: ChangeSetHeader
+  /// The next part.
+  private let part: UInt16
+
+  /// Nil when nothing is.
+  init?(_ header: ChangeSetHeader) {
+    self.init(last: header, part: header.part)
+  }
+
+  private init?(last: ChangeSetHeader, part: UInt16) {
+    guard part < last.parts else { return nil }
+    self.last = last
+    self.part = part + 1
+  }
+
+  /// By what is kept of it.
+  init?(staged connection: SQLiteConnection) throws {
+    var sequence = try StagedEntries.last(on: connection)?.sequence ?? 0
+    var unread: UInt16 = 0
+    while let entry = try StagedEntries.entry(at: sequence, on: connection) {
+      if let header = try? ChangeSetDecoder().decodeHeader(entry.frame) {
+        self.init(last: header, part: header.part &+ unread)
+        return
+      }
+      unread &+= 1
+      sequence -= 1
+    }
+    return nil
+  }
+
+  /// Whether an entry is the next part.
+  func goesOn(with header: ChangeSetHeader) -> Bool {
+    header.part == part && header.isOfSamePush(as: last)
+  }
+
+  /// What is still to come behind the next part, whose header may not be one that can be read.
+  func after(_ header: ChangeSetHeader?) -> PushRest? {
+    PushRest(last: header ?? last, part: part)
+  }
+}
