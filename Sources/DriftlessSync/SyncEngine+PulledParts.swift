@@ -19,6 +19,15 @@ extension SyncEngine {
     return Cursor(generation: state.generation, sequence: end.sequence, chain: end.chain)
   }
 
+  /// Lets go of what is kept behind the cursor.
+  ///
+  /// - Returns: whether there was something.
+  func letGoOfStaged() throws -> Bool {
+    guard try store.read({ try StagedEntries.exist(on: $0.connection) }) else { return false }
+    try bookkeep { try StagedEntries.removeAll(on: $0.connection) }
+    return true
+  }
+
   /// Applies the entries of a page, as `apply` does; those of a push whose last part has not come are kept.
   func applyInParts(
     _ entries: [PullPage.Entry], cursor: Cursor, head: UInt64, allowsMassDelete: Bool

@@ -21,6 +21,9 @@ final class HookedTransport: ForwardingTransport, @unchecked Sendable {
   /// What goes to the zone in place of a frame.
   var rewritten: ((Data) throws -> Data)?
   private(set) var pushed: [Data] = []
+  /// Called before each part of a push that others follow.
+  var beforeStage: (() async throws -> Void)?
+  private(set) var staged: [Data] = []
 
   init(_ zone: any SyncTransport) { next = zone }
 
@@ -36,6 +39,12 @@ final class HookedTransport: ForwardingTransport, @unchecked Sendable {
     afterPush = nil
     try hook?()
     return reply
+  }
+
+  func stage(_ part: Data) async throws -> StagedReply {
+    staged.append(part)
+    try await beforeStage?()
+    return try await next.stage(part)
   }
 
   func pull(_ request: PullRequest) async throws -> PullPage {

@@ -62,6 +62,8 @@ extension SyncEngine {
       do {
         return try await step(&report)
       } catch let error as ProtocolError where Self.isOfAnotherLog(error) {
+        // What is kept of a push may be all that the server has lost.
+        if try letGoOfStaged() { continue }
         try await reconcile(&report)
       } catch let error as UnknownZoneValue {
         log.notice("\(error)")

@@ -23,7 +23,9 @@ struct UnansweredSaves {
     let covered = index.covered.map(\.name)
     // What was left out of a change set is not in the log: its saves are not told.
     let saves = index.transactions.filter { $0.name != $0.hybridTime }.map(\.name)
-    last[changeSet.header.replica] = index.isPartial ? [] : saves + covered
+    // The parts of a push are one change set.
+    let before = changeSet.header.part > 1 ? last[changeSet.header.replica] ?? [] : []
+    last[changeSet.header.replica] = before + (index.isPartial ? [] : saves + covered)
     let isOffer = saves.count < index.transactions.count
     guard isOffer || !index.isPartial else { return }
     let makers = Set(index.newObjects.flatMap(\.makers))
