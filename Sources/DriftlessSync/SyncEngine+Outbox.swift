@@ -178,7 +178,8 @@ extension SyncEngine {
       let bounds =
         takesNoParts
         ? .none : PartBounds(objects: options.partObjectsMax, bytes: options.partBytesMax)
-      return (selection, try building.build(&selection, within: bounds), nil)
+      let built = try building.build(&selection, within: bounds)
+      return (selection, built, nil)
     } catch let error as ProtocolError where Self.isRefusal(error) {
       return (selection, nil, Self.refusal(error, isOwn: true))
     }

@@ -19,7 +19,7 @@ extension SyncEngine {
     return Cursor(generation: state.generation, sequence: end.sequence, chain: end.chain)
   }
 
-  /// Lets go of what is kept behind the cursor.
+  /// Lets go of what is kept behind the cursor, which may be all that a server has lost.
   ///
   /// - Returns: whether there was something.
   func letGoOfStaged() throws -> Bool {
@@ -102,8 +102,8 @@ extension SyncEngine {
           for sequence in staged {
             current = sequence
             try applyStaged(
-              sequence, isLast: sequence == staged.upperBound, generation, head: head, unfit[sequence],
-              applier, &state)
+              sequence, isLast: sequence == staged.upperBound, generation, head: head,
+              unfit[sequence], applier, &state)
           }
           applier.pushIsBraked = nil
           try StagedEntries.removeAll(on: applier.transaction.connection)
@@ -175,7 +175,8 @@ extension SyncEngine {
         for group in index.groups where group.kind == .delete { deletes += group.objects.count }
       }
       for transaction in index.transactions {
-        newest = max(newest ?? HybridTime(rawValue: 0), HybridTime(rawValue: transaction.hybridTime))
+        let time = HybridTime(rawValue: transaction.hybridTime)
+        newest = newest.map { max($0, time) } ?? time
       }
     }
     return (first...last, newest, deletes)

@@ -19,7 +19,8 @@ struct PushPartsTests {
   }
 
   /// Shelves with rows and items, labels on items, in one save; some of each refer to what is told in other parts.
-  private static func fill(_ replica: TestReplica, items: Int = 12, with known: UUID? = nil) throws {
+  private static func fill(_ replica: TestReplica, items: Int = 12, with known: UUID? = nil) throws
+  {
     try replica.save { context in
       var shelves: [ManagedObject] = []
       for number in 0..<4 {
@@ -112,7 +113,7 @@ struct PushPartsTests {
     #expect(try world[0].identities(of: "Item").count == 5)
   }
 
-  @Test("Cut at each request, before or after the server had it, by a program that ends: it goes on")
+  @Test("Cut at each request, before or after the server had it, by programs that end, it goes on")
   func cuts() async throws {
     for isAfter in [false, true] {
       let world = try await World(2, options: Self.options())
@@ -156,7 +157,7 @@ struct PushPartsTests {
     }
   }
 
-  @Test("Stale at the last part: it is settled and told again, and what is the same goes as headers")
+  @Test("Stale at the last part, it is settled and told again, what is the same by headers")
   func stale() async throws {
     let world = try await World(2, options: Self.options())
     let known = try world[0].insert("Item", ["title": .string("known")])

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// Parts of pushes that are kept beside the log until the last one comes.
 extension ZoneLog {
@@ -6,6 +6,89 @@ extension ZoneLog {
     let header: ChangeSetHeader
     let frame: Data
     var milliseconds: UInt64
+  }
+
+  /// Keeps a part of a push beside the log until the last one comes.
+  ///
+  /// - Parameter bytes: A frame, or the header alone of one whose bytes are here.
+  /// - Throws: `ProtocolError`: `.notStaged` for a header whose bytes are not here, and as `append`.
+  public mutating func stage(
+    _ bytes: Data, nowMilliseconds: UInt64
+  ) throws(ProtocolError) -> StagedReply {
+    let frame = try stagedFrame(bytes)
+    let (header, contents) = try read(frame)
+    guard header.cursor.generation == generation else { throw generationChanged }
+    guard header.isFollowedByParts else {
+      throw .malformed("The last part of a push is not kept beside the log")
+    }
+    if header.pushNumber > pushes[header.replica]?.lastNumber ?? 0 {
+      try check(header.cursor.mark)
+      if let mark = header.mark { try check(mark) }
+      try check(contents.transactions, nowMilliseconds)
+      keep(StagedPart(header: header, frame: frame, milliseconds: nowMilliseconds))
+    }
+    return StagedReply(
+      pushNumber: header.pushNumber, part: header.part, digest: header.digest,
+      serverTimeMilliseconds: nowMilliseconds)
+  }
+
+  /// All parts of a push, each an entry of its own, one after the other; all or none.
+  mutating func publish(
+    _ last: Data, _ header: ChangeSetHeader, _ nowMilliseconds: UInt64
+  ) throws(ProtocolError) -> PushReply {
+    let frames = try partsBefore(header) + [last]
+    var trial = self
+    try trial.letGo(frames)
+    var number = trial.index.nextNumber
+    let firstNumber = number
+    for frame in frames {
+      var (part, contents) = try read(frame)
+      guard contents.farthestMadeBefore <= number - firstNumber else {
+        throw .malformed("Part \(part.part) names an object that no part before it makes")
+      }
+      contents.number(from: number)
+      var before = trial.pushes[part.replica] ?? Pushes()
+      // The parts before it are what it goes with.
+      if part.part > 1 { part.mark = nil }
+      before.lastNumber = 0
+      do {
+        try trial.append(frame, part, contents, before)
+      } catch {
+        throw ProtocolError(
+          error.code, error.message, suggestion: error.suggestion, head: head,
+          objects: error.objects)
+      }
+      number += UInt64(part.newObjectCount)
+    }
+    self = trial
+    staged[header.replica] = nil
+    receivedMilliseconds = max(receivedMilliseconds, nowMilliseconds)
+    return reply(head, nowMilliseconds)
+  }
+
+  /// What the parts let go of goes before any of them takes something.
+  mutating func letGo(_ frames: [Data]) throws(ProtocolError) {
+    var number = index.nextNumber
+    for frame in frames {
+      var (part, contents) = try read(frame)
+      contents.number(from: number)
+      index.letGo(contents, firstNumber: number)
+      number += UInt64(part.newObjectCount)
+    }
+  }
+
+  /// An entry that others of its push follow waits for them.
+  mutating func takeInParts(_ entry: PullPage.Entry) throws(ProtocolError) {
+    let header = try decoder.decodeHeader(entry.frame)
+    guard header.parts > 1 else { return try take(entry) }
+    refilling[entry.sequence] = entry
+    guard !header.isFollowedByParts else { return }
+    guard entry.sequence - head == UInt64(header.parts) else { throw diverged }
+    for (place, sequence) in (head + 1...entry.sequence).enumerated() {
+      guard let part = refilling[sequence] else { throw .notStaged(UInt16(clamping: place + 1)) }
+      try take(part)
+    }
+    refilling = [:]
   }
 
   /// So long after the last part came, the parts of a push are kept. Milliseconds.

@@ -24,7 +24,7 @@ public struct ZoneLog: Sendable {
   }
 
   /// Where one replica's pushes stand.
-  private struct Pushes {
+  struct Pushes {
     /// Sequence numbers by push number.
     var places: [UInt64: UInt64] = [:]
     /// Sequence numbers, ascending.
@@ -50,8 +50,8 @@ public struct ZoneLog: Sendable {
   public var clockToleranceMilliseconds: UInt64?
   /// Entry with sequence number `n` is at `n - 1`.
   private(set) var entries: [Entry] = []
-  private var pushes: [UUID: Pushes] = [:]
-  private var index = ZoneIndex()
+  var pushes: [UUID: Pushes] = [:]
+  var index = ZoneIndex()
   /// Parts of pushes whose last one has not come.
   var staged: [UUID: [StagedPart]] = [:]
   /// Entries of pushes in several parts that are taken back, whose last one has not come, by sequence number.
@@ -59,7 +59,7 @@ public struct ZoneLog: Sendable {
   /// The newest time of a transaction in the log. Milliseconds since 1970.
   private var newestMilliseconds: UInt64 = 0
   /// The server's clock when it took the last push: its time never goes back within a zone.
-  private var receivedMilliseconds: UInt64 = 0
+  var receivedMilliseconds: UInt64 = 0
   let decoder: ChangeSetDecoder
 
   /// An empty log.
@@ -136,7 +136,7 @@ public struct ZoneLog: Sendable {
     return reply(head, nowMilliseconds)
   }
 
-  private mutating func append(
+  mutating func append(
     _ frame: Data, _ header: ChangeSetHeader, _ contents: ChangeSetIndex, _ before: Pushes
   ) throws(ProtocolError) {
     let own = before.sequences.reversed().prefix { $0 > header.cursor.sequence }
@@ -151,75 +151,6 @@ public struct ZoneLog: Sendable {
       throw ProtocolError(
         error.code, error.message, suggestion: error.suggestion, head: head,
         objects: error.objects)
-    }
-  }
-
-  /// Keeps a part of a push beside the log until the last one comes.
-  ///
-  /// - Parameter bytes: A frame, or the header alone of one whose bytes are here.
-  /// - Throws: `ProtocolError`: `.notStaged` for a header whose bytes are not here, and as `append`.
-  public mutating func stage(
-    _ bytes: Data, nowMilliseconds: UInt64
-  ) throws(ProtocolError) -> StagedReply {
-    let frame = try stagedFrame(bytes)
-    let (header, contents) = try read(frame)
-    guard header.cursor.generation == generation else { throw generationChanged }
-    guard header.isFollowedByParts else {
-      throw .malformed("The last part of a push is not kept beside the log")
-    }
-    if header.pushNumber > pushes[header.replica]?.lastNumber ?? 0 {
-      try check(header.cursor.mark)
-      if let mark = header.mark { try check(mark) }
-      try check(contents.transactions, nowMilliseconds)
-      keep(StagedPart(header: header, frame: frame, milliseconds: nowMilliseconds))
-    }
-    return StagedReply(
-      pushNumber: header.pushNumber, part: header.part, digest: header.digest,
-      serverTimeMilliseconds: nowMilliseconds)
-  }
-
-  /// All parts of a push, each an entry of its own, one after the other; all or none.
-  private mutating func publish(
-    _ last: Data, _ header: ChangeSetHeader, _ nowMilliseconds: UInt64
-  ) throws(ProtocolError) -> PushReply {
-    let frames = try partsBefore(header) + [last]
-    var trial = self
-    try trial.letGo(frames)
-    var number = trial.index.nextNumber
-    let firstNumber = number
-    for frame in frames {
-      var (part, contents) = try read(frame)
-      guard contents.farthestMadeBefore <= number - firstNumber else {
-        throw .malformed("Part \(part.part) names an object that no part before it makes")
-      }
-      contents.number(from: number)
-      var before = trial.pushes[part.replica] ?? Pushes()
-      // The parts before it are what it goes with.
-      if part.part > 1 { part.mark = nil }
-      before.lastNumber = 0
-      do {
-        try trial.append(frame, part, contents, before)
-      } catch {
-        throw ProtocolError(
-          error.code, error.message, suggestion: error.suggestion, head: head,
-          objects: error.objects)
-      }
-      number += UInt64(part.newObjectCount)
-    }
-    self = trial
-    staged[header.replica] = nil
-    receivedMilliseconds = max(receivedMilliseconds, nowMilliseconds)
-    return reply(head, nowMilliseconds)
-  }
-
-  /// What the parts let go of goes before any of them takes something.
-  private mutating func letGo(_ frames: [Data]) throws(ProtocolError) {
-    var number = index.nextNumber
-    for frame in frames {
-      var (part, contents) = try read(frame)
-      contents.number(from: number)
-      index.letGo(contents, firstNumber: number)
-      number += UInt64(part.newObjectCount)
     }
   }
 
@@ -279,7 +210,7 @@ public struct ZoneLog: Sendable {
 }
 
 extension ZoneLog {
-  private func read(
+  func read(
     _ frame: Data
   ) throws(ProtocolError) -> (ChangeSetHeader, ChangeSetIndex) {
     let (header, contents) = try decoder.checkedIndex(frame)
@@ -323,29 +254,17 @@ extension ZoneLog {
     newestMilliseconds = max(newestMilliseconds, newest)
   }
 
-  /// An entry that others of its push follow waits for them.
-  private mutating func takeInParts(_ entry: PullPage.Entry) throws(ProtocolError) {
-    let header = try decoder.decodeHeader(entry.frame)
-    guard header.parts > 1 else { return try take(entry) }
-    refilling[entry.sequence] = entry
-    guard !header.isFollowedByParts else { return }
-    guard entry.sequence - head == UInt64(header.parts) else { throw diverged }
-    for (place, sequence) in (head + 1...entry.sequence).enumerated() {
-      guard let part = refilling[sequence] else { throw .notStaged(UInt16(clamping: place + 1)) }
-      try take(part)
-    }
-    refilling = [:]
-  }
-
-  private mutating func take(_ entry: PullPage.Entry) throws(ProtocolError) {
+  mutating func take(_ entry: PullPage.Entry) throws(ProtocolError) {
     guard !entry.isOwnHeaderOnly, entry.follows(LogMark(sequence: head, chain: chain)),
       entry.firstObjectNumber == index.nextNumber
     else { throw diverged }
     var (header, contents) = try read(entry.frame)
     contents.number(from: entry.firstObjectNumber)
     guard header.cursor.generation == generation else { throw generationChanged }
-    let isNext = header.part > 1 && header.pushNumber == pushes[header.replica]?.lastNumber
-    guard isNext || header.pushNumber > pushes[header.replica]?.lastNumber ?? 0 else { throw diverged }
+    let last = pushes[header.replica]?.lastNumber ?? 0
+    guard header.pushNumber > last || header.part > 1 && header.pushNumber == last else {
+      throw diverged
+    }
     do {
       try enter(entry.frame, header, contents, own: [], isChecked: false)
     } catch {
@@ -354,7 +273,7 @@ extension ZoneLog {
   }
 
   /// - Throws: `ProtocolError` (`.diverged`) when a place is not this log's own.
-  private func check(_ mark: LogMark) throws(ProtocolError) {
+  func check(_ mark: LogMark) throws(ProtocolError) {
     guard isOwn(mark) else { throw diverged }
   }
 
@@ -362,7 +281,7 @@ extension ZoneLog {
     place(at: mark.sequence) == mark
   }
 
-  private func check(
+  func check(
     _ transactions: [ChangeSetIndex.Transaction], _ nowMilliseconds: UInt64
   ) throws(ProtocolError) {
     guard let clockToleranceMilliseconds else { return }
@@ -391,7 +310,7 @@ extension ZoneLog {
     return reply(sequence, nowMilliseconds)
   }
 
-  private func reply(_ sequence: UInt64, _ nowMilliseconds: UInt64) -> PushReply {
+  func reply(_ sequence: UInt64, _ nowMilliseconds: UInt64) -> PushReply {
     let entry = entries[Int(sequence) - 1]
     let parts = UInt64((try? decoder.decodeHeader(entry.frame))?.parts ?? 1)
     return PushReply(
@@ -401,13 +320,13 @@ extension ZoneLog {
       serverTimeMilliseconds: nowMilliseconds)
   }
 
-  private var generationChanged: ProtocolError {
+  var generationChanged: ProtocolError {
     ProtocolError(
       .generationChanged, "The cursor is not of this log: the zone was made anew",
       suggestion: "Enroll the store again; what it holds is offered anew.", head: head)
   }
 
-  private var diverged: ProtocolError {
+  var diverged: ProtocolError {
     ProtocolError(
       .diverged, "What the replica knows is not this log: the server was put back to an older copy",
       suggestion: "Hand over what the zone lost, or offer what the store holds.", head: head)

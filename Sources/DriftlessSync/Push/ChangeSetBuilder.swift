@@ -20,20 +20,20 @@ struct ChangeSetBuilder {
   /// Objects that this part and those before it make.
   private(set) var newPlaces: NewPlaces
 
-  private let transaction: ReadTransaction
+  let transaction: ReadTransaction
   private let schema: SyncSchema
   private let zone: UUID
   private let knownEdits: EditHistory
   private let since: Int64
-  private var directory: ObjectDirectory
+  var directory: ObjectDirectory
   private var knownPlaces: [UInt64: Int32] = [:]
-  private var index = ChangeSetIndex()
+  var index = ChangeSetIndex()
   private var entityPlaces: [String: Int] = [:]
   private var isPart = false
   /// The first error of a look-up, which ends the building.
   private var failure: (any Error)?
   /// By new object whose insert goes by another transaction: the name of the save that made it.
-  private var makers: [ObjectKey: UInt64] = [:]
+  var makers: [ObjectKey: UInt64] = [:]
 
   /// - Parameters:
   ///   - zone: the zone's own UUID, which its keys are hashed with.
@@ -304,13 +304,6 @@ struct ChangeSetBuilder {
     }
   }
 
-  /// The makers of a run of new objects, empty where their inserts tell them all.
-  private func makers(of keys: ArraySlice<ObjectKey>) -> [UInt64] {
-    guard !makers.isEmpty else { return [] }
-    let names = keys.map { makers[$0] ?? 0 }
-    return names.contains { $0 != 0 } ? names : []
-  }
-
   /// Saves whose edits add up are named also where a later one set the property: a copy of this store that has one of them
   /// counts it once.
   private mutating func addCounted(_ drafts: [ChangeDraft], _ selection: PushSelection) throws {
@@ -410,58 +403,5 @@ struct ChangeSetBuilder {
       }
     }
     return runs
-  }
-
-  /// The identities of an insert group's objects: ranges where they follow each other, else lists.
-  private mutating func addNewObjects(_ draft: ChangeDraft, entity: Int) throws {
-    var listed: [UUID] = []
-    var range: (first: UUID, count: Int)?
-    var isGiven = false
-    var rest = draft.keys[...]
-    var runs: [ChangeSetIndex.NewObjects] = []
-    func flush() {
-      func add(_ identities: ChangeSetIndex.Identities) {
-        runs.append(
-          .init(
-            entity: entity, identities: identities, isGiven: isGiven,
-            makers: makers(of: rest.prefix(identities.count))))
-        rest.removeFirst(identities.count)
-      }
-      if let run = range { add(.range(first: run.first, count: run.count)) }
-      if !listed.isEmpty { add(.listed(listed)) }
-      range = nil
-      listed = []
-    }
-    var last: (key: Int64, identity: UUID)?
-    for key in draft.keys {
-      let identity: UUID
-      if let given = try directory.identity(root: draft.entity.rootNumber, key: key.key) {
-        identity = given
-      } else if let last, directory.isMinted(root: draft.entity.rootNumber, last.key, key.key) {
-        identity = last.identity.advanced(by: UInt64(key.key &- last.key))
-      } else {
-        identity = try transaction.identity(of: key)
-      }
-      last = (key.key, identity)
-      if identity.isMinted == isGiven {
-        flush()
-        isGiven = !identity.isMinted
-      }
-      if let run = range, run.first.advanced(by: UInt64(run.count)) == identity {
-        range = (run.first, run.count + 1)
-        continue
-      }
-      if let last = listed.last, last.advanced(by: 1) == identity {
-        listed.removeLast()
-        let first = last
-        flush()
-        range = (first, 2)
-        continue
-      }
-      if range != nil { flush() }
-      listed.append(identity)
-    }
-    flush()
-    index.newObjects += runs
   }
 }

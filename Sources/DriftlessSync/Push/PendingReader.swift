@@ -11,12 +11,12 @@ struct PendingReader {
     var properties: PropertyMask
   }
 
-  private let transaction: ReadTransaction
-  private let schema: SyncSchema
-  private var directory: ObjectDirectory
+  let transaction: ReadTransaction
+  let schema: SyncSchema
+  var directory: ObjectDirectory
   private var rows: RowWalk
-  private var elementWalks: [ObjectIdentifier: ElementWalk] = [:]
-  private let dangling: DanglingReferences
+  var elementWalks: [ObjectIdentifier: ElementWalk] = [:]
+  let dangling: DanglingReferences
   private let parkedValues: ParkedValues
   private var drafts: [ChangeDraft] = []
   private var places: [Shape: Int] = [:]
@@ -30,11 +30,11 @@ struct PendingReader {
   private(set) var unsent: [ObjectKey: PropertyMask] = [:]
   private let isPartial: Bool
   /// Up to which transaction the window goes.
-  private let through: Int64
+  let through: Int64
   /// Properties of the window that are offers.
-  private var offered: [ObjectKey: PropertyMask] = [:]
+  var offered: [ObjectKey: PropertyMask] = [:]
   /// Those that were edited since.
-  private var edited: [ObjectKey: PropertyMask] = [:]
+  var edited: [ObjectKey: PropertyMask] = [:]
   /// New objects of the window, by root entity and key: known only when it is partial.
   private var arriving: Set<ObjectKey> = []
   /// When the properties of what the window revives were edited.
@@ -381,55 +381,6 @@ struct PendingReader {
       adds: relationship.isOrdered ? current : current.filter { !old.contains($0) },
       removes: base.filter { !new.contains($0) }
         + asserted.filter { !new.contains($0) && !base.contains($0) })
-  }
-
-  /// The elements of a set as they are sent: of one that is offered without what was changed here since.
-  private mutating func elements(
-    _ key: ObjectKey, _ property: SyncSchema.Property, _ relationship: RelationshipDescription,
-    _ edit: Int64?
-  ) throws -> [ObjectKey] {
-    guard let edit, EditStamp.time(edit) != nil, edited[key]?.contains(property.slot) == true,
-      let elements = try OfferedSets.elements(
-        of: key, property.name, on: transaction.connection)
-    else { return try elements(of: key, relationship) }
-    return try elements.compactMap { try transaction.concreteKey(root: $0) }
-  }
-
-  /// A value as it is sent: a reference to what another replica deleted as it was made, for when that comes back.
-  private func reference(
-    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64?
-  ) throws -> PropertyValue {
-    let value = values[property.slot]
-    guard case .toOne = property.kind, value.isNull, let edit else { return value }
-    let source = DanglingReferences.Source(key: key, property: property.name)
-    return try dangling.target(of: source, editedAt: try transaction.editTime(edit))
-      .map { .reference($0) } ?? value
-  }
-
-  /// The value of an attribute as it is sent: of a counter that is offered without what was counted here since, and of a
-  /// new object's without what a later change set tells.
-  private func total(
-    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64?
-  ) throws -> PropertyValue {
-    let value = values[property.slot]
-    guard property.policy == .counter else { return value }
-    let isOffered =
-      edit.flatMap(EditStamp.time) != nil && offered[key]?.contains(property.slot) == true
-    guard isOffered || edit == nil else { return value }
-    let deltas = try transaction.deltas(of: key, property.name)
-    return deltas.lazy.filter { isOffered || $0.transaction > through }.reduce(value) {
-      CounterDelta.difference($0, $1.value) ?? $0
-    }
-  }
-
-  private mutating func elements(
-    of key: ObjectKey, _ relationship: RelationshipDescription
-  ) throws -> [ObjectKey] {
-    let identifier = ObjectIdentifier(relationship)
-    if elementWalks[identifier] == nil {
-      elementWalks[identifier] = try ElementWalk(transaction, relationship)
-    }
-    return try elementWalks[identifier]?.elements(of: key) ?? []
   }
 
   private mutating func place(

@@ -62,9 +62,7 @@ extension SyncEngine {
       do {
         return try await step(&report)
       } catch let error as ProtocolError where Self.isOfAnotherLog(error) {
-        // What is kept of a push may be all that the server has lost.
-        if try letGoOfStaged() { continue }
-        try await reconcile(&report)
+        if try !letGoOfStaged() { try await reconcile(&report) }
       } catch let error as UnknownZoneValue {
         log.notice("\(error)")
         try await readAgain(&report)
@@ -216,8 +214,8 @@ extension SyncEngine {
       count += entries.count
       place = last.mark
       // A push in several parts is taken when the last one is there.
-      let isWithinPush = (try? ChangeSetDecoder().decodeHeader(last.frame))?.isFollowedByParts
-      guard reply.head >= place.sequence || isWithinPush == true else { break }
+      let header = try? ChangeSetDecoder().decodeHeader(last.frame)
+      guard reply.head >= place.sequence || header?.isFollowedByParts == true else { break }
     }
     guard count > 0 else { return false }
     try await noted(.refilled, info.head, info, after: state, &report) { _, _ in count }

@@ -190,7 +190,6 @@
 
     func dropStaged(of replica: UUID) throws {}
 
-
     func ownFrames(of replica: KnownReplica, after sequence: UInt64) throws -> OwnFrames {
       var frames = OwnFrames()
       guard sequence < zone.head else { return frames }

@@ -93,8 +93,15 @@ final class GroupCommit: Sendable {
       let outcomes = try group.map { pending -> Result<Appended, any Error> in
         try connection.execute("SAVEPOINT push")
         do {
+          let start = ContinuousClock.now
           let appended = try append.append(pending.push, to: pending.zone)
           try connection.execute("RELEASE push")
+          if let part = pending.push.part {
+            // So long all others wait.
+            let time = (ContinuousClock.now - start) / .milliseconds(1)
+            logger.info(
+              "published", metadata: ["parts": "\(part.parts)", "milliseconds": "\(Int(time))"])
+          }
           return .success(appended)
         } catch {
           guard let refusal = ServerError(refusal: error) else { throw error }

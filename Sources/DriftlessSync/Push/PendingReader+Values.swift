@@ -1,0 +1,56 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+
+/// What is sent of a property in place of its value, where that differs.
+extension PendingReader {
+  /// The elements of a set as they are sent: of one that is offered without what was changed here since.
+  mutating func elements(
+    _ key: ObjectKey, _ property: SyncSchema.Property, _ relationship: RelationshipDescription,
+    _ edit: Int64?
+  ) throws -> [ObjectKey] {
+    guard let edit, EditStamp.time(edit) != nil, edited[key]?.contains(property.slot) == true,
+      let elements = try OfferedSets.elements(
+        of: key, property.name, on: transaction.connection)
+    else { return try elements(of: key, relationship) }
+    return try elements.compactMap { try transaction.concreteKey(root: $0) }
+  }
+
+  /// A value as it is sent: a reference to what another replica deleted is sent as it was made, so
+  /// that it is there again when that comes back.
+  func reference(
+    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64?
+  ) throws -> PropertyValue {
+    let value = values[property.slot]
+    guard case .toOne = property.kind, value.isNull, let edit else { return value }
+    let source = DanglingReferences.Source(key: key, property: property.name)
+    return try dangling.target(of: source, editedAt: try transaction.editTime(edit))
+      .map { .reference($0) } ?? value
+  }
+
+  /// The value of an attribute as it is sent: of a counter that is offered without what was counted here since, and of a
+  /// new object's without what a later change set tells.
+  func total(
+    _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64?
+  ) throws -> PropertyValue {
+    let value = values[property.slot]
+    guard property.policy == .counter else { return value }
+    let isOffered =
+      edit.flatMap(EditStamp.time) != nil && offered[key]?.contains(property.slot) == true
+    guard isOffered || edit == nil else { return value }
+    let deltas = try transaction.deltas(of: key, property.name)
+    return deltas.lazy.filter { isOffered || $0.transaction > through }.reduce(value) {
+      CounterDelta.difference($0, $1.value) ?? $0
+    }
+  }
+
+  mutating func elements(
+    of key: ObjectKey, _ relationship: RelationshipDescription
+  ) throws -> [ObjectKey] {
+    let identifier = ObjectIdentifier(relationship)
+    if elementWalks[identifier] == nil {
+      elementWalks[identifier] = try ElementWalk(transaction, relationship)
+    }
+    return try elementWalks[identifier]?.elements(of: key) ?? []
+  }
+}
