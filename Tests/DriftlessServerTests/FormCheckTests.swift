@@ -114,32 +114,39 @@ struct FormCheckTests {
       #expect(String(decoding: response.body, as: UTF8.self).contains("objectsMax"))
       #expect(try await server.zone().head == 0)
     }
-    var maker = FrameMaker.Parts(generation: Self.generation)
-    let part = try maker.frame(part: 1, of: 2)
-    let error = #expect(throws: ProtocolError.self) {
-      try PushReader(limits: .init()).read(part)
-    }
-    #expect(error?.code == .unsupported)
-    #expect(error?.message.contains("2 parts") == true)
   }
-}
 
-extension FrameMaker {
-  /// Pushes in parts, which this server does not take yet.
-  struct Parts {
-    let generation: UUID
-    private var number: UInt64 = 0
-
-    init(generation: UUID) { self.generation = generation }
-
-    mutating func frame(part: UInt16, of parts: UInt16) throws -> Data {
-      number += 1
-      return try ChangeSetEncoder().encode(
-        ChangeSet(
-          header: ChangeSetHeader(
-            replica: UUID(), pushNumber: number, cursor: .start(generation: generation),
-            part: part, parts: parts),
-          index: ChangeSetIndex(), columns: []))
+  @Test("S15 In parts it is taken over HTTP, each within the limits, and all with the last one")
+  func parts() async throws {
+    var limits = ServerLimits()
+    limits.objectsPerPushMax = 100
+    try await withServer(limits: limits) { server in
+      let token = try server.token()
+      var maker = FrameMaker(try await server.zone())
+      var frames = [try maker.insert(80)]
+      maker.number -= 1
+      frames.append(try maker.insert(80))
+      for place in frames.indices {
+        ChangeSetEncoder.number(
+          &frames[place], part: UInt16(place + 1), of: 2, mebibytes: place == 0 ? 1 : 0)
+      }
+      let header = Data(frames[0].prefix(ChangeSetHeader.size))
+      let missing = try await server.push(header, token: token)
+      #expect(missing.status == 404)
+      #expect(missing.code == "not-staged")
+      for body in [frames[0], header] {
+        let kept = try await server.push(body, token: token)
+        #expect(kept.status == 200)
+        let reply = try JSONDecoder().decode(StagedReply.self, from: kept.body)
+        #expect(reply.part == 1)
+        #expect(reply.digest == ChangeSetHeader.storedDigest(of: frames[0]))
+        #expect(try await server.zone().head == 0)
+      }
+      let reply = try await server.accepted(frames[1], token: token)
+      #expect(reply.sequence == 2)
+      #expect(reply.firstObjectNumber == 81)
+      #expect(reply.chainBefore == .start(generation: try await server.zone().generation))
+      #expect(try await server.pull(after: 0, token: token).entries.map(\.frame) == frames)
     }
   }
 }
