@@ -84,10 +84,13 @@ extension ZoneLog {
     refilling[entry.sequence] = entry
     guard !header.isFollowedByParts else { return }
     guard entry.sequence - head == UInt64(header.parts) else { throw diverged }
+    var parts: [PullPage.Entry] = []
     for (place, sequence) in (head + 1...entry.sequence).enumerated() {
       guard let part = refilling[sequence] else { throw .notStaged(UInt16(clamping: place + 1)) }
-      try take(part)
+      parts.append(part)
     }
+    try letGo(parts.map(\.frame))
+    for part in parts { try take(part) }
     refilling = [:]
   }
 

@@ -99,6 +99,7 @@ extension LogAppend {
       return try tables.stage(push, header, at: nowMilliseconds, of: zone)
     }
     let reader = PushReader(limits: limits)
+    try letGo(push, header, zone, replica(of: push.replica, zone: zone), reader)
     var place = zone
     for number in 1...header.parts {
       let part = try reader.read(
