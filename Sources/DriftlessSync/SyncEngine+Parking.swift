@@ -121,7 +121,7 @@ extension SyncEngine {
       return try standIn(for: row) == nil || opens(row, transaction)
     }
     func isDue(_ entry: FormerParking.Entry) -> Bool {
-      self.isDue(entry.parked, isOfFormerLog: true) && !failed.contains(.former(entry.id))
+      self.isDue(entry.parked) && !failed.contains(.former(entry.id))
     }
     let isWaiting = try store.read { transaction -> Bool in
       let connection = transaction.connection
@@ -224,14 +224,10 @@ extension SyncEngine {
     try Parking.settle(parked, unknown, waits: waits, on: connection)
   }
 
-  private func isDue(_ parked: Parking.Entry, isOfFormerLog: Bool = false) -> Bool {
+  private func isDue(_ parked: Parking.Entry) -> Bool {
     if parked.code == .damaged { return false }
     if parked.code.isWhole { return parked.triedLevel < Parking.level }
-    return parked.unknown.contains {
-      isKnown($0, of: parked)
-        && !(isOfFormerLog && schema.property(parkedAs: $0.name)?.property == nil
-          && schema.otherEnd(parkedAs: $0.name) != nil)
-    }
+    return parked.unknown.contains { isKnown($0, of: parked) }
   }
 
   /// Whether a parked cell can be opened by now.

@@ -31,6 +31,20 @@ extension SyncEngine {
   func runPull(
     waitSeconds: Int, _ allowsMassDelete: Bool, _ report: inout SyncReport
   ) async throws {
+    let odd = try oddDefaults()
+    try await pullToHead(waitSeconds: waitSeconds, allowsMassDelete, &report)
+    let isTaken = try await takeAnew(odd: odd) {
+      try await self.pullToHead(waitSeconds: 0, allowsMassDelete, &report)
+    }
+    guard isTaken else { return }
+    // What is pending meets what the zone has of it.
+    report.pull.add(
+      try finishPull(head: replicaState().head, allowsMassDelete: allowsMassDelete))
+  }
+
+  private func pullToHead(
+    waitSeconds: Int, _ allowsMassDelete: Bool, _ report: inout SyncReport
+  ) async throws {
     try lock()
     try carryEnds()
     // A change set without an answer may be in the log already: what it holds is settled first.

@@ -39,7 +39,9 @@ extension SyncEngine {
       status.quarantined = try Quarantine.count(on: connection)
       let pending = try PendingLoader.load(
         transaction, schema: schema, acknowledged: state.acknowledged)
-      status.pending = try counts(pending, transaction, schema: schema)
+      status.pending = try counts(
+        pending, carrying: CarriedEnds(schema).waiting(transaction, state), transaction,
+        schema: schema)
     }
     status.syncing = store.isSyncLocked
     return status
@@ -53,11 +55,19 @@ extension SyncEngine {
   }
 
   /// What a push would carry: objects that were made and deleted in between do not count.
+  ///
+  /// - Parameter ends: edits of relationships that are said from their other ends by now.
   static func counts(
-    _ pending: PendingSet, _ transaction: ReadTransaction, schema: SyncSchema
+    _ pending: PendingSet, carrying ends: [ObjectKey: [Int: Int64]] = [:],
+    _ transaction: ReadTransaction, schema: SyncSchema
   ) throws -> SyncStatus.Pending {
     var counts = SyncStatus.Pending()
     var transactions: Set<Int64> = []
+    for (key, edits) in ends {
+      if pending[key] == nil { counts.objects += 1 }
+      counts.properties += edits.count
+      transactions.formUnion(edits.values)
+    }
     var directory = ObjectDirectory(transaction.connection)
     for (key, object) in pending.objects {
       if object.whole == .delete,

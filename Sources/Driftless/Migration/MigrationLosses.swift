@@ -2,9 +2,12 @@ import DriftlessSQLite
 import Foundation
 
 /// Edits of a replica that its zone has not acknowledged, of what the new model no longer has: nobody sends them any more. So
-/// the journal names each with its value.
+/// the journal names each with its value. What the zone has of it is not here any more either: its names are noted, for a
+/// model that has them again.
 struct MigrationLosses {
   private(set) var edits: [EngineRows.LostEdit] = []
+  /// What the new model has under no name: entities, and properties as `Entity.property`.
+  private var gone: Set<String> = []
 
   /// What is pending of one object, of properties that go: by slot the number of the edit.
   private struct Pending {
@@ -21,6 +24,8 @@ struct MigrationLosses {
     for entity in source.schema.entities where !entity.isAbstract {
       let match = plan.match(ofSource: entity)
       let lost = Self.slots(of: entity, lostBy: match, isMapped)
+      if match == nil { gone.insert(entity.name) }
+      for slot in lost { gone.insert("\(entity.name).\(slot.name)") }
       guard !lost.isEmpty else { continue }
       let number = source.schema.entityNumber(of: entity)
       slots[number] = lost
@@ -129,6 +134,7 @@ struct MigrationLosses {
 
   /// Once the tables are those of the new model.
   func write(_ keys: MigrationKeys, on connection: SQLiteConnection) throws {
+    try EngineRows.note(gone: gone, on: connection)
     guard !edits.isEmpty, let journal = try EngineRows.Journal(on: connection) else { return }
     for edit in edits {
       var value = edit.value

@@ -98,6 +98,11 @@ extension EngineTables {
     case (FormerLog.setting, .integer), (RefusedValues.setting, .integer),
       (CarriedEnds.setting, .integer):
       true
+    case (ModelMeaning.setting, .text(let text)): ModelMeaning.decode(text) != nil
+    case (ModelMeaning.Notes.nullsSetting, .text), (ModelMeaning.Notes.unmadeSetting, .text),
+      (EngineRows.goneSetting, .text):
+      true
+    case (OtherEnd.setting, .text): true
     case (LeftZone.setting, .text): LeftZone.decode(value) != nil
     case (FormerZone.setting, .integer(let number)), (KeylessEdits.setting, .integer(let number)):
       number >= 0

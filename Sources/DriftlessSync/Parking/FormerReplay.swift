@@ -77,9 +77,18 @@ struct FormerReplay {
       ).filter {
         names?.contains(name) ?? true || names?.contains("\(name).\($0.name)") ?? true
       }
-      // What other ends say stays parked: an offer of it would be one of objects that the entry does not name.
-      for end in frame.otherEnds { frame.unknown.insert(ParkedName("\(name).\(end.name)")) }
-      if group.kind != .delete { try apply(group, entity, readers, &frame) }
+      guard group.kind != .delete else { continue }
+      frame.keepOtherEnds(of: group, entity) {
+        names?.contains(name) ?? true || names?.contains("\(name).\($0)") ?? true
+      }
+      try apply(group, entity, readers, &frame)
+    }
+    let others = frame.saidFromOtherEnds
+    frame.saidFromOtherEnds = []
+    for said in others {
+      for turned in try applier.turn(said, &frame) {
+        try apply(turned.group, turned.entity, [turned.reader], &frame)
+      }
     }
     try applier.finishKeys()
     let unknown = frame.unknown.filter { unknown in

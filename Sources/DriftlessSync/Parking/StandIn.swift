@@ -1,8 +1,8 @@
 import Driftless
 import Foundation
 
-/// What an object shows of a value that its model cannot hold: the model's default, else the type's
-/// zero. A function of the zone's state alone.
+/// What an object shows of a value that its model cannot hold, and of an attribute that no entry names, since it came to the
+/// model later: the model's default, else the type's zero or null. A function of the zone's state and the model alone.
 struct StandIn {
   private let attribute: AttributeDescription
   private let type: AttributeType

@@ -23,6 +23,14 @@ struct CarriedEnds {
     try transaction.setting(Self.setting) != .integer(ends)
   }
 
+  /// What goes over with the next sync, by the objects of which it was edited; nothing where that was done.
+  func waiting(_ transaction: ReadTransaction, _ state: ReplicaState) throws
+    -> [ObjectKey: [Int: Int64]]
+  {
+    guard try areDue(transaction), try transaction.setting(Self.setting) != nil else { return [:] }
+    return try edits(transaction, state)
+  }
+
   func carry(_ applier: PageApplier, by state: ReplicaState) throws {
     let isKnown = try applier.transaction.setting(Self.setting) != nil
     try applier.transaction.setSetting(Self.setting, .integer(ends))

@@ -10,6 +10,10 @@ struct FrameContext {
   var table: ObjectTable
   /// Entities and properties that this model does not have, or has as something else.
   var unknown: Set<ParkedName> = []
+  /// Attributes that this model does not have, or has as something else, and of which new objects have no value.
+  private(set) var nulls: Set<String> = []
+  /// Relationships that hold objects which are not known here, as `Entity.property`.
+  var unmade: Set<String> = []
   /// Parts are about objects that a parked entry makes.
   var needsParked = false
   /// The columns of the group that is applied, by name, that this model does not have.
@@ -109,6 +113,7 @@ struct FrameContext {
       }
       let name = names.properties[index]
       let full = "\(names.name).\(name)"
+      let isNothing = group.kind == .insert && column.isNothing
       guard let property = entity.property(namedNowOrBefore: name) else {
         // A relationship that was to-one when it was sent, and is to-many by now, has no place beside it.
         if let former = PlaceName.property(ofPlace: name),
@@ -120,12 +125,18 @@ struct FrameContext {
           otherEnds.append((end, name, column))
           continue
         }
-        unknown.insert(ParkedName(full))
-        strangers.append((name, column))
+        if isNothing {
+          nulls.insert(full)
+        } else {
+          unknown.insert(ParkedName(full))
+          strangers.append((name, column))
+        }
         continue
       }
       if let reader = PropertyReader(property: property, column: column, name: name) {
         readers.append(reader)
+      } else if isNothing {
+        nulls.insert(full)
       } else {
         unknown.insert(ParkedName(full, ColumnKind(column.values)))
         strangers.append((name, column))
@@ -183,5 +194,15 @@ struct FrameContext {
       side.sequence = pushed[place].sequence
     }
     return side
+  }
+}
+
+extension Column {
+  /// Whether it says of an attribute that no object has a value.
+  var isNothing: Bool {
+    switch values {
+    case .references, .elements, .unknown: false
+    default: nulls != nil && (0..<count).allSatisfy { isNull(at: $0) }
+    }
   }
 }

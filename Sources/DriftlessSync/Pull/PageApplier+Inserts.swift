@@ -10,6 +10,7 @@ extension PageApplier {
   ) throws {
     let kinds = PropertyReader.split(readers)
     let batch = InsertBatch(entity)
+    var nothings: PropertyMask?
     var row = 0
     var runs = group.transactionRuns[...]
     var runEnd = 0
@@ -24,7 +25,13 @@ extension PageApplier {
         schema.root(of: entry.key) == entity.rootNumber
       else { continue }
       if entry.existed {
-        try mergeInsert(group, entity, readers, row: row, index: index, &frame)
+        if nothings == nil {
+          nothings = PropertyMask(readers.lazy.filter(\.saysNothing).map(\.property.slot))
+        }
+        let nothings = frame.isOffer(group, row: row) ? nil : nothings
+        try mergeInsert(
+          group, entity, readers, row: row, index: index, without: nothings ?? PropertyMask(),
+          &frame)
         continue
       }
       if batch.isFull { try write(batch, kinds, of: group, &frame) }
@@ -82,12 +89,11 @@ extension PageApplier {
     batch.removeAll()
   }
 
-  /// What an insert does not name is null, or what stands for a null that the model does not hold.
+  /// What an insert does not name, the model that it was made with did not have.
   private func standIn(for batch: InsertBatch, _ readers: PropertyReader.Kinds) throws {
     let named = Set(readers.single.map(\.property.slot))
     for property in batch.syncEntity.properties {
-      guard let standIn = property.standIn, standIn.limitsValues, !named.contains(property.slot),
-        standIn.refusal(of: .null) != nil
+      guard let standIn = property.standIn, !standIn.value.isNull, !named.contains(property.slot)
       else { continue }
       batch.fill(property.slot) { _, _ in standIn.value }
     }
@@ -134,9 +140,11 @@ extension PageApplier {
 
   /// An insert of an identity that is here already: two replicas imported one external key, or a
   /// zone offers anew.
+  ///
+  /// - Parameter nothings: attributes of which no object of the group has a value.
   private func mergeInsert(
     _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
-    row: Int, index: Int, _ frame: inout FrameContext
+    row: Int, index: Int, without nothings: PropertyMask, _ frame: inout FrameContext
   ) throws {
     guard let (key, isAlive) = try target(index, entity, in: &frame) else { return }
     if !isAlive, isDeletedHere(key) {
@@ -153,6 +161,10 @@ extension PageApplier {
       return
     }
     guard isHeld(key) else { return try applyRow(key, readers, group, row: row, &frame) }
+    // That an attribute of a new object has no value is nobody's edit.
+    let readers = readers.filter {
+      !nothings.contains($0.property.slot) || pending[key]?.transaction(of: $0.property.slot) == nil
+    }
     if try isSameInsert(key, frame) {
       return try applySameInsert(entity, key, readers, group, row: row, &frame)
     }
@@ -177,10 +189,9 @@ extension PageApplier {
     for reader in single {
       values[reader.property.slot] = try read(reader, group, row: row, of: key, &frame)
     }
-    for property in entity.properties {
-      if let standIn = property.standIn, standIn.refusal(of: values[property.slot]) != nil {
-        values[property.slot] = standIn.value
-      }
+    let named = Set(single.map(\.property.slot))
+    for property in entity.properties where !named.contains(property.slot) {
+      if let standIn = property.standIn { values[property.slot] = standIn.value }
     }
     // What its sets were before it was deleted here is nobody's word any more: the zone says them whole.
     try BaseValues.drop(key, on: transaction.connection)

@@ -32,31 +32,53 @@ extension PageApplier {
     }
   }
 
+  /// A row of a group says the same from the end that crosses, once it is turned.
+  typealias Turned = (
+    group: ChangeSetIndex.Group, entity: SyncSchema.Entity, reader: PropertyReader
+  )
+
   /// Takes in what the groups of a change set said from other ends.
   func applyOtherEnds(_ frame: inout FrameContext) throws {
     let all = frame.saidFromOtherEnds
+    guard !all.isEmpty else { return }
     frame.saidFromOtherEnds = []
+    let heard = try OtherEnd.heard(transaction)
+    let now = heard.union(all.map { "\($0.entity.name).\($0.end.name)" })
+    if now != heard {
+      try transaction.setSetting(OtherEnd.setting, .text(now.sorted().joined(separator: "\n")))
+    }
+    let own = isLate ? OwnWords() : try ownWords(after: frame.sequence)
     for said in all {
       noteSide(of: said.group, frame)
-      var rows: [Rows] = []
-      for (row, index) in said.group.objects.enumerated() {
-        try turn(said, row, index, into: &rows, &frame)
+      for turned in try turn(said, but: own, &frame) {
+        try applyUpdates(turned.group, turned.entity, [turned.reader], &frame)
       }
-      for rows in rows {
-        let group = ChangeSetIndex.Group(
-          kind: .update, entity: said.group.entity, properties: [],
-          objects: ObjectIndexes(rows.objects), transactionRuns: rows.runs)
-        guard let reader = PropertyReader(property: rows.property, column: rows.column) else {
-          continue
-        }
-        try applyUpdates(group, rows.entity, [reader], &frame)
+    }
+  }
+
+  /// What a group says, from the end that crosses.
+  ///
+  /// - Parameter own: what was said since, and is here already.
+  func turn(
+    _ said: SaidFromOtherEnd, but own: OwnWords = OwnWords(), _ frame: inout FrameContext
+  ) throws -> [Turned] {
+    var rows: [Rows] = []
+    for (row, index) in said.group.objects.enumerated() {
+      try turn(said, row, index, but: own, into: &rows, &frame)
+    }
+    return rows.compactMap { rows in
+      let group = ChangeSetIndex.Group(
+        kind: .update, entity: said.group.entity, properties: [],
+        objects: ObjectIndexes(rows.objects), transactionRuns: rows.runs)
+      return PropertyReader(property: rows.property, column: rows.column).map {
+        (group, rows.entity, $0)
       }
     }
   }
 
   private func turn(
-    _ said: SaidFromOtherEnd, _ row: Int, _ index: Int, into rows: inout [Rows],
-    _ frame: inout FrameContext
+    _ said: SaidFromOtherEnd, _ row: Int, _ index: Int, but own: OwnWords,
+    into rows: inout [Rows], _ frame: inout FrameContext
   ) throws {
     let isUpdate = said.group.kind == .update
     guard var elements = try elements(said, row, index, frame),
@@ -75,7 +97,7 @@ extension PageApplier {
     for (element, isIn) in parts {
       if let elements = said.elements, !elements.contains(element) { continue }
       guard var entry = try life(of: element, in: &frame) else {
-        noteUnmade(element, &frame)
+        noteUnmade(element, "\(said.entity.name).\(said.end.name)", &frame)
         continue
       }
       guard
@@ -85,6 +107,9 @@ extension PageApplier {
       else { continue }
       let owner = ObjectKey(entity: entity.number, key: entry.key.key)
       if !isIn, try !mayHold(owner, property, key) { continue }
+      if try !own.isEmpty && own.stand(over: said.end, number(of: key), number(of: owner)) {
+        continue
+      }
       var object = element
       if entry.isLeftOut {
         // What the change set says of it does not count, and this is said of the other object.
@@ -178,5 +203,95 @@ extension PageApplier {
     }
     guard case .reference(let held)? = value else { return false }
     return rooted(held) == rooted(key)
+  }
+}
+
+/// What entries of this replica say of relationships which come later in the log than what is taken in. They are here already:
+/// the server takes the two ends of a relationship for two properties.
+struct OwnWords {
+  private struct Word: Hashable {
+    var number: UInt64
+    var name: String
+  }
+
+  private struct Pair: Hashable {
+    var word: Word
+    var target: UInt64
+  }
+
+  private var said: Set<Word> = []
+  /// By the name and the target alone.
+  private var taken: Set<Word> = []
+  private var pairs: Set<Pair> = []
+
+  var isEmpty: Bool { said.isEmpty }
+
+  mutating func add(_ changeSet: ChangeSet, firstNumber: UInt64) {
+    let index = changeSet.index
+    let newCount = index.newObjectCount
+    func number(_ object: Int) -> UInt64 {
+      object < newCount ? firstNumber &+ UInt64(object) : index.knownNumbers[object - newCount]
+    }
+    var columns = changeSet.columns[...]
+    for group in index.groups {
+      let own = columns.prefix(group.properties.count)
+      columns = columns.dropFirst(group.properties.count)
+      for (property, column) in zip(group.properties, own) {
+        guard ColumnKind(column.values).saysRelationships else { continue }
+        let name = index.entities[group.entity].properties[property]
+        for (row, object) in group.objects.enumerated() {
+          let word = Word(number: number(object), name: name)
+          said.insert(word)
+          for target in Self.targets(column, row).lazy.map({ number(Int($0)) }) {
+            taken.insert(Word(number: target, name: name))
+            pairs.insert(Pair(word: word, target: target))
+          }
+        }
+      }
+    }
+  }
+
+  private static func targets(_ column: Column, _ row: Int) -> [Int32] {
+    switch column.values {
+    case .references(let values): values[row] == Column.noReference ? [] : [values[row]]
+    case .elements(let rows): Array(rows.added(at: row)) + Array(rows.removed(at: row))
+    default: []
+    }
+  }
+
+  /// Whether one of them is the later word on whether an object has an owner at the end that crosses.
+  func stand(over end: OtherEnd, _ object: UInt64?, _ owner: UInt64?) -> Bool {
+    guard let object, let owner else { return false }
+    let owners = end.owner.names
+    func has(_ names: [String], _ one: UInt64, _ other: UInt64) -> Bool {
+      names.contains { pairs.contains(Pair(word: Word(number: one, name: $0), target: other)) }
+    }
+    if has(owners, owner, object) || has(end.names, object, owner) { return true }
+    if !end.relationship.isToMany,
+      end.names.contains(where: { said.contains(Word(number: object, name: $0)) })
+        || owners.contains(where: { taken.contains(Word(number: object, name: $0)) })
+    {
+      return true
+    }
+    return !end.owner.isToMany
+      && (owners.contains { said.contains(Word(number: owner, name: $0)) }
+        || end.names.contains { taken.contains(Word(number: owner, name: $0)) })
+  }
+}
+
+extension PageApplier {
+  private func ownWords(after sequence: UInt64) throws -> OwnWords {
+    var words = OwnWords()
+    try KeptFrames.forEach(after: sequence, on: transaction.connection) { entry in
+      guard let changeSet = try? ChangeSetDecoder().decode(entry.frame),
+        changeSet.header.replica == replica
+      else { return }
+      words.add(changeSet, firstNumber: entry.firstObjectNumber)
+    }
+    return words
+  }
+
+  private func number(of key: ObjectKey) throws -> UInt64? {
+    try directory.number(root: schema.root(of: key), key: key.key)
   }
 }

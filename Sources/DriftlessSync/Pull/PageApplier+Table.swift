@@ -178,7 +178,11 @@ extension PageApplier {
   }
 
   /// An object that a row refers to is not here: the reference waits for the parked entry that may make it.
-  func noteUnmade(_ index: Int, _ frame: inout FrameContext) {
+  ///
+  /// - Parameter name: the relationship, as `Entity.property`: where the model does not know what the object is, it is taken
+  ///   anew with one that does.
+  func noteUnmade(_ index: Int, _ name: String, _ frame: inout FrameContext) {
+    frame.unmade.insert(name)
     guard let number = frame.number(of: index), parked.contains(where: { $0.mayMake(number) })
     else { return }
     frame.needsParked = true
@@ -232,7 +236,8 @@ extension PageApplier {
   ) throws -> PropertyValue {
     guard let index else { return .null }
     guard let entry = try life(of: index, in: &frame) else {
-      noteUnmade(index, &frame)
+      let owner = schema.entity(numbered: source.key.entity)?.name ?? ""
+      noteUnmade(index, "\(owner).\(property.name)", &frame)
       return .null
     }
     guard schema.admits(entry.key, isAlive: entry.life == .alive, in: property.relationship) else {

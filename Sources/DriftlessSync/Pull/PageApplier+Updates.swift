@@ -115,7 +115,7 @@ extension PageApplier {
             target.key, isAlive: target.life == .alive, in: reader.property.relationship)
           if isAdmitted { value.side.value = .reference(target.key) }
         } else {
-          noteUnmade(index, &frame)
+          noteUnmade(index, "\(entity.name).\(reader.property.name)", &frame)
         }
       case .place: value.side.value = reader.value(row)
       case .attribute:

@@ -172,6 +172,7 @@ final class PageApplier {
     changeSet.index.number(from: entry.firstObjectNumber)
     let frame = try apply(
       changeSet, sequence: entry.sequence, firstNumber: entry.firstObjectNumber)
+    try ModelMeaning.Notes.add(frame, transaction)
     try Parking.strike(
       watched, changeSet.index, sequence: entry.sequence, on: transaction.connection)
     guard frame.needsParked || !frame.unknown.isEmpty else { return }

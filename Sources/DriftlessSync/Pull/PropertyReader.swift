@@ -21,6 +21,8 @@ struct PropertyReader {
     default: isOfOtherType || property.standIn?.limitsValues == true
     }
   }
+  /// Whether it says of an attribute that no object has a value.
+  var saysNothing: Bool { column.isNothing }
   private let column: Column
   /// Of elements: objects that the row says nothing of, as indexes in the object table.
   var leftOut: Set<Int> = []

@@ -25,10 +25,14 @@ struct ChangeDraft {
     transactions.append(transaction)
   }
 
-  /// The group without the columns that say nothing: only an insert may leave them out.
-  func withoutEmptyColumns() -> ChangeDraft {
+  /// An insert without the relationships that hold nothing. Of attributes it says that there is no value: what it does not
+  /// name its model did not have, and shows a default.
+  func withoutEmptyRelationships() -> ChangeDraft {
     var draft = self
-    draft.columns.removeAll(where: \.isEmpty)
+    draft.columns.removeAll { column in
+      if case .attribute = column.property.kind { return false }
+      return column.isEmpty
+    }
     return draft
   }
 

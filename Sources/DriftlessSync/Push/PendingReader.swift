@@ -137,7 +137,7 @@ struct PendingReader {
       // A revival says its nulls: deleted and made anew between two pushes, the object is alive elsewhere, with what it had.
       // So does an offer: that nothing is there may be the later word.
       drafts.filter { $0.kind == kind }.map {
-        kind == .insert && !isOffer($0) ? $0.withoutEmptyColumns() : $0
+        kind == .insert && !isOffer($0) ? $0.withoutEmptyRelationships() : $0
       }
     }
   }

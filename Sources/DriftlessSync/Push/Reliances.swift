@@ -5,7 +5,8 @@ import DriftlessProtocol
 ///
 /// A move in a tree relies on the parent of each ancestor of the new parent, so that no ring comes into the log. An edit of
 /// a property that had another name relies on that name: a program of before may set the property under it, which the server
-/// takes for another one.
+/// takes for another one. Where programs say a relationship from its other end, an edit of it relies on that end of the objects
+/// that it puts in or takes out.
 struct Reliances {
   struct Reliance {
     var entity: String
@@ -19,12 +20,22 @@ struct Reliances {
   init(_ drafts: [ChangeDraft], _ transaction: ReadTransaction) throws {
     self.transaction = transaction
     var found: [[String]: Set<ObjectKey>] = [:]
+    let areSaidOtherwise = try transaction.setting(OtherEnd.setting) != nil
     for draft in drafts {
       for column in draft.columns {
         guard case .toOne(let relationship) = column.property.kind, relationship.isTree else {
           continue
         }
         for parent in column.targets { try addAncestors(parent, relationship, to: &found) }
+      }
+      for column in draft.columns {
+        guard let end = column.property.relationship?.inverseRelationship,
+          areSaidOtherwise || end.mayBeSaidOtherwise, let entity = end.entity
+        else { continue }
+        if case .place = column.property.kind { continue }
+        for name in end.names {
+          found[[entity.name, name], default: []].formUnion(column.targets)
+        }
       }
       guard draft.kind == .update else { continue }
       for case let former? in draft.columns.map(\.property.formerName) {
@@ -52,5 +63,14 @@ struct Reliances {
       next = nil
       if case .reference(let above) = row.values[slot] { next = above }
     }
+  }
+}
+
+extension RelationshipDescription {
+  /// Whether a name of it that decides which end says the fact was another one.
+  fileprivate var mayBeSaidOtherwise: Bool {
+    let inverse = inverseRelationship
+    return [self, inverse].contains { $0?.renamingIdentifier != nil }
+      || [entity, inverse?.entity].contains { $0?.renamingIdentifier != nil }
   }
 }

@@ -94,8 +94,10 @@ struct LostEdits {
       column += group.properties.count
       let names = index.entities[group.entity]
       guard let entity = schema.entity(namedNowOrBefore: names.name) else { continue }
-      let properties = group.properties.map {
-        entity.property(namedNowOrBefore: names.properties[$0])
+      // That an attribute of a new object has no value is nobody's edit.
+      let properties = zip(group.properties, columns).map { place, column in
+        group.kind == .insert && column.isNothing
+          ? nil : entity.property(namedNowOrBefore: names.properties[place])
       }
       let (said, unsaid) = Self.said(zip(properties, columns), entity, group.kind)
       var row = 0
@@ -180,7 +182,7 @@ struct LostEdits {
   ) -> (said: PropertyMask, unsaid: PropertyMask) {
     var (said, unsaid) = (PropertyMask(), PropertyMask())
     if kind == .insert {
-      for property in entity.properties where property.standIn?.refusal(of: .null) != nil {
+      for property in entity.properties where property.standIn?.value.isNull == false {
         unsaid.insert(property.slot)
       }
     }

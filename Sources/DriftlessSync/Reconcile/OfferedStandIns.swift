@@ -45,7 +45,7 @@ struct OfferedStandIns {
         // One that crosses is offered itself.
         return !standIn.crosses(parked)
       }
-      return isUnsaid && value == standIn.value && standIn.refusal(of: .null) != nil
+      return isUnsaid && !value.isNull && value == standIn.value
     case .elements(let relationship):
       return try isUnsaid && transaction.toManyKeys(of: key, relationship).isEmpty
     case .toOne: return isUnsaid && value.isNull

@@ -32,8 +32,8 @@ enum PlaceValues {
   /// Looks for values, references and the places beside them, and sets, from the place downwards until all are found or the
   /// kept entries end.
   ///
-  /// - Returns: what was found. A property that the insert of its object does not name is null; references and elements
-  ///   name the roots of their targets.
+  /// - Returns: what was found. A property that the insert of its object does not name is the model's default; references and
+  ///   elements name the roots of their targets.
   static func find(
     _ names: Names, upTo place: UInt64, _ transaction: ReadTransaction, schema: SyncSchema
   ) throws -> [ObjectKey: [String: Said]] {
@@ -126,7 +126,7 @@ extension PlaceValues {
 
   private static func nothing(of property: SyncSchema.Property?) -> Said {
     if case .elements? = property?.kind { return .elements([]) }
-    return .value(.null)
+    return .value(property?.standIn?.value ?? .null)
   }
 }
 

@@ -39,7 +39,10 @@ extension SyncEngine {
     guard let state = try ReplicaState.load(from: transaction.connection) else { return }
     let pending = try PendingLoader.load(
       transaction, schema: schema, acknowledged: state.acknowledged)
-    let count = try counts(pending, transaction, schema: schema).objects
+    let count = try counts(
+      pending, carrying: CarriedEnds(schema).waiting(transaction, state), transaction,
+      schema: schema
+    ).objects
     guard count > 0 else { return }
     throw SyncError(
       .unsentEdits,

@@ -40,6 +40,9 @@ final class NewsTransport: SyncTransport {
     }
   }
 
+  /// The way itself, for who keeps no news.
+  var way: any SyncTransport { transport }
+
   /// How many answers the zone has given; a page that was kept counts when it is taken.
   var answers: UInt64 { state.withLock { $0.answers } }
 

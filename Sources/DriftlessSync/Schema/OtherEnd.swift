@@ -6,6 +6,13 @@ import DriftlessProtocol
 /// Which end that is follows from names, orders and kinds. So a model of before, or a newer one, may say the same fact from
 /// this end.
 struct OtherEnd: Sendable {
+  /// The relationships that an entry said from their other ends: these, as `Entity.property`, a line each.
+  static let setting = "sync.otherEnds"
+
+  static func heard(_ transaction: ReadTransaction) throws -> Set<String> {
+    try ModelMeaning.Notes.names(setting, transaction)
+  }
+
   let slot: Int
   let name: String
   let formerName: String?

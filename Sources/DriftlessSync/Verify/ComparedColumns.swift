@@ -20,11 +20,25 @@ struct ComparedColumns {
   /// - Parameters:
   ///   - digests: the zone's.
   ///   - own: the columns of the store's.
-  init(_ digests: ZoneDigests, own: [DigestColumn], _ schema: SyncSchema) {
+  ///   - otherEnds: from which entries said relationships: that there is none is in no digest.
+  init(
+    _ digests: ZoneDigests, own: [DigestColumn], otherEnds: Set<String>, _ schema: SyncSchema
+  ) {
     tellsDeletes = digests.isPlain
     for entity in schema.entities {
       for property in entity.properties where property.isSealed {
         sealed[entity.name, default: []].insert(property.name)
+      }
+    }
+    for name in otherEnds {
+      let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
+      guard parts.count == 2, let entity = schema.entity(namedNowOrBefore: parts[0]) else {
+        continue
+      }
+      if let end = entity.otherEnds[parts[1]] { leaveOut(end, schema) }
+      // It said the fact from its other end before the model changed.
+      if let property = entity.property(namedNowOrBefore: parts[1]) {
+        renamed[entity.name, default: []].insert(property.name)
       }
     }
     for column in digests.columns {

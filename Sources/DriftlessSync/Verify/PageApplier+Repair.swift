@@ -227,8 +227,7 @@ extension PageApplier {
     case .attribute, .toOne:
       try journalRepair(key, entity, property, zone: .value(.null), .unknown)
       var values = try currentValues(of: key)
-      let standIn = property.standIn
-      values[property.slot] = standIn?.refusal(of: .null) == nil ? .null : standIn?.value ?? .null
+      values[property.slot] = property.standIn?.value ?? .null
       try transaction.update(
         key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
       report.updated += 1

@@ -80,7 +80,8 @@ extension SyncEngine {
       }
       let trees = try cells.trees(upTo: next)
       let columns = ComparedColumns(
-        verification.digests, own: trees.shown.columns, schema)
+        verification.digests, own: trees.shown.columns,
+        otherEnds: try OtherEnd.heard(transaction), schema)
       var gathered = Gathered(shown: trees.shown, said: trees.said, columns: columns)
       gathered.report.sequence = verification.place.sequence
       gathered.report.objects = cells.counts.values.reduce(0, +)

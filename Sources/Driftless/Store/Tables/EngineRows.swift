@@ -3,7 +3,7 @@ import Foundation
 
 /// What the library does with tables that the engine of sync owns: a program without the engine reads, writes and migrates a
 /// store that syncs. Only such a store has them.
-enum EngineRows {
+package enum EngineRows {
   private static func has(_ table: String, _ connection: SQLiteConnection) throws -> Bool {
     try connection.scalar(
       "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?", .text(table)) != nil
@@ -71,6 +71,21 @@ enum EngineRows {
   static func confirmUnions(on connection: SQLiteConnection) throws {
     guard try has("ZDL_ALIAS", connection) else { return }
     try connection.execute("UPDATE main.ZDL_ALIAS SET row = NULL, state = NULL")
+  }
+
+  /// What a model has under no name, while the zone may have more of it: entities, and properties as `Entity.property`, a line
+  /// each.
+  package static let goneSetting = "sync.gone"
+
+  /// Notes what a migration took away, for a model that has it again.
+  static func note(gone names: Set<String>, on connection: SQLiteConnection) throws {
+    guard !names.isEmpty, try acknowledged(on: connection) != nil else { return }
+    var all = names
+    if case .text(let text)? = try StoreSettings.value(of: goneSetting, on: connection) {
+      all.formUnion(text.split(separator: "\n").map(String.init))
+    }
+    try StoreSettings.set(
+      goneSetting, .text(all.sorted().joined(separator: "\n")), on: connection)
   }
 
   /// The transaction up to which the zone has acknowledged everything; nil when the store does not sync.

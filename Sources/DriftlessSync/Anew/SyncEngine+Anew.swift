@@ -1,0 +1,105 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Logging
+
+extension SyncEngine {
+  /// Takes from the zone anew what its log comes to otherwise with the model of now than with the one before. It comes when a
+  /// pull has reached the head.
+  ///
+  /// - Parameters:
+  ///   - odd: what `oddDefaults` found before the pull.
+  ///   - pulling: comes to the head of the log once more.
+  /// - Returns: whether something was taken.
+  func takeAnew(
+    odd: Set<String>, _ pulling: () async throws -> Void
+  ) async throws -> Bool {
+    let meaning = ModelMeaning(schema)
+    let (former, notes) = try store.read {
+      (try ModelMeaning.load($0), try ModelMeaning.Notes($0, odd: odd))
+    }
+    let change = meaning.change(of: schema, since: former, notes)
+    guard meaning != former || !change.isEmpty else { return false }
+    guard try !change.isEmpty && replicaState().cursor > 0 else {
+      try bookkeep {
+        try meaning.save($0)
+        try notes.settle(schema, $0)
+      }
+      return false
+    }
+    do {
+      return try await takeAnew(change, as: meaning, pulling)
+    } catch  where Task.isCancelled {
+      throw error
+    } catch {
+      // It is what the migration left until the next sync; all else goes on.
+      log.warning("What the model has otherwise is not taken from the zone yet: \(error)")
+      return false
+    }
+  }
+
+  /// Attributes that came with the model of now, and of which rows have another value than the default, though nobody edited
+  /// it: a migration to a model between filled it in.
+  func oddDefaults() throws -> Set<String> {
+    let meaning = ModelMeaning(schema)
+    return try store.read { transaction in
+      guard let former = try ModelMeaning.load(transaction), former != meaning,
+        let state = try ReplicaState.load(from: transaction.connection)
+      else { return [] }
+      var odd: Set<String> = []
+      for entity in schema.entities {
+        let added = ModelMeaning.added(entity, since: former)
+        guard !added.isEmpty else { continue }
+        let pending = try pendingSet(transaction, state: state)
+        try transaction.forEachKey(of: entity.description) { key in
+          guard let values = try transaction.ownRow(key)?.values else { return }
+          for property in added
+          where values[property.slot] != property.standIn?.value
+            && pending[key]?.transaction(of: property.slot) == nil
+          {
+            odd.insert("\(entity.name).\(property.name)")
+          }
+        }
+      }
+      return odd
+    }
+  }
+
+  private func takeAnew(
+    _ change: ModelMeaning.Change, as meaning: ModelMeaning, _ pulling: () async throws -> Void
+  ) async throws -> Bool {
+    let info = try await transport.zoneInfo()
+    let newcomer = try Newcomer(
+      beside: store, replicaState(), info: info, by: transport.way, options)
+    do {
+      for _ in 0..<SyncTuning.verifyAttemptsMax {
+        _ = try await newcomer.engine.pull()
+        try await pulling()
+        guard try await newcomer.engine.replicaState().position == replicaState().position else {
+          continue
+        }
+        let other = SyncSchema(newcomer.store.schema)
+        try newcomer.store.read { there in
+          try settling { applier, state -> Void in
+            let next = try LogPlaces.nextNumber(after: state.cursor, on: there.connection) ?? 1
+            var anew = try ZoneAnew(applier, state, change, from: there, other, upTo: next)
+            try anew.take()
+            try meaning.save(applier.transaction)
+            try ModelMeaning.Notes(applier.transaction).settle(schema, applier.transaction)
+            try noteUnsettled(applier)
+            try ImportTimes.purge(applier.transaction.connection)
+          }
+        }
+        await newcomer.remove()
+        return true
+      }
+    } catch {
+      await newcomer.remove()
+      throw error
+    }
+    await newcomer.remove()
+    throw SyncError(
+      .notVerified, "The zone moved on faster than it could be read.",
+      suggestion: "Sync again when less is written to it.")
+  }
+}
