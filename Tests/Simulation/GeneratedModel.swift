@@ -103,6 +103,7 @@ struct GeneratedModel {
     if version > 0, scenario.hasModelVersions {
       properties.append(AttributeDescription("colour", .string))
     }
+    if scenario.hasMigrations { properties += Self.migrated(version) }
     item.properties = properties
     return item
   }
@@ -123,6 +124,25 @@ struct GeneratedModel {
     ]
     part.uniquenessConstraints = [["number"]]
     return part
+  }
+
+  /// How many versions there are where programs migrate.
+  static let migrations = 4
+  /// What the second version lacks, and the third has again: edits of it that were not sent are in the journal.
+  static let dropped = "memo"
+
+  private static func migrated(_ version: Int) -> [PropertyDescription] {
+    var properties: [PropertyDescription] = []
+    if version != 1 { properties.append(AttributeDescription(dropped, .string)) }
+    if version > 0 {
+      properties.append(
+        AttributeDescription("shade", .string, defaultValue: .string(version == 1 ? "red" : "blue"))
+      )
+      properties.append(
+        AttributeDescription(
+          "grade", .integer64, isOptional: false, defaultValue: .integer(version < 3 ? 1 : 2)))
+    }
+    return properties
   }
 
   /// What later versions call otherwise.

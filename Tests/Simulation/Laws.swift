@@ -113,6 +113,12 @@ struct EditLaws {
 
   private func isAccountedFor(_ edit: Ledger.Edit, entity: String, isAlive: Bool) -> Bool {
     if edit.isSuperseded || edit.isExcused || edit.isSettled { return true }
+    // No model here has it for now.
+    if edit.place.property == GeneratedModel.dropped,
+      traits.kind(entity, GeneratedModel.dropped) == nil
+    {
+      return true
+    }
     if image.value(edit.place.object, edit.place.property) == edit.after { return true }
     if ledger.isJournaled(edit.place, edit.after) { return true }
     // Of an object that several people made, what one of them said stands.
@@ -174,6 +180,12 @@ struct EditLaws {
     let value = image.value(place.object, place.property)
     let newest = ledger.edits[last].after
     guard value != newest else { return [] }
+    // Not sent when a migration took it.
+    if place.property == GeneratedModel.dropped,
+      ledger.journaled[place]?.contains(newest) == true
+    {
+      return []
+    }
     // A delete took the object along, with that edit, and an edit of another replica brought it back.
     if ledger.journaledObjects.contains(place.object),
       ledger.journaled[place]?.contains(newest) == true

@@ -10,6 +10,7 @@ extension Simulation {
   func settle(_ step: Step) async throws {
     tell("all is well, everybody syncs")
     for host in hosts {
+      while scenario.hasMigrations, host.version < newest { try await upgrade(host) }
       try await enroll(host)
       host.network.isCut = false
       host.network.isDeaf = false
@@ -71,7 +72,7 @@ extension Simulation {
       try checkStore(host)
       try await checkZoneValues(host)
     }
-    let newest = traits.count - 1
+    let newest = newest
     let newcomer = try await addHost(
       version: newest, name: "newcomer\(hosts.count)-\(trace.count)", server: LogAlone(server))
     hosts.removeLast()
@@ -132,7 +133,7 @@ extension Simulation {
   func checkLaws(_ image: Image) {
     let image = given.named(image)
     nameObjects(image)
-    let newest = traits[traits.count - 1]
+    let newest = traits[newest]
     for failure in StateLaws(image: image, traits: newest, names: name).check() {
       fail(failure.law, failure.text)
     }

@@ -22,6 +22,9 @@ struct Scenario: Hashable, Sendable {
   var hasModelVersions = false
   /// Whether that version has other names for a property and an entity.
   var hasRenames = false
+  /// Programs get later versions of the model at any moment, which have other defaults, lack an attribute or have it again;
+  /// where all is well, all get the newest that there is.
+  var hasMigrations = false
   /// A many-to-many relationship that is its own inverse.
   var hasOwnInverse = false
   /// Hosts of the first version have numbers of 16 bits where others have such of 64.
@@ -164,6 +167,7 @@ struct Scenario: Hashable, Sendable {
     add(.rogue, 4, when: hasRogue)
     add(.upgrade, 2, when: hasModelVersions)
     add(.upgrade, 1, when: hasNarrowModels)
+    add(.upgrade, 5, when: hasMigrations)
     add(.take, 6, when: hasTakenKeys)
     add(.lose, 8, when: hasServerRestores && (hasTakenKeys || hasAccepts && hasNarrowModels))
     add(.part, 6, when: (hasMoves || hasOwnRules) && (hasClones || hasStoreRestores))

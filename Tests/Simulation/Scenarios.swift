@@ -56,6 +56,17 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasGivenIdentities = true
       $0.hasZoneRenewals = true
     },
+    make("migrations") { $0.hasMigrations = true },
+    make("migrations of restored stores") {
+      $0.hasMigrations = true
+      $0.hasClones = true
+      $0.hasStoreRestores = true
+    },
+    make("migrations and restored servers") {
+      $0.hasMigrations = true
+      $0.hasJoins = true
+      $0.hasServerRestores = true
+    },
     make("accepted entries") {
       $0.hasDamagedEntries = true
       $0.hasAccepts = true

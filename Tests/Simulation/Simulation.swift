@@ -52,8 +52,10 @@ final class Simulation: @unchecked Sendable {
     server = try SimulatedServer(
       scenario.server, clock: clock, folder: folder.file("server"))
     generated = GeneratedModel(scenario: scenario, seed: seed)
-    models = (0..<(scenario.hasModelVersions || scenario.hasNarrowModels ? 2 : 1)).map(
-      generated.version)
+    let versions =
+      scenario.hasMigrations
+      ? GeneratedModel.migrations : scenario.hasModelVersions || scenario.hasNarrowModels ? 2 : 1
+    models = (0..<versions).map(generated.version)
     for model in models { try model.freeze() }
     traits = models.map(Traits.init)
     given = GivenIdentities(zone: nil, entities: traits[traits.count - 1].entities)
@@ -129,12 +131,17 @@ final class Simulation: @unchecked Sendable {
 
   // MARK: - Hosts
 
+  /// The newest version that a host may join with.
+  var newest: Int {
+    scenario.hasMigrations ? hosts.map(\.version).max() ?? 0 : traits.count - 1
+  }
+
   @discardableResult
   func addHost(
     version: Int? = nil, name: String? = nil, server way: (any SyncTransport)? = nil
   ) async throws -> Host {
     let number = hosts.count
-    let version = version ?? number % models.count
+    let version = version ?? (scenario.hasMigrations ? newest : number % models.count)
     let host = try Host(
       number: number, name: name ?? "r\(number)",
       file: folder.file("\(name ?? "r\(number)").sqlite"),
