@@ -145,7 +145,7 @@ extension SyncEngine {
       let code: Parking.Code =
         isDamaged ? .damaged : contents == nil ? .unreadable : .notApplicable
       try Parking.park(
-        entry, code, reason: unfit ?? "It cannot be read.", on: connection)
+        entry, code, reason: unfit ?? "It cannot be read.", at: applier.now, on: connection)
       if isLast { try applier.finishKeys() }
       return
     }

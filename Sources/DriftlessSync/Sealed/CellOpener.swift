@@ -21,6 +21,11 @@ struct CellOpener {
   /// In place of a first byte that says that a row is opened, though nothing here has opened it.
   private static let strange: UInt8 = 255
 
+  /// The row of an opened column for a value that another store has opened; a cell that did not open there is itself.
+  static func row(of value: PropertyValue) -> [UInt8] {
+    SealedValue.cell(in: value) ?? [opened] + (PlainValue.bytes(of: value) ?? [])
+  }
+
   /// A change set with its columns opened.
   func opened(_ changeSet: ChangeSet) throws -> ChangeSet {
     guard changeSet.columns.contains(where: \.isSealed) else { return changeSet }
