@@ -64,11 +64,33 @@ import Testing
     let refused = try folder.run(["serve", "--listen", "127.0.0.1:0"])
     #expect(refused.status == 65)
     #expect(refused.errors.contains("restore FILE"), "\(refused.errors)")
+    for command in [
+      ["zone", "list"], ["zone", "create", "shop"], ["token", "list"], ["verify"],
+      ["operator", "create", "--name", "ada"], ["backup", folder.path("other.sqlite")],
+    ] {
+      let outcome = try folder.run(command)
+      #expect(outcome.status == 65, "\(command): \(outcome)")
+      #expect(outcome.errors.contains("restore FILE"), "\(command): \(outcome.errors)")
+      #expect(!FileManager.default.fileExists(atPath: folder.database.path), "\(command)")
+    }
     try folder.done(["restore", backup, "--yes"])
     try folder.done(["verify"])
     let server = ServerProcess(data: folder.data, listen: "127.0.0.1:0")
     try server.start()
     #expect(server.stop() == 0)
+    #expect(try folder.json(["zone", "list"]).count == 1)
+  }
+
+  @Test("In what is left of a data folder a server begins anew once that is removed, as it is told")
+  func begunAnew() throws {
+    let folder = try OperatorFolder(zones: ["shop"])
+    try folder.done(["zone", "fold", "shop"])
+    for suffix in ["", "-wal", "-shm"] { unlink(folder.database.path + suffix) }
+    let refused = try folder.run(["zone", "create", "shop"])
+    #expect(refused.status == 65, "\(refused)")
+    let rm = try #require(refused.errors.components(separatedBy: "remove what is left: ").last)
+    #expect(try Programs.run("driftless-server", [], script: rm).status == 0)
+    try folder.done(["zone", "create", "shop"])
     #expect(try folder.json(["zone", "list"]).count == 1)
   }
 

@@ -23,13 +23,15 @@ package struct DataFolder: Sendable {
   /// Opens a data folder; from now on this process creates files that only its user may read.
   ///
   /// - Parameter creates: whether it is made where it is none.
-  /// - Parameter takesEmptied: whether the database may be one that was emptied: another is put in its place.
+  /// - Parameter takesEmptied: whether the database may be one that was emptied, or be gone: another is put in its place.
   /// - Throws: `ServerError`: `.noData` for a folder that is none and is not to be made, `.damagedDatabase` for one whose
-  ///   database was emptied, `.folder` for one that cannot be used.
+  ///   database was emptied or is gone, `.folder` for one that cannot be used.
   package init(_ url: URL, creates: Bool = true, takesEmptied: Bool = false) throws {
     umask(0o077)
     self.url = url
-    if access(database.path, F_OK) != 0 { try checkNothingIsThere(creates: creates) }
+    if access(database.path, F_OK) != 0 {
+      try checkNothingIsThere(creates: creates, takesLeft: takesEmptied)
+    }
     do {
       try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     } catch {
@@ -49,7 +51,7 @@ package struct DataFolder: Sendable {
   }
 
   /// There is no database, as far as this user sees.
-  private func checkNothingIsThere(creates: Bool) throws {
+  private func checkNothingIsThere(creates: Bool, takesLeft: Bool) throws {
     guard errno != EACCES else {
       throw ServerError(
         .folder, "this user may not look into \(url.path)",
@@ -63,11 +65,17 @@ package struct DataFolder: Sendable {
         suggestion: "Stop that server, then put a backup in its place: "
           + "driftless-server restore FILE --data '\(url.path)'")
     }
+    // Who begins a server in what is left of another loses sight of what is to be put back.
+    if !takesLeft, access(begun.path, F_OK) != 0,
+      let names = try? FileManager.default.contentsOfDirectory(atPath: url.path)
+    {
+      try Self.checkNothingIsLeft(names, in: url)
+    }
     guard creates else {
       throw ServerError(
         .noData, "\(url.path) is no data folder of a server: there is no \(database.path)",
         suggestion: "Check --data. To begin a server there: "
-          + "driftless-server zone create NAME --data \(url.path)")
+          + "driftless-server zone create NAME --data '\(url.path)'")
     }
   }
 
@@ -123,25 +131,30 @@ package struct DataFolder: Sendable {
     let other = names.sorted().first {
       !$0.hasPrefix(databaseName) && !$0.hasPrefix(".") && !own.contains($0)
     }
-    // Where the database was moved away, that is meant; the snapshots of its zones are removed.
-    let isMovedAway = names.contains {
-      $0.hasPrefix(databaseName + ".") && !$0.hasSuffix(".part") && !$0.contains(".before-restore-")
-    }
-    if other == nil, !isMovedAway,
-      let left = ["snapshots", databaseName + "-wal"].first(where: names.contains)
-    {
-      throw ServerError(
-        .damagedDatabase, "\(folder.path) is gone: of what the server knew there is only \(left)",
-        suggestion:
-          "Put a backup in its place: driftless-server restore FILE --data '\(url.path)'. To begin "
-          + "without zones and tokens, remove what is left: rm -r '\(url.path)/\(left)'")
-    }
+    if other == nil { try checkNothingIsLeft(names, in: url) }
     if let other {
       throw ServerError(
         .noData,
         "\(url.path) is no data folder of a server: it has \(other), and no \(databaseName)",
         suggestion: "Check --data. To begin a server, name an empty folder.")
     }
+  }
+
+  /// - Parameter names: What is in a folder that has no database.
+  private static func checkNothingIsLeft(_ names: [String], in url: URL) throws {
+    // Where the database was moved away, that is meant; the snapshots of its zones are removed.
+    let isMovedAway = names.contains {
+      $0.hasPrefix(databaseName + ".") && !$0.hasSuffix(".part") && !$0.contains(".before-restore-")
+    }
+    guard !isMovedAway,
+      let left = ["snapshots", databaseName + "-wal"].first(where: names.contains)
+    else { return }
+    throw ServerError(
+      .damagedDatabase,
+      "\(url.path)/\(databaseName) is gone: of what the server knew there is only \(left)",
+      suggestion:
+        "Put a backup in its place: driftless-server restore FILE --data '\(url.path)'. To begin "
+        + "without zones and tokens, remove what is left: rm -r '\(url.path)/\(left)'")
   }
 
   /// SQLite takes a file of no bytes for a new database, and throws away the log that lies beside it.
