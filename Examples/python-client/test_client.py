@@ -478,7 +478,7 @@ class ClientTests(unittest.TestCase):
         with self.assertRaises(driftless.SyncError) as caught:
             self.replica.pull(self.remote)
         self.assertEqual(caught.exception.code, "diverged")
-        run("driftless-server", "zone", "renew", self.zone, "--replace", "--data", self.data)
+        run("driftless-server", "zone", "renew", self.zone, "--replace", "--yes", "--data", self.data)
         with self.assertRaises(driftless.SyncError) as caught:
             self.replica.pull(self.remote)
         self.assertEqual(caught.exception.code, "generation-changed")

@@ -63,10 +63,11 @@ extension ZoneCommand {
     static let configuration = CommandConfiguration(
       abstract: "Begin a zone's log anew, in a new generation.",
       discussion: """
-        The log is emptied; the zone's identity and its tokens stay. Replicas offer what they hold
-        of the generation before, unless it is to be replaced.
+        The log is emptied; the zone's identity and its tokens stay. Replicas offer what they hold of the generation \
+        before, unless it is to be replaced: then they put what they hold aside and empty themselves. It is asked for, or \
+        confirmed with --yes.
 
-        Example: driftless-server zone renew shop --data DIR
+        Example: driftless-server zone renew shop --yes --data DIR
         """)
 
     @Argument(help: "The zone.")
@@ -75,10 +76,21 @@ extension ZoneCommand {
     @Flag(help: "Replicas put what they hold aside and take what the zone gets from now on.")
     var replace = false
 
+    @Flag(help: "Do not ask.")
+    var yes = false
+
     @OptionGroup var common: CommonOptions
 
     func run() throws {
       try common.administeringZones { administration in
+        if !yes {
+          let report = try administration.inspectZone(name)
+          let held = report.replicas == 1 ? "1 replica" : "\(report.replicas) replicas"
+          try common.confirm(
+            "Empty the log of zone \(name), of \(report.entries) entries, and let \(held) "
+              + (replace ? "put aside what they hold and become empty?" : "offer what they hold?"),
+            unless: yes)
+        }
         let zone = try administration.renewZone(name, intent: replace ? .replace : .offer)
         if common.json {
           try common.printJSON(ZoneLine(zone))

@@ -48,7 +48,7 @@ struct FaultWorld {
     _ arguments: [String] = [], sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     let outcome = try Programs.run(
-      "driftless-server", ["zone", "renew", zone, "--data", server.data.path] + arguments)
+      "driftless-server", ["zone", "renew", zone, "--yes", "--data", server.data.path] + arguments)
     #expect(outcome.status == 0, "\(outcome.errors)", sourceLocation: sourceLocation)
     #expect(outcome.output.contains("renewed zone \(zone)"), sourceLocation: sourceLocation)
   }

@@ -103,7 +103,7 @@ import Testing
     }
     let backed = try generation()
     try folder.done(["backup", backup])
-    try folder.done(["zone", "renew", "shop"])
+    try folder.done(["zone", "renew", "shop", "--yes"])
     try FileFault.atEachChange { number, _ in
       let before = try generation()
       let outcome = try folder.run(
