@@ -133,6 +133,76 @@ import Testing
       await SyncControl.run(["migrate", url.path, "--model", bundle.path, "--drop", "Other"]) == 0)
   }
 
+  /// A model file with one entity `Item` of these attributes, all texts.
+  private func modelFile(_ name: String, _ attributes: String...) throws -> URL {
+    let file = directory.file(name)
+    let text = attributes.map {
+      "<attribute name=\"\($0)\" optional=\"YES\" attributeType=\"String\"/>"
+    }.joined()
+    try Data("<model><entity name=\"Item\">\(text)</entity></model>".utf8).write(to: file)
+    return file
+  }
+
+  private func migrate(_ url: URL, _ model: URL, _ drops: String...) throws {
+    let options = drops.flatMap { ["--drop", $0] }
+    try MigrateCommand.parse([url.path, "--model", model.path] + options).perform()
+  }
+
+  @Test("Values of a property that the model does not have go only where they are named")
+  func droppedValues() throws {
+    let old = try modelFile("old.xml", "name", "note", "color")
+    let new = try modelFile("new.xml", "name")
+    let url = directory.file("values.sqlite")
+    let store = try PersistentStore.open(url: url, model: ManagedObjectModel(contentsOf: old))
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    for note in ["one", "two", nil] {
+      let item = try context.insert(entityNamed: "Item")
+      if let note { item["note"] = note }
+    }
+    try context.save()
+    store.close()
+    let refused = #expect(throws: Failure.self) { try migrate(url, new) }
+    #expect(refused?.code == "would-drop-values")
+    #expect(refused?.message.contains("(Item.note: 2 values)") == true, "\(refused?.message ?? "")")
+    #expect(refused?.suggestion.hasSuffix("add --drop Item.note") == true)
+    for name in ["Nope", "Item", "Item.nope", "Item.name"] {
+      let wrong = #expect(throws: Failure.self) { try migrate(url, new, "Item.note", name) }
+      #expect(wrong?.code == "nothing-to-drop", "\(name)")
+      #expect(wrong?.suggestion.contains("Item.color, Item.note") == true)
+    }
+    let kept = try PersistentStore.open(url: url)
+    #expect(kept.model.entitiesByName["Item"]?.attributesByName["note"] != nil)
+    kept.close()
+    // No object has a color: nobody is asked.
+    try migrate(url, new, "Item.note")
+    // The second time there is nothing to do, and the same words do no harm.
+    try migrate(url, new, "Item.note")
+  }
+
+  @Test(
+    "To the model that a store had before, a migration is refused without advice that leads on to nothing"
+  )
+  func olderModel() throws {
+    let old = try modelFile("old.xml", "name")
+    let new = try modelFile("new.xml", "name", "note")
+    let url = directory.file("older.sqlite")
+    try PersistentStore.open(url: url, model: ManagedObjectModel(contentsOf: old)).close()
+    try migrate(url, new)
+    let store = try PersistentStore.open(url: url)
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    try context.insert(entityNamed: "Item")["note"] = "x"
+    try context.save()
+    store.close()
+    for drops in [[], ["Item.note"]] {
+      let options = drops.flatMap { ["--drop", $0] }
+      let error = #expect(throws: StoreError.self) {
+        try MigrateCommand.parse([url.path, "--model", old.path] + options).perform()
+      }
+      #expect(error?.code == .newerModel)
+      #expect(error?.suggestion.contains("--drop") == false)
+    }
+  }
+
   @Test(
     "compare ends with 0 for files of one schema, with 1 for others, with 65 for what is no store")
   func comparing() async throws {

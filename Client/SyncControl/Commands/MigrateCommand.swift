@@ -13,8 +13,9 @@ struct MigrateCommand: ControlCommand {
       as it was. A file that Core Data wrote and that carries no model is first taken over with \
       the version among those of FILE that it was written with.
 
-      Objects of an entity that the model no longer has are deleted, with what is pending of them: \
-      they have to be named with --drop.
+      Objects of an entity that the model no longer has are deleted, with what is pending of them, \
+      and so are the values of a property that it no longer has: they have to be named, with \
+      --drop Entity or --drop Entity.property.
 
       --to-many says how to-many relationships without inverse are kept: as pairs, where several \
       objects may hold one, or in columns, as Core Data has them. A store that is to be enrolled for \
@@ -33,7 +34,10 @@ struct MigrateCommand: ControlCommand {
   var toMany: ToManyLayout?
   @Option(
     name: .customLong("drop"),
-    help: "An entity whose objects are deleted, since the model has it no more; repeatable.")
+    help: """
+      An entity whose objects, or an Entity.property whose values are deleted, since the model has it no \
+      more; repeatable.
+      """)
   var dropped: [String] = []
   @OptionGroup var output: OutputOptions
 
@@ -111,28 +115,52 @@ struct MigrateCommand: ControlCommand {
   private func checkDropped(
     _ store: PersistentStore, _ destination: ManagedObjectModel
   ) throws {
-    // What cannot be inferred is refused where it is done, with the reason.
-    guard
-      let mapping = try? MappingModel.inferredMappingModel(
-        forSourceModel: store.model, destinationModel: destination)
-    else { return }
+    let drops: MigrationDrops
+    do {
+      drops = try MigrationDrops(from: store, to: destination, path: url.path)
+    } catch let error as StoreError where error.code == .cannotMigrate {
+      // Refused where it is done, with the reason.
+      return
+    }
+    for name in dropped where !drops.entities.contains(where: { $0.name == name }) {
+      guard !drops.properties.contains(where: { $0.isNamed(by: name) }) else { continue }
+      let all = (drops.entities.map(\.name) + drops.properties.map(\.path))
+      throw Failure(
+        .failed, code: "nothing-to-drop",
+        "--drop \(name) names nothing that this migration leaves behind.",
+        suggestion: all.isEmpty
+          ? "leave it out: the model has all that \(file) has"
+          : "name what goes, Entity or Entity.property: \(all.joined(separator: ", "))")
+    }
+    try checkLosses(drops, store)
+  }
+
+  private func checkLosses(_ drops: MigrationDrops, _ store: PersistentStore) throws {
     let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
-    var lost: [String] = []
-    for mapping in mapping.entityMappings where mapping.mappingType == .remove {
-      guard let name = mapping.sourceEntityName, !dropped.contains(name) else { continue }
-      var request = FetchRequest<ManagedObject>(entityName: name)
+    var lost: [(name: String, text: String)] = []
+    for entity in drops.entities where !dropped.contains(entity.name) {
+      var request = FetchRequest<ManagedObject>(entityName: entity.name)
       request.includesSubentities = false
       let count = try context.count(for: request)
-      if count > 0 { lost.append("\(name): \(count)") }
+      if count > 0 { lost.append((entity.name, "\(count) object\(count == 1 ? "" : "s")")) }
+    }
+    let losesObjects = !lost.isEmpty
+    for property in drops.properties where !dropped.contains(where: property.isNamed) {
+      var request = FetchRequest<ManagedObject>(entityName: property.entity.name)
+      request.includesSubentities = false
+      request.predicate = try FetchPredicate(
+        format: property.isToMany ? "%K.@count > 0" : "%K != nil", property.name)
+      let count = try context.count(for: request)
+      if count > 0 { lost.append((property.path, "\(count) value\(count == 1 ? "" : "s")")) }
     }
     guard !lost.isEmpty else { return }
-    let options = lost.map { " --drop " + ($0.split(separator: ":").first ?? "") }.joined()
+    let what = lost.map { "\($0.name): \($0.text)" }.joined(separator: ", ")
     throw Failure(
-      .failed, code: "would-drop-objects",
-      "The model has no entity for objects of \(file) (\(lost.joined(separator: ", "))): they would be deleted.",
+      .failed, code: losesObjects ? "would-drop-objects" : "would-drop-values",
+      "The model has no place for what \(file) holds (\(what)): they would be deleted.",
       suggestion: """
         look whether it is the right model; when they are to go, copy the store first (syncctl store backup \(file) COPY), \
-        then add\(options)
+        then add\(lost.map { " --drop " + $0.name }.joined())
         """)
   }
 
@@ -155,5 +183,21 @@ struct MigrateCommand: ControlCommand {
         ? "\(file) keeps to-many relationships without inverse in \(toMany.rawValue) now"
         : "\(file) has no to-many relationships without inverse but in \(toMany.rawValue)")
     return true
+  }
+}
+
+extension MigrationDrops.Property {
+  /// How messages and `--drop` name it.
+  fileprivate var path: String { "\(entity.name).\(name)" }
+
+  /// Whether a word of `--drop` names it: also by an entity that it is inherited from, or by the composite attribute around it.
+  fileprivate func isNamed(by word: String) -> Bool {
+    var current: EntityDescription? = entity
+    while let entity = current {
+      let path = "\(entity.name).\(name)"
+      if path == word || path.hasPrefix(word + ".") && word.contains(".") { return true }
+      current = entity.superentity
+    }
+    return false
   }
 }

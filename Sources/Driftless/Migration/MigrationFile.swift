@@ -192,6 +192,13 @@ struct MigrationFile {
 
   /// The models that the store had, and the one that it has.
   func formerModels(of source: PersistentStore) throws -> [String] {
+    try Self.formerModels(of: source, at: self.source.path, to: destination)
+  }
+
+  /// - Throws: `StoreError` (`newerModel`) for one that had the destination before: who made it newer did so on purpose.
+  static func formerModels(
+    of source: PersistentStore, at path: String, to destination: ManagedObjectModel
+  ) throws -> [String] {
     var former: [String] = []
     if case .text(let text)? = try source.read({ try $0.setting(Self.formerModels) }) {
       former = text.split(separator: "\n").map(String.init)
@@ -199,7 +206,7 @@ struct MigrationFile {
     guard !former.contains(destination.versionChecksum) else {
       throw StoreError(
         .newerModel,
-        "\(self.source.path) was migrated from this model to a newer one, which this program does not have.",
+        "\(path) was migrated from this model to a newer one, which this program does not have.",
         suggestion:
           "The file was not changed: use a newer version of the program, or give the newer model; "
           + "to go back to the older one, put a copy from before the migration in its place.")

@@ -54,7 +54,7 @@ struct MigrationLosses {
   }
 
   /// The properties that cross the wire, and that the new model has under no name.
-  private static func slots(
+  static func slots(
     of entity: EntityDescription, lostBy match: MigrationPlan.EntityMatch?, _ isMapped: Bool
   ) -> [PropertySlot] {
     let taken = Set(match?.sourceSlots.compactMap { $0?.index } ?? [])
