@@ -224,4 +224,34 @@ import Testing
       #expect(ModelLintCommand.configuration.discussion.contains("\n\(code.rawValue) "))
     }
   }
+
+  @Test("Words of the file that are not read are findings, each with its line and what was meant")
+  func words() async throws {
+    let directory = try TemporaryDirectory()
+    let file = directory.file("shop.xml")
+    func lint(_ entity: String) throws -> [ModelLint.Finding] {
+      try Data("<model>\n\(entity)\n</model>".utf8).write(to: file)
+      let words = try ManagedObjectModel.unknownWords(at: file)
+      return ModelLint(words).findings
+    }
+    let wrong = try lint(
+      """
+      <entity name="Item" shiny="YES">
+      <atribute name="note" attributeType="String"/>
+      <attribute name="name" attributeType="String" optional="yes"/></entity>
+      """)
+    #expect(name(wrong) == ["unknown-word line 2", "misspelt-word line 3", "misspelt-word line 4"])
+    #expect(wrong[1].suggestion?.contains("<attribute>") == true)
+    #expect(await SyncControl.run(["model", "lint", file.path]) == 21)
+    #expect(
+      await SyncControl.run(["init", "--store", directory.file("s").path, "--model", file.path])
+        == 65)
+    #expect(!FileManager.default.fileExists(atPath: directory.file("s").path))
+    _ = try lint(
+      #"<entity name="Item" shiny="YES"><attribute name="a" attributeType="String"/></entity>"#)
+    #expect(await SyncControl.run(["model", "lint", file.path]) == 21)
+    #expect(
+      await SyncControl.run(["init", "--store", directory.file("s").path, "--model", file.path])
+        == 0)
+  }
 }

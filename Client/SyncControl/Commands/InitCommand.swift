@@ -25,6 +25,7 @@ struct InitCommand: ControlCommand {
         suggestion: "syncctl status --store \(target.store)")
     }
     let read = try ManagedObjectModel(contentsOf: URL(fileURLWithPath: model))
+    output.note(wordsOf: read, model)
     let store = try create(read)
     let entities = store.model.entities.count
     try output.put(

@@ -70,6 +70,7 @@ struct MigrateCommand: ControlCommand {
     let versions = try ManagedObjectModel.versions(at: location)
     let destination = try ManagedObjectModel(contentsOf: location)
     try destination.freeze()
+    output.note(wordsOf: destination, model)
     let there = try WritingVersion.find(among: versions.filter(\.isCurrent), for: url)
     if let there {
       // A file of Core Data's is taken over: it carries its model from now on.

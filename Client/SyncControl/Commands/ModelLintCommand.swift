@@ -13,12 +13,14 @@ struct ModelLintCommand: ControlCommand {
 
       custom-policy     a rule that every program which syncs the store must have
       idle-policy       a policy that settles nothing
+      misspelt-word     an element, an attribute or a flag that is near a known one: the file is refused
       missing-inverse   a relationship without inverse
       optional-key      an optional property in a uniqueness constraint
       twofold-order     a many-to-many relationship that is ordered at both ends
       unfit-encryption  what says that it is encrypted, and is not
       unfit-policy      a policy that cannot do its work on the type
       unknown-setting   a driftless. key or word in a userInfo that means nothing there
+      unknown-word      an element or an attribute that is not known, and is not read
       """)
 
   @Argument(
@@ -30,9 +32,17 @@ struct ModelLintCommand: ControlCommand {
   static let findingsCode: Int32 = 21
 
   func perform() throws {
-    let read = try ManagedObjectModel(contentsOf: URL(fileURLWithPath: model))
-    try read.freeze()
-    let lint = ModelLint(read)
+    let url = URL(fileURLWithPath: model)
+    let words = try ManagedObjectModel.unknownWords(at: url)
+    let lint: ModelLint
+    if words.contains(where: \.isMisspelt) {
+      // It is no model before they are mended.
+      lint = ModelLint(words)
+    } else {
+      let read = try ManagedObjectModel(contentsOf: url)
+      try read.freeze()
+      lint = ModelLint(read)
+    }
     try output.put(lint, lines: lint.lines)
     guard lint.findings.isEmpty else { throw ExitCode(Self.findingsCode) }
   }

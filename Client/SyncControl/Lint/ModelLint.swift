@@ -10,12 +10,14 @@ struct ModelLint: Encodable {
     enum Code: String, Encodable, CaseIterable {
       case customPolicy = "custom-policy"
       case idlePolicy = "idle-policy"
+      case misspeltWord = "misspelt-word"
       case missingInverse = "missing-inverse"
       case optionalKey = "optional-key"
       case twofoldOrder = "twofold-order"
       case unfitEncryption = "unfit-encryption"
       case unfitPolicy = "unfit-policy"
       case unknownSetting = "unknown-setting"
+      case unknownWord = "unknown-word"
     }
 
     var code: Code
@@ -39,8 +41,25 @@ struct ModelLint: Encodable {
 
   private(set) var findings: [Finding] = []
 
+  /// - Parameter words: What the model's file has and is not read.
+  init(_ words: [UnknownWord]) {
+    for word in words {
+      let what = "has a word that is not read: \(word.text)"
+      if let near = word.suggestion {
+        add(
+          .misspeltWord, "line \(word.line)", what,
+          "Did you mean \(near)? The file is refused until it is mended.")
+      } else {
+        add(
+          .unknownWord, "line \(word.line)", what,
+          "Take it away, unless an editor of models keeps something of its own there.")
+      }
+    }
+  }
+
   /// - Parameter model: Frozen.
   init(_ model: ManagedObjectModel) {
+    self.init(model.unknownWords)
     for entity in model.entities.sorted(by: { $0.name < $1.name }) {
       look(at: entity)
       for property in entity.ownProperties.sorted(by: { $0.name < $1.name }) {

@@ -36,10 +36,13 @@ struct GivenModelArguments: ParsableArguments {
       if versions.count > 1 {
         output.note("model version \(found.version.name) of \(location.lastPathComponent)")
       }
+      output.note(wordsOf: found.model, model)
       return try open(found.model, found.configuration)
     }
     do {
-      return try open(ManagedObjectModel(contentsOf: location), nil)
+      let read = try ManagedObjectModel(contentsOf: location)
+      output.note(wordsOf: read, model)
+      return try open(read, nil)
     } catch let error as StoreError where error.code == .incompatibleModel && versions.count > 1 {
       let names = versions.map(\.name).joined(separator: ", ")
       let unreadable = WritingVersion.unreadable(among: versions).map { " \($0)" }.joined()

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Driftless
 import Foundation
 import ProgramStart
 import SyncDaemon
@@ -41,6 +42,11 @@ struct OutputOptions: ParsableArguments {
     } else {
       complain(TerminalText.data(["syncctl: \(text)"]))
     }
+  }
+
+  /// Says what a model's file has and is not read.
+  func note(wordsOf model: ManagedObjectModel, _ path: String) {
+    for word in model.unknownWords { note("\(path): \(word.message) (it is not read)") }
   }
 
   /// Where standard error cannot be written, the exit code says enough.

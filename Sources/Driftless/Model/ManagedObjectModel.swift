@@ -23,6 +23,8 @@ public final class ManagedObjectModel: @unchecked Sendable {  // frozen before i
   private let refusal = Mutex<ModelError?>(nil)
   /// The file that it was read from, for messages.
   var file: String?
+  /// What its file has and the reader does not know.
+  package var unknownWords: [UnknownWord] = []
 
   private struct Storage {
     var entities: [EntityDescription] = []

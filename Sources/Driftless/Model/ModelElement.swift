@@ -6,6 +6,8 @@ final class ModelElement {
   var name: String
   var attributes: [String: String]
   var children: [ModelElement] = []
+  /// The line on which its start tag ends; 0 where it was not read.
+  var line = 0
 
   init(_ name: String, _ attributes: [String: String] = [:]) {
     self.name = name
@@ -15,7 +17,16 @@ final class ModelElement {
   func children(named name: String) -> [ModelElement] { children.filter { $0.name == name } }
 
   /// Whether an attribute says YES. Absent means NO.
-  func flag(_ name: String) -> Bool { ["YES", "true", "1"].contains(attributes[name] ?? "") }
+  func flag(_ name: String) -> Bool { attributes[name].flatMap(Self.truth) ?? false }
+
+  /// What a flag's value says; nil where it is none. Xcode writes the first of each, and SwiftUI templates the second.
+  static func truth(_ text: String) -> Bool? {
+    switch text {
+    case "YES", "true", "1": true
+    case "NO", "false", "0": false
+    default: nil
+    }
+  }
 
   /// The attributes that are not in a vocabulary.
   func attributes(except known: Set<String>) -> [String: String] {
@@ -128,6 +139,7 @@ private final class ModelElementBuilder: NSObject, XMLParserDelegate {
       return
     }
     let element = ModelElement(name, attributes)
+    element.line = parser.lineNumber
     if let parent = open.last { parent.children.append(element) } else { root = element }
     open.append(element)
   }

@@ -11,6 +11,8 @@ public struct ModelError: Error, CustomStringConvertible, Sendable {
     public static let malformed = Code("malformed")
     /// A file or an archive is of a format that this version does not read.
     public static let unsupportedFormat = Code("unsupportedFormat")
+    /// A file has an element or an attribute under a name that is near a known one, or a flag that is neither YES nor NO.
+    public static let misspelt = Code("misspelt")
     /// An element has no name.
     public static let missingName = Code("missingName")
     /// A name is not one: a letter, then letters, digits and underscores.

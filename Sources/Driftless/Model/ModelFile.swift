@@ -21,6 +21,15 @@ extension ManagedObjectModel {
     localizationDictionary = try ModelFile.words(beside: url)
   }
 
+  /// What the file of a model, of several versions the current one, has and is not read: also where it is refused for it.
+  package static func unknownWords(at url: URL) throws(ModelError) -> [UnknownWord] {
+    guard let current = try versions(at: url).first(where: \.isCurrent) else { return [] }
+    let file = try ModelFile.contents(of: current.url)
+    let data = try ModelFile.data(of: file)
+    guard ModelFile.isDocument(data) else { return [] }
+    return UnknownWords(try ModelElement.parse(data, from: file.path)).words
+  }
+
   /// Reads a model from the XML of a `contents` file.
   public convenience init(xml data: Data, path: String = "the model") throws(ModelError) {
     self.init()

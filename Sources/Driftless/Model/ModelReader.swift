@@ -1,8 +1,9 @@
 /// Reads the XML vocabulary of `.xcdatamodel/contents` into a model.
 ///
 /// Attributes that mean nothing here are kept with the description, so that a model that is written
-/// back is the file that was read. What is not of the vocabulary is passed over: newer editors add
-/// elements, and older ones wrote where they drew the boxes.
+/// back is the file that was read. What is not of the vocabulary is passed over and noted: newer
+/// editors add elements, and older ones wrote where they drew the boxes. What is near a word of it
+/// is misspelt, and refused.
 struct ModelReader {
   /// The file, as messages name it.
   let path: String
@@ -13,6 +14,8 @@ struct ModelReader {
         .malformed, element: path, "its root element is <\(root.name)>, not <model>",
         suggestion: "Give the contents of an .xcdatamodel.")
     }
+    model.unknownWords = UnknownWords(root).words
+    try refuseMisspelt(model.unknownWords)
     let composites = try CompositeTypes(root.children(named: "composite"))
     var entities: [EntityDescription] = []
     for element in root.children(named: "entity") {
@@ -34,6 +37,19 @@ struct ModelReader {
       if configuration.flag("usedWithCloudKit") { model.cloudConfigurations.insert(name) }
     }
     model.fetchRequestTemplatesByName = try templates(root)
+  }
+
+  private func refuseMisspelt(_ words: [UnknownWord]) throws(ModelError) {
+    let misspelt = words.filter(\.isMisspelt)
+    guard let first = misspelt.first else { return }
+    let rest = misspelt.dropFirst().prefix(9).map { "; \($0.message)" }.joined()
+    let more = misspelt.count > 10 ? "; and \(misspelt.count - 10) more" : ""
+    throw ModelError(
+      .misspelt, element: "line \(first.line)",
+      "\(first.text); did you mean \(first.suggestion ?? "")?\(rest)\(more)",
+      suggestion:
+        "What a model file says under another name would be lost: write it as it is known."
+    )
   }
 
   private func templates(
