@@ -359,4 +359,23 @@ struct QuarantineTests {
     #expect(try world[0].status.lastError == nil)
     withExtendedLifetime(lock) {}
   }
+
+  @Test(
+    "Names of authors and contexts that no zone takes are sent shortened, and keep nothing here")
+  func longNames() async throws {
+    let world = try await World(2)
+    let name = String(repeating: "ä", count: 700)
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: world[0].store))
+    context.transactionAuthor = name
+    context.name = name
+    let item = try context.insert(entityNamed: "Item")
+    try item.setValue("one", forKey: "title")
+    try context.save()
+    let report = try await world[0].sync()
+    #expect(report.push.quarantined == 0)
+    #expect(report.push.objects == 1)
+    try await world[1].sync()
+    #expect(try world[1].identities(of: "Item").count == 1)
+    try await world.settle()
+  }
 }

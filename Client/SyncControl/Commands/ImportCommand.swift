@@ -37,6 +37,9 @@ struct ImportCommand: ControlCommand {
     guard skip >= 0 else { throw ValidationError("--skip is at least 0.") }
   }
 
+    if let author, let reason = AuthorName.obstacle(author) {
+      throw ValidationError("--author \(reason).")
+    }
   func perform() throws {
     Interrupt.noteFirst()
     do {

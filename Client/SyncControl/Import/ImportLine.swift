@@ -51,7 +51,11 @@ struct ImportLine: Hashable {
     case "delete":
       operation = .delete(entity: try fields.text("entity"), id: try fields.text("id"))
     case "save":
-      operation = .save(author: fields.has("author") ? try fields.text("author") : nil)
+      let author = fields.has("author") ? try fields.text("author") : nil
+      if let author, let reason = AuthorName.obstacle(author) {
+        throw ImportError(line: number, "\"author\" \(reason)")
+      }
+      operation = .save(author: author)
     case let other:
       throw ImportError(
         line: number, "\"op\" is \"\(other)\"; it is insert, update, upsert, delete or save")

@@ -275,8 +275,8 @@ struct ChangeSetBuilder {
       places[number] = index.transactions.count
       index.transactions.append(
         ChangeSetIndex.Transaction(
-          name: try name(of: number), hybridTime: info.hybridTime.rawValue, author: info.author,
-          contextName: info.contextName))
+          name: try name(of: number), hybridTime: info.hybridTime.rawValue,
+          author: Self.shortened(info.author), contextName: Self.shortened(info.contextName)))
     }
     return places
   }

@@ -1,0 +1,17 @@
+import DriftlessProtocol
+
+extension ChangeSetBuilder {
+  /// A name of an author or a context as a zone takes it: of one that is longer the beginning, and an ellipsis. This store's
+  /// history keeps it whole, and the objects of its transaction are sent all the same.
+  static func shortened(_ name: String?) -> String? {
+    let most = ChangeSetLimits().nameBytesMax
+    guard let name, name.utf8.count > most else { return name }
+    var (kept, room) = ("", most - "…".utf8.count)
+    for character in name {
+      room -= character.utf8.count
+      guard room >= 0 else { break }
+      kept.append(character)
+    }
+    return kept + "…"
+  }
+}
