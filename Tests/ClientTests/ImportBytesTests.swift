@@ -72,4 +72,61 @@ import Testing
     let handle = try FileHandle(forWritingTo: file)
     #expect(throws: ImportError.self) { try LineReader(ImportBytes(handle)) }
   }
+
+  /// A pipe of which this has both ends.
+  private func pipe(
+    isInterrupted: @escaping @Sendable () -> Bool = { false }
+  ) throws -> (bytes: ImportPipe, writer: FileHandle) {
+    let pipe = Pipe()
+    return (
+      try ImportPipe(pipe.fileHandleForReading, isInterrupted: isInterrupted),
+      pipe.fileHandleForWriting
+    )
+  }
+
+  @Test("A pipe gives each line when it comes, and not at its end", arguments: [1, 16, 1 << 18])
+  func streamed(length: Int) throws {
+    let (source, writer) = try pipe()
+    try writer.write(contentsOf: Data((line("1") + "\n" + line("2") + "\n{\"op\":").utf8))
+    var reader = try LineReader(ImportBytes(source, pieceBytes: length))
+    #expect(try reader.next()?.number == 1)
+    let again = reader
+    #expect(try reader.next()?.number == 2)
+    try writer.write(contentsOf: Data("\"save\"}\n".utf8))
+    #expect(try reader.next()?.number == 3)
+    var copy = again
+    #expect(try copy.next()?.number == 2)
+    #expect(try copy.next()?.number == 3)
+    try writer.write(contentsOf: Data(line(String(repeating: "x", count: 50_000)).utf8))
+    try writer.close()
+    #expect(try reader.next()?.number == 4)
+    #expect(try reader.next() == nil)
+  }
+
+  @Test("What was saved of a pipe takes no room, and the rest is read on")
+  func forgotten() throws {
+    let (source, writer) = try pipe()
+    let thread = Thread { [line = line(String(repeating: "x", count: 10_000))] in
+      for _ in 0..<400 { try? writer.write(contentsOf: Data((line + "\n").utf8)) }
+      try? writer.close()
+    }
+    thread.start()
+    var reader = try LineReader(ImportBytes(source))
+    for number in 1...400 {
+      #expect(try reader.next()?.number == number)
+      reader.forgetRead()
+    }
+    #expect(try reader.next() == nil)
+    var status = stat()
+    #expect(fstat(source.kept.fileDescriptor, &status) == 0)
+    #expect(status.st_blocks * 512 < 2 << 20, "\(status.st_blocks)")
+  }
+
+  @Test("Who waits for a pipe can be interrupted")
+  func interrupted() throws {
+    let (source, writer) = try pipe { true }
+    defer { try? writer.close() }
+    let error = #expect(throws: ImportError.self) { try LineReader(ImportBytes(source)) }
+    #expect(error?.isInterrupted == true)
+  }
 }

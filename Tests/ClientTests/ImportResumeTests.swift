@@ -133,4 +133,38 @@ import Testing
     #expect(failure.message.contains("f.jsonl:2: the file ends here"), "\(failure.message)")
     #expect(failure.suggestion.hasPrefix("nothing was imported"), "\(failure.suggestion)")
   }
+
+  @Test("After an import that was killed, the first line that is there already says where to go on")
+  func killed() throws {
+    let (shop, whole) = (try Shop(), try Shop())
+    let lines = Self.lines(transactions: 3)
+    _ = try importer(shop).run(data(Array(lines.prefix(6))))
+    let failure = try #require(
+      #expect(throws: Failure.self) { _ = try importer(shop).run(data(lines)) })
+    #expect(failure.message.hasPrefix("f.jsonl:1: "), "\(failure.message)")
+    #expect(failure.suggestion.contains("go on with --skip 6"), "\(failure.suggestion)")
+    _ = try importer(shop, skipping: 6).run(data(lines))
+    _ = try importer(whole).run(data(lines))
+    #expect(try ReplicaExport.text(of: shop.store) == ReplicaExport.text(of: whole.store))
+    // Of a file that makes an object twice nothing is there before it.
+    let twice = try #require(
+      #expect(throws: Failure.self) { _ = try importer(Shop()).run(data([lines[0], lines[0]])) })
+    #expect(!twice.suggestion.contains("--skip"), "\(twice.suggestion)")
+  }
+
+  @Test("What a full disk says of nothing does not deny what was saved before")
+  func noContradiction() throws {
+    let shop = try Shop()
+    let lines = Self.lines(transactions: 3)
+    let asked = Atomic<Int>(0)
+    let failure = try #require(
+      #expect(throws: Failure.self) {
+        _ = try importer(shop) {
+          if asked.add(1, ordering: .relaxed).newValue == 3 { shop.store.close() }
+          return false
+        }.run(data(lines))
+      })
+    #expect(!failure.suggestion.contains(".;"), "\(failure.suggestion)")
+    #expect(!failure.suggestion.contains("nothing was changed"), "\(failure.suggestion)")
+  }
 }

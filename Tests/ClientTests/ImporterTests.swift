@@ -3,6 +3,7 @@ import DriftlessSync
 import Foundation
 import SyncControl
 import SyncDaemon
+import TestSupport
 import Testing
 
 @Suite struct ImporterTests {
@@ -295,5 +296,41 @@ import Testing
       #expect(taken.message.contains("object \(identity) of the store has it"), "\(taken.message)")
     }
     #expect(try ReplicaExport.text(of: shop.store) == before)
+  }
+
+  @Test("A number is no date, whatever it counts from; what an export writes as a number is")
+  func numbersAsDates() throws {
+    let shop = try Shop()
+    for number in ["1700000000", "0", "-1.5", "1700000000000"] {
+      let line = #"{"op":"insert","entity":"Item","id":"1","set":{"made":\#(number)}}"#
+      let refused = failure(shop, #"{"op":"save"}"#, line)
+      #expect(refused?.message.hasPrefix("f.jsonl:2: Item.made is a date as text") == true)
+    }
+    #expect(try count(shop) == 0)
+    try run(shop, #"{"op":"insert","entity":"Item","id":"1","set":{"made":1e300}}"#)
+    #expect(try ReplicaExport.text(of: shop.store).contains(#""made":1e+300"#))
+  }
+
+  @Test("An author that no zone takes is refused, with its line")
+  func longAuthor() async throws {
+    let shop = try Shop()
+    func lines(_ count: Int) -> [String] {
+      let author = String(repeating: "x", count: count)
+      return [
+        #"{"op":"insert","entity":"Item","id":"\#(count)","set":{"name":"a"}}"#,
+        #"{"op":"save","author":"\#(author)"}"#,
+      ]
+    }
+    let refused = failure(shop, lines(1001)[0], lines(1001)[1])
+    #expect(refused?.message.hasPrefix("f.jsonl:2: ") == true)
+    #expect(refused?.message.contains("at most 1000") == true, "\(refused?.message ?? "")")
+    #expect(try count(shop) == 0)
+    try run(shop, lines(1000)[0], lines(1000)[1])
+    let file = shop.directory.file("lines.jsonl")
+    try Data(lines(1)[0].utf8).write(to: file)
+    let author = String(repeating: "x", count: 1001)
+    #expect(
+      await SyncControl.run(["import", "--store", shop.url.path, file.path, "--author", author])
+        == ExitStatus.usage.rawValue)
   }
 }

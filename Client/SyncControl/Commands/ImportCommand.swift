@@ -20,7 +20,9 @@ struct ImportCommand: ControlCommand {
       values are ids, to-many values arrays of ids; dates are ISO 8601, binary values base64, \
       decimals texts. A bad line gives FILE:LINE and exit code 65, and nothing of its transaction \
       is saved. What was saved before it, or before an interrupt (Ctrl-C), is said as a number of \
-      lines: import the file again with --skip and that number.
+      lines: import the file again with --skip and that number. Of an import that was killed the same \
+      file says it: imported again, its first line is there already, and the error has the number. \
+      A pipe is read as it comes: each save in it saves.
       """)
 
   @OptionGroup var target: StoreArguments
@@ -35,11 +37,11 @@ struct ImportCommand: ControlCommand {
 
   func validate() throws {
     guard skip >= 0 else { throw ValidationError("--skip is at least 0.") }
-  }
-
     if let author, let reason = AuthorName.obstacle(author) {
       throw ValidationError("--author \(reason).")
     }
+  }
+
   func perform() throws {
     Interrupt.noteFirst()
     do {
@@ -59,46 +61,22 @@ struct ImportCommand: ControlCommand {
     }
   }
 
-  /// What a pipe brings. Nothing of it is saved before its end, and an interrupt does not wait for that.
-  private func readToEnd(of descriptor: Int32) throws -> Data {
-    var data = Data()
-    var piece = [UInt8](repeating: 0, count: ImportBytes.pieceBytes)
-    while true {
-      var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      let isReady = poll(&waiting, 1, Self.lookMilliseconds) > 0
-      if Interrupt.wasAsked {
-        throw ImportInterrupted(progress: ImportProgress(line: skip))
-      }
-      guard isReady else { continue }
-      let count = Glibc.read(descriptor, &piece, piece.count)
-      if count == 0 { return data }
-      guard count > 0 else {
-        if errno == EINTR || errno == EAGAIN { continue }
-        throw Failure(
-          .badData, code: "unreadable",
-          "\(file) cannot be read: \(String(cString: strerror(errno))).",
-          suggestion: "check where it comes from")
-      }
-      data.append(contentsOf: piece[..<count])
-    }
-  }
-
-  private static let lookMilliseconds: Int32 = 200
-
   private func read() throws -> ImportBytes {
-    if file == "-" { return ImportBytes(try readToEnd(of: STDIN_FILENO)) }
+    let handle: FileHandle
     do {
-      // A plain file is read a piece at a time, a pipe to its end.
-      let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: file))
-      let kind = try FileManager.default.attributesOfItem(atPath: file)[.type] as? FileAttributeType
-      if kind == .typeRegular { return ImportBytes(handle) }
-      return ImportBytes(try readToEnd(of: handle.fileDescriptor))
-    } catch let interrupted as ImportInterrupted {
-      throw interrupted
+      handle =
+        file == "-"
+        ? .standardInput : try FileHandle(forReadingFrom: URL(fileURLWithPath: file))
     } catch {
       throw Failure(
         .badData, code: "unreadable", "\(file) cannot be read.",
         suggestion: "check the path and its permissions")
     }
+    var status = stat()
+    // A plain file can be read at any place, and again; of standard input it is not known where that begins.
+    guard fstat(handle.fileDescriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+      file != "-"
+    else { return ImportBytes(try ImportPipe(handle) { Interrupt.wasAsked }) }
+    return ImportBytes(handle)
   }
 }

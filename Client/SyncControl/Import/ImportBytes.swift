@@ -1,6 +1,7 @@
 import Foundation
 
-/// The bytes that an import reads lines of: those of a pipe, which are in memory, or a plain file, of which a piece is.
+/// The bytes that an import reads lines of: a plain file, of which a piece is in memory, or those of a pipe, which become such
+/// a file as they come.
 ///
 /// A file is read and not mapped: what was read of a mapped one counts as memory of the process, and one that gets shorter
 /// meanwhile ends it.
@@ -9,6 +10,8 @@ final class ImportBytes {
   static let pieceBytes = 256 << 10
 
   private let file: FileHandle?
+  /// Where the file's bytes come from, when they are still to come.
+  private let pipe: ImportPipe?
   private let pieceBytes: Int
   /// The bytes from `start` on.
   private var piece: [UInt8]
@@ -16,6 +19,7 @@ final class ImportBytes {
 
   init(_ data: Data) {
     file = nil
+    pipe = nil
     pieceBytes = 0
     piece = Array(data)
   }
@@ -23,9 +27,20 @@ final class ImportBytes {
   /// - Parameter file: A file that can be read at any place.
   init(_ file: FileHandle, pieceBytes: Int = ImportBytes.pieceBytes) {
     self.file = file
+    pipe = nil
     self.pieceBytes = max(1, pieceBytes)
     piece = []
   }
+
+  init(_ pipe: ImportPipe, pieceBytes: Int = ImportBytes.pieceBytes) {
+    file = pipe.kept
+    self.pipe = pipe
+    self.pieceBytes = max(1, pieceBytes)
+    piece = []
+  }
+
+  /// What lies before a place is not read again: of a pipe it is kept no longer.
+  func forget(before place: Int) { pipe?.forget(before: place) }
 
   /// Whether a text begins with these bytes.
   func begins(with bytes: [UInt8]) throws(ReadFailure) -> Bool {
@@ -63,23 +78,47 @@ final class ImportBytes {
   private func read(at place: Int, count: Int) throws(ReadFailure) -> Bool {
     guard let file else { return true }
     start = place
-    var (filled, failure) = (0, Int32(0))
+    var (filled, failure) = (0, nil as ReadFailure?)
+    // What a pipe has brought is read, and what is still to come is waited for no longer than a line needs.
+    var isReady = false
     piece = [UInt8](unsafeUninitializedCapacity: count) { bytes, size in
-      while filled < count, let base = bytes.baseAddress {
-        let got = pread(file.fileDescriptor, base + filled, count - filled, off_t(place + filled))
+      while filled < count, !isReady, let base = bytes.baseAddress {
+        let offset = off_t(place + filled) - (pipe?.base ?? 0)
+        let got = pread(file.fileDescriptor, base + filled, count - filled, offset)
         if got < 0, errno == EINTR { continue }
-        if got < 0 { failure = errno }
-        if got <= 0 { break }
+        if got < 0 {
+          failure = ReadFailure(errno)
+          break
+        }
+        if pipe != nil, got > 0, memchr(base + filled, 0x0A, got) != nil { isReady = true }
         filled += got
+        guard got == 0 else { continue }
+        do throws(ReadFailure) {
+          guard let pipe, try pipe.more() else { break }
+        } catch {
+          failure = error
+          break
+        }
       }
       size = filled
     }
-    guard failure == 0 else { throw ReadFailure(reason: String(cString: strerror(failure))) }
-    return filled < count
+    if let failure { throw failure }
+    return filled < count && !isReady
   }
 
   /// The file's bytes cannot be had.
-  struct ReadFailure: Error { var reason: String }
+  struct ReadFailure: Error {
+    var reason: String
+    /// Somebody does not want it to go on.
+    var isInterrupted = false
+
+    init(_ error: Int32) { reason = String(cString: strerror(error)) }
+
+    init(isInterrupted: Bool) {
+      reason = "it was interrupted"
+      self.isInterrupted = isInterrupted
+    }
+  }
 }
 
 extension UnsafeBufferPointer<UInt8> {

@@ -104,6 +104,10 @@ struct ImportError: Error, Hashable {
   var message: String
   /// What to do, where that is not to correct the line.
   var suggestion: String?
+  /// Whether nothing is wrong with it, and somebody does not want the import to go on.
+  var isInterrupted = false
+  /// Whether the line makes an object that is there.
+  var isThereAlready = false
 
   init(line: Int, _ message: String, suggestion: String? = nil) {
     self.line = line

@@ -111,6 +111,8 @@ final class ImportTransaction {
   /// The first line that named the object, for errors of the save.
   func line(of object: ManagedObject) -> Int? { lines[ObjectIdentifier(object)] }
 
+  func line(ofIdentity identity: UUID) -> Int? { objects[identity].flatMap { line(of: $0) } }
+
   private func perform(_ line: ImportLine) throws {
     if let made = line.operation.insertion {
       let identity = identity(made.id, try shapes.shape(made.entity, line.number).entity)
@@ -174,7 +176,9 @@ final class ImportTransaction {
       )
     }
     guard try find(identity) == nil else {
-      throw ImportError(line: line, "\(name) \(id) exists already: use update or upsert")
+      var error = ImportError(line: line, "\(name) \(id) exists already: use update or upsert")
+      error.isThereAlready = objects[identity]?.isInserted == false
+      throw error
     }
     let object = try make(entity, identity, line)
     lines[ObjectIdentifier(object)] = line

@@ -153,8 +153,10 @@ enum ImportedValue {
         .date(Date(timeIntervalSinceReferenceDate: $0))
       }
     case .number:
-      // `export` writes dates that are out of any calendar as seconds since 2001.
-      return number(json).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
+      // `export` writes dates that are out of any calendar as seconds since 2001. Other numbers are seconds since another
+      // time, or milliseconds: nobody can tell.
+      guard let seconds = number(json), JSONText.isOutOfCalendar(seconds) else { return nil }
+      return .date(Date(timeIntervalSinceReferenceDate: seconds))
     default:
       return nil
     }

@@ -46,11 +46,23 @@ package struct Importer {
 
   func run(_ bytes: ImportBytes) throws -> ImportReport {
     var progress = ImportProgress(line: skippedLines)
+    var beginning: LineReader?
     do {
       var lines = try LineReader(bytes)
       try lines.skip(skippedLines)
+      beginning = lines
       return try read(lines, &progress)
     } catch let error as ImportError {
+      if error.isInterrupted { throw ImportInterrupted(progress: progress) }
+      if error.isThereAlready, progress.line == skippedLines, let beginning,
+        let there = try linesThere(from: beginning)
+      {
+        throw Failure(
+          .badData, code: "bad-line", "\(source):\(error.line): \(error.message)",
+          suggestion:
+            "what lines \(skippedLines + 1) to \(there) insert is in the store: where an import of this "
+            + "file was cut off, go on with --skip \(there); else use upsert")
+      }
       throw Failure(
         .badData, code: "bad-line", "\(source):\(error.line): \(error.message)",
         suggestion: error.suggestion
@@ -63,9 +75,40 @@ package struct Importer {
       // A full disk, another program: who imports the file again from its beginning has the same twice.
       var failure = Failure(error)
       if progress.line > 0 {
-        failure.suggestion += "; \(progress.text): go on with --skip \(progress.line)"
+        var advice = failure.suggestion.replacing(
+          "nothing was changed", with: "nothing of this transaction was saved")
+        if advice.hasSuffix(".") { advice.removeLast() }
+        failure.suggestion = "\(advice); \(progress.text): go on with --skip \(progress.line)"
       }
       throw failure
+    }
+  }
+
+  /// The last line of the transactions at the beginning of which the store has all that they insert: those that an import
+  /// before this one saved before it was killed, say. Nil where there are none.
+  private func linesThere(from reader: LineReader) throws -> Int? {
+    var (reader, last, inserted) = (reader, nil as Int?, Set<UUID>())
+    while true {
+      // What is wrong with a line is said when its turn comes.
+      let line: ImportLine?
+      do { line = try reader.next() } catch { return last }
+      switch line?.operation {
+      case .insert(let entity, let id, _), .upsert(let entity, let id, _):
+        guard let known = store.schema.model.entitiesByName[entity] else { return last }
+        inserted.insert(NamedIdentity.identity(id, rootEntity: known.rootEntity.name))
+      case .save, nil:
+        let areThere = try store.read { transaction in
+          try inserted.allSatisfy { identity in
+            guard let key = try transaction.key(of: identity) else { return false }
+            return try transaction.concreteKey(root: key) != nil
+          }
+        }
+        guard areThere else { return last }
+        if !inserted.isEmpty { last = reader.number }
+        inserted = []
+        if line == nil { return last }
+      case .update, .delete: break
+      }
     }
   }
 
@@ -106,6 +149,7 @@ package struct Importer {
         }
         if line == nil { return report }
         start = reader
+        start.forgetRead()
         isInOnePiece = false
       default:
         if let line { lines.append(line) }
@@ -117,8 +161,11 @@ package struct Importer {
             })
           progress = ImportProgress(line: reader.number)
           start = reader
+          start.forgetRead()
         } catch let stop as Stop {
           throw stop
+        } catch let error as ImportError where error.isInterrupted {
+          throw error
         } catch {
           // Whatever it is, one piece meets it again, and can say where.
           reader = start
@@ -167,9 +214,21 @@ package struct Importer {
       throw importError(error, context, transaction, lastLine)
     } catch let error as StoreError where error.code == .constraint {
       throw ImportError(line: lastLine, error.message)
+    } catch let error as StoreError where error.code == .valueNotHeld {
+      throw ImportError(
+        line: try line(of: error.keys, transaction) ?? lastLine, error.message,
+        suggestion: error.suggestion)
     } catch is SaveConflictError {
       throw changedMeanwhile
     }
+  }
+
+  /// The line of the first of these objects that lines of the transaction changed.
+  private func line(
+    of keys: [ObjectKey], _ transaction: ImportTransaction
+  ) throws -> Int? {
+    let identities = try store.read { reading in try keys.map { try reading.identity(of: $0) } }
+    return identities.compactMap { transaction.line(ofIdentity: $0) }.min()
   }
 
   private var changedMeanwhile: Failure {

@@ -18,6 +18,9 @@ struct LineReader {
     }
   }
 
+  /// What was read so far is not read again.
+  func forgetRead() { bytes.forget(before: position) }
+
   /// Passes over lines, whatever they say.
   mutating func skip(_ count: Int) throws(ImportError) {
     for _ in 0..<count {
@@ -73,6 +76,8 @@ struct LineReader {
   }
 
   private func unreadable(_ failure: ImportBytes.ReadFailure) -> ImportError {
-    ImportError(line: number + 1, "the file cannot be read on: \(failure.reason)")
+    var error = ImportError(line: number + 1, "the file cannot be read on: \(failure.reason)")
+    error.isInterrupted = failure.isInterrupted
+    return error
   }
 }

@@ -99,12 +99,15 @@ package struct JSONText {
     }
   }
 
+  /// Whether a date is written as a number. Beyond some 140,000 years a double has no microseconds: the plain number says more.
+  package static func isOutOfCalendar(_ seconds: Double) -> Bool {
+    !(abs((seconds * 1_000_000).rounded()) < 4.5e18)
+  }
+
   /// - Parameter seconds: since 2001-01-01, as Core Data keeps dates.
   private mutating func date(_ seconds: Double) {
-    let microseconds = (seconds * 1_000_000).rounded()
-    // Beyond some 140,000 years a double has no microseconds: the plain number says more.
-    guard abs(microseconds) < 4.5e18 else { return number(seconds) }
-    let total = Int64(microseconds)
+    guard !Self.isOutOfCalendar(seconds) else { return number(seconds) }
+    let total = Int64((seconds * 1_000_000).rounded())
     let day: Int64 = 86_400_000_000
     let days = (total >= 0 ? total : total - (day - 1)) / day
     let (year, month, dayOfMonth) = Self.civil(daysSince2001: days)
