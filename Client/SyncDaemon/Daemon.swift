@@ -45,7 +45,7 @@ package actor Daemon {
     do {
       try OpenFiles.require(Self.ownFiles + Self.storeFiles * configuration.stores.count)
     } catch { throw Failure(error) }
-    listener = try DaemonListener(path: socket) { [weak self] request in
+    listener = try DaemonListener(path: socket, log: log) { [weak self] request in
       await self?.answer(request) ?? DaemonReply(pid: getpid())
     }
     log.notice("listening at \(socket), \(configuration.stores.count) store(s)")

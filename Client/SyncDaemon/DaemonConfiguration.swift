@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessSync
 package import Foundation
 import Glibc
 import ProgramStart
@@ -138,7 +139,7 @@ package struct DaemonConfiguration: Hashable, Sendable {
     }
   }
 
-  /// Files of tokens and of keys that are none now, and files that are no stores. Both may come later.
+  /// Files of tokens and of keys that are none now, and files that are no stores, or no replicas. All may come later.
   package var fileNotes: [String] {
     let tokens = Set(stores.compactMap(\.tokenFile)).sorted { $0.path < $1.path }
       .compactMap { file -> String? in
@@ -158,7 +159,13 @@ package struct DaemonConfiguration: Hashable, Sendable {
       + stores.compactMap { store in
         guard FileManager.default.fileExists(atPath: store.path.path) else { return nil }
         do {
-          try StoreAccess.inspect(store.path).close()
+          let opened = try StoreAccess.inspect(store.path)
+          defer { opened.close() }
+          guard try SyncEngine.home(of: opened) != nil else {
+            return
+              "\(store.path.path) is not enrolled with a server: nothing of it is synced until it is"
+          }
+          if store.tokenFile == nil { _ = try TokenFile.read(TokenFile.url(forStore: store.path)) }
           return nil
         } catch {
           return Failure(error).message

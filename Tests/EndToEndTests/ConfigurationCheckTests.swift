@@ -25,6 +25,29 @@ import Testing
     #expect(missing.errors.contains(directory.file("none.sqlite").path), "\(missing)")
   }
 
+  @Test("syncd --check names what is no store, a store without a zone, and tokens that are none")
+  func daemonFiles() throws {
+    let world = try FaultWorld()
+    let replica = try world.replica("a")
+    let file = world.directory.file("check.json")
+    func check(_ path: String, _ more: String = "") throws -> Outcome {
+      try Data(#"{"socket":"s","stores":[{"path":"\#(path)"\#(more)}]}"#.utf8).write(to: file)
+      return try Programs.run("syncd", ["--config", file.path, "--check"])
+    }
+    #expect(try check(replica.store.path).errors.isEmpty)
+    let plain = world.directory.file("plain.sqlite")
+    _ = try Programs.run(
+      "syncctl", ["init", "--store", plain.path, "--model", world.model.path])
+    #expect(try check(plain.path).errors.contains("is not enrolled"))
+    #expect(try check(world.directory.url.path).errors.contains("folder"))
+    #expect(try check(file.path).errors.contains("check.json"))
+    let missing = try check(replica.store.path, #","tokenFile":"none""#)
+    #expect(missing.errors.contains("none cannot be read"), "\(missing)")
+    let token = replica.store.path + "-driftless-token"
+    #expect(chmod(token, 0o644) == 0)
+    #expect(try check(replica.store.path).errors.contains("can be read by others"))
+  }
+
   @Test("A reload that is asked for while syncd reads its configuration does not end it")
   func earlyReload() throws {
     let directory = try TemporaryDirectory()

@@ -344,4 +344,27 @@ import Testing
     }
     #expect(daemon.stop() == 0)
   }
+
+  @Test("A socket that is removed while the daemon runs is made again, and both ends go on")
+  func removedSocket() throws {
+    let world = try FaultWorld()
+    let replica = try world.replica("first")
+    let daemon = try DaemonProcess(stores: [replica.store], in: world.directory.url)
+    let socket = world.directory.file("syncd.sock").path
+    func inode() -> UInt64? {
+      var status = stat()
+      return lstat(socket, &status) == 0 ? UInt64(status.st_ino) : nil
+    }
+    try eventually("it listens") { try self.daemon(of: replica) != nil }
+    for _ in 0..<2 {
+      #expect(unlink(socket) == 0)
+      try eventually("the socket is there again") { inode() != nil }
+      try eventually("it answers") {
+        try Programs.run("syncctl", ["status", "--socket", socket]).status == 0
+      }
+      try replica.sync()
+    }
+    #expect(daemon.stop() == 0)
+    #expect(inode() == nil)
+  }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Logging
 import Synchronization
 
 /// Answers requests on the daemon's unix socket: one line in, one line out, one thread a
@@ -11,38 +12,81 @@ final class DaemonListener: Sendable {
   private static let connectionsMax = 16
   /// Seconds that a client may take to send its line.
   private static let readSeconds = 10
+  /// How often it is looked whether the socket is still there: what empties /tmp takes it for a file that nobody uses.
+  private static let lookSeconds: TimeInterval = 2
+
+  private struct State {
+    var descriptor: Int32
+    var isStopped = false
+  }
 
   let path: String
-  private let descriptor: Int32
+  private let state: Mutex<State>
   private let handler: Handler
-  private let isStopped = Mutex(false)
+  private let log: Logger?
   private let slots = DispatchSemaphore(value: connectionsMax)
   /// Where answers are written: a client that does not read keeps a thread waiting, and none that tasks share.
   private let answers = DispatchQueue(label: "syncd.answers", attributes: .concurrent)
 
-  init(path: String, handler: @escaping Handler) throws(Failure) {
+  init(path: String, log: Logger? = nil, handler: @escaping Handler) throws(Failure) {
     self.path = path
+    self.log = log
     self.handler = handler
-    descriptor = try UnixSocket.listen(path)
-    let thread = Thread { [self] in acceptAll() }
-    thread.name = "syncd-socket"
+    let descriptor = try UnixSocket.listen(path)
+    state = Mutex(State(descriptor: descriptor))
+    accept(at: descriptor)
+    let thread = Thread { [weak self] in
+      while let self, !self.state.withLock(\.isStopped) {
+        self.restore()
+        Thread.sleep(forTimeInterval: Self.lookSeconds)
+      }
+    }
+    thread.name = "syncd-look"
     thread.start()
   }
 
   /// Stops to listen and removes the socket.
   func stop() {
-    let wasStopped = isStopped.withLock { stopped in
-      defer { stopped = true }
-      return stopped
+    let descriptor: Int32? = state.withLock { state in
+      defer { state.isStopped = true }
+      return state.isStopped ? nil : state.descriptor
     }
-    guard !wasStopped else { return }
+    guard let descriptor else { return }
     unlink(path)
     shutdown(descriptor, Int32(SHUT_RDWR))
   }
 
-  private func acceptAll() {
+  /// Listens anew where somebody removed the socket. What another put in its place stays.
+  private func restore() {
+    var information = stat()
+    guard lstat(path, &information) != 0, errno == ENOENT,
+      let fresh = try? UnixSocket.listen(path)
+    else { return }
+    let former: Int32? = state.withLock { state in
+      guard !state.isStopped else { return nil }
+      defer { state.descriptor = fresh }
+      return state.descriptor
+    }
+    guard let former else {
+      unlink(path)
+      close(fresh)
+      return
+    }
+    // Whoever is connected is answered; the thread that waits for others ends.
+    shutdown(former, Int32(SHUT_RDWR))
+    accept(at: fresh)
+    log?.warning("the socket \(path) was removed, and is there again")
+  }
+
+  private func accept(at descriptor: Int32) {
+    let thread = Thread { [self] in acceptAll(at: descriptor) }
+    thread.name = "syncd-socket"
+    thread.start()
+  }
+
+  private func acceptAll(at descriptor: Int32) {
     while true {
-      let connection = accept(descriptor, nil, nil)
+      let connection = Glibc.accept(descriptor, nil, nil)
       if connection < 0 {
         if errno == EINTR || errno == ECONNABORTED { continue }
         break

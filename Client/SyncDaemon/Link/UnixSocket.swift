@@ -94,11 +94,10 @@ enum UnixSocket {
       unlink(path)
     }
     let descriptor = make()
-    // The mode is set before the socket can be seen: bind honours the umask.
-    let mask = umask(0o177)
+    // The mode is set before the socket can be seen: bind takes it from the socket. (A umask would be that of all threads.)
+    fchmod(descriptor, 0o600)
     let isBound = withAddress(path) { bind(descriptor, $0, $1) == 0 } ?? false
     let reason = String(cString: strerror(errno))
-    umask(mask)
     guard descriptor >= 0, isBound, Glibc.listen(descriptor, 16) == 0 else {
       if descriptor >= 0 { close(descriptor) }
       throw Failure(
