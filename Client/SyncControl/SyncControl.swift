@@ -15,6 +15,14 @@ public enum SyncControl {
   /// - Parameter arguments: Without the program's name.
   /// - Returns: The exit code.
   public static func run(_ arguments: [String]) async -> Int32 {
+    if let unknown = UnknownCommand(
+      arguments, program: "syncctl", .init(SyncControlCommand.self))
+    {
+      OutputOptions.put(
+        Failure(.usage, code: "usage", unknown.message, suggestion: unknown.suggestion),
+        json: arguments.contains("--json"))
+      return ExitStatus.usage.rawValue
+    }
     do {
       var command = try SyncControlCommand.parseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {
@@ -84,5 +92,18 @@ struct SyncControlCommand: AsyncParsableCommand {
 
   private static var exitCodes: String {
     ExitStatus.allCases.map { "\($0.rawValue)  \($0.meaning)" }.joined(separator: "\n")
+  }
+}
+
+extension UnknownCommand.Node {
+  /// What a command line may name.
+  fileprivate init(_ command: any ParsableCommand.Type) {
+    let configuration = command.configuration
+    let children = configuration.subcommands.map {
+      ($0._commandName, UnknownCommand.Node($0))
+    }
+    self.init(
+      children: Dictionary(children) { first, _ in first },
+      isComplete: configuration.subcommands.isEmpty || configuration.defaultSubcommand != nil)
   }
 }

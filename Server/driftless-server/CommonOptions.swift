@@ -5,13 +5,13 @@ import ProgramStart
 
 /// What every command takes, and how every command ends.
 struct CommonOptions: ParsableArguments {
-  @Option(help: "The server's data folder.")
+  @Option(help: "The server's data folder. By default DRIFTLESS_SERVER_DATA.")
   var data: String?
 
   @Option(
     help: """
       In place of a data folder, the PostgreSQL database, as libpq has it: 'host=db dbname=driftless'. \
-      Its password comes from the file PGPASSFILE, not from here.
+      Its password comes from the file PGPASSFILE, not from here. By default DRIFTLESS_SERVER_POSTGRES.
       """)
   var postgres: String?
 
@@ -19,11 +19,20 @@ struct CommonOptions: ParsableArguments {
 
   var json: Bool { report.json }
 
-  func validate() throws {
+  mutating func validate() throws {
+    if data == nil, postgres == nil {
+      let environment = ProcessInfo.processInfo.environment
+      func variable(_ name: String) -> String? {
+        environment[ServerSettings.variable(name)].flatMap { $0.isEmpty ? nil : $0 }
+      }
+      (data, postgres) = (variable("data"), variable("postgres"))
+    }
     guard (data == nil) != (postgres == nil) else {
       throw ValidationError(
         "Say where zones are: --data DIR, or --postgres 'host=… dbname=…'; one of the two.")
     }
+    // A variable of a shell that is not set, say: it would be the folder that one is in.
+    guard data != "" else { throw ValidationError("--data names no folder: its value is empty.") }
   }
 
   /// The data folder of a command that is about one.
@@ -180,7 +189,7 @@ struct ReportOptions: ParsableArguments {
 
   /// Prints one line for a person or a script.
   func printLine(_ line: String) throws {
-    try ProgramOutput.write(Data((line + "\n").utf8))
+    try ProgramOutput.write(Data((line.inOneLine + "\n").utf8))
   }
 }
 
@@ -191,4 +200,9 @@ extension ServerError {
       .refusedStart, "this program was built without PostgreSQL, and cannot use \"\(text)\"",
       suggestion: "Build it with: swift build -c release --traits PostgreSQL. Or give --data DIR.")
   }
+}
+
+extension String {
+  /// What SQLite says of a damaged file has line breaks in it.
+  var inOneLine: String { split(whereSeparator: \.isNewline).joined(separator: "; ") }
 }

@@ -14,7 +14,7 @@ struct Complaint: Encodable {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     guard json, let data = try? encoder.encode(["error": self]) else {
       let text = TerminalText.failure(
-        of: "driftless-server", "\(message) (\(code))", try: suggestion)
+        of: "driftless-server", "\(message.inOneLine) (\(code))", try: suggestion)
       try? ProgramOutput.write(text, to: STDERR_FILENO)
       return
     }

@@ -40,6 +40,13 @@ struct DriftlessServerCommand: AsyncParsableCommand {
   /// Runs the command line of this process; ends it where that fails.
   static func run() async {
     let arguments = Array(CommandLine.arguments.dropFirst())
+    if let unknown = UnknownCommand(arguments, program: "driftless-server", .init(Self.self)) {
+      let status = ExitCode.validationFailure.rawValue
+      Complaint(
+        code: "usage", message: unknown.message, status: status, suggestion: unknown.suggestion
+      ).put(json: arguments.contains("--json"))
+      Foundation.exit(status)
+    }
     do {
       var command = try parseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {
@@ -58,5 +65,18 @@ struct DriftlessServerCommand: AsyncParsableCommand {
       ).put(json: true)
       Foundation.exit(status)
     }
+  }
+}
+
+extension UnknownCommand.Node {
+  /// What a command line may name.
+  fileprivate init(_ command: any ParsableCommand.Type) {
+    let configuration = command.configuration
+    let children = configuration.subcommands.map {
+      ($0._commandName, UnknownCommand.Node($0))
+    }
+    self.init(
+      children: Dictionary(children) { first, _ in first },
+      isComplete: configuration.subcommands.isEmpty || configuration.defaultSubcommand != nil)
   }
 }

@@ -66,12 +66,13 @@ struct OperatorCommand: ParsableCommand {
       abstract: "Make an operator's token worthless, and end the sessions that began with it.",
       discussion: "Example: driftless-server operator revoke 0123456789abcdef --data DIR")
 
-    @Argument(help: "The token's ID, as `operator list` shows it.")
+    @Argument(help: "The token's ID, as `operator list` shows it, or the token.")
     var id: String
 
     @OptionGroup var common: CommonOptions
 
     func run() throws {
+      let id = AccessToken(text: id)?.id ?? id
       try common.administeringZones { administration in
         try administration.revokeOperator(id: id)
         if common.json {

@@ -61,6 +61,10 @@ struct ServeCommand: AsyncParsableCommand {
 
   @OptionGroup var report: ReportOptions
 
+  func validate() throws {
+    guard data != "" else { throw ValidationError("--data names no folder: its value is empty.") }
+  }
+
   func run() async throws {
     let input = input
     if check { return try ServeCheck(input: input, report: report).run() }

@@ -77,12 +77,14 @@ struct TokenCommand: ParsableCommand {
       abstract: "Make a token worthless from the next request on.",
       discussion: "Example: driftless-server token revoke 0123456789abcdef --data DIR")
 
-    @Argument(help: "The token's ID, as `token list` shows it.")
+    @Argument(help: "The token's ID, as `token list` shows it, or the token.")
     var id: String
 
     @OptionGroup var common: CommonOptions
 
     func run() throws {
+      // Of a token that leaked one has the whole: it is not said again.
+      let id = AccessToken(text: id)?.id ?? id
       try common.administeringZones { administration in
         try administration.revokeToken(id: id)
         if common.json {
@@ -117,6 +119,7 @@ extension TokenCommand {
     @OptionGroup var common: CommonOptions
 
     func run() throws {
+      let id = AccessToken(text: id)?.id ?? id
       try common.administeringZones { administration in
         let now = try administration.serverMilliseconds()
         let end = try expires.map { try TokenEnd($0, now: now) }
@@ -206,7 +209,7 @@ extension CommonOptions {
       // Also where nobody reads: whoever asked has no token.
       throw ServerError(
         .notHandedOut, "the token could not be printed, and was not made: \(error.message)",
-        suggestion: error.suggestion)
+        suggestion: "Give standard output a place that takes it, and say the command again.")
     }
   }
 

@@ -22,7 +22,8 @@ package enum ProgramStart {
       try OpenFiles.require(files)
     } catch {
       FileHandle.standardError.write(
-        TerminalText.failure(of: name, error.message, try: error.suggestion))
+        CommandLine.arguments.dropFirst().contains("--json")
+          ? json(error) : TerminalText.failure(of: name, error.message, try: error.suggestion))
       exit(TooFewFiles.exitStatus)
     }
     ProgramOutput.checkAtExit()
@@ -32,5 +33,19 @@ package enum ProgramStart {
     }
     // As an async main does; it also takes signals, which whoever started this program may have blocked.
     dispatchMain()
+  }
+
+  /// As the programs print other errors.
+  private static func json(_ error: TooFewFiles) -> Data {
+    struct Complaint: Encodable {
+      var code = "too-few-files"
+      var message: String
+      var status = TooFewFiles.exitStatus
+      var suggestion: String
+    }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let complaint = Complaint(message: error.message, suggestion: error.suggestion)
+    return ((try? encoder.encode(["error": complaint])) ?? Data()) + [0x0A]
   }
 }

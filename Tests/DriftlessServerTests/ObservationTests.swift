@@ -207,4 +207,23 @@ struct ObservationTests {
     try file.seek(toOffset: (child - 1) * 4096)
     try file.write(contentsOf: Data(repeating: 0xEE, count: 4096))
   }
+
+  @Test("Monitors may ask with HEAD: they get the answer of GET without its body")
+  func head() async throws {
+    try await withServer { server in
+      let port = server.port
+      for path in ["/", "/healthz", "/readyz", "/metrics", "/nowhere"] {
+        let text = try await blocking {
+          let connection = try RawConnection(port: port)
+          connection.send(LiveServer.head("HEAD", path, headers: ["Connection: close"]))
+          return connection.rest()
+        }
+        let got = try await server.request("GET", path)
+        #expect((got.status == 404) == (path == "/nowhere"))
+        #expect(text.hasPrefix("HTTP/1.1 \(got.status) ") && text.hasSuffix("\r\n\r\n"), "\(text)")
+        let type = try #require(got.headers["content-type"] ?? got.headers["location"])
+        #expect(text.contains(type), "\(text)")
+      }
+    }
+  }
 }

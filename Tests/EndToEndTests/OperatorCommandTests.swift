@@ -188,4 +188,54 @@ struct OperatorCommandTests {
     }
     #expect(try folder.json(["zone", "list"]).count == 2)
   }
+
+  @Test("The folder may come from the environment; an empty name is none")
+  func folderOfTheEnvironment() throws {
+    let folder = try OperatorFolder(zones: ["shop"])
+    let environment = ["DRIFTLESS_SERVER_DATA": folder.data.path]
+    let listed = try Programs.run("driftless-server", ["zone", "list"], environment: environment)
+    #expect(listed.status == 0 && listed.output.hasPrefix("shop\t"), "\(listed)")
+    let other = try Programs.run(
+      "driftless-server", ["zone", "list", "--data", folder.path("other")],
+      environment: environment)
+    #expect(other.status == 65, "what is said goes before it: \(other)")
+    for command in [["zone", "create", "x"], ["serve", "--check"], ["token", "list"]] {
+      let empty = try Programs.run(
+        "driftless-server", command + ["--data", ""], environment: environment)
+      #expect(empty.status == 64, "\(empty)")
+      #expect(empty.errors.contains("names no folder"), "\(empty)")
+    }
+  }
+
+  @Test("A token that leaked is revoked by itself, and not said again")
+  func wholeToken() throws {
+    let folder = try OperatorFolder(zones: ["shop"])
+    let token = try folder.done(["token", "create", "--zone", "shop"]).output
+      .trimmingCharacters(in: .whitespacesAndNewlines)
+    let revoked = try folder.done(["token", "revoke", token])
+    #expect(!revoked.output.contains(token.suffix(64)))
+    #expect(try folder.json(["token", "list"])[0]["state"] as? String == "revoked")
+    try folder.done(["zone", "delete", "shop", "--yes"])
+    let unknown = try folder.run(["token", "revoke", token])
+    #expect(unknown.status == 1)
+    #expect(!unknown.errors.contains(token.suffix(64)), "\(unknown.errors)")
+  }
+
+  @Test(
+    "A command that there is not is named, with the one that was probably meant",
+    arguments: [
+      ("driftless-server", ["zone", "lst", "--data", "d"], "driftless-server zone list --help"),
+      ("driftless-server", ["tokn", "list"], "driftless-server token --help"),
+      ("driftless-server", ["help", "zone", "lst"], "driftless-server zone list --help"),
+      ("syncctl", ["imprt", "--store", "x"], "syncctl import --help"),
+      ("syncctl", ["help", "statsu"], "syncctl status --help"),
+      ("syncctl", ["model", "lnt", "x", "--json"], "syncctl model lint --help"),
+    ])
+  func unknownCommand(program: String, arguments: [String], suggestion: String) throws {
+    let outcome = try Programs.run(program, arguments)
+    #expect(outcome.status == 64)
+    #expect(outcome.errors.contains("did you mean"), "\(outcome.errors)")
+    #expect(outcome.errors.contains(suggestion), "\(outcome.errors)")
+    #expect(outcome.output.isEmpty)
+  }
 }

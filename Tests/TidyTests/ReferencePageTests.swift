@@ -102,7 +102,7 @@ struct ReferencePageTests {
     let page = try Pages.text("Protocol.md")
     var routes: [String] = []
     for file in try Self.swiftFiles(in: "Server/DriftlessServer") {
-      for route in try Self.matches(#"router\.(\w+)\("([^"]+)"\)"#, in: file.text) {
+      for route in try Self.matches(#"router\.(\w+?)(?:AndHead)?\("([^"]+)"\)"#, in: file.text) {
         let path = route[1].replacingOccurrences(of: ":zone", with: "{zone}")
           .replacingOccurrences(of: ":name", with: "{name}")
         routes.append("\(route[0].uppercased()) /\(path)")

@@ -26,7 +26,7 @@ struct OperatorRoutes: Sendable {
   }
 
   func add(to router: Router<ServerContext>) {
-    router.get("healthz") { _, _ in
+    router.getAndHead("healthz") { _, _ in
       // A read goes through the database, so a server that lost its disk is not called healthy.
       let generations = try await storage.generations()
       // It serves what is whole: whoever asks is to read on, not to end it.
@@ -35,11 +35,11 @@ struct OperatorRoutes: Sendable {
       return Self.response(
         "{\"damagedEntries\":\(damaged),\"status\":\"\(status)\"}\n", type: "application/json")
     }
-    router.get("readyz") { _, _ in
+    router.getAndHead("readyz") { _, _ in
       try await readiness.check()
       return Self.response("{\"status\":\"ready\"}\n", type: "application/json")
     }
-    router.get("metrics") { request, context in
+    router.getAndHead("metrics") { request, context in
       try await operators.admitReader(request, context)
       // Metrics are told also where the database cannot be read.
       let generations = try? await storage.generations()
@@ -59,5 +59,16 @@ struct OperatorRoutes: Sendable {
   private static func response(_ text: String, type: String) -> Response {
     Response(
       status: .ok, headers: [.contentType: type], body: .init(byteBuffer: ByteBuffer(string: text)))
+  }
+}
+
+extension Router<ServerContext> {
+  /// What monitors and balancers of load look at: many of them ask with HEAD. `ErrorReplies` leaves the body out.
+  func getAndHead(
+    _ path: RouterPath = "",
+    use handler: @escaping @Sendable (Request, ServerContext) async throws -> Response
+  ) {
+    get(path, use: handler)
+    head(path, use: handler)
   }
 }

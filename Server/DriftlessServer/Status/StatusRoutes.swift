@@ -22,7 +22,7 @@ struct StatusRoutes: Sendable {
   private static let formBytesMax = 1024
 
   func add(to router: Router<ServerContext>) {
-    router.get { request, context in
+    router.getAndHead { request, context in
       try await page(home: "./", context) {
         guard let name = try await signedIn(request, context) else {
           return Self.redirect("sign-in")
