@@ -174,9 +174,21 @@ final class CurlTransfer {
         suggestion: "Check host and port of the server.")
     default:
       return TransportError(
-        .unreachable, "\(address) cannot be reached: \(reason).",
+        .unreachable, "\(address) cannot be reached\(Self.throughProxy(address)): \(reason).",
         suggestion: "Check that the server runs and the network is up; changes stay queued here.")
     }
+  }
+
+  /// The variable that names a proxy, where one may be in the way: what is said of the connection is said of the proxy's then.
+  private static func throughProxy(_ address: Substring) -> String {
+    let environment = ProcessInfo.processInfo.environment
+    // Of HTTP_PROXY a web server's client could set the value, so libcurl does not read that.
+    let names =
+      address.hasPrefix("https:")
+      ? ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+      : ["http_proxy", "all_proxy", "ALL_PROXY"]
+    guard let name = names.first(where: { environment[$0]?.isEmpty == false }) else { return "" }
+    return " (the variable \(name) names a proxy; NO_PROXY excludes hosts)"
   }
 
   private func set(_ option: CURLoption, _ value: Int) {

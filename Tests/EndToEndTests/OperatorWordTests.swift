@@ -120,4 +120,33 @@ import Testing
       #expect(try Set(replica.identities(of: "Item")) == [id(1), id(2)])
     }
   }
+
+  @Test("enroll: the zone's address is told from the server's, and a token may come by a pipe")
+  func enrolling() throws {
+    let world = try FaultWorld()
+    let replica = try world.replica("a")
+    let enrol = ["enroll", "--store", replica.store.path, "--zone", world.zone, "--server"]
+    let wrong = try Programs.run("syncctl", enrol + ["\(world.server.address)/v1/zones/x"])
+    #expect(wrong.status == 64, "\(wrong)")
+    #expect(wrong.errors.contains("--server \(world.server.address) --zone"), "\(wrong.errors)")
+    // Enrolled once, its token lies beside it.
+    let again = try Programs.run("syncctl", enrol + [world.server.address])
+    #expect(again.status == 0, "\(again)")
+    let piped = try Programs.run(
+      "syncctl", enrol + [world.server.address, "--token-file", "-"],
+      environment: ["TOKEN": world.token], script: #"printf '%s\n' "$TOKEN" | "$0" "$@""#)
+    #expect(piped.status == 0, "\(piped)")
+    let empty = try Programs.run(
+      "syncctl", enrol + [world.server.address, "--token-file", "-"], script: #": | "$0" "$@""#)
+    #expect(empty.status != 0, "\(empty)")
+    let proxied = try Programs.run(
+      "syncctl", ["sync", "--store", replica.store.path],
+      environment: ["http_proxy": "http://127.0.0.1:1", "no_proxy": ""])
+    #expect(proxied.errors.contains("http_proxy names a proxy"), "\(proxied)")
+    let retried = try Programs.run(
+      "syncctl",
+      ["quarantine", "retry", "--store", replica.store.path, "Item/\(id(1))"])
+    // It is read, and is not there.
+    #expect(retried.errors.contains("\(id(1)) is not in quarantine"), "\(retried)")
+  }
 }

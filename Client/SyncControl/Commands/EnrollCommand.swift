@@ -9,7 +9,8 @@ struct EnrollCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "enroll", abstract: "Make a store a replica of a zone.",
     discussion: """
-      The token comes from --token-file, from the variable SYNCCTL_TOKEN, or from a prompt; never \
+      The token comes from --token-file (- for standard input), from the variable SYNCCTL_TOKEN, \
+      from beside the store, where that was enrolled before, or from a prompt; never \
       from an argument, where others could see it. It is kept beside the store, readable by its \
       owner only. Enrolling again with the same zone replaces the token and the server's address, and the \
       zone's name where it was renamed.
@@ -25,7 +26,9 @@ struct EnrollCommand: ControlCommand {
   var server: String
   @Option(name: .long, help: "The zone's name.")
   var zone: String
-  @Option(name: .long, help: "A file that holds the token alone.", completion: .file())
+  @Option(
+    name: .long, help: "A file that holds the token alone, or - for standard input.",
+    completion: .file())
   var tokenFile: String?
   @Option(
     name: .long,
@@ -59,13 +62,14 @@ struct EnrollCommand: ControlCommand {
         .usage, code: "bad-configuration", "\(server) is no server address.",
         suggestion: "give it as https://HOST or http://127.0.0.1:PORT")
     }
+    try checkPath(address)
     try ServerAddress.check(address, allowsPlaintext: allowPlaintext)
     let store = try model.open(target.url, output)
     // A record that is damaged may not be read, and is forgotten.
     if !anew { _ = try SyncEngine.status(of: store) }
     try SyncEngine.checkLayout(of: store)
     let authorities = try trusted()
-    let token = try TokenSource(file: tokenFile).token()
+    let token = try TokenSource(file: tokenFile, store: target.url).token()
     var options = TransportOptions()
     options.allowsPlaintext = allowPlaintext
     if let file = authorities.file { options.certificateAuthorityFile = file.path }
@@ -92,6 +96,18 @@ struct EnrollCommand: ControlCommand {
       line: "enrolled with zone \(zone) at \(server), as replica "
         + (status.replica?.uuidString.lowercased() ?? "unknown")
         + (status.zoneWasReplaced ? "; \(StatusReport.replacedText)" : ""))
+  }
+
+  /// The zone's own address is what one has at hand, and not what is asked for.
+  private func checkPath(_ address: URL) throws(Failure) {
+    guard let api = address.path.range(of: "/v1/zones") else { return }
+    let before = address.path[..<api.lowerBound]
+    let host = address.absoluteString.components(separatedBy: address.path)[0]
+    throw Failure(
+      .usage, code: "bad-configuration",
+      "\(server) is the address of a zone, and not the server's.",
+      suggestion: "give scheme, host and port alone, and the zone's name apart: "
+        + "--server \(host)\(before) --zone \(zone)")
   }
 
   /// What is trusted for the first request, and how that is kept.

@@ -59,19 +59,25 @@ struct QuarantineRetryCommand: ControlCommand {
     commandName: "retry", abstract: "Let the next sync try refused objects again.")
 
   @OptionGroup var target: StoreArguments
-  @Argument(help: "The object's UUID; without it, all.")
+  @Argument(help: "The object, as UUID or Entity/UUID; without it, all.")
   var object: String?
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    if let object, UUID(uuidString: object) == nil {
+    if let object, identity == nil {
       throw ValidationError("\(object) is no UUID: see syncctl quarantine list.")
     }
   }
 
+  /// The list has the entity before it.
+  private var identity: UUID? {
+    object?.split(separator: "/", omittingEmptySubsequences: false).last
+      .flatMap { UUID(uuidString: String($0)) }
+  }
+
   func perform() async throws {
     let count = try SyncEngine.retryQuarantined(
-      of: try target.open(), object: object.flatMap { UUID(uuidString: $0) })
+      of: try target.open(), object: identity)
     await DaemonClient.wake(store: target.url)
     try output.put(
       ["retried": count],
