@@ -254,7 +254,11 @@ struct ZoneAnew {
         for target in column.targets { places[target] = try place(of: target) }
       }
       let columns = draft.columns.map { column in
-        column.column { places[$0] } seal: { CellOpener.row(of: $1) }
+        column.column {
+          places[$0]
+        } seal: {
+          CellOpener.row(of: $1)
+        }
       }
       let readers = zip(draft.columns, columns).compactMap {
         PropertyReader(property: $0.property, column: $1)

@@ -14,4 +14,17 @@ extension ChangeSetBuilder {
     }
     return kept + "…"
   }
+
+  /// Which transactions rows are of, one after the other.
+  static func runs(_ transactions: [Int]) -> [ChangeSetIndex.Group.TransactionRun] {
+    var runs: [ChangeSetIndex.Group.TransactionRun] = []
+    for transaction in transactions {
+      if runs.last?.transaction == transaction {
+        runs[runs.count - 1].count += 1
+      } else {
+        runs.append(.init(transaction: transaction, count: 1))
+      }
+    }
+    return runs
+  }
 }

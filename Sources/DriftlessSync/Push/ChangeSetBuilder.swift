@@ -392,16 +392,4 @@ struct ChangeSetBuilder {
         })
     }
   }
-
-  private static func runs(_ transactions: [Int]) -> [ChangeSetIndex.Group.TransactionRun] {
-    var runs: [ChangeSetIndex.Group.TransactionRun] = []
-    for transaction in transactions {
-      if runs.last?.transaction == transaction {
-        runs[runs.count - 1].count += 1
-      } else {
-        runs.append(.init(transaction: transaction, count: 1))
-      }
-    }
-    return runs
-  }
 }

@@ -4,8 +4,7 @@ import DriftlessSQLite
 import Foundation
 import Logging
 
-/// Coming back to a server whose log is not the one that this replica knew: it was put back to an
-/// older copy, began a new generation, or is another one.
+/// Coming back to a server whose log is not the one that this replica knew: put back, begun anew, or another one.
 extension SyncEngine {
   private static let lastSetting = "sync.reconciled"
   static let allowedSetting = "sync.reconcileAllowed"
