@@ -13,6 +13,11 @@ extension SyncEngine {
       let end = try StagedEntries.end(after: state.position.mark, on: transaction.connection)
       return (state, end, try end == nil && StagedEntries.exist(on: transaction.connection))
     }
+    // A whole push was kept, and not applied: the disk was full, or the process ended. Its last part comes once more.
+    if let end, try store.read({ try PushRest(staged: $0.connection) }) == nil {
+      try bookkeep { try StagedEntries.remove(end.sequence, on: $0.connection) }
+      return try pulledThrough()
+    }
     // They are of a log that is gone, or what came after them was applied.
     if isOther { try bookkeep { try StagedEntries.removeAll(on: $0.connection) } }
     guard let end else { return state.position }
@@ -191,7 +196,7 @@ extension SyncEngine {
 }
 
 /// What of a push in several parts is still to come.
-private struct PushRest {
+private struct PushRest: Equatable {
   private let last: ChangeSetHeader
   /// The next part.
   private let part: UInt16

@@ -63,6 +63,8 @@ public actor SyncEngine {
   /// When what is to be revived was edited; kept during a push.
   var revivedEdits = RevivedEdits()
 
+  /// When the zone could not be read anew.
+  var anewFailed: ContinuousClock.Instant?
   /// The last transaction that the zone had acknowledged when the sending of what is pending began; nil once all is sent.
   var unsentSince: Int64?
   /// The server takes no push in several parts: what is large goes whole.

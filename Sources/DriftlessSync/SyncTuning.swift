@@ -69,6 +69,8 @@ enum SyncTuning {
   static let journalEntriesMax = 10_000
   /// Comparisons with the zone that one call begins: each is at the place where the zone was when it began.
   static let verifyAttemptsMax = 8
+  /// After a zone could not be read anew.
+  static let anewPause = Duration.seconds(600)
   /// Rounds of one repair: an object that was missing, what refers to it, and what that lets be seen; the last finds nothing.
   static let repairRoundsMax = 4
   /// Columns of digests that one request asks for: their places stand in its address.

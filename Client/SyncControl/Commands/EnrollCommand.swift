@@ -69,7 +69,10 @@ struct EnrollCommand: ControlCommand {
     if !anew { _ = try SyncEngine.status(of: store) }
     try SyncEngine.checkLayout(of: store)
     let authorities = try trusted()
-    let token = try TokenSource(file: tokenFile, store: target.url).token()
+    // The token of one server is no other's.
+    let home = try? SyncEngine.home(of: store)
+    let isSame = home.map { $0.server.isSameServer(as: address) } ?? false
+    let token = try TokenSource(file: tokenFile, store: isSame ? target.url : nil).token()
     var options = TransportOptions()
     options.allowsPlaintext = allowPlaintext
     if let file = authorities.file { options.certificateAuthorityFile = file.path }
@@ -123,5 +126,13 @@ struct EnrollCommand: ControlCommand {
     let file = URL(fileURLWithPath: ca)
     let certificates = try AuthorityFile.read(file)
     return (file, { try AuthorityFile.write(certificates, forStore: $0) })
+  }
+}
+
+extension URL {
+  /// Whether scheme, host and port are the same.
+  fileprivate func isSameServer(as other: URL) -> Bool {
+    scheme?.lowercased() == other.scheme?.lowercased()
+      && host()?.lowercased() == other.host()?.lowercased() && port == other.port
   }
 }

@@ -50,7 +50,9 @@ struct OperatorGate: Sendable {
   }
 
   private static func isHandedOn(_ headers: HTTPFields) -> Bool {
-    ["Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"].contains { name in
+    [
+      "Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Real-IP", "Via",
+    ].contains { name in
       HTTPField.Name(name).map { headers.contains($0) } ?? false
     }
   }

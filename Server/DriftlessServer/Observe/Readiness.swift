@@ -6,6 +6,8 @@ actor Readiness {
   private let metrics: ServerMetrics
   private let limits: LiveLimits
   private var last: (since: ContinuousClock.Instant, look: Task<Void, any Error>)?
+  /// Whether the storage is still at what it was asked, though nobody waits for it any more.
+  private var isAsked = false
   private static let span = Duration.seconds(1)
   /// A storage that takes longer is at something else.
   private static let patience = Duration.seconds(5)
@@ -20,11 +22,18 @@ actor Readiness {
   func check(now: ContinuousClock.Instant = .now) async throws {
     guard metrics.current.damagedReads == 0 else { throw ServerError.damagedSinceStart }
     if let last, now - last.since < Self.span { return try await last.look.value }
-    let look = Task { [storage, bytes = limits.bodyBytesMax] in
-      try await Self.within(Self.patience) { try await storage.checkReady(bytes: bytes) }
+    guard !isAsked else { throw ServerError.busy("the storage does not answer") }
+    isAsked = true
+    let look = Task { [bytes = limits.bodyBytesMax] in
+      try await Self.within(Self.patience) { try await self.ask(bytes) }
     }
     last = (now, look)
     try await look.value
+  }
+
+  private func ask(_ bytes: Int) async throws {
+    defer { isAsked = false }
+    try await storage.checkReady(bytes: bytes)
   }
 
   private static func within(

@@ -65,6 +65,16 @@ struct ModelMeaning: Codable, Hashable {
         if isBack { change.returned[entity.name, default: []].insert(property.name) }
       }
     }
+    // What refers to objects that come back was cut from both of its ends.
+    let returned = schema.entities.filter { change.entities.contains($0.name) }
+    for entity in schema.entities where !change.entities.contains(entity.name) {
+      for property in entity.properties {
+        guard let destination = property.relationship?.destinationEntity,
+          returned.contains(where: { $0.description.isKindOf(entity: destination) })
+        else { continue }
+        change.properties[entity.name, default: []].insert(property.name)
+      }
+    }
     return change
   }
 
@@ -174,7 +184,11 @@ extension ModelMeaning {
     }
 
     /// What the model has by now was taken.
-    func settle(_ schema: SyncSchema, _ transaction: WriteTransaction) throws {
+    ///
+    /// - Parameter unmade: what is still not made.
+    func settle(
+      _ schema: SyncSchema, unmade: Set<String>, _ transaction: WriteTransaction
+    ) throws {
       var present: Set<String> = []
       for entity in schema.entities {
         present.formUnion(entity.names)
@@ -184,7 +198,7 @@ extension ModelMeaning {
       }
       try Self.set(EngineRows.goneSetting, gone.subtracting(present), transaction)
       try Self.set(Self.nullsSetting, nulls.subtracting(present), transaction)
-      try Self.set(Self.unmadeSetting, unmade.subtracting(present), transaction)
+      try Self.set(Self.unmadeSetting, unmade, transaction)
     }
   }
 }

@@ -23,15 +23,19 @@ extension SyncEngine {
     guard try !change.isEmpty && replicaState().cursor > 0 else {
       try bookkeep {
         try meaning.save($0)
-        try notes.settle(schema, $0)
+        try notes.settle(schema, unmade: notes.unmade, $0)
       }
       return false
     }
+    // It is all of the zone that is read.
+    if let anewFailed, .now - anewFailed < SyncTuning.anewPause { return false }
     do {
+      defer { anewFailed = nil }
       return try await takeAnew(change, as: meaning, pulling)
     } catch  where Task.isCancelled {
       throw error
     } catch {
+      anewFailed = .now
       // It is what the migration left until the next sync; all else goes on.
       log.warning("What the model has otherwise is not taken from the zone yet: \(error)")
       return false
@@ -52,9 +56,10 @@ extension SyncEngine {
         guard !added.isEmpty else { continue }
         let pending = try pendingSet(transaction, state: state)
         try transaction.forEachKey(of: entity.description) { key in
-          guard let values = try transaction.ownRow(key)?.values else { return }
+          guard let row = try transaction.knownOwnRow(key) else { return }
           for property in added
-          where values[property.slot] != property.standIn?.value
+          where row.values[property.slot] != property.standIn?.value
+            && !row.lost.contains(property.slot)
             && pending[key]?.transaction(of: property.slot) == nil
           {
             odd.insert("\(entity.name).\(property.name)")
@@ -73,7 +78,8 @@ extension SyncEngine {
       beside: store, replicaState(), info: info, by: transport.way, options)
     do {
       for _ in 0..<SyncTuning.verifyAttemptsMax {
-        _ = try await newcomer.engine.pull()
+        // Nobody sees that store: deletes take nothing away there.
+        _ = try await newcomer.engine.pull(allowingMassDelete: true)
         try await pulling()
         guard try await newcomer.engine.replicaState().position == replicaState().position else {
           continue
@@ -85,7 +91,8 @@ extension SyncEngine {
             var anew = try ZoneAnew(applier, state, change, from: there, other, upTo: next)
             try anew.take()
             try meaning.save(applier.transaction)
-            try ModelMeaning.Notes(applier.transaction).settle(schema, applier.transaction)
+            try ModelMeaning.Notes(applier.transaction).settle(
+              schema, unmade: ModelMeaning.Notes(there).unmade, applier.transaction)
             try noteUnsettled(applier)
             try ImportTimes.purge(applier.transaction.connection)
           }

@@ -115,7 +115,7 @@ struct ZoneAnew {
       return
     }
     guard living == key, let names = change.properties[entity.name],
-      let own = try transaction.ownRow(key)?.values
+      let own = try transaction.knownOwnRow(key)?.values
     else { return }
     for property in entity.properties {
       let name = PlaceName.property(ofPlace: property.name) ?? property.name

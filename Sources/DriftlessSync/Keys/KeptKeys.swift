@@ -89,7 +89,7 @@ final class KeptKeys: KeyKeeper {
   /// leaves waiting of a pending property it settles before it ends.
   private func letGoOfOvertaken(by pending: PendingSet) throws {
     for (key, kept) in values {
-      guard let row = try transaction.ownRow(key)?.values else { continue }
+      guard let row = try transaction.knownOwnRow(key)?.values else { continue }
       for (slot, value) in kept {
         let edit = pending[key]?.transaction(of: slot)
         // A null says nothing of a new object, and none of what is offered.
@@ -191,7 +191,7 @@ final class KeptKeys: KeyKeeper {
 
   private func write(_ key: ObjectKey, _ slot: Int) throws {
     guard let kept = values[key]?[slot] else { return }
-    guard var row = try transaction.ownRow(key)?.values else {
+    guard var row = try transaction.knownOwnRow(key)?.values else {
       // What is deleted here, and may come back, comes back with it.
       if try transaction.grave(of: key) == nil { try drop(key, slot) }
       return
@@ -212,7 +212,7 @@ final class KeptKeys: KeyKeeper {
 
   /// Who holds the keys that the kept values of an object are part of.
   func holders(of key: ObjectKey) throws -> [KeyHolder] {
-    guard let kept = values[key], let row = try transaction.row(key)?.values else { return [] }
+    guard let kept = values[key], let row = try transaction.knownRow(key)?.values else { return [] }
     return try transaction.keyHolders(
       of: key, claimed(key, row), touching: PropertyMask(kept.keys))
   }

@@ -100,7 +100,7 @@ struct OneToOneEnds {
     var transfers: [Transfer] = []
     for key in applier.pending.objects.keys {
       for end in ends(of: key.entity) where isPending(key, end) {
-        guard try transaction.row(key)?.values[end.slot].isNull == true,
+        guard try transaction.knownRow(key)?.values[end.slot].isNull == true,
           case .reference(let partner)? = try BaseValues.value(
             of: key, end.owning.name, on: transaction.connection),
           let taker = try owners(of: partner, end).first, isPending(taker, end)
@@ -124,7 +124,7 @@ struct OneToOneEnds {
     guard applier.pending[transfer.freed]?.whole == PendingObject.Whole.none,
       let end = ends(of: transfer.freed.entity).first(where: { $0.slot == transfer.slot }),
       isPending(transfer.freed, end),
-      try transaction.row(transfer.freed)?.values[end.slot].isNull == true,
+      try transaction.knownRow(transfer.freed)?.values[end.slot].isNull == true,
       try transaction.concreteKey(root: transfer.partner) != nil
     else { return false }
     return try owners(of: transfer.partner, end).isEmpty
@@ -152,7 +152,7 @@ struct OneToOneEnds {
   }
 
   private func target(of key: ObjectKey, _ end: End) throws -> ObjectKey? {
-    guard case .reference(let target)? = try transaction.row(key)?.values[end.slot] else {
+    guard case .reference(let target)? = try transaction.knownRow(key)?.values[end.slot] else {
       return nil
     }
     return try transaction.concreteKey(root: target)
@@ -167,7 +167,7 @@ struct OneToOneEnds {
   ) throws {
     guard
       let slot = transaction.schema.entity(numbered: key.entity)?.layout.index(
-        named: relationship.name), var values = try transaction.row(key)?.values
+        named: relationship.name), var values = try transaction.knownRow(key)?.values
     else { return }
     let new = value.map { PropertyValue.reference($0) } ?? .null
     guard values[slot] != new else { return }

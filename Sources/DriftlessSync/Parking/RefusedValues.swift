@@ -41,9 +41,13 @@ struct RefusedValues {
   private func park(
     _ limited: [SyncSchema.Property], of key: ObjectKey, _ side: RemoteSide, _ applier: PageApplier
   ) throws {
-    guard var values = try applier.transaction.ownRow(key)?.values else { return }
+    guard let row = try applier.transaction.knownOwnRow(key) else { return }
+    var values = row.values
     var mask = PropertyMask()
-    for property in limited where property.standIn?.refusal(of: values[property.slot]) != nil {
+    for property in limited
+    where !row.lost.contains(property.slot)
+      && property.standIn?.refusal(of: values[property.slot]) != nil
+    {
       // What waits for a unique key is null here until it is free.
       guard applier.pending[key]?.transaction(of: property.slot) == nil,
         applier.keptKeys.values[key]?[property.slot] == nil

@@ -86,7 +86,9 @@ struct CutReferences {
   ///   - kept: what is kept, by root entities.
   ///   - stamp: the time of the edits (`EditStamp`).
   func restore(to kept: Set<ObjectKey>, by stamp: Int64) throws {
-    for (sequence, cuts) in Dictionary(grouping: cuts, by: \.sequence) {
+    // What was cut last is what stood last.
+    let cutsBySequence = Dictionary(grouping: cuts, by: \.sequence)
+    for (sequence, cuts) in cutsBySequence.sorted(by: { $0.key > $1.key }) {
       var names: PlaceValues.Names = [:]
       for cut in cuts {
         names[cut.source, default: []].formUnion([

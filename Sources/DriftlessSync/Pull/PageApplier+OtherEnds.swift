@@ -283,7 +283,7 @@ extension PageApplier {
   private func ownWords(after sequence: UInt64) throws -> OwnWords {
     var words = OwnWords()
     try KeptFrames.forEach(after: sequence, on: transaction.connection) { entry in
-      guard let changeSet = try? ChangeSetDecoder().decode(entry.frame),
+      guard let changeSet = try? ChangeSetDecoder().decode(entry),
         changeSet.header.replica == replica
       else { return }
       words.add(changeSet, firstNumber: entry.firstObjectNumber)

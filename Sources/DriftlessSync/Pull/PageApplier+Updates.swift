@@ -239,7 +239,10 @@ extension PageApplier {
   ) throws {
     let (single, elements, places) = PropertyReader.split(readers)
     if !single.isEmpty {
-      var values = try currentValues(of: key)
+      // Nothing but what is written is taken of it.
+      guard var values = try transaction.knownOwnRow(key)?.values else {
+        throw SyncError.damaged("object \(key.key) of entity number \(key.entity)")
+      }
       var written = PropertyMask()
       for reader in single {
         values[reader.property.slot] = try read(reader, group, row: row, of: key, &frame)

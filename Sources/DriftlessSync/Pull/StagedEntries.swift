@@ -63,6 +63,10 @@ enum StagedEntries {
     return try entry(at: UInt64(clamping: last), on: connection)?.mark
   }
 
+  static func remove(_ sequence: UInt64, on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_STAGED WHERE sequence = ?", [.unsigned(sequence)])
+  }
+
   static func removeAll(on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_STAGED")
   }

@@ -49,7 +49,7 @@ struct TreeSettlement {
     of key: ObjectKey, _ property: SyncSchema.Property
   ) throws -> ObjectKey? {
     guard let tree = parentProperty(property.name, of: key),
-      case .reference(let parent)? = try applier.transaction.row(key)?.values[tree.slot]
+      case .reference(let parent)? = try applier.transaction.knownRow(key)?.values[tree.slot]
     else { return nil }
     return try applier.transaction.concreteKey(root: parent)
   }
@@ -67,7 +67,7 @@ struct TreeSettlement {
     for key in ring {
       guard let tree = parentProperty(property.name, of: key),
         let edit = applier.pending[key]?.transaction(of: tree.slot),
-        let shown = try applier.transaction.row(key)?.values[tree.slot],
+        let shown = try applier.transaction.knownRow(key)?.values[tree.slot],
         try !applier.isPlaceAlone(tree, of: key, shown)
       else { continue }
       let time = try applier.transaction.editTime(edit)

@@ -341,8 +341,11 @@ struct ChangeSetBuilder {
   private mutating func addSuperseded(
     _ drafts: [ChangeDraft], _ selection: PushSelection
   ) throws {
-    let saves = try SupersededSets(drafts, selection.window).saves(
-      after: since, transaction)
+    // Beside counts each name is one of a save that is in them.
+    let counts = drafts.contains { $0.columns.contains { $0.property.keepsDeltas } }
+    let saves =
+      counts
+      ? [] : try SupersededSets(drafts, selection.window).saves(after: since, transaction)
     guard !saves.isEmpty else { return }
     let told = Set(index.transactions.map(\.name)).union(index.covered.map(\.name))
     let names = try saves.sorted().map { try transaction.transactionName($0) }

@@ -36,7 +36,7 @@ struct HeldKeys {
   ) throws -> [(ObjectKey, [Int])] {
     guard let object = pending[key], let entity = schema.entity(numbered: key.entity),
       try directory.number(root: entity.rootNumber, key: key.key) != nil,
-      var former = try transaction.row(key)?.values ?? transaction.grave(of: key)
+      var former = try transaction.knownRow(key)?.values ?? transaction.grave(of: key)
     else { return [] }
     var given = PropertyMask()
     for slot in transaction.schema.keyMask(numbered: key.entity).indexes {

@@ -4,6 +4,23 @@ import DriftlessSQLite
 
 /// What is sent of a property in place of its value, where that differs.
 extension PendingReader {
+  /// Whether a reference can name an object: the zone knows it, or it comes with the window.
+  mutating func hasPlace(_ target: ObjectKey) throws -> Bool {
+    guard isPartial else { return true }
+    let root = schema.root(of: target)
+    return try arriving.contains(ObjectKey(entity: root, key: target.key))
+      || directory.number(root: root, key: target.key) != nil
+  }
+
+  /// Whether the value lies in a file that cannot be read.
+  func isUnread(_ property: SyncSchema.Property, of key: ObjectKey) -> Bool {
+    if case .attribute = property.kind {
+      unsent[key]?.contains(property.slot) == true
+    } else {
+      false
+    }
+  }
+
   /// The elements of a set as they are sent: of one that is offered without what was changed here since.
   mutating func elements(
     _ key: ObjectKey, _ property: SyncSchema.Property, _ relationship: RelationshipDescription,

@@ -28,7 +28,8 @@ struct PendingReader {
   private(set) var tombstones: [TombstoneDraft] = []
   /// What stays pending: references to what neither the zone nor this change set has, and what waits for a key.
   private(set) var unsent: [ObjectKey: PropertyMask] = [:]
-  private let isPartial: Bool
+  let isPartial: Bool
+  private var tellsLater = false
   /// Up to which transaction the window goes.
   let through: Int64
   /// Properties of the window that are offers.
@@ -36,7 +37,7 @@ struct PendingReader {
   /// Those that were edited since.
   var edited: [ObjectKey: PropertyMask] = [:]
   /// New objects of the window, by root entity and key: known only when it is partial.
-  private var arriving: Set<ObjectKey> = []
+  private(set) var arriving: Set<ObjectKey> = []
   /// When the properties of what the window revives were edited.
   private let knownEdits: EditHistory
   /// The keys that the objects hold from now on.
@@ -105,7 +106,9 @@ struct PendingReader {
         PropertyMask([property.slot]),
         by: object.transaction(of: property.slot) ?? object.lastTransaction)
     }
+    tellsLater = true
     try appendEdits(key, later, entity)
+    tellsLater = false
   }
 
   private func finishWalks() {
@@ -188,9 +191,10 @@ struct PendingReader {
   private mutating func values(
     of key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
   ) throws -> [PropertyValue]? {
-    guard case (var values, let lost)? = try rows.values(of: key) else { return nil }
+    guard case (var values, var lost)? = try rows.values(of: key) else { return nil }
     // A value whose file is gone stays pending until it is there again.
-    if object.whole != .none, !lost.isEmpty { unsent[key, default: .init()].formUnion(lost) }
+    if object.whole == .none { lost.formIntersection(object.properties) }
+    if !lost.isEmpty { unsent[key, default: .init()].formUnion(lost) }
     guard parkedValues.mayHaveAny else { return values }
     for property in entity.properties {
       guard let standIn = property.standIn,
@@ -312,7 +316,8 @@ struct PendingReader {
     var isCounted = false
     for edit in object.edits {
       var mask = PropertyMask()
-      for property in entity.properties where edit.properties.contains(property.slot) {
+      for property in entity.properties
+      where edit.properties.contains(property.slot) && !isUnread(property, of: key) {
         mask.insert(property.slot)
       }
       if isPartial { try leaveOut(key, entity, values, edit.transaction, of: &mask) }
@@ -349,13 +354,6 @@ struct PendingReader {
     }
   }
 
-  private mutating func hasPlace(_ target: ObjectKey) throws -> Bool {
-    guard isPartial else { return true }
-    let root = schema.root(of: target)
-    return try arriving.contains(ObjectKey(entity: root, key: target.key))
-      || directory.number(root: root, key: target.key) != nil
-  }
-
   private mutating func cell(
     _ key: ObjectKey, _ property: SyncSchema.Property, _ values: [PropertyValue], _ edit: Int64
   ) throws -> ColumnDraft.Cell {
@@ -367,6 +365,8 @@ struct PendingReader {
       return .value(try reference(key, property, values, edit))
     }
     let current = try elements(key, property, relationship, edit)
+    // Of a new object all is told, whatever it was here before the zone knew of it.
+    guard !tellsLater else { return .elements(adds: current, removes: []) }
     let set = try BaseValues.set(of: key, property.name, on: transaction.connection)
     let base = set?.elements ?? []
     let asserted = set?.asserted ?? []
@@ -375,8 +375,7 @@ struct PendingReader {
     for element in new.subtracting(old) where try !hasPlace(element) {
       unsent[key, default: PropertyMask()].insert(property.slot)
     }
-    // An ordered relationship says its whole sequence: the zone's check lets nobody else's change of
-    // it lie in between.
+    // An ordered relationship says its whole sequence: the zone's check lets nobody else's change of it lie in between.
     return .elements(
       adds: relationship.isOrdered ? current : current.filter { !old.contains($0) },
       removes: base.filter { !new.contains($0) }

@@ -30,6 +30,11 @@ struct PushSelection {
     }
     try leaveOutLost(of: &sendable, transaction)
     var keyless = try KeylessEdits(transaction, schema: schema)
+    for key in try keyless.revivals(of: sendable) {
+      withoutKey += 1
+      omitted.objects.insert(key)
+      sendable.objects[key] = nil
+    }
     for (key, mask) in try keyless.waiting(sendable) {
       withoutKey += 1
       omitted.properties[key, default: PropertyMask()].formUnion(mask)
@@ -239,7 +244,7 @@ private struct PushPart {
       return object.whole == .none
         ? object.transaction(of: property.slot) != nil : !relationship.isOptional
     }
-    guard !references.isEmpty, let values = try transaction.row(key)?.values else { return [] }
+    guard !references.isEmpty, let values = try transaction.knownRow(key)?.values else { return [] }
     return try references.compactMap { property in
       guard case .reference(let target) = values[property.slot],
         let living = try transaction.concreteKey(root: schema.rooted(target)),
@@ -257,7 +262,13 @@ extension PushSelection {
     of sendable: inout PendingSet, _ transaction: ReadTransaction
   ) throws {
     for (key, slots) in try transaction.lostSlots() {
-      guard let object = sendable.objects[key], object.whole == .none else { continue }
+      guard let object = sendable.objects[key] else { continue }
+      if object.whole == .revive {
+        // It says all that the object is.
+        omitted.objects.insert(key)
+        sendable.objects[key] = nil
+      }
+      guard object.whole == .none else { continue }
       var waiting = slots
       waiting.formIntersection(object.properties)
       guard !waiting.isEmpty else { continue }
@@ -322,7 +333,7 @@ struct HeldReferences {
         if case .toOne(let relationship) = $0.kind { return !relationship.isOptional }
         return false
       }
-      guard !needs.isEmpty, let values = try transaction.row(key)?.values else { continue }
+      guard !needs.isEmpty, let values = try transaction.knownRow(key)?.values else { continue }
       for property in needs {
         guard case .reference(let target) = values[property.slot],
           nameless.contains(rooted(target)), held.insert(key).inserted
@@ -342,7 +353,7 @@ struct HeldReferences {
       case .toOne, .elements: object.transaction(of: property.slot) != nil
       }
     }
-    guard !relationships.isEmpty, let values = try transaction.row(key)?.values else { return }
+    guard !relationships.isEmpty, let values = try transaction.knownRow(key)?.values else { return }
     for property in relationships {
       guard try isWaiting(property, of: key, values) else { continue }
       waiting[key, default: PropertyMask()].insert(property.slot)

@@ -52,7 +52,7 @@ struct Reliances {
     to found: inout [[String]: Set<ObjectKey>]
   ) throws {
     var next: ObjectKey? = parent
-    while let root = next, let row = try transaction.row(root),
+    while let root = next, let row = try transaction.knownRow(root),
       let entity = transaction.schema.entity(numbered: row.key.entity),
       let slot = entity.layout.index(named: relationship.name)
     {

@@ -159,7 +159,7 @@ struct SentFrame {
         else { continue }
         for (row, object) in group.objects.enumerated() {
           guard let key = keys[object], pending[key]?.transaction(of: property.slot) != nil,
-            try transaction.row(key) != nil
+            try transaction.knownRow(key) != nil
           else { continue }
           let change = reader.elements(row)
           let local = Set(try transaction.toManyKeys(of: key, relationship))

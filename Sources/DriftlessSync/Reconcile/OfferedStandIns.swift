@@ -7,9 +7,13 @@ struct OfferedStandIns {
   private let unsaid: [ObjectKey: PropertyMask]
   private let parkedValues: ParkedValues
   private let transaction: ReadTransaction
+  private let schema: SyncSchema
   private let mayLackFiles: Bool
 
-  init(_ unsaid: [ObjectKey: PropertyMask], _ transaction: ReadTransaction) throws {
+  init(
+    _ unsaid: [ObjectKey: PropertyMask], _ transaction: ReadTransaction, _ schema: SyncSchema
+  ) throws {
+    self.schema = schema
     self.unsaid = unsaid
     self.transaction = transaction
     parkedValues = try ParkedValues(transaction.connection)
@@ -20,7 +24,9 @@ struct OfferedStandIns {
     of object: inout PendingObject, _ key: ObjectKey, _ entity: SyncSchema.Entity
   ) throws {
     let unsaid = unsaid[key] ?? PropertyMask()
-    guard parkedValues.mayHaveAny || !unsaid.isEmpty || mayLackFiles,
+    guard
+      parkedValues.mayHaveAny || !unsaid.isEmpty || mayLackFiles
+        || schema.keys == nil && entity.hasSealed,
       let row = try transaction.knownRow(key)
     else { return }
     let values = row.values
@@ -28,11 +34,19 @@ struct OfferedStandIns {
       let slot = property.slot
       // What was edited here is an edit, whatever it says.
       guard let edit = object.transaction(of: slot), EditStamp.time(edit) != nil,
-        try row.lost.contains(slot)
+        try row.lost.contains(slot) || isWithoutKey(property, values[slot], of: key)
           || isStandIn(property, values[slot], of: key, isUnsaid: unsaid.contains(slot))
       else { continue }
       object.clear(PropertyMask([slot]))
     }
+  }
+
+  /// What may not leave the host in the clear: who has a key offers it.
+  private func isWithoutKey(
+    _ property: SyncSchema.Property, _ value: PropertyValue, of key: ObjectKey
+  ) throws -> Bool {
+    try KeylessEdits.waits(value, property, schema)
+      && parkedValues.value(of: key, property.name) == nil
   }
 
   private func isStandIn(

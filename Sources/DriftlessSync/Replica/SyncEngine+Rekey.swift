@@ -14,6 +14,7 @@ extension SyncEngine {
     let schema = SyncSchema(store.schema)
     return try store.rekey { transaction in
       guard try EngineTables.exist(on: transaction.connection) else { return }
+      try EngineTables.create(in: transaction)
       try LeftZone.keep(in: transaction, schema: schema) {
         try EngineTables.leaveZone(in: transaction)
       }

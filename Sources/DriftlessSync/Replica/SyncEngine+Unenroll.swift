@@ -27,6 +27,8 @@ extension SyncEngine {
     ) { transaction in
       guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
       if !leavingUnsent { try requireNothingUnsent(transaction, schema: schema, of: store) }
+      // A store that an earlier program synced last has not all of them.
+      try EngineTables.create(in: transaction)
       try LeftZone.keep(in: transaction, schema: schema) {
         try EngineTables.leaveZone(in: transaction)
       }

@@ -61,7 +61,7 @@ struct KeylessEdits {
           continue
         }
         guard property.isSealed else { continue }
-        if values == nil { values = try transaction.row(key)?.values }
+        if values == nil { values = try transaction.knownRow(key)?.values }
         guard var value = values?[property.slot] else { continue }
         // What is offered of a parked value is the cell.
         if EditStamp.time(edit) != nil {
@@ -70,6 +70,27 @@ struct KeylessEdits {
         guard Self.waits(value, property, schema) else { continue }
         waiting[key, default: PropertyMask()].insert(property.slot)
       }
+    }
+    return waiting
+  }
+
+  /// What is brought back with values that may not leave the host: a revival says all that an object is, and without them would
+  /// say that there is none.
+  func revivals(of pending: PendingSet) throws -> Set<ObjectKey> {
+    var waiting: Set<ObjectKey> = []
+    guard schema.keys == nil, schema.entities.contains(where: \.hasSealed) else { return waiting }
+    var directory = ObjectDirectory(transaction.connection)
+    for (key, object) in pending.objects
+    where object.whole == .revive || object.whole == .insert {
+      guard let entity = schema.entity(numbered: key.entity), entity.hasSealed,
+        try directory.number(root: entity.rootNumber, key: key.key) != nil,
+        let values = try transaction.knownRow(key)?.values,
+        try entity.properties.contains(where: { property in
+          try Self.waits(values[property.slot], property, schema)
+            && parkedValues.value(of: key, property.name) == nil
+        })
+      else { continue }
+      waiting.insert(key)
     }
     return waiting
   }

@@ -49,7 +49,7 @@ extension SyncEngine {
     // What is new goes whole.
     guard try applier.directory.number(root: entity.rootNumber, key: key.key) != nil,
       applier.pending[key].map({ $0.whole == .none }) ?? true,
-      let values = try applier.transaction.row(key)?.values
+      let values = try applier.transaction.knownRow(key)?.values
     else { return }
     for property in entity.properties where property.isSealed {
       let slot = property.slot

@@ -64,7 +64,7 @@ package struct DatabaseCheck {
 
   /// What replicas hold makes a log anew, with all that follows from it.
   static func byRenewal(_ zone: String) -> String {
-    "\(byBackup) Or begin the zone anew (driftless-server zone renew \(zone)): replicas offer what they hold."
+    "\(byBackup) Or begin the zone anew (driftless-server zone renew \(zone) --yes): replicas offer what they hold."
   }
 
   /// What SQLite itself finds.
