@@ -45,8 +45,8 @@ struct ImportCommand: ControlCommand {
   func perform() throws {
     Interrupt.noteFirst()
     do {
-      let bytes = try read()
       let store = try model.open(target.url, output)
+      let bytes = try read()
       let importer = Importer(
         store: store, author: author, source: file, skippedLines: skip,
         isInterrupted: { Interrupt.wasAsked })

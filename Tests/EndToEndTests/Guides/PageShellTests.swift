@@ -15,6 +15,7 @@ struct PageShellTests {
     "README.md": 3,
     "CodeMeasures.md": 1,
     "DaemonManual.md": 3,
+    "Encryption.md": 2,
     "Installing.md": 5,
     "ServerManual.md": 4,
     "Simulation.md": 1,
