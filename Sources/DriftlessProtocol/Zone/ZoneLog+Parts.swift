@@ -10,7 +10,9 @@ extension ZoneLog {
 
   /// Keeps a part of a push beside the log until the last one comes.
   ///
-  /// - Parameter bytes: A frame, or the header alone of one whose bytes are here.
+  /// - Parameters:
+  ///   - bytes: A frame, or the header alone of one whose bytes are here.
+  ///   - nowMilliseconds: The server's clock.
   /// - Throws: `ProtocolError`: `.notStaged` for a header whose bytes are not here, and as `append`.
   public mutating func stage(
     _ bytes: Data, nowMilliseconds: UInt64

@@ -7,13 +7,9 @@ struct OfferedStandIns {
   private let unsaid: [ObjectKey: PropertyMask]
   private let parkedValues: ParkedValues
   private let transaction: ReadTransaction
-  private let schema: SyncSchema
   private let mayLackFiles: Bool
 
-  init(
-    _ unsaid: [ObjectKey: PropertyMask], _ transaction: ReadTransaction, _ schema: SyncSchema
-  ) throws {
-    self.schema = schema
+  init(_ unsaid: [ObjectKey: PropertyMask], _ transaction: ReadTransaction) throws {
     self.unsaid = unsaid
     self.transaction = transaction
     parkedValues = try ParkedValues(transaction.connection)
@@ -25,8 +21,7 @@ struct OfferedStandIns {
   ) throws {
     let unsaid = unsaid[key] ?? PropertyMask()
     guard
-      parkedValues.mayHaveAny || !unsaid.isEmpty || mayLackFiles
-        || schema.keys == nil && entity.hasSealed,
+      parkedValues.mayHaveAny || !unsaid.isEmpty || mayLackFiles,
       let row = try transaction.knownRow(key)
     else { return }
     let values = row.values
@@ -34,19 +29,11 @@ struct OfferedStandIns {
       let slot = property.slot
       // What was edited here is an edit, whatever it says.
       guard let edit = object.transaction(of: slot), EditStamp.time(edit) != nil,
-        try row.lost.contains(slot) || isWithoutKey(property, values[slot], of: key)
+        try row.lost.contains(slot)
           || isStandIn(property, values[slot], of: key, isUnsaid: unsaid.contains(slot))
       else { continue }
       object.clear(PropertyMask([slot]))
     }
-  }
-
-  /// What may not leave the host in the clear: who has a key offers it.
-  private func isWithoutKey(
-    _ property: SyncSchema.Property, _ value: PropertyValue, of key: ObjectKey
-  ) throws -> Bool {
-    try KeylessEdits.waits(value, property, schema)
-      && parkedValues.value(of: key, property.name) == nil
   }
 
   private func isStandIn(
