@@ -406,8 +406,10 @@ class Replica:
                 value = changed(json.loads(before[0]) if before else [], added, removed)
             elif kind in (wire.BYTES, wire.UUIDS) and value is not None:
                 value = base64.b64encode(value).decode() if kind == wire.BYTES else str(value)
+            # An insert names all that there is: a null in it is nobody's edit.
+            edited = 0 if group.kind == wire.INSERT and value is None else moment
             self.db.execute("INSERT OR REPLACE INTO zone_values VALUES (?, ?, ?, ?, ?, ?)", (
-                identity, name, kind, json.dumps(value), moment, str(replica)))
+                identity, name, kind, json.dumps(value), edited, str(replica)))
 
     def settle(self):
         """What was edited here meets the zone's head: the later edit of a property stands, of two at one time that
