@@ -90,6 +90,11 @@ extension EngineTables {
       }
   }
 
+  /// Whether a line names an entity, or a property of one.
+  private static func isName(_ line: Substring) -> Bool {
+    !line.isEmpty && line.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "." }
+  }
+
   /// Whether a setting of the engine's is known, and can be read.
   static func fits(_ value: SQLiteValue, setting name: String) -> Bool {
     switch (name, value) {
@@ -99,9 +104,10 @@ extension EngineTables {
       (CarriedEnds.setting, .integer):
       true
     case (ModelMeaning.setting, .text(let text)): ModelMeaning.decode(text) != nil
-    case (ModelMeaning.Notes.nullsSetting, .text), (ModelMeaning.Notes.unmadeSetting, .text),
-      (EngineRows.goneSetting, .text):
-      true
+    case (ModelMeaning.Notes.nullsSetting, .text(let text)),
+      (ModelMeaning.Notes.unmadeSetting, .text(let text)),
+      (EngineRows.goneSetting, .text(let text)):
+      text.split(separator: "\n", omittingEmptySubsequences: false).allSatisfy(isName)
     case (OtherEnd.setting, .text): true
     case (LeftZone.setting, .text): LeftZone.decode(value) != nil
     case (FormerZone.setting, .integer(let number)), (KeylessEdits.setting, .integer(let number)):
