@@ -1,5 +1,6 @@
 import Driftless
 import DriftlessProtocol
+import DriftlessSQLite
 import DriftlessSync
 import DriftlessTesting
 import Foundation
@@ -110,9 +111,19 @@ struct LostFileSyncTests {
     #expect(there.keys.sorted() == ["a", "b", "c"])
     #expect(there["a"] == .some(nil) && there["b"] == Data([1]))
     #expect(try SyncEngine.status(of: one.store).pending.objects == 1)
+    // What others set of the same object is taken meanwhile.
+    try await edit(two) { context in
+      let photos = try context.fetch(FetchRequest<ManagedObject>(entityName: "Photo"))
+      try #require(photos.first { $0["name"] as? String == "a" })["name"] = "z"
+    }
+    for replica in [two, one] { _ = try await replica.engine.sync() }
+    let names = try one.store.read { transaction in
+      try transaction.connection.rows("SELECT ZNAME FROM ZPHOTO ORDER BY ZNAME").map(\.[0])
+    }
+    #expect(names == [.text("b"), .text("c"), .text("z")])
     try restore()
     for replica in [one, two] { _ = try await replica.engine.sync() }
-    #expect(try await photos(two)["a"] == Self.large)
+    #expect(try await photos(two)["z"] == Self.large)
     #expect(try SyncEngine.status(of: one.store).pending.objects == 0)
     #expect(try await photos(one) == photos(two))
   }

@@ -1,5 +1,6 @@
 import Driftless
 import DriftlessProtocol
+import DriftlessSQLite
 import DriftlessSync
 import DriftlessTesting
 import Foundation
@@ -49,6 +50,31 @@ struct PushPartsTests {
         try item.setValue([labels[2]], forKey: "labels")
       }
     }
+  }
+
+  @Test("One whose parts are all here and could not be applied is applied by the next sync")
+  func notApplied() async throws {
+    let world = try await World(2, options: Self.options())
+    try Self.fill(world[0])
+    try await world[0].sync()
+    // What a full disk does between the last part and the transaction that shows them.
+    let url = try #require(world[1].store.url)
+    func run(_ sql: String) throws {
+      let connection = try SQLiteConnection(path: url.path, mode: .readWrite)
+      defer { connection.close() }
+      try connection.execute(sql)
+    }
+    try run(
+      """
+      CREATE TRIGGER stop AFTER DELETE ON ZDL_STAGED
+      BEGIN INSERT INTO nowhere VALUES (1); END
+      """)
+    await #expect(throws: (any Error).self) { try await world[1].sync() }
+    #expect(try world[1].identities(of: "Item").isEmpty)
+    try run("DROP TRIGGER stop")
+    try await world[1].sync()
+    #expect(try world[1].identities(of: "Item").count == 12)
+    try await world.settle()
   }
 
   @Test("It comes whole to others, who see nothing of it before")

@@ -88,6 +88,7 @@ enum ShellCommand {
       if ended == pid { return status }
       if ended < 0, errno != EINTR { return nil }
       guard deadline.timeIntervalSinceNow > 0 else { return nil }
+      // To be told of the end of one process, a library would have to take a signal that is the program's.
       usleep(5_000)
     }
   }

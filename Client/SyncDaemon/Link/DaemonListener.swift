@@ -38,6 +38,7 @@ final class DaemonListener: Sendable {
     let thread = Thread { [weak self] in
       while let self, !self.state.withLock(\.isStopped) {
         self.restore()
+        // The thread does nothing else, and the next look is due then.
         Thread.sleep(forTimeInterval: Self.lookSeconds)
       }
     }
