@@ -125,6 +125,34 @@ struct KeylessTests {
     #expect(try told || world[0].value(id, "stock") == .integer(7))
   }
 
+  @Test("What is brought back without the key waits for it, and says no null meanwhile")
+  func broughtBack() async throws {
+    var world = try await SealedWorld()
+    let ring = KeyRing()
+    let model = sealedShop()
+    model.entitiesByName["Item"]?.userInfo[DeletePolicy.userInfoKey] = "editWins"
+    try await world.add(ring, model: model)
+    try await world.add(ring, model: model)
+    let shelf = try world[0].insert("Shelf", ["name": .string("s")])
+    let id = try world[0].insert("Item", ["title": .string("a"), "stock": .integer(1)])
+    try await world.world.syncAll()
+    let keyless = try await world[1].giving(nil)
+    try world[1].save { context in
+      let item = try #require(try context.object(withIdentity: id))
+      item["shelf"] = try context.object(withIdentity: shelf)
+    }
+    try world[0].delete(id)
+    try await world[0].sync()
+    _ = try await keyless.sync()
+    try #require(try world[1].identities(of: "Item") == [id], "the edit stands")
+    #expect(try world[1].status.withoutKey == 1)
+    #expect(try world[1].value(id, "title") == .string("a"))
+    _ = try await world[1].giving(ring).sync()
+    try await world[0].sync()
+    #expect(try world[0].value(id, "title") == .string("a"))
+    #expect(try world[0].export == world[1].export)
+  }
+
   @Test(
     "A key of the same name that is another one, and one that is not in the file, are told apart")
   func wrongKeys() async throws {
