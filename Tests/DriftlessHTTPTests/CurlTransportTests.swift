@@ -47,6 +47,26 @@ import Testing
     #expect(head.components(separatedBy: "secret-token").count == 2)
   }
 
+  @Test("Two ways to one zone are one; another server, zone, token or bound makes another")
+  func interchangeable() throws {
+    let server = try #require(URL(string: "http://127.0.0.1:1"))
+    let other = try #require(URL(string: "http://127.0.0.1:2"))
+    var options = TransportOptions()
+    options.retry.attemptsMax = 1
+    func way(
+      _ server: URL, _ zone: String = "shop", _ token: String = "secret",
+      _ options: TransportOptions = TransportOptions()
+    ) throws -> CurlTransport {
+      try CurlTransport(server: server, zone: zone, token: token, options: options)
+    }
+    let transport = try way(server)
+    #expect(try transport.isInterchangeable(with: way(server)))
+    #expect(try !transport.isInterchangeable(with: way(other)))
+    #expect(try !transport.isInterchangeable(with: way(server, "books")))
+    #expect(try !transport.isInterchangeable(with: way(server, "shop", "another")))
+    #expect(try !transport.isInterchangeable(with: way(server, "shop", "secret", options)))
+  }
+
   @Test("Requests one after the other use one connection")
   func reuse() async throws {
     let server = try CrookedServer([.send(Answer.json(Answer.zone))])

@@ -97,20 +97,13 @@ struct PageShell {
     for url in [home, out] {
       try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     }
-    let ports = try ["8080", "8443"].map { (written: $0, free: "\(try FreePort.next())") }
-    func translated(_ text: String, back: Bool = false) -> String {
-      ports.reduce(text) {
-        back
-          ? $0.replacingOccurrences(of: $1.free, with: $1.written)
-          : $0.replacingOccurrences(of: $1.written, with: $1.free)
-      }
-    }
+    let ports = PortNames(written: ["8080", "8443"], free: try FreePort.pair())
     var commands = self.commands
     var script = "set -eu\n"
     // What a page started in the background ends with it.
     script += "trap 'kill $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true' EXIT\n"
     for (index, command) in commands.enumerated() {
-      script += "exec >'\(out.path)/\(index)' 2>&1\n" + translated(command.command)
+      script += "exec >'\(out.path)/\(index)' 2>&1\n" + ports.free(in: command.command)
     }
     let file = folder.appendingPathComponent("script")
     try Data(script.utf8).write(to: file)
@@ -135,8 +128,7 @@ struct PageShell {
       guard let data = try? Data(contentsOf: out.appendingPathComponent("\(index)")) else {
         continue
       }
-      commands[index].text = translated(
-        Self.lines(String(decoding: data, as: UTF8.self)), back: true)
+      commands[index].text = ports.written(in: Self.lines(String(decoding: data, as: UTF8.self)))
     }
     return (process.terminationStatus, commands)
   }
@@ -161,8 +153,42 @@ struct PageShell {
   }
 }
 
+/// The ports that a page writes, and those that stand in for them while it runs. Each text is gone through once: a free
+/// port, say 58443, may have a written one within it.
+struct PortNames {
+  let written: [String]
+  let free: [String]
+
+  func free(in text: String) -> String { Self.replaced(written, by: free, in: text) }
+
+  func written(in text: String) -> String { Self.replaced(free, by: written, in: text) }
+
+  private static func replaced(_ names: [String], by others: [String], in text: String) -> String {
+    var result = ""
+    var rest = Substring(text)
+    while let character = rest.first {
+      if let index = names.firstIndex(where: rest.hasPrefix) {
+        result += others[index]
+        rest = rest.dropFirst(names[index].count)
+      } else {
+        result.append(character)
+        rest = rest.dropFirst()
+      }
+    }
+    return result
+  }
+}
+
 /// Ports of the loopback interface that nobody listens on now.
 enum FreePort {
+  /// Two of them.
+  static func pair() throws -> [String] {
+    let first = try next()
+    var second = try next()
+    while second == first { second = try next() }
+    return ["\(first)", "\(second)"]
+  }
+
   static func next() throws -> UInt16 {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard descriptor >= 0 else { throw HarnessError(description: "no socket") }

@@ -100,4 +100,12 @@ struct PageShellTests {
     #expect(blocks.map(\.text) == ["one 8080\n", "", nil])
     #expect(try PageShell.matches(blocks[0].text ?? "", shown: blocks[0].expected ?? ""))
   }
+
+  @Test("A free port that has a page's port within it is put in once, and out again")
+  func portNames() {
+    let ports = PortNames(written: ["8080", "8443"], free: ["58443", "38080"])
+    let page = "one 8080\ntwo 8443\n"
+    #expect(ports.free(in: page) == "one 58443\ntwo 38080\n")
+    #expect(ports.written(in: ports.free(in: page)) == page)
+  }
 }
