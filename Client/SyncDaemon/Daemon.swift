@@ -48,8 +48,12 @@ package actor Daemon {
     listener = try DaemonListener(path: socket, log: log) { [weak self] request in
       await self?.answer(request) ?? DaemonReply(pid: getpid())
     }
-    log.notice("listening at \(socket), \(configuration.stores.count) store(s)")
+    log.notice("listening at \(socket), \(Self.counted(configuration.stores))")
     for entry in configuration.stores { await begin(entry) }
+  }
+
+  private static func counted(_ stores: [DaemonConfiguration.Store]) -> String {
+    "\(stores.count) store\(stores.count == 1 ? "" : "s")"
   }
 
   /// Reads the configuration again: stores that are new begin, stores that are gone end, the rest
@@ -63,7 +67,7 @@ package actor Daemon {
       log.error("\(error.message) The former configuration stays.")
       return
     }
-    log.notice("configuration read again, \(fresh.stores.count) store(s)")
+    log.notice("configuration read again, \(Self.counted(fresh.stores))")
     if fresh.socket != configuration.socket {
       log.warning("the socket changes when syncd is started again")
     }
@@ -128,7 +132,7 @@ package actor Daemon {
       case .verify, .repair:
         reply.verified = try await worker.verify(
           repairs: request.verb == .repair, allowsMassDelete: allowsMassDelete)
-      case .status, .stores, .sync, .push, .pull, .wake:
+      case .status, .stores, .sync, .push, .pull, .giveUpUnsent, .wake:
         reply.report = try await worker.perform(
           request.verb, allowsMassDelete: allowsMassDelete)
       }

@@ -117,65 +117,61 @@ package struct DaemonConfiguration: Hashable, Sendable {
       suggestion: "correct the file, then send SIGHUP to syncd or start it again")
   }
 
-  /// What is in the way of a socket that the file names, for now: its folder may come later, as systemd makes that of a
-  /// service. Nil where nothing is.
-  package var socketFolderNote: String? {
-    guard let socket else { return nil }
-    let folder = URL(fileURLWithPath: socket).deletingLastPathComponent().path
-    guard access(folder, W_OK | X_OK) != 0 else { return nil }
-    return
-      "it cannot listen at \(socket) as things are: \(folder): \(String(cString: strerror(errno)))"
-  }
-
-  /// Files of authorities that are no such files now. One may come later, as a store may.
-  package var authorityNotes: [String] {
-    Set(stores.compactMap(\.authorityFile)).sorted { $0.path < $1.path }.compactMap { file in
-      do throws(Failure) {
-        _ = try AuthorityFile.read(file)
-        return nil
-      } catch {
-        return error.message
+  /// What a person has to mend before all of the stores sync: a socket's path that another file has, files of authorities, tokens
+  /// and keys that are none, and files that are no stores.
+  package var faults: [String] {
+    var faults: [String] = []
+    var status = stat()
+    if let socket, lstat(socket, &status) == 0, status.st_mode & S_IFMT != S_IFSOCK {
+      faults.append("it cannot listen at \(socket): a file is there that is no socket")
+    }
+    func note(_ files: [URL], _ read: (URL) throws -> Void) {
+      for file in Set(files).sorted(by: { $0.path < $1.path }) {
+        do { try read(file) } catch { faults.append(Failure(error).message) }
       }
     }
+    note(stores.compactMap(\.authorityFile)) { _ = try AuthorityFile.read($0) }
+    note(stores.compactMap(\.tokenFile)) { _ = try TokenFile.read($0) }
+    note(stores.compactMap(\.keyFile)) { _ = try KeyFile.read($0) }
+    for store in stores where FileManager.default.fileExists(atPath: store.path.path) {
+      do {
+        guard try isReplica(store), store.tokenFile == nil else { continue }
+        _ = try TokenFile.read(TokenFile.url(forStore: store.path))
+      } catch {
+        faults.append(Failure(error).message)
+      }
+    }
+    return faults
   }
 
-  /// Files of tokens and of keys that are none now, and files that are no stores, or no replicas. All may come later.
-  package var fileNotes: [String] {
-    let tokens = Set(stores.compactMap(\.tokenFile)).sorted { $0.path < $1.path }
-      .compactMap { file -> String? in
-        do throws(Failure) {
-          _ = try TokenFile.read(file)
-          return nil
-        } catch { return error.message }
+  /// What may come by itself: a store from a backup say, its zone when it is enrolled, and the folder of a socket, which systemd
+  /// makes for a service.
+  package var awaited: [String] {
+    var awaited: [String] = []
+    if let socket {
+      let folder = URL(fileURLWithPath: socket).deletingLastPathComponent().path
+      if access(folder, W_OK | X_OK) != 0 {
+        awaited.append(
+          "it cannot listen at \(socket) as things are: \(folder): "
+            + String(cString: strerror(errno)))
       }
-    let keys = Set(stores.compactMap(\.keyFile)).sorted { $0.path < $1.path }
-      .compactMap { file -> String? in
-        do throws(Failure) {
-          _ = try KeyFile.read(file)
-          return nil
-        } catch { return error.message }
+    }
+    for store in stores {
+      let path = store.path.path
+      if !FileManager.default.fileExists(atPath: path) {
+        awaited.append("there is no store at \(path): it is waited for")
+      } else if (try? isReplica(store)) == false {
+        awaited.append(
+          "\(path) is not enrolled with a server: nothing of it is synced until it is")
       }
-    return tokens + keys
-      + stores.compactMap { store in
-        guard FileManager.default.fileExists(atPath: store.path.path) else { return nil }
-        do {
-          let opened = try StoreAccess.inspect(store.path)
-          defer { opened.close() }
-          guard try SyncEngine.home(of: opened) != nil else {
-            return
-              "\(store.path.path) is not enrolled with a server: nothing of it is synced until it is"
-          }
-          if store.tokenFile == nil { _ = try TokenFile.read(TokenFile.url(forStore: store.path)) }
-          return nil
-        } catch {
-          return Failure(error).message
-        }
-      }
+    }
+    return awaited
   }
 
-  /// The paths at which there is no store now. One may come later, from a backup say.
-  package var missingStores: [String] {
-    stores.map(\.path.path).filter { !FileManager.default.fileExists(atPath: $0) }
+  private func isReplica(_ store: Store) throws -> Bool {
+    let opened = try StoreAccess.inspect(store.path)
+    defer { opened.close() }
+    return try SyncEngine.home(of: opened) != nil
   }
 
   /// The usual place of the socket: systemd's runtime folder, the user's, or /tmp with the user's

@@ -18,6 +18,8 @@ actor StoreWorker {
   private let delays: SyncSchedule.Delays
   private var connection: Connection?
   private var isStopped = false
+  /// Whether the mark beside the store was this daemon's when it was looked at last.
+  private var isMarked = false
   private var running: Task<Void, Never>?
   private var watching: Task<Void, Never>?
   /// Between two attempts to open the store or to read its token.
@@ -136,6 +138,7 @@ actor StoreWorker {
     case .sync: summary = SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
     case .push: summary = SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
     case .pull: summary = SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
+    case .giveUpUnsent: summary = SyncSummary(try await engine.giveUpUnsent())
     }
     try summary.noteSetAside(SyncEngine.parked(of: connection.store), since: before)
     return summary
@@ -159,6 +162,8 @@ actor StoreWorker {
   private func watchFile() async {
     while !Task.isCancelled, !isStopped {
       await reopenIfReplaced()
+      // A first pull may take an hour before it says how far it is.
+      if !isMarked, let connection, await connection.engine.holdsSyncLock { leaveMark() }
       do { try await Task.sleep(for: .seconds(1)) } catch { return }
     }
   }
@@ -283,9 +288,13 @@ actor StoreWorker {
 
   /// Says beside the store that this daemon keeps it, once it holds the store's sync lock.
   private func leaveMark() {
-    guard DaemonMark.read(forStore: entry.path) != mark else { return }
+    guard DaemonMark.read(forStore: entry.path) != mark else {
+      isMarked = true
+      return
+    }
     do {
       try mark.write(forStore: entry.path)
+      isMarked = true
     } catch {
       log.warning("syncctl will not find this daemon: \(error)")
     }
@@ -304,6 +313,8 @@ actor StoreWorker {
   /// What failed before the engine's loop, or by a person's word: without a store, a token or a file, nothing moves until
   /// somebody has seen to it.
   private func note(_ error: Failure) {
+    // Who enrolls it wakes the daemon that waits for that.
+    if error.code == "not-enrolled", !DaemonClient.isKept(store: entry.path) { leaveMark() }
     note(
       SyncStatus.Failure(
         kind: error.isTransient ? .offline : .waiting, code: error.code, message: error.message,
@@ -345,6 +356,7 @@ actor StoreWorker {
   private func disconnect() async {
     guard let connection else { return }
     self.connection = nil
+    isMarked = false
     syncState = nil
     // What is under way is cancelled, so that the engine's close need not wait for the network.
     connection.curl.close()

@@ -34,22 +34,7 @@ struct SyncdCommand: AsyncParsableCommand {
     do {
       if check {
         let configuration = try DaemonConfiguration(contentsOf: file)
-        if let note = configuration.socketFolderNote {
-          FileHandle.standardError.write(TerminalText.data(["syncd: \(note)"]))
-        }
-        for note in configuration.authorityNotes {
-          FileHandle.standardError.write(TerminalText.data(["syncd: \(note)"]))
-        }
-        for note in configuration.fileNotes {
-          FileHandle.standardError.write(TerminalText.data(["syncd: \(note)"]))
-        }
-        for path in configuration.missingStores {
-          FileHandle.standardError.write(
-            TerminalText.data(["syncd: there is no store at \(path): it is waited for"]))
-        }
-        try ProgramOutput.write(
-          TerminalText.data(["\(config): \(configuration.stores.count) store(s)"]))
-        return
+        return try report(configuration)
       }
       LoggingSystem.bootstrap { LineLogHandler(label: $0) }
       let log = Logger(label: "syncd")
@@ -66,11 +51,27 @@ struct SyncdCommand: AsyncParsableCommand {
       await daemon.stop()
     } catch let error as UnwrittenOutput where error.isReaderGone {
       return
+    } catch let code as ExitCode {
+      throw code
     } catch {
       let failure = Failure(error)
       FileHandle.standardError.write(
         TerminalText.failure(of: "syncd", failure.message, try: failure.suggestion))
       throw ExitCode(failure.status.rawValue)
     }
+  }
+
+  /// What is in the way of the stores of a configuration: what a person has to mend ends with 65, and what may come by itself, a
+  /// store's file, its zone or the folder of a service, is told.
+  private func report(_ configuration: DaemonConfiguration) throws {
+    let faults = configuration.faults
+    let lines = faults + configuration.awaited
+    if !lines.isEmpty {
+      FileHandle.standardError.write(TerminalText.data(lines.map { "syncd: \($0)" }))
+    }
+    let count = configuration.stores.count
+    try ProgramOutput.write(
+      TerminalText.data(["\(config): \(count) store\(count == 1 ? "" : "s")"]))
+    if !faults.isEmpty { throw ExitCode(ExitStatus.badData.rawValue) }
   }
 }

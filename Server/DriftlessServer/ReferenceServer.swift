@@ -36,7 +36,7 @@ package struct ReferenceServer: Sendable {
     let folder = try DataFolder.toServe(data)
     if folder.isOpenToOthers {
       logger.warning(
-        "other users may enter the data folder; its files are closed to them",
+        "other users may enter the data folder, and read what in it is not closed to them",
         metadata: ["folder": "\(data.path)", "try": "chmod 700 \(data.path)"])
     }
     shown?.warn(logger)

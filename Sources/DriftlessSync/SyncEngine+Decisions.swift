@@ -76,7 +76,7 @@ extension SyncEngine {
       let entity = schema.entity(namedNowOrBefore: entry.entity),
       let property = entity.property(namedNowOrBefore: name),
       let key = try PutBack.key(of: entry, entity, transaction),
-      let row = try transaction.row(key)
+      let row = try transaction.knownRow(key)
     else { return nil }
     var json = JSONText()
     try ReplicaExport.append(property, of: key, values: row.values, transaction, to: &json)
@@ -182,6 +182,6 @@ extension SyncEngine {
     guard let entity = schema.entity(namedNowOrBefore: entry.entity),
       let key = try PutBack.key(of: entry, entity, transaction)
     else { return false }
-    return try transaction.row(key) != nil
+    return try transaction.knownRow(key) != nil
   }
 }

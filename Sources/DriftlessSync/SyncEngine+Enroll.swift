@@ -278,7 +278,7 @@ extension SyncEngine {
     of key: ObjectKey, _ entity: SyncSchema.Entity, through number: Int64,
     _ transaction: WriteTransaction
   ) throws {
-    let values = try transaction.row(key)?.values
+    let values = try transaction.knownRow(key)?.values
     for property in entity.properties where property.keepsDeltas {
       try transaction.dropDeltas(of: key, property.name, through: number)
       let rest = try transaction.deltas(of: key, property.name)

@@ -43,7 +43,9 @@ extension SyncEngine {
   /// Takes note of the zone's clock, as answers said it. A server's clock that seems to have been set back is not believed,
   /// unless it refuses what this replica takes for the time: what is saved until it is right again would lose to older edits.
   func learnClock() throws {
-    guard let offset = transport.takeClockOffset() else { return }
+    guard let reading = transport.takeClockReading() else { return }
+    let expected = try store.clockOffsetMilliseconds - (store.clockStep() ?? 0)
+    let offset = reading.offset(expected: expected)
     defer { believesZoneClock = false }
     guard try believesZoneClock || !isSetBack(offset) else {
       let known = try store.clockOffsetMilliseconds

@@ -14,6 +14,9 @@ extension SyncEngine {
     pendingCache = nil
   }
 
+  /// Whether this engine has the store's sync lock: no other process syncs the store then.
+  package var holdsSyncLock: Bool { syncLock != nil }
+
   /// Takes the store's sync lock, unless this engine has it.
   func lock() throws {
     guard syncLock == nil else { return }

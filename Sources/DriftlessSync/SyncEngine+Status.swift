@@ -117,7 +117,7 @@ extension SyncEngine {
     return try store.read { transaction in
       guard let found = try transaction.key(of: object),
         let key = try transaction.concreteKey(root: found),
-        let entity = schema.entity(numbered: key.entity), let row = try transaction.row(key)
+        let entity = schema.entity(numbered: key.entity), let row = try transaction.knownRow(key)
       else {
         throw SyncError(
           .unknownElement, "There is no object \(object.uuidString.lowercased()) here.",
@@ -128,6 +128,8 @@ extension SyncEngine {
           .unknownElement, "\(entity.name) has no property \(name) that syncs.",
           suggestion: "Its properties: \(entity.properties.map(\.name).joined(separator: ", ")).")
       }
+      // A value whose file is gone is no null: it is told.
+      if row.lost.contains(property.slot) { _ = try transaction.row(key) }
       var json = JSONText()
       try ReplicaExport.append(
         property, of: key, values: row.values, transaction, to: &json)

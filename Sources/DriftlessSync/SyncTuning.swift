@@ -59,6 +59,8 @@ enum SyncTuning {
   static let leftGenerationsMax = 32
   /// Milliseconds. Clocks of hosts that keep time differ by less; what is further ahead is moved back.
   static let clockSlackMilliseconds: UInt64 = 60_000
+  /// An answer that came within so long says where the zone's clock stands; a slower one only contradicts.
+  static let preciseClockMilliseconds: Int64 = 200
   /// Of 1. Nobody means to delete more than half of everything often enough to mind being asked.
   static let massDeleteShare = 0.5
   /// Objects. A small store loses most of its objects in the course of a day's work.

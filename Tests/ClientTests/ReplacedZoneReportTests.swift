@@ -41,14 +41,33 @@ struct ReplacedZoneReportTests {
 
   @Test("Who may only read, and meets another log, is not told that somebody replaced the zone")
   func readOnly() throws {
-    func text(_ isForReading: String) throws -> String {
+    func text(_ cause: String) throws -> String {
       let json =
-        #"{"kind":"taken","time":0,"place":0,"count":1,"export":"x.jsonl"\#(isForReading)}"#
+        #"{"kind":"taken","time":0,"place":0,"count":1,"export":"x.jsonl"\#(cause)}"#
       return try JSONDecoder().decode(Reconciliation.self, from: Data(json.utf8)).text
     }
     #expect(try text("").contains("on purpose"))
-    let told = try text(#","isForReading":true"#)
+    let told = try text(#","cause":"mayOnlyRead""#)
     #expect(!told.contains("on purpose") && told.contains("may only read"))
     #expect(told.contains("x.jsonl"))
+    #expect(try text(#","cause":"asked""#).contains("given up"))
+  }
+
+  @Test("What a comparison and a reconciliation print of UUIDs is in small letters")
+  func smallLetters() throws {
+    let id = "6F9619FF-8B86-D011-B42D-00CF4FC964FF"
+    func again<Value: Codable>(_ type: Value.Type, _ json: String) throws -> String {
+      String(
+        decoding: try JSONEncoder().encode(JSONDecoder().decode(type, from: Data(json.utf8))),
+        as: UTF8.self)
+    }
+    let done = try again(
+      Reconciliation.self,
+      #"{"kind":"offered","time":0,"place":0,"count":1,"left":["\#(id)"]}"#)
+    #expect(done.contains(id.lowercased()))
+    let found = try again(
+      VerifyReport.Difference.self,
+      #"{"kind":"missing","entity":"Item","object":"\#(id)","isRepaired":false}"#)
+    #expect(found.contains(id.lowercased()))
   }
 }

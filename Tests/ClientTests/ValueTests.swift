@@ -82,6 +82,24 @@ import Testing
     }
   }
 
+  @Test(
+    "A key means the same object after its entity was renamed, and another one where a new entity has the name"
+  )
+  func renamedKeys() {
+    func entity(_ name: String, _ former: String? = nil) -> EntityDescription {
+      let entity = EntityDescription(name)
+      if let former { entity.renamingIdentifier = former }
+      entity.properties = [AttributeDescription("name", .string)]
+      return entity
+    }
+    let item = NamedIdentity.identity("7", rootEntity: "Item")
+    let renamed = ManagedObjectModel(entities: [entity("Product", "Item")])
+    #expect(renamed.entities.map { NamedIdentity.identity("7", of: $0) } == [item])
+    let both = ManagedObjectModel(entities: [entity("Product", "Item"), entity("Item")])
+    let product = NamedIdentity.identity("7", rootEntity: "Product")
+    #expect(Set(both.entities.map { NamedIdentity.identity("7", of: $0) }) == [item, product])
+  }
+
   @Test("The identity of a key is fixed for ever")
   func namedIdentity() {
     // Python: uuid.uuid5(uuid.NAMESPACE_DNS, "driftless.import"), then uuid5 of "Package:bash" in

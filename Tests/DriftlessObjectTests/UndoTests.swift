@@ -171,6 +171,22 @@ struct UndoTests {
     #expect(book[Book.pages] == 7)
   }
 
+  @Test("What was taken back can be done again after a save of that")
+  func redoAcrossSave() throws {
+    let book = try context.insert(Book.self)
+    book.title = "one"
+    try context.save()
+    book.title = "two"
+    try context.save()
+    context.undo()
+    try context.save()
+    #expect(try titles() == ["one"])
+    context.redo()
+    #expect(book.title == "two" && book.hasChanges)
+    try context.save()
+    #expect(try titles() == ["two"])
+  }
+
   @Test("A rollback and a reset leave nothing to take back")
   func rollback() throws {
     let book = try context.insert(Book.self)

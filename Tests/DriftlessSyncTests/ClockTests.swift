@@ -1,9 +1,10 @@
 import Driftless
 import DriftlessProtocol
-import DriftlessSync
 import DriftlessTesting
 import Foundation
 import Testing
+
+@testable import DriftlessSync
 
 /// Clocks that are wrong for a while.
 struct ClockTests {
@@ -34,6 +35,55 @@ struct ClockTests {
     try context.save()
     try await slow.sync()
     #expect(try slow.value(id, "title") == .string("second"))
+  }
+
+  @Test("F29 A slow upload and a slow answer move no clock that is right: the later edit stands")
+  func slowAnswers() async throws {
+    let zone = MemoryZone(clock: clock)
+    let transport = HookedTransport(zone)
+    let slow = try await TestReplica("slow", zone: zone, clock: clock, transport: transport)
+    let other = try await TestReplica("other", zone: zone, clock: clock)
+    transport.rewritten = { [clock] frame in
+      clock.advance(milliseconds: 13_000)
+      return frame
+    }
+    let id = try slow.insert("Item", ["title": .string("first")])
+    try await slow.sync()
+    #expect(try slow.store.clockOffsetMilliseconds == 0)
+    transport.rewritten = nil
+    transport.afterPull = { [clock] in clock.advance(milliseconds: 26_000) }
+    try await slow.sync()
+    #expect(try slow.store.clockOffsetMilliseconds == 0)
+    transport.afterPull = nil
+    try await other.sync()
+    try save(slow, id, "earlier")
+    clock.advance(milliseconds: 3_000)
+    try save(other, id, "later")
+    for replica in [slow, other, slow] { try await replica.sync() }
+    #expect(try slow.value(id, "title") == .string("later"))
+    #expect(try other.value(id, "title") == .string("later"))
+  }
+
+  @Test("A reading of the zone's clock is as good as its answer was fast")
+  func readings() throws {
+    func reading(_ zone: UInt64, _ asked: Double, _ answered: Double) throws -> ClockReading {
+      try #require(
+        ClockReading(
+          zone: zone, asked: Date(timeIntervalSince1970: asked),
+          answered: Date(timeIntervalSince1970: answered)))
+    }
+    let fast = try reading(105_050, 100, 100.1)
+    let slow = try reading(120_000, 100, 120)
+    #expect(fast.offset(expected: 0) == 5_000)
+    #expect(slow.offset(expected: 0) == 0 && slow.offset(expected: 20_000) == 20_000)
+    #expect(slow.offset(expected: -1) == 10_000 && slow.offset(expected: 3_600_000) == 10_000)
+    // The faster of two counts, and of two that contradict each other the later one.
+    #expect(slow.after(fast) == fast && fast.after(slow) == fast)
+    let set = try reading(3_720_000, 100, 120)
+    #expect(set.after(fast) == set)
+    // Set back while the answer was on its way.
+    #expect(try reading(100_000, 100, 90).bounds == 0...10_000)
+    #expect(ClockReading(zone: .max, asked: Date(), answered: Date()) == nil)
   }
 
   @Test("F30 S23 Edits under a clock that is days ahead are sent, and pulls never wait for them")

@@ -11,7 +11,7 @@ final class HookedTransport: ForwardingTransport, @unchecked Sendable {
   /// Called after the zone took a push, once; what it throws is the push's outcome.
   var afterPush: (() throws -> Void)?
   /// Called before each question for what the zone is.
-  var beforeZoneInfo: (() -> Void)?
+  var beforeZoneInfo: (() throws -> Void)?
   /// Called before each request for a page.
   var beforePull: (() throws -> Void)?
   /// Called once the zone has given a page, before the engine has it.
@@ -28,7 +28,7 @@ final class HookedTransport: ForwardingTransport, @unchecked Sendable {
   init(_ zone: any SyncTransport) { next = zone }
 
   func zoneInfo() async throws -> ZoneInfo {
-    beforeZoneInfo?()
+    try beforeZoneInfo?()
     return try await next.zoneInfo()
   }
 

@@ -128,6 +128,37 @@ struct LostFileSyncTests {
     #expect(try await photos(one) == photos(two))
   }
 
+  @Test("A repair takes what the zone has for values whose files are gone")
+  func repaired() async throws {
+    let (one, two) = (try await replica("one"), try await replica("two"))
+    for name in ["a", "b", "c"] { try await insert(name, Self.large, into: one) }
+    for replica in [one, two] { _ = try await replica.engine.sync() }
+    _ = try loseFiles(of: two)
+    #expect(try two.store.lostValues().count == 3)
+    let found = try await two.engine.verify()
+    #expect(found.differenceCount == 3 && found.differences.allSatisfy { $0.kind == .value })
+    let report = try await two.engine.repair()
+    #expect(report.repairedCount == 3 && report.isEqual, "\(report)")
+    #expect(try two.store.lostValues().isEmpty)
+    #expect(try await photos(two) == photos(one))
+    _ = try await two.engine.sync()
+    #expect(try SyncEngine.status(of: two.store).pending.objects == 0)
+  }
+
+  @Test("A store with lost files can give up what it did not send, and has the zone's values then")
+  func givenUp() async throws {
+    let (one, two) = (try await replica("one"), try await replica("two"))
+    try await insert("a", Self.large, into: one)
+    for replica in [one, two] { _ = try await replica.engine.sync() }
+    try await insert("own", Self.large, into: two)
+    _ = try loseFiles(of: two)
+    let report = try await two.engine.giveUpUnsent()
+    let export = try #require(report.reconciliations.last?.export)
+    #expect(try String(contentsOfFile: export, encoding: .utf8).contains(#""own""#))
+    #expect(try await photos(two) == ["a": Self.large])
+    #expect(try two.store.lostValues().isEmpty)
+  }
+
   @Test("The zone's later value takes the place of one whose file is gone")
   func replaced() async throws {
     let (one, two) = (try await replica("one"), try await replica("two"))

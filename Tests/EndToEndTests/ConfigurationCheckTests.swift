@@ -34,18 +34,26 @@ import Testing
       try Data(#"{"socket":"s","stores":[{"path":"\#(path)"\#(more)}]}"#.utf8).write(to: file)
       return try Programs.run("syncd", ["--config", file.path, "--check"])
     }
-    #expect(try check(replica.store.path).errors.isEmpty)
+    let good = try check(replica.store.path)
+    #expect(good.status == 0 && good.errors.isEmpty)
     let plain = world.directory.file("plain.sqlite")
     _ = try Programs.run(
       "syncctl", ["init", "--store", plain.path, "--model", world.model.path])
-    #expect(try check(plain.path).errors.contains("is not enrolled"))
-    #expect(try check(world.directory.url.path).errors.contains("folder"))
-    #expect(try check(file.path).errors.contains("check.json"))
+    let waiting = try check(plain.path)
+    #expect(waiting.status == 0 && waiting.errors.contains("is not enrolled"), "\(waiting)")
+    let folder = try check(world.directory.url.path)
+    #expect(folder.status == 65 && folder.errors.contains("folder"), "\(folder)")
+    let other = try check(file.path)
+    #expect(other.status == 65 && other.errors.contains("check.json"), "\(other)")
+    try Data(#"{"socket":"check.json","stores":[{"path":"\#(plain.path)"}]}"#.utf8).write(to: file)
+    let taken = try Programs.run("syncd", ["--config", file.path, "--check"])
+    #expect(taken.status == 65 && taken.errors.contains("no socket"), "\(taken)")
     let missing = try check(replica.store.path, #","tokenFile":"none""#)
-    #expect(missing.errors.contains("none cannot be read"), "\(missing)")
+    #expect(missing.status == 65 && missing.errors.contains("none cannot be read"), "\(missing)")
     let token = replica.store.path + "-driftless-token"
     #expect(chmod(token, 0o644) == 0)
-    #expect(try check(replica.store.path).errors.contains("can be read by others"))
+    let open = try check(replica.store.path)
+    #expect(open.status == 65 && open.errors.contains("can be read by others"), "\(open)")
   }
 
   @Test("A reload that is asked for while syncd reads its configuration does not end it")
@@ -86,6 +94,43 @@ import Testing
     }
     #expect(daemon.stop() == 0)
     #expect(try !log().contains("gone"))
+  }
+
+  @Test("A daemon that waits for a store's zone is found, so that enrolling the store wakes it")
+  func notEnrolledYet() throws {
+    let world = try FaultWorld()
+    let replica = try Replica(bare: "later", in: world.directory, model: world.model)
+    let daemon = try DaemonProcess(stores: [replica.store], in: world.directory.url)
+    try eventually("the daemon says beside the store that it waits") {
+      try replica.status()["daemon"] is [String: Any]
+    }
+    try replica.run(
+      [
+        "enroll", "--store", replica.store.path, "--server", world.server.address, "--zone",
+        world.zone,
+      ], environment: ["SYNCCTL_TOKEN": world.token])
+    try eventually("it is in step") { try replica.status()["state"] as? String == "in-step" }
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test("Keys that are kept beside a store are not written over by a file that lacks them")
+  func keptKeys() throws {
+    let world = try FaultWorld()
+    let replica = try world.replica("keyed")
+    let (first, other) = (world.directory.file("first.keys"), world.directory.file("other.keys"))
+    for file in [first, other] { try replica.run(["key", "create", file.path]) }
+    func use(_ file: URL) throws -> Outcome {
+      try Programs.run("syncctl", ["key", "use", "--store", replica.store.path, file.path])
+    }
+    #expect(try use(first).status == 0)
+    let refused = try use(other)
+    #expect(refused.status == 1 && refused.errors.contains("only copy"), "\(refused)")
+    let kept = URL(fileURLWithPath: replica.store.path + "-driftless-keys")
+    #expect(try Data(contentsOf: kept) == Data(contentsOf: first))
+    try replica.run(["key", "rotate", first.path])
+    #expect(try use(first).status == 0)
+    try replica.run(["key", "use", "--store", replica.store.path, "--none"])
+    #expect(try use(other).status == 0)
   }
 
   @Test("A folder that is no server's is not made by a command that looks into it")
@@ -183,7 +228,7 @@ import Testing
       #"{"socket":"s.sock","stores":[{"path":"no.sqlite","tokenFile":"none-token"}]}"#.utf8
     ).write(to: file)
     let outcome = try Programs.run("syncd", ["--config", file.path, "--check"])
-    #expect(outcome.status == 0, "\(outcome)")
+    #expect(outcome.status == 65, "\(outcome)")
     #expect(outcome.errors.contains("none-token cannot be read"), "\(outcome)")
     #expect(outcome.errors.contains(store.path), "\(outcome)")
   }

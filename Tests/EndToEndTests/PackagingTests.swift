@@ -175,7 +175,7 @@ struct PackagingTests {
     }
     let example = Self.root.appendingPathComponent("Client/Packaging/syncd.json.example")
     let outcome = try Programs.run("syncd", ["--config", example.path, "--check"])
-    #expect(outcome.output.contains("2 store(s)"), "\(outcome.errors)")
+    #expect(outcome.output.contains("2 stores"), "\(outcome.errors)")
   }
 
   @Test("The page of the server has every setting of its configuration, and the example is one")

@@ -102,4 +102,18 @@ struct FormatTests {
       #expect(page.contains("`\(setting)`"), "the setting \(setting) is not described")
     }
   }
+
+  @Test(
+    "The versions of the tables are on the page of what is supported as they are in the sources")
+  func versionsAreDescribed() throws {
+    let page = try Pages.text("Platforms.md")
+    let version = try Regex<(Substring, Substring)>(#"static let version: Int64 = (\d+)"#)
+    for (file, setting) in [
+      ("Driftless/Store/OwnTables.swift", "tables"),
+      ("DriftlessSync/Replica/EngineTables.swift", "sync.tables"),
+    ] {
+      let number = try #require(Self.sources[file]?.firstMatch(of: version)?.output.1)
+      #expect(page.contains("`\(setting)` \(number)"), "\(setting) is \(number)")
+    }
+  }
 }

@@ -16,7 +16,8 @@ struct ImportCommand: ControlCommand {
       its "set" but not to the same property; null counts as 0, and a sum that the attribute cannot \
       hold is refused. In a property whose policy is counter such edits of several replicas add up. \
       They do not where each of them made the object by an upsert of its own: no count is known that \
-      both began with, and the later edit stands. A save, and the end of the file, ends a transaction. An id is a UUID or any text. To-one \
+      both began with, and the later edit stands. A save, and the end of the file, ends a transaction. An id is a UUID or any text, which \
+      means one object of an entity, also after the entity was renamed. To-one \
       values are ids, to-many values arrays of ids; dates are ISO 8601, binary values base64, \
       decimals texts. A bad line gives FILE:LINE and exit code 65, and nothing of its transaction \
       is saved. What was saved before it, or before an interrupt (Ctrl-C), is said as a number of \

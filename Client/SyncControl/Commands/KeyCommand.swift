@@ -127,10 +127,29 @@ struct KeyUseCommand: ControlCommand {
     }
     let ring = try KeyFile.read(URL(fileURLWithPath: file))
     let url = KeyFile.url(forStore: target.url)
+    try checkKept(ring, url)
     try KeyFile.write(ring, to: url)
     await DaemonClient.wake(store: target.url)
     try output.put(
       KeyFileReport(ring, url), line: "the keys are kept in \(url.path)")
+  }
+}
+
+extension KeyUseCommand {
+  /// What lies beside the store may be the only copy of its keys.
+  private func checkKept(_ ring: KeyRing, _ url: URL) throws {
+    guard KeyFile.kept(forStore: target.url) != nil, let kept = try? KeyFile.read(url) else {
+      return
+    }
+    let missing = kept.keyIDs.filter { !ring.keyIDs.contains($0) }
+    guard !missing.isEmpty else { return }
+    throw Failure(
+      .failed, code: "key-exists",
+      "\(file ?? "") lacks what is kept beside the store, \(missing.count == 1 ? "key" : "keys") "
+        + "\(missing.map(\.description).joined(separator: ", ")): it would be written over, and may be the only copy.",
+      suggestion:
+        "keep a copy of \(url.path) in a safe place, then: syncctl key use --none --store \(target.url.path)"
+        + ", and this command again")
   }
 }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Driftless
+import DriftlessSync
 import Foundation
 import SyncDaemon
 
@@ -108,8 +109,25 @@ struct MigrateCommand: ControlCommand {
       store = try StoreAccess.open(url, model: found.model, configuration: found.configuration)
     }
     defer { store.close() }
+    if try SyncEngine.home(of: store) != nil { try checkReused(destination) }
     try checkDropped(store, destination)
     return store.configurationName
+  }
+
+  /// To programs of the model before, a name means the property that it meant then: in a zone both would be one.
+  private func checkReused(_ destination: ManagedObjectModel) throws {
+    for entity in destination.entities {
+      let properties = entity.propertiesByName
+      for (name, property) in properties.sorted(by: { $0.key < $1.key }) {
+        guard let former = property.renamingIdentifier, former != name, properties[former] != nil
+        else { continue }
+        throw Failure(
+          .badData, code: "reused-name",
+          "\(entity.name).\(name) was \(former), and \(former) is another property in this model: programs "
+            + "of the model before would take the one for the other.",
+          suggestion: "give the new property a name that none had: the store syncs with them")
+      }
+    }
   }
 
   /// Whoever gives another model by mistake loses nothing by it.

@@ -1,5 +1,7 @@
 import ArgumentParser
+import Driftless
 import DriftlessSync
+import Foundation
 import SyncDaemon
 
 struct SyncCommand: ControlCommand {
@@ -20,19 +22,50 @@ struct SyncCommand: ControlCommand {
     name: .long,
     help: "Keep the objects whose deletes wait for a person: they were not meant to be deleted.")
   var keepMassDeleted = false
+  @Flag(
+    name: .long,
+    help: ArgumentHelp(
+      "Give up what was not sent, and take the zone's state: what the store held goes into a file "
+        + "beside it, and each edit that is given up into the journal."))
+  var giveUpUnsent = false
+  @Flag(name: .long, help: "With --give-up-unsent: it is meant.")
+  var yes = false
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    guard keepMassDeleted, deletes.allowMassDelete else { return }
-    throw ValidationError("Either --allow-mass-delete or --keep-mass-deleted.")
+    if keepMassDeleted, deletes.allowMassDelete {
+      throw ValidationError("Either --allow-mass-delete or --keep-mass-deleted.")
+    }
+    if giveUpUnsent, reconcile || keepMassDeleted || deletes.allowMassDelete {
+      throw ValidationError("--give-up-unsent stands by itself: nothing is sent by it.")
+    }
+    if yes, !giveUpUnsent { throw ValidationError("--yes is for --give-up-unsent.") }
   }
 
   func perform() async throws {
     try model.adopt(target.url, output)
+    if giveUpUnsent { return try await giveUp() }
     if reconcile { try SyncEngine.allowReconciliation(of: target.open()) }
     if keepMassDeleted { try SyncEngine.keepMassDeleted(of: target.open()) }
     let summary = try await SyncRunner(url: target.url, output: output, keys: keys.source).run(
       .sync, allowsMassDelete: deletes.allowMassDelete)
+    try output.put(summary, line: summary.text)
+  }
+
+  private func giveUp() async throws {
+    let store = try target.open()
+    let objects = try SyncEngine.status(of: store).pending.objects
+    store.close()
+    guard yes else {
+      throw Failure(
+        .failed, code: "not-confirmed",
+        "Nothing was changed: what waits to be sent, of \(objects) "
+          + "object\(objects == 1 ? "" : "s"), would be given up, and the store would be emptied and "
+          + "filled with what the zone has.",
+        suggestion: "look at it with syncctl log --store \(target.url.path), and say it with --yes")
+    }
+    let summary = try await SyncRunner(url: target.url, output: output, keys: keys.source).run(
+      .giveUpUnsent)
     try output.put(summary, line: summary.text)
   }
 }

@@ -25,8 +25,7 @@ struct ElementPath {
         ?? dots.last, dot != rest.startIndex
     else { throw Self.malformed(text) }
     property = String(rest[rest.index(after: dot)...])
-    identity = NamedIdentity.identity(
-      String(rest[..<dot]), rootEntity: entity.rootEntity.name)
+    identity = NamedIdentity.identity(String(rest[..<dot]), of: entity)
   }
 
   private static func malformed(_ text: String) -> Failure {

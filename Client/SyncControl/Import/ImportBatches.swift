@@ -104,9 +104,8 @@ struct ImportBatches {
       guard let made = line.operation.insertion,
         let shape = try? shapes.shape(made.entity, line.number)
       else { continue }
-      let root = shape.entity.rootEntity.name
       if let references = batches.awaited.removeValue(
-        forKey: NamedIdentity.identity(made.id, rootEntity: root))
+        forKey: NamedIdentity.identity(made.id, of: shape.entity))
       {
         settled += references
       }

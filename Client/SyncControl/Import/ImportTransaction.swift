@@ -93,7 +93,7 @@ final class ImportTransaction {
   private func identity(_ id: String, _ entity: EntityDescription) -> UUID {
     let root = entity.rootEntity
     if let known = named[ObjectIdentifier(root)]?[id] { return known }
-    let identity = NamedIdentity.identity(id, rootEntity: root.name)
+    let identity = NamedIdentity.identity(id, of: root)
     named[ObjectIdentifier(root), default: [:]][id] = identity
     return identity
   }

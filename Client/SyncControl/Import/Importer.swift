@@ -95,7 +95,7 @@ package struct Importer {
       switch line?.operation {
       case .insert(let entity, let id, _), .upsert(let entity, let id, _):
         guard let known = store.schema.model.entitiesByName[entity] else { return last }
-        inserted.insert(NamedIdentity.identity(id, rootEntity: known.rootEntity.name))
+        inserted.insert(NamedIdentity.identity(id, of: known))
       case .save, nil:
         let areThere = try store.read { transaction in
           try inserted.allSatisfy { identity in
@@ -185,7 +185,7 @@ package struct Importer {
       guard let made = line.operation.insertion,
         let entity = store.schema.model.entitiesByName[made.entity]
       else { continue }
-      open[NamedIdentity.identity(made.id, rootEntity: entity.rootEntity.name)] = nil
+      open[NamedIdentity.identity(made.id, of: entity)] = nil
     }
     guard let missing = open.values.joined().min(by: { $0.line < $1.line }) else { return }
     throw ImportError(

@@ -1,4 +1,5 @@
 import Crypto
+public import Driftless
 public import Foundation
 
 /// How the `id` of an import line becomes an object's identity.
@@ -27,6 +28,20 @@ public enum NamedIdentity {
   public static func identity(_ id: String, rootEntity: String) -> UUID {
     if id.utf8.count == 36, let uuid = UUID(uuidString: id) { return uuid }
     return version5(namespace: namespace, name: "\(rootEntity):\(id)")
+  }
+
+  /// The identity of `id` for an entity of a model: of one that was renamed by the name of before (`renamingIdentifier`), so that
+  /// a key means one object to programs of both models.
+  ///
+  /// - Parameters:
+  ///   - id: The `id` of a line.
+  ///   - entity: The entity; its root's name counts.
+  public static func identity(_ id: String, of entity: EntityDescription) -> UUID {
+    let root = entity.rootEntity
+    let former = root.renamingIdentifier ?? root.name
+    // A new entity may have taken the name over.
+    let isTaken = root.managedObjectModel?.entitiesByName[former] != nil
+    return identity(id, rootEntity: isTaken ? root.name : former)
   }
 
   /// RFC 9562 §5.5: the first 16 bytes of SHA-1 over namespace and name, with version and variant

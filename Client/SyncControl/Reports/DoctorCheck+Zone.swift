@@ -24,7 +24,8 @@ extension DoctorCheck {
         "server", .bad,
         "\(reached), but the token may only read, and \(pending) object\(pending == 1 ? "" : "s") "
           + "of this store cannot be sent. Get one with driftless-server token create --zone "
-          + "\(info.zone) --verbs read,write, and syncctl enroll again with it")
+          + "\(info.zone) --verbs read,write, and syncctl enroll again with it; or give up what was not "
+          + "sent: syncctl sync --store \(store) --give-up-unsent")
     }
     if let error = status.lastError {
       return DoctorCheck("server", .note, "\(reached), but the last sync failed: \(error)")

@@ -20,7 +20,7 @@ struct DoctorCheck: Encodable, Hashable {
     self.init(name, verdict, "\(failure.message)\(end) \(failure.suggestion)")
   }
 
-  var text: String { "\(name):".padded(to: 12) + "\(verdict.rawValue)".padded(to: 6) + detail }
+  var text: String { "\(name):".padded(to: 14) + "\(verdict.rawValue)".padded(to: 6) + detail }
 
   /// Whether an SQLite of this version has the WAL-reset defect: 3.7.0 up to 3.51.2, without the
   /// back-ports.

@@ -40,6 +40,7 @@ struct SyncRunner {
       switch verb {
       case .push: SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
       case .pull: SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
+      case .giveUpUnsent: SyncSummary(try await engine.giveUpUnsent())
       case .sync, .status, .stores, .wake, .verify, .repair:
         SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
       }

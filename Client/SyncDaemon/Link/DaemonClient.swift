@@ -31,6 +31,12 @@ package struct DaemonClient: Sendable {
     isAnyUsersForRoot = !place.isInSharedFolder
   }
 
+  /// Whether a process that is there says beside `store` that it keeps that.
+  static func isKept(store: URL) -> Bool {
+    guard let mark = DaemonMark.read(forStore: store), mark.pid > 0 else { return false }
+    return kill(mark.pid, 0) == 0 || errno == EPERM
+  }
+
   /// Lets the daemon that keeps `store` sync at once, for a person has changed what that does. One that does not answer, or
   /// is too old for the word, finds out by itself.
   package static func wake(store: URL) async {
@@ -100,7 +106,7 @@ package struct DaemonClient: Sendable {
   private func isAlive(_ request: DaemonRequest) -> Bool {
     switch request.verb {
     case .status, .stores, .wake: return false
-    case .sync, .push, .pull, .verify, .repair: break
+    case .sync, .push, .pull, .verify, .repair, .giveUpUnsent: break
     }
     return (try? exchange(DaemonRequest(.status))) != nil
   }

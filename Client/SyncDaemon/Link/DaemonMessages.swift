@@ -15,6 +15,8 @@ package struct DaemonRequest: Hashable, Sendable, Codable {
     /// Compare the store with its zone, and maybe mend it.
     case verify
     case repair
+    /// Give up what was not sent, and take the zone's state.
+    case giveUpUnsent
     /// A person changed what the next sync does: it begins now, and the answer does not wait for it.
     case wake
   }

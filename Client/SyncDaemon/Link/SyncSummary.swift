@@ -93,11 +93,9 @@ extension Reconciliation {
     case .offered:
       "the server's log is another one after \(place): "
         + "\(count) object\(count == 1 ? " was" : "s were") offered anew"
-    case .taken where isForReading == true:
-      "the server's log is another one, and this store may only read: the zone's state was taken, what was "
-        + "here is in \(export ?? "no file")"
     case .taken:
-      "the zone was replaced on purpose: its state was taken, what was here is in \(export ?? "no file")"
+      "\((cause ?? .replaced).text): the zone's state was taken, what was here is in "
+        + "\(export ?? "no file")"
     }
   }
 }

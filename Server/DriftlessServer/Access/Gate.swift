@@ -64,11 +64,13 @@ struct Gate: Sendable {
         suggestion: "Check the zone's name, or ask the operator for a token for it.")
     }
     guard token.verbs.isSuperset(of: verb) else {
+      let wayOut =
+        verb == .write ? "; or give up what was not sent: syncctl sync --give-up-unsent" : ""
       throw ServerError(
         .forbidden, "the token allows only \(token.verbs) in this zone, not \(verb)",
         suggestion:
-          "Ask the operator: driftless-server token create --zone \(name) --verbs \(token.verbs.union(verb))"
-      )
+          "Ask the operator: driftless-server token create --zone \(name) --verbs "
+          + "\(token.verbs.union(verb))\(wayOut)")
     }
     guard let zone = try await storage.zone(named: name) else {
       throw ServerError(

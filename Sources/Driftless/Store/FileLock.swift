@@ -106,7 +106,9 @@ package final class SyncLock: Sendable {
       let holder = candidate.content.trimmingCharacters(in: .whitespacesAndNewlines)
       throw StoreError(
         .syncLocked, "Process \(holder) syncs this store.",
-        suggestion: "Let it sync, or stop process \(holder) and try again.")
+        suggestion:
+          "Try again when it has ended. A daemon lets go of a store that is taken out of its configuration (SIGHUP)."
+      )
     }
     lock = candidate
     lock.write("\(getpid())\n")

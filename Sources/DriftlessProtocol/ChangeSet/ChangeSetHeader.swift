@@ -54,7 +54,7 @@ public struct ChangeSetHeader: Hashable, Sendable {
 
   /// The replica that made it.
   public var replica: UUID
-  /// Ascending in each replica, from 1 on, at most 63 bits, each for one frame only; gaps are fine.
+  /// Ascending in each replica, from 1 on, at most 63 bits, each for one push only, whose parts share it; gaps are fine.
   public var pushNumber: UInt64
   /// Up to where the replica had applied the log when it made the change set.
   public var cursor: Cursor

@@ -41,7 +41,7 @@ struct ZoneValueCheck: EngineCheck {
         let slot = inspection.schema.entity(numbered: key.entity)?.layout
           .index(named: row.string(2))
       else { return }
-      if let values = try transaction.row(key)?.values {
+      if let values = try transaction.knownRow(key)?.values {
         let isEdited = try BaseValues.isKept(
           of: key, row.string(2), on: inspection.connection)
         if !values[slot].isNull, !isEdited { shown.add(name) }

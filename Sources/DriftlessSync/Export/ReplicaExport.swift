@@ -31,12 +31,13 @@ public enum ReplicaExport {
   ///   - store: the store, in one state.
   ///   - name: only objects of this entity (not of its subentities); nil for all.
   ///   - operation: what the lines ask for when they are imported.
+  ///   - leavesOutLost: Whether large values whose files are gone are left out, as if they were null; else they are an error.
   ///   - body: gets each piece.
   /// - Throws: `SyncError` (`unknownElement`) for an entity that the model does not have,
   ///   `StoreError`, and what `body` throws.
   public static func write(
     _ store: PersistentStore, entity name: String? = nil, as operation: Operation = .insert,
-    to body: (Data) throws -> Void
+    leavesOutLost: Bool = false, to body: (Data) throws -> Void
   ) throws {
     let schema = SyncSchema(store.schema)
     if let name, schema.entity(named: name) == nil {
@@ -46,7 +47,7 @@ public enum ReplicaExport {
     }
     try store.read { transaction in
       for entity in schema.entities where name == nil || entity.name == name {
-        try write(entity, as: operation, transaction, to: body)
+        try write(entity, as: operation, transaction, leavesOutLost, to: body)
       }
     }
   }
@@ -57,9 +58,11 @@ public enum ReplicaExport {
   ///   - store: the store, in one state.
   ///   - file: where it stands afterwards; what is there is replaced.
   ///   - operation: what the lines ask for when they are imported.
+  ///   - leavesOutLost: Whether large values whose files are gone are left out; else they are an error.
   /// - Throws: `StoreError`, and what the file system says.
   public static func write(
-    _ store: PersistentStore, to file: URL, as operation: Operation = .insert
+    _ store: PersistentStore, to file: URL, as operation: Operation = .insert,
+    leavesOutLost: Bool = false
   ) throws {
     let folder = file.deletingLastPathComponent()
     let draft = folder.appending(path: ".\(file.lastPathComponent).\(UUID().uuidString)")
@@ -70,7 +73,9 @@ public enum ReplicaExport {
       }
       let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
       defer { try? handle.close() }
-      try write(store, as: operation) { try handle.write(contentsOf: $0) }
+      try write(store, as: operation, leavesOutLost: leavesOutLost) {
+        try handle.write(contentsOf: $0)
+      }
       try handle.synchronize()
       guard rename(draft.path, file.path) == 0 else {
         throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
@@ -115,7 +120,7 @@ public enum ReplicaExport {
 
   private static func write(
     _ entity: SyncSchema.Entity, as operation: Operation, _ transaction: ReadTransaction,
-    to body: (Data) throws -> Void
+    _ leavesOutLost: Bool, to body: (Data) throws -> Void
   ) throws {
     var objects: [(identity: UUID, key: ObjectKey)] = []
     try transaction.forEachKey(of: entity.description) { key in
@@ -124,7 +129,8 @@ public enum ReplicaExport {
     objects.sort { isOrderedBefore($0.identity, $1.identity) }
     var json = JSONText()
     for (identity, key) in objects {
-      guard let row = try transaction.row(key) else { continue }
+      let found = try leavesOutLost ? transaction.knownRow(key) : transaction.row(key)
+      guard let row = found else { continue }
       try append(entity, identity, key, row.values, as: operation, transaction, to: &json)
       if json.bytes.count >= pieceBytes {
         try body(Data(json.bytes))

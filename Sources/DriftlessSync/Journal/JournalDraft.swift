@@ -19,7 +19,9 @@ struct JournalDraft {
     let connection = transaction.connection
     let isAsked = try hasWaiting ?? (Journal.waitingCount(on: connection) > 0)
     hasWaiting = isAsked
-    guard isAsked, let row = try whole(transaction.ownRow(key)?.values, entity, key) else { return }
+    guard isAsked, let row = try whole(transaction.knownOwnRow(key)?.values, entity, key) else {
+      return
+    }
     try Journal.keep(row, of: transaction.identity(of: key), on: connection)
   }
 

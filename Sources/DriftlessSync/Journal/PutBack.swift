@@ -59,7 +59,7 @@ struct PutBack {
       row,
       "Make it anew, under the same identity if others shall know it again, or let it be: "
         + "syncctl conflicts keep \(entry.number)")
-    guard let values = try transaction.row(key)?.values else { throw SyncError.damaged(name) }
+    guard let values = try transaction.knownRow(key)?.values else { throw SyncError.damaged(name) }
     switch property.kind {
     case .place(let relationship):
       guard case .integer(let place) = value else { return }
@@ -81,7 +81,7 @@ struct PutBack {
     guard let key = try Self.key(of: entry, entity, transaction) else {
       throw SyncError.damaged(name)
     }
-    if try transaction.row(key) != nil { return key }
+    if try transaction.knownRow(key) != nil { return key }
     // Until the zone knows of a delete that was made here, the row is kept.
     guard let row = try row ?? transaction.grave(of: key) else {
       throw SyncError(.cannotUndo, "The \(name) is deleted.", suggestion: suggestion)
@@ -181,7 +181,7 @@ struct PutBack {
       if one == key { return true }
       guard
         let slot = transaction.schema.entity(numbered: one.entity)?.layout.index(named: property),
-        case .reference(let above)? = try transaction.row(one)?.values[slot]
+        case .reference(let above)? = try transaction.knownRow(one)?.values[slot]
       else { return false }
       next = try transaction.concreteKey(root: above)
     }
@@ -199,7 +199,10 @@ struct PutBack {
   }
 
   private func write(_ value: PropertyValue, _ slot: Int, of key: ObjectKey) throws {
-    guard var values = try transaction.ownRow(key)?.values, values[slot] != value else { return }
+    guard let row = try transaction.knownOwnRow(key),
+      row.values[slot] != value || row.lost.contains(slot)
+    else { return }
+    var values = row.values
     values[slot] = value
     try transaction.update(key, PropertyMask([slot]), values: values, expectedVersion: nil)
   }
@@ -292,7 +295,7 @@ struct PutBack {
     guard let inverse = relationship.inverseRelationship, !inverse.isToMany else { return true }
     guard
       let slot = transaction.schema.entity(numbered: target.entity)?.layout.index(
-        named: inverse.name), let value = try transaction.row(target)?.values[slot]
+        named: inverse.name), let value = try transaction.knownRow(target)?.values[slot]
     else { return false }
     return try value.isNull && transaction.keys(referring: relationship, to: target).isEmpty
   }

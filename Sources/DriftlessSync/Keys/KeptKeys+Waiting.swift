@@ -31,7 +31,7 @@ extension KeptKeys {
     var waiting: [Waiting] = []
     for (key, kept) in rows {
       // What is deleted here comes back with it, should it come back.
-      guard let shown = try transaction.ownRow(key)?.values,
+      guard let shown = try transaction.knownOwnRow(key)?.values,
         let entity = schema.entity(numbered: key.entity)
       else { continue }
       var claimed = shown

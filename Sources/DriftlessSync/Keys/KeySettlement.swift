@@ -166,7 +166,7 @@ struct KeySettlement {
   private func isEdited(_ key: ObjectKey, _ slot: Int, _ object: PendingObject) throws -> Bool {
     guard object.transaction(of: slot) != nil else { return false }
     guard let property = applier.schema.entity(numbered: key.entity)?.property(at: slot),
-      case .toOne = property.kind, let row = try transaction.ownRow(key)?.values
+      case .toOne = property.kind, let row = try transaction.knownOwnRow(key)?.values
     else { return true }
     let shown = applier.keptKeys.claimed(key, row)[slot]
     return try !applier.isPlaceAlone(property, of: key, shown)

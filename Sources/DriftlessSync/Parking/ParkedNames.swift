@@ -16,8 +16,12 @@ extension SyncSchema {
       .otherEnds[String(name[name.index(after: dot)...])]
   }
 
-  /// By what names entries may say the same property, from either end of a relationship.
+  /// By what names entries may say the same entity, or the same property from either end of a relationship.
   func allNames(parkedAs name: String) -> [String] {
+    guard name.contains(".") else {
+      let entity = entity(namedNowOrBefore: name)?.description
+      return Array(Set([name, entity?.name, entity?.renamingIdentifier].compactMap(\.self)))
+    }
     guard let found = property(parkedAs: name), let entity = found.entity else { return [name] }
     var all = [name]
     func add(_ entity: EntityDescription, _ properties: [String]) {

@@ -120,7 +120,7 @@ struct CutReferences {
     guard case .toOne(let relationship) = cut.property.kind,
       applier.pending[cut.source]?.transaction(of: slot) == nil,
       try applier.zone.object(cut.source).values[cut.property.name] == nil,
-      var values = try applier.transaction.row(cut.source)?.values, values[slot].isNull
+      var values = try applier.transaction.knownRow(cut.source)?.values, values[slot].isNull
     else { return }
     values[slot] = .reference(target)
     try applier.transaction.update(

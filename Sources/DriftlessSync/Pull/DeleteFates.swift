@@ -238,7 +238,7 @@ struct DeleteFates {
   /// The row of an object, or what it was when it was deleted here.
   private func values(of key: ObjectKey) throws -> [PropertyValue]? {
     if try applier.transaction.concreteKey(root: key) == key {
-      return try applier.transaction.row(key)?.values
+      return try applier.transaction.knownRow(key)?.values
     }
     guard let entity = applier.schema.entity(numbered: key.entity) else { return nil }
     return try applier.buried(entity, key)

@@ -255,7 +255,7 @@ extension PageApplier {
         guard let owner = schema.entity(numbered: source.entity),
           owner.description.isKindOf(entity: referrer.owner),
           pending[source]?.transaction(of: slot) == deletion,
-          var values = try transaction.row(source)?.values, values[slot].isNull
+          var values = try transaction.knownRow(source)?.values, values[slot].isNull
         else { continue }
         values[slot] = .reference(target)
         try transaction.update(

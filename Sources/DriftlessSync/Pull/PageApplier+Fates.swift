@@ -92,7 +92,7 @@ extension PageApplier {
   /// Deletes an object that a delete takes along, as if it were deleted here.
   private func take(_ taken: DeleteFates.Taken, _ fates: DeleteFates) throws {
     let key = taken.key
-    guard let entity = schema.entity(numbered: key.entity), try transaction.row(key) != nil
+    guard let entity = schema.entity(numbered: key.entity), try transaction.knownRow(key) != nil
     else { return }
     let candidate = fates.candidates[taken.target]
     let isOurs = candidate?.side == .here

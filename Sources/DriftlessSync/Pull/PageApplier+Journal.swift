@@ -77,7 +77,7 @@ extension PageApplier {
     _ entity: SyncSchema.Entity, _ key: ObjectKey, _ index: Int, _ frame: FrameContext,
     _ side: RemoteSide
   ) throws {
-    guard try !setSince(index, frame).isEmpty, let row = try transaction.row(key)?.values
+    guard try !setSince(index, frame).isEmpty, let row = try transaction.knownRow(key)?.values
     else { return }
     try journal.addWhole(
       entity: entity, key: key, outcome: .remote, localTime: side.time, side: side, row: row,

@@ -26,7 +26,7 @@ extension PageApplier {
       value = opened
     }
     try parkedValues.strike(row.key, row.property)
-    if var values = try transaction.ownRow(row.key)?.values {
+    if var values = try transaction.knownOwnRow(row.key)?.values {
       // What was opened may be what the model here does not hold.
       values[property.slot] = try held(
         value, property, of: row.key,

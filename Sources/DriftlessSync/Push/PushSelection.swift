@@ -128,7 +128,7 @@ struct PushSelection {
         targets +=
           try OfferedSets.elements(of: key, property.name, on: transaction.connection) ?? []
       case .toOne:
-        row = try row ?? transaction.row(key)?.values
+        row = try row ?? transaction.knownRow(key)?.values
         guard case .reference(let target)? = row?[property.slot],
           let living = try transaction.concreteKey(root: target)
         else { continue }

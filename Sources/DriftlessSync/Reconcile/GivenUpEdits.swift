@@ -75,7 +75,7 @@ struct GivenUpEdits {
     for value in try ParkedValues.rows(on: transaction.connection) {
       guard let entity = schema.entity(numbered: value.key.entity),
         let property = entity.property(named: value.property),
-        let row = try transaction.row(value.key)?.values
+        let row = try transaction.knownRow(value.key)?.values
       else { continue }
       try journal.addGivenUp(
         entity: entity, property: property, key: value.key, value: value.value, elements: nil,
@@ -91,7 +91,7 @@ struct GivenUpEdits {
     to journal: inout JournalDraft
   ) throws {
     let isNew = object.whole != .none && object.offers.isEmpty
-    let row = try transaction.row(key)?.values
+    let row = try transaction.knownRow(key)?.values
     if isNew {
       try journal.addWhole(
         entity: entity, key: key, outcome: .remote,

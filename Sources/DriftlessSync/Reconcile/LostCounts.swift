@@ -102,7 +102,7 @@ struct LostCounts {
     _ transaction: WriteTransaction
   ) throws {
     guard let counts = counts[key], before.offers.isEmpty,
-      let values = try transaction.row(key)?.values ?? transaction.grave(of: key)
+      let values = try transaction.knownRow(key)?.values ?? transaction.grave(of: key)
     else { return }
     for property in entity.properties where property.isCounter {
       guard let count = counts[property.name] else { continue }
@@ -159,7 +159,7 @@ extension LostCounts {
     let connection = transaction.connection
     for (owner, names) in try transaction.propertiesWithLostDeltas(of: key) {
       guard let entity = schema.entity(numbered: owner.entity) else { continue }
-      let values = try transaction.row(owner)?.values
+      let values = try transaction.knownRow(owner)?.values
       for name in names {
         let deltas = try transaction.deltas(of: owner, name)
         for delta in deltas where delta.transaction < 0 {

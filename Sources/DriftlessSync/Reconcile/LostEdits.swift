@@ -269,7 +269,7 @@ extension LostEdits {
     var count = 0
     for (key, lost) in objects {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
-      let isAlive = try transaction.row(key) != nil
+      let isAlive = try transaction.knownRow(key) != nil
       let before = pending[key] ?? PendingObject()
       var object = before
       if lost.whole == .delete {

@@ -8,9 +8,27 @@ public struct Reconciliation: Hashable, Sendable, Codable {
     case refilled
     /// The logs had parted: what this replica held above the last common place was offered anew.
     case offered
-    /// The zone was replaced on purpose, or this replica may only read: it took the zone's state, and kept an export of
-    /// its own.
+    /// It took the zone's state, and kept an export of its own: `cause` says why.
     case taken
+  }
+
+  /// Why a replica took the state of its zone.
+  public enum Cause: String, Hashable, Sendable, Codable {
+    /// The zone was replaced on purpose.
+    case replaced
+    /// The logs had parted, and this replica may only read.
+    case mayOnlyRead
+    /// A person gave up what was not sent (`SyncEngine.giveUpUnsent()`).
+    case asked
+
+    /// For a person, the beginning of a sentence.
+    package var text: String {
+      switch self {
+      case .replaced: "the zone was replaced on purpose"
+      case .mayOnlyRead: "the server's log is another one, and this store may only read"
+      case .asked: "what was not sent was given up"
+      }
+    }
   }
 
   /// What it took.
@@ -23,10 +41,22 @@ public struct Reconciliation: Hashable, Sendable, Codable {
   public var count: Int
   /// The file with what the replica held, where it was given up.
   public var export: String?
-  /// Whether the state was taken because this replica may only read: nobody replaced the zone on purpose. Nil for false.
-  public var isForReading: Bool?
+  /// Why the state of the zone was taken; nil where it was not.
+  public var cause: Cause?
   /// The generations of the zone that it left, the last ones, this time and before.
   public var left: [UUID]?
+
+  /// UUIDs are in small letters, as in all that is printed.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(kind, forKey: .kind)
+    try container.encode(time, forKey: .time)
+    try container.encode(place, forKey: .place)
+    try container.encode(count, forKey: .count)
+    try container.encodeIfPresent(export, forKey: .export)
+    try container.encodeIfPresent(cause, forKey: .cause)
+    try container.encodeIfPresent(left?.map { $0.uuidString.lowercased() }, forKey: .left)
+  }
 }
 
 /// What a replica does when the server's log is not the one that it knew.

@@ -91,24 +91,18 @@ extension SyncEngine {
   private func reconcile(_ report: inout SyncReport) async throws {
     let info = try await transport.zoneInfo()
     let state = try replicaState()
-    guard info.zoneID == state.zoneID else {
-      throw SyncError(
-        .otherZone, "Under the name \(state.zone) the server has another zone now.",
-        suggestion:
-          "When that one is meant, enroll the store with it again: what the store holds is "
-          + "offered to it. When not, correct the server's address.")
-    }
+    try Self.check(info, isOfZoneOf: state)
     // Who may not push can hand over nothing and offer nothing: it keeps an export, and goes with the zone.
     guard info.mayWrite else {
       try admit("What the store holds goes into a file beside it, and it takes the zone's state.")
-      return try await takeZone(info, after: state, &report)
+      return try await takeZone(info, after: state, because: .mayOnlyRead, &report)
     }
     if info.generation != state.generation {
       if try store.read({ try KnownReplacements.misses(info, $0) }) {
         _ = try isAllowed(
           "The zone was replaced on purpose since this store last saw it.",
           "What the store holds goes into a file beside it, and it takes the zone's state.")
-        return try await takeZone(info, after: state, &report)
+        return try await takeZone(info, after: state, because: .replaced, &report)
       }
       try admit(Self.offering, of: info.generation)
       return try await noted(.offered, 0, info, after: state, &report) { transaction, state in
@@ -128,6 +122,15 @@ extension SyncEngine {
     try await noted(.offered, place.sequence, info, after: state, &report) { transaction, state in
       try self.rollBack(&state, to: place, head: info.head, transaction)
     }
+  }
+
+  static func check(_ info: ZoneInfo, isOfZoneOf state: ReplicaState) throws {
+    guard info.zoneID != state.zoneID else { return }
+    throw SyncError(
+      .otherZone, "Under the name \(state.zone) the server has another zone now.",
+      suggestion:
+        "When that one is meant, enroll the store with it again: what the store holds is "
+        + "offered to it. When not, correct the server's address.")
   }
 
   /// Begins the zone's log again from its start: what of it was taken back is below the entries that are kept here.
@@ -266,9 +269,9 @@ extension SyncEngine {
   /// - Parameters:
   ///   - known: where the replica stood when the server was asked.
   ///   - body: does it, and says how much that was and where an export lies.
-  private func noted(
+  func noted(
     _ kind: Reconciliation.Kind, _ place: UInt64, _ info: ZoneInfo, after known: ReplicaState,
-    _ report: inout SyncReport,
+    because cause: Reconciliation.Cause? = nil, _ report: inout SyncReport,
     exporting body: (WriteTransaction, inout ReplicaState) throws -> (count: Int, export: URL?)
   ) async throws {
     pendingCache = nil
@@ -281,13 +284,12 @@ extension SyncEngine {
       }
       let (count, export) = try body(transaction, &state)
       try state.save(in: transaction)
-      let isForReading = try kind == .taken && !KnownReplacements.misses(info, transaction)
       try KnownReplacements.learn(info, transaction)
       var left = try Self.lastReconciliation(transaction)?.left ?? []
       if info.generation != known.generation { left.insert(known.generation, at: 0) }
       let done = Reconciliation(
         kind: kind, time: store.now, place: place, count: count, export: export?.path,
-        isForReading: isForReading ? true : nil,
+        cause: cause,
         left: Array(left.prefix(SyncTuning.leftGenerationsMax)))
       let text = String(decoding: try JSONEncoder().encode(done), as: UTF8.self)
       try transaction.setSetting(Self.lastSetting, .text(text))
@@ -311,90 +313,5 @@ extension SyncEngine {
     try await noted(kind, place, info, after: known, &report) { transaction, state in
       (try body(transaction, &state), nil)
     }
-  }
-
-  // MARK: Replaced on purpose
-
-  /// Keeps an export of what the store holds beside it, empties the store, and begins the zone's new
-  /// log.
-  private func takeZone(
-    _ info: ZoneInfo, after known: ReplicaState, _ report: inout SyncReport
-  ) async throws {
-    let newest = try store.read { try $0.maximumTransactionNumber() }
-    let isReplaced = try store.read { try KnownReplacements.misses(info, $0) }
-    var export = try keepExport()
-    var isWritten = false
-    do {
-      try await empty(for: info, after: known, since: newest, &export, &isWritten, &report)
-    } catch {
-      // A try that failed leaves no export, or each would take more of a full disk. Where the end of the transaction itself
-      // failed for another reason, nobody knows what the disk has: there the export stays.
-      let isUndone = !isWritten || (error as? StoreError)?.code == .diskFull
-      if isUndone, let export { try? FileManager.default.removeItem(at: export) }
-      throw error
-    }
-    let cause =
-      isReplaced
-      ? "The zone was replaced on purpose"
-      : "The server's log is another one, and this store may only read"
-    log.warning(
-      "\(cause): the store takes the zone's state; what it held is in \(export?.path ?? "no file")")
-  }
-
-  /// Empties the store for the zone's new log, and names the export of what it held.
-  private func empty(
-    for info: ZoneInfo, after known: ReplicaState, since newest: Int64, _ export: inout URL?,
-    _ isWritten: inout Bool, _ report: inout SyncReport
-  ) async throws {
-    try await noted(.taken, 0, info, after: known, &report) { transaction, state in
-      let connection = transaction.connection
-      // What another context or process saved meanwhile is in the export as well: nobody saves now.
-      if try store.read({ try $0.maximumTransactionNumber() }) != newest {
-        let former = export
-        export = try keepExport()
-        if let former { try? FileManager.default.removeItem(at: former) }
-      }
-      let pending = try PendingLoader.load(
-        transaction, schema: schema, acknowledged: state.acknowledged)
-      try GivenUpEdits.keep(pending, asOf: export, transaction, schema: schema)
-      try GivenUpEdits.keepParked(asOf: export, transaction, schema: schema)
-      var count = 0
-      for entity in schema.entities {
-        var keys: [ObjectKey] = []
-        try transaction.forEachKey(of: entity.description) { keys.append($0) }
-        for key in keys {
-          for property in entity.properties {
-            guard case .elements(let relationship) = property.kind else { continue }
-            try transaction.removePairs(
-              relationship, key, transaction.toManyKeys(of: key, relationship))
-          }
-          try transaction.delete(key, expectedVersion: nil)
-        }
-        count += keys.count
-      }
-      try Self.forgetLog(&state, info.generation, head: info.head, transaction)
-      try EngineTables.forgetPending(on: connection)
-      try EngineTables.forgetParked(on: connection)
-      try FormerLog.forget(transaction)
-      try Graves.dropAll(on: connection)
-      state.acknowledged = try transaction.maximumTransactionNumber()
-      isWritten = true
-      return (count, export)
-    }
-  }
-
-  private func keepExport() throws -> URL? {
-    guard let url = store.url else { return nil }
-    let stamp = Int(store.now.timeIntervalSince1970)
-    var export = URL(fileURLWithPath: url.path + ".before-\(stamp).jsonl")
-    var number = 1
-    // The journal may name one of the same second.
-    while FileManager.default.fileExists(atPath: export.path) {
-      number += 1
-      export = URL(fileURLWithPath: url.path + ".before-\(stamp)-\(number).jsonl")
-    }
-    // Another replica may have brought some of it back by the time that it is imported here.
-    try ReplicaExport.write(store, to: export, as: .upsert)
-    return export
   }
 }

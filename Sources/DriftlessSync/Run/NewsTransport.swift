@@ -13,9 +13,8 @@ final class NewsTransport: SyncTransport {
     var last: PullRequest?
     /// A page that the long poll brought, for exactly this request.
     var kept: (request: PullRequest, page: PullPage)?
-    /// By how many milliseconds the zone's clock is ahead, as the last answer said; nil when that was
-    /// taken note of.
-    var clockOffset: Int64?
+    /// What the answers since the engine took note of it said about the zone's clock.
+    var clock: ClockReading?
     /// How many answers came.
     var answers: UInt64 = 0
   }
@@ -47,23 +46,23 @@ final class NewsTransport: SyncTransport {
   var answers: UInt64 { state.withLock { $0.answers } }
 
   /// What the answers since the last call said about the zone's clock.
-  func takeClockOffset() -> Int64? {
+  func takeClockReading() -> ClockReading? {
     state.withLock { state in
-      defer { state.clockOffset = nil }
-      return state.clockOffset
+      defer { state.clock = nil }
+      return state.clock
     }
   }
 
-  /// Makes a request and notes what its answer says about the zone's clock: it was written half of
-  /// the way back ago.
+  /// Makes a request and notes what its answer says about the zone's clock.
   private func timed<Answer>(
     _ request: () async throws -> Answer, time: (Answer) -> UInt64
   ) async throws -> Answer {
-    let asked = now().timeIntervalSince1970
+    let asked = now()
     func learn(_ milliseconds: UInt64) {
-      let here = (asked + now().timeIntervalSince1970) / 2 * 1000
-      guard let offset = Int64(exactly: (Double(milliseconds) - here).rounded()) else { return }
-      state.withLock { $0.clockOffset = offset }
+      guard let reading = ClockReading(zone: milliseconds, asked: asked, answered: now()) else {
+        return
+      }
+      state.withLock { $0.clock = reading.after($0.clock) }
     }
     do {
       let answer = try await request()

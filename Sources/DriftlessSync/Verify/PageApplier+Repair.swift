@@ -91,7 +91,7 @@ extension PageApplier {
       guard takesOut else { return false }
       try journal.addWhole(
         entity: entity, key: key, outcome: .remote, localTime: side.time, side: side,
-        row: transaction.ownRow(key)?.values,
+        row: transaction.knownOwnRow(key)?.values,
         explanation: "The zone has the object deleted, and it was here all the same, without an "
           + "edit: taken out by a repair.")
       try times.note(side.time, by: nil)

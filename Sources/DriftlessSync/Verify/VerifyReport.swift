@@ -32,6 +32,18 @@ public struct VerifyReport: Hashable, Sendable, Codable {
     public var zone: String?
     /// Whether the store has what the zone has by now.
     public var isRepaired: Bool
+
+    /// The UUID is in small letters, as in all that is printed.
+    public func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(kind, forKey: .kind)
+      try container.encode(entity, forKey: .entity)
+      try container.encode(object.uuidString.lowercased(), forKey: .object)
+      try container.encodeIfPresent(property, forKey: .property)
+      try container.encodeIfPresent(local, forKey: .local)
+      try container.encodeIfPresent(zone, forKey: .zone)
+      try container.encode(isRepaired, forKey: .isRepaired)
+    }
   }
 
   /// What was not compared, and why.

@@ -320,7 +320,7 @@ extension SyncEngine {
   private func localText(
     _ property: SyncSchema.Property, _ key: ObjectKey, _ transaction: ReadTransaction
   ) throws -> String? {
-    guard let values = try transaction.ownRow(key)?.values else { return nil }
+    guard let values = try transaction.knownOwnRow(key)?.values else { return nil }
     var json = JSONText()
     try ReplicaExport.append(property, of: key, values: values, transaction, to: &json)
     return String(decoding: json.bytes, as: UTF8.self)

@@ -71,7 +71,9 @@ struct EntityTableCheck: TableCheck {
         "\(column.table).\(column.column): \(lost.count) values lie in files beside the store that are "
           + "not there, such as \(lost.min() ?? "").",
         count: lost.count,
-        suggestion: "Put the files back from a copy of the folder, or set the property anew.")
+        suggestion:
+          "Put the files back from a copy of the folder. Else syncctl verify --repair takes what the "
+          + "zone has, and syncctl store give-up-lost goes on without them.")
     }
   }
 }
