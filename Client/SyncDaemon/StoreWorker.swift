@@ -313,8 +313,12 @@ actor StoreWorker {
   /// What failed before the engine's loop, or by a person's word: without a store, a token or a file, nothing moves until
   /// somebody has seen to it.
   private func note(_ error: Failure) {
-    // Who enrolls it wakes the daemon that waits for that.
-    if error.code == "not-enrolled", !DaemonClient.isKept(store: entry.path) { leaveMark() }
+    // Who enrolls it, or puts right what is in the way, wakes the daemon that waits for that.
+    if error.code != "\(StoreError.Code.syncLocked)", !isGone,
+      !DaemonClient.isKept(store: entry.path)
+    {
+      leaveMark()
+    }
     note(
       SyncStatus.Failure(
         kind: error.isTransient ? .offline : .waiting, code: error.code, message: error.message,
@@ -336,7 +340,15 @@ actor StoreWorker {
   private func connected() throws -> Connection {
     if let connection { return connection }
     let store = try StoreAccess.open(entry.path)
-    let way = try way(of: store)
+    let way: StoreAccess.Way
+    do {
+      way = try self.way(of: store)
+    } catch let failure as Failure where failure.code != "not-enrolled" {
+      // The reason is the one to throw, whether it can be kept or not.
+      try? SyncEngine.noteUnbegun(
+        store, code: failure.code, message: failure.message, suggestion: failure.suggestion)
+      throw failure
+    }
     let curl = try way.transport()
     let connection = Connection(
       store: store,

@@ -1,4 +1,5 @@
 public import Driftless
+public import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
@@ -13,12 +14,13 @@ extension SyncEngine {
   ///   - number: the conflict's number in the journal (`conflicts(of:)`).
   ///   - store: the replica.
   ///   - author: the author of the edit in history.
+  ///   - keys: what encrypted properties are opened with: a value that was sealed when it lost is kept as it came.
   /// - Returns: the journal's entry as it is now.
   /// - Throws: `SyncError` (`unknownElement` when there is no such conflict, `cannotUndo` when its
   ///   value cannot be put back, with the reason), `StoreError`.
   @discardableResult
   public static func undo(
-    conflict number: Int64, of store: PersistentStore, author: String? = nil
+    conflict number: Int64, of store: PersistentStore, author: String? = nil, keys: KeyRing? = nil
   ) throws -> JournalEntry {
     let entry = try journaled(number, store).entry
     guard entry.decision != entry.loser else {
@@ -27,7 +29,7 @@ extension SyncEngine {
         suggestion: "Run: syncctl why \(entry.entity)/\(entry.object.uuidString.lowercased())"
           + ".\(entry.property ?? "")")
     }
-    return try decide(conflict: number, for: entry.loser, of: store, author: author)
+    return try decide(conflict: number, for: entry.loser, of: store, author: author, keys: keys)
   }
 
   /// Decides that the value that stands shall stand. Nothing is changed but the journal.
@@ -88,11 +90,12 @@ extension SyncEngine {
   @discardableResult
   public static func decide(
     conflict number: Int64, for side: JournalEntry.Side, of store: PersistentStore,
-    author: String? = nil
+    author: String? = nil, keys: KeyRing? = nil
   ) throws -> JournalEntry {
     let (entry, values) = try journaled(number, store)
+    let schema = SyncSchema(store.schema, keys: keys)
     do {
-      return try decide(entry, values, for: side, of: store, author: author)
+      return try decide(entry, values, for: side, of: store, schema, author: author)
     } catch let error as StoreError where error.code == .constraint {
       throw SyncError(
         .cannotUndo,
@@ -104,10 +107,9 @@ extension SyncEngine {
 
   private static func decide(
     _ entry: JournalEntry, _ values: Journal.Values, for side: JournalEntry.Side,
-    of store: PersistentStore, author: String?
+    of store: PersistentStore, _ schema: SyncSchema, author: String?
   ) throws -> JournalEntry {
     let number = entry.number
-    let schema = SyncSchema(store.schema)
     if entry.property == nil, side == entry.loser, let row = values.row,
       let entity = schema.entity(namedNowOrBefore: entry.entity)
     {
@@ -134,7 +136,11 @@ extension SyncEngine {
       let set = side == .local ? entry.local : entry.remote
       if let value = side == .local ? values.local : values.remote {
         let (entity, property) = try property(name, of: entry, schema)
-        try PutBack(entry, entity, transaction).set(value, property, row: values.row)
+        let opener = CellOpener(transaction, schema: schema)
+        let opened = SealedValue.cell(in: value).flatMap {
+          opener.value(ofCell: $0, property, of: entity, identity: entry.object)
+        }
+        try PutBack(entry, entity, transaction).set(opened ?? value, property, row: values.row)
       } else if let set {
         let (entity, property) = try property(name, of: entry, schema)
         try PutBack(entry, entity, transaction).set(elements: set, property, row: values.row)

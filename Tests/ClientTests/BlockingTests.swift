@@ -16,7 +16,7 @@ struct BlockingTests {
   private static let many = 2 * ProcessInfo.processInfo.activeProcessorCount + 2
 
   /// Whether another task gets a turn within seconds. It is looked for by a thread that no task needs.
-  private static func othersGoOn(_ seconds: Double = 5) async -> Bool {
+  private static func othersGoOn(_ seconds: Double = 8) async -> Bool {
     await withCheckedContinuation { continuation in
       Thread {
         let turn = DispatchSemaphore(value: 0)

@@ -181,6 +181,36 @@ struct KeylessTests {
     }
   }
 
+  @Test(
+    "A value that lost to an edit made without the key is in the journal as it came, and opens with the key"
+  )
+  func loserOpens() async throws {
+    var world = try await SealedWorld()
+    let ring = KeyRing()
+    try await world.add(ring)
+    let id = try world[0].insert("Item", ["title": .string("first")])
+    try await world[0].sync()
+    try await world.add(nil)
+    try await world[1].sync()
+    try world[0].set(id, ["title": .string("which must not be lost")])
+    try await world[0].sync()
+    world.world.clock.advance()
+    try world[1].set(id, ["title": .string("later, without the key")])
+    try await world[1].sync()
+    let engine = try await world[1].giving(ring)
+    _ = try await engine.sync()
+    try await world[0].sync()
+    #expect(try world[0].value(id, "title") == .string("later, without the key"))
+    let entry = try #require(try world[1].conflicts.first { $0.property == "title" })
+    #expect(throws: SyncError.self) {
+      try SyncEngine.undo(conflict: entry.number, of: world[1].store)
+    }
+    try SyncEngine.undo(conflict: entry.number, of: world[1].store, keys: ring)
+    _ = try await engine.sync()
+    try await world[0].sync()
+    #expect(try world[0].value(id, "title") == .string("which must not be lost"))
+  }
+
   @Test("A replica that was not given the new key yet reads the rest, and all of it once it has it")
   func rotation() async throws {
     var world = try await SealedWorld()

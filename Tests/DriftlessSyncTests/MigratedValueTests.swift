@@ -56,6 +56,52 @@ struct MigratedValueTests {
     #expect(try SyncEngine.parked(of: wide.store).isEmpty)
   }
 
+  static let widenings: [(AttributeType, PropertyValue, AttributeType, PropertyValue)] = [
+    (.integer64, .integer(70_001), .double, .double(70_001)),
+    (.integer32, .integer(-5), .decimal, .decimal(-5)),
+    (.double, .double(0.1), .decimal, .decimal(Decimal(string: "0.1") ?? 0)),
+    (.boolean, .bool(true), .integer16, .integer(1)),
+    (.boolean, .bool(false), .double, .double(0)),
+    (.string, .string("https://a.example/b"), .uri, .uri(URL(fileURLWithPath: "/"))),
+    (.uri, .uri(URL(fileURLWithPath: "/a b")), .string, .string("file:///a%20b")),
+  ]
+
+  @Test(
+    "What was said before an attribute got a wider type is the same for who joins and for who migrated",
+    arguments: widenings)
+  func widened(
+    _ former: AttributeType, _ value: PropertyValue, _ type: AttributeType, _ wide: PropertyValue
+  ) async throws {
+    func model(_ type: AttributeType) -> ManagedObjectModel {
+      let thing = EntityDescription("Thing")
+      thing.properties = [
+        AttributeDescription("value", type), AttributeDescription("name", .string),
+      ]
+      return ManagedObjectModel(entities: [thing])
+    }
+    var wide = wide
+    if case .string(let text) = value, let url = URL(string: text) { wide = .uri(url) }
+    var fleet = try await Fleet(2, model(former))
+    let early = try fleet[0].insert("Thing", ["value": value])
+    try await fleet.sync(0, 1)
+    try await fleet.migrate(0, to: model(type))
+    try await fleet.sync(0)
+    // A program of before goes on.
+    let late = try fleet[1].insert("Thing", ["value": value])
+    let edited = try fleet[1].insert("Thing", ["name": .string("first")])
+    try await fleet.sync(1)
+    try fleet[1].set(edited, ["value": value])
+    try await fleet.sync(1, 0)
+    try await fleet.migrate(1, to: model(type))
+    try await fleet.joinBothWays(model(type))
+    try await fleet.sync(1, 0, 2, 3)
+    for id in [early, late, edited] { try fleet.expect(wide, "value", of: id) }
+    for replica in fleet.world.replicas {
+      #expect(try SyncEngine.parked(of: replica.store).isEmpty, "\(replica.name)")
+    }
+    try await fleet.world.settle()
+  }
+
   /// Items with tags, a box and a note; or what is left of them.
   private func items(_ properties: Set<String>) -> ManagedObjectModel {
     let (item, tag) = (EntityDescription("Item"), EntityDescription("Tag"))

@@ -54,7 +54,9 @@ struct ConflictsUndoCommand: ControlCommand {
 
   func perform() async throws {
     let store = try target.open()
-    let entry = try SyncEngine.undo(conflict: number, of: store, author: NSUserName())
+    let keys = try KeySource.of(store: target.url)?.read()
+    let entry = try SyncEngine.undo(
+      conflict: number, of: store, author: NSUserName(), keys: keys)
     await DaemonClient.wake(store: target.url)
     try output.put(
       ConflictReport(entry: entry), lines: ConflictText.lines(entry, ObjectLabels(store)))

@@ -44,7 +44,7 @@ struct PutBack {
     guard SealedValue.cell(in: value) == nil else {
       throw SyncError(
         .cannotUndo, "The value of \(property.name) on that side is sealed, and did not open here.",
-        suggestion: "Put it back on a replica that has the key, or set it by hand.")
+        suggestion: "Give this replica the key first (syncctl key use), or set the value by hand.")
     }
     if case .reference(let target) = value, try transaction.concreteKey(root: target) == nil {
       throw SyncError(

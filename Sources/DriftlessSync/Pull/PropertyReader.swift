@@ -18,12 +18,14 @@ struct PropertyReader {
   var mayBeRefused: Bool {
     switch column.values {
     case .decimals, .uris, .sealed: true
-    default: isOfOtherType || property.standIn?.limitsValues == true
+    default: isOfOtherType || widening != nil || property.standIn?.limitsValues == true
     }
   }
   /// Whether it says of an attribute that no object has a value.
   var saysNothing: Bool { column.isNothing }
   private let column: Column
+  /// What the values of a type of before become, as they do where a store is migrated.
+  private let widening: Widening?
   /// Of elements: objects that the row says nothing of, as indexes in the object table.
   var leftOut: Set<Int> = []
   /// Of elements, in a row of an entry that comes late: those that later entries name, by zone object numbers.
@@ -34,7 +36,9 @@ struct PropertyReader {
   ///
   /// - Parameter name: what the change set calls the property; nil for its name of now.
   init?(property: SyncSchema.Property, column: Column, name: String? = nil) {
-    isOfOtherType = !Self.fits(column.values, property.kind)
+    let fits = Self.fits(column.values, property.kind)
+    widening = fits ? nil : Widening(column.values, property.kind)
+    isOfOtherType = !fits && widening == nil
     if isOfOtherType {
       guard case .attribute = property.kind, ColumnKind(column.values) == .values else {
         return nil
@@ -93,13 +97,22 @@ struct PropertyReader {
   }
 
   /// The value of an attribute.
-  func value(_ row: Int) -> PropertyValue { column.value(at: row) }
+  func value(_ row: Int) -> PropertyValue {
+    let value = column.value(at: row)
+    return widening?.value(value) ?? value
+  }
 
   /// The values of an attribute in some rows, one every `stride` places.
   func read(
     _ rows: some Sequence<Int>, into first: UnsafeMutablePointer<PropertyValue>, stride: Int
   ) {
     column.read(rows, into: first, stride: stride)
+    guard let widening else { return }
+    var place = first
+    for _ in rows {
+      place.pointee = widening.value(place.pointee)
+      place += stride
+    }
   }
 
   /// The object that a to-one relationship refers to, as an index in the object table.

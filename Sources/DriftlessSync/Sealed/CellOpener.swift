@@ -86,10 +86,17 @@ struct CellOpener {
     ofCell bytes: [UInt8], _ property: SyncSchema.Property, of entity: SyncSchema.Entity,
     _ key: ObjectKey
   ) throws -> PropertyValue? {
+    value(ofCell: bytes, property, of: entity, identity: try transaction.identity(of: key))
+  }
+
+  /// The value of a cell that was kept of an object that may be deleted by now; nil where it does not open.
+  func value(
+    ofCell bytes: [UInt8], _ property: SyncSchema.Property, of entity: SyncSchema.Entity,
+    identity: UUID
+  ) -> PropertyValue? {
     guard let cell = SealedCell(bytes), keys?.has(cell.key) == true else { return nil }
-    return open(
-      cell, places(entity.name, property.name), of: try transaction.identity(of: key)
-    ).flatMap { PlainValue.value($0) }
+    return open(cell, places(entity.name, property.name), of: identity)
+      .flatMap { PlainValue.value($0) }
   }
 
   /// A value as a column says it.

@@ -1,0 +1,36 @@
+import Driftless
+import DriftlessProtocol
+import Foundation
+
+/// What a value becomes whose attribute got a wider type since it was sent: the same as in a store that was migrated with the value in
+/// it. So who reads the log late, or late with the model of now, has what the others have.
+struct Widening {
+  private let type: AttributeType
+
+  /// Nil where no store is migrated from values of this kind to the attribute's type by itself.
+  init?(_ values: Column.Values, _ kind: SyncSchema.Property.Kind) {
+    guard case .attribute(let type) = kind else { return nil }
+    switch (values, type) {
+    case (.integers, .double), (.integers, .float), (.integers, .decimal), (.doubles, .decimal),
+      (.booleans, .integer16), (.booleans, .integer32), (.booleans, .integer64),
+      (.booleans, .double), (.booleans, .float), (.booleans, .decimal), (.strings, .uri),
+      (.uris, .string):
+      self.type = type
+    default: return nil
+    }
+  }
+
+  func value(_ value: PropertyValue) -> PropertyValue {
+    switch (value, type) {
+    case (.bool(let value), _): self.value(.integer(value ? 1 : 0))
+    case (.integer(let number), .double): .double(Double(number))
+    case (.integer(let number), .float): .double(Double(Float(number)))
+    case (.integer(let number), .decimal): .decimal(Decimal(number))
+    case (.double(let number), .decimal):
+      Decimal(wholeText: "\(number)").map { .decimal($0) } ?? value
+    case (.string(let text), .uri): URL(string: text).map { .uri($0) } ?? value
+    case (.uri(let url), .string): .string(url.absoluteString)
+    default: value
+    }
+  }
+}
