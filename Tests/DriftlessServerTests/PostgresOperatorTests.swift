@@ -138,14 +138,23 @@
     @Test("A database of before gets the tables that it lacks, and keeps what it has")
     func before() async throws {
       try await Self.world { administration, _, database in
-        for table in ["sighting", "operator_token"] {
+        for table in ["sighting", "operator_token", "staged", "staging"] {
           try administration.connection.execute("DROP TABLE \(table)")
         }
+        try administration.connection.execute(
+          "DROP INDEX log_push; CREATE UNIQUE INDEX log_number ON log(zone, replica, number)")
         #expect(try PostgresAdministration.look(at: database) == [])
         let later = try PostgresAdministration(database: database)
         defer { later.close() }
         #expect(try later.zones().map(\.name) == ["shop"])
         #expect(try later.operators().isEmpty && later.replicas(of: "shop").isEmpty)
+        let indexes = try later.connection.run(
+          "SELECT indexname FROM pg_indexes WHERE tablename = 'log' AND schemaname = current_schema() ORDER BY 1"
+        )
+        #expect(
+          (0..<indexes.count).map { indexes.text($0, 0) } == [
+            "log_pkey", "log_push", "log_replica",
+          ])
       }
     }
   }

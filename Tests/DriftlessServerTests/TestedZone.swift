@@ -20,6 +20,8 @@ final class TestedZone {
   private let stored: Stored?
   private let reader = PushReader(limits: .init())
   let generation: UUID
+  /// Of PostgreSQL.
+  private(set) var database: String?
 
   /// The server's clock, which is as far ahead of the host's as a test says.
   final class Clock: Sendable {
@@ -28,7 +30,7 @@ final class TestedZone {
   }
   let clock = Clock()
 
-  init(_ kind: Kind) async throws {
+  init(_ kind: Kind, limits: ServerLimits = .init()) async throws {
     self.kind = kind
     switch kind {
     case .memory:
@@ -37,7 +39,7 @@ final class TestedZone {
       stored = nil
       generation = log.generation
     case .storage:
-      let test = try TestZone(now: { [clock] in clock.now })
+      let test = try TestZone(limits: limits, now: { [clock] in clock.now })
       self.test = test
       stored = Stored(storage: test.storage)
       generation = try await test.zone().generation
@@ -49,7 +51,9 @@ final class TestedZone {
         administration.close()
         test = nil
         stored = Stored(
-          storage: try PostgresZoneStorage(database: database, now: { [clock] in clock.now }))
+          storage: try PostgresZoneStorage(
+            database: database, limits: limits, now: { [clock] in clock.now }))
+        self.database = database
     #endif
     }
   }

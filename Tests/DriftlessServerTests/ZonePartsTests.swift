@@ -1,13 +1,16 @@
 import DriftlessProtocol
-import DriftlessServer
 import Foundation
 import Synchronization
 import Testing
 
+@testable import DriftlessServer
+
 /// Pushes in several parts, by every kind of zone that takes them.
 @Suite("Pushes in several parts")
 struct ZonePartsTests {
-  static let kinds: [TestedZone.Kind] = [.memory, .storage]
+  static let kinds = TestedZone.Kind.allCases
+  /// Those of the server.
+  static let storages = TestedZone.Kind.allCases.filter { $0 != .memory }
 
   /// So many frames as the parts of one push.
   static func numbered(_ frames: [Data], mebibytes: UInt16 = 1) -> [Data] {
@@ -139,7 +142,7 @@ struct ZonePartsTests {
       // In the second round the part is kept before another replica is faster.
       if place == 1 { _ = try await world.zone.stage(parts[0]) }
       try await world.a { $0.known = [2: .update(["title"])] }
-      if place == 0, kind == .storage {
+      if place == 0, kind != .memory {
         // Told with the first part already.
         #expect(try await world.zone.refusal(staging: parts[0])?.code == .stale)
       } else {
@@ -228,49 +231,107 @@ struct ZonePartsTests {
     #expect(try await zone.entries(after: before) == Array(lost[1...]))
   }
 
-  @Test("Parts that nobody goes on with go after a week, and count until then")
-  func room() async throws {
+  @Test("Parts that nobody goes on with go after a week, and count until then", arguments: storages)
+  func room(kind: TestedZone.Kind) async throws {
     var limits = ServerLimits()
     limits.stagedBytesPerReplicaMax = 3000
-    let clock = TestedZone.Clock()
-    let test = try TestZone(limits: limits, now: { clock.now })
-    let reader = PushReader(limits: limits)
-    let generation = try await test.zone().generation
-    var writer = ZoneWriter(generation)
+    let zone = try await TestedZone(kind, limits: limits)
+    var writer = ZoneWriter(zone.generation)
     let parts = try Self.parts(&writer)
-    func stage(_ part: Data) async throws -> ServerError.Code? {
-      try await code {
-        try await test.storage.stage(reader.read(part), of: test.zone())
-      }
-    }
+    let tooLarge = ProtocolError.Code(rawValue: "too-large")
     // As much as the first one declares, though it is small.
-    #expect(try await stage(parts[0]) == .tooLarge)
+    #expect(try await zone.refusal(staging: parts[0])?.code == tooLarge)
     let small = Self.numbered(parts, mebibytes: 0)
-    for part in small.dropLast() { #expect(try await stage(part) == nil) }
+    for part in small.dropLast() { _ = try await zone.stage(part) }
     let large = try writer.frame { $0.inserts = 4000 }
     #expect(
-      try await stage(Self.numbered([large, large], mebibytes: 0)[0]) == .tooLarge)
-    clock.ahead.withLock { $0 = 6 * 86_400_000 }
-    var other = ZoneWriter(generation)
-    #expect(try await stage(Self.numbered(try Self.parts(&other), mebibytes: 0)[0]) == nil)
+      try await zone.refusal(staging: Self.numbered([large, large], mebibytes: 0)[0])?.code
+        == tooLarge)
+    zone.clock.ahead.withLock { $0 = 6 * 86_400_000 }
+    var other = ZoneWriter(zone.generation)
+    _ = try await zone.stage(Self.numbered(try Self.parts(&other), mebibytes: 0)[0])
     let header = Data(small[0].prefix(ChangeSetHeader.size))
-    #expect(try await !test.storage.stagedFrame(of: header, in: test.zone()).isEmpty)
-    clock.ahead.withLock { $0 = 8 * 86_400_000 }
-    #expect(try await stage(Self.numbered(try Self.parts(&other), mebibytes: 0)[0]) == nil)
-    let gone = try await code {
-      _ = try await test.storage.stagedFrame(of: header, in: test.zone())
-    }
-    #expect(gone == .notStaged)
+    _ = try await zone.stage(header)
+    zone.clock.ahead.withLock { $0 = 8 * 86_400_000 }
+    _ = try await zone.stage(Self.numbered(try Self.parts(&other), mebibytes: 0)[0])
+    // It was touched on the sixth day.
+    _ = try await zone.stage(header)
+    zone.clock.ahead.withLock { $0 = 16 * 86_400_000 }
+    _ = try await zone.stage(Self.numbered(try Self.parts(&other), mebibytes: 0)[0])
+    #expect(try await zone.refusal(staging: header)?.code == .notStaged)
   }
 
   #if PostgreSQL
-    @Test("A zone on PostgreSQL says that it takes none")
-    func postgres() async throws {
-      var world = try await ZoneWorld(.postgres)
-      let parts = try Self.parts(&world.b)
-      #expect(try await world.zone.refusal(staging: parts[0])?.code == .unsupported)
-      #expect(try await world.zone.refusal(parts[2])?.code == .notStaged)
-      #expect(try await world.zone.head.sequence == 1)
+    /// A zone on PostgreSQL, and a second node that serves it.
+    private static func nodes(
+      _ test: (ZoneWorld, PostgresZoneStorage) async throws -> Void
+    ) async throws {
+      let world = try await ZoneWorld(.postgres)
+      let other = try PostgresZoneStorage(database: #require(world.zone.database))
+      defer { other.close() }
+      try await test(world, other)
+    }
+
+    @Test("Parts that two nodes are given come into the log once, by whichever has the last one")
+    func twoNodes() async throws {
+      try await Self.nodes { world, other in
+        var world = world
+        let reader = PushReader(limits: .init())
+        let zone = try #require(try await other.zone(named: "shop"))
+        let parts = try Self.parts(&world.b)
+        _ = try await world.zone.stage(parts[0])
+        try await other.stage(reader.read(parts[1]), of: zone)
+        let last = try reader.read(parts[2])
+        let replies = try await withThrowingTaskGroup(of: Appended.self) { group in
+          for _ in 0..<4 { group.addTask { try await other.append(last, to: zone) } }
+          return try await group.reduce(into: [Appended]()) { $0.append($1) }
+        }
+        let mine = try await world.zone.push(parts[2])
+        #expect(replies.filter { !$0.isRepeat }.count == 1)
+        #expect(Set(replies.map(\.sequence)) == [mine.sequence])
+        #expect(replies.allSatisfy { $0.chainBefore == mine.chainBefore })
+        #expect(try await other.zone(named: "shop")?.head == zone.head + 3)
+      }
+    }
+
+    @Test("Another part under a number that is kept is a fork, and the kept one stays")
+    func fork() async throws {
+      try await Self.nodes { world, _ in
+        var world = world
+        let parts = try Self.parts(&world.b)
+        _ = try await world.zone.stage(parts[0])
+        let other = Self.numbered(try (0..<3).map { _ in try world.b.frame(.init()) })
+        #expect(
+          try await world.zone.refusal(staging: other[0])?.code
+            == ProtocolError.Code(rawValue: "forked"))
+        _ = try await world.zone.stage(parts[1])
+        _ = try await world.zone.push(parts[2])
+      }
+    }
+
+    @Test("A zone that begins anew, or is deleted, leaves no part of a push behind")
+    func renewed() async throws {
+      try await Self.nodes { world, other in
+        var world = world
+        let administration = try PostgresAdministration(database: #require(world.zone.database))
+        defer { administration.close() }
+        func left() throws -> Int64 {
+          try administration.connection.run(
+            "SELECT (SELECT count(*) FROM staged) + (SELECT count(*) FROM staging)"
+          ).int64(0, 0)
+        }
+        let before = try #require(try await other.zone(named: "shop"))
+        let parts = try Self.parts(&world.b)
+        _ = try await world.zone.stage(parts[0])
+        #expect(try left() == 2)
+        _ = try administration.renewZone("shop", intent: .offer)
+        #expect(try left() == 0)
+        let late = try await code {
+          try await other.stage(PushReader(limits: .init()).read(parts[1]), of: before)
+        }
+        #expect(late == .generationChanged)
+        #expect(try left() == 0)
+      }
     }
   #endif
 }

@@ -18,10 +18,14 @@ struct PushQueue: Sendable {
 
   /// Those that are written together next; nil where nothing waits, and then nobody drains any more.
   mutating func nextGroup(_ limits: ServerLimits) -> [Pending]? {
+    // One in several parts takes long: nobody waits for it who need not.
+    if waiting.first?.push.part != nil { return [waiting.removeFirst()] }
     var bytes = 0
     let count = waiting.prefix(limits.groupPushesMax).prefix { pending in
       defer { bytes += pending.push.frame.count }
-      return bytes == 0 || bytes + pending.push.frame.count <= limits.groupBytesMax
+      return pending.push.part == nil
+        && (bytes == 0
+          || bytes + pending.push.frame.count <= limits.groupBytesMax)
     }.count
     guard count > 0 else {
       isDraining = false

@@ -111,15 +111,6 @@ package protocol ZoneStorage: Sendable {
 }
 
 extension ZoneStorage {
-  /// None: a push goes whole.
-  package func stage(_ part: Push, of zone: ZoneRecord) async throws {
-    throw ServerError(ProtocolError.takesNoParts)
-  }
-
-  package func stagedFrame(of header: Data, in zone: ZoneRecord) async throws -> Data {
-    throw ServerError(ProtocolError.takesNoParts)
-  }
-
   /// None: logs are not added up here.
   package func digests(of zone: ZoneRecord, at place: LogMark) async throws -> ZoneDigests {
     throw ServerError(ProtocolError.noDigests)

@@ -34,6 +34,10 @@ protocol ZoneTables {
   /// Lets go of all parts of a replica's pushes.
   func dropStaged(of replica: UUID) throws
 
+  /// A part of a push comes next, with the numbers of what it names: what is held in memory of those before it may be written
+  /// now, and what the rules will ask for may be read at once.
+  func ready(for part: Push) throws
+
   /// A replica's entries after a place: the newest ones, as many as are worth knowing.
   func ownFrames(of replica: KnownReplica, after sequence: UInt64) throws -> OwnFrames
 
@@ -86,6 +90,10 @@ protocol ZoneTables {
   func take(
     _ hash: Data, for object: UInt64, under constraint: ZoneConstraint, zone: Int64
   ) throws -> UInt64?
+}
+
+extension ZoneTables {
+  func ready(for part: Push) throws {}
 }
 
 /// A replica that a zone knows.

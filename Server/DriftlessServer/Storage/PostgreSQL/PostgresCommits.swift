@@ -96,7 +96,8 @@
     private func apply(
       _ group: [PushQueue.Pending], on connection: PostgresConnection
     ) throws -> [Result<Appended, any Error>] {
-      try connection.transaction(.write) {
+      if group.count == 1, group[0].push.part != nil { return [try publish(group[0], connection)] }
+      return try connection.transaction(.write) {
         // Those that know the zone by an older name hear that there is none.
         guard let row = try connection.zoneRow(named: group[0].zone.name, locks: true) else {
           return group.map { .failure(ServerError.noZone($0.zone.name)) }
@@ -119,6 +120,38 @@
       }
     }
 
+    /// A push in several parts, in a transaction of its own: what it writes is not held in memory, and taken back by that alone.
+    private func publish(
+      _ pending: PushQueue.Pending, _ connection: PostgresConnection
+    ) throws -> Result<Appended, any Error> {
+      let start = ContinuousClock.now
+      do {
+        let appended = try connection.transaction(.write) {
+          guard let row = try connection.zoneRow(named: pending.zone.name, locks: true) else {
+            throw ServerError.noZone(pending.zone.name)
+          }
+          let tables = PostgresZoneTables(connection, row)
+          try tables.ready(for: pending.push)
+          let append = LogAppend(
+            tables: tables, limits: limits.current, nowMilliseconds: clock.now())
+          let appended = try append.append(pending.push, to: pending.zone)
+          try tables.flush()
+          return appended
+        }
+        // So long all others of the zone wait.
+        logger.info(
+          "published",
+          metadata: [
+            "parts": "\(pending.push.part?.parts ?? 1)",
+            "milliseconds": "\(Int((ContinuousClock.now - start) / .milliseconds(1)))",
+          ])
+        return .success(appended)
+      } catch {
+        guard let refusal = ServerError(refusal: error) else { throw error }
+        return .failure(refusal)
+      }
+    }
+
     /// Takes back entries that the log lost, all in one transaction, as it may have done so in vain before.
     func refill(
       _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
@@ -133,10 +166,12 @@
             try tables.load(for: entries.map(\.push))
             let append = LogAppend(
               tables: tables, limits: limits.current, nowMilliseconds: clock.now())
+            var isAfterParts = false
             for (entry, push) in entries {
-              tables.begin()
-              guard push.part == nil else { throw ServerError(ProtocolError.takesNoParts) }
-              _ = try append.refill(entry, push, of: zone)
+              // Parts leave nothing of what was read before them.
+              if isAfterParts { try tables.ready(for: push) } else { tables.begin() }
+              isAfterParts = isAfterParts || push.part != nil
+              try append.refillInParts(entry, push, of: zone)
             }
             try tables.flush()
             return LogMark(sequence: tables.zone.head, chain: tables.zone.chain)

@@ -10,7 +10,7 @@
     private let notices = Notices()
     /// Statements that the database has prepared: their names by their text.
     private var prepared: [String: String] = [:]
-    private let seconds: Int
+    private var seconds: Int
     private var isClosed = false
     /// What went wrong so that nothing more may be asked of it.
     private(set) var isBroken = false
@@ -87,6 +87,17 @@
     func execute(_ sql: String) throws {
       guard PQsendQuery(handle, sql) == 1 else { throw lost() }
       _ = try result()
+    }
+
+    /// Runs statements that may take as long as what is there is large.
+    func patiently<Result>(_ body: () throws -> Result) throws -> Result {
+      let usual = seconds
+      let limit = try run("SELECT current_setting('statement_timeout')").text(0, 0)
+      seconds = 6 * 3600
+      defer { seconds = usual }
+      try execute("SET statement_timeout = 0")
+      defer { if !isBroken { try? execute("SET statement_timeout = '\(limit)'") } }
+      return try body()
     }
 
     private func prepare(_ sql: String) throws -> String {

@@ -11,9 +11,14 @@
   /// `name`          small numbers within a zone for names of properties and for constraints of unique keys. Bytes, since a
   ///                 name may have a character that a text of PostgreSQL may not.
   /// `token`         also what SQLite has in `token_note`.
-  /// `sighting` and `operator_token` are made where they are missing, whatever the version.
+  /// `staged`        also the digests of a part, and `staging` the generation that its parts are of.
+  /// `sighting`, `operator_token`, `staged` and `staging` are made where they are missing, whatever the version.
   enum PostgresSchema {
     static let version: Int64 = 1
+
+    /// The parts of a push have one number.
+    private static let logIndex =
+      "CREATE UNIQUE INDEX IF NOT EXISTS log_push ON log(zone, replica, number, sequence)"
 
     private static let statements = [
       """
@@ -49,7 +54,7 @@
         names bytea NOT NULL, size bigint NOT NULL, header bytea NOT NULL, body bytea NOT NULL,
         PRIMARY KEY(zone, sequence))
       """,
-      "CREATE UNIQUE INDEX log_number ON log(zone, replica, number)",
+      logIndex,
       "CREATE INDEX log_replica ON log(zone, replica, sequence)",
       """
       CREATE TABLE identity(
@@ -85,7 +90,7 @@
     /// Those that hold what a generation of a zone is: with the next one they begin empty.
     static let tablesOfLog = [
       "log", "object", "identity", "claim", "tombstone", "replica", "replica_home", "name",
-      "sighting",
+      "sighting", "staged", "staging",
     ]
 
     /// Makes the tables in a new database; refuses one of another version.
@@ -101,32 +106,47 @@
         try connection.run("SELECT pg_advisory_xact_lock(7301112)")
         guard try !isMade(connection) else { return }
         for statement in statements { try connection.execute(statement) }
-        // What comes is compressed: to try again costs time alone. Databases that know no such thing go without.
-        try connection.execute("SAVEPOINT storage")
-        do {
-          try connection.execute("ALTER TABLE log ALTER COLUMN body SET STORAGE EXTERNAL")
-        } catch let error as PostgresError where error.kind == .statement {
-          try connection.execute("ROLLBACK TO SAVEPOINT storage")
-        }
+        try keepAsItComes("log", "body", connection)
       }
       try check(connection)
       try addLaterTables(to: connection)
     }
+
+    /// Has a column's values lie beside the rows as they are: they are compressed, and to try again costs time alone.
+    /// Databases that know no such thing go without.
+    static func keepAsItComes(
+      _ table: String, _ column: String, _ connection: PostgresConnection
+    ) throws {
+      try connection.execute("SAVEPOINT storage")
+      do {
+        try connection.execute("ALTER TABLE \(table) ALTER COLUMN \(column) SET STORAGE EXTERNAL")
+      } catch let error as PostgresError where error.kind == .statement {
+        try connection.execute("ROLLBACK TO SAVEPOINT storage")
+      }
+    }
+
+    private static let laterTables = ["sighting", "operator_token", "staged", "staging"]
 
     /// Those that a database of this version may not have yet: programs of before know nothing of them.
     private static func addLaterTables(to connection: PostgresConnection) throws {
       let there = try connection.run(
         """
         SELECT count(*) FROM information_schema.tables
-        WHERE table_name IN ('sighting', 'operator_token')
+        WHERE table_name IN (\(laterTables.map { "'\($0)'" }.joined(separator: ", ")))
           AND table_schema = ANY (current_schemas(false))
         """
       ).int64(0, 0)
-      guard there < 2 else { return }
-      try connection.transaction(.write) {
-        try connection.run("SELECT pg_advisory_xact_lock(7301112)")
-        try connection.execute(PostgresSightings.statement)
-        try connection.execute(PostgresOperators.statement)
+      guard there < laterTables.count else { return }
+      try connection.patiently {
+        try connection.transaction(.write) {
+          try connection.run("SELECT pg_advisory_xact_lock(7301112)")
+          try connection.execute(PostgresSightings.statement)
+          try connection.execute(PostgresOperators.statement)
+          try PostgresStagedParts.make(on: connection)
+          // An index of a log takes as long as that is.
+          try connection.execute(logIndex)
+          try connection.execute("DROP INDEX IF EXISTS log_number")
+        }
       }
     }
 

@@ -6,7 +6,7 @@
   extension PostgresZoneTables {
     /// Writes all that was taken, the zone's row last.
     func flush() throws {
-      guard !newEntries.isEmpty else { return }
+      guard !newEntries.isEmpty || !newNames.isEmpty || !changedClaims.isEmpty else { return }
       try flushReplicas()
       try flushNames()
       try flushEntries()
@@ -39,6 +39,7 @@
             .statement, sqlState: "40001", message: "another zone took in the same replica")
         }
       }
+      guard !changedReplicas.isEmpty else { return }
       let changed = changedReplicas.compactMap { uuid in replicas[uuid].map { (uuid, $0) } }
       try connection.run(
         """
@@ -62,6 +63,7 @@
     }
 
     private func flushEntries() throws {
+      guard !newEntries.isEmpty else { return }
       let pushes = newEntries.map(\.entry.push)
       func integers(_ value: (AppendedEntry) -> Int64) -> PostgresValue {
         .integers(newEntries.map(value))

@@ -1,5 +1,6 @@
 #if PostgreSQL
   import DriftlessProtocol
+  import DriftlessSQLite
   import Foundation
 
   /// Reads in bulk. Each notes also what is not there, so that it is not asked for again.
@@ -9,19 +10,22 @@
       let found = try connection.run(
         """
         SELECT EXISTS(SELECT 1 FROM tombstone WHERE zone = $1),
-          EXISTS(SELECT 1 FROM claim WHERE zone = $1)
+          EXISTS(SELECT 1 FROM claim WHERE zone = $1),
+          EXISTS(SELECT 1 FROM staged WHERE zone = $1)
         """, .integer(zone.id))
       hasOldTombstones = found.bool(0, 0)
       hasOldClaims = found.bool(0, 1)
-      try loadReplicas(Set(pushes.map(\.replica)))
+      hasStaged = found.bool(0, 2)
+      let unknown = Set(pushes.map(\.replica)).subtracting(replicas.keys)
+      if !unknown.isEmpty { try loadReplicas(unknown) }
       let cursors = pushes.map(\.cursor.sequence).filter { $0 < zone.head }
       let marks = pushes.compactMap(\.mark?.sequence)
       let asked = Set(cursors + cursors.map { $0 + 1 } + marks)
-        .filter { $0 > 0 && $0 <= zone.head }
+        .filter { $0 > 0 && $0 <= zone.head && places[$0] == nil }
       if !asked.isEmpty { try loadPlaces(asked) }
       let behind = pushes.filter { $0.cursor.sequence < zone.head }.compactMap { push in
         replicas[push.replica].map { ($0.id, push.cursor.sequence) }
-      }
+      }.filter { replica, after in own[replica].map { $0.after > after } ?? true }
       if !behind.isEmpty { try loadOwn(behind) }
       try loadContents(pushes.map(\.contents))
     }
@@ -173,6 +177,19 @@
         )
         claimsOfObject[object]?.insert(hash)
       }
+    }
+  }
+
+  extension [KnownRun] {
+    /// Of runs in ascending order the last that does not begin after `identity`.
+    func last(atOrBefore identity: UUID) -> KnownRun? {
+      var low = 0
+      var high = count
+      while low < high {
+        let middle = (low + high) / 2
+        if self[middle].first.halves <= identity.halves { low = middle + 1 } else { high = middle }
+      }
+      return low > 0 ? self[low - 1] : nil
     }
   }
 #endif

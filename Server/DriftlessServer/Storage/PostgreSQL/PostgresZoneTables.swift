@@ -13,7 +13,7 @@
     private(set) var zone: ZoneRecord
     var numbers: PostgresZoneRow.Numbers
     /// Objects from here on are not in the database.
-    private let firstNewObject: UInt64
+    private var firstNewObject: UInt64
 
     var replicas: [UUID: KnownReplica] = [:]
     var strangers: Set<UUID> = []
@@ -37,6 +37,9 @@
     var runsAfter: [UUID: KnownRun?] = [:]
     /// Runs that were inserted, ascending, a list a push.
     var newRuns: [[KnownRun]] = []
+
+    /// Whether parts of pushes to the zone wait beside the log.
+    var hasStaged = false
 
     var hasOldTombstones = false
     var newTombstones: [UUID: UInt64] = [:]
@@ -88,6 +91,34 @@
       for step in undo.reversed() { step() }
       undo = []
       newRuns.removeLast()
+    }
+
+    /// Writes what was taken, and holds none of it any more: parts of a push come one by one, however many there are. What is
+    /// written is taken back with the transaction alone.
+    func ready(for part: Push) throws {
+      try flush()
+      keepOwn()
+      (undo, newEntries, newRuns, newNames) = ([], [], [], [])
+      newReplicas = newReplicas.filter { replicas[$0]?.lastPush == 0 }
+      changedReplicas = []
+      firstNewObject = zone.nextObject
+      (objects, changedObjects) = ([:], [])
+      (runsBefore, runsAfter, newTombstones) = ([:], [:], [:])
+      (claims, claimsOfObject, changedClaims) = ([:], [:], [])
+      begin()
+      try load(for: [part])
+    }
+
+    /// Entries that are in the database from now on are known all the same.
+    private func keepOwn() {
+      for new in newEntries {
+        let sequence = new.entry.sequence
+        places[sequence] = (new.firstObject, new.entry.chain)
+        own[new.entry.replica.id]?.entries.append(
+          OwnEntry(
+            sequence: sequence, firstObject: new.firstObject,
+            count: new.entry.push.contents.newCount))
+      }
     }
 
     /// Sets a value, and notes how to set it back.
@@ -171,24 +202,13 @@
       let rows = try connection.run(
         """
         SELECT sequence, first_object, digest, chain FROM log
-        WHERE zone = $1 AND replica = $2 AND number = $3
+        WHERE zone = $1 AND replica = $2 AND number = $3 ORDER BY sequence DESC LIMIT 1
         """, .integer(zone.id), .integer(replica.id), .integer(Int64(clamping: number)))
       guard rows.count > 0 else { return nil }
       return KnownEntry(
         sequence: rows.uint64(0, 0), firstObjectNumber: rows.uint64(0, 1),
         digest: rows.data(0, 2), chain: try PostgresZoneRow.chain(rows.data(0, 3)))
     }
-
-    /// None: a push goes whole.
-    func stage(
-      _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord
-    ) throws {
-      throw ServerError(ProtocolError.takesNoParts)
-    }
-
-    func staged(_ part: UInt16, of push: Push) throws -> Data? { nil }
-
-    func dropStaged(of replica: UUID) throws {}
 
     func ownFrames(of replica: KnownReplica, after sequence: UInt64) throws -> OwnFrames {
       var frames = OwnFrames()
@@ -360,19 +380,6 @@
       add(hash, to: \.changedClaims)
       set(object, to: (claimsOfObject[object] ?? []).union([hash]), in: \.claimsOfObject)
       return nil
-    }
-  }
-
-  extension [KnownRun] {
-    /// Of runs in ascending order the last that does not begin after `identity`.
-    fileprivate func last(atOrBefore identity: UUID) -> KnownRun? {
-      var low = 0
-      var high = count
-      while low < high {
-        let middle = (low + high) / 2
-        if self[middle].first.halves <= identity.halves { low = middle + 1 } else { high = middle }
-      }
-      return low > 0 ? self[low - 1] : nil
     }
   }
 

@@ -17,6 +17,7 @@ extension LogAppend {
     var outcome: Appended?
     for number in 1...header.parts {
       let part = try read(number, of: last, header, place, after: zone, reader)
+      try tables.ready(for: part)
       let appended = try enter(part, place, known)
       place = place.after(appended, newCount: part.contents.newCount, part.contents)
       known = KnownReplica(id: known.id, zone: known.zone, lastPush: last.number)
@@ -54,6 +55,7 @@ extension LogAppend {
     for number in 1...header.parts {
       let part = try reader.read(
         frame(number, of: last, header), firstNumber: next, madeBefore: next - zone.nextObject)
+      try tables.ready(for: part)
       try keys.letGo(part.contents)
       next += part.contents.newCount
     }
@@ -110,6 +112,7 @@ extension LogAppend {
       let taken = PullPage.Entry(
         sequence: sequence, firstObjectNumber: place.nextObject, chain: chain,
         isOwnHeaderOnly: false, frame: part.frame)
+      try tables.ready(for: part)
       guard number < header.parts || taken.mark == entry.mark,
         let appended = try refill(taken, part, of: record)
       else { throw ServerError.diverged(at: entry.sequence, zone) }

@@ -169,20 +169,8 @@ extension SQLiteZoneStorage {
     _ connection: SQLiteConnection
   ) throws {
     let own = try StagedParts.bytes(of: part.replica, on: connection)
-    let declared = Int(header.pushMebibytes) << 20
-    let wanted = max(own.addingReportingOverflow(part.frame.count).partialValue, declared)
-    guard wanted <= limits.stagedBytesPerReplicaMax, Int(header.parts) <= limits.partsPerPushMax
-    else {
-      throw ServerError(
-        .tooLarge,
-        "the push has \(header.parts) parts, and \(wanted) bytes wait for its last one "
-          + "(partsPerPushMax, stagedBytesPerReplicaMax)",
-        suggestion: "Save fewer changes at a time, or have the operator raise the limits.")
-    }
     let all = try StagedParts.bytes(of: nil, on: connection)
-    guard all - own + wanted <= limits.stagedBytesMax else {
-      throw ServerError.busy("too many large pushes are under way")
-    }
+    try StagedRoom.check(for: part, header, own: own, all: all, limits)
   }
 }
 

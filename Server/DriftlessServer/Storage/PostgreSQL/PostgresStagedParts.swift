@@ -1,0 +1,229 @@
+#if PostgreSQL
+  import Crypto
+  import DriftlessProtocol
+  package import Foundation
+
+  /// Owns the tables `staged` and `staging`: parts of pushes whose last one has not come.
+  ///
+  /// They are kept and asked for without the zone's row, so that they do not wait for its pushes, nor those for them: what is
+  /// kept twice is one, and what was kept in vain, beside a push or a renewal of that moment, goes with the next or by its age.
+  enum PostgresStagedParts {
+    /// `staged`: `digest` is the frame's, `body_hash` the SHA-256 of what follows its header.
+    /// `staging`: one row a replica that has such parts: of which life of the log, and when the last of them came.
+    static func make(on connection: PostgresConnection) throws {
+      try connection.execute(
+        """
+        CREATE TABLE IF NOT EXISTS staged(
+          zone bigint NOT NULL, replica uuid NOT NULL, number bigint NOT NULL, part bigint NOT NULL,
+          size bigint NOT NULL, digest bytea NOT NULL, body_hash bytea NOT NULL,
+          header bytea NOT NULL, body bytea NOT NULL, PRIMARY KEY(zone, replica, number, part));
+        CREATE TABLE IF NOT EXISTS staging(
+          zone bigint NOT NULL, replica uuid NOT NULL, generation uuid NOT NULL,
+          touched_ms bigint NOT NULL, PRIMARY KEY(zone, replica)) WITH (fillfactor = 50)
+        """)
+      try PostgresSchema.keepAsItComes("staged", "body", connection)
+    }
+
+    static func frame(
+      _ part: UInt16, of push: Push, zone: Int64, on connection: PostgresConnection
+    ) throws -> Data? {
+      let rows = try connection.run(
+        """
+        SELECT header, body FROM staged
+        WHERE zone = $1 AND replica = $2 AND number = $3 AND part = $4
+        """, .integer(zone), .uuid(push.replica), .integer(Int64(clamping: push.number)),
+        .integer(Int64(part)))
+      return rows.count > 0 ? rows.data(0, 0) + rows.data(0, 1) : nil
+    }
+
+    /// The frame that a header is of, where a part with its bytes is here, of whatever push.
+    ///
+    /// - Throws: `ProtocolError` (`.notStaged`).
+    static func frame(
+      ofHeader bytes: Data, zone: ZoneRecord, on connection: PostgresConnection
+    ) throws -> Data {
+      let header = try ChangeSetDecoder().decodeHeader(bytes)
+      let found = try connection.run(
+        "SELECT number, part FROM staged WHERE zone = $1 AND replica = $2 AND size = $3",
+        .integer(zone.id), .uuid(header.replica), .integer(Int64(header.frameSize)))
+      // One at a time: they are large.
+      for row in 0..<found.count {
+        let body = try connection.run(
+          """
+          SELECT body FROM staged WHERE zone = $1 AND replica = $2 AND number = $3 AND part = $4
+          """, .integer(zone.id), .uuid(header.replica), .integer(found.int64(row, 0)),
+          .integer(found.int64(row, 1)))
+        guard body.count > 0 else { continue }
+        let frame = bytes + body.data(0, 0)
+        if ChangeSetHeader.isWhole(frame) { return frame }
+      }
+      throw ProtocolError.notStaged(header.part)
+    }
+
+    /// Keeps a part where the zone has that generation.
+    ///
+    /// - Throws: `ServerError`: `.forked` where other bytes are here under its number, `.generationChanged`.
+    static func keep(
+      _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord,
+      on connection: PostgresConnection
+    ) throws {
+      let body = part.frame.dropFirst(ChangeSetHeader.size)
+      let hash = Data(SHA256.hash(data: body))
+      let zoneID = PostgresValue.integer(zone.id)
+      let replica = PostgresValue.uuid(part.replica)
+      let number = PostgresValue.integer(Int64(clamping: part.number))
+      let kept = try connection.run(
+        """
+        INSERT INTO staging(zone, replica, generation, touched_ms)
+        SELECT id, $2::uuid, generation, $4::bigint FROM zone WHERE id = $1 AND generation = $3
+        ON CONFLICT (zone, replica) DO UPDATE
+        SET generation = excluded.generation, touched_ms = excluded.touched_ms
+        """, zoneID, replica, .uuid(zone.generation), .integer(milliseconds))
+      guard kept.changes == 1 else { throw ServerError.generationChanged(zone: zone.name) }
+      let inserted = try connection.run(
+        """
+        INSERT INTO staged(zone, replica, number, part, size, digest, body_hash, header, body)
+        VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING
+        """, zoneID, replica, number, .integer(Int64(header.part)),
+        .integer(Int64(part.frame.count)), .blob(part.digest), .blob(hash),
+        .blob(part.frame.prefix(ChangeSetHeader.size)), .blob(body))
+      if inserted.changes == 0 {
+        let there = try connection.run(
+          """
+          SELECT digest FROM staged WHERE zone = $1 AND replica = $2 AND number = $3 AND part = $4
+          """, zoneID, replica, number, .integer(Int64(header.part)))
+        guard there.count == 0 || there.data(0, 0) == part.digest else {
+          throw ServerError(
+            .forked,
+            "part \(header.part) of push number \(part.number) of this replica was something else",
+            suggestion: "The store is a copy or was restored: give it a new replica ID.")
+        }
+      }
+      // The same bytes under a former number are no more than these.
+      try connection.run(
+        """
+        DELETE FROM staged WHERE zone = $1 AND replica = $2 AND number < $3 AND size = $4
+          AND body_hash = $5
+        """, zoneID, replica, number, .integer(Int64(part.frame.count)), .blob(hash))
+    }
+
+    static func drop(of replica: UUID, zone: Int64, on connection: PostgresConnection) throws {
+      for table in ["staged", "staging"] {
+        try connection.run(
+          "DELETE FROM \(table) WHERE zone = $1 AND replica = $2", .integer(zone), .uuid(replica))
+      }
+    }
+
+    private static let forgotten = """
+      touched_ms < $1 OR NOT EXISTS (SELECT 1 FROM zone
+        WHERE zone.id = staging.zone AND zone.generation = staging.generation)
+      """
+
+    /// Lets go of parts whose push nobody goes on with.
+    static func dropForgotten(
+      before milliseconds: Int64, on connection: PostgresConnection
+    ) throws {
+      let there = try connection.run(
+        "SELECT EXISTS(SELECT 1 FROM staging WHERE \(forgotten))", .integer(milliseconds))
+      guard there.bool(0, 0) else { return }
+      try connection.transaction(.write) {
+        let gone = try connection.run(
+          "DELETE FROM staging WHERE \(forgotten) RETURNING zone, replica", .integer(milliseconds))
+        for row in 0..<gone.count {
+          guard let replica = gone.uuid(row, 1) else { continue }
+          try connection.run(
+            "DELETE FROM staged WHERE zone = $1 AND replica = $2", .integer(gone.int64(row, 0)),
+            .uuid(replica))
+        }
+      }
+    }
+
+    /// Bytes that wait, without the part that comes once more: of its replica, and of all.
+    static func bytes(
+      beside part: Push, _ header: ChangeSetHeader, zone: Int64, on connection: PostgresConnection
+    ) throws -> (own: Int, all: Int) {
+      let rows = try connection.run(
+        """
+        SELECT coalesce(sum(size) FILTER (WHERE zone = $1 AND replica = $2), 0)::bigint,
+          coalesce(sum(size), 0)::bigint FROM staged
+        WHERE NOT (zone = $1 AND replica = $2 AND number = $3 AND part = $4)
+        """, .integer(zone), .uuid(part.replica), .integer(Int64(clamping: part.number)),
+        .integer(Int64(header.part)))
+      return (Int(clamping: rows.int64(0, 0)), Int(clamping: rows.int64(0, 1)))
+    }
+  }
+
+  extension PostgresZoneTables {
+    func stage(
+      _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord
+    ) throws {
+      hasStaged = true
+      try PostgresStagedParts.keep(part, header, at: milliseconds, of: zone, on: connection)
+    }
+
+    func staged(_ part: UInt16, of push: Push) throws -> Data? {
+      try PostgresStagedParts.frame(part, of: push, zone: zone.id, on: connection)
+    }
+
+    func dropStaged(of replica: UUID) throws {
+      guard hasStaged else { return }
+      try PostgresStagedParts.drop(of: replica, zone: zone.id, on: connection)
+    }
+  }
+
+  extension PostgresZoneStorage {
+    package func stagedFrame(of header: Data, in zone: ZoneRecord) async throws -> Data {
+      do {
+        return try await pool.perform {
+          try PostgresStagedParts.frame(ofHeader: header, zone: zone, on: $0)
+        }
+      } catch {
+        throw ServerError(refusal: error) ?? ServerError(storage: error)
+      }
+    }
+
+    package func stage(_ part: Push, of zone: ZoneRecord) async throws {
+      do {
+        guard let header = part.part, header.isFollowedByParts else {
+          throw ProtocolError.malformed("The last part of a push is not kept beside the log")
+        }
+        try await pool.perform { [limits, clock] connection in
+          let (limits, now) = (limits.current, clock.now())
+          try PostgresStagedParts.dropForgotten(
+            before: now - Int64(limits.stagedSeconds) * 1000, on: connection)
+          // Looked at in a state that stays, and written after: the log has it with the last part.
+          let isWanted = try connection.transaction(.read) {
+            try Self.isWanted(part, header, of: zone, limits, at: now, connection)
+          }
+          guard isWanted else { return }
+          try connection.transaction(.write) {
+            try PostgresStagedParts.keep(part, header, at: now, of: zone, on: connection)
+          }
+        }
+      } catch {
+        throw ServerError(refusal: error) ?? ServerError(storage: error)
+      }
+    }
+
+    /// - Returns: false for a part of a push that the log has.
+    private static func isWanted(
+      _ part: Push, _ header: ChangeSetHeader, of record: ZoneRecord, _ limits: ServerLimits,
+      at milliseconds: Int64, _ connection: PostgresConnection
+    ) throws -> Bool {
+      guard let row = try connection.zoneRow(named: record.name) else {
+        throw ServerError.noZone(record.name)
+      }
+      let tables = PostgresZoneTables(connection, row)
+      let append = LogAppend(tables: tables, limits: limits, nowMilliseconds: milliseconds)
+      guard try append.isWanted(part, of: record) else { return false }
+      let bytes = try PostgresStagedParts.bytes(
+        beside: part, header, zone: row.zone.id, on: connection)
+      try StagedRoom.check(for: part, header, own: bytes.own, all: bytes.all, limits)
+      // What the rules write stays in memory. The first part alone is looked at as a push is.
+      tables.begin()
+      if header.part == 1 { try tables.load(for: [part]) }
+      try append.probe(part, header, of: record)
+      return true
+    }
+  }
+#endif
