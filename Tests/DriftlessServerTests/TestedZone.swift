@@ -1,8 +1,9 @@
 import DriftlessProtocol
-import DriftlessServer
 import Foundation
 import Synchronization
 import TestSupport
+
+@testable import DriftlessServer
 
 /// A zone of one of the kinds that keep the rules of a zone: in memory, and in the server's storages. Used by one task.
 final class TestedZone {
@@ -141,6 +142,31 @@ final class TestedZone {
   func commonPlace(of marks: [LogMark]) async throws -> LogMark? {
     if kind == .memory { return try log.commonPlace(of: marks, generation: generation) }
     return try await translated { try await $0.storage.commonPlace(of: marks, in: $0.zone()) }
+  }
+
+  /// The replicas that an operator is shown, by command and on the status page, once one of them was seen.
+  func replicas(
+    seen replica: UUID
+  ) async throws -> (operator: [ReplicaReport], page: [ReplicaReport]) {
+    try await translated { test in
+      let zone = try await test.zone()
+      await test.storage.noteSeen(
+        replica, in: zone, generation: generation, at: zone.head, given: nil, token: "token")
+      self.test?.storage.writeSightings()
+      let page = try await test.storage.replicas(of: zone, countMax: 100) ?? []
+      if let folder = self.test?.folder {
+        let administration = try Administration(folder: folder)
+        defer { administration.close() }
+        return (try administration.replicas(of: "shop"), page)
+      }
+      #if PostgreSQL
+        let administration = try PostgresAdministration(database: database ?? "")
+        defer { administration.close() }
+        return (try administration.replicas(of: "shop"), page)
+      #else
+        return ([], page)
+      #endif
+    }
   }
 
   /// The log's last place.

@@ -261,6 +261,17 @@ struct ZonePartsTests {
     #expect(try await zone.refusal(staging: header)?.code == .notStaged)
   }
 
+  @Test("A replica whose last push went in parts is listed once", arguments: storages)
+  func listed(kind: TestedZone.Kind) async throws {
+    var world = try await ZoneWorld(kind)
+    let parts = try Self.parts(&world.b)
+    for part in parts.dropLast() { _ = try await world.zone.stage(part) }
+    _ = try await world.zone.push(parts[2])
+    let listed = try await world.zone.replicas(seen: world.b.replica)
+    #expect(listed.operator.filter { $0.replica == world.b.replica }.count == 1)
+    #expect(listed.page.map(\.replica) == [world.b.replica])
+  }
+
   #if PostgreSQL
     /// A zone on PostgreSQL, and a second node that serves it.
     private static func nodes(

@@ -83,12 +83,13 @@
     ) throws -> [ReplicaReport] {
       let rows = try connection.run(
         """
-        SELECT known.uuid, sighting.cursor, coalesce(replica.last_push, 0), log.received_ms,
+        SELECT known.uuid, sighting.cursor, coalesce(replica.last_push, 0),
+          (SELECT max(received_ms) FROM log WHERE log.zone = $1 AND log.replica = replica.id
+            AND log.number = replica.last_push),
           sighting.seen_ms, sighting.token, token.name
         FROM (SELECT uuid FROM replica WHERE zone = $1
           UNION SELECT replica FROM sighting WHERE zone = $1) AS known
         LEFT JOIN replica ON replica.zone = $1 AND replica.uuid = known.uuid
-        LEFT JOIN log ON log.zone = $1 AND log.replica = replica.id AND log.number = replica.last_push
         LEFT JOIN sighting ON sighting.zone = $1 AND sighting.replica = known.uuid
         LEFT JOIN token ON token.id = sighting.token
         """, .integer(zone.id))
@@ -116,11 +117,12 @@
     ) throws -> [ReplicaReport] {
       let rows = try connection.run(
         """
-        SELECT seen.replica, seen.cursor, coalesce(replica.last_push, 0), log.received_ms,
+        SELECT seen.replica, seen.cursor, coalesce(replica.last_push, 0),
+          (SELECT max(received_ms) FROM log WHERE log.zone = $1 AND log.replica = replica.id
+            AND log.number = replica.last_push),
           seen.seen_ms, seen.token, token.name
         FROM (SELECT * FROM sighting WHERE zone = $1 ORDER BY cursor, replica LIMIT $2) AS seen
         LEFT JOIN replica ON replica.zone = $1 AND replica.uuid = seen.replica
-        LEFT JOIN log ON log.zone = $1 AND log.replica = replica.id AND log.number = replica.last_push
         LEFT JOIN token ON token.id = seen.token
         ORDER BY seen.cursor, seen.replica
         """, .integer(zone.id), .integer(Int64(countMax)))

@@ -97,11 +97,12 @@ extension SQLiteConnection {
   fileprivate func sightings(of zone: ZoneRecord, countMax: Int) throws -> [ReplicaReport] {
     let statement = try prepare(
       """
-      SELECT sighting.replica, sighting.cursor, coalesce(replica.last_push, 0), log.received_ms,
+      SELECT sighting.replica, sighting.cursor, coalesce(replica.last_push, 0),
+        (SELECT max(received_ms) FROM log
+          WHERE log.replica = replica.id AND log.number = replica.last_push),
         sighting.seen_ms, sighting.token, token_note.name
       FROM (SELECT * FROM sighting WHERE zone = ?1 ORDER BY cursor, replica LIMIT ?2) AS sighting
       LEFT JOIN replica ON replica.uuid = sighting.replica AND replica.zone = ?1
-      LEFT JOIN log ON log.replica = replica.id AND log.number = replica.last_push
       LEFT JOIN token_note ON token_note.id = sighting.token
       ORDER BY sighting.cursor, sighting.replica
       """)

@@ -90,12 +90,13 @@ extension Administration {
   private func replicaReports(of zone: ZoneRecord) throws -> [ReplicaReport] {
     let statement = try connection.prepare(
       """
-      SELECT known.uuid, sighting.cursor, coalesce(replica.last_push, 0), log.received_ms,
+      SELECT known.uuid, sighting.cursor, coalesce(replica.last_push, 0),
+        (SELECT max(received_ms) FROM log
+          WHERE log.replica = replica.id AND log.number = replica.last_push),
         sighting.seen_ms, sighting.token, token_note.name
       FROM (SELECT uuid FROM replica WHERE zone = ?1
         UNION SELECT replica FROM sighting WHERE zone = ?1) AS known
       LEFT JOIN replica ON replica.uuid = known.uuid AND replica.zone = ?1
-      LEFT JOIN log ON log.replica = replica.id AND log.number = replica.last_push
       LEFT JOIN sighting ON sighting.zone = ?1 AND sighting.replica = known.uuid
       LEFT JOIN token_note ON token_note.id = sighting.token
       """)
