@@ -24,7 +24,7 @@ final class EmbeddedReplica {
   /// - Parameter route: where requests go to; the server itself unless given.
   init(
     _ name: String, in directory: TemporaryDirectory, model: URL, server: String,
-    route: String? = nil, zone: String, token: String,
+    route: String? = nil, zone: String, token: String, options sync: SyncOptions = .init(),
     _ change: (inout TransportOptions) -> Void = { _ in }
   ) async throws {
     self.name = name
@@ -45,7 +45,7 @@ final class EmbeddedReplica {
     try SyncEngine.enroll(
       store: store, server: address, zone: zone, info: try await direct.zoneInfo())
     transport = try CurlTransport(server: way, zone: zone, token: token, options: options)
-    engine = SyncEngine(store: store, transport: transport)
+    engine = SyncEngine(store: store, transport: transport, options: sync)
   }
 
   /// Adds an object, and one to the counter of the object called `shared`, which the first call makes.
@@ -63,9 +63,12 @@ final class EmbeddedReplica {
   }
 
   /// Adds an object, and nothing else.
-  func addItem(_ name: String) throws {
+  func addItem(_ name: String) throws { try addItems([name]) }
+
+  /// Adds objects in one save.
+  func addItems(_ names: [String]) throws {
     let context = container.newContext()
-    try context.insert(entityNamed: "Item")["name"] = name
+    for name in names { try context.insert(entityNamed: "Item")["name"] = name }
     try context.save()
   }
 

@@ -3,6 +3,8 @@ import Foundation
 /// A real server in a process of its own, on a free port of the loopback interface, which it keeps.
 final class ServerProcess {
   let data: URL
+  /// What a command line says of where its zones are.
+  let place: [String]
   /// A file of limits, if not the usual ones: from the next start on.
   var limits: URL?
   /// Further options of `serve`: from the next start on.
@@ -13,17 +15,32 @@ final class ServerProcess {
   /// Creates the zone and starts to serve.
   init(data: URL, zone: String) throws {
     self.data = data
-    let created = try Programs.run(
-      "driftless-server", ["zone", "create", zone, "--data", data.path])
+    place = ["--data", data.path]
+    try create(zone)
+    try start()
+  }
+
+  /// A node on a PostgreSQL database.
+  ///
+  /// - Parameter zone: what it creates, if it is not there.
+  init(database: String, zone: String? = nil) throws {
+    data = URL(fileURLWithPath: "/nowhere")
+    place = ["--postgres", database]
+    if let zone { try create(zone) }
+    try start()
+  }
+
+  private func create(_ zone: String) throws {
+    let created = try Programs.run("driftless-server", ["zone", "create", zone] + place)
     guard created.status == 0 else {
       throw HarnessError(description: "zone create: \(created.errors)")
     }
-    try start()
   }
 
   /// A server on a folder that another one made, at an address of its own. Nothing serves it yet.
   init(data: URL, listen: String) {
     self.data = data
+    place = ["--data", data.path]
     address = "http://\(listen)"
   }
 
@@ -33,7 +50,7 @@ final class ServerProcess {
   func token(zone: String, verbs: String = "read,write") throws -> String {
     let made = try Programs.run(
       "driftless-server",
-      ["token", "create", "--zone", zone, "--verbs", verbs, "--data", data.path])
+      ["token", "create", "--zone", zone, "--verbs", verbs] + place)
     guard made.status == 0 else { throw HarnessError(description: "token create: \(made.errors)") }
     return made.output.trimmingCharacters(in: .whitespacesAndNewlines)
   }
@@ -43,10 +60,8 @@ final class ServerProcess {
   func start(_ fault: (kind: FileFault.Kind, number: Int)? = nil) throws -> Bool {
     let process = Process()
     process.executableURL = Programs.url("driftless-server")
-    process.arguments = [
-      "serve", "--data", data.path, "--listen", address.components(separatedBy: "://").last ?? "",
-    ]
-    process.arguments? += options
+    let listen = address.components(separatedBy: "://").last ?? ""
+    process.arguments = ["serve", "--listen", listen] + place + options
     if let limits { process.arguments? += ["--limits", limits.path] }
     if let fault {
       process.environment = ProcessInfo.processInfo.environment.merging(

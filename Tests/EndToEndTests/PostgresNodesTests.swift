@@ -1,0 +1,157 @@
+#if PostgreSQL
+  import DriftlessSync
+  import Foundation
+  import TestSupport
+  import Testing
+
+  /// Several `driftless-server` of one PostgreSQL database, with stores of `syncctl` and `syncd` at each.
+  @Suite("Nodes of one database", .serialized) struct PostgresNodesTests {
+    private struct World {
+      let directory: TemporaryDirectory
+      let cluster: PostgresCluster
+      let nodes: [ServerProcess]
+      let model: URL
+      let token: String
+
+      /// - Parameter limits: bounds of the nodes, as JSON.
+      init(limits: String = "{}") throws {
+        directory = try TemporaryDirectory()
+        cluster = try PostgresCluster.shared()
+        let database = try cluster.place()
+        let file = directory.file("limits.json")
+        try Data(limits.utf8).write(to: file)
+        nodes = try [
+          ServerProcess(database: database, zone: "shop"), ServerProcess(database: database),
+        ]
+        for node in nodes {
+          node.kill()
+          node.limits = file
+          try node.start()
+        }
+        token = try nodes[0].token(zone: "shop")
+        model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
+      }
+
+      func replica(_ name: String, at node: Int) throws -> Replica {
+        try Replica(
+          name, in: directory, model: model, server: nodes[node], zone: "shop", token: token)
+      }
+    }
+
+    private static func insertions(_ names: [String]) throws -> [String] {
+      try names.map {
+        try jsonLine([
+          "op": "insert", "entity": "Item", "id": UUID().uuidString, "set": ["name": $0],
+        ])
+      }
+    }
+
+    private static func begin(sync replica: Replica) throws -> Process {
+      let process = Process()
+      process.executableURL = Programs.url("syncctl")
+      process.arguments = ["sync", "--store", replica.store.path]
+      process.standardOutput = FileHandle.nullDevice
+      process.standardError = FileHandle.nullDevice
+      try process.run()
+      return process
+    }
+
+    @Test(
+      "A node that is killed while replicas push takes nothing with it: the other goes on, and all come to the same"
+    )
+    func killedNode() throws {
+      let world = try World()
+      let replicas = try (0..<4).map { try world.replica("r\($0)", at: $0 % 2) }
+      var made: Set<String> = []
+      for round in 0..<5 {
+        for (place, replica) in replicas.enumerated() {
+          let names = (0..<40).map { "item-\(round)-\(place)-\($0)" }
+          made.formUnion(names)
+          // Some transactions a replica, so that a kill may fall between the pushes of them.
+          for start in stride(from: 0, to: names.count, by: 10) {
+            try replica.importLines(try Self.insertions(Array(names[start..<start + 10])))
+          }
+        }
+        let killed = round % 2
+        let pushes = try replicas.map { try Self.begin(sync: $0) }
+        // Where the kill lands is chance; what must hold afterwards holds wherever it lands.
+        usleep(UInt32(20_000 * (1 + round)))
+        world.nodes[killed].kill()
+        for (place, push) in pushes.enumerated() {
+          push.waitUntilExit()
+          guard place % 2 != killed else { continue }
+          #expect(push.terminationStatus == 0, "round \(round): replica \(place) has its node")
+        }
+        // While it is away the others push and pull.
+        for (place, replica) in replicas.enumerated() where place % 2 != killed {
+          try replica.sync()
+        }
+        try world.nodes[killed].start()
+      }
+      try replicas.settle()
+      let exports = try replicas.map { try $0.export() }
+      #expect(Set(exports).count == 1)
+      let names = try replicas[0].names()
+      #expect(names.count == made.count, "nothing twice")
+      #expect(Set(names) == made, "nothing is lost")
+      for replica in replicas {
+        let pending = try replica.status()["pending"] as? [String: Any]
+        #expect(pending?["objects"] as? Int == 0)
+      }
+      let verified = try Programs.run(
+        "driftless-server", ["verify"] + world.nodes[0].place)
+      #expect(verified.status == 0, "\(verified.output)\(verified.errors)")
+    }
+
+    @Test("A daemon at one node hears at once of what is pushed at another")
+    func news() throws {
+      // By notification alone: looks at the zones come later than the test waits.
+      let world = try World(limits: #"{"watchSeconds": 3600}"#)
+      let replicas = try (0..<2).map { try world.replica("r\($0)", at: $0) }
+      let daemons = try replicas.map {
+        try DaemonProcess(stores: [$0.store], in: $0.folder)
+      }
+      for step in 0..<3 {
+        let (from, to) = (replicas[step % 2], replicas[(step + 1) % 2])
+        try from.importLines(try Self.insertions(["step \(step)"]))
+        // A long poll lasts 50 seconds.
+        try eventually(within: 40, "step \(step) came to the other node's replica") {
+          try to.names().contains("step \(step)")
+        }
+      }
+      for daemon in daemons { #expect(daemon.stop() == 0) }
+    }
+
+    @Test("A transaction in parts goes to one node and comes from the other, whole")
+    func parts() async throws {
+      let world = try World()
+      var options = SyncOptions()
+      options.partObjectsMax = 10
+      func replica(_ name: String, at node: Int) async throws -> EmbeddedReplica {
+        try await EmbeddedReplica(
+          name, in: world.directory, model: world.model, server: world.nodes[node].address,
+          zone: "shop", token: world.token, options: options)
+      }
+      let writer = try await replica("writer", at: 0)
+      let reader = try await replica("reader", at: 1)
+      try writer.addItems((0..<95).map { "item \($0)" })
+      _ = try await writer.engine.sync()
+      _ = try await reader.engine.sync()
+      #expect(try reader.export == writer.export)
+      #expect(try reader.export.split(separator: "\n").count == 95)
+      let heads = try Programs.run(
+        "driftless-server", ["zone", "list", "--json"] + world.nodes[0].place)
+      #expect(heads.output.contains(#""head":10,"#), "ten parts: \(heads.output)")
+    }
+  }
+
+  extension Replica {
+    fileprivate func names() throws -> [String] {
+      let lines = try run(["export", "--store", store.path, "--entity", "Item"])
+      return try lines.split(separator: "\n").compactMap {
+        let object = try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]
+        return (object?["set"] as? [String: Any])?["name"] as? String ?? object?["name"] as? String
+      }
+    }
+  }
+#endif
