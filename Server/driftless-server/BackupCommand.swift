@@ -8,7 +8,8 @@ struct BackupCommand: ParsableCommand {
     abstract: "Copy the server's database into a file; works while the server runs.",
     discussion: """
       The copy is of one moment, and all of it is read before the file gets its name. It holds hashes of tokens: only its
-      owner may read it.
+      owner may read it. Of a PostgreSQL database it makes a file of the same kind: `restore` puts either into a data
+      folder, or into a database that has no zones.
 
       Example: driftless-server backup /backup/driftless-1.sqlite --data DIR
       """)
@@ -20,8 +21,7 @@ struct BackupCommand: ParsableCommand {
 
   func run() throws {
     try common.reporting {
-      let folder = try DataFolder(common.folder(), creates: false)
-      let content = try Backup(URL(fileURLWithPath: file)).make(of: folder)
+      let content = try made()
       if common.json {
         try common.printJSON(BackupLine(file: file, content))
       } else {
@@ -30,6 +30,20 @@ struct BackupCommand: ParsableCommand {
         )
       }
     }
+  }
+}
+
+extension BackupCommand {
+  private func made() throws -> Backup.Content {
+    let backup = Backup(URL(fileURLWithPath: file))
+    guard let postgres = common.postgres else {
+      return try backup.make(of: DataFolder(common.folder(), creates: false))
+    }
+    #if PostgreSQL
+      return try backup.make(ofPostgres: postgres)
+    #else
+      throw ServerError.builtWithoutPostgres(postgres)
+    #endif
   }
 }
 
@@ -83,6 +97,7 @@ struct RestoreCommand: ParsableCommand {
   func run() throws {
     try common.reporting {
       let backup = Backup(URL(fileURLWithPath: file))
+      if let postgres = common.postgres { return try restore(backup, to: postgres) }
       let folder = try DataFolder(common.folder(), takesEmptied: true)
       try common.confirm(
         "Put \(file) in the place of the database in \(folder.url.path)?", unless: yes)
@@ -100,6 +115,32 @@ struct RestoreCommand: ParsableCommand {
         if let before = restored.before { try common.printLine("before: \(before.path)") }
       }
     }
+  }
+
+  /// Into a database that has no zones: nothing is there that would be known better than in the backup.
+  private func restore(_ backup: Backup, to postgres: String) throws {
+    guard renewedZones == nil, deletedZones == nil else {
+      throw ServerError(
+        .folderOnly, "--renewed-zones and --deleted-zones are about a data folder's own database",
+        suggestion: "A backup goes into a PostgreSQL database that has no zones: leave them out.")
+    }
+    #if PostgreSQL
+      try common.confirm("Put \(file) into the database \(postgres)?", unless: yes)
+      let restored = try backup.restore(
+        toPostgres: postgres, revokesTokens: unreadable == .revoke)
+      if common.json {
+        try common.printJSON(RestoreLine(file: file, restored))
+      } else {
+        try common.printLine(
+          "restored \(counted(restored.content.zones.count, restored.content.entries))")
+        if restored.tokensRevoked > 0 {
+          try common.printLine(
+            "tokens of the backup that are revoked now: \(restored.tokensRevoked)")
+        }
+      }
+    #else
+      throw ServerError.builtWithoutPostgres(postgres)
+    #endif
   }
 
   /// What is otherwise than in the backup.
@@ -151,7 +192,7 @@ struct VerifyCommand: ParsableCommand {
   @OptionGroup var common: CommonOptions
 
   func run() throws {
-    try common.administering { administration in
+    try common.administeringZones { administration in
       let outcome = try administration.verify()
       for damage in outcome.damage {
         if common.json {
@@ -229,6 +270,20 @@ private struct RestoreLine: Encodable {
     before = restored.before?.path
   }
 }
+
+#if PostgreSQL
+  extension RestoreLine {
+    fileprivate init(file: String, _ restored: Backup.RestoredToPostgres) {
+      self.file = file
+      zones = restored.content.zones.count
+      entries = restored.content.entries
+      (renewedSince, zonesMade, zonesRenamed) = ([], [], [])
+      (zonesLeftOut, zonesBroughtBack, unreadable) = ([], [], [])
+      tokensKept = 0
+      tokensRevoked = restored.tokensRevoked
+    }
+  }
+#endif
 
 private struct DamageLine: Encodable {
   let table: String

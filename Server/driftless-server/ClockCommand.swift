@@ -22,17 +22,17 @@ struct ClockCommand: ParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      try common.administering { administration in
+      try common.administeringZones { administration in
         let report = try administration.clock()
         if common.json {
           try common.printJSON(ClockLine(report))
         } else {
-          for line in Self.lines(report, data: common.data ?? "") { try common.printLine(line) }
+          for line in Self.lines(report, common.place) { try common.printLine(line) }
         }
       }
     }
 
-    private static func lines(_ report: ClockReport, data: String) -> [String] {
+    private static func lines(_ report: ClockReport, _ place: String) -> [String] {
       var lines = ["host's clock  \(JSONText.time(report.hostMilliseconds))"]
       if let given = report.givenMilliseconds {
         lines.append("last given    \(JSONText.time(given))")
@@ -46,13 +46,17 @@ struct ClockCommand: ParsableCommand {
         lines.append("the server is \(span) ahead of the host's clock, and counts on from there")
         lines.append(
           "it takes \(JSONText.span(report.aheadMilliseconds ?? 0, times: 10)) until the clock has come to it; "
-            + "if the host's clock is right: driftless-server clock set-back --data \(data)")
+            + "if the host's clock is right: driftless-server clock set-back \(place)")
       case .ahead:
         lines.append(
           "the host's clock is \(span) ahead: the server follows it when it has stayed there for an hour"
         )
       }
-      if let server = report.server { lines.append("served by     process \(server)") }
+      if let server = report.server {
+        lines.append("served by     process \(server)")
+      } else if report.nodes > 0 {
+        lines.append("served by     \(report.nodes) node\(report.nodes == 1 ? "" : "s")")
+      }
       for zone in report.zonesAhead {
         let ahead = JSONText.span(Int64(zone.newestMilliseconds) - report.hostMilliseconds)
         lines.append("zone \(zone.zone) has changes up to \(ahead) ahead of the host's clock")
@@ -78,10 +82,10 @@ struct ClockCommand: ParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      try common.administering { administration in
+      try common.administeringZones { administration in
         let before = try administration.clock()
         if let given = before.givenMilliseconds, given > before.hostMilliseconds,
-          before.server == nil
+          before.nodes == 0
         {
           try common.confirm(
             "The server gave \(JSONText.time(given)). Go on from \(JSONText.time(before.hostMilliseconds))?",
@@ -106,6 +110,7 @@ private struct ClockLine: Encodable {
   @OrNull var aheadMilliseconds: Int64?
   let state: String
   @OrNull var serverProcess: Int32?
+  let nodes: Int
   let zonesAhead: [Zone]
 
   struct Zone: Encodable {
@@ -116,6 +121,7 @@ private struct ClockLine: Encodable {
   init(_ report: ClockReport) {
     host = JSONText.time(report.hostMilliseconds)
     state = report.state.rawValue
+    nodes = report.nodes
     zonesAhead = report.zonesAhead.map {
       Zone(zone: $0.zone, newest: JSONText.time(Int64(clamping: $0.newestMilliseconds)))
     }

@@ -42,8 +42,7 @@ struct CommonOptions: ParsableArguments {
     guard let data else {
       throw ServerError(
         .folderOnly, "this command is about a data folder, and --postgres was given",
-        suggestion: "PostgreSQL has its own means: pg_dump and pg_restore for backups, "
-          + "pg_amcheck to look for damage.")
+        suggestion: "Name a folder: --data DIR.")
     }
     return URL(fileURLWithPath: data, isDirectory: true)
   }
@@ -54,17 +53,22 @@ struct CommonOptions: ParsableArguments {
   /// not.
   func reporting(_ body: () throws -> Void) throws {
     defer { if let folder = try? folder() { DataFolder.giveToOwner(folder) } }
-    try report.reporting(check: place, body)
+    try report.reporting(check: placeInWords, body)
   }
 
   /// As `reporting`, for what goes on until somebody ends it.
   func reportingWhenEnded(_ body: () async throws -> Void) async throws {
     defer { if let folder = try? folder() { DataFolder.giveToOwner(folder) } }
-    do { try await body() } catch { try report.report(error, check: place) }
+    do { try await body() } catch { try report.report(error, check: placeInWords) }
+  }
+
+  /// As the command line says it.
+  var place: String {
+    data.map { "--data \($0)" } ?? postgres.map { "--postgres '\($0)'" } ?? ""
   }
 
   /// What to look at when an error says nothing.
-  private var place: String { data.map { "the data folder \($0)" } ?? "the database" }
+  private var placeInWords: String { data.map { "the data folder \($0)" } ?? "the database" }
 
   /// Prints one JSON value as a line, its keys sorted.
   func printJSON(_ value: some Encodable) throws { try report.printJSON(value) }

@@ -72,6 +72,21 @@ package protocol ZoneAdministration {
   /// - Throws: `ServerError` (`.notFound`).
   func revokeToken(id: String) throws
 
+  /// How the server's time stands beside this host's clock, which servers by these limits go by.
+  func clock(at host: Int64, limits: ServerLimits) throws -> ClockReport
+
+  /// Makes the server go on from this host's clock where it gave later times: after a leap ahead that it believed.
+  ///
+  /// Changes keep their times. A zone that has later ones takes as late ones still (`LogAppend`), and what is saved by who
+  /// has pulled them comes after them.
+  ///
+  /// - Returns: how it stood before.
+  /// - Throws: `ServerError`: `.locked` while anybody serves, since who does has the time in memory, and `.nothingToSetBack`.
+  func setClockBack(to host: Int64) throws -> ClockReport
+
+  /// Reads all of the database, while servers may go on writing.
+  func verify() throws -> DatabaseCheck.Outcome
+
   /// Who may sign in at the status page, now or no more.
   func operators() throws -> [OperatorRecord]
 
@@ -86,6 +101,16 @@ package protocol ZoneAdministration {
   ///
   /// - Throws: `ServerError` (`.notFound`).
   func revokeOperator(id: String) throws
+}
+
+extension ZoneAdministration {
+  package func clock() throws -> ClockReport {
+    try clock(at: Administration.hostMilliseconds, limits: .init())
+  }
+
+  package func setClockBack() throws -> ClockReport {
+    try setClockBack(to: Administration.hostMilliseconds)
+  }
 }
 
 extension ServerError {

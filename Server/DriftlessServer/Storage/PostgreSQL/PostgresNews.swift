@@ -82,6 +82,7 @@
         do {
           let connection = try PostgresConnection(serving: text, limits: limits.current)
           defer { connection.close() }
+          try PostgresNodes.enter(connection)
           if isAway { logger.notice("the database is there again") }
           isAway = false
           try listen(on: connection, &watch)

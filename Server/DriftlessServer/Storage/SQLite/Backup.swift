@@ -49,7 +49,7 @@ package struct Backup {
     return content
   }
 
-  private var exists: ServerError {
+  var exists: ServerError {
     ServerError(
       .exists, "\(file.path) is there already", suggestion: "Name a file that there is not.")
   }

@@ -20,11 +20,48 @@ package struct ClockReport: Sendable {
   package let state: State
   /// The process that serves the folder. It may have given up to a minute more than is kept.
   package let server: Int32?
+  /// How many processes serve: of a folder one at most.
+  package let nodes: Int
   /// Zones with changes that lie ahead of the host's clock, and the time of the newest.
   package let zonesAhead: [(zone: String, newestMilliseconds: UInt64)]
 
   /// By how much the last time given is ahead of the host's clock.
   package var aheadMilliseconds: Int64? { givenMilliseconds.map { $0 - hostMilliseconds } }
+
+  /// - Parameter given: the last time that is known to have been given; 0 for none.
+  init(
+    host: Int64, given: Int64, server: Int32?, nodes: Int, zones: [ZoneRecord],
+    limits: ServerLimits
+  ) {
+    let leapMax =
+      nodes == 0
+      ? max(limits.clockLeapMillisecondsMax, limits.clockLeapAtStartMillisecondsMax)
+      : limits.clockLeapMillisecondsMax
+    hostMilliseconds = host
+    givenMilliseconds = given > 0 ? given : nil
+    state =
+      if given > host { .behind } else if given > 0, host - given > leapMax { .ahead } else {
+        .right
+      }
+    self.server = server
+    self.nodes = nodes
+    zonesAhead = zones.filter { $0.newestMilliseconds > UInt64(clamping: host) }
+      .map { ($0.name, $0.newestMilliseconds) }
+  }
+
+  /// - Throws: `ServerError` (`.nothingToSetBack`) where the server has nothing to go back to.
+  func checkIsToSetBack() throws {
+    guard let ahead = aheadMilliseconds, ahead > 0 else {
+      throw ServerError(
+        .nothingToSetBack, "the server gave no time that is ahead of this host's clock",
+        suggestion: "See both: driftless-server clock show")
+    }
+    guard Double(hostMilliseconds) >= ServerClock.earliest else {
+      throw ServerError(
+        .nothingToSetBack, "this host's clock is not set: it says a time before 2025",
+        suggestion: "Set the host's clock right first.")
+    }
+  }
 }
 
 extension Administration {
@@ -35,21 +72,10 @@ extension Administration {
   package func clock(
     at host: Int64 = Administration.hostMilliseconds, limits: ServerLimits = .init()
   ) throws -> ClockReport {
-    let given = try GivenTimes.last(connection)
     let server = folder.servingProcess
-    let leapMax =
-      server == nil
-      ? max(limits.clockLeapMillisecondsMax, limits.clockLeapAtStartMillisecondsMax)
-      : limits.clockLeapMillisecondsMax
-    let state: ClockReport.State =
-      if given > host { .behind } else if given > 0, host - given > leapMax { .ahead } else {
-        .right
-      }
     return ClockReport(
-      hostMilliseconds: host, givenMilliseconds: given > 0 ? given : nil, state: state,
-      server: server,
-      zonesAhead: try zones().filter { $0.newestMilliseconds > UInt64(clamping: host) }
-        .map { ($0.name, $0.newestMilliseconds) })
+      host: host, given: try GivenTimes.last(connection), server: server,
+      nodes: server == nil ? 0 : 1, zones: try zones(), limits: limits)
   }
 
   /// Makes the server go on from its host's clock where it gave later times: after a leap ahead that it believed.
@@ -66,16 +92,7 @@ extension Administration {
       suggestion: "It has its time in memory: stop it, say the command again, and start it.")
     defer { lock.release() }
     let report = try clock(at: host)
-    guard let ahead = report.aheadMilliseconds, ahead > 0 else {
-      throw ServerError(
-        .nothingToSetBack, "the server gave no time that is ahead of this host's clock",
-        suggestion: "See both: driftless-server clock show --data \(folder.url.path)")
-    }
-    guard Double(host) >= ServerClock.earliest else {
-      throw ServerError(
-        .nothingToSetBack, "this host's clock is not set: it says a time before 2025",
-        suggestion: "Set the host's clock right first.")
-    }
+    try report.checkIsToSetBack()
     try write { try GivenTimes.setBack(to: host, on: connection) }
     return report
   }

@@ -117,7 +117,12 @@ package struct DatabaseCheck {
     while try statement.step() {
       outcome.entries += 1
       let entry = try entry(statement)
-      for message in damages(of: entry, row: statement, after: place, nextObject) {
+      let row = LogRow(
+        digest: statement.data(5), size: statement.int64(8), namesSize: statement.int64(7),
+        replica: statement.data(11), number: UInt64(clamping: statement.int64(2)))
+      let damages = EntryCheck.damages(
+        of: entry, beside: row, after: place, nextObject: nextObject)
+      for message in damages {
         note(
           "log", zone.name, "entry \(entry.sequence)", message, Self.byRenewal(zone.name))
       }
@@ -144,33 +149,6 @@ package struct DatabaseCheck {
       sequence: LogPosition.number(row.int64(0)), firstObjectNumber: UInt64(clamping: row.int64(3)),
       chain: LogChain(bytes: row.data(6)) ?? .start(generation: UUID()),
       bytes: row.data(9) + row.data(10), isHeaderOnly: false)
-  }
-
-  private func damages(
-    of entry: LogEntry, row: SQLiteStatement, after place: LogMark, _ nextObject: UInt64
-  ) -> [String] {
-    if let damage = EntryCheck.damage(of: entry, after: place) { return [damage] }
-    var damages: [String] = []
-    if Int64(entry.bytes.count) != row.int64(8) {
-      damages.append("its size is not that of its bytes")
-    }
-    if ChangeSetHeader.storedDigest(of: entry.bytes) != row.data(5) {
-      damages.append("the digest beside it is another one")
-    }
-    if entry.firstObjectNumber != nextObject {
-      damages.append("its objects do not go on from number \(nextObject)")
-    }
-    if row.int64(7) % 8 != 0 { damages.append("its list of names is cut off") }
-    guard let header = try? ChangeSetDecoder().decodeHeader(entry.bytes) else {
-      return damages + ["its header cannot be read"]
-    }
-    if header.replica.bytes != row.data(11) {
-      damages.append("it is of replica \(header.replica.wireText), and the table says another one")
-    }
-    if header.pushNumber != UInt64(clamping: row.int64(2)) {
-      damages.append("it is push \(header.pushNumber), and the table says \(row.int64(2))")
-    }
-    return damages
   }
 }
 

@@ -1,0 +1,82 @@
+#if PostgreSQL
+  import Foundation
+
+  extension PostgresAdministration {
+    package func clock(
+      at host: Int64 = Administration.hostMilliseconds, limits: ServerLimits = .init()
+    ) throws -> ClockReport {
+      try told {
+        let nodes = try PostgresNodes.count(connection)
+        return ClockReport(
+          host: host, given: try PostgresTimes.last(connection), server: nil, nodes: nodes,
+          zones: try connection.zones(), limits: limits)
+      }
+    }
+
+    package func setClockBack(to host: Int64 = Administration.hostMilliseconds) throws
+      -> ClockReport
+    {
+      try write {
+        guard try PostgresNodes.areNone(connection) else {
+          let count = try PostgresNodes.count(connection)
+          throw ServerError(
+            .locked,
+            count == 1 ? "a node serves the database" : "\(count) nodes serve the database",
+            suggestion:
+              "They have its time in memory: stop all, say the command again, and start them.")
+        }
+        let report = ClockReport(
+          host: host, given: try PostgresTimes.last(connection), server: nil, nodes: 0,
+          zones: try connection.zones(), limits: .init())
+        try report.checkIsToSetBack()
+        try PostgresTimes.setBack(to: host, on: connection)
+        return report
+      }
+    }
+  }
+
+  /// The nodes that serve: each holds a lock for as long as it listens to the others. A database that knows no such locks
+  /// tells of none.
+  enum PostgresNodes {
+    private static let number = 7_301_113
+    /// Of the tables' own schema: one database may have those of several servers.
+    private static let schema =
+      "(SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema())"
+    private static let arguments = "\(number), (\(schema) & 2147483647)::integer"
+
+    /// Says until the connection ends that a node serves.
+    static func enter(_ connection: PostgresConnection) throws {
+      do {
+        try connection.run("SELECT pg_advisory_lock_shared(\(arguments))")
+      } catch let error as PostgresError where error.kind == .statement {}
+    }
+
+    static func count(_ connection: PostgresConnection) throws -> Int {
+      let rows = try connection.run(
+        """
+        SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = \(number)
+          AND objid::bigint = (\(schema) & 2147483647) AND mode = 'ShareLock' AND granted
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        """)
+      return Int(rows.int64(0, 0))
+    }
+
+    /// Whether none serves; none begins to listen until the transaction ends.
+    static func areNone(_ connection: PostgresConnection) throws -> Bool {
+      try connection.run("SELECT pg_try_advisory_xact_lock(\(arguments))").bool(0, 0)
+    }
+  }
+
+  extension PostgresTimes {
+    /// Takes back that later times were given. Of the entries only the last ones are asked for theirs.
+    static func setBack(to milliseconds: Int64, on connection: PostgresConnection) throws {
+      try connection.run(
+        "UPDATE clock SET given_ms = least(given_ms, $1)", .integer(milliseconds))
+      try connection.run(
+        """
+        UPDATE log SET received_ms = $1 FROM zone
+        WHERE zone.id = log.zone AND zone.head = log.sequence AND received_ms > $1
+        """, .integer(milliseconds))
+    }
+  }
+#endif
