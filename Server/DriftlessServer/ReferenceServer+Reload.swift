@@ -29,8 +29,19 @@ extension ReferenceServer {
     let (taken, left) = fresh.limits.taken(over: former)
     reload.changed += taken.names(otherwiseThan: former)
     reload.left += left
+    noteLimits(taken.changes(from: former))
     limits.take(taken)
     storage.take(taken)
     return reload
+  }
+
+  private func noteLimits(_ changes: [String]) {
+    guard !changes.isEmpty else { return }
+    Task { [storage] in
+      let now = Int64(clamping: await storage.time())
+      await storage.audit([
+        AuditEvent(.limitsChanged, detail: changes.joined(separator: ", "), at: now)
+      ])
+    }
   }
 }

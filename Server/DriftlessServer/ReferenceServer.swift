@@ -22,6 +22,7 @@ package struct ReferenceServer: Sendable {
   private let activity = ServerActivity()
   let certificate: LiveCertificate
   let limits: LiveLimits
+  let refusals: AuditRefusals
 
   /// Opens a data folder for serving.
   ///
@@ -50,6 +51,7 @@ package struct ReferenceServer: Sendable {
     folder.noteDatabaseIsMade()
     try storage.beginFolding(logger: logger)
     self.storage = storage
+    refusals = AuditRefusals(storage: storage)
   }
 
   #if PostgreSQL
@@ -71,6 +73,7 @@ package struct ReferenceServer: Sendable {
       news = ZoneNews(waitersMax: limits.waitersMax)
       storage = try PostgresZoneStorage(
         database: database, limits: options.limits, metrics: metrics, news: news, logger: logger)
+      refusals = AuditRefusals(storage: storage)
     }
   #endif
 
@@ -121,6 +124,7 @@ package struct ReferenceServer: Sendable {
     }
     do {
       try await group.run()
+      await refusals.write()
     } catch let error as IOError {
       let place = "\(options.urlHost):\(options.port)"
       let reason = String(cString: strerror(error.errnoCode))
@@ -154,9 +158,9 @@ package struct ReferenceServer: Sendable {
   private func router() -> Router<ServerContext> {
     let router = Router(context: ServerContext.self)
     router.add(middleware: ErrorReplies(metrics: metrics, limits: limits))
-    let operators = OperatorGate(storage: storage, limits: limits)
+    let operators = OperatorGate(storage: storage, limits: limits, audit: refusals)
     OperatorRoutes(server: self, operators: operators).add(to: router)
-    let gate = Gate(storage: storage, limits: limits)
+    let gate = Gate(storage: storage, limits: limits, audit: refusals)
     ZoneRoutes(storage: storage, metrics: metrics, news: news, limits: limits, gate: gate)
       .add(to: router)
     SnapshotRoutes(storage: storage, metrics: metrics, limits: limits, gate: gate)

@@ -175,6 +175,12 @@ package struct ServerLimits: Sendable, Equatable {
     "databaseConnectionsMax", "databaseWaitersMax", "databaseConnectSeconds", "databaseSeconds",
   ]
 
+  /// Those that are otherwise here, each with its value there and here.
+  func changes(from other: ServerLimits) -> [String] {
+    Self.fields.filter { self[keyPath: $0.1] != other[keyPath: $0.1] }
+      .map { "\($0.0) \(other[keyPath: $0.1]) → \(self[keyPath: $0.1])" }.sorted()
+  }
+
   /// The names of those that are otherwise here.
   package func names(otherwiseThan other: ServerLimits) -> [String] {
     Self.fields.filter { self[keyPath: $0.1] != other[keyPath: $0.1] }.map(\.0).sorted()

@@ -34,7 +34,7 @@ struct DriftlessServerCommand: AsyncParsableCommand {
       ServeCommand.self, ZoneCommand.self, TokenCommand.self, OperatorCommand.self,
       ReplicaCommand.self,
       CertificateCommand.self, BackupCommand.self, RestoreCommand.self, VerifyCommand.self,
-      ClockCommand.self,
+      ClockCommand.self, AuditCommand.self,
     ])
 
   /// Runs the command line of this process; ends it where that fails.

@@ -5,8 +5,10 @@ struct Gate: Sendable {
   private let storage: any ZoneStorage
   private let requests: RateLimit
   private let refusals: RateLimit
+  private let audit: AuditRefusals
 
-  init(storage: any ZoneStorage, limits: LiveLimits) {
+  init(storage: any ZoneStorage, limits: LiveLimits, audit: AuditRefusals) {
+    self.audit = audit
     self.storage = storage
     requests = RateLimit(countMax: limits.requestsPerTokenMax, seconds: limits.rateSeconds)
     refusals = RateLimit(countMax: limits.refusalsPerAddressMax, seconds: limits.rateSeconds)
@@ -29,6 +31,7 @@ struct Gate: Sendable {
     _ headers: HTTPFields, from address: String, zone name: String?, verb: Verbs
   ) async throws -> Admission {
     guard let token = try await token(headers) else {
+      if headers[.authorization] != nil { audit.note(from: address, to: "a zone") }
       if let seconds = refusals.secondsToWait(of: address) {
         throw ServerError.tooOften("this address", retryAfterSeconds: seconds)
       }

@@ -6,8 +6,10 @@ import Hummingbird
 struct OperatorGate: Sendable {
   private let storage: any ZoneStorage
   private let refusals: RateLimit
+  private let audit: AuditRefusals
 
-  init(storage: any ZoneStorage, limits: LiveLimits) {
+  init(storage: any ZoneStorage, limits: LiveLimits, audit: AuditRefusals) {
+    self.audit = audit
     self.storage = storage
     refusals = RateLimit(
       countMax: limits.wrongSignInsPerAddressMax, seconds: limits.rateSeconds)
@@ -23,6 +25,7 @@ struct OperatorGate: Sendable {
     {
       return record
     }
+    audit.note(from: address, to: "what is for operators")
     if let seconds = refusals.secondsToWait(of: address) {
       throw ServerError.tooOften("This address", retryAfterSeconds: seconds)
     }

@@ -126,6 +126,11 @@ struct StatusRoutes: Sendable {
       metadata: [
         "address": "\(context.address)", "operator": "\(record.name)", "token": "\(record.id)",
       ])
+    await server.storage.audit([
+      AuditEvent(
+        .signedIn, by: record.name, subject: record.id, detail: "from \(context.address)",
+        at: now)
+    ])
     var response = Self.redirect("./")
     response.headers[.setCookie] = cookie(
       sessions.begin(for: record.id), seconds: server.limits.sessionSeconds, request)

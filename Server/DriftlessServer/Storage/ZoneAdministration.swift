@@ -84,6 +84,9 @@ package protocol ZoneAdministration {
   /// - Throws: `ServerError`: `.locked` while anybody serves, since who does has the time in memory, and `.nothingToSetBack`.
   func setClockBack(to host: Int64) throws -> ClockReport
 
+  /// The record of who did what, from a time on, oldest first. Milliseconds since 1970.
+  func audit(since milliseconds: Int64) throws -> [AuditEvent]
+
   /// Reads all of the database, while servers may go on writing.
   func verify() throws -> DatabaseCheck.Outcome
 

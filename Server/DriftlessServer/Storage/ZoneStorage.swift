@@ -29,6 +29,9 @@ package protocol ZoneStorage: Sendable {
     token: String
   ) async
 
+  /// Puts lines into the record of who did what.
+  func audit(_ events: [AuditEvent]) async
+
   /// The token of an operator of that ID, revoked or not; nil when there is none.
   func operatorToken(id: String) async throws -> OperatorRecord?
 

@@ -90,7 +90,7 @@ extension ProtocolError {
   /// The zone takes no push in several parts.
   public static let takesNoParts = ProtocolError(
     .unsupported, "The server takes no push in several parts",
-    suggestion: "Send it in one. Its operator can update the server; one on PostgreSQL takes none.")
+    suggestion: "Send it in one. Its operator can update the server.")
 
   /// The zone has no such snapshot, or none any more.
   public static let noSnapshot = ProtocolError(

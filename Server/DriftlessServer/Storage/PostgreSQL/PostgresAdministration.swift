@@ -53,7 +53,10 @@
           .text(zone.intent.rawValue), .integer(Int64(zone.formatLevel)),
           .blob(zone.chain.bytes), .integer(Int64(clamping: zone.nextObject)),
           .integer(Administration.hostMilliseconds))
-        if made.changes == 1 { return zone }
+        if made.changes == 1 {
+          try note(.zoneCreated, zone: name)
+          return zone
+        }
         guard try connection.zoneRow(named: name) == nil else {
           throw ServerError.zoneExists(name)
         }
@@ -77,6 +80,7 @@
         for table in PostgresSchema.tablesOfLog {
           try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
         }
+        try note(.zoneRenewed, zone: name, nil, intent.rawValue)
         return next
       }
     }
@@ -105,13 +109,15 @@
           """, .text(token.id), .blob(token.hash), .integer(zone.id), .integer(verbs.rawValue),
           .integer(now), label.map { .text($0) } ?? .null,
           expiresMilliseconds.map { .integer($0) } ?? .null)
+        try note(.tokenCreated, zone: name, token.id, AuditEvent.detail(verbs, label))
       }
       do {
         try handOut(token)
       } catch {
         do {
           try write {
-            _ = try connection.run("DELETE FROM token WHERE id = $1", .text(token.id))
+            try connection.run("DELETE FROM token WHERE id = $1", .text(token.id))
+            try note(.tokenRevoked, zone: nil, token.id, "nobody was given it")
           }
         } catch { throw ServerError.unheldToken(token.id, error) }
         throw error
@@ -126,6 +132,7 @@
           "UPDATE token SET revoked_ms = coalesce(revoked_ms, $2) WHERE id = $1", .text(id),
           .integer(now))
         guard revoked.changes > 0 else { throw ServerError.noSuchToken(id) }
+        try note(.tokenRevoked, zone: connection.token(id: id)?.zoneName, id)
       }
     }
 

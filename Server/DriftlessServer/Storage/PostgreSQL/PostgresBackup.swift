@@ -78,6 +78,7 @@
           let source = try SQLiteConnection(path: file.path, mode: .immutable)
           defer { source.close() }
           try PostgresCopy.into(connection, of: source)
+          try administration.note(.restored, zone: nil, file.lastPathComponent)
           guard revokesTokens else { return RestoredToPostgres(content: content, tokensRevoked: 0) }
           let revoked = try connection.run(
             "UPDATE token SET revoked_ms = $1 WHERE revoked_ms IS NULL",

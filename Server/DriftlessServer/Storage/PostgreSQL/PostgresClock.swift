@@ -30,6 +30,7 @@
           zones: try connection.zones(), limits: .init())
         try report.checkIsToSetBack()
         try PostgresTimes.setBack(to: host, on: connection)
+        try note(.clockSetBack, zone: nil, nil, report.setBackDetail)
         return report
       }
     }

@@ -25,6 +25,7 @@
         try writer.run(tokens[zone.zone.id] ?? [])
       }
       for record in try PostgresOperators.all(source) { try OperatorTokens.insert(record, copy) }
+      try AuditLog.replace(by: PostgresAudit.events(since: 0, on: source), on: copy)
       let given = try PostgresTimes.last(source)
       if given > 0 { try GivenTimes.keep(given, on: copy) }
     }
@@ -41,6 +42,9 @@
           .blob(record.hash), .text(record.name), .integer(record.createdMilliseconds),
           record.expiresMilliseconds.map { .integer($0) } ?? .null,
           record.revokedMilliseconds.map { .integer($0) } ?? .null)
+      }
+      for event in try AuditLog.events(since: 0, on: source) {
+        try PostgresAudit.insert(event, on: copy)
       }
       let given = try GivenTimes.last(source)
       if given > 0 { try PostgresTimes.keep(given, on: copy) }

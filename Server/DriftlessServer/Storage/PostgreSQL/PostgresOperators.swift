@@ -52,6 +52,7 @@
           VALUES($1, $2, $3, $4, $5)
           """, .text(token.id), .blob(token.hash), .text(name), .integer(now),
           expiresMilliseconds.map { .integer($0) } ?? .null)
+        try note(.operatorCreated, zone: nil, token.id, name)
         return token
       }
     }
@@ -63,6 +64,8 @@
           "UPDATE operator_token SET revoked_ms = coalesce(revoked_ms, $2) WHERE id = $1",
           .text(id), .integer(now))
         guard revoked.changes > 0 else { throw ServerError.noSuchOperator(id) }
+        try note(
+          .operatorRevoked, zone: nil, id, try PostgresOperators.one(id, connection)?.name)
       }
     }
   }

@@ -45,6 +45,7 @@
           try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
         }
         try connection.run("DELETE FROM zone WHERE id = $1", .integer(zone.id))
+        try note(.zoneDeleted, zone: name)
       }
     }
 
@@ -58,6 +59,7 @@
           }
           try connection.run(
             "UPDATE zone SET name = $2 WHERE id = $1", .integer(zone.id), .text(other))
+          try note(.zoneRenamed, zone: name, other)
           return try connection.current(zone)
         }
       } catch let error as ServerError where error.code == .storage {
@@ -93,6 +95,7 @@
             ? "UPDATE token SET expires_ms = least(coalesce(expires_ms, $2), $2) WHERE id = $1"
             : "UPDATE token SET revoked_ms = coalesce(revoked_ms, $2) WHERE id = $1",
           .text(id), .integer(end))
+        try note(.tokenRotated, zone: old.zoneName, id, "by \(token.id)")
         return token
       }
     }

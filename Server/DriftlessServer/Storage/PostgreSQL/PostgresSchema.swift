@@ -12,7 +12,7 @@
   ///                 name may have a character that a text of PostgreSQL may not.
   /// `token`         also what SQLite has in `token_note`.
   /// `staged`        also the digests of a part, and `staging` the generation that its parts are of.
-  /// `sighting`, `operator_token`, `staged` and `staging` are made where they are missing, whatever the version.
+  /// `sighting`, `operator_token`, `staged`, `staging` and `audit` are made where they are missing, whatever the version.
   enum PostgresSchema {
     static let version: Int64 = 1
 
@@ -125,7 +125,9 @@
       }
     }
 
-    private static let laterTables = ["sighting", "operator_token", "staged", "staging"]
+    private static let laterTables = [
+      "sighting", "operator_token", "staged", "staging", "audit",
+    ]
 
     /// Those that a database of this version may not have yet: programs of before know nothing of them.
     private static func addLaterTables(to connection: PostgresConnection) throws {
@@ -142,6 +144,7 @@
           try connection.run("SELECT pg_advisory_xact_lock(7301112)")
           try connection.execute(PostgresSightings.statement)
           try connection.execute(PostgresOperators.statement)
+          try connection.execute(PostgresAudit.statement)
           try PostgresStagedParts.make(on: connection)
           // An index of a log takes as long as that is.
           try connection.execute(logIndex)

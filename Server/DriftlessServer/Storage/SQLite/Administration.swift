@@ -43,6 +43,7 @@ package struct Administration: ZoneAdministration {
       }
       try connection.insert(
         .new(id: count + 1, name: name), createdMilliseconds: Self.hostMilliseconds)
+      try note(.zoneCreated, zone: name)
       return try existingZone(name)
     }
   }
@@ -56,6 +57,7 @@ package struct Administration: ZoneAdministration {
   package func renewZone(_ name: String, intent: ZoneIntent) throws -> ZoneRecord {
     let renewed = try write {
       try connection.renew(existingZone(name), intent: intent)
+      try note(.zoneRenewed, zone: name, nil, intent.rawValue)
       return try existingZone(name)
     }
     ZoneSnapshots(folder).forget(renewed)

@@ -32,7 +32,7 @@ struct CarryOver {
   ///
   /// - Throws: `ServerError`: `.renewedSince` and `.deletedSince` where nothing says what becomes of such zones.
   static func run(
-    _ former: Backup.Former, _ choices: Backup.RestoreChoices, into file: URL
+    _ former: Backup.Former, _ choices: Backup.RestoreChoices, of backup: URL, into file: URL
   ) throws -> Outcome {
     let connection = try SQLiteConnection(path: file.path, mode: .readWrite)
     defer { connection.close() }
@@ -47,6 +47,7 @@ struct CarryOver {
       try carryOver.make(restored)
       try carryOver.carryTokens()
       try carryOver.carryOperators()
+      try carryOver.carryAudit(backup)
       return carryOver.outcome
     }
   }
@@ -150,6 +151,14 @@ struct CarryOver {
     } else if !former.unread.isEmpty, choices.unreadable == .revoke {
       try OperatorTokens.replace(by: [], on: connection)
     }
+  }
+
+  /// What was done since the backup was done, whatever it came to.
+  private func carryAudit(_ backup: URL) throws {
+    if let audit = former.audit { try AuditLog.replace(by: audit, on: connection) }
+    let now = max(former.given, Administration.hostMilliseconds)
+    try AuditLog.add(
+      AuditEvent(.restored, subject: backup.lastPathComponent, at: now), on: connection)
   }
 
   private mutating func carryTokens() throws {

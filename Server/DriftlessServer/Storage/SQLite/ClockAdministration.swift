@@ -49,6 +49,9 @@ package struct ClockReport: Sendable {
       .map { ($0.name, $0.newestMilliseconds) }
   }
 
+  /// What the record of who did what says of it.
+  var setBackDetail: String { "by \(aheadMilliseconds ?? 0) ms" }
+
   /// - Throws: `ServerError` (`.nothingToSetBack`) where the server has nothing to go back to.
   func checkIsToSetBack() throws {
     guard let ahead = aheadMilliseconds, ahead > 0 else {
@@ -93,7 +96,10 @@ extension Administration {
     defer { lock.release() }
     let report = try clock(at: host)
     try report.checkIsToSetBack()
-    try write { try GivenTimes.setBack(to: host, on: connection) }
+    try write {
+      try GivenTimes.setBack(to: host, on: connection)
+      try note(.clockSetBack, zone: nil, nil, report.setBackDetail)
+    }
     return report
   }
 }

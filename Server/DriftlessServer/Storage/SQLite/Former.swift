@@ -21,6 +21,8 @@ extension Backup {
     private(set) var tokens: [TokenRecord] = []
     /// Nil where they cannot be read, or where there are none to read.
     private(set) var operators: [OperatorRecord]?
+    /// Who did what; nil where it cannot be read, or where there is none to read.
+    private(set) var audit: [AuditEvent]?
     /// The last time that the server gave; 0 for none.
     private(set) var given: Int64 = 0
     /// What can be read in part, or not at all.
@@ -77,6 +79,8 @@ extension Backup {
         }
       }
       operators = try row(.tokens) { try OperatorTokens.all(connection) }
+      // What cannot be read of it stands in nobody's way: the backup has its beginning.
+      audit = try? AuditLog.events(since: 0, on: connection)
       given = try row(.clock) { try GivenTimes.last(connection) } ?? 0
     }
 

@@ -67,6 +67,7 @@ extension Administration {
           id: token.id, hash: token.hash, name: name,
           createdMilliseconds: try serverMilliseconds(), expiresMilliseconds: expiresMilliseconds,
           revokedMilliseconds: nil), connection)
+      try note(.operatorCreated, zone: nil, token.id, name)
       return token
     }
   }
@@ -77,6 +78,7 @@ extension Administration {
         "UPDATE operator_token SET revoked_ms = coalesce(revoked_ms, ?) WHERE id = ?",
         .integer(try serverMilliseconds()), .text(id))
       guard connection.changes > 0 else { throw ServerError.noSuchOperator(id) }
+      try note(.operatorRevoked, zone: nil, id, try OperatorTokens.one(id, connection)?.name)
     }
   }
 }

@@ -99,7 +99,7 @@ extension Backup {
     Self.removeDatabase(part)
     defer { Self.removeDatabase(part) }
     let (content, given) = try take(into: part)
-    let carried = try CarryOver.run(former, choices, into: part)
+    let carried = try CarryOver.run(former, choices, of: file, into: part)
     DataFolder.giveToOwner(folder.url)
     let before = try former.moveAside(at: now)
     guard rename(part.path, folder.database.path) == 0 else { throw Self.failure(folder.database) }

@@ -33,6 +33,7 @@ import DriftlessSQLite
 /// `sighting`    one row a replica: when it was last seen, its cursor, and the ID of its token.
 /// `staged`      one row a part of a push whose last one has not come; `staging` one row a replica that has such: when the last
 ///               of them came.
+/// `audit`       one row a line of the record of who did what (`AuditLog`).
 /// `operator_token`  one row an operator's token: SHA-256 of the secret, its name, when it ends, when revoked.
 enum ServerSchema {
   static let version: Int64 = 4
@@ -107,7 +108,7 @@ enum ServerSchema {
     ] + laterTables
   /// Those that a file of this version may not have yet.
   static let laterTables = [
-    "clock", "token_note", "sighting", "operator_token", "staged", "staging",
+    "clock", "token_note", "sighting", "operator_token", "staged", "staging", "audit",
   ]
 
   /// Tables that a database does not have, as far as it may not be without them.
@@ -186,7 +187,7 @@ enum ServerSchema {
       // Programs of before open a file that has it.
       for statement in [
         GivenTimes.statement, TokenNotes.statement, Sightings.statement, OperatorTokens.statement,
-        StagedParts.statement, "DROP INDEX IF EXISTS log_replica", logIndex,
+        StagedParts.statement, AuditLog.statement, "DROP INDEX IF EXISTS log_replica", logIndex,
       ] {
         try connection.execute(statement)
       }

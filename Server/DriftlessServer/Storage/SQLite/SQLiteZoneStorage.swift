@@ -23,7 +23,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
   let sizes = LogSizes()
   /// Nil where nobody serves.
   private let folding = Mutex<ZoneFolding?>(nil)
-  private let logger: Logger
+  let logger: Logger
   private let sightings: Sightings
   package let entryCheck: EntryCheck
 

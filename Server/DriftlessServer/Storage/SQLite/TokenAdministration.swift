@@ -28,6 +28,7 @@ extension Administration {
       try insert(
         token, zone: existingZone(name).id, verbs: verbs, label: label,
         expiresMilliseconds: expiresMilliseconds)
+      try note(.tokenCreated, zone: name, token.id, AuditEvent.detail(verbs, label))
     }
     try hand(token, handOut)
     return token
@@ -42,6 +43,7 @@ extension Administration {
         try write {
           try connection.run("DELETE FROM token WHERE id = ?", .text(token.id))
           try TokenNotes.remove(token.id, on: connection)
+          try note(.tokenRevoked, zone: nil, token.id, "nobody was given it")
         }
       } catch { throw ServerError.unheldToken(token.id, error) }
       throw error
@@ -79,6 +81,7 @@ extension Administration {
         try connection.run(
           "UPDATE token SET revoked_ms = ? WHERE id = ?", .integer(now), .text(id))
       }
+      try note(.tokenRotated, zone: old.zoneName, id, "by \(token.id)")
       return token
     }
   }
@@ -112,6 +115,7 @@ extension Administration {
       update.bind(id, at: 2)
       try update.run()
       guard connection.changes > 0 else { throw ServerError.noSuchToken(id) }
+      try note(.tokenRevoked, zone: connection.token(id: id)?.zoneName, id)
     }
   }
 }

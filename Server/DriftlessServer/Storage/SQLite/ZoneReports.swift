@@ -128,6 +128,7 @@ extension Administration {
     let deleted = try write {
       let zone = try existingZone(name)
       try connection.delete(zone)
+      try note(.zoneDeleted, zone: name)
       return zone
     }
     ZoneSnapshots(folder).forget(deleted)
@@ -146,6 +147,7 @@ extension Administration {
       }
       try checkFree(other)
       try connection.run("UPDATE zone SET name = ? WHERE id = ?", .text(other), .integer(zone.id))
+      try note(.zoneRenamed, zone: name, other)
       return try existingZone(other)
     }
   }

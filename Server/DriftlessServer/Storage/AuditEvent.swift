@@ -1,0 +1,80 @@
+import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// One line of the record of who did what to a server: an operator's command, or what a server refused or let in.
+package struct AuditEvent: Sendable, Hashable {
+  package enum Act: String, Sendable, CaseIterable {
+    case zoneCreated = "zone-created"
+    case zoneRenamed = "zone-renamed"
+    case zoneRenewed = "zone-renewed"
+    case zoneDeleted = "zone-deleted"
+    case tokenCreated = "token-created"
+    case tokenRotated = "token-rotated"
+    case tokenRevoked = "token-revoked"
+    case operatorCreated = "operator-created"
+    case operatorRevoked = "operator-revoked"
+    case clockSetBack = "clock-set-back"
+    case restored
+    case limitsChanged = "limits-changed"
+    case signedIn = "signed-in"
+    /// A wrong token: of an operator at the status page, or of a zone.
+    case refused
+  }
+
+  /// By the server's time. Milliseconds since 1970.
+  package var timeMilliseconds: Int64
+  /// Who: the user of a command's process with its host, the name of an operator, or an address.
+  package var actor: String
+  package var act: Act
+  package var zone: String?
+  /// What it was done to: a token's ID, a zone's new name, a file.
+  package var subject: String?
+  package var detail: String?
+  /// How many of them one line stands for: refusals of an address are counted.
+  package var count = 1
+
+  package init(
+    _ act: Act, by actor: String = Self.user, zone: String? = nil, subject: String? = nil,
+    detail: String? = nil, count: Int = 1, at timeMilliseconds: Int64
+  ) {
+    self.act = act
+    self.actor = actor
+    self.zone = zone
+    self.subject = subject
+    self.detail = detail
+    self.count = count
+    self.timeMilliseconds = timeMilliseconds
+  }
+
+  /// What a token is for, and what it is called.
+  static func detail(_ verbs: Verbs, _ label: String?) -> String {
+    ["\(verbs)", label].compactMap(\.self).joined(separator: " ")
+  }
+
+  /// The user whose command this process is: `anna (sudo) on host`.
+  package static let user: String = {
+    let environment = ProcessInfo.processInfo.environment
+    let own = getpwuid(getuid()).map { String(cString: $0.pointee.pw_name) } ?? "\(getuid())"
+    let name = environment["SUDO_USER"].map { "\($0) (sudo)" } ?? own
+    let text = "\(name) on \(ProcessInfo.processInfo.hostName)"
+    return String(
+      String.UnicodeScalarView(text.unicodeScalars.filter { $0.value > 31 }).prefix(200))
+  }()
+}
+
+/// How much of the record is kept.
+package enum AuditBounds {
+  /// Lines; the oldest go first.
+  static let entriesMax: Int64 = 100_000
+  /// Of those, lines of refusals: who tries tokens does not push out what others did.
+  static let refusalsMax: Int64 = 10_000
+  /// Days for which a line is kept.
+  static let days: Int64 = 400
+  /// Addresses whose refusals are told apart in a minute; the others are counted together.
+  static let addressesMax = 100
+
+  static func oldest(at milliseconds: Int64) -> Int64 { milliseconds - days * 86_400_000 }
+}
