@@ -122,6 +122,64 @@
       for daemon in daemons { #expect(daemon.stop() == 0) }
     }
 
+    @Test("A backup is made while a node serves, and put back, by the commands of the manual")
+    func manual() throws {
+      let blocks = try PageShell(path: "Sources/Driftless/Driftless.docc/ServerManual.md").blocks
+      let block = try #require(
+        blocks.first { $0.language == "console" && $0.text.contains("ALTER SCHEMA") })
+      let steps = block.text.split(separator: "\n").map(String.init)
+      #expect(steps.count == 3)
+      let cluster = try PostgresCluster.shared()
+      try cluster.execute("CREATE DATABASE manual")
+      let database = cluster.text(database: "manual").replacingOccurrences(
+        of: " options=''", with: "")
+      let directory = try TemporaryDirectory()
+      func run(_ step: String) throws {
+        let command = step.replacingOccurrences(
+          of: "host=db dbname=driftless user=driftless", with: database
+        ).replacingOccurrences(of: "/backup/", with: directory.url.path + "/")
+        let shell = Process()
+        shell.executableURL = URL(fileURLWithPath: "/bin/sh")
+        shell.arguments = ["-ec", command]
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        shell.environment = ProcessInfo.processInfo.environment.merging([
+          "PATH": "\(Programs.folder.path):\(path)"
+        ]) { $1 }
+        shell.standardOutput = FileHandle.nullDevice
+        try shell.run()
+        shell.waitUntilExit()
+        #expect(shell.terminationStatus == 0, "\(command)")
+      }
+      let model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
+      let node = try ServerProcess(database: database, zone: "shop")
+      let token = try node.token(zone: "shop")
+      let replicas = try ["a", "b"].map {
+        try Replica(
+          $0, in: directory, model: model, server: node, zone: "shop", token: token)
+      }
+      try replicas[0].importLines(try Self.insertions(["before the backup"]))
+      try replicas.settle()
+      try run(steps[0])
+      try replicas[1].importLines(try Self.insertions(["after it"]))
+      try replicas.settle()
+      // Not over what is there, nor while a node serves.
+      let served = try Programs.run(
+        "driftless-server",
+        ["restore", directory.file("driftless-1.sqlite").path, "--yes"] + node.place)
+      #expect(served.status == 75, "\(served.errors)")
+      node.kill()
+      for step in steps.dropFirst() { try run(step) }
+      try node.start()
+      // They bring back what it lacks.
+      try replicas.settle()
+      #expect(try Set(replicas.map { try $0.export() }).count == 1)
+      #expect(try Set(replicas[0].names()) == ["before the backup", "after it"])
+      let verified = try Programs.run("driftless-server", ["verify"] + node.place)
+      #expect(verified.status == 0 && verified.output == "whole: 1 zone, 2 entries\n")
+      let audit = try Programs.run("driftless-server", ["audit", "--since", "1h"] + node.place)
+      #expect(audit.output.contains("\trestored\t-\tdriftless-1.sqlite\t"), "\(audit.output)")
+    }
+
     @Test("A transaction in parts goes to one node and comes from the other, whole")
     func parts() async throws {
       let world = try World()

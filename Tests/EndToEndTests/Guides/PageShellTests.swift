@@ -17,7 +17,7 @@ struct PageShellTests {
     "DaemonManual.md": 3,
     "Encryption.md": 2,
     "Installing.md": 5,
-    "ServerManual.md": 4,
+    "ServerManual.md": 5,
     "Simulation.md": 1,
     "SyncGuide.md": 1,
     "Tutorial.md": 1,
