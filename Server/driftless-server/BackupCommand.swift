@@ -112,6 +112,11 @@ struct RestoreCommand: ParsableCommand {
         try common.printLine(
           "restored \(counted(restored.content.zones.count, restored.content.entries))")
         for line in lines(restored) { try common.printLine(line) }
+        if restored.before == nil {
+          try common.printLine(
+            "no database was there: tokens that were revoked since the backup are valid again, and zones that were "
+              + "deleted since are back. See driftless-server token list")
+        }
         if let before = restored.before { try common.printLine("before: \(before.path)") }
       }
     }

@@ -40,6 +40,26 @@ struct BackupTests {
     #expect(names.filter { $0.hasPrefix("other") } == ["other.sqlite"])
   }
 
+  @Test("A backup takes nothing from another one that is made to the same name, its journal neither")
+  func beside() async throws {
+    let world = try await BackupWorld()
+    let made = world.directory.file("other.sqlite.part-0badc0de")
+    let left = world.directory.file("other.sqlite.part-deadbeef")
+    for file in [made, left] {
+      for suffix in ["", "-journal"] {
+        try Data("on its way".utf8).write(to: URL(fileURLWithPath: file.path + suffix))
+      }
+    }
+    let lock = open(made.path, O_RDWR | O_CLOEXEC)
+    #expect(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+    defer { close(lock) }
+    #expect(try Backup(world.directory.file("other.sqlite")).make(of: world.folder).entries == 6)
+    let names = try FileManager.default.contentsOfDirectory(atPath: world.directory.url.path)
+    #expect(
+      names.filter { $0.hasPrefix("other.sqlite.part") }.sorted()
+        == [made.lastPathComponent, made.lastPathComponent + "-journal"])
+  }
+
   @Test("What a restore that was killed left is gone when the folder is served or put back again")
   func killedRestore() async throws {
     let world = try await BackupWorld()

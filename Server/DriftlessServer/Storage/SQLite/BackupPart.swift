@@ -17,11 +17,24 @@ struct BackupPart: ~Copyable {
   /// - Throws: `ServerError`: `.folder`, `.diskFull`.
   init(of target: URL) throws {
     Self.sweep(target)
-    file = target.appendingPathExtension("part-\(UUID().uuidString.prefix(8).lowercased())")
-    lock = open(file.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard lock >= 0 else { throw Self.failure(target, errno) }
-    flock(lock, LOCK_EX | LOCK_NB)
+    while true {
+      let made = target.appendingPathExtension(Self.label + Self.newName)
+      let descriptor = open(made.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+      guard descriptor >= 0 else { throw Self.failure(target, errno) }
+      var status = stat()
+      // Another backup may have swept it before it was locked.
+      if flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &status) == 0,
+        status.st_nlink > 0
+      {
+        (file, lock) = (made, descriptor)
+        return
+      }
+      close(descriptor)
+    }
   }
+
+  private static let label = "part-"
+  private static var newName: String { String(UUID().uuidString.prefix(8).lowercased()) }
 
   deinit { close(lock) }
 
@@ -29,12 +42,21 @@ struct BackupPart: ~Copyable {
   private static func sweep(_ target: URL) {
     let folder = target.deletingLastPathComponent()
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-    for name in names where name.hasPrefix(target.lastPathComponent + ".part-") {
+    let beginning = target.lastPathComponent + "." + label
+    for name in names where name.hasPrefix(beginning) {
       let path = folder.appendingPathComponent(name).path
+      // SQLite's own beside a part go with that: of one that is made, its lock is on the part alone.
+      let part = beginning + name.dropFirst(beginning.count).prefix(8)
+      if name != part {
+        if !names.contains(part) { unlink(path) }
+        continue
+      }
       let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
       guard descriptor >= 0 else { continue }
       defer { close(descriptor) }
-      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
+      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 {
+        Backup.removeDatabase(URL(fileURLWithPath: path))
+      }
     }
   }
 
