@@ -155,8 +155,11 @@ targets += [
     "RowFuzzTests",
     [
       "DriftlessSync", "DriftlessTesting", "DriftlessProtocol", "Driftless", "DriftlessSQLite",
-      "rowfuzz",
+      "rowfuzz", "filefuzz",
     ]),
+  .executableTarget(
+    name: "filefuzz", dependencies: ["TestSupport", "Driftless", "DriftlessSQLite"],
+    path: "Tests/FileFuzz", swiftSettings: settings),
   .executableTarget(
     name: "storekeeper",
     dependencies: ["Driftless", "DriftlessHTTP", "DriftlessProtocol", "DriftlessSync"],

@@ -5,6 +5,24 @@ import Testing
 
 /// IN with lists of any length, in memory and in the store: values that are nearly the same are not the same.
 @Suite struct LongListTests {
+  @Test(
+    "Functions that need their operand twice may lie in each other; too many are an error, and take no memory",
+    arguments: ["abs:", "random:"])
+  func nested(function: String) throws {
+    let (store, samples) = try Self.store()
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    func count(_ depth: Int) throws -> Int {
+      let format =
+        String(repeating: "\(function)(", count: depth) + "whole - 1"
+        + String(repeating: ")", count: depth)
+      var request = FetchRequest<ManagedObject>(entityName: "Thing")
+      request.predicate = try FetchPredicate(format: "\(format) >= 0 OR TRUEPREDICATE")
+      return try context.count(for: request)
+    }
+    #expect(try count(4) == samples.count)
+    #expect(throws: StoreError.self) { try count(60) }
+  }
+
   private static let integers: [Int64] = [
     0, 1, -1, 503, 1 << 53, 1 << 53 + 1, -(1 << 53) - 1, .max, .max - 1, .min, .min + 1,
   ]

@@ -113,6 +113,18 @@ struct ModelDocumentTests {
     #expect(model.map { $0.entities.map(\.name) } ?? ["A"] == ["A"])
   }
 
+  @Test(
+    "Instructions and declarations are refused, which Foundation's parser traps on; in comments they are nothing",
+    arguments: ["<?a?>", "<?a b?>", "<!DOCTYPE m>", "<!ELEMENT m ANY>"])
+  func strangers(text: String) throws {
+    let model = "<model><entity name=\"A\"/></model>"
+    for whole in [text + model, "<?xml version=\"1.0\"?>" + text + model, model + text] {
+      #expect(throws: ModelError.self) { try ManagedObjectModel(xml: Data(whole.utf8)) }
+    }
+    let inside = "<?xml version=\"1.0\"?><model><!-- \(text) --><entity name=\"A\"/></model>"
+    #expect(try ManagedObjectModel(xml: Data(inside.utf8)).entities.map(\.name) == ["A"])
+  }
+
   @Test("Damaged model files give an error or a model, never a trap", arguments: 0..<20)
   func damage(seed: Int) throws {
     var numbers = SeededNumbers(seed: UInt64(seed) &+ 2000)

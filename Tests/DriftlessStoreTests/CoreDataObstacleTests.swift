@@ -116,6 +116,31 @@ struct CoreDataObstacleTests {
     }
   }
 
+  @Test(
+    "A view in the place of a table is refused in a file of the library's own as well; other views are nobody's",
+    arguments: ["ZITEM", "ACHANGE", "ZDL_HISTORY_READER"])
+  func ownView(table: String) throws {
+    try PersistentStore.open(url: url, model: Shop.model()).close()
+    let raw = try SQLiteConnection(path: url.path, mode: .readWrite)
+    try raw.execute("CREATE VIEW ZREPORT AS SELECT COUNT(*) FROM ZITEM")
+    try PersistentStore.open(url: url).close()
+    try raw.execute(
+      """
+      PRAGMA legacy_alter_table = ON;
+      ALTER TABLE \(table) RENAME TO AWAY;
+      CREATE VIEW \(table) AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
+      SELECT a.* FROM AWAY a, n
+      """)
+    raw.close()
+    for options in [StoreOptions(), StoreOptions(isReadOnly: true)] {
+      #expect {
+        try PersistentStore.open(url: url, options: options)
+      } throws: {
+        ($0 as? StoreError)?.message.contains("a view in the place of the table \(table)") == true
+      }
+    }
+  }
+
   @Test("Metadata of hundreds of megabytes are refused by their size, and not read")
   func hugeMetadata() throws {
     try PersistentStore.open(url: url, model: Shop.model()).close()

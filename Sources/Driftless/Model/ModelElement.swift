@@ -53,6 +53,11 @@ final class ModelElement {
         .malformed, element: path, "it has bytes that are no UTF-8",
         suggestion: "Copy the file again, or save it in UTF-8.")
     }
+    if let what = stranger(in: data) {
+      throw ModelError(
+        .malformed, element: path, "it has \(what), which no model has",
+        suggestion: "Take it out, or save the model with Xcode again.")
+    }
     let builder = ModelElementBuilder()
     let parser = XMLParser(data: data)
     parser.delegate = builder
@@ -64,6 +69,35 @@ final class ModelElement {
         suggestion: "Copy the file again, whole; or open it in an editor and mend the line.")
     }
     return root
+  }
+
+  /// What Foundation's parser traps on, or expands: instructions that say nothing, and declarations of a type. A comment and a
+  /// section of characters may hold them.
+  private static func stranger(in data: Data) -> String? {
+    let bytes = Array(data)
+    func has(_ text: String, at place: Int) -> Bool { bytes[place...].starts(with: text.utf8) }
+    func end(_ text: String, from place: Int) -> Int {
+      (place..<bytes.count).first { bytes[$0] == text.utf8.first && has(text, at: $0) }
+        ?? bytes.count
+    }
+    func line(_ place: Int) -> String {
+      "on line \(bytes[..<place].count { $0 == UInt8(ascii: "\n") } + 1)"
+    }
+    var place = 0
+    while let next = bytes[place...].firstIndex(of: UInt8(ascii: "<")) {
+      if has("<!--", at: next) {
+        place = end("-->", from: next)
+      } else if has("<![CDATA[", at: next) {
+        place = end("]]>", from: next)
+      } else if has("<!", at: next) {
+        return "a declaration \(line(next))"
+      } else if has("<?", at: next), !has("<?xml ", at: next) {
+        return "an instruction for programs \(line(next))"
+      } else {
+        place = next + 1
+      }
+    }
+    return nil
   }
 
   /// Writes XML: the name first and then the other attributes in order, so that equal elements give

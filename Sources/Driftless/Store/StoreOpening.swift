@@ -66,6 +66,11 @@ struct StoreOpening {
     model given: ManagedObjectModel?, _ configurationName: String?
   ) throws -> Opened {
     let (identifier, metadata) = try MetadataTable.read(on: connection, path: file.name)
+    let views = try views()
+    try refuse(views.filter(Self.isOfLibrary))
+    // Whoever works a model out reads these before there is a schema.
+    let entities = views.isEmpty ? [] : try PrimaryKeyTable.modelEntities(on: connection)
+    try refuse(views.filter { view in entities.contains { "Z\($0.name.uppercased())" == view } })
     guard metadata.format <= StoreMetadata.newestFormat else {
       throw StoreError(
         .newerFormat, "\(file.name) was written by a newer version of Driftless.",
@@ -89,6 +94,8 @@ struct StoreOpening {
       model: model, entityNames: configuration.entityNames, rTrees: try rTrees(),
       numbers: numbers, present: try presentTables(model, metadata),
       external: try ExternalColumns.read(connection, numbers: numbers))
+    let tables = Set(schema.tables.map(\.name) + schema.distinctJoinTables.map(\.name))
+    try refuse(views.filter(tables.contains))
     if metadata.format == 0 || file.options.ignoresVersioning { try checkTables(of: schema) }
     if metadata.format == 0, source == .given, !model.hasRecordedHashes, !file.options.isReadOnly,
       !file.options.ignoresVersioning
@@ -113,6 +120,26 @@ struct StoreOpening {
     for statement in schema.views { try connection.execute(statement) }
     opened.overlay += schema.views
     return opened
+  }
+
+  /// The views that the file brings along. People make some for themselves.
+  private func views() throws -> [String] {
+    try connection.rows("SELECT name FROM main.sqlite_master WHERE type = 'view' ORDER BY name")
+      .compactMap { if case .text(let name) = $0[0] { name } else { nil } }
+  }
+
+  /// Whether a table of the name is of the library or of Core Data, whatever the model.
+  private static func isOfLibrary(_ name: String) -> Bool {
+    // The last two are those of the history.
+    ["Z_", "ZDL_", "ACHANG", "ATRANS"].contains { name.hasPrefix($0) }
+  }
+
+  /// A view in the place of a table would run whatever it says, without an end it may be.
+  private func refuse(_ views: [String]) throws {
+    guard let name = views.first else { return }
+    throw StoreError(
+      .damaged, "\(file.name) has a view in the place of the table \(name).",
+      suggestion: "Restore the file from a copy.")
   }
 
   /// Gives a file that Core Data or an older version wrote the tables that it lacks, and takes note of what Core Data did

@@ -121,7 +121,11 @@ extension QueryCompilation {
       return .computed("(-" + (try number(operands[0], expressions[0])).0 + ")", .number)
     case .absolute:
       let value = try number(operands[0], expressions[0]).0
-      return .computed("max(" + value + ", -" + value + ")", .number)
+      // An index may have the short form; within each other such functions would double their text each time.
+      return .computed(
+        value.sql.utf8.count < 1_000
+          ? "max(" + value + ", -" + value + ")"
+          : "(SELECT max(v, -v) FROM (SELECT " + value + " AS v))", .number)
     case .add: return try arithmetic(" + ", function, operands, expressions)
     case .subtract: return try arithmetic(" - ", function, operands, expressions)
     case .multiply: return try arithmetic(" * ", function, operands, expressions)
@@ -133,7 +137,10 @@ extension QueryCompilation {
     case .randomBelow:
       let bound = "CAST(" + (try number(operands[0], expressions[0])).0 + " AS INTEGER)"
       return .computed(
-        "(CASE WHEN " + bound + " > 0 THEN abs(random() % " + bound + ") END)", .number)
+        bound.sql.utf8.count < 1_000
+          ? "(CASE WHEN " + bound + " > 0 THEN abs(random() % " + bound + ") END)"
+          : "(SELECT CASE WHEN b > 0 THEN abs(random() % b) END FROM (SELECT " + bound + " AS b))",
+        .number)
     default:
       let first = try number(operands[0], expressions[0]).0
       let second =
