@@ -164,7 +164,7 @@ extension SourcePort {
         : "#selector is not there on Linux: call the function, or hand over a closure")
   }
 
-  // MARK: Imports and overrides
+  // MARK: Imports
 
   mutating func noteImport(_ index: Int) {
     let isOfOne = ["class", "struct", "enum", "protocol", "typealias", "func", "let", "var"]
@@ -175,24 +175,5 @@ extension SourcePort {
       index,
       "\(module) is not there on Linux: put what needs it under #if canImport(\(module))"
         + (AppleModules.replacements[module].map { ", or use \($0)" } ?? ""))
-  }
-
-  mutating func noteOverride(_ index: Int, inExtension: Bool) {
-    let head = head(from: index)
-    let member = name(head.kind + 1)
-    if text(head.kind) == "func", member == "fetchRequest" {
-      left(
-        index,
-        "fetchRequest() is no member to override on Linux: remove override, and let it "
-          + "give NSFetchRequest of the class")
-    } else if text(head.kind) == "init", text(head.kind + 2) == "entity" {
-      left(
-        index,
-        "init(entity:insertInto:) cannot be overridden on Linux: move its work to "
-          + "awakeFromInsert() or awakeFromFetch()")
-    } else if inExtension {
-      left(
-        index, "a member cannot be overridden in an extension on Linux: move it into the class")
-    }
   }
 }

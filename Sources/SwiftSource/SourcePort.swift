@@ -26,6 +26,12 @@ package struct SourcePort {
     var text: String
   }
 
+  /// A stretch of bytes that is put elsewhere.
+  struct Move {
+    var range: Range<Int>
+    var place: Int
+  }
+
   let bytes: [UInt8]
   let tokens: [SwiftToken]
   let isLive: [Bool]
@@ -35,6 +41,8 @@ package struct SourcePort {
   var edits: [Edit] = []
   /// What goes away together with the white space around it.
   var removals: [Range<Int>] = []
+  /// What goes to another place, with the changes that lie within it.
+  var moves: [Move] = []
   /// The kinds of declarations that have their changes, whatever further attributes they have.
   var finished: Set<Int> = []
   private var notes: [Note] = []
@@ -84,23 +92,40 @@ package struct SourcePort {
   // MARK: The walk
 
   /// What a brace opens.
-  private enum Scope {
-    case classExtension
+  private enum Scope: Equatable {
+    /// With the token of its word.
+    case classExtension(Int)
+    /// With the token of its word.
+    case initialiser(Int)
     case other
   }
 
   private mutating func walk() {
     var scopes: [Scope] = []
     var next = Scope.other
+    /// Initialisers, by the braces that open their bodies.
+    var bodies: [Int: Int] = [:]
     for index in tokens.indices where isLive[index] {
       switch tokens[index].text {
       case "{":
-        scopes.append(next)
+        scopes.append(bodies[index].map { .initialiser($0) } ?? next)
         next = .other
       case "}": _ = scopes.popLast()
-      case "extension" where isDeclaration(index): next = .classExtension
+      case "extension" where isDeclaration(index): next = .classExtension(index)
+      case "init" where isInitialiser(index):
+        if let body = body(of: index) { bodies[body] = index }
       case "override" where isDeclaration(index):
-        noteOverride(index, inExtension: scopes.last == .classExtension)
+        if case .classExtension(let place)? = scopes.last {
+          noteOverride(index, inExtension: place)
+        } else {
+          noteOverride(index, inExtension: nil)
+        }
+      case "super":
+        let inits = scopes.reversed().lazy.compactMap {
+          if case .initialiser(let place) = $0 { place } else { nil }
+        }
+        if let place = inits.first { superCall(index, in: place) }
+      case "as": cast(index)
       case "dynamic" where isDynamicModifier(index):
         removals.append(tokens[index].range)
         done(index, "dynamic removed")
@@ -182,20 +207,39 @@ package struct SourcePort {
 
   /// The new text; nil where changes overlap, as they do in no source that compiles.
   private func edited() -> String? {
-    let all = (edits + merged(removals).map { Edit(range: withSpace($0), text: "") })
-      .sorted {
-        ($0.range.lowerBound, $0.range.upperBound) < ($1.range.lowerBound, $1.range.upperBound)
+    var all = edits + merged(removals).map { Edit(range: withSpace($0), text: "") }
+    for move in moves {
+      let inner = all.filter {
+        $0.range.lowerBound >= move.range.lowerBound && $0.range.upperBound <= move.range.upperBound
       }
+      guard let moved = text(of: move.range, with: inner) else { return nil }
+      all.removeAll {
+        $0.range.lowerBound >= move.range.lowerBound && $0.range.upperBound <= move.range.upperBound
+      }
+      all.append(Edit(range: withSpace(move.range), text: ""))
+      all.append(Edit(range: move.place..<move.place, text: "\n" + moved + "\n"))
+    }
+    return text(of: 0..<bytes.count, with: all)
+  }
+
+  /// A stretch with its changes.
+  private func text(of range: Range<Int>, with edits: [Edit]) -> String? {
+    // What is put at one place stays in the order in which it was told.
+    let sorted = edits.enumerated().sorted {
+      ($0.element.range.lowerBound, $0.element.range.upperBound, $0.offset)
+        < ($1.element.range.lowerBound, $1.element.range.upperBound, $1.offset)
+    }
     var result: [UInt8] = []
-    result.reserveCapacity(bytes.count + 256)
-    var place = 0
-    for edit in all {
+    result.reserveCapacity(range.count + 256)
+    var place = range.lowerBound
+    for (_, edit) in sorted {
       guard edit.range.lowerBound >= place else { return nil }
       result += bytes[place..<edit.range.lowerBound]
       result += edit.text.utf8
       place = edit.range.upperBound
     }
-    result += bytes[place...]
+    guard place <= range.upperBound else { return nil }
+    result += bytes[place..<range.upperBound]
     return String(decoding: result, as: UTF8.self)
   }
 

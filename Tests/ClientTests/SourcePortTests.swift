@@ -225,6 +225,104 @@ import Testing
     #expect(left("\n\r\n\(text)\n") == [3], "\(text)")
   }
 
+  @Test("A cast between kinds of fetch request is a request of the other kind")
+  func casts() {
+    #expect(
+      ported("a(try b.c() as! NSFetchRequest<NSFetchRequestResult>, d)")
+        == "a(try b.c().cast(to: NSFetchRequest<NSFetchRequestResult>.self), d)")
+    #expect(
+      ported("return request\n  as! NSFetchRequest<Set<A>>\n")
+        == "return request.cast(to: NSFetchRequest<Set<A>>.self)\n")
+    #expect(left("let a = b as? NSFetchRequest<A>") == [1])
+    for other in ["a as! Set<B>", "a as! NSFetchRequest", "a as NSFetchRequest<B>"] {
+      #expect(left(other).isEmpty)
+    }
+  }
+
+  @Test("An initialiser that calls that of NSManagedObject is one for convenience")
+  func initialisers() {
+    #expect(
+      ported(
+        """
+        class A: NSManagedObject {
+          public init(b: B, _ c: C = { C() }()) {
+            super.init(entity: A.entity(in: b), insertInto: b)
+            d = c
+          }
+
+          @objc
+          override private init(entity: NSEntityDescription, insertInto context: B?) {
+            super.init(entity: entity, insertInto: context)
+          }
+
+          func e() {}
+        }
+        """)
+          == """
+          class A: NSManagedObject {
+            public convenience init(b: B, _ c: C = { C() }()) {
+              self.init(entity: A.entity(in: b), insertInto: b)
+              d = c
+            }
+
+
+            func e() {}
+          }
+          """)
+    #expect(
+      ported("class A { init(b: B) { super.init(context: b) } }").contains("convenience init"))
+    #expect(
+      left("class A { init(b: B) { super.init(context: b, c) }; init() { super.init() } }") == [])
+    let own =
+      "class A { override init(entity a: B, insertInto b: C) { d(); super.init(entity: a, insertInto: b) } }"
+    #expect(left(own) == [1])
+  }
+
+  @Test("An override in an extension goes to its class, where that is in the same file")
+  func movedOverrides() {
+    #expect(
+      ported(
+        """
+        class A: B {
+          var a = 1
+        }
+
+        extension A: C {
+          // Why.
+          @objc public override func willSave() {
+            super.willSave()
+            b = #keyPath(A.a)
+          }
+
+          override var c: Int { 1 }
+          func d() {}
+        }
+        """)
+          == """
+          class A: B {
+            var a = 1
+
+            // Why.
+            public override func willSave() {
+              super.willSave()
+              b = "a"
+            }
+
+            override var c: Int { 1 }
+          }
+
+          extension A: C {
+
+            func d() {}
+          }
+          """)
+    for other in [
+      "class A { class B: C {} }\nextension A.B { override func d() {} }",
+      "class A<B>: C {}\nextension A { override func d() {} }",
+      "class A: C {}\nextension A where B == D { override func d() {} }",
+    ] { #expect(left(other) == [2]) }
+  }
+
   @Test("An override in a class is none in an extension around it")
   func overrides() {
     #expect(left("extension A { class B: C { override func d() {} } }").isEmpty)
