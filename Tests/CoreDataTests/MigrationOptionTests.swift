@@ -122,6 +122,28 @@ struct MigrationOptionTests {
     container = nil
   }
 
+  @Test(
+    "What cannot be inferred is an error of migration when a store is added: which, with the reason"
+  )
+  func refusedMigration() throws {
+    let options: [AnyHashable: Any] = [
+      NSMigratePersistentStoresAutomaticallyOption: true,
+      NSInferMappingModelAutomaticallyOption: true,
+    ]
+    let required = model("name", "city")
+    required.entitiesByName["Migrant"]?.attributesByName["city"]?.isOptional = false
+    let lacking = #expect(throws: CocoaError.self) { try open(required, options) }
+    #expect(lacking?.code == .migration && lacking?.userInfo["attribute"] as? String == "city")
+    #expect(lacking?.userInfo["entity"] as? String == "Migrant")
+    #expect((lacking?.userInfo["reason"] as? String)?.contains("Migrant.city") == true)
+    let other = model("name")
+    other.entitiesByName["Migrant"]?.attributesByName["name"]?.attributeType = .dateAttributeType
+    let refused = #expect(throws: CocoaError.self) { try open(other, options) }
+    #expect(refused?.code == .migrationMissingMappingModel)
+    let reason = refused?.userInfo[NSUnderlyingErrorKey] as? NSError
+    #expect(reason?.code == NSInferredMappingModelError)
+  }
+
   @Test("An object of a migration is in a context while a policy works on it")
   func policyContext() throws {
     let (old, new) = (model("name"), model("name", "city"))

@@ -42,6 +42,39 @@ struct PredicateTests {
     }
   }
 
+  @Test("An expression is an argument of a format")
+  func expressionArguments() throws {
+    let sum = CoreData.NSExpression(format: "price + 1")
+    #expect(try names(NSPredicate(format: "%@ == 3", sum)) == ["chair"])
+    #expect(
+      try names(NSPredicate(format: "price == %@", CoreData.NSExpression(forConstantValue: 1)))
+        == ["Lamp"])
+  }
+
+  @Test("An expression says what it stands for of an object, of a dictionary and of nothing")
+  func expressionValues() throws {
+    func value(_ format: String, _ object: Any?, _ context: NSMutableDictionary? = nil) -> Any? {
+      CoreData.NSExpression(format: format).expressionValue(with: object, context: context)
+    }
+    #expect(value("4 + 5 - 2 ** 3", nil) as? Int == 1)
+    #expect(value("max:({3, 1})", nil) as? Int == 3)
+    #expect(value("uppercase:(name)", ["name": "a"]) as? String == "A")
+    #expect(value("a * $b", ["a": 2] as NSDictionary, ["b": 3]) as? Int == 6)
+    #expect(value("missing", ["a": 2]) == nil)
+    let date = Date()
+    #expect(
+      CoreData.NSExpression(forConstantValue: date).expressionValue(with: nil, context: nil)
+        as? Date == date)
+    try context.performAndWait {
+      let lamp = try #require(try context.fetch(Item.fetchRequest()).first { $0.name == "lamp" })
+      #expect(value("order.number + 1", lamp) as? Int == 8)
+      #expect(value("order", lamp) as? Order == lamp.order)
+      #expect(value("order.items.name", lamp).map { ($0 as? [Any])?.count } == 2)
+      #expect(value("SELF", lamp) as? Item == lamp)
+      #expect(value("order.items.@count", lamp) as? Int == 2)
+    }
+  }
+
   @Test("Formats with C-style arguments find in the store what they find in memory")
   func formats() throws {
     #expect(try names(NSPredicate(format: "price > %d", 3)) == ["file 10", "file 9"])

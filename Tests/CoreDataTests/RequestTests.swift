@@ -20,6 +20,62 @@ struct RequestTests {
     return item
   }
 
+  @Test("A request is one of another kind with the same content, where Apple's systems cast it")
+  func cast() throws {
+    try context.performAndWait {
+      _ = item("Lamp")
+      _ = item("Chair")
+      try context.save()
+      let request = NSFetchRequest<Item>(entityName: "Item")
+      request.predicate = NSPredicate(format: "name == 'Lamp'")
+      request.affectedStores = container.persistentStoreCoordinator.persistentStores
+      let other = request.cast(to: NSFetchRequest<any NSFetchRequestResult>.self)
+      #expect(other.affectedStores?.count == 1)
+      try context.execute(NSBatchDeleteRequest(fetchRequest: other))
+      let left = NSFetchRequest<NSManagedObject>(entityName: "Item").cast(
+        to: NSFetchRequest<Item>.self)
+      #expect(try context.fetch(left).map(\.name) == ["Chair"])
+      #expect(request.cast(to: NSFetchRequest<Item>.self) === request)
+    }
+  }
+
+  @Test("The request of a class that declares none of its own needs no type where it is asked for")
+  func untyped() throws {
+    try context.performAndWait {
+      let order = Order(context: context)
+      order.setValue(3, forKey: "number")
+      let request = Order.fetchRequest()
+      request.predicate = NSPredicate(format: "number == 3")
+      let found = try context.fetch(request)
+      #expect(found.first as? Order == order)
+      let kind: NSManagedObject.Type = Order.self
+      let dynamic = kind.fetchRequest()
+      #expect(dynamic.entityName == "Order")
+      // The one that a class declares goes before.
+      let own = Item.fetchRequest()
+      #expect(type(of: own) == NSFetchRequest<Item>.self)
+    }
+  }
+
+  @Test("A new object has no committed values, and a required relationship to many may be empty")
+  func newObject() throws {
+    let model = Shop.model()
+    model.entitiesByName["Order"]?.relationshipsByName["items"]?.isOptional = false
+    let container = NSPersistentContainer(name: "required", managedObjectModel: model)
+    container.persistentStoreDescriptions = [
+      NSPersistentStoreDescription(url: folder.file("required.sqlite"))
+    ]
+    container.loadPersistentStores { _, error in #expect(error == nil) }
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      let order = Order(context: context)
+      order.setValue(1, forKey: "number")
+      #expect(order.committedValues(forKeys: ["number"]).isEmpty)
+      try context.save()
+      #expect(order.committedValues(forKeys: nil)["number"] as? Int == 1)
+    }
+  }
+
   @Test("A request of a save names its objects, and nobody carries it out")
   func saveRequest() throws {
     try context.performAndWait {

@@ -40,6 +40,49 @@ struct StoreTests {
     #expect(throws: CocoaError.self) { try coordinator.remove(memory) }
   }
 
+  @Test("A binary store's file is there as soon as the store is; a coordinator is one by identity")
+  func binaryFile() throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: Shop.model())
+    let url = folder.file("a.binary")
+    try coordinator.addPersistentStore(
+      ofType: NSBinaryStoreType, configurationName: nil, at: url,
+      options: [NSPersistentHistoryTrackingKey: true])
+    #expect(FileManager.default.fileExists(atPath: url.path))
+    let other = NSPersistentStoreCoordinator(managedObjectModel: Shop.model())
+    #expect(coordinator == coordinator && coordinator != other)
+    #expect(Set([coordinator, other]).count == 2)
+    // A history that is not wanted is kept all the same.
+    let description = NSPersistentStoreDescription(url: folder.file("b.sqlite"))
+    description.setOption(false as NSNumber, forKey: NSPersistentHistoryTrackingKey)
+    nonisolated(unsafe) var failure: (any Error)?
+    other.addPersistentStore(with: description) { _, error in failure = error }
+    #expect(failure == nil)
+    try other.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: folder.file("c.sqlite"),
+      options: [NSPersistentHistoryTrackingKey: false])
+  }
+
+  @Test("Under a name that is no configuration of the model a store has all entities")
+  func unknownConfiguration() throws {
+    let url = folder.file("a.sqlite")
+    for _ in 0...1 {
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: Shop.model())
+      let store = try coordinator.addPersistentStore(
+        ofType: NSSQLiteStoreType, configurationName: "Nobody's", at: url)
+      let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+      context.persistentStoreCoordinator = coordinator
+      try context.performAndWait {
+        Item(context: context).name = "Lamp"
+        Order(context: context).setValue(1, forKey: "number")
+        try context.save()
+      }
+      #expect(
+        coordinator.managedObjectModel.isConfiguration(
+          withName: "Nobody's", compatibleWithStoreMetadata: store.metadata))
+      try coordinator.remove(store)
+    }
+  }
+
   @Test("A type, an option or a file that cannot be is an error, by both ways")
   func refusals() throws {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: Shop.model())

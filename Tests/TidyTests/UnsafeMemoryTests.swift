@@ -47,6 +47,8 @@ struct UnsafeMemoryTests {
     "Driftless/Objects/ContextQueue.swift": "a thread has one word of its own",
     "Driftless/Contexts/ManagedObjectContext+Fetch.swift":
       "objects whose class was looked at are handed out as that class, all at once",
+    "CoreData/Fetch/NSManagedObjectContext+Fetch.swift":
+      "objects whose class was looked at are handed out as that class, all at once",
     "CoreData/Objects/NSManagedObject+Sets.swift": lends,
     "CoreData/OwnStores/BinaryStoreFile.swift": "it reads and writes a file's bytes",
     "CoreData/Names/VariadicArguments.swift": "C's arguments come as pointers",

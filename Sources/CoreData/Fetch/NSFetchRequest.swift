@@ -89,6 +89,15 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, NSCopying {
     return copy
   }
 
+  /// The request as one of another kind, with the same content, where source for Apple's systems casts: there a request is of all
+  /// kinds, here a cast fails. It is the request itself where that is of the kind.
+  public func cast<Other>(to type: NSFetchRequest<Other>.Type) -> NSFetchRequest<Other> {
+    if let same = self as? NSFetchRequest<Other> { return same }
+    let other = type.init()
+    other.take(self)
+    return other
+  }
+
   /// Takes over everything but the kind of result.
   func take<Other>(_ other: NSFetchRequest<Other>) {
     name = other.entityName

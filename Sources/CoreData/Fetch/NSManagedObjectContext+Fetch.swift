@@ -7,7 +7,9 @@ extension NSManagedObjectContext {
   ///   `T`; what kept the store from being read.
   public func fetch<T>(_ request: NSFetchRequest<T>) throws -> [T] {
     try asCocoaErrors {
-      let found = try found(by: request)
+      let outside = try foundOutside(by: request)
+      if outside == nil, let objects = try objects(by: request) { return objects }
+      let found = try outside ?? found(by: request)
       if let typed = found as? [T] { return typed }
       return try found.map { item in
         if let item = item as? T { return item }
@@ -15,9 +17,7 @@ extension NSManagedObjectContext {
         if let values = item as? [String: Any], let item = NSDictionary(dictionary: values) as? T {
           return item
         }
-        throw FetchError(
-          .typeMismatch, "\(request.entityName ?? "") gives \(type(of: item)), not \(T.self)",
-          suggestion: "Ask for that type, or set resultType.")
+        throw Self.mismatch(request, item)
       }
     }
   }
@@ -30,6 +30,28 @@ extension NSManagedObjectContext {
         ($0 as? [String: Any]).map(NSDictionary.init(dictionary:)) ?? $0
       }
     }
+  }
+
+  /// The objects of a request for a class of them; nil for another request.
+  private func objects<T>(by request: NSFetchRequest<T>) throws -> [T]? {
+    guard request.resultType == .managedObjectResultType,
+      let wanted = T.self as? ManagedObject.Type, request.historyTarget == nil
+    else { return nil }
+    let known = try request.known(in: self)
+    guard known.resultType == .managedObject else { return nil }
+    let objects = try base.fetch(known)
+    guard objects.allSatisfy({ type(of: $0) == wanted || $0 is T }) else {
+      throw Self.mismatch(request, objects.first { !($0 is T) })
+    }
+    // Arrays of objects lie in memory alike, and a cast of the array would cast and hold each object once more.
+    return unsafeBitCast(objects, to: [T].self)
+  }
+
+  private static func mismatch<T>(_ request: NSFetchRequest<T>, _ item: Any?) -> FetchError {
+    let given = item.map { "\(type(of: $0))" } ?? "nothing"
+    return FetchError(
+      .typeMismatch, "\(request.entityName ?? "") gives \(given), not \(T.self)",
+      suggestion: "Ask for that type, or set resultType.")
   }
 
   private func found<T>(by request: NSFetchRequest<T>) throws -> [Any] {

@@ -25,7 +25,7 @@ open class NSMappingModel: NSObject {
   ) {
     guard let sourceModel, let destinationModel,
       let known = try? MappingModel(
-        from: (bundles ?? [.main]).compactMap(\.resourceURL), forSourceModel: sourceModel,
+        from: ManagedObjectModel.resourceFolders(in: bundles), forSourceModel: sourceModel,
         destinationModel: destinationModel)
     else { return nil }
     entityMappings = known.entityMappings.map(NSEntityMapping.init)

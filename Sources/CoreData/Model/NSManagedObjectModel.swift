@@ -100,4 +100,13 @@ extension ManagedObjectModel {
     request?.havingPredicate = request?.havingPredicate?.withSubstitutionVariables(variables)
     return request
   }
+
+  /// Whether a store that says this of itself was written with the entities of a configuration as they are here. A name that is none
+  /// of the model's stands for all of them, as nil does.
+  public func isConfiguration(
+    withName configuration: String?, compatibleWithStoreMetadata metadata: [String: Any]
+  ) -> Bool {
+    let known = configuration.flatMap { configurations.contains($0) ? $0 : nil }
+    return isConfiguration(known, compatibleWith: metadata)
+  }
 }

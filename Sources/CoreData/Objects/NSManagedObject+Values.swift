@@ -76,7 +76,8 @@ extension ManagedObject {
 
   /// Values as last read or saved; of all attributes and to-one relationships for nil. `NSNull` for none.
   public final func committedValues(forKeys keys: [String]?) -> [String: Any] {
-    outward(knownCommittedValues(forKeys: keys))
+    // A new object has none.
+    isInserted ? [:] : outward(knownCommittedValues(forKeys: keys))
   }
 
   /// The IDs at the other end of a relationship, without reading these objects.

@@ -2,7 +2,7 @@ public import Driftless
 import Foundation
 import Synchronization
 
-/// What `init(context:)` and `init(entity:insertInto:)` are members of, so that generic code makes objects of a class that
+/// What `init(context:)`, `init(entity:insertInto:)` and `fetchRequest()` are members of, so that generic code makes objects of a class that
 /// it does not know: every managed object is one.
 public protocol NSManagedObjectMaking: ManagedObject {
   /// What a context makes an object with.
@@ -43,6 +43,13 @@ extension NSManagedObjectMaking {
       preconditionFailure("\(error)")
     }
   }
+
+  /// A request for the objects of the entity that the class stands for, or is named like. What a class declares itself goes before.
+  public static func fetchRequest() -> NSFetchRequest<any NSFetchRequestResult> {
+    ObjectClassNames.note(self)
+    let name = (try? knownEntity())?.knownName ?? String(describing: self)
+    return NSFetchRequest<any NSFetchRequestResult>(entityName: name)
+  }
 }
 
 extension ManagedObject {
@@ -55,14 +62,6 @@ extension ManagedObject {
     } catch {
       preconditionFailure("\(error)")
     }
-  }
-
-  /// A request for the objects of the entity that the class stands for, or is named like.
-  @_disfavoredOverload
-  public class func fetchRequest() -> NSFetchRequest<any NSFetchRequestResult> {
-    ObjectClassNames.note(self)
-    let name = (try? knownEntity())?.knownName ?? String(describing: self)
-    return NSFetchRequest<any NSFetchRequestResult>(entityName: name)
   }
 
   /// The context that the object is in; nil once it is gone from there.

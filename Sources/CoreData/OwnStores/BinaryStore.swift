@@ -23,7 +23,12 @@ final class BinaryStore: NSAtomicStore, @unchecked Sendable {  // as its supercl
   }
 
   override func load() throws {
-    guard let url, PersistentStoreCoordinator.isThere(url) else { return }
+    guard let url else { return }
+    // The file is there as soon as the store is.
+    guard PersistentStoreCoordinator.isThere(url) else {
+      if !isForReading { try save() }
+      return
+    }
     let file = try BinaryStoreFile(reading: url)
     var nodes: [ObjectKey: NSAtomicStoreCacheNode] = [:]
     var byRoot: [String: [Int64: NSAtomicStoreCacheNode]] = [:]

@@ -186,6 +186,46 @@ open class NSExpression: NSObject, @unchecked Sendable {  // nothing of it chang
     NSExpression(.evaluatedObject, .success(.keyPath([])))
   }
 
+  /// What the expression stands for of an object or a dictionary; of nil, without any properties. What cannot be computed is a
+  /// precondition failure.
+  ///
+  /// - Parameter context: Values of variables, by their names.
+  open func expressionValue(with object: Any?, context: NSMutableDictionary?) -> Any? {
+    if expressionType == .constantValue { return constantValue }
+    if expressionType == .evaluatedObject { return object }
+    do {
+      var expression = try outcome.get()
+      if let context {
+        let values = context.reduce(into: [String: Any?]()) {
+          $0["\($1.key)"] = predicateArgument($1.value)
+        }
+        // Variables are those of predicates.
+        let asked = FetchPredicate.comparison(FetchComparison(expression, .equal, .constant(.null)))
+        if case .comparison(let comparison) = try asked.withSubstitutionVariables(values) {
+          expression = comparison.left
+        }
+      }
+      let value = try expression.value(of: try Self.source(object))
+      return foundationValue(value)
+    } catch {
+      preconditionFailure("\(error)")
+    }
+  }
+
+  private static func source(_ object: Any?) throws -> any PropertySource {
+    switch object {
+    case let object as ManagedObject: return object
+    case let values as [String: Any]: return NamedValues(values: values)
+    case let values as NSDictionary:
+      return NamedValues(values: values.reduce(into: [:]) { $0["\($1.key)"] = $1.value })
+    case nil: return NamedValues(values: [:])
+    default:
+      throw FetchError(
+        .unsupported, "An expression is for managed objects and dictionaries",
+        suggestion: "Read the value of the object itself.")
+    }
+  }
+
   /// The names of a key path, joined by dots; empty for another expression.
   open var keyPath: String {
     if case .success(.keyPath(let path)) = outcome { return path.joined(separator: ".") }

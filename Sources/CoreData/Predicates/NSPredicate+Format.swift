@@ -157,6 +157,7 @@ func predicateArgument(_ argument: Any?) -> Any? {
   case let set as NSSet: set.allObjects.map { predicateArgument($0) }
   case let set as NSOrderedSet: set.array.map { predicateArgument($0) }
   case let token as NSPersistentHistoryToken: token.known
+  case let expression as NSExpression: (try? expression.outcome.get()) ?? argument
   case let value as ManagedObject: value
   case let value as ManagedObjectID: value
   // A text may be a key path, which the library takes as it is.

@@ -33,7 +33,7 @@ extension PersistentStoreCoordinator {
     options: [AnyHashable: Any]? = nil
   ) throws -> NSPersistentStore {
     if let own = StoreClasses[storeType] {
-      return try attachOwn(own, at: storeURL, configuration, options)
+      return try attachOwn(own, at: storeURL, known(configuration), options)
     }
     return try attach(.made(storeType, configuration, storeURL, options))
   }
@@ -55,17 +55,18 @@ extension PersistentStoreCoordinator {
     if let own = StoreClasses[description.knownType.rawValue] {
       var options: [AnyHashable: Any] = description.options
       if description.isReadOnly { options[NSReadOnlyPersistentStoreOption] = NSNumber(value: true) }
-      return try attachOwn(own, at: description.url, description.configuration, options)
+      return try attachOwn(own, at: description.url, known(description.configuration), options)
     }
     do {
       // Known before it is told that it has the store.
       StoreOwners.note(self)
       let described = description.copy()
+      described.configuration = known(description.configuration)
       if described.storeOptions.mappingFolders.isEmpty {
         described.storeOptions.mappingFolders = ManagedObjectModel.resourceFolders(in: nil)
       }
       return try addPersistentStore(with: described)
-    } catch { throw cocoaError(error) }
+    } catch { throw storeError(error, at: description.url) }
   }
 
   /// Detaches the store. Objects that contexts have of it are forgotten when the context ends its event.
@@ -349,7 +350,7 @@ extension StoreOptions {
     var options = self
     var known: [String: any Sendable] = [:]
     for (key, value) in given {
-      guard let key = key.base as? String else { continue }
+      guard let key = key.base as? String, !isWithoutHistory(key, value) else { continue }
       if let manager = value as? NSStagedMigrationManager {
         options.stagedMigration = manager.known
       } else {
@@ -372,7 +373,7 @@ extension PersistentStoreDescription {
     // By this way a store is not migrated unless an option says so.
     description.shouldMigrateStoreAutomatically = false
     for (key, value) in options ?? [:] {
-      guard let key = key.base as? String else { continue }
+      guard let key = key.base as? String, !isWithoutHistory(key, value) else { continue }
       if let manager = value as? NSStagedMigrationManager {
         description.storeOptions.stagedMigration = manager.known
       } else {

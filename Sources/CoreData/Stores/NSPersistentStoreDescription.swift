@@ -22,6 +22,8 @@ extension PersistentStoreDescription {
       storeOptions.stagedMigration = (option as? NSStagedMigrationManager)?.known
       return
     }
+    // The history is kept all the same.
+    if let option, isWithoutHistory(key, option) { return }
     setKnownOption(option.flatMap(optionValue), forKey: key)
   }
 

@@ -1,9 +1,13 @@
 /// What an inferred mapping allows.
 extension MigrationPlan {
-  static func refusal(_ message: String, _ suggestion: String) -> StoreError {
-    StoreError(
+  static func refusal(
+    _ message: String, _ suggestion: String, lacking: (entity: String, property: String)? = nil
+  ) -> StoreError {
+    var error = StoreError(
       .cannotMigrate, "The store cannot be migrated by itself: \(message).",
       suggestion: suggestion)
+    error.lacking = lacking
+    return error
   }
 
   static func severalHolders(in relationship: RelationshipDescription) -> StoreError {
@@ -51,16 +55,18 @@ extension MigrationPlan {
     for slot in match.destination.layout.slots where !slot.isOptional && !slot.isTransient {
       let label = "\(match.destination.name).\(slot.name)"
       let former = match.sourceSlots[slot.index]
+      let lacking = (match.destination.name, slot.name)
       if former == nil, case .toOne = slot.kind {
         throw Self.refusal(
-          "\(label) is new and required", "Make it optional, and fill it before it is required.")
+          "\(label) is new and required", "Make it optional, and fill it before it is required.",
+          lacking: lacking)
       }
       guard case .attribute(let attribute, _) = slot.kind, slot.defaultValue.isNull,
         !(attribute is DerivedAttributeDescription), former?.isOptional ?? true
       else { continue }
       throw Self.refusal(
         "\(label) is required and has no default value for objects that have none",
-        "Give it a default value, or make it optional.")
+        "Give it a default value, or make it optional.", lacking: lacking)
     }
   }
 

@@ -106,7 +106,8 @@ extension ManagedObject {
     _ count: Int, _ relationship: RelationshipDescription
   ) throws(ValidationError) {
     if count == 0 {
-      if relationship.isOptional { return }
+      // No object is a value of a relationship to many, as an empty text is one: how many there have to be, its count says.
+      if relationship.isOptional || relationship.minCount == 0 { return }
       throw failure(relationship, ValidationError.relationshipLacksMinimumCount, "is required")
     }
     if count < relationship.minCount {

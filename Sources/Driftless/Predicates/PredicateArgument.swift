@@ -18,6 +18,10 @@ extension FetchExpression {
       self = .constant(.null)
       return
     }
+    if let expression = argument as? FetchExpression {
+      self = expression
+      return
+    }
     if let value = PropertyValue(predicateArgument: argument) {
       self = .constant(value)
       return

@@ -15,6 +15,22 @@ extension FetchPredicate {
   }
 }
 
+extension FetchExpression {
+  /// What the expression stands for of an object: a value, an object, a list of them, or nil.
+  /// - Throws: as a predicate's evaluation.
+  package func value(of source: any PropertySource) throws(FetchError) -> Any? {
+    Self.plain(try PredicateEvaluator(nulls: .value, source: source).operand(self))
+  }
+
+  private static func plain(_ operand: PredicateEvaluator.Operand) -> Any? {
+    switch operand {
+    case .value(let value): value.isNull ? nil : value.plain as Any?
+    case .object(let object): object
+    case .list(let items): items.compactMap(plain)
+    }
+  }
+}
+
 /// Evaluates a predicate on one object in memory. The comparison of values is in
 /// `PredicateEvaluator+Comparison.swift`, the computing of expressions in
 /// `PredicateEvaluator+Expression.swift`.

@@ -11,8 +11,16 @@ extension ManagedObjectModel {
   ///   - configuration: nil for all entities.
   ///   - metadata: as a store has it, under Core Data's keys. Without hashes it is compatible with
   ///     nothing.
+  @_disfavoredOverload
   public func isConfiguration(
     withName configuration: String?, compatibleWithStoreMetadata metadata: [String: Any]
+  ) -> Bool {
+    isConfiguration(configuration, compatibleWith: metadata)
+  }
+
+  /// As ``isConfiguration(withName:compatibleWithStoreMetadata:)``.
+  package func isConfiguration(
+    _ configuration: String?, compatibleWith metadata: [String: Any]
   ) -> Bool {
     // Core Data lists the members alone; our stores list what they inherit from as well.
     let members = entities(forConfigurationName: configuration)?.map(\.name)

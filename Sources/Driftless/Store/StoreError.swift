@@ -79,6 +79,8 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
   public let suggestion: String
   /// The objects whose rows conflict.
   public let keys: [ObjectKey]
+  /// The entity and the property that objects would lack a value of after a migration (Core Data's 134110).
+  package var lacking: (entity: String, property: String)?
 
   /// - Parameters:
   ///   - code: What kind of failure it is.
