@@ -371,7 +371,10 @@ struct HeldReferences {
     let set = try BaseValues.set(of: key, property.name, on: transaction.connection)
     let base = set?.elements ?? []
     let adds = Set(current).subtracting(base)
-    return Set(base).isSubset(of: current) && !adds.isEmpty && set?.asserted.isEmpty != false
+    // What is asserted is told by name: an element that nobody can name is none of that.
+    let asserted = set?.asserted ?? []
+    return Set(base).isSubset(of: current) && !adds.isEmpty
+      && asserted.allSatisfy { adds.contains($0) }
       && adds.allSatisfy { nameless.contains(rooted($0)) }
   }
 }

@@ -36,6 +36,7 @@ struct LeftZone: Codable {
     let known = try? deletes(transaction, schema: schema)
     try body()
     guard let known else { return }
+    try known.unsent.save(on: transaction.connection)
     if let former = known.left.former { try FormerZone.leave(through: former, transaction) }
     for delete in known.deletes {
       try PendingState.save(
@@ -51,11 +52,13 @@ struct LeftZone: Codable {
   }
 
   private static func deletes(
-    _ transaction: ReadTransaction, schema: SyncSchema
-  ) throws -> (deletes: [Delete], through: Int64, left: LeftZone)? {
+    _ transaction: WriteTransaction, schema: SyncSchema
+  ) throws -> (deletes: [Delete], unsent: UnsentBases, through: Int64, left: LeftZone)? {
     guard let state = try ReplicaState.load(from: transaction.connection) else { return nil }
     let pending = try PendingLoader.load(
       transaction, schema: schema, acknowledged: state.acknowledged)
+    try SyncEngine.rebaseUnanswered(pending, transaction, schema: schema)
+    let unsent = try UnsentBases(pending, transaction, schema: schema)
     var directory = ObjectDirectory(transaction.connection)
     var deletes: [Delete] = []
     for (key, object) in pending.objects where object.whole == .delete {
@@ -77,7 +80,7 @@ struct LeftZone: Codable {
       left.transaction = before.transaction
       left.acknowledged = before.acknowledged.map { max($0, state.acknowledged) }
     }
-    return (deletes, pending.through, left)
+    return (deletes, unsent, pending.through, left)
   }
 
   /// The store is a replica of a log again. Another zone is told of no delete of before, and where the zone began anew, nothing
@@ -86,6 +89,9 @@ struct LeftZone: Codable {
     to info: ZoneInfo, _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
     guard var left = decode(try transaction.setting(setting)) else { return }
+    if let last = left.transaction {
+      try UnsentBases(after: last, transaction, schema: schema).save(on: transaction.connection)
+    }
     guard left.generation == info.generation || left.zoneID == info.zoneID else {
       let newest = try transaction.maximumTransactionNumber()
       try FormerZone.leave(through: newest, transaction)

@@ -45,6 +45,8 @@ struct KeptValueCheck: TableCheck {
       "ZDL_BASE", "value", key: ["entity", "key", "property"]
     ) { values, row in
       guard let entity = inspection.schema.entity(numbered: row.entityNumber(1)) else { return nil }
+      // None where it is not known what the zone has.
+      guard !values.isEmpty else { return nil }
       return inspection.breach(of: values, in: entity, property: row.string(3))
     }
   }
