@@ -128,7 +128,8 @@ struct FormCheckTests {
       frames.append(try maker.insert(80))
       for place in frames.indices {
         ChangeSetEncoder.number(
-          &frames[place], part: UInt16(place + 1), of: 2, mebibytes: place == 0 ? 1 : 0)
+          &frames[place], part: UInt16(place + 1), of: 2, mebibytes: place == 0 ? 1 : 0,
+          after: place == 0 ? nil : frames[0])
       }
       let header = Data(frames[0].prefix(ChangeSetHeader.size))
       let missing = try await server.push(header, token: token)

@@ -14,11 +14,13 @@ struct ZonePartsTests {
 
   /// So many frames as the parts of one push.
   static func numbered(_ frames: [Data], mebibytes: UInt16 = 1) -> [Data] {
-    frames.enumerated().map { place, frame in
+    var before: Data?
+    return frames.enumerated().map { place, frame in
       var frame = frame
       ChangeSetEncoder.number(
         &frame, part: UInt16(place + 1), of: UInt16(frames.count),
-        mebibytes: place == 0 ? mebibytes : 0)
+        mebibytes: place == 0 ? mebibytes : 0, after: before)
+      before = frame
       return frame
     }
   }
@@ -37,6 +39,26 @@ struct ZonePartsTests {
       others.append(try writer.frame(content))
     }
     return numbered([first] + others)
+  }
+
+  @Test("A part says by a flag that it is one, and names the one before it")
+  func flag() throws {
+    var writer = ZoneWriter(UUID())
+    let parts = try Self.parts(&writer)
+    let decoder = ChangeSetDecoder()
+    var before: Data?
+    for part in parts {
+      // A reader that does not know the flag leaves the change set alone.
+      #expect(part[part.startIndex + 8] & 4 == 4)
+      #expect(try decoder.decodeHeader(part).digestBefore == before)
+      before = ChangeSetHeader.storedDigest(of: part)
+      var other = part
+      other[other.startIndex + 8] ^= 4
+      ChangeSetEncoder.seal(&other)
+      #expect(throws: ProtocolError.self) { try decoder.decodeHeader(other) }
+    }
+    let single = try writer.frame { $0.inserts = 1 }
+    #expect(single[single.startIndex + 8] & 4 == 0)
   }
 
   @Test("All parts come into the log with the last one, one after the other", arguments: kinds)
@@ -156,11 +178,12 @@ struct ZonePartsTests {
       // Made anew behind that, the part without news has the bytes that it had.
       world.b.cursor = head
       world.b.number += 1
-      let again = Self.numbered(try contents.map { try world.b.frame($0) })
+      var again = Self.numbered(try contents.map { try world.b.frame($0) })
       if place == 1 {
         // These frames say their number in their values, so a header of the same bytes is made by hand.
         let moved = Self.moved(parts[0], to: again[0])
         _ = try await world.zone.stage(Data(moved.prefix(ChangeSetHeader.size)))
+        ChangeSetEncoder.number(&again[1], part: 2, of: 2, mebibytes: 0, after: moved)
       } else {
         _ = try await world.zone.stage(again[0])
       }
@@ -202,6 +225,29 @@ struct ZonePartsTests {
     #expect(try await world.zone.head.sequence == 3)
   }
 
+  @Test(
+    "Two copies of a replica that send parts under one number are told apart, and nothing is mixed",
+    arguments: kinds)
+  func copies(kind: TestedZone.Kind) async throws {
+    for isSecondFaster in [false, true] {
+      var world = try await ZoneWorld(kind)
+      var copy = world.b
+      let parts = try Self.parts(&world.b)
+      let others = try Self.parts(&copy, email: "copy@")
+      try #require(parts[1] != others[1])
+      let head = try await world.zone.head
+      let (kept, late) = isSecondFaster ? (others, parts) : (parts, others)
+      for part in kept.dropLast() { _ = try await world.zone.stage(part) }
+      #expect(try await world.zone.refusal(staging: late[1])?.code == .forked)
+      // One that believes its own parts to be there.
+      #expect(try await world.zone.refusal(late[2])?.code == .forked)
+      #expect(try await world.zone.head == head)
+      _ = try await world.zone.push(kept[2])
+      #expect(try await world.zone.entries(after: head).map(\.frame) == kept)
+      #expect(try await world.zone.refusal(late[2])?.code == .forked)
+    }
+  }
+
   @Test("A log that was put back gets all parts of a push, or none", arguments: kinds)
   func refill(kind: TestedZone.Kind) async throws {
     let zone = try await TestedZone(kind)
@@ -229,6 +275,24 @@ struct ZonePartsTests {
     #expect(try await zone.refill([lost[3]]) == lost[3].mark)
     #expect(try await zone.refill(Array(lost[2...])) == lost[3].mark)
     #expect(try await zone.entries(after: before) == Array(lost[1...]))
+  }
+
+  @Test(
+    "What is left of a push that was stale makes room for the next one, and is used by it",
+    arguments: storages)
+  func leftovers(kind: TestedZone.Kind) async throws {
+    var measured = ZoneWriter(UUID())
+    let size = Self.numbered(try Self.parts(&measured), mebibytes: 0).dropLast()
+      .reduce(0) { $0 + $1.count }
+    var limits = ServerLimits()
+    limits.stagedBytesPerReplicaMax = size + 100
+    let zone = try await TestedZone(kind, limits: limits)
+    var writer = ZoneWriter(zone.generation)
+    for number in 0..<3 {
+      let parts = Self.numbered(
+        try Self.parts(&writer, email: "\(number)@"), mebibytes: 0)
+      for part in parts.dropLast() { _ = try await zone.stage(part) }
+    }
   }
 
   @Test("Parts that nobody goes on with go after a week, and count until then", arguments: storages)

@@ -71,8 +71,9 @@ public struct ChangeSetEncoder: Sendable {
   /// - Parameters:
   ///   - frame: What `encode` made.
   ///   - mebibytes: Of the first part, how many MiB all of them take.
+  ///   - before: The part before it.
   package static func number(
-    _ frame: inout Data, part: UInt16, of parts: UInt16, mebibytes: UInt16
+    _ frame: inout Data, part: UInt16, of parts: UInt16, mebibytes: UInt16, after before: Data?
   ) {
     var bytes: [UInt8] = []
     for value in [part, parts, mebibytes] {
@@ -80,6 +81,13 @@ public struct ChangeSetEncoder: Sendable {
     }
     let start = frame.startIndex + ChangeSetHeader.partStart
     frame.replaceSubrange(start..<start + bytes.count, with: bytes)
+    let digest =
+      before.flatMap { ChangeSetHeader.storedDigest(of: $0) }
+      ?? Data(count: ChangeSetHeader.digestSize)
+    let place = frame.startIndex + ChangeSetHeader.digestBeforeStart
+    frame.replaceSubrange(place..<place + digest.count, with: digest)
+    let flags = frame.startIndex + ChangeSetHeader.flagsStart
+    if parts > 1 { frame[flags] |= UInt8(ChangeSetHeader.partFlag) }
     seal(&frame)
   }
 

@@ -10,6 +10,11 @@ extension ChangeSetHeader {
   private static let formatVersion: UInt16 = 2
   private static let plainIndexFlag: UInt32 = 1
   private static let plainValuesFlag: UInt32 = 2
+  static let partFlag: UInt32 = 4
+  /// Where the required flags stand.
+  static let flagsStart = 8
+  /// Where a part has the digest of the one before it.
+  static let digestBeforeStart = 160
   private static let massDeleteIsMeantFlag: UInt32 = 1
 
   /// Bytes 0..<176: all but the digest. Sizes were checked against the limits, so they fit.
@@ -17,6 +22,7 @@ extension ChangeSetHeader {
     var required: UInt32 = 0
     if !indexSize.isCompressed { required |= Self.plainIndexFlag }
     if !valuesSize.isCompressed { required |= Self.plainValuesFlag }
+    if parts > 1 { required |= Self.partFlag }
     var writer = ByteWriter(capacity: Self.size)
     writer.append(Self.magic)
     writer.append(Self.formatVersion)
@@ -40,7 +46,8 @@ extension ChangeSetHeader {
     writer.append(part)
     writer.append(parts)
     writer.append(pushMebibytes)
-    writer.append(contentsOf: repeatElement(0, count: Self.digestStart - writer.bytes.count))
+    writer.append(contentsOf: repeatElement(0, count: Self.digestBeforeStart - writer.bytes.count))
+    writer.append(contentsOf: digestBefore ?? Data(count: Self.digestSize))
     return writer.bytes
   }
 
@@ -64,7 +71,7 @@ extension ChangeSetHeader {
     }
     let headerSize = Int(try reader.next(UInt16.self))
     let required = try reader.next(UInt32.self)
-    guard required <= Self.plainIndexFlag | Self.plainValuesFlag else {
+    guard required <= Self.plainIndexFlag | Self.plainValuesFlag | Self.partFlag else {
       throw .unsupported("The change set needs what its flags \(required) stand for")
     }
     let optional = try reader.next(UInt32.self)
@@ -87,7 +94,12 @@ extension ChangeSetHeader {
     part = try reader.next(UInt16.self)
     parts = try reader.next(UInt16.self)
     pushMebibytes = try reader.next(UInt16.self)
-    _ = try reader.next(count: Self.digestStart - reader.position)
+    guard (required & Self.partFlag != 0) == (parts > 1) else {
+      throw .malformed("The flags and the number of parts, \(parts), contradict each other")
+    }
+    _ = try reader.next(count: Self.digestBeforeStart - reader.position)
+    let before = Data(try reader.next(count: Self.digestSize))
+    digestBefore = part > 1 ? before : nil
     digest = Data(try reader.next(count: Self.digestSize))
   }
 

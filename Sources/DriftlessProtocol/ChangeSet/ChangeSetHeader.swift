@@ -9,7 +9,7 @@ public import Foundation
 /// | 0..<4 | magic `DLCS` |
 /// | 4..<6 | format version, 2 |
 /// | 6..<8 | length of the header, at least 192; what stands beyond is skipped |
-/// | 8..<12 | required flags: bit 0 = index section not compressed, bit 1 = values section not; a reader that does not know a bit that is set leaves the change set alone |
+/// | 8..<12 | required flags: bit 0 = index section not compressed, bit 1 = values section not, bit 2 = a part of a push in several; a reader that does not know a bit that is set leaves the change set alone |
 /// | 12..<16 | optional flags: bit 0 = a mass delete in it is meant; unknown bits are skipped |
 /// | 16..<32 | replica, a UUID |
 /// | 32..<40 | push number |
@@ -31,7 +31,7 @@ public import Foundation
 /// | 136..<140 | kept for a scope: how many parts it has; 0 |
 /// | 140..<156 | kept for a scope: the digest over its parts; 0 |
 /// | 156..<160 | kept for a signature: its length, behind the sections; 0 |
-/// | 160..<176 | 0 |
+/// | 160..<176 | of a part after the first: the digest of the part before it; else 0 |
 /// | 176..<192 | the first 16 bytes of SHA-256 over bytes 0..<176 and 192... |
 ///
 /// Bytes that are 0 here are not looked at: a later version that uses them says so by a flag.
@@ -70,6 +70,8 @@ public struct ChangeSetHeader: Hashable, Sendable {
   public var parts: UInt16
   /// Of the first of several parts: how many MiB all of them take, rounded up. Else 0.
   public var pushMebibytes: UInt16 = 0
+  /// Of a part after the first: the digest of the one before it, so that the last one says which all are. Else nil.
+  public var digestBefore: Data?
 
   // What the encoder fills in:
   /// The length of the header in its frame. Bytes.

@@ -27,6 +27,7 @@ extension ZoneLog {
       try check(header.cursor.mark)
       if let mark = header.mark { try check(mark) }
       try check(contents.transactions, nowMilliseconds)
+      try checkCopies(header)
       keep(StagedPart(header: header, frame: frame, milliseconds: nowMilliseconds))
     }
     return StagedReply(
@@ -96,6 +97,20 @@ extension ZoneLog {
     refilling = [:]
   }
 
+  /// Refuses a part that is not of the push whose parts are here under its number: each number is for one push alone.
+  private func checkCopies(_ header: ChangeSetHeader) throws(ProtocolError) {
+    for other in staged[header.replica] ?? [] where other.header.pushNumber == header.pushNumber {
+      let isSame =
+        switch other.header.part {
+        case header.part: other.header.digest == header.digest
+        case header.part &- 1: other.header.digest == header.digestBefore
+        case header.part &+ 1: other.header.digestBefore == header.digest
+        default: other.header.isOfSamePush(as: header)
+        }
+      guard isSame else { throw .otherPush(header.pushNumber) }
+    }
+  }
+
   /// So long after the last part came, the parts of a push are kept. Milliseconds.
   private static let keptMilliseconds: UInt64 = 7 * 86_400_000
 
@@ -131,14 +146,17 @@ extension ZoneLog {
       throw .malformed("The push ends with part \(last.part) of \(last.parts)")
     }
     var frames: [Data] = []
+    var digest: Data?
     for number in 1..<last.part {
       let part = staged[last.replica]?.first {
         $0.header.pushNumber == last.pushNumber && $0.header.part == number
-          && $0.header.isOfSamePush(as: last)
       }
       guard let part else { throw .notStaged(number) }
+      guard part.header.goesOn(from: digest, in: last) else { throw .otherPush(last.pushNumber) }
+      digest = part.header.digest
       frames.append(part.frame)
     }
+    guard last.digestBefore == digest else { throw .otherPush(last.pushNumber) }
     return frames
   }
 }
@@ -158,9 +176,21 @@ extension ChangeSetHeader {
       && cursor == other.cursor && mark == other.mark && formatLevel == other.formatLevel
       && massDeleteIsMeant == other.massDeleteIsMeant
   }
+
+  /// Whether this is the part of a push that comes after one with a digest; nil for the first.
+  package func goesOn(from digest: Data?, in push: ChangeSetHeader) -> Bool {
+    isOfSamePush(as: push) && digestBefore == digest
+  }
 }
 
 extension ProtocolError {
+  /// The parts that are here under a push number are another push's.
+  package static func otherPush(_ number: UInt64) -> ProtocolError {
+    ProtocolError(
+      .forked, "Push number \(number) of this replica is something else",
+      suggestion: "The store is a copy or was restored: give it a new replica ID.")
+  }
+
   /// A part of a push is not here.
   package static func notStaged(_ part: UInt16) -> ProtocolError {
     ProtocolError(

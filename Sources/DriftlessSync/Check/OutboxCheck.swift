@@ -26,8 +26,19 @@ struct OutboxCheck: EngineCheck {
       "ZDL_OUTBOX_PART", key: ["part"], OutboxPart.rules, suggestion: Self.suggestion)
     if let outbox = try? Outbox.load(from: inspection.connection) {
       do {
+        var before: Data?
+        var number: UInt16 = 0
         try outbox.forEachPart(on: inspection.connection) { part, _ in
           checkFrame(part, inspection)
+          number += 1
+          let header = try? ChangeSetDecoder().decodeHeader(part.frame)
+          if let header, header.part != number || header.digestBefore != before {
+            inspection.report(
+              .damage, "ZDL_OUTBOX_PART",
+              "ZDL_OUTBOX_PART, part \(number): it does not follow the part before it.",
+              suggestion: Self.suggestion)
+          }
+          before = header?.digest
         }
       } catch is SyncError {
         inspection.report(

@@ -16,15 +16,18 @@ struct BuiltPush {
     // Rounded up.
     let mebibytes = UInt16(clamping: (earlier.bytes + last.frame.count + 1 << 20 - 1) >> 20)
     try OutboxPart.removeAll(on: connection)
+    var before: Data?
     for (place, part) in earlier.parts.enumerated() {
       var frame = try earlier.frame(part)
       ChangeSetEncoder.number(
-        &frame, part: UInt16(place + 1), of: parts, mebibytes: place == 0 ? mebibytes : 0)
+        &frame, part: UInt16(place + 1), of: parts, mebibytes: place == 0 ? mebibytes : 0,
+        after: before)
+      before = frame
       try OutboxPart(
         number: UInt16(place + 1), standing: standing, runs: part.runs, frame: frame
       ).save(on: connection)
     }
-    ChangeSetEncoder.number(&last.frame, part: parts, of: parts, mebibytes: 0)
+    ChangeSetEncoder.number(&last.frame, part: parts, of: parts, mebibytes: 0, after: before)
     try last.save(on: connection)
   }
 }

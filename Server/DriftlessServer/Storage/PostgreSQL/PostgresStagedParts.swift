@@ -62,7 +62,7 @@
 
     /// Keeps a part where the zone has that generation.
     ///
-    /// - Throws: `ServerError`: `.forked` where other bytes are here under its number, `.generationChanged`.
+    /// - Throws: `ProtocolError`: `.forked` where other bytes are here under its number; `ServerError`: `.generationChanged`.
     static func keep(
       _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord,
       on connection: PostgresConnection
@@ -93,10 +93,7 @@
           SELECT digest FROM staged WHERE zone = $1 AND replica = $2 AND number = $3 AND part = $4
           """, zoneID, replica, number, .integer(Int64(header.part)))
         guard there.count == 0 || there.data(0, 0) == part.digest else {
-          throw ServerError(
-            .forked,
-            "part \(header.part) of push number \(part.number) of this replica was something else",
-            suggestion: "The store is a copy or was restored: give it a new replica ID.")
+          throw ProtocolError.otherPush(part.number)
         }
       }
       // The same bytes under a former number are no more than these.
@@ -138,18 +135,45 @@
       }
     }
 
-    /// Bytes that wait, without the part that comes once more: of its replica, and of all.
-    static func bytes(
+    /// What waits already.
+    static func room(
       beside part: Push, _ header: ChangeSetHeader, zone: Int64, on connection: PostgresConnection
-    ) throws -> (own: Int, all: Int) {
+    ) throws -> StagedRoom {
       let rows = try connection.run(
         """
-        SELECT coalesce(sum(size) FILTER (WHERE zone = $1 AND replica = $2), 0)::bigint,
-          coalesce(sum(size), 0)::bigint FROM staged
-        WHERE NOT (zone = $1 AND replica = $2 AND number = $3 AND part = $4)
+        SELECT
+          coalesce(sum(size) FILTER (
+            WHERE zone = $1 AND replica = $2 AND number = $3 AND part <> $4), 0)::bigint,
+          coalesce(sum(size) FILTER (
+            WHERE zone = $1 AND replica = $2 AND number <> $3), 0)::bigint,
+          coalesce(sum(size) FILTER (WHERE NOT (zone = $1 AND replica = $2)), 0)::bigint
+        FROM staged
         """, .integer(zone), .uuid(part.replica), .integer(Int64(clamping: part.number)),
         .integer(Int64(header.part)))
-      return (Int(clamping: rows.int64(0, 0)), Int(clamping: rows.int64(0, 1)))
+      return StagedRoom(
+        own: Int(clamping: rows.int64(0, 0)), others: Int(clamping: rows.int64(0, 1)),
+        foreign: Int(clamping: rows.int64(0, 2)))
+    }
+
+    /// Lets go of the parts of other pushes of a part's replica.
+    static func dropOthers(of part: Push, zone: Int64, on connection: PostgresConnection) throws {
+      try connection.run(
+        "DELETE FROM staged WHERE zone = $1 AND replica = $2 AND number <> $3", .integer(zone),
+        .uuid(part.replica), .integer(Int64(clamping: part.number)))
+    }
+
+    /// The header of a part that is here.
+    static func header(
+      _ part: UInt16, of push: Push, zone: Int64, on connection: PostgresConnection
+    ) throws -> ChangeSetHeader? {
+      let rows = try connection.run(
+        """
+        SELECT header FROM staged
+        WHERE zone = $1 AND replica = $2 AND number = $3 AND part = $4
+        """, .integer(zone), .uuid(push.replica), .integer(Int64(clamping: push.number)),
+        .integer(Int64(part)))
+      guard rows.count > 0 else { return nil }
+      return try? ChangeSetDecoder().decodeHeader(rows.data(0, 0))
     }
   }
 
@@ -192,11 +216,14 @@
           try PostgresStagedParts.dropForgotten(
             before: now - Int64(limits.stagedSeconds) * 1000, on: connection)
           // Looked at in a state that stays, and written after: the log has it with the last part.
-          let isWanted = try connection.transaction(.read) {
-            try Self.isWanted(part, header, of: zone, limits, at: now, connection)
+          let wanted = try connection.transaction(.read) {
+            try Self.wanted(part, header, of: zone, limits, at: now, connection)
           }
-          guard isWanted else { return }
+          guard let wanted else { return }
           try connection.transaction(.write) {
+            if wanted.takesOthers {
+              try PostgresStagedParts.dropOthers(of: part, zone: zone.id, on: connection)
+            }
             try PostgresStagedParts.keep(part, header, at: now, of: zone, on: connection)
           }
         }
@@ -205,25 +232,32 @@
       }
     }
 
-    /// - Returns: false for a part of a push that the log has.
-    private static func isWanted(
+    /// - Returns: nil for a part of a push that the log has; else whether the replica's other pushes go for it.
+    private static func wanted(
       _ part: Push, _ header: ChangeSetHeader, of record: ZoneRecord, _ limits: ServerLimits,
       at milliseconds: Int64, _ connection: PostgresConnection
-    ) throws -> Bool {
+    ) throws -> Wanted? {
       guard let row = try connection.zoneRow(named: record.name) else {
         throw ServerError.noZone(record.name)
       }
       let tables = PostgresZoneTables(connection, row)
       let append = LogAppend(tables: tables, limits: limits, nowMilliseconds: milliseconds)
-      guard try append.isWanted(part, of: record) else { return false }
-      let bytes = try PostgresStagedParts.bytes(
+      guard try append.isWanted(part, of: record) else { return nil }
+      try header.checkCopies(of: part.number) {
+        try PostgresStagedParts.header($0, of: part, zone: row.zone.id, on: connection)
+      }
+      let room = try PostgresStagedParts.room(
         beside: part, header, zone: row.zone.id, on: connection)
-      try StagedRoom.check(for: part, header, own: bytes.own, all: bytes.all, limits)
+      let takesOthers = try room.takesOthers(for: part, header, limits)
       // What the rules write stays in memory. The first part alone is looked at as a push is.
       tables.begin()
       if header.part == 1 { try tables.load(for: [part]) }
       try append.probe(part, header, of: record)
-      return true
+      return Wanted(takesOthers: takesOthers)
+    }
+
+    private struct Wanted {
+      var takesOthers: Bool
     }
   }
 #endif

@@ -15,9 +15,14 @@ extension LogAppend {
     var place = zone
     var known = replica
     var outcome: Appended?
+    var digest: Data?
     for number in 1...header.parts {
       let part = try read(number, of: last, header, place, after: zone, reader)
       try tables.ready(for: part)
+      guard part.part?.goesOn(from: digest, in: header) == true else {
+        throw ProtocolError.otherPush(last.number)
+      }
+      digest = part.digest
       let appended = try enter(part, place, known)
       place = place.after(appended, newCount: part.contents.newCount, part.contents)
       known = KnownReplica(id: known.id, zone: known.zone, lastPush: last.number)
@@ -53,8 +58,8 @@ extension LogAppend {
     let keys = KeyIndex(tables: tables, zone: zone.id, objects: objects)
     var next = zone.nextObject
     for number in 1...header.parts {
-      let part = try reader.read(
-        frame(number, of: last, header), firstNumber: next, madeBefore: next - zone.nextObject)
+      let part = try read(
+        number, of: last, header, reader, firstNumber: next, madeBefore: next - zone.nextObject)
       try tables.ready(for: part)
       try keys.letGo(part.contents)
       next += part.contents.newCount
@@ -65,14 +70,24 @@ extension LogAppend {
     _ number: UInt16, of last: Push, _ header: ChangeSetHeader, _ place: ZoneRecord,
     after zone: ZoneRecord, _ reader: PushReader
   ) throws -> Push {
-    let part = try reader.read(
-      frame(number, of: last, header), firstNumber: place.nextObject,
+    let part = try read(
+      number, of: last, header, reader, firstNumber: place.nextObject,
       madeBefore: place.nextObject - zone.nextObject)
-    guard part.part?.isOfSamePush(as: header) == true, part.part?.part == number else {
-      throw ProtocolError.notStaged(number)
-    }
     try checkClock(part.contents, zone)
     return part
+  }
+
+  /// Reads a part. One that the disk has changed is not there, so that it is sent again.
+  private func read(
+    _ number: UInt16, of last: Push, _ header: ChangeSetHeader, _ reader: PushReader,
+    firstNumber: UInt64, madeBefore: UInt64?
+  ) throws -> Push {
+    let frame = try frame(number, of: last, header)
+    do {
+      return try reader.read(frame, firstNumber: firstNumber, madeBefore: madeBefore)
+    } catch is ProtocolError where number < header.parts && !ChangeSetHeader.isWhole(frame) {
+      throw ProtocolError.notStaged(number)
+    }
   }
 
   private func frame(
@@ -104,8 +119,8 @@ extension LogAppend {
     try letGo(push, header, zone, replica(of: push.replica, zone: zone), reader)
     var place = zone
     for number in 1...header.parts {
-      let part = try reader.read(
-        frame(number, of: push, header), firstNumber: place.nextObject, madeBefore: nil)
+      let part = try read(
+        number, of: push, header, reader, firstNumber: place.nextObject, madeBefore: nil)
       let sequence = place.head + 1
       let chain = place.chain.next(
         digest: part.digest, sequence: sequence, firstObjectNumber: place.nextObject)

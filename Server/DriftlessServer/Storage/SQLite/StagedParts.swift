@@ -63,10 +63,30 @@ enum StagedParts {
       .integer(milliseconds))
   }
 
+  /// The header of a part that is here.
+  static func header(
+    _ part: UInt16, of push: Push, on connection: SQLiteConnection
+  ) throws -> ChangeSetHeader? {
+    let bytes = try connection.scalar(
+      """
+      SELECT substr(frame, 1, ?) FROM staged WHERE replica = ? AND number = ? AND part = ?
+      """, .integer(Int64(ChangeSetHeader.size)), .blob(push.replica.bytes),
+      .integer(Int64(clamping: push.number)), .integer(Int64(part)))
+    guard case .blob(let bytes)? = bytes else { return nil }
+    return try? ChangeSetDecoder().decodeHeader(bytes)
+  }
+
   static func drop(of replica: UUID, on connection: SQLiteConnection) throws {
     for table in ["staged", "staging"] {
       try connection.run("DELETE FROM \(table) WHERE replica = ?", .blob(replica.bytes))
     }
+  }
+
+  /// Lets go of the parts of other pushes of a part's replica.
+  static func dropOthers(of part: Push, on connection: SQLiteConnection) throws {
+    try connection.run(
+      "DELETE FROM staged WHERE replica = ? AND number <> ?", .blob(part.replica.bytes),
+      .integer(Int64(clamping: part.number)))
   }
 
   /// Lets go of parts whose push nobody goes on with.
@@ -78,10 +98,22 @@ enum StagedParts {
   }
 
   /// Bytes that wait; of one replica or of all.
-  static func bytes(of replica: UUID?, on connection: SQLiteConnection) throws -> Int {
+  ///
+  /// - Parameters:
+  ///   - number: of one push alone.
+  ///   - part: without this one.
+  static func bytes(
+    of replica: UUID?, number: UInt64? = nil, but part: UInt16? = nil,
+    on connection: SQLiteConnection
+  ) throws -> Int {
     let bytes = try connection.scalar(
-      "SELECT coalesce(sum(size), 0) FROM staged WHERE ?1 IS NULL OR replica = ?1",
-      replica.map { .blob($0.bytes) } ?? .null)
+      """
+      SELECT coalesce(sum(size), 0) FROM staged
+      WHERE (?1 IS NULL OR replica = ?1) AND (?2 IS NULL OR number = ?2)
+        AND (?3 IS NULL OR part <> ?3)
+      """, replica.map { .blob($0.bytes) } ?? .null,
+      number.map { .integer(Int64(clamping: $0)) } ?? .null,
+      part.map { .integer(Int64($0)) } ?? .null)
     guard case .integer(let bytes)? = bytes else { return 0 }
     return Int(clamping: bytes)
   }
@@ -139,6 +171,7 @@ extension SQLiteZoneStorage {
       try StagedParts.dropForgotten(
         before: milliseconds - Int64(limits.stagedSeconds) * 1000, on: connection)
       if try append.isWanted(part, of: zone) {
+        try checkCopies(part, header, connection)
         try checkRoom(for: part, header, limits, connection)
         // Looked at, and taken back: the log has it with the last part.
         try connection.execute("SAVEPOINT probe")
@@ -168,9 +201,31 @@ extension SQLiteZoneStorage {
     for part: Push, _ header: ChangeSetHeader, _ limits: ServerLimits,
     _ connection: SQLiteConnection
   ) throws {
-    let own = try StagedParts.bytes(of: part.replica, on: connection)
+    let replica = try StagedParts.bytes(of: part.replica, on: connection)
+    let push = try StagedParts.bytes(of: part.replica, number: part.number, on: connection)
+    // One that comes again takes no more room.
+    let own = try StagedParts.bytes(
+      of: part.replica, number: part.number, but: header.part, on: connection)
     let all = try StagedParts.bytes(of: nil, on: connection)
-    try StagedRoom.check(for: part, header, own: own, all: all, limits)
+    let room = StagedRoom(own: own, others: replica - push, foreign: all - replica)
+    if try room.takesOthers(for: part, header, limits) {
+      try StagedParts.dropOthers(of: part, on: connection)
+    }
+  }
+
+  private static func checkCopies(
+    _ part: Push, _ header: ChangeSetHeader, _ connection: SQLiteConnection
+  ) throws {
+    try header.checkCopies(of: part.number) { number in
+      guard let staged = try StagedParts.header(number, of: part, on: connection) else {
+        return nil
+      }
+      // One that the disk has changed is nobody's.
+      let isWhole =
+        try StagedParts.frame(number, of: part, on: connection)
+        .map(ChangeSetHeader.isWhole) ?? false
+      return isWhole ? staged : nil
+    }
   }
 }
 
