@@ -22,6 +22,39 @@ struct DatabaseCheckTests {
       _ = try await server.accepted(frame, token: token)
       maker.cursor = try await server.cursor(at: step + 1)
     }
+    // A part of a push whose last one has not come.
+    let parts = try Self.parts(&maker)
+    #expect(try await server.push(parts[0], token: token).status == 200)
+  }
+
+  private static func parts(_ maker: inout FrameMaker) throws -> [Data] {
+    var parts = [try maker.insert(2)]
+    maker.number -= 1
+    parts.append(try maker.insert(2))
+    ChangeSetEncoder.number(&parts[0], part: 1, of: 2, mebibytes: 1, after: nil)
+    ChangeSetEncoder.number(&parts[1], part: 2, of: 2, mebibytes: 0, after: parts[0])
+    return parts
+  }
+
+  @Test("A part that waits, and that the disk has changed, is sent again")
+  func damagedPart() async throws {
+    for sql in [
+      "UPDATE staged SET frame = CAST(substr(frame, 1, length(frame) - 1) || x'07' AS BLOB)",
+      "UPDATE staged SET frame = zeroblob(length(frame))",
+    ] {
+      try await withServer { server in
+        let token = try server.token()
+        var maker = FrameMaker(try await server.zone())
+        let parts = try Self.parts(&maker)
+        #expect(try await server.push(parts[0], token: token).status == 200)
+        try change(server, sql)
+        let refused = try await server.push(parts[1], token: token)
+        #expect(refused.code == "not-staged", "\(sql)")
+        #expect(try await server.push(parts[0], token: token).status == 200)
+        _ = try await server.accepted(parts[1], token: token)
+        #expect(try await server.zone().head == 2)
+      }
+    }
   }
 
   private func change(_ server: LiveServer, _ sql: String) throws {
@@ -128,6 +161,12 @@ struct DatabaseCheckTests {
       ("UPDATE clock SET given_ms = 9223372036854775807", "clock"),
       ("UPDATE clock SET given_ms = 'noon'", "clock"), ("DROP TABLE claim", "file"),
       ("INSERT INTO sighting VALUES(7, zeroblob(16), 1, '', 1)", "sighting"),
+      ("INSERT INTO staging VALUES(zeroblob(16), 9, 1)", "staging"),
+      ("UPDATE staging SET touched_ms = 'noon'", "staging"), ("DELETE FROM staging", "staged"),
+      ("UPDATE staged SET frame = CAST(frame || x'00' AS BLOB)", "staged"),
+      ("UPDATE staged SET frame = CAST(substr(frame, 1, 200) AS BLOB)", "staged"),
+      ("UPDATE staged SET part = 2", "staged"), ("UPDATE staged SET number = 3", "staged"),
+      ("UPDATE staged SET zone = 9", "staged"),
     ] as [(String, String)])
   func named(sql: String, table: String) async throws {
     try await withServer { server in

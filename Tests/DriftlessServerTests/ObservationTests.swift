@@ -59,6 +59,7 @@ struct ObservationTests {
         #expect(samples[name] ?? 0 > 4096, "\(name)")
       }
       #expect(samples["driftless_wal_bytes"] ?? -1 >= 0)
+      #expect(samples["driftless_staged_bytes"] == 0)
       #expect(samples["driftless_pending_pushes"] == 0)
       #expect(samples["driftless_commit_duration_seconds_count"] == 1)
       for name in ["resident_memory_bytes", "open_fds", "max_fds", "cpu_seconds_total"] {

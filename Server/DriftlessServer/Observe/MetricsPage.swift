@@ -62,6 +62,8 @@ struct MetricsPage {
     gauge("zones", "Zones.", storage.map { Int64($0.zoneCount) })
     gauge("database_bytes", "Size of the database.", storage?.databaseBytes)
     gauge("wal_bytes", "Size of the write-ahead log's file.", storage?.logFileBytes)
+    gauge(
+      "staged_bytes", "Parts of pushes that wait for the last one.", storage?.stagedBytes)
     gauge("free_bytes", "What the file system has free.", storage?.freeBytes)
     gauge(
       "certificate_end_seconds", "When the TLS certificate ends, in seconds since 1970.",

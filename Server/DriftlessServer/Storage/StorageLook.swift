@@ -12,6 +12,8 @@ package struct StorageLook: Sendable {
   /// Of the write-ahead log, where that is a file of its own.
   package var logFileBytes: Int64?
   package var freeBytes: Int64?
+  /// Of parts that wait for the last one of their push; nil where none are taken.
+  package var stagedBytes: Int64?
 }
 
 /// A zone, for the status page.

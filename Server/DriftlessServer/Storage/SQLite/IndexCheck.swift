@@ -125,6 +125,49 @@ extension DatabaseCheck {
     }
   }
 
+  /// Parts of pushes that wait for the last one: replicas send again what is not whole.
+  private mutating func checkStaged() throws {
+    let suggestion =
+      "Where nothing else is wrong, leave it: the replica sends it again, or it goes after a week."
+    for row in try connection.rows(
+      """
+      SELECT 'replica ' || lower(hex(replica)), CASE WHEN length(replica) <> 16 THEN 'it is none'
+        WHEN zone NOT IN (SELECT id FROM zone) THEN 'its zone is not there'
+        ELSE 'it has no time' END
+      FROM staging WHERE length(replica) <> 16 OR zone NOT IN (SELECT id FROM zone)
+        OR typeof(touched_ms) <> 'integer' OR touched_ms < 0\(Self.limit)
+      """)
+    { noteRow("staging", nil, row, suggestion) }
+    let statement = try connection.prepareUncached(
+      """
+      SELECT staged.replica, number, part, size, frame, zone.name, staging.replica IS NULL
+      FROM staged LEFT JOIN zone ON zone.id = staged.zone
+        LEFT JOIN staging ON staging.replica = staged.replica
+      """)
+    while try statement.step() {
+      let frame = statement.data(4)
+      let header = try? ChangeSetDecoder().decodeHeader(frame)
+      let zone: String? = statement.isNull(5) ? nil : statement.string(5)
+      var message: String?
+      if zone == nil {
+        message = "its zone is not there"
+      } else if statement.int64(6) != 0 {
+        message = "nothing says since when it waits"
+      } else if !ChangeSetHeader.isWhole(frame) || Int64(frame.count) != statement.int64(3) {
+        message = "its bytes are damaged"
+      } else if header?.replica.bytes != statement.data(0)
+        || header?.pushNumber != UInt64(clamping: statement.int64(1))
+        || Int64(header?.part ?? 0) != statement.int64(2) || header?.isFollowedByParts != true
+      {
+        message = "its header says another place"
+      }
+      guard let message else { continue }
+      note(
+        "staged", zone, "part \(statement.int64(2)) of push \(statement.int64(1))", message,
+        suggestion)
+    }
+  }
+
   /// What belongs to no zone, or to one that there is not.
   mutating func checkOthers() throws {
     let checks: [(table: String, sql: String)] = [
@@ -163,6 +206,7 @@ extension DatabaseCheck {
       ),
     ]
     let there = try connection.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
+    if there.contains([.text("staged")]) { try checkStaged() }
     for check in checks where there.contains([.text(check.table)]) {
       for row in try connection.rows(check.sql + Self.limit) { noteRow(check.table, nil, row) }
     }

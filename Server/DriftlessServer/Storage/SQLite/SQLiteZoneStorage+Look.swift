@@ -59,7 +59,8 @@ extension SQLiteZoneStorage {
     }
     return StorageLook(
       zones: looks, zoneCount: Int(try connection.integer("SELECT count(*) FROM zone") ?? 0),
-      hasMore: zones.count > count)
+      hasMore: zones.count > count,
+      stagedBytes: Int64(try StagedParts.bytes(of: nil, on: connection)))
   }
 
   package func replicas(of zone: ZoneRecord, countMax: Int) async throws -> [ReplicaReport]? {
