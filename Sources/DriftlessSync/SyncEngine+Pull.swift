@@ -68,7 +68,12 @@ extension SyncEngine {
             ownThrough: state.mark?.sequence ?? 0))
         try learnClock()
         try check(answer, after: cursor.mark)
-        try takeAnswers(in: answer, after: cursor)
+        if try takeAnswers(in: answer, after: cursor) {
+          // The cursor may stand behind the page now.
+          puller = Puller()
+          action = puller.handle(.begin(cursor: try pulledThrough()))
+          continue
+        }
         let own = try await own(answer, after: cursor)
         page = own
         action = puller.handle(
@@ -119,18 +124,23 @@ extension SyncEngine {
   }
 
   /// A change set in flight that stands in the log has its answer there.
-  private func takeAnswers(in page: PullPage, after cursor: Cursor) throws {
-    guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return }
-    // One that is damaged here has no digest, nor has an entry that is damaged there.
-    guard let digest = ChangeSetHeader.storedDigest(of: outbox.frame) else { return }
+  ///
+  /// - Returns: whether it did.
+  private func takeAnswers(in page: PullPage, after cursor: Cursor) throws -> Bool {
+    guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }),
+      // One that is damaged here has no digest, nor has an entry that is damaged there.
+      let digest = ChangeSetHeader.storedDigest(of: outbox.frame)
+    else { return false }
     for entry in page.entries where ChangeSetHeader.storedDigest(of: entry.frame) == digest {
       let before = try chain(beforePartsOf: outbox, entry, in: page, after: cursor)
-      return try acknowledge(
+      try acknowledge(
         PushReply(
           sequence: entry.sequence, firstObjectNumber: entry.firstObjectNumber, chain: entry.chain,
           chainBefore: before, generation: page.generation, pushNumber: outbox.pushNumber,
           digest: digest, serverTimeMilliseconds: page.serverTimeMilliseconds), for: outbox)
+      return true
     }
+    return false
   }
 
   /// The chain before the first part of a push whose last one came.

@@ -199,7 +199,7 @@ extension SyncEngine {
         || LogPlaces.has(place, on: transaction.connection)
     }
     guard isOwn else { return false }
-    var count = 0
+    var head = info.head
     while true {
       let entries = try store.read {
         try KeptFrames.entries(
@@ -209,17 +209,19 @@ extension SyncEngine {
       let reply: RefillReply
       do {
         reply = try await transport.refill(entries)
-      } catch let error as ProtocolError where error.code == .diverged {
-        // Somebody else was faster with something else.
+      } catch let error as ProtocolError where error.code == .diverged || error.code == .notStaged {
+        // Somebody else was faster with something else, or the server let go of a part.
         break
       }
-      count += entries.count
+      head = max(head, reply.head)
       place = last.mark
       // A push in several parts is taken when the last one is there.
       let header = try? ChangeSetDecoder().decodeHeader(last.frame)
       guard reply.head >= place.sequence || header?.isFollowedByParts == true else { break }
     }
-    guard count > 0 else { return false }
+    // A push whose last part is kept here no more does not come into the log.
+    guard head > info.head else { return false }
+    let count = Int(clamping: head - info.head)
     try await noted(.refilled, info.head, info, after: state, &report) { _, _ in count }
     log.warning("The server had lost \(count) change sets, and has them back from this store")
     return true
