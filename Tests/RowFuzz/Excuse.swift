@@ -27,7 +27,7 @@ enum Excuse {
     "ZDL_IMPORT.first_change", "ZDL_IMPORT.time", "ZDL_JOURNAL.number", "ZDL_JOURNAL.local_time",
     "ZDL_JOURNAL.remote_time", "ZDL_JOURNAL.transaction_number", "ZDL_JOURNAL.sequence",
     "ZDL_JOURNAL.decided_at", "ZDL_KEPT.time", "ZDL_KEPT.sequence", "ZDL_ORIGIN.stamp",
-    "ZDL_OUTBOX.objects",
+    "ZDL_OUTBOX.objects", "ZDL_OUTBOX_PART.standing", "ZDL_STAGED.is_header",
     "ZDL_OUTBOX.properties", "ZDL_OUTBOX.through_transaction", "ZDL_PARKED.sequence",
     "ZDL_PARKED.first_number", "ZDL_PARKED.new_objects", "ZDL_PARKED.since",
     "ZDL_PARKED.tried_level", "ZDL_PARKED_VALUE.sequence", "ZDL_PARKED_VALUE.since",
@@ -75,7 +75,7 @@ enum Excuse {
     "ZDL_DELETED", "ZDL_DELTA", "ZDL_FORMER", "ZDL_FRAME", "ZDL_GRAVE", "ZDL_HISTORY_READER",
     "ZDL_IDENTITY", "ZDL_IMPORT", "ZDL_JOURNAL", "ZDL_KEPT", "ZDL_OMITTED", "ZDL_ORIGIN",
     "ZDL_OUTBOX", "ZDL_PARKED", "ZDL_PARKED_FORMER", "ZDL_PARKED_VALUE",
-    "ZDL_PENDING", "ZDL_QUARANTINE", "ZDL_STORE", "ZDL_STRUCK",
+    "ZDL_PENDING", "ZDL_QUARANTINE", "ZDL_STAGED", "ZDL_STORE", "ZDL_STRUCK",
     "ZDL_ZONE", "Z_MODELCACHE", "ZDL_SEGMENT",
   ]
 

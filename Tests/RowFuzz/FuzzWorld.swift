@@ -37,15 +37,32 @@ final class FuzzWorld {
     try leave(first)
     let lost = LostAnswers(zone)
     await engines[0].close()
-    let last = SyncEngine(store: first, transport: lost)
+    let parts = Self.parts()
+    let last = SyncEngine(store: first, transport: lost, options: parts)
     _ = try? await last.push()
     await last.close()
+    // A push in parts of the other one, of which a few have come.
+    try label(other)
+    let sender = SyncEngine(store: other, transport: zone, options: parts)
+    _ = try await sender.push()
+    await sender.close()
+    let cut = SyncEngine(store: first, transport: LostAnswers(zone, pages: 2), options: parts)
+    _ = try? await cut.pull()
+    await cut.close()
     try leave(first)
     try fill(first)
     await engines[1].close()
     first.close()
     other.close()
     return FuzzWorld(folder, folder.appendingPathComponent("fuzz.sqlite"), zone)
+  }
+
+  /// Few objects in a part, and one entry in a page.
+  private static func parts() -> SyncOptions {
+    var options = SyncOptions()
+    options.partObjectsMax = 2
+    options.pullBytesMax = 1
+    return options
   }
 
   /// Frozen once: a store is opened for each mutant that is a file.
@@ -135,6 +152,13 @@ final class FuzzWorld {
     try context.save()
   }
 
+  /// More new objects than a part holds.
+  private static func label(_ store: PersistentStore) throws {
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    for number in 0..<8 { try make("Label", ["name": "more \(number)"], context) }
+    try context.save()
+  }
+
   /// What stays pending: edits, deletes, an object made and deleted.
   private static func leave(_ store: PersistentStore) throws {
     let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
@@ -204,11 +228,21 @@ final class FuzzWorld {
   }
 }
 
-/// A transport whose pushes arrive nowhere: what is in flight stays so.
-private struct LostAnswers: ForwardingTransport {
+/// A transport whose pushes arrive nowhere: what is in flight stays so. After some pages no more come.
+private final class LostAnswers: ForwardingTransport, @unchecked Sendable {  // one engine has it
   let next: any SyncTransport
+  private var pages: Int
 
-  init(_ zone: MemoryZone) { next = zone }
+  init(_ zone: MemoryZone, pages: Int = .max) {
+    next = zone
+    self.pages = pages
+  }
+
+  func pull(_ request: PullRequest) async throws -> PullPage {
+    guard pages > 0 else { throw ProtocolError(.busy, "Nobody is there", suggestion: "") }
+    pages -= 1
+    return try await next.pull(request)
+  }
 
   func push(_ frame: Data) async throws -> PushReply {
     throw ProtocolError(.busy, "Nobody is there", suggestion: "")

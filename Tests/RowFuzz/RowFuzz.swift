@@ -69,10 +69,7 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
     layout = try store.read { try Mutation.Layout($0.connection) }
   }
 
-  /// The parts of a push that is larger than one request: this world has none, and their rows stay unmutated.
-  private static let tablesOfParts: Set<String> = ["ZDL_OUTBOX_PART", "ZDL_STAGED"]
-
-  /// The store is sound, and has rows in every table but those.
+  /// The store is sound, and has rows in every table.
   func checkBase() throws {
     for finding in try SyncEngine.check(store).findings {
       Self.tell("wrong base \(finding.message)")
@@ -81,9 +78,7 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
       let count = try store.read {
         try $0.connection.scalar("SELECT COUNT(*) FROM \"\(table.name)\"")
       }
-      if count == .integer(0), table.name != "Z_MODELCACHE",
-        !Self.tablesOfParts.contains(table.name)
-      {
+      if count == .integer(0), table.name != "Z_MODELCACHE" {
         Self.tell("wrong base \(table.name) is empty")
       }
     }
@@ -102,7 +97,8 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
 
   /// What the engine knows of its zone and of what is pending: a store can do without it. The journal is for people.
   private static let engineTables: Set<String> = [
-    "ZDL_REPLICA", "ZDL_OUTBOX", "ZDL_DANGLING", "ZDL_ZONE", "ZDL_PENDING", "ZDL_QUARANTINE",
+    "ZDL_REPLICA", "ZDL_OUTBOX", "ZDL_OUTBOX_PART", "ZDL_STAGED", "ZDL_DANGLING", "ZDL_ZONE",
+    "ZDL_PENDING", "ZDL_QUARANTINE",
     "ZDL_OMITTED", "ZDL_IMPORT", "ZDL_ORIGIN", "ZDL_PARKED_VALUE", "ZDL_KEPT", "ZDL_ALIAS",
     "ZDL_CHAIN", "ZDL_FRAME", "ZDL_PARKED", "ZDL_DELETED", "ZDL_STRUCK", "ZDL_SEGMENT", "ZDL_BASE",
     "ZDL_DELTA", "ZDL_GRAVE", "ZDL_PARKED_FORMER",

@@ -33,8 +33,8 @@ struct LogCheck: EngineCheck {
       ], suggestion: Self.suggestion)
     try checkFrames(inspection)
     try inspection.check(
-      "ZDL_STAGED", key: ["sequence"], StagedEntries.rules,
-      suggestion: "Sync the store: what is kept of a push is fetched again where it does not fit.")
+      "ZDL_STAGED", key: ["sequence"], StagedEntries.rules, suggestion: Self.stagedSuggestion)
+    try checkStaged(inspection)
     let last = try inspection.connection.scalar(
       "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?", .integer(HistoryEntity.change))
     var most: Int64 = 0
@@ -47,6 +47,36 @@ struct LogCheck: EngineCheck {
       ], suggestion: Self.suggestion)
     try inspection.check(
       "ZDL_ORIGIN", key: ["stamp"], StampOrigins.rules, suggestion: Self.suggestion)
+  }
+
+  private static let stagedSuggestion =
+    "Sync the store: what is kept of a push is fetched again where it does not fit."
+
+  /// What is kept of a push goes on from the cursor, part by part.
+  private func checkStaged(_ inspection: StoreInspection) throws {
+    guard let state = try? ReplicaState.load(from: inspection.connection) else { return }
+    var (broken, unchained) = (StoreInspection.Tally(), StoreInspection.Tally())
+    var before = state.position.mark
+    for sequence in try StagedEntries.sequences(on: inspection.connection) {
+      let name = "sequence \(sequence)"
+      guard let entry = try StagedEntries.entry(at: sequence, on: inspection.connection) else {
+        broken.add(name)
+        continue
+      }
+      if !entry.follows(before) { unchained.add(name) }
+      if entry.isOwnHeaderOnly
+        ? (try? ChangeSetDecoder().decodeHeader(entry.frame)) == nil
+        : !ChangeSetHeader.isWhole(entry.frame)
+      {
+        broken.add(name)
+      }
+      before = entry.mark
+    }
+    inspection.report(
+      broken, in: "ZDL_STAGED", "its frame is damaged", suggestion: Self.stagedSuggestion)
+    inspection.report(
+      unchained, in: "ZDL_STAGED", "it does not follow the entry before it",
+      suggestion: Self.stagedSuggestion)
   }
 
   private func checkFrames(_ inspection: StoreInspection) throws {

@@ -9,7 +9,7 @@ enum StagedEntries {
   /// What each row keeps by itself.
   static let rules: [RowRule] = [
     .place("sequence"), .place("first_number"), .bytes("chain", count: LogChain.size),
-    .natural("is_header"), .bytes("frame"),
+    .integer("is_header", 0...1), .bytes("frame"),
   ]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_STAGED(
@@ -28,6 +28,14 @@ enum StagedEntries {
 
   static func exist(on connection: SQLiteConnection) throws -> Bool {
     try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_STAGED)") != 0
+  }
+
+  static func sequences(on connection: SQLiteConnection) throws -> [UInt64] {
+    var sequences: [UInt64] = []
+    try connection.forEachRow("SELECT sequence FROM ZDL_STAGED ORDER BY sequence") {
+      sequences.append($0.unsigned(0))
+    }
+    return sequences
   }
 
   static func entry(

@@ -17,7 +17,7 @@ struct OutboxPart: Sendable {
 
   /// What each row keeps by itself.
   static let rules: [RowRule] = [
-    .place("part"), .natural("standing"), .bytes("runs"), .bytes("frame"),
+    .place("part"), .integer("standing", 0...2), .bytes("runs"), .bytes("frame"),
   ]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_OUTBOX_PART(

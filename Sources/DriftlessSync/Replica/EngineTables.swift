@@ -30,7 +30,7 @@ import DriftlessSQLite
 /// | `ZDL_SEGMENT` | files of the zone's snapshot that are being fetched (`SegmentPieces`) |
 enum EngineTables {
   /// Grows with each table or column that is added, and with each rule that a table declares.
-  static let version: Int64 = 11
+  static let version: Int64 = 12
   static let versionSetting = "sync.tables"
 
   private static let statements =
